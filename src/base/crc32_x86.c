@@ -1,0 +1,194 @@
+/* CRC by x86-64 instructions: folding with carry-less multiplication (PCLMULQDQ), and for CRC-32C
+ * also SSE4.2's crc32, which knows that polynomial only.
+ *
+ * CRC-32 folds four 16-byte accumulators, 64 bytes a turn. CRC-32C uses both kinds of instruction
+ * at once, each on half of the bytes, 256 a turn:
+ *
+ *     line 0: crc32   line 1: PCLMULQDQ   line 2: crc32   line 3: PCLMULQDQ
+ *
+ * Its accumulators fold over the distance of a turn as if lines 0 and 2 were zero. What such a line
+ * amounts to is a 32-bit register, which belongs, as the register of a running CRC does, to the
+ * next four bytes: it is added to the first accumulator of the line that follows. */
+#include "base/crc32.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define TARGET    __attribute__((target("sse4.2,pclmul")))
+#define INLINE    static inline __attribute__((always_inline)) TARGET
+#define TURN_FOLD ((size_t)64)
+#define TURN_BOTH ((size_t)256)
+
+/* To move a 16-byte accumulator d bytes on, its low half is multiplied by x^(8d + 31) and its high
+ * half by x^(8d - 33): the halves lie 64 bits apart, and a reflected product of a 64-bit and a
+ * 32-bit number is 33 places off. */
+struct factors {
+	uint64_t lo, hi;
+};
+
+static const struct factors crc32_by_64 = {0x8f352d95, 0x1d9513d7};
+static const struct factors crc32_by_32 = {0xf1da05aa, 0x81256527};
+static const struct factors crc32_by_16 = {0xae689191, 0xccaa009e};
+static const struct factors crc32c_by_256 = {0xdcb17aa4, 0xb9e02b86};
+static const struct factors crc32c_by_128 = {0x6992cea2, 0x0d3b6092};
+static const struct factors crc32c_by_32 = {0x3da6d0cb, 0xba4fc28e};
+static const struct factors crc32c_by_16 = {0xf20c0dfe, 0x493c7d27};
+
+INLINE uint64_t get64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+INLINE __m128i get128(const uint8_t *p)
+{
+	return _mm_loadu_si128((const __m128i_u *)p);
+}
+
+INLINE void put128(uint8_t *p, __m128i v)
+{
+	_mm_storeu_si128((__m128i_u *)p, v);
+}
+
+/* acc moved on by the distance that by stands for, plus next. */
+INLINE __m128i fold(__m128i acc, const struct factors *by, __m128i next)
+{
+	const __m128i k = _mm_set_epi64x((int64_t)by->hi, (int64_t)by->lo);
+	const __m128i lo = _mm_clmulepi64_si128(acc, k, 0x00);
+	const __m128i hi = _mm_clmulepi64_si128(acc, k, 0x11);
+
+	return _mm_xor_si128(_mm_xor_si128(lo, next), hi);
+}
+
+/* acc[4], each folded by a turn and given its 16 of the 64 bytes at src. */
+INLINE void fold_line(__m128i acc[4], const struct factors *by, uint8_t *dst, const uint8_t *src,
+		      bool copy)
+{
+	for (int i = 0; i < 4; i++) {
+		const __m128i next = get128(src + 16 * i);
+
+		if (copy)
+			put128(dst + 16 * i, next);
+		acc[i] = fold(acc[i], by, next);
+	}
+}
+
+INLINE uint32_t fold_crc32(uint32_t crc, uint8_t *dst, const uint8_t *src, size_t n, bool copy)
+{
+	const struct crc_impl *t = &crc_impl_table;
+	uint8_t last[16];
+	size_t at = TURN_FOLD;
+
+	if (n < TURN_FOLD)
+		return copy ? t->crc32_copy(crc, dst, src, n) : t->crc32(crc, src, n);
+	__m128i acc[4] = {_mm_setzero_si128(), _mm_setzero_si128(), _mm_setzero_si128(),
+			  _mm_setzero_si128()};
+
+	fold_line(acc, &crc32_by_64, dst, src, copy);
+	acc[0] = _mm_xor_si128(acc[0], _mm_cvtsi32_si128((int)~crc));
+	for (; n - at >= TURN_FOLD; at += TURN_FOLD)
+		fold_line(acc, &crc32_by_64, copy ? dst + at : NULL, src + at, copy);
+	acc[2] = fold(acc[0], &crc32_by_32, acc[2]);
+	acc[3] = fold(acc[1], &crc32_by_32, acc[3]);
+	put128(last, fold(acc[2], &crc32_by_16, acc[3]));
+	/* The accumulator is a message that ends where the folded bytes do, begun on a zero
+	 * register, which as a finished value reads as all ones. */
+	crc = t->crc32(~0u, last, sizeof last);
+	return copy ? t->crc32_copy(crc, dst + at, src + at, n - at)
+		    : t->crc32(crc, src + at, n - at);
+}
+
+/* The crc32 instruction alone: right for short runs and ends. reg is the bare register. */
+INLINE uint32_t narrow_crc32c(uint32_t reg, uint8_t *dst, const uint8_t *src, size_t n, bool copy)
+{
+	size_t at = 0;
+
+	for (; n - at >= 8; at += 8) {
+		const uint64_t v = get64(src + at);
+
+		if (copy)
+			memcpy(dst + at, &v, sizeof v);
+		reg = (uint32_t)_mm_crc32_u64(reg, v);
+	}
+	for (; at < n; at++) {
+		if (copy)
+			dst[at] = src[at];
+		reg = _mm_crc32_u8(reg, src[at]);
+	}
+	return reg;
+}
+
+/* Two lines: the first into reg, the second into acc[4] after folding, and reg on top. */
+INLINE void two_lines(__m128i acc[4], uint32_t reg, uint8_t *dst, const uint8_t *src, bool copy)
+{
+	reg = narrow_crc32c(reg, dst, src, 64, copy);
+	fold_line(acc, &crc32c_by_256, copy ? dst + 64 : NULL, src + 64, copy);
+	acc[0] = _mm_xor_si128(acc[0], _mm_cvtsi32_si128((int)reg));
+}
+
+INLINE uint32_t both_crc32c(uint32_t crc, uint8_t *dst, const uint8_t *src, size_t n, bool copy)
+{
+	__m128i acc[8];
+	uint32_t reg = ~crc;
+	size_t at = 0;
+
+	if (n < TURN_BOTH)
+		return ~narrow_crc32c(reg, dst, src, n, copy);
+	for (int i = 0; i < 8; i++)
+		acc[i] = _mm_setzero_si128();
+	for (; n - at >= TURN_BOTH; at += TURN_BOTH) {
+		two_lines(acc, reg, copy ? dst + at : NULL, src + at, copy);
+		two_lines(acc + 4, 0, copy ? dst + at + 128 : NULL, src + at + 128, copy);
+		reg = 0;
+	}
+	for (int i = 0; i < 4; i++)
+		acc[i] = fold(acc[i], &crc32c_by_128, acc[i + 4]);
+	acc[2] = fold(acc[0], &crc32c_by_32, acc[2]);
+	acc[3] = fold(acc[1], &crc32c_by_32, acc[3]);
+	acc[3] = fold(acc[2], &crc32c_by_16, acc[3]);
+	reg = (uint32_t)_mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(acc[3]));
+	reg = (uint32_t)_mm_crc32_u64(reg, (uint64_t)_mm_extract_epi64(acc[3], 1));
+	return ~narrow_crc32c(reg, copy ? dst + at : NULL, src + at, n - at, copy);
+}
+
+static TARGET uint32_t fold_update(uint32_t crc, const void *data, size_t n)
+{
+	return fold_crc32(crc, NULL, data, n, false);
+}
+
+static TARGET uint32_t fold_copy(uint32_t crc, void *dst, const void *src, size_t n)
+{
+	return fold_crc32(crc, dst, src, n, true);
+}
+
+static TARGET uint32_t both_update_c(uint32_t crc, const void *data, size_t n)
+{
+	return both_crc32c(crc, NULL, data, n, false);
+}
+
+static TARGET uint32_t both_copy_c(uint32_t crc, void *dst, const void *src, size_t n)
+{
+	return both_crc32c(crc, dst, src, n, true);
+}
+
+static const struct crc_impl impl = {
+	.name = "x86-pclmul",
+	.crc32 = fold_update,
+	.crc32c = both_update_c,
+	.crc32_copy = fold_copy,
+	.crc32c_copy = both_copy_c,
+};
+
+const struct crc_impl *crc_impl_cpu(size_t *n)
+{
+	__builtin_cpu_init();
+	*n = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") ? 1 : 0;
+	return &impl;
+}
+
+#endif
