@@ -1,0 +1,154 @@
+#include "wire/mrc.h"
+
+WIRE_DEFINE(mrc_bth, MRC_BTH_FIELDS)
+WIRE_DEFINE(meth, METH_FIELDS)
+WIRE_DEFINE(tseth, TSETH_FIELDS)
+WIRE_DEFINE(seth, SETH_FIELDS)
+WIRE_DEFINE(cc_state, CC_STATE_FIELDS)
+WIRE_DEFINE(neth, NETH_FIELDS)
+WIRE_DEFINE(peth, PETH_FIELDS)
+WIRE_DEFINE(erth, ERTH_FIELDS)
+WIRE_DEFINE(eeth, EETH_FIELDS)
+
+#define FIRST_OPCODE 0xc0u
+
+struct opcode {
+	const char *name;
+	uint16_t stack;
+};
+
+static const struct opcode opcodes[32] = {
+#define OPCODE(value, id, text, stack) [(value)-FIRST_OPCODE] = {text, stack},
+	MRC_OPCODES(OPCODE)
+#undef OPCODE
+};
+
+const char *mrc_opcode_name(uint8_t opcode)
+{
+	return mrc_opcode_is_ours(opcode) ? opcodes[opcode - FIRST_OPCODE].name : NULL;
+}
+
+const char *mrc_nack_name(uint8_t reason)
+{
+	switch (reason) {
+#define NACK(value, id) \
+	case value: return #id;
+		MRC_NACKS(NACK)
+#undef NACK
+	default: return NULL;
+	}
+}
+
+bool mrc_opcode_stack(uint8_t opcode, uint16_t *stack)
+{
+	if (!mrc_opcode_name(opcode))
+		return false;
+	*stack = opcodes[opcode - FIRST_OPCODE].stack;
+	return true;
+}
+
+/* One optional header: present when its bit is in the stack. Missing bytes are a fault, except
+ * where a switch may have cut them off: then the header is simply not there. */
+#define GET(bit, header, member, may_be_cut)                                            \
+	if (pkt->has & (bit)) {                                                         \
+		p = TAKE(c, trail, header);                                             \
+		if (p)                                                                  \
+			header##_get(p, &pkt->member);                                  \
+		else if (may_be_cut)                                                    \
+			pkt->has &= (uint16_t) ~(bit);                                  \
+		else                                                                    \
+			return fault_at(WIRE_DROP_TRUNCATED, c->at, header##_layout()); \
+	}
+
+static struct wire_fault get_stack(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
+				   struct wire_trail *trail)
+{
+	const uint8_t *p;
+
+	GET(MRC_METH, meth, meth, false)
+	GET(MRC_TSETH, tseth, tseth, false)
+	GET(MRC_RETH, reth, reth, trimmed)
+	if (trimmed && !(pkt->has & MRC_RETH))
+		pkt->has &= (uint16_t)~MRC_IMMDT;
+	GET(MRC_IMMDT, immdt, imm, trimmed)
+	GET(MRC_AETH, aeth, aeth, false)
+	GET(MRC_SETH, seth, seth, false)
+	GET(MRC_CC_STATE, cc_state, cc, false)
+	GET(MRC_NETH, neth, neth, false)
+	GET(MRC_PETH, peth, peth, false)
+	GET(MRC_ERTH, erth, erth, false)
+	GET(MRC_EETH, eeth, eeth, false)
+	return no_fault();
+}
+
+struct wire_fault mrc_head_get(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
+			       struct wire_trail *trail)
+{
+	uint32_t at = c->at;
+	const uint8_t *p = TAKE(c, trail, mrc_bth);
+
+	if (!p)
+		return fault_at(WIRE_DROP_TRUNCATED, at, mrc_bth_layout());
+	mrc_bth_get(p, &pkt->bth);
+	if (pkt->bth.tver != 0)
+		return fault_at(WIRE_DROP_BTH_VERSION, at + 1, mrc_bth_layout());
+	if (!mrc_opcode_stack(pkt->bth.opcode, &pkt->has))
+		return fault_at(WIRE_DROP_OPCODE, at, mrc_bth_layout());
+	/* The bit means something in data only; probe and endpoint packets carry their timestamp in
+	 * a word of their own, and ignore it (M-43). */
+	if (!pkt->bth.ts)
+		pkt->has &= (uint16_t)~MRC_TSETH;
+	return get_stack(c, trimmed, pkt, trail);
+}
+
+struct wire_fault mrc_pkt_get(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
+			      struct wire_trail *trail)
+{
+	struct wire_fault fault = mrc_head_get(c, trimmed, pkt, trail);
+
+	pkt->payload = (struct cspan){NULL, 0};
+	if (fault.why != WIRE_DROP_NONE)
+		return fault;
+	if (trimmed) {
+		pkt->has &= (uint16_t)~MRC_PAYLOAD;
+		return no_fault();
+	}
+	if (pkt->has & MRC_PAYLOAD)
+		return roce_payload_get(c, pkt->bth.pad, &pkt->payload);
+	/* Control packets: the pad field is ignored (Table 7-11), and nothing follows. */
+	if (cursor_left(c) > 0)
+		return fault_at(WIRE_DROP_EXCESS, c->at, NULL);
+	return no_fault();
+}
+
+#define PUT(bit, header, member)                           \
+	if (stack & (bit)) {                               \
+		if (out.len - used < header##_bytes)       \
+			return 0;                          \
+		header##_put(&pkt->member, out.at + used); \
+		used += header##_bytes;                    \
+	}
+
+uint32_t mrc_head_put(const struct mrc_pkt *pkt, struct span out)
+{
+	uint32_t used = mrc_bth_bytes;
+	uint16_t stack;
+
+	if (out.len < mrc_bth_bytes || !mrc_opcode_stack(pkt->bth.opcode, &stack))
+		return 0;
+	if (!pkt->bth.ts)
+		stack &= (uint16_t)~MRC_TSETH;
+	mrc_bth_put(&pkt->bth, out.at);
+	PUT(MRC_METH, meth, meth)
+	PUT(MRC_TSETH, tseth, tseth)
+	PUT(MRC_RETH, reth, reth)
+	PUT(MRC_IMMDT, immdt, imm)
+	PUT(MRC_AETH, aeth, aeth)
+	PUT(MRC_SETH, seth, seth)
+	PUT(MRC_CC_STATE, cc_state, cc)
+	PUT(MRC_NETH, neth, neth)
+	PUT(MRC_PETH, peth, peth)
+	PUT(MRC_ERTH, erth, erth)
+	PUT(MRC_EETH, eeth, eeth)
+	return used;
+}

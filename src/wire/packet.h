@@ -1,0 +1,37 @@
+/* A whole packet: from the first byte of a frame to its ICRC. Returns a fully validated view, or
+ * why the packet is dropped and at which byte. Drivers, switches and `weft decode` call this. */
+#ifndef WEFT_WIRE_PACKET_H
+#define WEFT_WIRE_PACKET_H
+
+#include "base/span.h"
+#include "wire/drop.h"
+#include "wire/mrc.h"
+#include "wire/net.h"
+#include "wire/roce.h"
+#include "wire/trail.h"
+
+enum wire_family { WIRE_NO_FAMILY, WIRE_ROCE, WIRE_MRC };
+
+struct wire_packet {
+	struct net_pkt net;
+	enum wire_family family; /* which of the two is set */
+	union {
+		struct roce_pkt roce;
+		struct mrc_pkt mrc;
+	};
+	bool has_icrc;       /* false: trimmed, the switch cut it off */
+	uint32_t icrc_at;    /* byte of the frame */
+	uint32_t icrc;       /* as carried */
+	uint32_t icrc_right; /* as it should be */
+};
+
+/* Decodes one frame. On WIRE_DROP_NONE *pkt is whole and its ICRC right; on WIRE_DROP_ICRC it is
+ * whole otherwise; on any other reason only what came before the fault is set. Spans in *pkt lie
+ * in frame. trail may be NULL; else it names every header that was read. */
+struct wire_fault wire_packet_get(struct cspan frame, enum net_link link, const struct net_cfg *cfg,
+				  struct wire_packet *pkt, struct wire_trail *trail);
+
+/* The name of the packet's opcode, or NULL before one was recognized. */
+const char *wire_packet_name(const struct wire_packet *pkt);
+
+#endif

@@ -1,0 +1,96 @@
+#include "wire/srh.h"
+
+WIRE_DEFINE(srh, SRH_FIELDS)
+WIRE_DEFINE(srh_segment, SRH_SEGMENT_FIELDS)
+WIRE_DEFINE(srh_tlv, SRH_TLV_FIELDS)
+WIRE_DEFINE(srh_hmac, SRH_HMAC_FIELDS)
+WIRE_DEFINE(usid_f3216, USID_F3216_FIELDS)
+WIRE_DEFINE(usid_f1616, USID_F1616_FIELDS)
+
+/* The HMAC is 8 to 32 bytes in steps of 8, behind 6 bytes that the length counts too. */
+static bool is_hmac_length(uint32_t length)
+{
+	const uint32_t fixed = srh_hmac_bytes - srh_tlv_bytes;
+
+	return length > fixed && length <= fixed + SRH_HMAC_MAX && (length - fixed) % 8 == 0;
+}
+
+/* One TLV other than Pad1; at is its first byte in the frame, t stands on it. */
+static bool get_tlv(struct cursor *t, uint32_t at, struct srh_view *srh, struct wire_trail *trail)
+{
+	const uint8_t *p = take(t, srh_tlv_bytes);
+
+	if (!p)
+		return false;
+	struct srh_tlv tlv;
+
+	srh_tlv_get(p, &tlv);
+	const uint8_t *value = take(t, tlv.length);
+
+	if (!value)
+		return false;
+	bool is_hmac = tlv.type == SRH_TLV_HMAC;
+
+	if (is_hmac) {
+		/* RFC 8754 2.1.2: at most one is meaningful; a second one is a malformed header. */
+		if (srh->has_hmac || !is_hmac_length(tlv.length))
+			return false;
+		srh_hmac_get(p, &srh->hmac);
+		srh->has_hmac = true;
+		srh->hmac_value = (struct cspan){p + srh_hmac_bytes,
+						 tlv.length + srh_tlv_bytes - srh_hmac_bytes};
+	}
+	if (trail)
+		trail_add(trail, (struct wire_layer){is_hmac ? srh_hmac_layout() : srh_tlv_layout(),
+						     at, srh_tlv_bytes + tlv.length});
+	return true;
+}
+
+static struct wire_fault get_tlvs(struct srh_view *srh, uint32_t base, struct wire_trail *trail)
+{
+	struct cursor t = cursor_of(srh->tlvs);
+
+	while (cursor_left(&t) > 0) {
+		uint32_t at = base + t.at;
+
+		if (*peek(&t, 1) == SRH_TLV_PAD1)
+			take(&t, 1);
+		else if (!get_tlv(&t, at, srh, trail))
+			return fault_at(WIRE_DROP_SRH_TLV, at, srh_tlv_layout());
+	}
+	return no_fault();
+}
+
+struct wire_fault srh_view_get(struct cursor *c, struct srh_view *srh, struct wire_trail *trail)
+{
+	memset(srh, 0, sizeof *srh);
+	srh->at = c->at;
+	const uint8_t *p = TAKE(c, trail, srh);
+
+	if (!p)
+		return fault_at(WIRE_DROP_TRUNCATED, srh->at, srh_layout());
+	srh_get(p, &srh->head);
+	if (srh->head.routing_type != SRH_ROUTING_TYPE)
+		return fault_at(WIRE_DROP_SRH_TYPE, srh->at + 2, srh_layout());
+	uint32_t left = 8u * srh->head.ext_len;
+	uint32_t list = srh_segment_bytes * (srh->head.last_entry + 1u);
+	const uint8_t *segments = c->base + c->at;
+
+	if (list > left)
+		return fault_at(WIRE_DROP_SRH_LENGTH, srh->at + 4, srh_layout());
+	/* One past the list is legal: a reduced header leaves out the segment that is already the
+	 * destination address (RFC 8754 4.1.1). */
+	if (srh->head.segments_left > srh->head.last_entry + 1u)
+		return fault_at(WIRE_DROP_SRH_LEFT, srh->at + 3, srh_layout());
+	for (uint32_t n = 0; n < list; n += srh_segment_bytes)
+		if (!TAKE(c, trail, srh_segment))
+			return fault_at(WIRE_DROP_TRUNCATED, c->at, srh_segment_layout());
+	srh->segments = (struct cspan){segments, list};
+	uint32_t tlvs_at = c->at;
+	const uint8_t *tlvs = take(c, left - list);
+
+	if (!tlvs)
+		return fault_at(WIRE_DROP_TRUNCATED, tlvs_at, srh_tlv_layout());
+	srh->tlvs = (struct cspan){tlvs, left - list};
+	return get_tlvs(srh, tlvs_at, trail);
+}
