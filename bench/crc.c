@@ -163,6 +163,8 @@ int main(int argc, char **argv)
 	b.dst = malloc(sizes[0].bytes);
 	if (!b.src || !b.dst) {
 		fprintf(stderr, "no memory for two buffers of %s\n", sizes[0].name);
+		free(b.src);
+		free(b.dst);
 		return EXIT_FAILURE;
 	}
 	for (size_t i = 0; i < sizes[0].bytes; i++)

@@ -32,6 +32,7 @@
 	D(SRH_BARE, "a segment routing header without an encapsulated IP packet")          \
 	D(UDP_LENGTH, "the UDP length does not fit the IP length")                         \
 	D(BTH_VERSION, "the transport header version is not 0")                            \
+	D(NO_ICRC, "the packet ends before its ICRC")                                      \
 	D(OPCODE, "the opcode is not assigned")                                            \
 	D(EXCESS, "bytes follow a packet that carries no payload")                         \
 	D(PAYLOAD_LENGTH, "payload and padding are not a multiple of 4 bytes")             \

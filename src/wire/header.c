@@ -1,5 +1,6 @@
 #include "wire/header.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,8 +20,8 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *t, const char
 	int n = vsnprintf(left ? (char *)t->out.at + t->used : NULL, left, format, args);
 
 	va_end(args);
-	if (n > 0)
-		t->used += (uint32_t)n;
+	assert(n >= 0);
+	t->used += (uint32_t)n;
 }
 
 uint64_t wire_field_value(const struct wire_field *f, const uint8_t *header)

@@ -73,9 +73,10 @@ static struct wire_fault bound_by_ip(struct walk *w, const struct net_ip *ip, ui
 	return no_fault();
 }
 
+/* A DSCP has 6 bits, so NET_DSCP_NONE matches no packet. */
 static void note_trim(struct walk *w, uint8_t dscp)
 {
-	if (w->pkt->n_ip != 1 || dscp == NET_DSCP_NONE)
+	if (w->pkt->n_ip != 1)
 		return;
 	if (dscp == w->cfg->dscp_trimmed)
 		w->pkt->trim = NET_TRIMMED;
@@ -169,7 +170,7 @@ static struct wire_fault get_ip(struct walk *w, uint8_t version, uint8_t *next)
 	if (*next == IPPROTO_ROUTING_IN && w->pkt->n_ip == 1)
 		return get_srh(w, next);
 	if (is_extension(*next))
-		return fault_at(WIRE_DROP_IP6_EXTENSION, w->c.at, ipv6_layout());
+		return fault_at(WIRE_DROP_IP6_EXTENSION, net_ip(w->pkt)->at + 6, ipv6_layout());
 	return no_fault();
 }
 

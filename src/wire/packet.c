@@ -56,13 +56,22 @@ struct wire_fault wire_packet_get(struct cspan frame, enum net_link link, const 
 		return fault;
 	if (pkt->net.trim == NET_WHOLE) {
 		if (cursor_left(&c) < bth_bytes + icrc_bytes)
-			return fault_at(WIRE_DROP_TRUNCATED, c.at + bth_bytes, NULL);
+			return fault_at(WIRE_DROP_NO_ICRC, c.at + bth_bytes, NULL);
 		get_icrc(&c, pkt);
 	}
 	fault = get_family(&c, bth[0], pkt, trail);
 	if (fault.why == WIRE_DROP_NONE && pkt->has_icrc && pkt->icrc != pkt->icrc_right)
 		return fault_at(WIRE_DROP_ICRC, pkt->icrc_at, NULL);
 	return fault;
+}
+
+struct cspan wire_packet_payload(const struct wire_packet *pkt)
+{
+	if (pkt->family == WIRE_ROCE && pkt->roce.has & ROCE_PAYLOAD)
+		return pkt->roce.payload;
+	if (pkt->family == WIRE_MRC && pkt->mrc.has & MRC_PAYLOAD)
+		return pkt->mrc.payload;
+	return (struct cspan){NULL, 0};
 }
 
 const char *wire_packet_name(const struct wire_packet *pkt)

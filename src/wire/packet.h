@@ -31,6 +31,9 @@ struct wire_packet {
 struct wire_fault wire_packet_get(struct cspan frame, enum net_link link, const struct net_cfg *cfg,
 				  struct wire_packet *pkt, struct wire_trail *trail);
 
+/* The payload without its padding; at is NULL where the packet's type has none, or it was cut. */
+struct cspan wire_packet_payload(const struct wire_packet *pkt);
+
 /* The name of the packet's opcode, or NULL before one was recognized. */
 const char *wire_packet_name(const struct wire_packet *pkt);
 

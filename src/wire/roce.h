@@ -76,6 +76,7 @@ WIRE_HEADER(cnp, 16, CNP_FIELDS)
 #define ROCE_IETH       0x20u
 #define ROCE_CNP        0x40u
 #define ROCE_PAYLOAD    0x80u
+#define ROCE_WRITE_IMM  (ROCE_RETH | ROCE_IMMDT | ROCE_PAYLOAD)
 
 /*                 value  id                     what a person calls it     header stack */
 #define ROCE_OPCODES(O) \
@@ -90,7 +91,7 @@ WIRE_HEADER(cnp, 16, CNP_FIELDS)
 	O(0x08, WRITE_LAST,           "WRITE Last",              ROCE_PAYLOAD) \
 	O(0x09, WRITE_LAST_IMM,       "WRITE Last Imm",          ROCE_IMMDT | ROCE_PAYLOAD) \
 	O(0x0a, WRITE_ONLY,           "WRITE Only",              ROCE_RETH | ROCE_PAYLOAD) \
-	O(0x0b, WRITE_ONLY_IMM,       "WRITE Only Imm",          ROCE_RETH | ROCE_IMMDT | ROCE_PAYLOAD) \
+	O(0x0b, WRITE_ONLY_IMM,       "WRITE Only Imm",          ROCE_WRITE_IMM) \
 	O(0x0c, READ_REQUEST,         "READ Request",            ROCE_RETH) \
 	O(0x0d, READ_RESPONSE_FIRST,  "READ Response First",     ROCE_AETH | ROCE_PAYLOAD) \
 	O(0x0e, READ_RESPONSE_MIDDLE, "READ Response Middle",    ROCE_PAYLOAD) \

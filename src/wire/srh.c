@@ -40,9 +40,8 @@ static bool get_tlv(struct cursor *t, uint32_t at, struct srh_view *srh, struct 
 		srh->hmac_value = (struct cspan){p + srh_hmac_bytes,
 						 tlv.length + srh_tlv_bytes - srh_hmac_bytes};
 	}
-	if (trail)
-		trail_add(trail, (struct wire_layer){is_hmac ? srh_hmac_layout() : srh_tlv_layout(),
-						     at, srh_tlv_bytes + tlv.length});
+	trail_add_part(trail, (struct wire_layer){is_hmac ? srh_hmac_layout() : srh_tlv_layout(),
+						  at, srh_tlv_bytes + tlv.length});
 	return true;
 }
 
@@ -82,9 +81,14 @@ struct wire_fault srh_view_get(struct cursor *c, struct srh_view *srh, struct wi
 	 * destination address (RFC 8754 4.1.1). */
 	if (srh->head.segments_left > srh->head.last_entry + 1u)
 		return fault_at(WIRE_DROP_SRH_LEFT, srh->at + 3, srh_layout());
-	for (uint32_t n = 0; n < list; n += srh_segment_bytes)
-		if (!TAKE(c, trail, srh_segment))
-			return fault_at(WIRE_DROP_TRUNCATED, c->at, srh_segment_layout());
+	for (uint32_t n = 0; n < list; n += srh_segment_bytes) {
+		uint32_t segment_at = c->at;
+
+		if (!take(c, srh_segment_bytes))
+			return fault_at(WIRE_DROP_TRUNCATED, segment_at, srh_segment_layout());
+		trail_add_part(trail, (struct wire_layer){srh_segment_layout(), segment_at,
+							  srh_segment_bytes});
+	}
 	srh->segments = (struct cspan){segments, list};
 	uint32_t tlvs_at = c->at;
 	const uint8_t *tlvs = take(c, left - list);

@@ -7,9 +7,10 @@
 #include "wire/drop.h"
 #include "wire/header.h"
 
-/* Two VLAN tags, two IP headers, a full routing header (127 segments and its TLVs are cut short:
- * see trail.full) and the deepest transport stack fit. */
-#define WIRE_TRAIL_MAX 48u
+/* Room for the deepest stack of headers, two VLAN tags to immediate data, and beside it for the
+ * segments and TLVs of a routing header, of which there may be more than anybody wants to see. */
+#define WIRE_TRAIL_HEADERS 16u
+#define WIRE_TRAIL_MAX     48u
 
 struct wire_layer {
 	const struct wire_layout *layout;
@@ -23,10 +24,21 @@ struct wire_trail {
 	bool full; /* layers were left out */
 };
 
-/* Adds a layer to a trail that is there. */
+/* Adds a header to a trail that is there. */
 static inline void trail_add(struct wire_trail *t, struct wire_layer layer)
 {
 	if (t->n < WIRE_TRAIL_MAX)
+		t->layer[t->n++] = layer;
+	else
+		t->full = true;
+}
+
+/* Adds a part of a header, if that leaves room for the headers to come. t may be NULL. */
+static inline void trail_add_part(struct wire_trail *t, struct wire_layer layer)
+{
+	if (!t)
+		return;
+	if (t->n < WIRE_TRAIL_MAX - WIRE_TRAIL_HEADERS)
 		t->layer[t->n++] = layer;
 	else
 		t->full = true;

@@ -136,6 +136,15 @@ static void version_1(struct frame *f)
 	frame_fix_icrc(f, V4_IP);
 }
 
+static void no_icrc(struct frame *f)
+{
+	resize_v4(f, (int)(V4_BTH + bth_bytes + 4) - (int)f->len);
+	f->len -= 4;
+	put_be16(f->bytes + V4_IP + 2, (uint16_t)(f->len - V4_IP));
+	put_be16(f->bytes + V4_UDP + 4, (uint16_t)(f->len - V4_UDP));
+	frame_fix_ipv4(f, V4_IP);
+}
+
 static void unassigned(struct frame *f)
 {
 	f->bytes[V4_BTH] = 0x15;
@@ -192,6 +201,7 @@ static const struct {
 	{WIRE_DROP_SRH_BARE, SRH, bare_srh},
 	{WIRE_DROP_UDP_LENGTH, V4, udp_length},
 	{WIRE_DROP_BTH_VERSION, V4, version_1},
+	{WIRE_DROP_NO_ICRC, V4, no_icrc},
 	{WIRE_DROP_OPCODE, V4, unassigned},
 	{WIRE_DROP_EXCESS, ACK, excess},
 	{WIRE_DROP_PAYLOAD_LENGTH, V4, odd_payload},

@@ -1,6 +1,7 @@
 /* Every way to compute the CRCs that this CPU can run, against published answers and against a
  * model that shifts one bit at a time. */
 #include "base/crc32.h"
+#include "base/prng.h"
 #include "check.h"
 
 #include <stdbool.h>
@@ -55,25 +56,12 @@ static uint32_t model(const struct poly *p, uint32_t crc, const uint8_t *data, s
 	return ~crc;
 }
 
-/* splitmix64 */
-static uint64_t next(uint64_t *rng)
+static struct prng seeded(uint64_t seed)
 {
-	uint64_t z = *rng += 0x9e3779b97f4a7c15;
+	struct prng rng;
 
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
-static size_t below(uint64_t *rng, size_t n)
-{
-	return (size_t)(next(rng) % n);
-}
-
-static void fill(uint64_t *rng, uint8_t *at, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		at[i] = (uint8_t)next(rng);
+	prng_init(&rng, check_seed(seed), 0);
+	return rng;
 }
 
 static uint8_t *bytes_new(size_t n)
@@ -213,23 +201,23 @@ static void implementations_are_listed(void **state)
 /* Every length and alignment; the model runs over each alignment once and is met at each length. */
 static void every_length_and_alignment(void **state)
 {
-	uint64_t rng = check_seed(0x0c4c32);
+	struct prng rng = seeded(0x0c4c32);
 	uint8_t *src = bytes_new(LEN_MAX + ALIGNS);
 	uint8_t *room = bytes_new(LEN_MAX + ALIGNS + 2 * GUARD);
 	const struct crc_impl *m;
 
 	(void)state;
-	fill(&rng, src, LEN_MAX + ALIGNS);
+	prng_fill(&rng, src, LEN_MAX + ALIGNS);
 	for (const struct poly *p = polys; p < polys + 2; p++)
 		for (size_t align = 0; align < ALIGNS; align++) {
-			const uint32_t start = (uint32_t)next(&rng);
+			const uint32_t start = (uint32_t)prng_u64(&rng);
 			uint32_t want = start;
 
 			for (size_t n = 0; n <= LEN_MAX;
 			     want = model(p, want, src + align + n, 1), n++)
 				for (size_t i = 0; (m = crc_impl_at(i)) != NULL; i++) {
 					const struct where w = {p->name, m->name, n, align};
-					uint8_t *dst = room + GUARD + below(&rng, ALIGNS);
+					uint8_t *dst = room + GUARD + prng_below(&rng, ALIGNS);
 
 					same(impl_update(m, p, start, src + align, n), want, w);
 					guard_set(dst, n);
@@ -244,27 +232,27 @@ static void every_length_and_alignment(void **state)
 /* Sizes to 1 MiB: random, and within a few bytes of whole turns of the wide code. */
 static void large_sizes(void **state)
 {
-	uint64_t rng = check_seed(0x1a49e);
+	struct prng rng = seeded(0x1a49e);
 	uint8_t *src = bytes_new(BIG), *room = bytes_new(BIG + ALIGNS + 2 * GUARD);
 	uint32_t *prefix = malloc((BIG + 1) * sizeof *prefix);
 	const struct crc_impl *m;
 
 	(void)state;
 	assert_non_null(prefix);
-	fill(&rng, src, BIG);
+	prng_fill(&rng, src, BIG);
 	for (const struct poly *p = polys; p < polys + 2; p++)
 		for (size_t align = 0; align < ALIGNS; align += 5) {
 			prefix[0] = 0;
 			for (size_t n = 0; n < BIG - align; n++)
 				prefix[n + 1] = model(p, prefix[n], src + align + n, 1);
 			for (int round = 0; round < 60; round++) {
-				size_t n = round % 2 ? below(&rng, BIG - align)
-						     : (1 + below(&rng, 4000)) * 256 +
-							       below(&rng, 7) - 3;
+				size_t n = round % 2 ? prng_below(&rng, BIG - align)
+						     : (1 + prng_below(&rng, 4000)) * 256 +
+							       prng_below(&rng, 7) - 3;
 
 				for (size_t i = 0; (m = crc_impl_at(i)) != NULL; i++) {
 					const struct where w = {p->name, m->name, n, align};
-					uint8_t *dst = room + GUARD + below(&rng, ALIGNS);
+					uint8_t *dst = room + GUARD + prng_below(&rng, ALIGNS);
 
 					same(impl_update(m, p, 0, src + align, n), prefix[n], w);
 					guard_set(dst, n);
@@ -315,25 +303,25 @@ static void stays_inside_its_bytes(void **state)
 /* However a message is cut, the pieces give the whole, whichever implementations take them. */
 static void chunking_does_not_matter(void **state)
 {
-	uint64_t rng = check_seed(0xc407);
+	struct prng rng = seeded(0xc407);
 	uint8_t *src = bytes_new(20000);
 	const struct crc_impl *m;
-	size_t n_impls = 0;
+	size_t n_impls = 1;
 
 	(void)state;
 	for (size_t i = 0; (m = crc_impl_at(i)) != NULL; i++)
 		n_impls = i + 1;
-	fill(&rng, src, 20000);
+	prng_fill(&rng, src, 20000);
 	for (const struct poly *p = polys; p < polys + 2; p++)
 		for (int round = 0; round < 200; round++) {
-			const size_t n = below(&rng, 20000);
+			const size_t n = prng_below(&rng, 20000);
 			uint32_t crc = 0;
 
 			for (size_t at = 0, piece; at < n; at += piece) {
-				piece = 1 + below(&rng, n - at);
-				if (next(&rng) & 1 && piece > 700)
-					piece = 700 - below(&rng, 700);
-				m = crc_impl_at(below(&rng, n_impls));
+				piece = 1 + prng_below(&rng, n - at);
+				if (prng_u64(&rng) & 1 && piece > 700)
+					piece = 700 - prng_below(&rng, 700);
+				m = crc_impl_at(prng_below(&rng, n_impls));
 				crc = impl_update(m, p, crc, src + at, piece);
 			}
 			same(crc, p->update(0, src, n), (struct where){p->name, "pieces", n, 0});
@@ -344,11 +332,11 @@ static void chunking_does_not_matter(void **state)
 static void zeros_are_zero_bytes(void **state)
 {
 	static const uint8_t nought[5000];
-	uint64_t rng = check_seed(0x2e05);
+	struct prng rng = seeded(0x2e05);
 
 	(void)state;
 	for (const struct poly *p = polys; p < polys + 2; p++) {
-		const uint32_t start = (uint32_t)next(&rng);
+		const uint32_t start = (uint32_t)prng_u64(&rng);
 		uint32_t want = start;
 
 		for (size_t n = 0; n < sizeof nought; n++) {
@@ -364,20 +352,20 @@ static void zeros_of_any_length(void **state)
 {
 	static const uint8_t nought[1];
 	const size_t top = (size_t)1 << (sizeof top * 8 - 1);
-	uint64_t rng = check_seed(0x2e50);
+	struct prng rng = seeded(0x2e50);
 
 	(void)state;
 	for (const struct poly *p = polys; p < polys + 2; p++) {
-		const uint32_t start = (uint32_t)next(&rng);
+		const uint32_t start = (uint32_t)prng_u64(&rng);
 
 		assert_int_equal(p->zeros(start, 1), model(p, start, nought, 1));
 		for (size_t n = 2; n; n = n == top ? 0 : n * 2)
 			same(p->zeros(start, n), p->zeros(p->zeros(start, n / 2), n / 2),
 			     (struct where){p->name, "doubled zeros", n, 0});
 		for (int round = 0; round < 2000; round++) {
-			const size_t a = below(&rng, (size_t)1 << 40),
-				     b = below(&rng, (size_t)1 << 40);
-			const uint32_t crc = (uint32_t)next(&rng), whole = p->zeros(crc, a + b);
+			const size_t a = prng_below(&rng, (size_t)1 << 40),
+				     b = prng_below(&rng, (size_t)1 << 40);
+			const uint32_t crc = (uint32_t)prng_u64(&rng), whole = p->zeros(crc, a + b);
 
 			same(p->zeros(p->zeros(crc, a), b), whole,
 			     (struct where){p->name, "split zeros", a + b, 0});
@@ -389,14 +377,14 @@ static void zeros_of_any_length(void **state)
 
 static void combine_is_concatenation(void **state)
 {
-	uint64_t rng = check_seed(0xc03b);
+	struct prng rng = seeded(0xc03b);
 	uint8_t *src = bytes_new(4096);
 
 	(void)state;
-	fill(&rng, src, 4096);
+	prng_fill(&rng, src, 4096);
 	for (const struct poly *p = polys; p < polys + 2; p++) {
 		for (int round = 0; round < 2000; round++) {
-			const size_t n = below(&rng, 4097), cut = below(&rng, n + 1);
+			const size_t n = prng_below(&rng, 4097), cut = prng_below(&rng, n + 1);
 			const uint32_t a = p->update(0, src, cut),
 				       b = p->update(0, src + cut, n - cut);
 
@@ -405,10 +393,10 @@ static void combine_is_concatenation(void **state)
 		}
 		/* Which pair is joined first does not matter, at lengths no buffer has. */
 		for (int round = 0; round < 2000; round++) {
-			const uint32_t a = (uint32_t)next(&rng), b = (uint32_t)next(&rng),
-				       c = (uint32_t)next(&rng);
-			const size_t lb = below(&rng, (size_t)1 << 40),
-				     lc = below(&rng, (size_t)1 << 40);
+			const uint32_t a = (uint32_t)prng_u64(&rng), b = (uint32_t)prng_u64(&rng),
+				       c = (uint32_t)prng_u64(&rng);
+			const size_t lb = prng_below(&rng, (size_t)1 << 40),
+				     lc = prng_below(&rng, (size_t)1 << 40);
 
 			same(p->combine(p->combine(a, b, lb), c, lc),
 			     p->combine(a, p->combine(b, c, lc), lb + lc),
@@ -419,22 +407,22 @@ static void combine_is_concatenation(void **state)
 }
 
 /* Mostly the lengths of headers, now and then of a packet. */
-static size_t small_length(uint64_t *rng)
+static size_t small_length(struct prng *rng)
 {
-	const uint64_t kind = next(rng) % 64;
+	const uint64_t kind = prng_u64(rng) % 64;
 
-	return below(rng, kind == 0 ? LEN_MAX : kind < 8 ? 301 : 81);
+	return prng_below(rng, kind == 0 ? LEN_MAX : kind < 8 ? 301 : 81);
 }
 
 /* One random operation that extends the message behind crc by n bytes at src, or n zeros. */
-static uint32_t random_op(uint64_t *rng, const struct poly *p, uint32_t crc, uint8_t *src,
+static uint32_t random_op(struct prng *rng, const struct poly *p, uint32_t crc, uint8_t *src,
 			  uint8_t *dst, size_t n)
 {
-	const struct crc_impl *m = crc_impl_at(below(rng, 3));
-	const size_t cut = below(rng, n + 1);
+	const struct crc_impl *m = crc_impl_at(prng_below(rng, 3));
+	const size_t cut = prng_below(rng, n + 1);
 	struct where w = {p->name, "best", n, 0};
 
-	switch (next(rng) % 6) {
+	switch (prng_u64(rng) % 6) {
 	case 0: return p->update(crc, src, n);
 	case 1: return p->update(p->update(crc, src, cut), src + cut, n - cut);
 	case 2:
@@ -452,20 +440,21 @@ static uint32_t random_op(uint64_t *rng, const struct poly *p, uint32_t crc, uin
 
 static void a_million_operations(void **state)
 {
-	uint64_t rng = check_seed(0x3117107);
+	struct prng rng = seeded(0x3117107);
 	uint8_t *src = bytes_new(LEN_MAX + ALIGNS);
 	uint8_t *room = bytes_new(LEN_MAX + ALIGNS + 2 * GUARD);
 	uint32_t crc[2] = {0, 0}, want[2] = {0, 0};
 
 	(void)state;
-	fill(&rng, src, LEN_MAX + ALIGNS);
+	prng_fill(&rng, src, LEN_MAX + ALIGNS);
 	for (unsigned op = 0; op < RANDOM_OPS; op++) {
-		const size_t which = below(&rng, 2), n = small_length(&rng);
-		uint8_t *from = src + below(&rng, ALIGNS), *to = room + GUARD + below(&rng, ALIGNS);
+		const size_t which = prng_below(&rng, 2), n = small_length(&rng);
+		uint8_t *from = src + prng_below(&rng, ALIGNS),
+			*to = room + GUARD + prng_below(&rng, ALIGNS);
 		const struct poly *p = &polys[which];
 
 		/* A zeros operation blanks bytes: keep the pool lively. */
-		fill(&rng, src + below(&rng, LEN_MAX), 8);
+		prng_fill(&rng, src + prng_below(&rng, LEN_MAX), 8);
 		crc[which] = random_op(&rng, p, crc[which], from, to, n);
 		want[which] = model(p, want[which], from, n);
 		if (crc[which] != want[which])

@@ -197,6 +197,15 @@ static void trimmed_packets_keep_their_first_headers(void **state)
 		assert_false(pkt.has & MRC_PAYLOAD);
 		assert_int_equal(pkt.payload.len, 0);
 	}
+	/* without a timestamp METH is the last that must be there */
+	in.bth.ts = 0;
+	mrc_head_put(&in, (struct span){bytes, sizeof bytes});
+	for (uint32_t len = 0; len <= 16; len++) {
+		struct cursor c = cursor_of((struct cspan){bytes, len});
+
+		assert_int_equal(mrc_pkt_get(&c, true, &pkt, NULL).why,
+				 len < 16 ? WIRE_DROP_TRUNCATED : WIRE_DROP_NONE);
+	}
 	struct wire_packet view;
 
 	catalog_find("MRC WRITE First trimmed, IPv6, all headers", &s);

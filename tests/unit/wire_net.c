@@ -96,6 +96,22 @@ static void trimming_is_told_by_dscp(void **state)
 	}
 }
 
+/* In a trimmed packet the inner length says nothing any more, whatever it says. */
+static void trimming_ignores_inner_lengths(void **state)
+{
+	static const uint16_t lengths[] = {0, 8, 60, 0xffff};
+	static struct sample s;
+	struct net_pkt pkt;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+		catalog_find("MRC WRITE First trimmed, SRv6 uSID, least", &s);
+		put_be16(s.frame.bytes + s.frame.ip_at + ipv6_bytes + 4, lengths[i]);
+		assert_int_equal(walk(&s.frame, &pkt).why, WIRE_DROP_NONE);
+		assert_int_equal(pkt.end, s.frame.len);
+	}
+}
+
 /* An inner DSCP does not make a packet trimmed, and a deployment without trimming sees none. */
 static void trimming_needs_the_outer_dscp(void **state)
 {
@@ -241,6 +257,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(finds_udp_payload),
 	cmocka_unit_test(entropy_is_port_and_label),
 	cmocka_unit_test(trimming_is_told_by_dscp),
+	cmocka_unit_test(trimming_ignores_inner_lengths),
 	cmocka_unit_test(trimming_needs_the_outer_dscp),
 	cmocka_unit_test(inner_length_must_agree),
 	cmocka_unit_test(ipv4_length_below_its_header),

@@ -50,6 +50,10 @@ static void stack_of_every_opcode(void **state)
 		assert_int_equal(roce_head_get(&c, &out, NULL).why, WIRE_DROP_NONE);
 		assert_int_equal(cursor_left(&c), 0);
 		assert_int_equal(!!(out.has & ROCE_PAYLOAD), stacks[k].payload);
+		for (uint32_t len = 0; len < n; len++) {
+			c = cursor_of((struct cspan){bytes, len});
+			assert_int_equal(roce_head_get(&c, &out, NULL).why, WIRE_DROP_TRUNCATED);
+		}
 		/* too little room for the headers: nothing is claimed to be written */
 		for (uint32_t room = 0; room < n; room++)
 			assert_int_equal(roce_head_put(&in, (struct span){bytes, room}), 0);
