@@ -1,0 +1,27 @@
+/* What a capture held: packets by verdict, accepted ones by name, others by reason. The names add
+ * up to the accepted packets, the reasons to all others. */
+#ifndef WEFT_TOOLS_TALLY_H
+#define WEFT_TOOLS_TALLY_H
+
+#include <stdint.h>
+
+#include "tools/record.h"
+
+/* More than the opcodes of all families together. */
+#define TALLY_NAMES_MAX 1024u
+
+struct tally {
+	uint64_t packets;
+	uint64_t by_verdict[VERDICT_COUNT];
+	uint64_t by_fault[WIRE_DROP_COUNT];
+	struct {
+		const char *name;
+		uint64_t n;
+	} by_name[TALLY_NAMES_MAX];
+	uint32_t n_names;
+};
+
+/* Counts one packet; its name must live as long as the tally. */
+void tally_add(struct tally *t, const struct record *r);
+
+#endif

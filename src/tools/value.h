@@ -1,0 +1,44 @@
+/* How the value of a field reads: addresses as text, numbers in the base people expect, and a note
+ * that names what the number stands for. One table, keyed by the names of the field lists, holds
+ * all that is particular; a header nobody wrote rows for still prints. */
+#ifndef WEFT_TOOLS_VALUE_H
+#define WEFT_TOOLS_VALUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tools/record.h"
+#include "tools/text.h"
+#include "wire/header.h"
+
+enum value_kind { VALUE_DECIMAL, VALUE_HEX, VALUE_MAC, VALUE_IPV4, VALUE_IPV6 };
+
+enum usid_format { USID_F3216, USID_F1616 };
+
+enum value_kind value_kind(const struct wire_layout *layout, const struct wire_field *f);
+
+/* Appends the value alone: "1024", "0x000011", "fd00::1". */
+void value_plain(struct text *out, struct header_at h, const struct wire_field *f);
+
+/* Appends what the value stands for, "MRC SACK"; nothing where there is no more to say. */
+void value_note(struct text *out, struct header_at h, const struct wire_field *f);
+
+/* The integer in the field of that name; fallback where the header has no such field. */
+uint64_t value_of(struct header_at h, const char *field, uint64_t fallback);
+
+bool value_is_zero(struct header_at h, const struct wire_field *f);
+
+/* Appends an acknowledgment's syndrome in words: "ACK credits 16", "NAK remote access error". */
+void value_syndrome(struct text *out, struct header_at aeth);
+
+/* Appends the uSIDs of a container up to the last one in use, "0100 0200"; "none" when empty. */
+void value_usids(struct text *out, const uint8_t address[16], enum usid_format format);
+
+/* The container's length of block in bytes, and its name. */
+uint32_t usid_block_bytes(enum usid_format format);
+const char *usid_format_name(enum usid_format format);
+
+/* True for the header of a network layer: what follows a second one is encapsulated. */
+bool value_is_network(const struct wire_layout *layout);
+
+#endif
