@@ -1,0 +1,130 @@
+# The front door: each target is a few lines over meson, ninja and scripts/. `make help` lists them.
+#
+# Every kind of build has its own directory, so switching between them rebuilds nothing. A target
+# first lets scripts/setup install what it needs; with nothing missing that takes no time and no
+# network.
+
+PREFIX  ?= /usr/local
+SECONDS ?= 20
+JOBS    ?= $(shell nproc)
+BUILD   := build
+
+ifneq (,$(filter aarch64 arm64,$(shell uname -m)))
+CROSS := amd64
+else
+CROSS := arm64
+endif
+
+# Leaks are looked for by one job of its own, `make leaks`: the check at the exit of each of many
+# short programs costs more than the programs.
+SAN_ENV := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:strict_string_checks=1 \
+           UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+SAN_ARGS := -Db_sanitize=address,undefined -Db_lundef=false \
+            -Dc_args='-fno-sanitize-recover=all -fno-omit-frame-pointer'
+
+FUZZ_ARGS := -Dfuzz=true -Dtests=false -Dtools=false -Dbench=false -Ddefault_library=static \
+             -Db_sanitize=address,undefined -Db_lundef=false \
+             -Dc_args='-fsanitize=fuzzer-no-link -fno-sanitize-recover=all -fno-omit-frame-pointer'
+
+# $(call configure,DIR,MESON OPTIONS,ENVIRONMENT): once per directory; meson itself notices later
+# changes.
+configure = test -f $(1)/build.ninja || $(3) meson setup $(1) . $(2)
+# $(call run_tests,DIR,MESON TEST OPTIONS,ENVIRONMENT): runs, then counts; the count is the last line.
+run_tests = rm -f $(1)/meson-logs/testlog.json; \
+	$(3) meson test -C $(1) --no-rebuild --print-errorlogs $(2); code=$$?; \
+	scripts/count-tests $(1)/meson-logs/testlog.json && exit $$code
+
+# ninja spreads the work over the processors; the steps here stay in order.
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: all help demo test bench fuzz lint format docs install clean distclean debug asan leaks \
+	clang cross coverage ci setup-build setup-test
+
+all: setup-build ## build everything, optimized, in build/ (the default)
+	@$(call configure,$(BUILD),--buildtype=release)
+	@ninja -C $(BUILD)
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup-build:
+	@scripts/setup build
+
+setup-test:
+	@scripts/setup build test
+
+demo: all ## build, then show what there is to see
+	@scripts/demo $(BUILD)/src/tools/weft .
+
+test: setup-test all ## build and run all tests
+	@$(call run_tests,$(BUILD))
+
+bench: all ## run every benchmark and show its table
+	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose --timeout-multiplier 0
+
+fuzz: setup-build ## run every fuzz target for SECONDS=20 each
+	@scripts/setup fuzz
+	@$(call configure,build-fuzz,--buildtype=debugoptimized $(FUZZ_ARGS),CC=clang)
+	@ninja -C build-fuzz
+	@scripts/fuzz build-fuzz $(SECONDS)
+
+lint: setup-test all ## check format, and let clang-tidy, cppcheck and mandoc look for faults
+	@scripts/setup lint
+	@scripts/lint $(BUILD)
+
+format: ## bring the C files into shape
+	@scripts/setup lint
+	@scripts/lint --format
+
+docs: all ## build the documentation
+	@scripts/setup docs
+	@scripts/docs $(BUILD)
+
+install: all ## install under PREFIX=/usr/local, below DESTDIR= if given
+	@meson configure $(BUILD) --prefix=$(PREFIX)
+	@ninja -C $(BUILD)
+	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+
+debug: setup-build ## build for a debugger, in build-debug/
+	@$(call configure,build-debug,--buildtype=debug)
+	@ninja -C build-debug
+
+asan: setup-test ## unit tests with address and undefined-behaviour checks, in build-asan/
+	@$(call configure,build-asan,--buildtype=debugoptimized $(SAN_ARGS))
+	@ninja -C build-asan
+	@$(call run_tests,build-asan,--suite unit,$(SAN_ENV))
+
+leaks: setup-test ## one long run with leak checks, in build-asan/
+	@$(call configure,build-asan,--buildtype=debugoptimized $(SAN_ARGS))
+	@ninja -C build-asan
+	@scripts/leaks build-asan
+
+clang: setup-test ## build and unit tests with clang, in build-clang/
+	@scripts/setup clang
+	@$(call configure,build-clang,--buildtype=release,CC=clang)
+	@ninja -C build-clang
+	@$(call run_tests,build-clang,--suite unit)
+
+cross: setup-test ## build for the other architecture, unit tests under qemu, in build-cross/
+	@scripts/setup cross
+	@scripts/sysroot build-sysroot $(CROSS)
+	@$(call configure,build-cross,--buildtype=release \
+		--cross-file build-sysroot/$(CROSS).ini --cross-file cross/$(CROSS).ini)
+	@ninja -C build-cross
+	@$(call run_tests,build-cross,--suite unit)
+
+coverage: setup-test ## which lines the unit tests reach, in build-cov/coverage/
+	@scripts/setup coverage
+	@$(call configure,build-cov,--buildtype=debug -Db_coverage=true \
+		-Dc_args=-fprofile-update=atomic)
+	@ninja -C build-cov
+	@scripts/coverage build-cov
+
+ci: ## everything that must hold before a change goes in
+	@.ci/run
+
+clean: ## remove the build directories
+	rm -rf build build-debug build-asan build-clang build-cross build-cov build-fuzz
+
+distclean: clean ## clean, and remove the libraries fetched for `make cross`
+	rm -rf build-sysroot
