@@ -46,8 +46,7 @@ static void print_opcodes(void)
 	static const char *const mrc[] = {"meth", "[tseth]",  "reth", "immdt", "aeth",
 					  "seth", "cc_state", "neth", "peth",  "erth",
 					  "eeth", "payload",  NULL};
-	uint8_t roce_stack;
-	uint16_t mrc_stack;
+	uint16_t roce_stack, mrc_stack;
 
 	puts("\n## Opcodes\n\n| value | packet | headers after the base transport header |");
 	puts("|---|---|---|");

@@ -50,7 +50,7 @@ static bool is_zero(const uint8_t *bytes, unsigned n)
 	return true;
 }
 
-static uint64_t member_value(const struct wire_field *f, const void *h)
+uint64_t wire_member_value(const struct wire_field *f, const void *h)
 {
 	const uint8_t *at = (const uint8_t *)h + f->at;
 	uint8_t v8;
@@ -79,9 +79,9 @@ uint32_t wire_print(const struct wire_layout *layout, const void *h, struct span
 			continue;
 		add(&t, " %s=", f->name);
 		if (f->width <= 4)
-			add(&t, "%" PRIu64, member_value(f, h));
+			add(&t, "%" PRIu64, wire_member_value(f, h));
 		else if (f->width <= 64)
-			add(&t, "0x%0*" PRIx64, (f->width + 3) / 4, member_value(f, h));
+			add(&t, "0x%0*" PRIx64, (f->width + 3) / 4, wire_member_value(f, h));
 		else
 			for (unsigned b = 0; b < f->size; b++)
 				add(&t, "%02x", member[b]);

@@ -48,6 +48,9 @@ uint32_t wire_print(const struct wire_layout *layout, const void *h, struct span
 /* The value of an integer field (at most 64 bits wide) straight from the header's bytes. */
 uint64_t wire_field_value(const struct wire_field *f, const uint8_t *header);
 
+/* The value of an integer field in the header's struct. */
+uint64_t wire_member_value(const struct wire_field *f, const void *h);
+
 /* The field of that name, or NULL. */
 const struct wire_field *wire_field_find(const struct wire_layout *layout, const char *name);
 

@@ -47,43 +47,11 @@ bool mrc_opcode_stack(uint8_t opcode, uint16_t *stack)
 	return true;
 }
 
-/* One optional header: present when its bit is in the stack. Missing bytes are a fault, except
- * where a switch may have cut them off: then the header is simply not there. */
-#define GET(bit, header, member, may_be_cut)                                            \
-	if (pkt->has & (bit)) {                                                         \
-		p = TAKE(c, trail, header);                                             \
-		if (p)                                                                  \
-			header##_get(p, &pkt->member);                                  \
-		else if (may_be_cut)                                                    \
-			pkt->has &= (uint16_t) ~(bit);                                  \
-		else                                                                    \
-			return fault_at(WIRE_DROP_TRUNCATED, c->at, header##_layout()); \
-	}
-
-static struct wire_fault get_stack(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
-				   struct wire_trail *trail)
-{
-	const uint8_t *p;
-
-	GET(MRC_METH, meth, meth, false)
-	GET(MRC_TSETH, tseth, tseth, false)
-	GET(MRC_RETH, reth, reth, trimmed)
-	if (trimmed && !(pkt->has & MRC_RETH))
-		pkt->has &= (uint16_t)~MRC_IMMDT;
-	GET(MRC_IMMDT, immdt, imm, trimmed)
-	GET(MRC_AETH, aeth, aeth, false)
-	GET(MRC_SETH, seth, seth, false)
-	GET(MRC_CC_STATE, cc_state, cc, false)
-	GET(MRC_NETH, neth, neth, false)
-	GET(MRC_PETH, peth, peth, false)
-	GET(MRC_ERTH, erth, erth, false)
-	GET(MRC_EETH, eeth, eeth, false)
-	return no_fault();
-}
-
 struct wire_fault mrc_head_get(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
 			       struct wire_trail *trail)
 {
+	/* What a trimming switch must leave are BTH, METH and TSETH (M-27). */
+	const unsigned cut = trimmed ? MRC_RETH | MRC_IMMDT : 0;
 	uint32_t at = c->at;
 	const uint8_t *p = TAKE(c, trail, mrc_bth);
 
@@ -98,7 +66,8 @@ struct wire_fault mrc_head_get(struct cursor *c, bool trimmed, struct mrc_pkt *p
 	 * a word of their own, and ignore it (M-43). */
 	if (!pkt->bth.ts)
 		pkt->has &= (uint16_t)~MRC_TSETH;
-	return get_stack(c, trimmed, pkt, trail);
+	MRC_STACK(STACK_GET)
+	return no_fault();
 }
 
 struct wire_fault mrc_pkt_get(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
@@ -121,34 +90,16 @@ struct wire_fault mrc_pkt_get(struct cursor *c, bool trimmed, struct mrc_pkt *pk
 	return no_fault();
 }
 
-#define PUT(bit, header, member)                           \
-	if (stack & (bit)) {                               \
-		if (out.len - used < header##_bytes)       \
-			return 0;                          \
-		header##_put(&pkt->member, out.at + used); \
-		used += header##_bytes;                    \
-	}
-
 uint32_t mrc_head_put(const struct mrc_pkt *pkt, struct span out)
 {
 	uint32_t used = mrc_bth_bytes;
-	uint16_t stack;
+	uint16_t has;
 
-	if (out.len < mrc_bth_bytes || !mrc_opcode_stack(pkt->bth.opcode, &stack))
+	if (out.len < mrc_bth_bytes || !mrc_opcode_stack(pkt->bth.opcode, &has))
 		return 0;
 	if (!pkt->bth.ts)
-		stack &= (uint16_t)~MRC_TSETH;
+		has &= (uint16_t)~MRC_TSETH;
 	mrc_bth_put(&pkt->bth, out.at);
-	PUT(MRC_METH, meth, meth)
-	PUT(MRC_TSETH, tseth, tseth)
-	PUT(MRC_RETH, reth, reth)
-	PUT(MRC_IMMDT, immdt, imm)
-	PUT(MRC_AETH, aeth, aeth)
-	PUT(MRC_SETH, seth, seth)
-	PUT(MRC_CC_STATE, cc_state, cc)
-	PUT(MRC_NETH, neth, neth)
-	PUT(MRC_PETH, peth, peth)
-	PUT(MRC_ERTH, erth, erth)
-	PUT(MRC_EETH, eeth, eeth)
+	MRC_STACK(STACK_PUT)
 	return used;
 }

@@ -10,6 +10,7 @@
 #include "wire/drop.h"
 #include "wire/header.h"
 #include "wire/roce.h"
+#include "wire/stack.h"
 #include "wire/trail.h"
 
 /* clang-format off */
@@ -158,6 +159,19 @@ WIRE_HEADER(eeth, 36, EETH_FIELDS)
 #define MRC_ERTH     0x0200u
 #define MRC_EETH     0x0400u
 #define MRC_PAYLOAD  0x0800u
+#define MRC_STACK(S) \
+	S(MRC_METH,     meth,     meth) \
+	S(MRC_TSETH,    tseth,    tseth) \
+	S(MRC_RETH,     reth,     reth) \
+	S(MRC_IMMDT,    immdt,    imm) \
+	S(MRC_AETH,     aeth,     aeth) \
+	S(MRC_SETH,     seth,     seth) \
+	S(MRC_CC_STATE, cc_state, cc) \
+	S(MRC_NETH,     neth,     neth) \
+	S(MRC_PETH,     peth,     peth) \
+	S(MRC_ERTH,     erth,     erth) \
+	S(MRC_EETH,     eeth,     eeth)
+
 #define MRC_WRITE    (MRC_METH | MRC_TSETH | MRC_RETH | MRC_PAYLOAD)
 
 /* Table 6-2 */

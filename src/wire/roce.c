@@ -11,7 +11,7 @@ WIRE_DEFINE(cnp, CNP_FIELDS)
 
 struct opcode {
 	const char *name;
-	uint8_t stack;
+	uint16_t stack;
 };
 
 static const struct opcode opcodes[256] = {
@@ -25,7 +25,7 @@ const char *roce_opcode_name(uint8_t opcode)
 	return opcodes[opcode].name;
 }
 
-bool roce_opcode_stack(uint8_t opcode, uint8_t *stack)
+bool roce_opcode_stack(uint8_t opcode, uint16_t *stack)
 {
 	*stack = opcodes[opcode].stack;
 	return opcodes[opcode].name != NULL;
@@ -42,17 +42,9 @@ struct wire_fault roce_payload_get(struct cursor *c, uint8_t pad, struct cspan *
 	return no_fault();
 }
 
-/* One optional header: present when its bit is in the stack, a fault when it does not fit. */
-#define GET(bit, header, member)                                                        \
-	if (pkt->has & (bit)) {                                                         \
-		p = TAKE(c, trail, header);                                             \
-		if (!p)                                                                 \
-			return fault_at(WIRE_DROP_TRUNCATED, c->at, header##_layout()); \
-		header##_get(p, &pkt->member);                                          \
-	}
-
 struct wire_fault roce_head_get(struct cursor *c, struct roce_pkt *pkt, struct wire_trail *trail)
 {
+	const unsigned cut = 0;
 	uint32_t at = c->at;
 	const uint8_t *p = TAKE(c, trail, bth);
 
@@ -63,14 +55,7 @@ struct wire_fault roce_head_get(struct cursor *c, struct roce_pkt *pkt, struct w
 		return fault_at(WIRE_DROP_BTH_VERSION, at + 1, bth_layout());
 	if (!roce_opcode_stack(pkt->bth.opcode, &pkt->has))
 		return fault_at(WIRE_DROP_OPCODE, at, bth_layout());
-	GET(ROCE_RETH, reth, reth)
-	GET(ROCE_ATOMIC, atomic_eth, atomic)
-	GET(ROCE_AETH, aeth, aeth)
-	GET(ROCE_ATOMIC_ACK, atomic_ack_eth, atomic_ack)
-	GET(ROCE_IMMDT, immdt, imm)
-	GET(ROCE_IETH, ieth, ieth)
-	if (pkt->has & ROCE_CNP && !TAKE(c, trail, cnp))
-		return fault_at(WIRE_DROP_TRUNCATED, c->at, cnp_layout());
+	ROCE_STACK(STACK_GET)
 	return no_fault();
 }
 
@@ -88,33 +73,14 @@ struct wire_fault roce_pkt_get(struct cursor *c, struct roce_pkt *pkt, struct wi
 	return no_fault();
 }
 
-#define PUT(bit, header, member)                           \
-	if (stack & (bit)) {                               \
-		if (out.len - used < header##_bytes)       \
-			return 0;                          \
-		header##_put(&pkt->member, out.at + used); \
-		used += header##_bytes;                    \
-	}
-
 uint32_t roce_head_put(const struct roce_pkt *pkt, struct span out)
 {
 	uint32_t used = bth_bytes;
-	uint8_t stack;
+	uint16_t has;
 
-	if (out.len < bth_bytes || !roce_opcode_stack(pkt->bth.opcode, &stack))
+	if (out.len < bth_bytes || !roce_opcode_stack(pkt->bth.opcode, &has))
 		return 0;
 	bth_put(&pkt->bth, out.at);
-	PUT(ROCE_RETH, reth, reth)
-	PUT(ROCE_ATOMIC, atomic_eth, atomic)
-	PUT(ROCE_AETH, aeth, aeth)
-	PUT(ROCE_ATOMIC_ACK, atomic_ack_eth, atomic_ack)
-	PUT(ROCE_IMMDT, immdt, imm)
-	PUT(ROCE_IETH, ieth, ieth)
-	if (stack & ROCE_CNP) {
-		if (out.len - used < cnp_bytes)
-			return 0;
-		memset(out.at + used, 0, cnp_bytes);
-		used += cnp_bytes;
-	}
+	ROCE_STACK(STACK_PUT)
 	return used;
 }

@@ -10,6 +10,7 @@
 #include "base/span.h"
 #include "wire/drop.h"
 #include "wire/header.h"
+#include "wire/stack.h"
 #include "wire/trail.h"
 
 /* clang-format off */
@@ -78,6 +79,15 @@ WIRE_HEADER(cnp, 16, CNP_FIELDS)
 #define ROCE_PAYLOAD    0x80u
 #define ROCE_WRITE_IMM  (ROCE_RETH | ROCE_IMMDT | ROCE_PAYLOAD)
 
+#define ROCE_STACK(S) \
+	S(ROCE_RETH,       reth,           reth) \
+	S(ROCE_ATOMIC,     atomic_eth,     atomic) \
+	S(ROCE_AETH,       aeth,           aeth) \
+	S(ROCE_ATOMIC_ACK, atomic_ack_eth, atomic_ack) \
+	S(ROCE_IMMDT,      immdt,          imm) \
+	S(ROCE_IETH,       ieth,           ieth) \
+	S(ROCE_CNP,        cnp,            cnp)
+
 /*                 value  id                     what a person calls it     header stack */
 #define ROCE_OPCODES(O) \
 	O(0x00, SEND_FIRST,           "SEND First",              ROCE_PAYLOAD) \
@@ -124,7 +134,7 @@ enum aeth_nak {
 
 /* A decoded packet. has says which headers are set; payload is without its padding. */
 struct roce_pkt {
-	uint8_t has;
+	uint16_t has;
 	struct bth bth;
 	struct reth reth;
 	struct atomic_eth atomic;
@@ -132,6 +142,7 @@ struct roce_pkt {
 	struct atomic_ack_eth atomic_ack;
 	struct immdt imm;
 	struct ieth ieth;
+	struct cnp cnp;
 	struct cspan payload;
 };
 
@@ -139,7 +150,7 @@ struct roce_pkt {
 const char *roce_opcode_name(uint8_t opcode);
 
 /* Which headers follow the base transport header; false where the opcode is not assigned. */
-bool roce_opcode_stack(uint8_t opcode, uint8_t *stack);
+bool roce_opcode_stack(uint8_t opcode, uint16_t *stack);
 
 /* Takes the header stack from c, which stands on the base transport header. Sets has and the
  * headers, not the payload. trail may be NULL. */

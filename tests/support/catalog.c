@@ -139,7 +139,8 @@ static void build(struct sample *s, struct frame_spec *spec, const struct varian
 
 static void roce_sample(struct sample *s, uint8_t opcode, const struct variant *v)
 {
-	uint8_t stack, head[64];
+	uint8_t head[64];
+	uint16_t stack;
 	struct frame_spec spec = {.ecn = 2};
 
 	roce_opcode_stack(opcode, &stack);

@@ -42,20 +42,6 @@ static void put(const char *header, const char *field)
 	putchar('\n');
 }
 
-static uint64_t member(const uint8_t *h, const struct wire_field *f)
-{
-	uint64_t v = 0;
-
-	for (unsigned i = 0; i < f->size; i++) {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-		v |= (uint64_t)h[f->at + i] << 8 * i;
-#else
-		v = v << 8 | h[f->at + i];
-#endif
-	}
-	return v;
-}
-
 static void get(const char *header, const char *hex)
 {
 	const struct wire_layout *l = layout_of(header);
@@ -77,8 +63,8 @@ static void get(const char *header, const char *hex)
 			for (unsigned b = 0; b < f->size; b++)
 				printf("%02x", h[f->at + b]);
 			putchar(' ');
-		} else if (member(h, f)) {
-			printf("%s=%" PRIx64 " ", f->name, member(h, f));
+		} else if (wire_member_value(f, h)) {
+			printf("%s=%" PRIx64 " ", f->name, wire_member_value(f, h));
 		}
 	}
 	putchar('\n');

@@ -44,6 +44,41 @@ static void every_type_decodes(void **state)
 	}
 }
 
+static bool carries_payload(const struct wire_packet *pkt)
+{
+	uint16_t stack = 0;
+
+	if (pkt->family == WIRE_ROCE)
+		return roce_opcode_stack(opcode_of(pkt), &stack) && stack & ROCE_PAYLOAD;
+	return mrc_opcode_stack(opcode_of(pkt), &stack) && stack & MRC_PAYLOAD;
+}
+
+/* The payload of data, without padding; none of control packets and of what was trimmed. */
+static void payload_is_offered(void **state)
+{
+	static struct sample s;
+
+	(void)state;
+	for (uint32_t i = 0; i < catalog_size(); i++) {
+		struct wire_packet pkt;
+
+		catalog_get(i, &s);
+		decode(s.frame.bytes, s.frame.len, &pkt, NULL);
+		struct cspan payload = wire_packet_payload(&pkt);
+
+		if (pkt.net.trim != NET_WHOLE || !carries_payload(&pkt)) {
+			assert_null(payload.at);
+			continue;
+		}
+		assert_true(payload.len == 21 || payload.len == 256);
+		assert_memory_equal(payload.at, "One warp thread", 15);
+		assert_int_equal(payload.at[payload.len - 1] == 0, payload.len == 256);
+	}
+	struct wire_packet none = {.family = WIRE_NO_FAMILY};
+
+	assert_null(wire_packet_payload(&none).at);
+}
+
 /* The trail covers the frame without a gap: link to transport, then payload and ICRC. */
 static void trail_has_no_gap(void **state)
 {
@@ -321,6 +356,7 @@ static void random_damage_gets_a_verdict(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(every_type_decodes),
+	cmocka_unit_test(payload_is_offered),
 	cmocka_unit_test(trail_has_no_gap),
 	cmocka_unit_test(trail_is_optional),
 	cmocka_unit_test(every_truncation_is_a_fault),

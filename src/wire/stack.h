@@ -1,0 +1,41 @@
+/* A header stack is written down once, in wire order, one line per header:
+ *
+ *	#define MRC_STACK(S) \
+ *		S(MRC_METH,  meth,  meth) \
+ *		S(MRC_TSETH, tseth, tseth) \
+ *		...
+ *
+ * a bit that says the header is there, the header, and its member in the packet's struct. Bits rise
+ * in wire order. The two macros below make the reader and the writer of a family from the list. */
+#ifndef WEFT_WIRE_STACK_H
+#define WEFT_WIRE_STACK_H
+
+#include "wire/header.h"
+#include "wire/trail.h"
+
+/* One header of a reader: a function that has the packet pkt with its has bits, the cursor c, the
+ * trail and cut, the headers that a switch may have trimmed off, and returns a fault. The first
+ * header that was trimmed off takes the later ones of cut with it. */
+#define STACK_GET(bit, header, member)                                                  \
+	if (pkt->has & (bit)) {                                                         \
+		const uint8_t *bytes = TAKE(c, trail, header);                          \
+                                                                                        \
+		if (bytes)                                                              \
+			header##_get(bytes, &pkt->member);                              \
+		else if (cut & (bit))                                                   \
+			pkt->has &= (uint16_t) ~(cut & ~((bit)-1));                     \
+		else                                                                    \
+			return fault_at(WIRE_DROP_TRUNCATED, c->at, header##_layout()); \
+	}
+
+/* One header of a writer: a function that has the packet pkt, the has bits to write, the span out
+ * and how much of it is used, and returns 0 when out is too short. */
+#define STACK_PUT(bit, header, member)                     \
+	if (has & (bit)) {                                 \
+		if (out.len - used < header##_bytes)       \
+			return 0;                          \
+		header##_put(&pkt->member, out.at + used); \
+		used += header##_bytes;                    \
+	}
+
+#endif
