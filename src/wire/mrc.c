@@ -12,6 +12,9 @@ WIRE_DEFINE(eeth, EETH_FIELDS)
 
 #define FIRST_OPCODE 0xc0u
 
+/* What a trimming switch must leave are BTH, METH and TSETH (M-27). */
+#define STACK_CUT (MRC_RETH | MRC_IMMDT)
+
 struct opcode {
 	const char *name;
 	uint16_t stack;
@@ -50,8 +53,6 @@ bool mrc_opcode_stack(uint8_t opcode, uint16_t *stack)
 struct wire_fault mrc_head_get(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
 			       struct wire_trail *trail)
 {
-	/* What a trimming switch must leave are BTH, METH and TSETH (M-27). */
-	const unsigned cut = trimmed ? MRC_RETH | MRC_IMMDT : 0;
 	uint32_t at = c->at;
 	const uint8_t *p = TAKE(c, trail, mrc_bth);
 

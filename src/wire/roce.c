@@ -9,6 +9,9 @@ WIRE_DEFINE(immdt, IMMDT_FIELDS)
 WIRE_DEFINE(ieth, IETH_FIELDS)
 WIRE_DEFINE(cnp, CNP_FIELDS)
 
+/* RC knows no trimming: all its headers must be there. */
+#define STACK_CUT 0u
+
 struct opcode {
 	const char *name;
 	uint16_t stack;
@@ -44,7 +47,7 @@ struct wire_fault roce_payload_get(struct cursor *c, uint8_t pad, struct cspan *
 
 struct wire_fault roce_head_get(struct cursor *c, struct roce_pkt *pkt, struct wire_trail *trail)
 {
-	const unsigned cut = 0;
+	const bool trimmed = false;
 	uint32_t at = c->at;
 	const uint8_t *p = TAKE(c, trail, bth);
 

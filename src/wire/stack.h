@@ -14,16 +14,17 @@
 #include "wire/trail.h"
 
 /* One header of a reader: a function that has the packet pkt with its has bits, the cursor c, the
- * trail and cut, the headers that a switch may have trimmed off, and returns a fault. The first
- * header that was trimmed off takes the later ones of cut with it. */
+ * trail and whether the packet was trimmed, and returns a fault. Its file defines STACK_CUT, the
+ * headers that a switch may have trimmed off; the first one missing takes the later ones of these
+ * with it. */
 #define STACK_GET(bit, header, member)                                                  \
 	if (pkt->has & (bit)) {                                                         \
 		const uint8_t *bytes = TAKE(c, trail, header);                          \
                                                                                         \
 		if (bytes)                                                              \
 			header##_get(bytes, &pkt->member);                              \
-		else if (cut & (bit))                                                   \
-			pkt->has &= (uint16_t) ~(cut & ~((bit)-1));                     \
+		else if ((STACK_CUT & (bit)) != 0 && trimmed)                           \
+			pkt->has &= (uint16_t) ~(STACK_CUT & ~((bit)-1));               \
 		else                                                                    \
 			return fault_at(WIRE_DROP_TRUNCATED, c->at, header##_layout()); \
 	}

@@ -3,6 +3,8 @@
 #ifndef WEFT_WIRE_TRAIL_H
 #define WEFT_WIRE_TRAIL_H
 
+#include <assert.h>
+
 #include "base/span.h"
 #include "wire/drop.h"
 #include "wire/header.h"
@@ -24,13 +26,11 @@ struct wire_trail {
 	bool full; /* layers were left out */
 };
 
-/* Adds a header to a trail that is there. */
+/* Adds a header to a trail that is there. No stack is deeper than the room that is kept for it. */
 static inline void trail_add(struct wire_trail *t, struct wire_layer layer)
 {
-	if (t->n < WIRE_TRAIL_MAX)
-		t->layer[t->n++] = layer;
-	else
-		t->full = true;
+	assert(t->n < WIRE_TRAIL_MAX);
+	t->layer[t->n++] = layer;
 }
 
 /* Adds a part of a header, if that leaves room for the headers to come. t may be NULL. */
