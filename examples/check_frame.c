@@ -4,7 +4,7 @@
  *	cc check_frame.c $(pkg-config --cflags --libs weft) -o check_frame
  *	xxd -p frame.bin | ./check_frame
  *
- * Exit status: 0 accepted, 1 not RoCE, 2 malformed or no frame. */
+ * Exit status: 0 accepted, 1 not decoded, 2 malformed or no frame. */
 #include <ctype.h>
 #include <stdio.h>
 #include <weft/weft.h>
@@ -55,7 +55,7 @@ int main(void)
 		printf("%s, %u bytes of payload, icrc 0x%08x\n", verdict.packet_name,
 		       verdict.payload_len, verdict.icrc_carried);
 		return 0;
-	case 1: printf("not RoCE: %s\n", verdict.fault_text); return 1;
+	case 1: printf("not decoded: %s\n", verdict.fault_text); return 1;
 	default:
 		printf("malformed: %s", verdict.fault_text);
 		if (verdict.fault_header)

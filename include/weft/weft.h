@@ -32,9 +32,11 @@ struct weft_verdict {
 };
 
 /* Checks a whole Ethernet frame, without its FCS, down to the ICRC: Ethernet, up to two VLAN tags,
- * IPv4 or IPv6, one SRv6 encapsulation, UDP port 4791, then RoCEv2 or MRC. Returns 0 when the
- * packet is accepted, 1 when it is not RoCE traffic, -EBADMSG when it is malformed; -EINVAL, with
- * *out untouched, when a pointer is NULL or the length beyond 4 GiB. */
+ * IPv4 or IPv6, UDP port 4791, then RoCEv2 or MRC. One encapsulation is followed: IPv4 or IPv6 in
+ * IPv4 or IPv6, with a segment routing header behind an outer IPv6 header or without. Returns 0
+ * when the packet is accepted, 1 when it is not a packet weft decodes: not RoCE traffic, or a
+ * service other than RC and MRC; -EBADMSG when it is malformed; -EINVAL, with *out untouched, when
+ * a pointer is NULL or the length beyond 4 GiB. */
 WEFT_API int weft_check_frame(const void *frame, size_t len, struct weft_verdict *out);
 
 /* The ICRC of a packet: len bytes from its IP header to the end of its padding, without the ICRC

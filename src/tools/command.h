@@ -35,7 +35,8 @@ bool is_output_broken(void);
  * right; else says what failed and returns STATUS_FILE. */
 int finish_output(const char *name);
 
-/* Reads all of text as a number in [low, high]; false when it is anything else. */
+/* Reads all of text as a number in [low, high], decimal, or hexadecimal after 0x; false when it is
+ * anything else. A leading zero means nothing: nobody writes a DSCP in octal. */
 bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *value);
 
 #endif

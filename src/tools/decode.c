@@ -27,7 +27,7 @@ static const char help[] =
 	"  --usid FORMAT           uSID containers: f3216 (default) or f1616\n"
 	"\n"
 	"exit status:\n"
-	"  0  every packet is right, or is not RoCE\n"
+	"  0  every packet is right, or is none of ours\n"
 	"  1  at least one packet is malformed\n"
 	"  2  the command line is wrong\n"
 	"  3  a file cannot be read, is not a capture or ends in mid-packet,\n"
@@ -103,15 +103,28 @@ static int set_usid(struct job *job)
 	return STATUS_OK;
 }
 
-static int set_option(struct job *job, int option)
+/* What getopt would say itself, but for the bytes of the argument: it may be the name of a file
+ * that somebody else chose. */
+static int refuse_option(const struct job *job, const char *arg)
+{
+	for (unsigned i = 0; options[i].name; i++)
+		if (optopt == options[i].val)
+			return usage_error(job->name, "--%s takes no value", options[i].name);
+	if (optopt)
+		return usage_error(job->name, "there is no option '-%c'", optopt);
+	return usage_error(job->name, "there is no option '%s'", arg);
+}
+
+/* arg is the argument that getopt read last. */
+static int set_option(struct job *job, int option, const char *arg)
 {
 	switch (option) {
 	case 'v': job->verbose = true; return STATUS_OK;
 	case 'h': job->help = true; return STATUS_OK;
 	case OPT_JSON: job->json = true; return STATUS_OK;
 	case OPT_USID: return set_usid(job);
-	/* getopt has said what is wrong. */
-	case '?': fprintf(stderr, "see: weft help decode\n"); return STATUS_USAGE;
+	case ':': return usage_error(job->name, "%s needs a value", arg);
+	case '?': return refuse_option(job, arg);
 	default: return set_number(job, option);
 	}
 }
@@ -177,6 +190,23 @@ static enum capture_step decode_packets(struct job *job, struct capture *c, stru
 	return step;
 }
 
+static void print_summary(struct job *job, const char *file)
+{
+	if (job->json)
+		json_summary(job->view.out, file, &job->tally);
+	else
+		line_summary(&job->view, file, &job->tally);
+}
+
+/* What was printed so far comes first where both streams share a terminal. */
+static void begin_error(const struct job *job, const char *file)
+{
+	fflush(stdout);
+	fprintf(stderr, "%s: ", job->name);
+	text_put_safe(stderr, file);
+	fputs(": ", stderr);
+}
+
 static int decode_file(struct job *job, const char *path)
 {
 	const char *shown = strcmp(path, "-") == 0 ? "standard input" : path;
@@ -184,29 +214,25 @@ static int decode_file(struct job *job, const char *path)
 	struct capture *c = capture_open(path, &why);
 
 	if (!c) {
-		/* What was printed so far comes first where both streams share a terminal. */
-		fflush(stdout);
-		fprintf(stderr, "%s: %s: %s\n", job->name, shown, why.at);
+		begin_error(job, shown);
+		fprintf(stderr, "%s\n", why.at);
 		return STATUS_FILE;
 	}
 	memset(&job->tally, 0, sizeof job->tally);
-	if (job->headings && !job->json)
-		fprintf(job->view.out, "%s:\n", shown);
+	if (job->headings && !job->json) {
+		text_put_safe(job->view.out, shown);
+		fputs(":\n", job->view.out);
+	}
 	enum capture_step step = decode_packets(job, c, &why);
 
 	capture_close(c);
-	if (is_output_broken())
-		return STATUS_OK;
-	if (job->json)
-		json_summary(job->view.out, shown, &job->tally);
-	else
-		line_summary(&job->view, shown, &job->tally);
+	if (!is_output_broken())
+		print_summary(job, shown);
 	if (step == CAPTURE_BROKEN) {
-		fflush(stdout);
+		begin_error(job, shown);
 		fprintf(stderr,
-			"%s: %s: stopped after packet %" PRIu64
-			": %s; the rest of the capture is lost\n",
-			job->name, shown, job->tally.packets, why.at);
+			"stopped after packet %" PRIu64 ": %s; the rest of the capture is lost\n",
+			job->tally.packets, why.at);
 		return STATUS_FILE;
 	}
 	return job->tally.by_verdict[VERDICT_MALFORMED] ? STATUS_MALFORMED : STATUS_OK;
@@ -239,8 +265,8 @@ static int read_options(struct job *job, int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt_long(argc, argv, "vh", options, NULL)) != -1) {
-		int status = set_option(job, option);
+	while ((option = getopt_long(argc, argv, ":vh", options, NULL)) != -1) {
+		int status = set_option(job, option, argv[optind - 1]);
 
 		if (status != STATUS_OK)
 			return status;

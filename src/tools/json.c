@@ -2,46 +2,22 @@
 
 #include "tools/print.h"
 
-/* The length of the UTF-8 sequence that s starts with; 0 when it is none. Overlong forms and
- * surrogates are none. */
-static unsigned utf8_length(const uint8_t *s)
-{
-	unsigned n = s[0] < 0x80       ? 1
-		     : s[0] >> 5 == 6  ? 2
-		     : s[0] >> 4 == 14 ? 3
-		     : s[0] >> 3 == 30 ? 4
-				       : 0;
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	uint32_t code = n < 2 ? s[0] : s[0] & (0x7fu >> n);
-
-	for (unsigned i = 1; i < n; i++) {
-		if (s[i] >> 6 != 2)
-			return 0;
-		code = code << 6 | (s[i] & 0x3f);
-	}
-	if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	return n;
-}
-
 /* A string of any bytes: what is not UTF-8 becomes the replacement character. */
 static void put_string(FILE *out, const char *text)
 {
-	const uint8_t *s = (const uint8_t *)text;
-
 	fputc('"', out);
-	while (*s) {
-		unsigned n = utf8_length(s);
+	while (*text) {
+		uint32_t n = utf8_length(text);
 
 		if (n == 0)
 			fputs("\\ufffd", out);
-		else if (*s == '"' || *s == '\\')
-			fprintf(out, "\\%c", *s);
-		else if (*s < 0x20)
-			fprintf(out, "\\u%04x", *s);
+		else if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else if ((uint8_t)*text < 0x20)
+			fprintf(out, "\\u%04x", (unsigned)*text);
 		else
-			fwrite(s, 1, n, out);
-		s += n ? n : 1;
+			fwrite(text, 1, n, out);
+		text += n ? n : 1;
 	}
 	fputc('"', out);
 }

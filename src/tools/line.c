@@ -261,8 +261,11 @@ static void add_outer(struct text *out, const struct view *v, const struct recor
 			value_usids(out, h.bytes, v->usid);
 		}
 	}
-	if (shown > SEGMENTS_SHOWN)
-		text_add(out, " and %u more", shown - SEGMENTS_SHOWN);
+	/* The trail may have left some out. */
+	uint32_t segments = srh_n_segments(&r->pkt.net.srh);
+
+	if (segments > SEGMENTS_SHOWN)
+		text_add(out, " and %u more", segments - SEGMENTS_SHOWN);
 }
 
 static void add_icrc(struct text *out, const struct view *v, const struct record *r)
@@ -289,11 +292,17 @@ static void add_trim(struct text *out, const struct view *v, const struct record
 /* What a foreign packet is instead: the field that decided it. */
 static void add_instead(struct text *out, const struct record *r)
 {
-	static const char *const deciders[] = {"dport", "protocol", "next_header", "type"};
+	static const char *const deciders[] = {"dport", "protocol", "next_header", "type",
+					       "opcode"};
 
 	if (r->trail.n == 0)
 		return;
+	const struct wire_layer *last = &r->trail.layer[r->trail.n - 1];
 	struct header_at h = record_header(r, r->trail.n - 1);
+
+	/* Behind headers that are not followed, the last one shown decided nothing. */
+	if (r->fault.at > last->at + last->len)
+		return;
 
 	for (unsigned i = 0; i < sizeof deciders / sizeof deciders[0]; i++) {
 		const struct wire_field *f = wire_field_find(h.layout, deciders[i]);
@@ -316,7 +325,7 @@ static void add_instead(struct text *out, const struct record *r)
 static void add_details(struct text *out, const struct view *v, const struct record *r)
 {
 	if (r->verdict == VERDICT_FOREIGN) {
-		text_add(out, "%snot RoCE: %s", view_tone(v, TONE_FAINT),
+		text_add(out, "%snot decoded: %s", view_tone(v, TONE_FAINT),
 			 wire_drop_text(r->fault.why));
 		add_instead(out, r);
 		text_add(out, "%s", view_tone(v, TONE_PLAIN));
@@ -405,10 +414,11 @@ void line_summary(const struct view *v, const char *file, const struct tally *t)
 {
 	const char *before = " (";
 
+	text_put_safe(v->out, file);
 	fprintf(v->out,
-		"%s: %" PRIu64 " packet%s: %" PRIu64 " ok, %" PRIu64 " foreign, %" PRIu64
+		": %" PRIu64 " packet%s: %" PRIu64 " ok, %" PRIu64 " foreign, %" PRIu64
 		" malformed",
-		file, t->packets, t->packets == 1 ? "" : "s", t->by_verdict[VERDICT_OK],
+		t->packets, t->packets == 1 ? "" : "s", t->by_verdict[VERDICT_OK],
 		t->by_verdict[VERDICT_FOREIGN], t->by_verdict[VERDICT_MALFORMED]);
 	for (unsigned why = 0; why < WIRE_DROP_COUNT; why++)
 		if (t->by_fault[why] && !wire_drop_is_foreign((enum wire_drop)why)) {

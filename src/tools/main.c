@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/command.h"
+#include "tools/text.h"
 
 static int run_help(int argc, char **argv);
 static int run_version(int argc, char **argv);
@@ -35,12 +36,14 @@ static const struct command *const commands[] = {
 int usage_error(const char *name, const char *format, ...)
 {
 	const char *command = strchr(name, ' ');
+	char says[1024];
 	va_list args;
 
-	fprintf(stderr, "%s: ", name);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(says, sizeof says, format, args);
 	va_end(args);
+	fprintf(stderr, "%s: ", name);
+	text_put_safe(stderr, says);
 	fprintf(stderr, "; see: weft help%s\n", command ? command : "");
 	return STATUS_USAGE;
 }
@@ -71,8 +74,10 @@ bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *value
 
 	if (text[0] < '0' || text[0] > '9')
 		return false;
+	int base = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
+
 	errno = 0;
-	*value = strtoull(text, &end, 0);
+	*value = strtoull(text, &end, base);
 	return errno == 0 && *end == '\0' && *value >= low && *value <= high;
 }
 

@@ -2,11 +2,31 @@
 
 #include <string.h>
 
+#include "wire/foreign.h"
 #include "wire/icrc.h"
+
+/* Holds the IP header that comes next against the version that announced it, as net_get does behind
+ * Ethernet; without a link header it would believe whatever version it finds. */
+static struct wire_fault check_version(struct cursor *c, uint8_t version, const struct net_cfg *cfg,
+				       struct wire_trail *trail)
+{
+	const struct cursor start = *c;
+	const uint8_t *p = peek(c, 1);
+
+	if (p && p[0] >> 4 == version)
+		return no_fault();
+	p = version == 4 ? TAKE(c, trail, ipv4) : TAKE(c, trail, ipv6);
+	struct wire_fault foreign = foreign_fault(start, version, cfg);
+
+	if (foreign.why != WIRE_DROP_NONE)
+		return foreign;
+	return fault_at(p ? WIRE_DROP_IP_VERSION : WIRE_DROP_TRUNCATED, start.at,
+			version == 4 ? ipv4_layout() : ipv6_layout());
+}
 
 /* A cooked header stands where an Ethernet header would; behind it come VLAN tags, then IP. */
 static struct wire_fault get_cooked(struct cursor *c, const struct wire_layout *(*layout)(void),
-				    struct wire_trail *trail)
+				    const struct net_cfg *cfg, struct wire_trail *trail)
 {
 	const struct wire_layout *cooked = layout();
 	const uint8_t *p = take_header(c, trail, cooked->bytes, layout);
@@ -17,7 +37,7 @@ static struct wire_fault get_cooked(struct cursor *c, const struct wire_layout *
 
 	for (unsigned n = 0; type == ETHERTYPE_VLAN || type == ETHERTYPE_QINQ; n++) {
 		if (n == NET_VLANS_MAX)
-			return fault_at(WIRE_DROP_VLAN_DEPTH, c->at, vlan_layout());
+			return foreign_vlan_fault(*c, cfg);
 		p = TAKE(c, trail, vlan);
 		if (!p)
 			return fault_at(WIRE_DROP_TRUNCATED, c->at, vlan_layout());
@@ -25,7 +45,7 @@ static struct wire_fault get_cooked(struct cursor *c, const struct wire_layout *
 	}
 	if (type != ETHERTYPE_IPV4 && type != ETHERTYPE_IPV6)
 		return fault_at(WIRE_DROP_NOT_IP, c->at, NULL);
-	return no_fault();
+	return check_version(c, type == ETHERTYPE_IPV4 ? 4 : 6, cfg, trail);
 }
 
 /* Where the bytes end that a header of the packet could have used. */
@@ -62,7 +82,7 @@ static void decode(struct record *r, struct cspan bytes, struct capture_link lin
 	memset(&r->pkt, 0, sizeof r->pkt);
 	r->trail.n = 0;
 	r->trail.full = false;
-	r->fault = link.cooked ? get_cooked(&c, link.cooked, &r->trail) : no_fault();
+	r->fault = link.cooked ? get_cooked(&c, link.cooked, cfg, &r->trail) : no_fault();
 	r->left = cursor_left(&c);
 	if (r->fault.why == WIRE_DROP_NONE) {
 		struct cspan frame = cursor_rest(&c);
@@ -108,8 +128,6 @@ static void forget_missing(struct record *r, uint32_t captured)
 	bool is_real = r->fault.why != WIRE_DROP_NONE && r->fault.why != WIRE_DROP_ICRC &&
 		       fault_end(r) <= captured;
 
-	if (r->trail.full)
-		r->pkt.family = WIRE_NO_FAMILY;
 	r->pkt.has_icrc = false;
 	while (r->trail.n > 0) {
 		const struct wire_layer *last = &r->trail.layer[r->trail.n - 1];

@@ -5,6 +5,7 @@
 #define WEFT_TOOLS_TEXT_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 /* The longest: 32 ranges of sequence numbers, or the segments of a full routing header. */
 #define TEXT_MAX 2048u
@@ -19,5 +20,13 @@ void text_clear(struct text *t);
 
 /* Appends, as printf would. */
 __attribute__((format(printf, 2, 3))) void text_add(struct text *t, const char *format, ...);
+
+/* The length of the UTF-8 sequence that s starts with; 0 when it is none. Overlong forms and
+ * surrogates are none. */
+uint32_t utf8_length(const char *s);
+
+/* Writes text of unknown origin, a file's name, to what may be a terminal: control characters and
+ * what is not UTF-8 as \x1b, so that they cannot act on it. */
+void text_put_safe(FILE *out, const char *text);
 
 #endif

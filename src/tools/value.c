@@ -24,10 +24,14 @@ static void note_name(struct text *out, const struct name *names, uint64_t v)
 
 static void note_opcode(struct text *out, struct header_at h, uint64_t v)
 {
+	/* By the three bits in front (IBTA 9.2.1). */
+	static const char *const services[8] = {[1] = "UC", [2] = "RD", [3] = "UD", [5] = "XRC"};
 	const char *name = mrc_opcode_is_ours((uint8_t)v) ? mrc_opcode_name((uint8_t)v)
 							  : roce_opcode_name((uint8_t)v);
 
 	(void)h;
+	if (!name)
+		name = services[v >> 5 & 7];
 	text_add(out, "%s", name ? name : "not assigned");
 }
 

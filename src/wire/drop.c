@@ -20,5 +20,5 @@ const char *wire_drop_text(enum wire_drop why)
 
 bool wire_drop_is_foreign(enum wire_drop why)
 {
-	return why == WIRE_DROP_NOT_IP || why == WIRE_DROP_NOT_UDP || why == WIRE_DROP_NOT_ROCE;
+	return why >= WIRE_DROP_NOT_IP && why <= WIRE_DROP_OTHER_SERVICE;
 }

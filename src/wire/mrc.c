@@ -63,6 +63,10 @@ struct wire_fault mrc_head_get(struct cursor *c, bool trimmed, struct mrc_pkt *p
 		return fault_at(WIRE_DROP_BTH_VERSION, at + 1, mrc_bth_layout());
 	if (!mrc_opcode_stack(pkt->bth.opcode, &pkt->has))
 		return fault_at(WIRE_DROP_OPCODE, at, mrc_bth_layout());
+	/* Only data is ever trimmed. A trimmed packet has no ICRC, so taking another kind as
+	 * trimmed would let a changed DSCP switch off the only check that a control packet has. */
+	if (trimmed && !(pkt->has & MRC_PAYLOAD))
+		return fault_at(WIRE_DROP_TRIMMED, at, mrc_bth_layout());
 	/* The bit means something in data only; probe and endpoint packets carry their timestamp in
 	 * a word of their own, and ignore it (M-43). */
 	if (!pkt->bth.ts)

@@ -1,5 +1,7 @@
 #include "wire/net.h"
 
+#include "wire/foreign.h"
+
 WIRE_DEFINE(eth, ETH_FIELDS)
 WIRE_DEFINE(vlan, VLAN_FIELDS)
 WIRE_DEFINE(ipv4, IPV4_FIELDS)
@@ -38,7 +40,7 @@ static struct wire_fault get_link(struct walk *w, uint16_t *type)
 	*type = pkt->eth.type;
 	while (*type == ETHERTYPE_VLAN || *type == ETHERTYPE_QINQ) {
 		if (pkt->n_vlan == NET_VLANS_MAX)
-			return fault_at(WIRE_DROP_VLAN_DEPTH, w->c.at, vlan_layout());
+			return foreign_vlan_fault(w->c, w->cfg);
 		p = TAKE(&w->c, w->trail, vlan);
 		if (!p)
 			return fault_at(WIRE_DROP_TRUNCATED, w->c.at, vlan_layout());
@@ -151,7 +153,7 @@ static struct wire_fault get_srh(struct walk *w, uint8_t *next)
 static bool is_extension(uint8_t next)
 {
 	/* Hop-by-hop, routing, fragment, authentication, destination options, mobility, HIP, shim6
-	 * (the IPv6 extension header registry); ESP hides what follows and is not ours. */
+	 * (the IPv6 extension header registry); ESP hides what follows, so it is foreign. */
 	static const uint8_t list[] = {0, IPPROTO_ROUTING_IN, 44, 51, 60, 135, 139, 140};
 
 	for (unsigned i = 0; i < sizeof list; i++)
@@ -190,6 +192,19 @@ static struct wire_fault get_ips(struct walk *w, uint8_t version)
 	return no_fault();
 }
 
+/* Down to UDP; a fault on the way is ours only if the packet leads to the RoCE port. */
+static struct wire_fault follow(struct walk *w, uint8_t version)
+{
+	const struct cursor start = w->c;
+	struct wire_fault fault = get_ips(w, version);
+
+	if (fault.why == WIRE_DROP_NONE || wire_drop_is_foreign(fault.why))
+		return fault;
+	struct wire_fault foreign = foreign_fault(start, version, w->cfg);
+
+	return foreign.why != WIRE_DROP_NONE ? foreign : fault;
+}
+
 static struct wire_fault get_version(struct walk *w, enum net_link link, uint8_t *version)
 {
 	uint16_t type = 0;
@@ -222,7 +237,7 @@ struct wire_fault net_get(struct cspan frame, enum net_link link, const struct n
 	memset(pkt, 0, sizeof *pkt);
 	fault = get_version(&w, link, &version);
 	if (fault.why == WIRE_DROP_NONE)
-		fault = get_ips(&w, version);
+		fault = follow(&w, version);
 	if (fault.why != WIRE_DROP_NONE)
 		return fault;
 	pkt->udp_at = w.c.at;

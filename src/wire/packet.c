@@ -30,6 +30,12 @@ static struct wire_fault get_family(struct cursor *c, uint8_t opcode, struct wir
 		pkt->family = WIRE_MRC;
 		return mrc_pkt_get(c, trimmed, &pkt->mrc, trail);
 	}
+	if (roce_opcode_is_other_service(opcode)) {
+		uint32_t at = c->at;
+
+		TAKE(c, trail, bth);
+		return fault_at(WIRE_DROP_OTHER_SERVICE, at, bth_layout());
+	}
 	if (trimmed)
 		return fault_at(WIRE_DROP_TRIMMED, c->at, bth_layout());
 	pkt->family = WIRE_ROCE;

@@ -28,6 +28,13 @@ const char *roce_opcode_name(uint8_t opcode)
 	return opcodes[opcode].name;
 }
 
+bool roce_opcode_is_other_service(uint8_t opcode)
+{
+	unsigned service = opcode >> 5;
+
+	return (service >= 1 && service <= 3) || service == 5;
+}
+
 bool roce_opcode_stack(uint8_t opcode, uint16_t *stack)
 {
 	*stack = opcodes[opcode].stack;

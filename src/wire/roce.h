@@ -149,6 +149,9 @@ struct roce_pkt {
 /* The name of an opcode, or NULL where none is assigned. */
 const char *roce_opcode_name(uint8_t opcode);
 
+/* True for the opcodes of UC, RD, UD and XRC (IBTA 9.2.1): good packets, but not ours. */
+bool roce_opcode_is_other_service(uint8_t opcode);
+
 /* Which headers follow the base transport header; false where the opcode is not assigned. */
 bool roce_opcode_stack(uint8_t opcode, uint16_t *stack);
 

@@ -31,10 +31,10 @@ static bool get_tlv(struct cursor *t, uint32_t at, struct srh_view *srh, struct 
 		return false;
 	bool is_hmac = tlv.type == SRH_TLV_HMAC;
 
-	if (is_hmac) {
-		/* RFC 8754 2.1.2: at most one is meaningful; a second one is a malformed header. */
-		if (srh->has_hmac || !is_hmac_length(tlv.length))
-			return false;
+	if (is_hmac && !is_hmac_length(tlv.length))
+		return false;
+	/* One HMAC covers the whole header; of several, the first counts. */
+	if (is_hmac && !srh->has_hmac) {
 		srh_hmac_get(p, &srh->hmac);
 		srh->has_hmac = true;
 		srh->hmac_value = (struct cspan){p + srh_hmac_bytes,
@@ -73,28 +73,22 @@ struct wire_fault srh_view_get(struct cursor *c, struct srh_view *srh, struct wi
 		return fault_at(WIRE_DROP_SRH_TYPE, srh->at + 2, srh_layout());
 	uint32_t left = 8u * srh->head.ext_len;
 	uint32_t list = srh_segment_bytes * (srh->head.last_entry + 1u);
-	const uint8_t *segments = c->base + c->at;
+	const uint8_t *body = take(c, left);
 
+	if (!body)
+		return fault_at(WIRE_DROP_SRH_LENGTH, srh->at + 1, srh_layout());
 	if (list > left)
 		return fault_at(WIRE_DROP_SRH_LENGTH, srh->at + 4, srh_layout());
 	/* One past the list is legal: a reduced header leaves out the segment that is already the
 	 * destination address (RFC 8754 4.1.1). */
 	if (srh->head.segments_left > srh->head.last_entry + 1u)
 		return fault_at(WIRE_DROP_SRH_LEFT, srh->at + 3, srh_layout());
-	for (uint32_t n = 0; n < list; n += srh_segment_bytes) {
-		uint32_t segment_at = c->at;
+	uint32_t at = srh->at + srh_bytes;
 
-		if (!take(c, srh_segment_bytes))
-			return fault_at(WIRE_DROP_TRUNCATED, segment_at, srh_segment_layout());
-		trail_add_part(trail, (struct wire_layer){srh_segment_layout(), segment_at,
+	for (uint32_t n = 0; n < list; n += srh_segment_bytes)
+		trail_add_part(trail, (struct wire_layer){srh_segment_layout(), at + n,
 							  srh_segment_bytes});
-	}
-	srh->segments = (struct cspan){segments, list};
-	uint32_t tlvs_at = c->at;
-	const uint8_t *tlvs = take(c, left - list);
-
-	if (!tlvs)
-		return fault_at(WIRE_DROP_TRUNCATED, tlvs_at, srh_tlv_layout());
-	srh->tlvs = (struct cspan){tlvs, left - list};
-	return get_tlvs(srh, tlvs_at, trail);
+	srh->segments = (struct cspan){body, list};
+	srh->tlvs = (struct cspan){body + list, left - list};
+	return get_tlvs(srh, at + list, trail);
 }

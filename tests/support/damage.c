@@ -49,6 +49,12 @@ static void not_roce(struct frame *f)
 	put_be16(f->bytes + V4_UDP + 2, 53);
 }
 
+static void unreliable_datagram(struct frame *f)
+{
+	f->bytes[V4_BTH] = 0x64;
+	frame_fix_icrc(f, V4_IP);
+}
+
 static void cut_short(struct frame *f)
 {
 	resize_v4(f, -2);
@@ -56,7 +62,12 @@ static void cut_short(struct frame *f)
 
 static void one_tag_more(struct frame *f)
 {
-	put_be16(f->bytes + 20, ETHERTYPE_VLAN);
+	const uint32_t tag = 18; /* the second one */
+	uint8_t copy[vlan_bytes];
+
+	memcpy(copy, f->bytes + tag, sizeof copy);
+	frame_insert(f, tag, copy, sizeof copy);
+	put_be16(f->bytes + tag + 2, ETHERTYPE_VLAN);
 }
 
 static void version_5(struct frame *f)
@@ -76,7 +87,11 @@ static void more_fragments(struct frame *f)
 
 static void third_ip(struct frame *f)
 {
-	f->bytes[V6_IP + ipv6_bytes + 6] = IPPROTO_IPV6_IN;
+	uint8_t copy[ipv6_bytes];
+
+	memcpy(copy, f->bytes + V6_IP, sizeof copy);
+	frame_insert(f, V6_IP, copy, sizeof copy);
+	frame_fix_length(f);
 }
 
 static void short_ihl(struct frame *f)
@@ -86,7 +101,11 @@ static void short_ihl(struct frame *f)
 
 static void options(struct frame *f)
 {
-	set_ipv4(f, 0, 0x46);
+	static const uint8_t no_operation[4] = {1, 1, 1, 1};
+
+	frame_insert(f, V4_UDP, no_operation, sizeof no_operation);
+	f->bytes[V4_IP] = 0x46;
+	frame_fix_length(f);
 }
 
 static void bad_checksum(struct frame *f)
@@ -96,7 +115,11 @@ static void bad_checksum(struct frame *f)
 
 static void hop_by_hop(struct frame *f)
 {
+	static const uint8_t header[8] = {IPPROTO_UDP_IN, 0, 1, 4};
+
+	frame_insert(f, V6_IP + ipv6_bytes, header, sizeof header);
 	f->bytes[V6_IP + 6] = 0;
+	frame_fix_length(f);
 }
 
 static void routing_type_0(struct frame *f)
@@ -119,9 +142,15 @@ static void tlv_too_long(struct frame *f)
 	f->bytes[SRH_TLVS + 4] = 200;
 }
 
+/* Takes the inner IPv6 header out, so that UDP follows the routing header. */
 static void bare_srh(struct frame *f)
 {
+	uint8_t *inner = f->bytes + SRH_AT + srh_bytes + srh_segment_bytes;
+
+	f->len -= ipv6_bytes;
+	memmove(inner, inner + ipv6_bytes, (size_t)(f->bytes + f->len - inner));
 	f->bytes[SRH_AT] = IPPROTO_UDP_IN;
+	frame_fix_length(f);
 }
 
 static void udp_length(struct frame *f)
@@ -184,6 +213,7 @@ static const struct {
 	{WIRE_DROP_NOT_IP, V4, not_ip},
 	{WIRE_DROP_NOT_UDP, V4, not_udp},
 	{WIRE_DROP_NOT_ROCE, V4, not_roce},
+	{WIRE_DROP_OTHER_SERVICE, V4, unreliable_datagram},
 	{WIRE_DROP_TRUNCATED, ACK, cut_short},
 	{WIRE_DROP_VLAN_DEPTH, QINQ, one_tag_more},
 	{WIRE_DROP_IP_VERSION, V4, version_5},

@@ -149,6 +149,26 @@ void frame_build(struct frame *f, const struct frame_spec *spec, struct cspan tr
 	frame_fix_icrc(f, inner_at);
 }
 
+void frame_insert(struct frame *f, uint32_t at, const void *bytes, uint32_t n)
+{
+	assert(at <= f->len && f->len + n <= FRAME_MAX);
+	memmove(f->bytes + at + n, f->bytes + at, f->len - at);
+	memcpy(f->bytes + at, bytes, n);
+	f->len += n;
+}
+
+void frame_fix_length(struct frame *f)
+{
+	uint8_t *ip = f->bytes + f->ip_at;
+
+	if (ip[0] >> 4 == 4) {
+		put_be16(ip + 2, (uint16_t)(f->len - f->ip_at));
+		frame_fix_ipv4(f, f->ip_at);
+	} else {
+		put_be16(ip + 4, (uint16_t)(f->len - f->ip_at - ipv6_bytes));
+	}
+}
+
 void frame_fix_ipv4(struct frame *f, uint32_t at)
 {
 	put_be16(f->bytes + at + 10, 0);

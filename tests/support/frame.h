@@ -42,6 +42,12 @@ void frame_trim(struct frame *f, uint8_t dscp, uint32_t keep);
 /* What a hop with End.DX6 behaviour does: takes the outer header off, carrying its DSCP inward. */
 void frame_decapsulate(struct frame *f);
 
+/* Puts n bytes in front of the byte at; no length field is changed. */
+void frame_insert(struct frame *f, uint32_t at, const void *bytes, uint32_t n);
+
+/* Makes the length of the outermost IP header right again, and its IPv4 checksum. */
+void frame_fix_length(struct frame *f);
+
 /* Makes the IPv4 header checksum of the header at byte at right again. */
 void frame_fix_ipv4(struct frame *f, uint32_t at);
 

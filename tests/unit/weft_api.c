@@ -96,6 +96,13 @@ static void tells_foreign_from_malformed(void **state)
 	assert_string_equal(v.fault_name, "NOT_IP");
 	assert_null(v.packet_name);
 	assert_int_equal(v.icrc_carried, 0);
+
+	/* A datagram: InfiniBand, but not a service that weft decodes. */
+	memcpy(frame, write_imm, sizeof frame);
+	frame[ETH + 28] = 0x64;
+	assert_int_equal(weft_check_frame(frame, sizeof frame, &v), 1);
+	assert_string_equal(v.fault_name, "OTHER_SERVICE");
+	assert_null(v.packet_name);
 }
 
 static void refuses_wrong_arguments(void **state)

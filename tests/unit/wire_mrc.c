@@ -7,47 +7,81 @@
 #include "catalog.h"
 #include "wire/mrc.h"
 
-/* Table 6-2 with the lengths that follow: bytes of all headers without TSETH. */
+/* Table 6-2: the headers after BTH, TSETH left out, and their bytes with BTH. */
 static const struct {
 	uint8_t opcode, head;
 	bool data;
+	const char *headers[3];
 } stacks[] = {
-	{0xc6, 32, true},  {0xc7, 32, true},  {0xc8, 32, true},  {0xc9, 36, true},
-	{0xca, 32, true},  {0xcb, 36, true},  {0xd1, 16, false}, {0xd8, 28, false},
-	{0xd9, 48, false}, {0xdc, 48, false}, {0xdd, 32, false}, {0xde, 28, false},
+	{0xc6, 32, true, {"meth", "reth"}}, {0xc7, 32, true, {"meth", "reth"}},
+	{0xc8, 32, true, {"meth", "reth"}}, {0xc9, 36, true, {"meth", "reth", "immdt"}},
+	{0xca, 32, true, {"meth", "reth"}}, {0xcb, 36, true, {"meth", "reth", "immdt"}},
+	{0xd1, 16, false, {"aeth"}},        {0xd8, 28, false, {"erth"}},
+	{0xd9, 48, false, {"eeth"}},        {0xdc, 48, false, {"seth", "cc_state"}},
+	{0xdd, 32, false, {"neth"}},        {0xde, 28, false, {"peth"}},
 };
 
 #define N_STACKS (sizeof stacks / sizeof stacks[0])
 
+/* The trail must name BTH, the headers of row k in their order, and TSETH behind METH. */
+static void check_order(size_t k, bool ts, const struct wire_trail *trail)
+{
+	uint32_t n = 0;
+
+	assert_string_equal(trail->layer[n++].layout->name, "mrc_bth");
+	for (size_t i = 0; i < 3 && stacks[k].headers[i]; i++) {
+		assert_string_equal(trail->layer[n++].layout->name, stacks[k].headers[i]);
+		if (i == 0 && ts && stacks[k].data)
+			assert_string_equal(trail->layer[n++].layout->name, "tseth");
+	}
+	assert_int_equal(trail->n, n);
+}
+
+/* Random headers of row k: read in the order of the table, and written to the same bytes. */
+static void check_stack(struct prng *rnd, size_t k, uint8_t ts)
+{
+	uint32_t n = stacks[k].head + (stacks[k].data && ts ? 4u : 0);
+	uint8_t in[64], out[64];
+	struct wire_trail trail = {.n = 0};
+	struct mrc_pkt pkt;
+	struct cursor c = cursor_of((struct cspan){in, n});
+
+	prng_fill(rnd, in, sizeof in);
+	in[0] = stacks[k].opcode;
+	in[1] = 0;
+	in[8] = (uint8_t)((in[8] & 0xef) | ts << 4);
+	assert_int_equal(mrc_pkt_get(&c, false, &pkt, &trail).why, WIRE_DROP_NONE);
+	check_order(k, ts, &trail);
+	assert_int_equal(!!(pkt.has & MRC_PAYLOAD), stacks[k].data);
+	assert_int_equal(mrc_head_put(&pkt, (struct span){out, sizeof out}), n);
+	assert_memory_equal(in, out, n);
+	for (uint32_t room = 0; room < n; room++)
+		assert_int_equal(mrc_head_put(&pkt, (struct span){out, room}), 0);
+}
+
 static void stack_of_every_opcode(void **state)
 {
+	struct prng rnd;
+
 	(void)state;
+	prng_init(&rnd, check_seed(0x737461636b), 0);
 	for (unsigned op = 0, k = 0; op < 256; op++) {
 		bool known = k < N_STACKS && stacks[k].opcode == op;
-		struct mrc_pkt in = {.bth = {.opcode = (uint8_t)op}}, out;
+		struct mrc_pkt unknown = {.bth = {.opcode = (uint8_t)op}};
 		uint8_t bytes[64];
 		uint16_t stack = 0;
 
-		for (uint8_t ts = 0; ts < 2; ts++) {
-			in.bth.ts = ts;
-			uint32_t n = mrc_head_put(&in, (struct span){bytes, sizeof bytes});
-			uint32_t want =
-				known ? stacks[k].head + (stacks[k].data && ts ? 4u : 0) : 0;
-
-			assert_int_equal(n, want);
-			assert_int_equal(mrc_opcode_stack((uint8_t)op, &stack), known);
-			assert_int_equal(mrc_opcode_name((uint8_t)op) != NULL, known);
-			if (!known)
-				continue;
-			struct cursor c = cursor_of((struct cspan){bytes, n});
-
-			assert_int_equal(mrc_pkt_get(&c, false, &out, NULL).why, WIRE_DROP_NONE);
-			assert_int_equal(!!(out.has & MRC_TSETH), stacks[k].data && ts);
-			for (uint32_t room = 0; room < n; room++)
-				assert_int_equal(mrc_head_put(&in, (struct span){bytes, room}), 0);
-		}
+		assert_int_equal(mrc_opcode_stack((uint8_t)op, &stack), known);
+		assert_int_equal(mrc_opcode_name((uint8_t)op) != NULL, known);
 		assert_int_equal(mrc_opcode_is_ours((uint8_t)op), op >= 0xc0 && op <= 0xdf);
-		k += known;
+		if (known) {
+			check_stack(&rnd, k, 0);
+			check_stack(&rnd, k, 1);
+			k++;
+		} else {
+			assert_int_equal(mrc_head_put(&unknown, (struct span){bytes, sizeof bytes}),
+					 0);
+		}
 	}
 }
 
@@ -214,6 +248,31 @@ static void trimmed_packets_keep_their_first_headers(void **state)
 	assert_true(view.mrc.has & MRC_RETH);
 }
 
+/* Nothing but data is trimmed: a changed DSCP must not switch off the check of a control packet. */
+static void control_packets_are_never_trimmed(void **state)
+{
+	static struct sample s;
+	unsigned control = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < catalog_size(); i++) {
+		struct wire_packet pkt;
+
+		catalog_get(i, &s);
+		if (s.family != WIRE_MRC || strstr(s.name, "WRITE") ||
+		    s.frame.bytes[s.frame.ip_at] >> 4 != 6)
+			continue;
+		uint32_t keep = s.frame.len - s.frame.ip_at - ipv6_bytes;
+
+		frame_trim(&s.frame, CATALOG_DSCP_TRIMMED, keep);
+		assert_int_equal(decode(&s, &pkt), WIRE_DROP_TRIMMED);
+		frame_trim(&s.frame, CATALOG_DSCP_TRIMMED, keep - 4);
+		assert_int_equal(decode(&s, &pkt), WIRE_DROP_TRIMMED);
+		control++;
+	}
+	assert_true(control > 40);
+}
+
 /* A header that was cut leaves room for no later one, even if bytes happen to be left. */
 static void nothing_is_read_behind_a_cut(void **state)
 {
@@ -336,6 +395,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(offsets_wrap),
 	cmocka_unit_test(trim_nack_keeps_the_original_length),
 	cmocka_unit_test(trimmed_packets_keep_their_first_headers),
+	cmocka_unit_test(control_packets_are_never_trimmed),
 	cmocka_unit_test(nothing_is_read_behind_a_cut),
 	cmocka_unit_test(control_packets_ignore_reserved),
 	cmocka_unit_test(data_payload_and_padding),

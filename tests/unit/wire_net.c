@@ -96,6 +96,77 @@ static void trimming_is_told_by_dscp(void **state)
 	}
 }
 
+/* The numbers are a deployment's choice (MRC-7.5.3-11, -14): every DSCP may be one of the two. */
+static void trimming_dscps_are_configurable(void **state)
+{
+	static struct sample s;
+	struct net_pkt pkt;
+
+	(void)state;
+	catalog_find("MRC WRITE First trimmed, IPv6, all headers", &s);
+	struct cspan frame = {s.frame.bytes, s.frame.len};
+
+	for (uint8_t dscp = 0; dscp < 64; dscp++) {
+		struct net_cfg cfg = {NET_ROCE_PORT, dscp, (uint8_t)((dscp + 1) % 64)};
+
+		for (uint8_t sent = 0; sent < 64; sent++) {
+			uint8_t *ip = s.frame.bytes + s.frame.ip_at;
+
+			ip[0] = (uint8_t)(0x60 | sent >> 2);
+			ip[1] = (uint8_t)((ip[1] & 0x3f) | sent << 6);
+			net_get(frame, NET_LINK_ETHERNET, &cfg, &pkt, NULL);
+			assert_int_equal(pkt.trim, sent == dscp              ? NET_TRIMMED
+						   : sent == (dscp + 1) % 64 ? NET_TRIMMED_LASTHOP
+									     : NET_WHOLE);
+		}
+	}
+}
+
+/* M-42: a trimmed packet ends where its outermost IP length says, not where the frame does. */
+static void trimming_ends_before_link_padding(void **state)
+{
+	static const char *const names[] = {"MRC WRITE First trimmed, IPv4, least",
+					    "MRC WRITE First trimmed, IPv6, last hop",
+					    "MRC WRITE First trimmed, SRv6 uSID, least"};
+	static struct sample s;
+	struct net_pkt pkt;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		catalog_find(names[i], &s);
+		uint32_t end = s.frame.len;
+
+		memset(s.frame.bytes + end, 0xee, 18);
+		s.frame.len += 18;
+		assert_int_equal(walk(&s.frame, &pkt).why, WIRE_DROP_NONE);
+		assert_int_equal(pkt.end, end);
+	}
+	/* and a length that does not even hold its own header is damage, trimmed or not */
+	catalog_find(names[0], &s);
+	put_be16(s.frame.bytes + s.frame.ip_at + 2, 19);
+	frame_fix_ipv4(&s.frame, s.frame.ip_at);
+	assert_int_equal(walk(&s.frame, &pkt).why, WIRE_DROP_IP_LENGTH);
+}
+
+/* What the fabric says about a packet stands in the outermost header. */
+static void marks_come_from_the_outermost_header(void **state)
+{
+	static struct sample s;
+	struct net_pkt pkt;
+
+	(void)state;
+	catalog_find("MRC WRITE First, SRv6 uSID", &s);
+	uint8_t *outer = s.frame.bytes + s.frame.ip_at;
+
+	outer[0] = 0x60 | 33 >> 2;
+	outer[1] = (uint8_t)((outer[1] & 0x0f) | (33 & 3) << 6 | 3 << 4);
+	assert_int_equal(walk(&s.frame, &pkt).why, WIRE_DROP_NONE);
+	assert_int_equal(net_dscp(&pkt), 33);
+	assert_int_equal(net_ecn(&pkt), 3);
+	assert_int_equal(pkt.ip[1].v6.dscp, CATALOG_DSCP_TRIMMABLE);
+	assert_int_equal(pkt.ip[1].v6.ecn, 2);
+}
+
 /* In a trimmed packet the inner length says nothing any more, whatever it says. */
 static void trimming_ignores_inner_lengths(void **state)
 {
@@ -171,7 +242,7 @@ static void fragments_are_dropped(void **state)
 
 	(void)state;
 	catalog_find("RoCE SEND Only, IPv4", &s);
-	put_be16(s.frame.bytes + s.frame.ip_at + 6, 7); /* the last one: offset, no more to come */
+	put_be16(s.frame.bytes + s.frame.ip_at + 6, 0x2000); /* the first of several */
 	frame_fix_ipv4(&s.frame, s.frame.ip_at);
 	assert_int_equal(walk(&s.frame, &pkt).why, WIRE_DROP_IP_FRAGMENT);
 }
@@ -215,24 +286,35 @@ static void ipv4_inside_srv6(void **state)
 	}
 }
 
+/* Every extension header but one segment routing header, wherever it stands before RoCE. */
 static void extension_headers_are_dropped(void **state)
 {
 	static const uint8_t extensions[] = {0, 44, 51, 60, 135, 139, 140};
+	static const uint8_t header[8] = {IPPROTO_UDP_IN}, to_inner[8] = {IPPROTO_IPV6_IN};
 	static struct sample s;
 	struct net_pkt pkt;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof extensions; i++) {
 		catalog_find("RoCE SEND Only, IPv6", &s);
+		frame_insert(&s.frame, s.frame.ip_at + ipv6_bytes, header, sizeof header);
 		s.frame.bytes[s.frame.ip_at + 6] = extensions[i];
+		frame_fix_length(&s.frame);
 		assert_int_equal(walk(&s.frame, &pkt).why, WIRE_DROP_IP6_EXTENSION);
 	}
 	/* a second routing header, and one on the inner packet */
 	catalog_find("MRC SACK, SRv6 uSID SRH", &s);
+	frame_insert(&s.frame, s.frame.ip_at + ipv6_bytes + 24, to_inner, sizeof to_inner);
 	s.frame.bytes[s.frame.ip_at + ipv6_bytes] = IPPROTO_ROUTING_IN;
+	frame_fix_length(&s.frame);
 	assert_int_equal(walk(&s.frame, &pkt).why, WIRE_DROP_IP6_EXTENSION);
 	catalog_find("MRC SACK, SRv6 uSID", &s);
-	s.frame.bytes[s.frame.ip_at + ipv6_bytes + 6] = IPPROTO_ROUTING_IN;
+	frame_insert(&s.frame, s.frame.ip_at + 2 * ipv6_bytes, header, sizeof header);
+	uint8_t *inner = s.frame.bytes + s.frame.ip_at + ipv6_bytes;
+
+	inner[6] = IPPROTO_ROUTING_IN;
+	put_be16(inner + 4, (uint16_t)(get_be16(inner + 4) + sizeof header));
+	frame_fix_length(&s.frame);
 	assert_int_equal(walk(&s.frame, &pkt).why, WIRE_DROP_IP6_EXTENSION);
 }
 
@@ -257,6 +339,9 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(finds_udp_payload),
 	cmocka_unit_test(entropy_is_port_and_label),
 	cmocka_unit_test(trimming_is_told_by_dscp),
+	cmocka_unit_test(trimming_dscps_are_configurable),
+	cmocka_unit_test(trimming_ends_before_link_padding),
+	cmocka_unit_test(marks_come_from_the_outermost_header),
 	cmocka_unit_test(trimming_ignores_inner_lengths),
 	cmocka_unit_test(trimming_needs_the_outer_dscp),
 	cmocka_unit_test(inner_length_must_agree),

@@ -203,7 +203,7 @@ static void every_reason_is_reached(void **state)
 		if (fault.why != why)
 			fail_msg("%s: got %s at byte %u", s.name, wire_drop_name(fault.why),
 				 fault.at);
-		assert_int_equal(wire_drop_is_foreign(why), why <= WIRE_DROP_NOT_ROCE);
+		assert_int_equal(wire_drop_is_foreign(why), why <= WIRE_DROP_OTHER_SERVICE);
 	}
 }
 

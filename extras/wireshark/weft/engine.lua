@@ -140,6 +140,7 @@ local function declare_experts(t)
 		version = new("version", "Unknown header version", "PROTOCOL", "ERROR"),
 		unknown = new("unknown_opcode", "Opcode is not assigned", "UNDECODED", "WARN"),
 		reserved = new("reserved", "Reserved bits are not zero", "PROTOCOL", "NOTE"),
+		trimmed = new("trimmed", "Packets of this kind are never trimmed", "PROTOCOL", "ERROR"),
 		length = new("length", "Wrong length", "MALFORMED", "ERROR"),
 		icrc = new("icrc", "Wrong invariant CRC", "CHECKSUM", "ERROR"),
 		cut = new("cut", "The capture ends before the packet does", "UNDECODED", "NOTE"),
@@ -280,6 +281,12 @@ function Packet:stack()
 	if not self.packet then
 		self:expert(self.tree, "unknown",
 			string.format("Opcode 0x%02x is not assigned", kind))
+		self:rest_is_undecoded()
+		return false
+	end
+	-- Without its CRC a control packet could be anyone's: only data is believed when trimmed.
+	if self.trim ~= WHOLE and not self.packet.payload then
+		self:expert(self.tree, "trimmed")
 		self:rest_is_undecoded()
 		return false
 	end

@@ -364,7 +364,7 @@ return {
 	packets = packets,
 	version = {"bth", "tver", 0},
 	derived = derived,
-	-- A switch leaves BTH, METH and TSETH (M-27). Of control packets nothing may be missing.
+	-- A switch leaves BTH, METH and TSETH of a data packet (M-27).
 	trim_cuts = {reth = true, immdt = true},
 
 	-- The upper three bits of an MRC opcode are 110; every other one is InfiniBand's.
