@@ -5,6 +5,8 @@
 # network.
 
 PREFIX  ?= /usr/local
+# A recipe takes these from the environment, where a space in a path is only a character.
+export PREFIX DESTDIR
 SECONDS ?= 20
 JOBS    ?= $(shell nproc)
 BUILD   := build
@@ -22,7 +24,12 @@ SAN_ENV := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:strict_string_checks=1 \
 SAN_ARGS := -Db_sanitize=address,undefined -Db_lundef=false \
             -Dc_args='-fno-sanitize-recover=all -fno-omit-frame-pointer'
 
-FUZZ_ARGS := -Dfuzz=true -Dtests=false -Dtools=false -Dbench=false -Ddefault_library=static \
+# Older thread sanitizers know only the places that a kernel puts memory without much randomness;
+# some containers forbid to switch that off, and then most likely need not.
+TSAN_ENV = TSAN_OPTIONS=halt_on_error=1 $(shell setarch -R true 2>/dev/null && echo setarch -R)
+TSAN_TESTS := base_ring
+
+FUZZ_ARGS := -Dfuzz=true -Dtests=false -Dtools=false -Dbench=false \
              -Db_sanitize=address,undefined -Db_lundef=false \
              -Dc_args='-fsanitize=fuzzer-no-link -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
@@ -37,8 +44,8 @@ run_tests = rm -f $(1)/meson-logs/testlog.json; \
 # ninja spreads the work over the processors; the steps here stay in order.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: all help demo test bench fuzz lint format docs install clean distclean debug asan leaks \
-	clang cross coverage ci setup-build setup-test
+.PHONY: all help demo test bench fuzz lint format docs install clean distclean debug asan tsan \
+	leaks clang cross coverage ci setup-build setup-test
 
 all: setup-build ## build everything, optimized, in build/ (the default)
 	@$(call configure,$(BUILD),--buildtype=release)
@@ -81,9 +88,9 @@ docs: all ## build the documentation
 	@scripts/docs $(BUILD)
 
 install: all ## install under PREFIX=/usr/local, below DESTDIR= if given
-	@meson configure $(BUILD) --prefix=$(PREFIX)
+	@meson configure $(BUILD) --prefix="$$PREFIX"
 	@ninja -C $(BUILD)
-	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+	@meson install -C $(BUILD) --no-rebuild --destdir "$${DESTDIR:+$$(realpath -m -- "$$DESTDIR")}"
 
 debug: setup-build ## build for a debugger, in build-debug/
 	@$(call configure,build-debug,--buildtype=debug)
@@ -93,6 +100,11 @@ asan: setup-test ## unit tests with address and undefined-behaviour checks, in b
 	@$(call configure,build-asan,--buildtype=debugoptimized $(SAN_ARGS))
 	@ninja -C build-asan
 	@$(call run_tests,build-asan,--suite unit,$(SAN_ENV))
+
+tsan: setup-test ## tests with threads, under checks for data races, in build-tsan/
+	@$(call configure,build-tsan,--buildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false)
+	@ninja -C build-tsan $(TSAN_TESTS:%=tests/unit/%)
+	@$(call run_tests,build-tsan,$(TSAN_TESTS),$(TSAN_ENV))
 
 leaks: setup-test ## one long run with leak checks, in build-asan/
 	@$(call configure,build-asan,--buildtype=debugoptimized $(SAN_ARGS))
@@ -124,7 +136,7 @@ ci: ## everything that must hold before a change goes in
 	@.ci/run
 
 clean: ## remove the build directories
-	rm -rf build build-debug build-asan build-clang build-cross build-cov build-fuzz
+	rm -rf build build-debug build-asan build-tsan build-clang build-cross build-cov build-fuzz
 
 distclean: clean ## clean, and remove the libraries fetched for `make cross`
 	rm -rf build-sysroot
