@@ -9,9 +9,9 @@
 #include "wire/mrc.h"
 #include "wire/net.h"
 
-#define ROUNDS    100000
-#define BYTES_MAX 64
-#define SIZE_MAX_ 256
+#define ROUNDS     100000
+#define BYTES_MAX  64
+#define STRUCT_MAX 256
 
 /* Fields follow each other without gap or overlap and fill the header. */
 static void fields_tile(void **state)
@@ -29,7 +29,7 @@ static void fields_tile(void **state)
 			bit += l->fields[f].width;
 		}
 		assert_int_equal(bit, l->bytes * 8);
-		assert_true(l->bytes <= BYTES_MAX && l->size <= SIZE_MAX_);
+		assert_true(l->bytes <= BYTES_MAX && l->size <= STRUCT_MAX);
 	}
 	assert_true(wire_layout_at(1000) == NULL);
 }
@@ -58,7 +58,7 @@ static void bytes_round_trip(void **state)
 	prng_init(&rnd, check_seed(0x77656674), 1);
 	for (size_t i = 0; (l = wire_layout_at(i)); i++) {
 		for (int round = 0; round < ROUNDS; round++) {
-			uint8_t in[BYTES_MAX], out[BYTES_MAX + 2], h[SIZE_MAX_];
+			uint8_t in[BYTES_MAX], out[BYTES_MAX + 2], h[STRUCT_MAX];
 
 			prng_fill(&rnd, in, l->bytes);
 			memset(out, 0xa5, sizeof out);
@@ -98,7 +98,7 @@ static void values_round_trip(void **state)
 	for (size_t i = 0; (l = wire_layout_at(i)); i++) {
 		for (int round = 0; round < ROUNDS; round++) {
 			const struct wire_field *f = &l->fields[prng_below(&rnd, l->n_fields)];
-			uint8_t h[SIZE_MAX_] = {0}, back[SIZE_MAX_], out[BYTES_MAX];
+			uint8_t h[STRUCT_MAX] = {0}, back[STRUCT_MAX], out[BYTES_MAX];
 			uint64_t v = prng_u64(&rnd);
 
 			if (f->width > 64)
