@@ -155,6 +155,16 @@ static void deep_tags_and_tunnels(void **state)
 	assert_int_equal(walk(&s.frame).why, WIRE_DROP_NOT_UDP);
 	put_be16(s.frame.bytes + ip_at - 2, 0x0806);
 	assert_int_equal(walk(&s.frame).why, WIRE_DROP_NOT_IP);
+	/* one tag more, of the other kind */
+	static const uint8_t service_tag[vlan_bytes] = {0, 7, ETHERTYPE_IPV6 >> 8,
+							ETHERTYPE_IPV6 & 0xff};
+
+	catalog_damaged(WIRE_DROP_VLAN_DEPTH, &s);
+	put_be16(s.frame.bytes + ip_at - 2, ETHERTYPE_QINQ);
+	frame_insert(&s.frame, ip_at, service_tag, vlan_bytes);
+	assert_int_equal(walk(&s.frame).why, WIRE_DROP_VLAN_DEPTH);
+	s.frame.bytes[ip_at + vlan_bytes + 6] = TCP;
+	assert_int_equal(walk(&s.frame).why, WIRE_DROP_NOT_UDP);
 	/* tags to the end of the frame */
 	catalog_damaged(WIRE_DROP_VLAN_DEPTH, &s);
 	s.frame.len = ip_at;
