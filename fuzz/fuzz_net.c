@@ -1,5 +1,5 @@
-/* Frames down to UDP, both link types, with and without trimming: what net_get accepts lies inside
- * the frame, and so does every fault and every header of the trail. */
+/* Frames down to UDP, from every kind of start, with and without trimming: what net_get accepts
+ * lies inside the frame, and so does every fault and every header of the trail. */
 #include "fuzz.h"
 
 #include "catalog.h"
@@ -7,14 +7,16 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct net_cfg plain = {NET_ROCE_PORT, NET_DSCP_NONE, NET_DSCP_NONE};
+	static const uint16_t starts[] = {NET_LINK_ETHERNET, NET_LINK_IP, ETHERTYPE_VLAN,
+					  ETHERTYPE_IPV6};
 	const struct net_cfg trims = catalog_cfg();
 	struct cspan frame = {data, (uint32_t)size};
 
-	for (unsigned k = 0; k < 4; k++) {
+	for (unsigned k = 0; k < 8; k++) {
 		struct net_pkt pkt;
 		struct wire_trail trail = {.n = 0};
-		struct wire_fault fault = net_get(frame, k & 1 ? NET_LINK_IP : NET_LINK_ETHERNET,
-						  k & 2 ? &trims : &plain, &pkt, &trail);
+		struct wire_fault fault =
+			net_get(frame, starts[k / 2], k & 1 ? &trims : &plain, &pkt, &trail);
 
 		fuzz_check_fault(&fault, frame);
 		fuzz_check_trail(&trail, frame);

@@ -14,7 +14,7 @@
 
 /* What every packet of a capture starts with. */
 struct capture_link {
-	enum net_link net;                         /* what stands behind a cooked header, if any */
+	uint16_t start; /* NET_LINK_ETHERNET or NET_LINK_IP; a cooked header says it itself */
 	const struct wire_layout *(*cooked)(void); /* a Linux cooked header, or NULL */
 };
 

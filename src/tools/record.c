@@ -2,50 +2,20 @@
 
 #include <string.h>
 
-#include "wire/foreign.h"
-#include "wire/icrc.h"
-
-/* Holds the IP header that comes next against the version that announced it, as net_get does behind
- * Ethernet; without a link header it would believe whatever version it finds. */
-static struct wire_fault check_version(struct cursor *c, uint8_t version, const struct net_cfg *cfg,
-				       struct wire_trail *trail)
-{
-	const struct cursor start = *c;
-	const uint8_t *p = peek(c, 1);
-
-	if (p && p[0] >> 4 == version)
-		return no_fault();
-	p = version == 4 ? TAKE(c, trail, ipv4) : TAKE(c, trail, ipv6);
-	struct wire_fault foreign = foreign_fault(start, version, cfg);
-
-	if (foreign.why != WIRE_DROP_NONE)
-		return foreign;
-	return fault_at(p ? WIRE_DROP_IP_VERSION : WIRE_DROP_TRUNCATED, start.at,
-			version == 4 ? ipv4_layout() : ipv6_layout());
-}
-
-/* A cooked header stands where an Ethernet header would; behind it come VLAN tags, then IP. */
+/* Takes a cooked header, which stands where an Ethernet header would, and what it announces. */
 static struct wire_fault get_cooked(struct cursor *c, const struct wire_layout *(*layout)(void),
-				    const struct net_cfg *cfg, struct wire_trail *trail)
+				    uint16_t *type, struct wire_trail *trail)
 {
 	const struct wire_layout *cooked = layout();
 	const uint8_t *p = take_header(c, trail, cooked->bytes, layout);
 
 	if (!p)
 		return fault_at(WIRE_DROP_TRUNCATED, c->at, cooked);
-	uint64_t type = wire_field_value(wire_field_find(cooked, "protocol"), p);
-
-	for (unsigned n = 0; type == ETHERTYPE_VLAN || type == ETHERTYPE_QINQ; n++) {
-		if (n == NET_VLANS_MAX)
-			return foreign_vlan_fault(*c, cfg);
-		p = TAKE(c, trail, vlan);
-		if (!p)
-			return fault_at(WIRE_DROP_TRUNCATED, c->at, vlan_layout());
-		type = get_be16(p + 2);
-	}
-	if (type != ETHERTYPE_IPV4 && type != ETHERTYPE_IPV6)
+	*type = (uint16_t)wire_field_value(wire_field_find(cooked, "protocol"), p);
+	/* Below are the lengths of 802.3 frames and the kernel's own numbers, none of them IP. */
+	if (*type < 0x0600)
 		return fault_at(WIRE_DROP_NOT_IP, c->at, NULL);
-	return check_version(c, type == ETHERTYPE_IPV4 ? 4 : 6, cfg, trail);
+	return no_fault();
 }
 
 /* Where the bytes end that a header of the packet could have used. */
@@ -78,16 +48,17 @@ static void decode(struct record *r, struct cspan bytes, struct capture_link lin
 {
 	struct cursor c = cursor_of(bytes);
 	struct wire_trail inner = {.n = 0};
+	uint16_t start = link.start;
 
 	memset(&r->pkt, 0, sizeof r->pkt);
 	r->trail.n = 0;
 	r->trail.full = false;
-	r->fault = link.cooked ? get_cooked(&c, link.cooked, cfg, &r->trail) : no_fault();
+	r->fault = link.cooked ? get_cooked(&c, link.cooked, &start, &r->trail) : no_fault();
 	r->left = cursor_left(&c);
 	if (r->fault.why == WIRE_DROP_NONE) {
 		struct cspan frame = cursor_rest(&c);
 
-		r->fault = wire_packet_get(frame, link.net, cfg, &r->pkt, &inner);
+		r->fault = wire_packet_get(frame, start, cfg, &r->pkt, &inner);
 		uint32_t end = usable_end(&r->pkt, frame.len);
 
 		r->left = r->fault.at < end ? end - r->fault.at : 0;

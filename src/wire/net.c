@@ -28,25 +28,43 @@ uint16_t ipv4_checksum(const uint8_t *header)
 	return (uint16_t)~sum;
 }
 
-static struct wire_fault get_link(struct walk *w, uint16_t *type)
+static struct wire_fault get_eth(struct walk *w, uint16_t *type)
 {
-	struct net_pkt *pkt = w->pkt;
 	const uint8_t *p = TAKE(&w->c, w->trail, eth);
 
 	if (!p)
 		return fault_at(WIRE_DROP_TRUNCATED, w->c.at, eth_layout());
-	eth_get(p, &pkt->eth);
-	pkt->has_eth = true;
-	*type = pkt->eth.type;
+	eth_get(p, &w->pkt->eth);
+	w->pkt->has_eth = true;
+	*type = w->pkt->eth.type;
+	return no_fault();
+}
+
+static struct wire_fault get_vlans(struct walk *w, uint16_t *type)
+{
+	struct net_pkt *pkt = w->pkt;
+
 	while (*type == ETHERTYPE_VLAN || *type == ETHERTYPE_QINQ) {
 		if (pkt->n_vlan == NET_VLANS_MAX)
 			return foreign_vlan_fault(w->c, w->cfg);
-		p = TAKE(&w->c, w->trail, vlan);
+		const uint8_t *p = TAKE(&w->c, w->trail, vlan);
+
 		if (!p)
 			return fault_at(WIRE_DROP_TRUNCATED, w->c.at, vlan_layout());
 		vlan_get(p, &pkt->vlan[pkt->n_vlan]);
 		*type = pkt->vlan[pkt->n_vlan++].type;
 	}
+	return no_fault();
+}
+
+/* The EtherType that the first byte of a bare IP packet amounts to; 0 for none. */
+static struct wire_fault guess_type(const struct walk *w, uint16_t *type)
+{
+	const uint8_t *p = peek(&w->c, 1);
+
+	if (!p)
+		return fault_at(WIRE_DROP_TRUNCATED, w->c.at, ipv4_layout());
+	*type = p[0] >> 4 == 4 ? ETHERTYPE_IPV4 : p[0] >> 4 == 6 ? ETHERTYPE_IPV6 : 0;
 	return no_fault();
 }
 
@@ -205,29 +223,24 @@ static struct wire_fault follow(struct walk *w, uint8_t version)
 	return foreign.why != WIRE_DROP_NONE ? foreign : fault;
 }
 
-static struct wire_fault get_version(struct walk *w, enum net_link link, uint8_t *version)
+static struct wire_fault get_version(struct walk *w, uint16_t link, uint8_t *version)
 {
-	uint16_t type = 0;
+	uint16_t type = link;
+	struct wire_fault fault = link == NET_LINK_ETHERNET ? get_eth(w, &type)
+				  : link == NET_LINK_IP     ? guess_type(w, &type)
+							    : no_fault();
 
-	if (link == NET_LINK_ETHERNET) {
-		struct wire_fault fault = get_link(w, &type);
-
-		if (fault.why != WIRE_DROP_NONE)
-			return fault;
-	} else {
-		const uint8_t *p = peek(&w->c, 1);
-
-		if (!p)
-			return fault_at(WIRE_DROP_TRUNCATED, w->c.at, ipv4_layout());
-		type = p[0] >> 4 == 4 ? ETHERTYPE_IPV4 : p[0] >> 4 == 6 ? ETHERTYPE_IPV6 : 0;
-	}
+	if (fault.why == WIRE_DROP_NONE)
+		fault = get_vlans(w, &type);
+	if (fault.why != WIRE_DROP_NONE)
+		return fault;
 	if (type != ETHERTYPE_IPV4 && type != ETHERTYPE_IPV6)
 		return fault_at(WIRE_DROP_NOT_IP, w->c.at, NULL);
 	*version = type == ETHERTYPE_IPV4 ? 4 : 6;
 	return no_fault();
 }
 
-struct wire_fault net_get(struct cspan frame, enum net_link link, const struct net_cfg *cfg,
+struct wire_fault net_get(struct cspan frame, uint16_t link, const struct net_cfg *cfg,
 			  struct net_pkt *pkt, struct wire_trail *trail)
 {
 	struct walk w = {cursor_of(frame), cfg, pkt, trail};

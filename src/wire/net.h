@@ -99,7 +99,11 @@ static inline struct net_cfg net_cfg_default(void)
 	return (struct net_cfg){NET_ROCE_PORT, NET_DSCP_NONE, NET_DSCP_NONE};
 }
 
-enum net_link { NET_LINK_ETHERNET, NET_LINK_IP };
+/* What a frame starts with: an Ethernet header, an IP header of either version, or, for a link
+ * whose own header was taken off, what that header announced: the EtherType itself, 0x0600 or more.
+ */
+enum { NET_LINK_ETHERNET, NET_LINK_IP };
+
 enum net_trim { NET_WHOLE, NET_TRIMMED, NET_TRIMMED_LASTHOP };
 
 /* One IP header, where it stands in the frame. */
@@ -129,7 +133,7 @@ struct net_pkt {
  * it holds only what came before the fault, and must not be used beyond printing. The UDP length
  * is left to net_udp_length_fault: some MRC packets carry another one on purpose. trail may be
  * NULL. */
-struct wire_fault net_get(struct cspan frame, enum net_link link, const struct net_cfg *cfg,
+struct wire_fault net_get(struct cspan frame, uint16_t link, const struct net_cfg *cfg,
 			  struct net_pkt *pkt, struct wire_trail *trail);
 
 /* The UDP length must be what the IP length leaves, except where trimming changed it. */

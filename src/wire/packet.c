@@ -42,7 +42,7 @@ static struct wire_fault get_family(struct cursor *c, uint8_t opcode, struct wir
 	return roce_pkt_get(c, &pkt->roce, trail);
 }
 
-struct wire_fault wire_packet_get(struct cspan frame, enum net_link link, const struct net_cfg *cfg,
+struct wire_fault wire_packet_get(struct cspan frame, uint16_t link, const struct net_cfg *cfg,
 				  struct wire_packet *pkt, struct wire_trail *trail)
 {
 	memset(pkt, 0, sizeof *pkt);

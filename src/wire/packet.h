@@ -28,7 +28,7 @@ struct wire_packet {
 /* Decodes one frame. On WIRE_DROP_NONE *pkt is whole and its ICRC right; on WIRE_DROP_ICRC it is
  * whole otherwise; on any other reason only what came before the fault is set. Spans in *pkt lie
  * in frame. trail may be NULL; else it names every header that was read. */
-struct wire_fault wire_packet_get(struct cspan frame, enum net_link link, const struct net_cfg *cfg,
+struct wire_fault wire_packet_get(struct cspan frame, uint16_t link, const struct net_cfg *cfg,
 				  struct wire_packet *pkt, struct wire_trail *trail);
 
 /* The payload without its padding; at is NULL where the packet's type has none, or it was cut. */

@@ -35,6 +35,46 @@ static void finds_udp_payload(void **state)
 	assert_int_equal(net_dscp(&pkt), 0);
 }
 
+/* A link whose header was taken off: its EtherType says what comes, tags included. */
+static void link_may_be_an_ethertype(void **state)
+{
+	static const struct {
+		const char *name;
+		uint16_t link;
+		enum wire_drop why;
+	} want[] = {
+		{"RoCE SEND Only, IPv4", ETHERTYPE_IPV4, WIRE_DROP_NONE},
+		{"RoCE SEND Only, IPv6", ETHERTYPE_IPV6, WIRE_DROP_NONE},
+		{"RoCE SEND Only, VLAN IPv4", ETHERTYPE_VLAN, WIRE_DROP_NONE},
+		{"RoCE SEND Only, QinQ IPv6", ETHERTYPE_QINQ, WIRE_DROP_NONE},
+		{"RoCE SEND Only, IPv6", 0x0806, WIRE_DROP_NOT_IP},
+		/* only where the type is believed can it be wrong */
+		{"RoCE SEND Only, IPv6", NET_LINK_IP, WIRE_DROP_NONE},
+		{"RoCE Acknowledge, IPv4", ETHERTYPE_VLAN, WIRE_DROP_NOT_IP},
+	};
+	static struct sample s;
+	struct net_cfg cfg = catalog_cfg();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+		struct net_pkt pkt;
+
+		catalog_find(want[i].name, &s);
+		struct cspan rest = {s.frame.bytes + eth_bytes, s.frame.len - eth_bytes};
+
+		assert_int_equal(net_get(rest, want[i].link, &cfg, &pkt, NULL).why, want[i].why);
+		assert_false(pkt.has_eth);
+	}
+	/* the version must be the one announced; the rest of this header is right for IPv6 */
+	struct net_pkt pkt;
+
+	catalog_find("RoCE SEND Only, IPv6", &s);
+	s.frame.bytes[eth_bytes] = 0x45;
+	struct cspan rest = {s.frame.bytes + eth_bytes, s.frame.len - eth_bytes};
+
+	assert_int_equal(net_get(rest, ETHERTYPE_IPV6, &cfg, &pkt, NULL).why, WIRE_DROP_IP_VERSION);
+}
+
 /* MRC Table 9-1 (M-08): source port first, then the low 16 bits of the flow label; over IPv4 the
  * port alone; under SRv6 the inner header (M-26). */
 static void entropy_is_port_and_label(void **state)
@@ -337,6 +377,7 @@ static void checksum_of_a_known_header(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(finds_udp_payload),
+	cmocka_unit_test(link_may_be_an_ethertype),
 	cmocka_unit_test(entropy_is_port_and_label),
 	cmocka_unit_test(trimming_is_told_by_dscp),
 	cmocka_unit_test(trimming_dscps_are_configurable),
