@@ -1,0 +1,58 @@
+/* The forwarding decision of one switch: static tables in, a rewritten frame and a port out.
+ *
+ * Order: parse; local segment identifiers; longest-prefix route; one port of the route's group, by
+ * hash or by structured entropy; hop limit; Ethernet addresses. Queues are not looked at here. A
+ * packet that executes one local segment after another takes one hop all the same; one that would
+ * execute two more than a container holds is dropped (FWD_DROP_SID_HEADER). */
+#ifndef WEFT_FWD_SWITCH_H
+#define WEFT_FWD_SWITCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fwd/frame.h"
+#include "fwd/route.h"
+#include "fwd/sid.h"
+#include "fwd/spread.h"
+
+struct fwd_port {
+	uint8_t mac[6];       /* ours on this link */
+	uint8_t neighbour[6]; /* whoever is at the other end */
+	bool is_edge;         /* an end station is at the other end: the last hop */
+};
+
+/* Ports that lead to one place at equal cost: members[first .. first + n). */
+struct fwd_group {
+	uint32_t first;
+	uint16_t n; /* >= 1 */
+	bool by_ev; /* member number = the field of the structured EV; else by hash */
+};
+
+/* Route values are group numbers. FWD_LOCAL: the packet is for this node itself. */
+#define FWD_LOCAL (UINT32_MAX - 1)
+
+struct fwd_switch {
+	struct fwd_routes routes;
+	struct fwd_sids sids;
+	const struct fwd_port *ports;
+	const struct fwd_group *groups;
+	const uint16_t *members;
+	struct fwd_ev_layout ev_layout;
+	uint64_t hash_seed;
+	uint32_t hash_fields; /* FWD_HASH_... */
+	uint16_t n_ports;
+	uint8_t ev_hop; /* which field of the structured EV is this switch's */
+};
+
+struct fwd_verdict {
+	enum fwd_drop drop;
+	bool local; /* for this node: no port, hop limit and addresses left alone */
+	uint16_t port;
+};
+
+/* Decides and rewrites. *view is filled in for the caller: of the frame as it leaves. On a drop the
+ * frame's bytes are undefined. */
+struct fwd_verdict fwd_switch_forward(const struct fwd_switch *sw, struct fwd_frame *f,
+				      struct fwd_view *view);
+
+#endif
