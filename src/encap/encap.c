@@ -1,0 +1,78 @@
+#include "encap/encap.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "wire/net.h"
+#include "wire/srh.h"
+
+static uint8_t *put_ipv6(uint8_t *at, const struct ipv6 *ip)
+{
+	ipv6_put(ip, at);
+	return at + ipv6_bytes;
+}
+
+static uint8_t *put_srh(uint8_t *at, const uint8_t segment[16])
+{
+	struct srh srh = {
+		.next_header = IPPROTO_IPV6_IN,
+		.ext_len = srh_segment_bytes / 8,
+		.routing_type = SRH_ROUTING_TYPE,
+		.segments_left = 1,
+	};
+
+	srh_put(&srh, at);
+	memcpy(at + srh_bytes, segment, srh_segment_bytes);
+	return at + srh_bytes + srh_segment_bytes;
+}
+
+void encap_make(struct encap_head *h, const struct encap_ends *ends,
+		const struct encap_segments *segments)
+{
+	struct ipv6 ip = {.version = 6, .hop_limit = ends->hop_limit};
+	struct udp udp = {.dport = ends->dport};
+	uint8_t *at = h->bytes;
+
+	memcpy(at, ends->dst_mac, 6);
+	memcpy(at + 6, ends->src_mac, 6);
+	put_be16(at + 12, ETHERTYPE_IPV6);
+	at += eth_bytes;
+	memcpy(ip.src, ends->src, sizeof ip.src);
+	h->outer_at = (uint8_t)(at - h->bytes);
+	if (segments->n > 0) {
+		memcpy(ip.dst, segments->at[0], sizeof ip.dst);
+		ip.next_header = segments->n > 1 ? IPPROTO_ROUTING_IN : IPPROTO_IPV6_IN;
+		at = put_ipv6(at, &ip);
+		if (segments->n > 1)
+			at = put_srh(at, segments->at[1]);
+	}
+	h->inner_at = (uint8_t)(at - h->bytes);
+	memcpy(ip.dst, ends->dst, sizeof ip.dst);
+	ip.next_header = IPPROTO_UDP_IN;
+	at = put_ipv6(at, &ip);
+	h->udp_at = (uint8_t)(at - h->bytes);
+	udp_put(&udp, at);
+	h->len = (uint8_t)(h->udp_at + udp_bytes);
+}
+
+static void complete_ipv6(uint8_t *ip, const struct encap_packet *p, uint32_t payload_bytes)
+{
+	uint32_t tclass = (uint32_t)p->dscp << 2 | p->ecn;
+
+	put_be32(ip, UINT32_C(6) << 28 | tclass << 20 | (p->ev & 0xffff));
+	put_be16(ip + 4, (uint16_t)payload_bytes);
+}
+
+void encap_write(const struct encap_head *h, const struct encap_packet *p, uint8_t *out)
+{
+	uint32_t udp_len = udp_bytes + p->transport_bytes;
+	uint32_t inner_len = ipv6_bytes + udp_len;
+
+	memcpy(out, h->bytes, h->len);
+	if (h->outer_at != h->inner_at)
+		complete_ipv6(out + h->outer_at, p,
+			      inner_len + h->inner_at - h->outer_at - ipv6_bytes);
+	complete_ipv6(out + h->inner_at, p, udp_len);
+	put_be16(out + h->udp_at, (uint16_t)(p->ev >> 16));
+	put_be16(out + h->udp_at + 4, p->udp_len ? p->udp_len : (uint16_t)udp_len);
+}

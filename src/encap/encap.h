@@ -1,0 +1,44 @@
+/* The headers around a transport's packet: Ethernet, IPv6, perhaps one SRv6 encapsulation
+ * (MRC 9.3.5), UDP. Made once for each destination and path, then copied and completed for each
+ * packet. */
+#ifndef WEFT_ENCAP_ENCAP_H
+#define WEFT_ENCAP_ENCAP_H
+
+#include <stdint.h>
+
+#define ENCAP_BYTES_MAX 126u /* Ethernet, IPv6, an SRH of one segment, IPv6, UDP */
+
+struct encap_ends {
+	uint8_t src_mac[6], dst_mac[6];
+	uint8_t src[16], dst[16];
+	uint16_t dport;
+	uint8_t hop_limit;
+};
+
+/* Segments as they stand in the packet: the outer destination, then that of the SRH. */
+struct encap_segments {
+	uint8_t n; /* 0: no encapsulation; 1; 2: with an SRH */
+	uint8_t at[2][16];
+};
+
+struct encap_head {
+	uint8_t bytes[ENCAP_BYTES_MAX];
+	uint8_t len;
+	uint8_t outer_at, inner_at, udp_at; /* outer_at == inner_at without encapsulation */
+};
+
+/* What differs from packet to packet. */
+struct encap_packet {
+	uint32_t ev;              /* to UDP source port and flow labels (MRC Table 9-1, M-26) */
+	uint32_t transport_bytes; /* behind UDP, the ICRC included */
+	uint16_t udp_len;         /* 0: the right one */
+	uint8_t dscp, ecn;
+};
+
+void encap_make(struct encap_head *h, const struct encap_ends *ends,
+		const struct encap_segments *segments);
+
+/* Writes h->len bytes to out. */
+void encap_write(const struct encap_head *h, const struct encap_packet *p, uint8_t *out);
+
+#endif

@@ -1,0 +1,117 @@
+/* The contract between a transport and whatever drives it: a wire, a simulated fabric, a test.
+ *
+ * An engine is one endpoint: all its queue pairs, one thread; no system call, clock, allocation or
+ * callback. The same configuration (seed included) and the same calls give the same outputs, byte
+ * for byte. The driver's loop: receive, input; pull until short, send; poll, deliver; sleep until
+ * deadline or a packet. Each transport defines how its queue pairs are set up in its own header.
+ *
+ * Laws, each one a test of every engine:
+ * 1. input returns nothing. A bad packet is a counter, never an error of ours; everything is
+ *    validated before anything changes.
+ * 2. Received bytes are lent for the call. Sent payload is never copied by an engine.
+ * 3. pull, also with n = 0, runs timers. deadline counts only what free_ports allows. A deadline
+ *    after now means that pull returns 0, and a pull shorter than n a deadline after now.
+ * 4. No packet leaves on a port beyond its room. Acknowledgements are never starved by data.
+ * 5. post reserves the completion's slot. Unacknowledged packets mean a deadline.
+ * 6. Memory is one block from the caller, of ops->size(cfg) bytes at max_align_t. */
+#ifndef WEFT_ENGINE_ENGINE_H
+#define WEFT_ENGINE_ENGINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/nsec.h"
+#include "base/span.h"
+
+#define ENGINE_HEAD_MAX 128u /* most header bytes any transport writes */
+#define ENGINE_PORTS    8u   /* most ports of an endpoint */
+#define ENGINE_SGE      4u   /* most pieces of a packet's payload */
+
+/* A piece of the application's memory. at NULL, len > 0: virtual bytes, all zero. */
+struct sge {
+	void *at;
+	uint32_t len, lkey;
+};
+
+/* A packet that arrived, from the transport header on and without its closing CRC, which the driver
+ * checked. Lent for one call; no pointer into it is kept. */
+struct rx_pkt {
+	struct cspan head;    /* real bytes: all transport headers, or all of a shorter packet */
+	struct cspan body[2]; /* what follows head; pieces may be empty or virtual */
+	nsec at;              /* arrival, <= now */
+	uint64_t stamp;       /* what the cipher carried: PSP IV, TSS counter, or 0 */
+	uint32_t peer, local; /* driver's handles: who sent it, which address of ours it named */
+	uint32_t ev, sa;      /* 32-bit entropy as seen; security association, 0 = clear */
+	uint16_t udp_len;     /* as carried: the original length when trimmed */
+	uint8_t port, tclass, ttl;
+	uint8_t trimmed; /* enum net_trim */
+	uint8_t ecn;     /* the two bits of the outermost IP header */
+};
+
+/* How a packet wants to be treated; the driver's configuration gives each a DSCP (MRC Table 7-8, UE
+ * Table 3-70). Values of tx_pkt.tclass and rx_pkt.tclass. */
+enum engine_tclass {
+	ENGINE_DATA,    /* DSCP_TRIMMABLE, or DSCP_NO_TRIM where the fabric does not trim */
+	ENGINE_RETX,    /* DSCP_TRIMMABLE_RTX */
+	ENGINE_NO_TRIM, /* DSCP_NO_TRIM */
+	ENGINE_CONTROL, /* DSCP_CONTROL */
+	ENGINE_TCLASSES,
+};
+
+/* A packet to send. The driver lends head, ENGINE_HEAD_MAX bytes; all else is the engine's answer,
+ * valid until the next call on this engine. */
+struct tx_pkt {
+	uint8_t *head;
+	uint16_t head_len;
+	uint16_t udp_len; /* 0: the right one; else what the UDP header shall say (M-13) */
+	uint8_t port, tclass, n_body;
+	uint8_t not_ect;      /* 1: not ECN-capable */
+	uint32_t peer, local; /* driver's handles */
+	uint32_t ev, sa;
+	uint64_t stamp;
+	struct cspan body[ENGINE_SGE]; /* payload where the application left it */
+};
+
+enum engine_op { ENGINE_WRITE, ENGINE_WRITE_IMM, ENGINE_SEND, ENGINE_READ, ENGINE_ATOMIC };
+
+/* What the application wants done. Copied by post, its sge list too; the bytes are not. */
+struct op {
+	uint64_t cookie, remote, key, imm, tag, ignore;
+	const struct sge *sg;
+	uint32_t qp, peer, ticket;
+	uint16_t n_sg;
+	uint8_t code, flags, atomic_op, atomic_type; /* code: enum engine_op */
+	uint8_t operand[2][16];
+};
+
+enum engine_done { ENGINE_DONE_SENT, ENGINE_DONE_RECEIVED, ENGINE_DONE_REQUEST };
+
+struct done {
+	uint64_t cookie, imm, tag;
+	uint32_t qp, peer, len, ticket;
+	int16_t status;      /* 0, or a negative errno */
+	uint8_t code, flags; /* code: enum engine_done */
+};
+
+/* First member of every transport's own struct. */
+struct engine {
+	const struct engine_ops *ops;
+};
+
+struct engine_ops {
+	/* Bytes init needs; 0: the configuration is bad. */
+	size_t (*size)(const void *cfg);
+	/* 0 or -EINVAL. The block behind the engine is size(cfg) bytes, not cleared. */
+	int (*init)(struct engine *e, const void *cfg, nsec now);
+	/* 0, -EAGAIN when a queue is full, -EINVAL. */
+	int (*post)(struct engine *e, nsec now, const struct op *op);
+	void (*input)(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n);
+	/* Fills at most n packets, at most room[p] of them for port p; returns how many. */
+	uint32_t (*pull)(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
+			 struct tx_pkt *pkts, uint32_t n);
+	uint32_t (*poll)(struct engine *e, struct done *done, uint32_t n);
+	/* When to pull next, counting only ports whose bit is set; NSEC_NEVER: not by itself. */
+	nsec (*deadline)(const struct engine *e, uint32_t free_ports);
+};
+
+#endif
