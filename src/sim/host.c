@@ -1,0 +1,383 @@
+/* A host: an engine between its ports and whoever posts work. The loop of the engine contract,
+ * driven by arrivals, by free ports and by the engine's own deadline. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/crc32.h"
+#include "sim/inside.h"
+#include "sim/peers.h"
+#include "wire/icrc.h"
+
+#define BATCH     8u
+#define DONE_MAX  16u
+#define MILLION   1000000  /* skew is in parts of it */
+#define PUMPS_MAX 1000000u /* an engine that breaks law 3 is found, not waited for */
+
+/* The exact product, rounded down: a slow clock must not go back either. */
+static nsec clock_at(const struct sim_host *h, psec at)
+{
+	uint64_t elapsed = at - h->clock_from_ps;
+
+	if (h->skew_ppm == 0)
+		return h->clock_base_ns + elapsed / PSEC_NS;
+	uint64_t rate = (uint64_t)(MILLION + h->skew_ppm);
+
+	elapsed = elapsed / MILLION * rate + elapsed % MILLION * rate / MILLION;
+	return h->clock_base_ns + elapsed / PSEC_NS;
+}
+
+nsec sim_host_now(const struct sim *s, uint32_t host)
+{
+	return clock_at(&s->hosts[host], s->agenda.now);
+}
+
+/* The first moment at which the host's clock shows `when` or more. */
+static psec moment_of(const struct sim_host *h, nsec when)
+{
+	if (when <= h->clock_base_ns)
+		return h->clock_from_ps;
+	uint64_t wanted = (when - h->clock_base_ns) * PSEC_NS;
+
+	if (h->skew_ppm == 0)
+		return h->clock_from_ps + wanted;
+	uint64_t rate = (uint64_t)(MILLION + h->skew_ppm);
+
+	wanted = wanted / rate * MILLION + (wanted % rate * MILLION + rate - 1) / rate;
+	return h->clock_from_ps + wanted;
+}
+
+static void rebase_clock(struct sim *s, struct sim_host *h)
+{
+	h->clock_base_ns = clock_at(h, s->agenda.now);
+	h->clock_from_ps = s->agenda.now;
+}
+
+void sim_host_skew(struct sim *s, uint32_t host, int32_t ppm)
+{
+	assert(ppm >= -SIM_SKEW_MAX && ppm <= SIM_SKEW_MAX);
+	rebase_clock(s, &s->hosts[host]);
+	s->hosts[host].skew_ppm = ppm;
+	host_pump(s, host, true);
+}
+
+void sim_host_jump(struct sim *s, uint32_t host, nsec ahead)
+{
+	rebase_clock(s, &s->hosts[host]);
+	s->hosts[host].clock_base_ns += ahead;
+	host_pump(s, host, true);
+}
+
+int host_init(struct sim *s, uint32_t host)
+{
+	const struct sim_transport *t = s->cfg.transport;
+	const struct topology_node *node = &s->cfg.topology->nodes[host];
+	struct sim_host *h = &s->hosts[host];
+	const void *cfg = t->host_cfg(t->context, host, s->cfg.seed);
+	size_t bytes = cfg ? t->ops->size(cfg) : 0;
+
+	if (bytes == 0)
+		return -EINVAL;
+	h->first_port = node->first_port;
+	h->n_ports = (uint8_t)node->n_ports;
+	h->engine_bytes = bytes;
+	h->engine = malloc(bytes);
+	h->peers = sim_peers_new();
+	if (!h->engine || !h->peers)
+		return -ENOMEM;
+	h->engine->ops = t->ops;
+	return t->ops->init(h->engine, cfg, clock_at(h, s->agenda.now));
+}
+
+void host_fini(struct sim *s, uint32_t host)
+{
+	free(s->hosts[host].engine);
+	sim_peers_free(s->hosts[host].peers);
+	s->hosts[host].engine = NULL;
+	s->hosts[host].peers = NULL;
+}
+
+/* Payload that is real is copied: the engine's pointers end with the call. */
+static bool take_body(struct packet *p, const struct tx_pkt *tx, uint32_t payload_bytes)
+{
+	bool is_real = false;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < tx->n_body; i++)
+		is_real |= tx->body[i].at != NULL && tx->body[i].len != 0;
+	if (!is_real)
+		return true;
+	if (!packet_add_body(p, payload_bytes))
+		return false;
+	for (uint32_t i = 0; i < tx->n_body; i++) {
+		if (tx->body[i].at)
+			memcpy(p->body->bytes + at, tx->body[i].at, tx->body[i].len);
+		at += tx->body[i].len;
+	}
+	return true;
+}
+
+static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct packet *p)
+{
+	struct sim_host *h = &s->hosts[host];
+	struct sim_way way = {host, tx->port, tx->peer, tx->ev};
+	const struct encap_head *head = sim_peers_head(h->peers, s->cfg.routing, &way);
+	uint32_t payload = 0;
+
+	for (uint32_t i = 0; i < tx->n_body; i++)
+		payload += tx->body[i].len;
+	s->totals.injected++;
+	if (!head || !take_body(p, tx, payload)) {
+		sim_drop(s, &s->ports[h->first_port + tx->port], p, SIM_DROP_NO_HOST_MEMORY);
+		return;
+	}
+	struct encap_packet encap = {
+		.ev = tx->ev,
+		.transport_bytes = tx->head_len + payload + icrc_bytes,
+		.udp_len = tx->udp_len,
+		.dscp = s->dscp_of[tx->tclass],
+		.ecn = tx->not_ect ? FWD_ECN_NOT_ECT : FWD_ECN_ECT0,
+	};
+
+	/* The engine wrote where the longest headers would end; the actual ones end there too. */
+	p->start = (uint16_t)(s->encap_bytes - head->len);
+	encap_write(head, &encap, p->head + p->start);
+	p->stored = (uint16_t)(head->len + tx->head_len);
+	p->len = head->len + encap.transport_bytes;
+	p->dscp = encap.dscp;
+	p->in_port = UINT32_MAX;
+	uint32_t sum = crc32_update(0, p->head + p->start, p->stored);
+	struct sim_port *port = &s->ports[h->first_port + tx->port];
+
+	sim_trace(s, SIM_INJECTED, host, s->agenda.now ^ (uint64_t)sum << 32, p);
+	port_settle(s, port);
+	port_enqueue(s, port, p);
+}
+
+/* What each port may still take, together; their bits in *free. A port without carrier takes
+ * nothing. */
+static uint32_t room_of(const struct sim *s, const struct sim_host *h, uint16_t room[ENGINE_PORTS],
+			uint32_t *free_ports)
+{
+	uint32_t total = 0;
+
+	*free_ports = 0;
+	for (uint32_t i = 0; i < h->n_ports; i++) {
+		const struct sim_port *port = &s->ports[h->first_port + i];
+
+		room[i] = 0;
+		if (port->queued_pkts >= s->cfg.nic_queue_pkts || port->is_down)
+			continue;
+		room[i] = (uint16_t)(s->cfg.nic_queue_pkts - port->queued_pkts);
+		total += room[i];
+		*free_ports |= 1u << i;
+	}
+	return total;
+}
+
+/* Hands out completions; false when there was none. */
+static bool deliver(struct sim *s, uint32_t host)
+{
+	struct engine *e = s->hosts[host].engine;
+	struct done done[DONE_MAX];
+	uint32_t n = e->ops->poll(e, done, DONE_MAX);
+
+	for (uint32_t i = 0; i < n; i++)
+		s->cfg.hooks.done(s->cfg.hooks.context, s, host, &done[i]);
+	return n != 0;
+}
+
+/* Packets for what the engine is about to say; fewer without memory. */
+static uint32_t prepare(struct sim *s, struct packet *packets[BATCH], struct tx_pkt tx[BATCH],
+			uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		packets[i] = packet_get(&s->packets);
+		if (!packets[i])
+			return i;
+		tx[i].head = packets[i]->head + s->encap_bytes;
+	}
+	return n;
+}
+
+static void pull(struct sim *s, uint32_t host, nsec now, const uint16_t room[ENGINE_PORTS],
+		 uint32_t total)
+{
+	struct engine *e = s->hosts[host].engine;
+	struct packet *packets[BATCH];
+	struct tx_pkt tx[BATCH];
+	uint32_t n = prepare(s, packets, tx, total < BATCH ? total : BATCH);
+	uint32_t got = e->ops->pull(e, now, room, tx, n);
+
+	for (uint32_t i = got; i < n; i++)
+		packet_put(&s->packets, packets[i]);
+	for (uint32_t i = 0; i < got; i++)
+		send(s, host, &tx[i], packets[i]);
+}
+
+/* Wakes the host at its engine's deadline. An event that comes too early does no harm, and moving
+ * it for every packet would: it is only moved to come earlier. */
+static void arm_wake(struct sim *s, uint32_t host, nsec deadline)
+{
+	if (deadline == NSEC_NEVER)
+		return;
+	psec at = moment_of(&s->hosts[host], deadline);
+
+	if (at < s->agenda.now)
+		at = s->agenda.now;
+	if (at < agenda_at(&s->agenda, s->first_wake + host))
+		agenda_arm(&s->agenda, s->first_wake + host, at);
+}
+
+void host_pump(struct sim *s, uint32_t host, bool has_news)
+{
+	struct sim_host *h = &s->hosts[host];
+	nsec now = clock_at(h, s->agenda.now), deadline;
+	uint16_t room[ENGINE_PORTS] = {0};
+	uint32_t free_ports, turns = 0;
+
+	if (h->is_pumping)
+		return;
+	h->is_pumping = true;
+	for (;;) {
+		uint32_t total = room_of(s, h, room, &free_ports);
+
+		deadline = h->engine->ops->deadline(h->engine, free_ports);
+		if (deadline <= now) {
+			pull(s, host, now, room, total);
+			has_news = true; /* a timeout may have ended some work */
+		} else if (has_news) {
+			has_news = deliver(s, host);
+		} else {
+			break;
+		}
+		assert(++turns < PUMPS_MAX);
+	}
+	h->is_pumping = false;
+	arm_wake(s, host, deadline);
+}
+
+int sim_post(struct sim *s, uint32_t host, const struct op *op)
+{
+	struct engine *e = s->hosts[host].engine;
+	int answer = e->ops->post(e, sim_host_now(s, host), op);
+
+	if (answer == 0)
+		host_pump(s, host, true);
+	return answer;
+}
+
+void sim_host_restart(struct sim *s, uint32_t host)
+{
+	const struct sim_transport *t = s->cfg.transport;
+	struct sim_host *h = &s->hosts[host];
+
+	for (uint32_t i = 0; i < h->n_ports; i++)
+		port_clear(s, &s->ports[h->first_port + i], SIM_DROP_RESTART);
+	agenda_cancel(&s->agenda, s->first_wake + host);
+	int answer = t->ops->init(h->engine, t->host_cfg(t->context, host, s->cfg.seed),
+				  sim_host_now(s, host));
+
+	assert(answer == 0);
+	if (s->cfg.hooks.restarted)
+		s->cfg.hooks.restarted(s->cfg.hooks.context, s, host);
+	host_pump(s, host, true);
+}
+
+/* The ICRC of a packet whose bytes are all there. */
+static bool is_icrc_right(struct cspan frame, const struct net_pkt *net)
+{
+	uint32_t ip_at = net_ip(net)->at, end = net->end - icrc_bytes, covered;
+
+	if (end < net->transport + 12)
+		return false;
+	uint32_t crc = icrc_begin(frame.at + ip_at, &covered);
+
+	crc = crc32_update(crc, frame.at + ip_at + covered, end - ip_at - covered);
+	return crc == icrc_get(frame.at + end);
+}
+
+/* Cuts what follows UDP into the pieces an engine gets. */
+static void split(struct rx_pkt *rx, const struct packet *p, struct cspan frame,
+		  const struct net_pkt *net, uint32_t end)
+{
+	uint32_t stored = p->is_real ? frame.len : p->stored;
+	uint32_t head_end = stored < end ? stored : end;
+
+	if (p->is_real && head_end > net->transport + ENGINE_HEAD_MAX)
+		head_end = net->transport + ENGINE_HEAD_MAX;
+	rx->head = (struct cspan){frame.at + net->transport, head_end - net->transport};
+	if (end == head_end)
+		return;
+	if (p->is_real) {
+		rx->body[0] = (struct cspan){frame.at + head_end, end - head_end};
+		return;
+	}
+	uint32_t rest = end - head_end;
+	uint32_t real = p->body ? p->body->len : 0;
+
+	if (real > rest)
+		real = rest;
+	if (real)
+		rx->body[0] = (struct cspan){p->body->bytes, real};
+	rx->body[1] = (struct cspan){NULL, rest - real};
+}
+
+/* Reads a frame as a NIC does; 0, or why it is dropped. */
+static uint32_t read_frame(struct sim *s, uint32_t host, const struct packet *p, struct rx_pkt *rx)
+{
+	struct cspan frame = {p->head + p->start, p->len};
+	struct net_pkt net;
+
+	if (p->is_real) {
+		packet_bytes(p, s->scratch);
+		frame.at = s->scratch;
+	}
+	if (net_get(frame, NET_LINK_ETHERNET, &s->net, &net, NULL).why != WIRE_DROP_NONE)
+		return SIM_DROP_HOST_FORMAT;
+	const struct net_ip *ip = net_ip(&net);
+
+	if (ip->version != 6 || routing_host_of(s->cfg.routing, ip->v6.dst) != host)
+		return SIM_DROP_HOST_ADDRESS;
+	uint32_t end = net.end;
+
+	if (net.trim == NET_WHOLE) {
+		if (end < net.transport + icrc_bytes)
+			return SIM_DROP_HOST_FORMAT;
+		if (p->is_real && !is_icrc_right(frame, &net))
+			return SIM_DROP_HOST_ICRC;
+		end -= icrc_bytes;
+	}
+	rx->peer = routing_host_of(s->cfg.routing, ip->v6.src);
+	rx->ev = net_entropy(&net);
+	rx->udp_len = (uint16_t)net.udp.length;
+	rx->ttl = (uint8_t)ip->v6.hop_limit;
+	rx->trimmed = (uint8_t)net.trim;
+	rx->ecn = net_ecn(&net);
+	rx->tclass = s->tclass_of[net_dscp(&net)];
+	split(rx, p, frame, &net, end);
+	return 0;
+}
+
+void host_receive(struct sim *s, uint32_t in_port, struct packet *p)
+{
+	struct sim_port *port = &s->ports[in_port];
+	struct sim_host *h = &s->hosts[port->node];
+	struct rx_pkt rx = {.port = (uint8_t)(in_port - h->first_port)};
+	uint32_t reason = read_frame(s, port->node, p, &rx);
+
+	if (reason) {
+		sim_drop(s, port, p, reason);
+		return;
+	}
+	nsec now = clock_at(h, s->agenda.now);
+
+	rx.at = now;
+	rx.local = rx.port;
+	s->totals.delivered++;
+	sim_trace(s, SIM_DELIVERED, in_port, s->agenda.now, p);
+	h->engine->ops->input(h->engine, now, &rx, 1);
+	packet_put(&s->packets, p);
+	host_pump(s, port->node, true);
+}

@@ -1,0 +1,70 @@
+/* Between the files of the simulator's core; nobody else includes this. */
+#ifndef WEFT_SIM_INSIDE_H
+#define WEFT_SIM_INSIDE_H
+
+#include "sim/sim.h"
+
+/* What the trace hash tells apart. */
+enum sim_trace { SIM_INJECTED, SIM_SENT, SIM_TRIMMED, SIM_DELIVERED, SIM_DROPPED };
+
+/* Adds one event to the run's hash. A sum, so that it does not matter in which order ports are
+ * brought up to date, only what they did and when. */
+static inline void sim_trace(struct sim *s, enum sim_trace what, uint32_t where, psec at,
+			     const struct packet *p)
+{
+	uint64_t h = at ^ (uint64_t)where << 40 ^ (uint64_t)what << 37;
+
+	h = (h ^ h >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+	h ^= (uint64_t)p->dscp << 32 ^ p->len;
+	h = (h ^ h >> 32) * UINT64_C(0x94d049bb133111eb);
+	s->trace_hash += h ^ h >> 31;
+}
+
+static inline uint32_t port_number(const struct sim *s, const struct sim_port *port)
+{
+	return (uint32_t)(port - s->ports);
+}
+
+/* Brings a port up to date: every packet that should have started by now has. To be called before
+ * its queues are looked at or anything about it changes. */
+void port_settle(struct sim *s, struct sim_port *port);
+
+/* Puts a packet into a settled port's queue of its class, and sends it if the port is free. */
+void port_enqueue(struct sim *s, struct sim_port *port, struct packet *p);
+
+/* Puts a PFC frame in front of everything. */
+void port_send_control(struct sim *s, struct sim_port *port, struct packet *p);
+
+/* The other end paused or released some classes. */
+void port_on_pause(struct sim *s, struct sim_port *port);
+
+/* Events: the transmitter is free; a packet arrives at the other end; a packet held back does. */
+void port_on_free(struct sim *s, uint32_t port);
+void port_on_arrive(struct sim *s, uint32_t port);
+void port_on_late(struct sim *s, uint32_t port, struct packet *p);
+
+/* Gives up everything that was held back on the link of a port. */
+void sim_drop_late(struct sim *s, uint32_t port);
+
+/* Gives up everything queued at a port. */
+void port_clear(struct sim *s, struct sim_port *port, uint32_t reason);
+
+/* A frame has arrived at a switch, or at a host; the receiver owns it. */
+void switch_receive(struct sim *s, uint32_t in_port, struct packet *p);
+void host_receive(struct sim *s, uint32_t in_port, struct packet *p);
+
+/* Bytes of a class that came in by a port entered or left this node's memory: pause or release. */
+void pfc_on_stored(struct sim *s, uint32_t in_port, uint32_t tclass, uint32_t bytes);
+void pfc_on_freed(struct sim *s, uint32_t in_port, uint32_t tclass, uint32_t bytes);
+
+/* True when the frame was a PFC frame, which is used up. */
+bool pfc_receive(struct sim *s, uint32_t in_port, struct packet *p);
+
+/* Lets an engine send what it may, deliver what is done and name its next moment. has_news:
+ * something other than a free port may have completed work. */
+void host_pump(struct sim *s, uint32_t host, bool has_news);
+
+int host_init(struct sim *s, uint32_t host);
+void host_fini(struct sim *s, uint32_t host);
+
+#endif

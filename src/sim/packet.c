@@ -1,0 +1,337 @@
+#include "sim/packet.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/crc32.h"
+#include "wire/icrc.h"
+#include "wire/net.h"
+#include "wire/roce.h"
+
+enum {
+	CHUNK_PACKETS = 1024,
+	CHUNKS_FIRST = 16,
+	CACHE_LINE = 64,
+	ICRC_HEAD_MAX = ipv6_bytes + udp_bytes + bth_bytes,
+};
+
+void packet_pool_init(struct packet_pool *pool, uint32_t head_bytes)
+{
+	size_t slot = sizeof(struct packet) + head_bytes;
+
+	*pool = (struct packet_pool){
+		.head_bytes = head_bytes,
+		.stride = (slot + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE,
+	};
+}
+
+static struct packet *slot_at(const struct packet_pool *pool, uint32_t chunk, uint32_t i)
+{
+	return (struct packet *)(void *)((char *)pool->chunks[chunk] + i * pool->stride);
+}
+
+void packet_pool_fini(struct packet_pool *pool)
+{
+	for (uint32_t chunk = 0; chunk < pool->n_chunks; chunk++) {
+		for (uint32_t i = 0; i < CHUNK_PACKETS; i++)
+			packet_drop_body(slot_at(pool, chunk, i));
+		free(pool->chunks[chunk]);
+	}
+	free(pool->chunks);
+	*pool = (struct packet_pool){0};
+}
+
+/* Puts a chunk of new packets on the free list, the lowest first. */
+static bool grow(struct packet_pool *pool)
+{
+	if (pool->n_chunks == pool->chunk_room) {
+		uint32_t room = pool->chunk_room ? 2 * pool->chunk_room : CHUNKS_FIRST;
+		void **chunks = realloc(pool->chunks, room * sizeof *chunks);
+
+		if (!chunks)
+			return false;
+		pool->chunks = chunks;
+		pool->chunk_room = room;
+	}
+	void *chunk = aligned_alloc(CACHE_LINE, CHUNK_PACKETS * pool->stride);
+
+	if (!chunk)
+		return false;
+	pool->chunks[pool->n_chunks++] = chunk;
+	for (uint32_t i = CHUNK_PACKETS; i-- > 0;) {
+		struct packet *p = slot_at(pool, pool->n_chunks - 1, i);
+
+		p->body = NULL;
+		p->next = pool->free;
+		pool->free = p;
+	}
+	return true;
+}
+
+struct packet *packet_get(struct packet_pool *pool)
+{
+	if (__builtin_expect(!pool->free, 0) && !grow(pool))
+		return NULL;
+	struct packet *p = pool->free;
+
+	pool->free = p->next;
+	if (++pool->in_use > pool->most)
+		pool->most = pool->in_use;
+	*p = (struct packet){.in_port = UINT32_MAX};
+	return p;
+}
+
+void packet_put(struct packet_pool *pool, struct packet *p)
+{
+	assert(pool->in_use > 0);
+	packet_drop_body(p);
+	p->next = pool->free;
+	pool->free = p;
+	pool->in_use--;
+}
+
+struct packet *packet_copy(struct packet_pool *pool, const struct packet *p)
+{
+	struct packet *copy = packet_get(pool);
+
+	if (!copy)
+		return NULL;
+	*copy = *p;
+	copy->next = NULL;
+	if (copy->body)
+		copy->body->refs++;
+	memcpy(copy->head + copy->start, p->head + p->start, p->stored);
+	return copy;
+}
+
+static struct packet_body *new_body(uint32_t len)
+{
+	struct packet_body *body = calloc(1, sizeof *body + len);
+
+	if (body) {
+		body->refs = 1;
+		body->len = len;
+	}
+	return body;
+}
+
+bool packet_add_body(struct packet *p, uint32_t len)
+{
+	assert(!p->body);
+	p->body = new_body(len);
+	return p->body != NULL;
+}
+
+void packet_drop_body(struct packet *p)
+{
+	if (p->body && --p->body->refs == 0)
+		free(p->body);
+	p->body = NULL;
+}
+
+/* Past one IP header at *at; the protocol of what follows, or -1. The rule that covers IPv4 by an
+ * ICRC knows no options (wire/icrc.h). */
+static int pass_ip(struct cspan stored, uint32_t *at)
+{
+	const uint8_t *ip = stored.at + *at;
+	uint32_t left = stored.len - *at;
+
+	if (left >= ipv4_bytes && ip[0] == 0x45) {
+		*at += ipv4_bytes;
+		return ip[9];
+	}
+	if (left < ipv6_bytes || ip[0] >> 4 != 6)
+		return -1;
+	*at += ipv6_bytes;
+	return ip[6];
+}
+
+/* Past a segment routing header at *at; the protocol of what follows, or -1. */
+static int pass_srh(struct cspan stored, uint32_t *at)
+{
+	if (stored.len - *at < srh_bytes)
+		return -1;
+	const uint8_t *srh = stored.at + *at;
+	uint32_t bytes = 8 * (srh[1] + 1u);
+
+	if (stored.len - *at < bytes)
+		return -1;
+	*at += bytes;
+	return srh[0];
+}
+
+/* Past the Ethernet header and VLAN tags, to *at; false when no IP follows. */
+static bool pass_link(struct cspan stored, uint32_t *at)
+{
+	*at = eth_bytes;
+	for (uint32_t tags = 0; tags <= NET_VLANS_MAX && *at <= stored.len; tags++) {
+		uint16_t type = get_be16(stored.at + *at - 2);
+
+		if (type != ETHERTYPE_VLAN && type != ETHERTYPE_QINQ)
+			return type == ETHERTYPE_IPV6 || type == ETHERTYPE_IPV4;
+		*at += vlan_bytes;
+	}
+	return false;
+}
+
+bool packet_find(const struct packet *p, struct packet_places *places)
+{
+	struct cspan stored = {p->head + p->start, p->stored};
+	uint32_t at;
+	int next = IPPROTO_IPV6_IN;
+
+	if (!pass_link(stored, &at))
+		return false;
+	for (uint32_t n = 0; n < 2 && (next == IPPROTO_IPV6_IN || next == IPPROTO_IPV4_IN); n++) {
+		places->ip = at;
+		next = pass_ip(stored, &at);
+		if (next == IPPROTO_ROUTING_IN)
+			next = pass_srh(stored, &at);
+	}
+	places->transport = at + udp_bytes;
+	return next == IPPROTO_UDP_IN && stored.len - at >= udp_bytes;
+}
+
+/* The bytes behind the stored ones: of the body as far as it goes, then zeros. */
+struct rest {
+	struct cspan body;
+	uint32_t len;
+};
+
+static struct rest rest_of(const struct packet *p)
+{
+	struct rest r = {{NULL, 0}, p->len - p->stored};
+
+	if (p->body) {
+		r.body.at = p->body->bytes;
+		r.body.len = p->body->len < r.len ? p->body->len : r.len;
+	}
+	return r;
+}
+
+/* Bytes [from, end) of a frame. */
+struct stretch {
+	uint32_t from, end;
+};
+
+static void copy_bytes(const struct packet *p, struct stretch what, uint8_t *out)
+{
+	struct rest r = rest_of(p);
+
+	for (uint32_t at = what.from; at < what.end; at++) {
+		uint32_t behind = at - p->stored;
+
+		if (at < p->stored)
+			*out++ = p->head[p->start + at];
+		else
+			*out++ = behind < r.body.len ? r.body.at[behind] : 0;
+	}
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint32_t crc_bytes(uint32_t crc, const struct packet *p, struct stretch what)
+{
+	struct rest r = rest_of(p);
+	uint32_t from = what.from, stop = smaller(what.end, p->stored);
+
+	if (from < stop) {
+		crc = crc32_update(crc, p->head + p->start + from, stop - from);
+		from = stop;
+	}
+	stop = smaller(what.end, p->stored + r.body.len);
+	if (from < stop) {
+		crc = crc32_update(crc, r.body.at + (from - p->stored), stop - from);
+		from = stop;
+	}
+	return crc32_zeros(crc, what.end - from);
+}
+
+/* The ICRC a frame should end with; false when it has none: it was cut, or is no such packet. */
+static bool find_icrc(const struct packet *p, uint32_t *icrc)
+{
+	struct packet_places places;
+	uint8_t head[ICRC_HEAD_MAX] = {0};
+	uint32_t covered;
+
+	if (p->is_cut || !packet_find(p, &places))
+		return false;
+	if (p->len < places.transport + bth_bytes + icrc_bytes)
+		return false;
+	copy_bytes(p, (struct stretch){places.ip, places.transport + bth_bytes}, head);
+	*icrc = icrc_begin(head, &covered);
+	*icrc = crc_bytes(*icrc, p, (struct stretch){places.ip + covered, p->len - icrc_bytes});
+	return true;
+}
+
+/* Writes all bytes behind the stored ones. An ICRC still to be made never stands among the stored
+ * bytes. */
+static void write_rest(const struct packet *p, uint8_t *out)
+{
+	struct rest r = rest_of(p);
+	uint32_t icrc;
+
+	if (r.body.len > 0)
+		memcpy(out, r.body.at, r.body.len);
+	if (r.len > r.body.len)
+		memset(out + r.body.len, 0, r.len - r.body.len);
+	if (!p->is_real && r.len >= icrc_bytes && find_icrc(p, &icrc))
+		icrc_put(out + r.len - icrc_bytes, icrc);
+}
+
+bool packet_make_real(struct packet *p)
+{
+	if (p->is_real && (!p->body || p->body->refs == 1))
+		return true;
+	struct packet_body *body = NULL;
+
+	if (p->len > p->stored) {
+		body = new_body(p->len - p->stored);
+		if (!body)
+			return false;
+		write_rest(p, body->bytes);
+	}
+	packet_drop_body(p);
+	p->body = body;
+	p->is_real = true;
+	return true;
+}
+
+void packet_bytes(const struct packet *p, uint8_t *out)
+{
+	memcpy(out, p->head + p->start, p->stored);
+	write_rest(p, out + p->stored);
+}
+
+void packet_repair(struct packet *p)
+{
+	uint8_t bytes[icrc_bytes];
+	uint32_t icrc;
+
+	assert(p->is_real);
+	if (!find_icrc(p, &icrc))
+		return;
+	icrc_put(bytes, icrc);
+	for (uint32_t i = 0; i < icrc_bytes; i++)
+		*packet_byte(p, p->len - icrc_bytes + i) = bytes[i];
+}
+
+void packet_set_frame(struct packet *p, const struct fwd_frame *f)
+{
+	uint32_t front = (uint32_t)(f->at - (p->head + p->start));
+
+	assert(f->at >= p->head + p->start && front <= p->stored && f->stored <= f->len);
+	assert(f->stored == p->stored - front || f->stored == f->len);
+	if (f->len < p->len - front)
+		p->is_cut = true;
+	p->start = (uint16_t)(p->start + front);
+	p->stored = (uint16_t)f->stored;
+	p->len = f->len;
+	if (p->len == p->stored)
+		packet_drop_body(p);
+}

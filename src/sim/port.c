@@ -1,0 +1,470 @@
+/* A port: queues by class, a transmitter, a link. Time passes in two steps: while the last byte
+ * leaves and while it travels.
+ *
+ * A packet that starts is put on the link with the time it will arrive, and one event is armed for
+ * the first packet on a link. What a transmitter does in between follows from what was there
+ * before, so most ports are only brought up to date when somebody looks: port_settle starts every
+ * packet that should have started by now, each at its exact time. Where others must know at once (a
+ * host that may send more, a capture, a fault, flow control) an event is armed for the transmitter.
+ */
+#include <stdlib.h>
+
+#include "fwd/mark.h"
+#include "sim/impair.h"
+#include "sim/inside.h"
+
+/* Every packet comes through here at every hop: the pieces of its way are put together in one. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+static ALWAYS_INLINE psec send_time(const struct sim *s, const struct sim_port *port, uint32_t len)
+{
+	uint32_t bytes = len + s->cfg.overhead_bytes;
+
+	if (port->ps_per_byte)
+		return (psec)bytes * port->ps_per_byte;
+	return psec_of_bytes(bytes, port->rate_bps);
+}
+
+static uint32_t bucket_of(uint32_t bytes)
+{
+	uint32_t kib = (bytes + 1023) / 1024;
+
+	if (kib <= 1)
+		return kib;
+	uint32_t bucket = 33 - (uint32_t)__builtin_clz(kib - 1);
+
+	return bucket < SIM_QUEUE_BUCKET ? bucket : SIM_QUEUE_BUCKET - 1;
+}
+
+uint64_t sim_queue_bound(uint32_t bucket)
+{
+	if (bucket + 1 >= SIM_QUEUE_BUCKET)
+		return UINT64_MAX;
+	return bucket ? UINT64_C(1024) << (bucket - 1) : 0;
+}
+
+static ALWAYS_INLINE struct packet *pop(struct sim *s, struct sim_port *port, uint32_t tclass)
+{
+	struct sim_queue *q = &port->queues[tclass];
+	struct packet *p = q->head;
+
+	q->head = p->next;
+	if (!q->head) {
+		q->tail = NULL;
+		port->ready &= ~(1u << tclass);
+	}
+	q->bytes -= p->len;
+	q->pkts--;
+	port->queued_bytes -= p->len;
+	port->queued_pkts--;
+	if (!port->is_host) {
+		port->buffer->used_bytes -= p->len;
+		if (port->pfc)
+			pfc_on_freed(s, p->in_port, tclass, p->len);
+	}
+	return p;
+}
+
+/* Random bits for one packet of one port: what they are does not depend on when other ports are
+ * looked at. */
+static uint32_t mark_random(const struct sim *s, const struct sim_port *port)
+{
+	uint64_t state =
+		s->mark_seed ^ (uint64_t)port_number(s, port) << 40 ^ port->counts.sent_pkts;
+
+	return (uint32_t)(prng_splitmix64(&state) >> 32);
+}
+
+static __attribute__((noinline)) void mark_by_chance(struct sim *s, struct sim_port *port,
+						     const struct fwd_class *c, uint32_t behind,
+						     struct packet *p)
+{
+	if (!fwd_mark_wanted(c, behind, mark_random(s, port)))
+		return;
+	struct fwd_frame f = packet_frame(p);
+	struct fwd_view view;
+
+	if (fwd_view_get(&f, &view) == FWD_DROP_NONE && fwd_mark(&s->cfg.qos, &view)) {
+		port->counts.marked++;
+		s->totals.marked++;
+	}
+}
+
+/* Marks on the way out, by what stays behind (UE 3.6.4.1). Hosts do not mark. */
+static ALWAYS_INLINE void mark(struct sim *s, struct sim_port *port, uint32_t tclass,
+			       struct packet *p)
+{
+	const struct fwd_class *c = &s->cfg.qos.classes[tclass];
+	uint32_t behind = port->queues[tclass].bytes;
+
+	if (c->ecn && behind >= c->ecn_min_bytes && !port->is_host)
+		mark_by_chance(s, port, c, behind, p);
+}
+
+static void tap(struct sim *s, uint32_t port, bool is_out, psec at, const struct packet *p)
+{
+	if (p->len > s->scratch_len || !s->cfg.hooks.tap)
+		return;
+	packet_bytes(p, s->scratch);
+	s->cfg.hooks.tap(s->cfg.hooks.context, port, is_out, at,
+			 (struct cspan){s->scratch, p->len});
+}
+
+static bool grow_wire(struct sim_wire *w)
+{
+	uint32_t size = w->ring ? 2 * (w->mask + 1) : 8;
+	struct sim_flight *ring = malloc(size * sizeof *ring);
+
+	if (!ring)
+		return false;
+	for (uint32_t i = 0; i < w->n; i++)
+		ring[i] = w->ring[(w->head + i) & w->mask];
+	free(w->ring);
+	w->ring = ring;
+	w->head = 0;
+	w->mask = size - 1;
+	return true;
+}
+
+/* Puts a packet on the link behind the others. */
+static ALWAYS_INLINE void launch(struct sim *s, struct sim_port *port, struct packet *p, psec at)
+{
+	struct sim_wire *w = &port->wire;
+
+	if ((!w->ring || w->n > w->mask) && !grow_wire(w)) {
+		sim_drop(s, port, p, SIM_DROP_NO_HOST_MEMORY);
+		return;
+	}
+	w->ring[(w->head + w->n) & w->mask] = (struct sim_flight){at, p};
+	if (w->n++ == 0)
+		agenda_arm(&s->agenda, s->first_arrive + port_number(s, port), at);
+}
+
+/* Takes the first packet off the link. */
+static struct packet *land(struct sim_wire *w)
+{
+	struct packet *p = w->ring[w->head & w->mask].packet;
+
+	w->head++;
+	w->n--;
+	return p;
+}
+
+/* Starts a packet at free_at. */
+static ALWAYS_INLINE void transmit(struct sim *s, struct sim_port *port, struct packet *p)
+{
+	uint32_t number = port_number(s, port);
+	psec start = port->free_at;
+
+	port->free_at = start + send_time(s, port, p->len);
+	psec at = port->free_at + port->delay_ps;
+
+	if (port->is_tapped)
+		tap(s, number, true, start, p);
+	if (port->is_impaired && !p->is_pause && !impair_send(s, number, p, at))
+		return;
+	launch(s, port, p, at);
+}
+
+static ALWAYS_INLINE void count_and_transmit(struct sim *s, struct sim_port *port, struct packet *p)
+{
+	port->counts.sent_pkts++;
+	port->counts.sent_bytes += p->len;
+	s->totals.hops++;
+	sim_trace(s, SIM_SENT, port_number(s, port), port->free_at, p);
+	transmit(s, port, p);
+}
+
+static ALWAYS_INLINE void send_data(struct sim *s, struct sim_port *port, uint32_t tclass)
+{
+	struct packet *p = pop(s, port, tclass);
+
+	mark(s, port, tclass, p);
+	count_and_transmit(s, port, p);
+}
+
+static void send_control(struct sim *s, struct sim_port *port)
+{
+	struct packet *p = port->control_head;
+
+	port->control_head = p->next;
+	if (!p->next)
+		port->control_tail = NULL;
+	transmit(s, port, p);
+}
+
+/* Classes that may send now; those whose pause ran out are let go, and start when it did. */
+static uint32_t sendable(const struct sim *s, struct sim_port *port)
+{
+	if (!port->paused)
+		return port->ready;
+	for (uint32_t left = port->paused; left; left &= left - 1) {
+		uint32_t c = (uint32_t)__builtin_ctz(left);
+		psec until = port->pfc->paused_until[c];
+
+		if (until > s->agenda.now)
+			continue;
+		port->paused &= ~(1u << c);
+		if (port->free_at < until)
+			port->free_at = until;
+	}
+	return port->ready & ~port->paused;
+}
+
+/* When a port that is free but may not send should look again. */
+static psec pause_end(const struct sim *s, const struct sim_port *port)
+{
+	psec end = PSEC_NEVER;
+
+	for (uint32_t c = 0; c < s->cfg.qos.n_classes; c++)
+		if (port->ready & port->paused & 1u << c && port->pfc->paused_until[c] < end)
+			end = port->pfc->paused_until[c];
+	return end;
+}
+
+static int next_class(struct sim *s, struct sim_port *port, uint32_t ready)
+{
+	uint32_t next_bytes[FWD_CLASSES];
+
+	/* Nothing to share out between classes that never share a level. */
+	if (s->is_strict && (ready & (ready - 1)) == 0)
+		return __builtin_ctz(ready);
+	for (uint32_t left = ready; left; left &= left - 1) {
+		uint32_t c = (uint32_t)__builtin_ctz(left);
+
+		next_bytes[c] = port->queues[c].head->len;
+	}
+	return fwd_sched_next(&port->sched, &s->cfg.qos, ready, next_bytes, s->quantum_bytes);
+}
+
+/* Starts the next packet at free_at, which is not after now; false when nobody may send. */
+static ALWAYS_INLINE bool start_next(struct sim *s, struct sim_port *port)
+{
+	if (port->is_down || port->is_halted)
+		return false;
+	if (port->control_head) {
+		send_control(s, port);
+		return true;
+	}
+	uint32_t ready = sendable(s, port);
+
+	if (ready)
+		send_data(s, port, (uint32_t)next_class(s, port, ready));
+	return ready != 0;
+}
+
+/* Starts all that may start by now. What is still waiting then starts later than now. */
+static ALWAYS_INLINE bool advance(struct sim *s, struct sim_port *port)
+{
+	bool has_started = false;
+
+	while (port->free_at <= s->agenda.now && start_next(s, port))
+		has_started = true;
+	return has_started;
+}
+
+/* Sees to it that the transmitter is looked at when it is free, or when a pause ends. */
+static void watch(struct sim *s, struct sim_port *port)
+{
+	uint32_t event = port_number(s, port);
+	psec at = PSEC_NEVER;
+
+	if (port->is_down || port->is_halted)
+		at = PSEC_NEVER;
+	else if (port->control_head || sendable(s, port))
+		at = port->free_at;
+	else if (port->ready)
+		at = pause_end(s, port);
+	if (agenda_at(&s->agenda, event) != at)
+		agenda_arm(&s->agenda, event, at);
+}
+
+/* A port that others must be told about, or that may not send what it has. */
+static ALWAYS_INLINE bool is_special(const struct sim_port *port)
+{
+	return port->is_host | port->is_tapped | port->is_impaired | port->is_watched |
+	       port->is_down | port->is_halted;
+}
+
+/* After something about the port has changed: goes on sending. */
+static void resume(struct sim *s, struct sim_port *port)
+{
+	bool has_started = advance(s, port);
+
+	if (!is_special(port))
+		return;
+	watch(s, port);
+	if (has_started && port->is_host)
+		host_pump(s, port->node, false);
+}
+
+void port_settle(struct sim *s, struct sim_port *port)
+{
+	if (port->free_at > s->agenda.now)
+		return;
+	if (port->ready | (port->control_head != NULL))
+		resume(s, port);
+	/* Whoever comes now starts now at the earliest. */
+	if (port->free_at < s->agenda.now)
+		port->free_at = s->agenda.now;
+}
+
+void port_enqueue(struct sim *s, struct sim_port *port, struct packet *p)
+{
+	uint32_t tclass = s->cfg.qos.dscps[p->dscp].tclass;
+	struct sim_queue *q = &port->queues[tclass];
+	const struct fwd_class *c = &s->cfg.qos.classes[tclass];
+
+	/* Straight through an idle port: nothing waits, and nothing stays behind to mark it for. */
+	if (port->free_at <= s->agenda.now && !port->ready && !is_special(port) &&
+	    (!c->ecn || c->ecn_min_bytes)) {
+		s->queue_lengths[port->group][0]++;
+		if (p->len > port->counts.most_bytes)
+			port->counts.most_bytes = p->len;
+		count_and_transmit(s, port, p);
+		return;
+	}
+	s->queue_lengths[port->group][bucket_of(q->bytes)]++;
+	p->next = NULL;
+	if (q->tail)
+		q->tail->next = p;
+	else
+		q->head = p;
+	q->tail = p;
+	q->bytes += p->len;
+	q->pkts++;
+	port->ready |= 1u << tclass;
+	port->queued_bytes += p->len;
+	port->queued_pkts++;
+	if (port->queued_bytes > port->counts.most_bytes)
+		port->counts.most_bytes = port->queued_bytes;
+	if (!port->is_host) {
+		port->buffer->used_bytes += p->len;
+		if (port->pfc)
+			pfc_on_stored(s, p->in_port, tclass, p->len);
+	}
+	resume(s, port);
+}
+
+void port_send_control(struct sim *s, struct sim_port *port, struct packet *p)
+{
+	port_settle(s, port);
+	p->next = NULL;
+	if (port->control_tail)
+		port->control_tail->next = p;
+	else
+		port->control_head = p;
+	port->control_tail = p;
+	resume(s, port);
+}
+
+void port_on_pause(struct sim *s, struct sim_port *port)
+{
+	if (port->free_at < s->agenda.now)
+		port->free_at = s->agenda.now;
+	resume(s, port);
+}
+
+void port_on_free(struct sim *s, uint32_t port)
+{
+	resume(s, &s->ports[port]);
+}
+
+static void arrive(struct sim *s, const struct sim_port *port, struct packet *p)
+{
+	const struct sim_port *peer = &s->ports[port->peer];
+
+	if (peer->is_tapped)
+		tap(s, port->peer, false, s->agenda.now - port->work_ps, p);
+	if (p->is_fcs_bad) {
+		sim_drop(s, &s->ports[port->peer], p, SIM_DROP_FCS);
+		return;
+	}
+	if (p->is_pause && pfc_receive(s, port->peer, p))
+		return;
+	if (peer->is_host)
+		host_receive(s, port->peer, p);
+	else
+		switch_receive(s, port->peer, p);
+}
+
+void port_on_arrive(struct sim *s, uint32_t number)
+{
+	struct sim_port *port = &s->ports[number];
+
+	advance(s, port);
+	struct packet *p = land(&port->wire);
+
+	if (port->wire.n)
+		agenda_arm(&s->agenda, s->first_arrive + number,
+			   port->wire.ring[port->wire.head & port->wire.mask].at);
+	arrive(s, port, p);
+}
+
+void port_on_late(struct sim *s, uint32_t number, struct packet *p)
+{
+	arrive(s, &s->ports[number], p);
+}
+
+void port_clear(struct sim *s, struct sim_port *port, uint32_t reason)
+{
+	for (uint32_t c = 0; c < s->cfg.qos.n_classes; c++)
+		while (port->queues[c].head)
+			sim_drop(s, port, pop(s, port, c), reason);
+	while (port->control_head) {
+		struct packet *p = port->control_head;
+
+		port->control_head = p->next;
+		packet_put(&s->packets, p);
+	}
+	port->control_tail = NULL;
+	agenda_cancel(&s->agenda, port_number(s, port));
+}
+
+/* What is on the link and what waits for it is lost, and so is what the ends said about pauses. */
+static void lose_link(struct sim *s, struct sim_port *port)
+{
+	uint32_t number = port_number(s, port);
+
+	agenda_cancel(&s->agenda, s->first_arrive + number);
+	while (port->wire.n)
+		sim_drop(s, port, land(&port->wire), SIM_DROP_LINK_DOWN);
+	sim_drop_late(s, number);
+	port_clear(s, port, SIM_DROP_LINK_DOWN);
+	port->paused = 0;
+	for (uint32_t c = 0; port->pfc && c < FWD_CLASSES; c++)
+		port->pfc->sent_at[c] = PSEC_NEVER;
+}
+
+void sim_port_set_down(struct sim *s, uint32_t number, bool is_down)
+{
+	struct sim_port *port = &s->ports[number];
+
+	if (port->is_down == is_down)
+		return;
+	port_settle(s, port);
+	port->is_down = is_down;
+	if (is_down)
+		lose_link(s, port);
+	resume(s, port);
+	if (port->is_host)
+		host_pump(s, port->node, false);
+}
+
+void sim_port_set_impaired(struct sim *s, uint32_t number, bool is_impaired)
+{
+	struct sim_port *port = &s->ports[number];
+
+	port_settle(s, port);
+	port->is_impaired = is_impaired;
+	resume(s, port);
+}
+
+void sim_port_set_halted(struct sim *s, uint32_t number, bool is_halted)
+{
+	struct sim_port *port = &s->ports[number];
+
+	port_settle(s, port);
+	port->is_halted = is_halted;
+	resume(s, port);
+}

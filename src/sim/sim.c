@@ -1,0 +1,409 @@
+#include "sim/sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/inside.h"
+#include "wire/icrc.h"
+
+/* Streams of the seed. Engines and faults have their own; topology and workload drew before. */
+enum { STREAM_MARK = 0x6d61726b };
+
+#define FRAME_MAX 65600u /* more than an IPv6 packet without jumbo payload can be */
+#define NO_EXTRA  UINT32_MAX
+
+static const char *const drop_names[] = {
+#define SIM_DROP_NAME(id, name, text) name,
+	SIM_DROPS(SIM_DROP_NAME)
+#undef SIM_DROP_NAME
+};
+
+static const char *const drop_texts[] = {
+#define SIM_DROP_TEXT(id, name, text) text,
+	SIM_DROPS(SIM_DROP_TEXT)
+#undef SIM_DROP_TEXT
+};
+
+const char *sim_drop_name(uint32_t drop)
+{
+	if (drop < FWD_DROP_COUNT)
+		return fwd_drop_name((enum fwd_drop)drop);
+	return drop < SIM_DROP_COUNT ? drop_names[drop - FWD_DROP_COUNT] : NULL;
+}
+
+const char *sim_drop_text(uint32_t drop)
+{
+	if (drop < FWD_DROP_COUNT)
+		return fwd_drop_text((enum fwd_drop)drop);
+	return drop < SIM_DROP_COUNT ? drop_texts[drop - FWD_DROP_COUNT] : NULL;
+}
+
+/* Ports at the same step of the way, up and down the tree. */
+static uint8_t group_of(const struct topology_node *node, const struct topology_port *port)
+{
+	if (node->is_host)
+		return 0;
+	return (uint8_t)(port->is_up ? 1u + node->tier : 2u * TOPOLOGY_TIERS - node->tier);
+}
+
+static int init_ports(struct sim *s)
+{
+	const struct topology *t = s->cfg.topology;
+	uint32_t n_buffers = s->cfg.is_buffer_shared ? t->n_nodes : t->n_ports;
+
+	s->n_ports = t->n_ports;
+	s->ports = aligned_alloc(64, t->n_ports * sizeof *s->ports);
+	s->buffers = calloc(n_buffers, sizeof *s->buffers);
+	if (!s->ports || !s->buffers)
+		return -ENOMEM;
+	memset(s->ports, 0, t->n_ports * sizeof *s->ports);
+	for (uint32_t i = 0; i < n_buffers; i++)
+		s->buffers[i].total_bytes = s->cfg.buffer_bytes;
+	for (uint32_t i = 0; i < t->n_ports; i++) {
+		const struct topology_port *from = &t->ports[i];
+		const struct topology_node *node = &t->nodes[from->node];
+		const struct topology_node *other = &t->nodes[t->ports[from->peer].node];
+		struct sim_port *port = &s->ports[i];
+		uint64_t bits = 8 * PSEC_S;
+
+		port->node = from->node;
+		port->peer = from->peer;
+		port->rate_bps = from->rate_bps;
+		port->ps_per_byte = bits % from->rate_bps ? 0 : (uint32_t)(bits / from->rate_bps);
+		port->work_ps = other->is_host ? 0 : t->switch_delay_ps;
+		port->delay_ps = from->delay_ps + port->work_ps;
+		port->is_host = node->is_host;
+		port->is_edge = other->is_host;
+		port->group = group_of(node, from);
+		port->buffer = &s->buffers[s->cfg.is_buffer_shared ? from->node : i];
+		if (!s->cfg.is_buffer_shared && from->buffer_bytes)
+			port->buffer->total_bytes = from->buffer_bytes;
+	}
+	return 0;
+}
+
+static int init_pfc(struct sim *s)
+{
+	bool is_wanted = false;
+
+	for (uint32_t c = 0; c < s->cfg.qos.n_classes; c++)
+		is_wanted |= s->cfg.qos.classes[c].pfc_xoff_bytes != 0;
+	if (!is_wanted)
+		return 0;
+	s->pfcs = calloc(s->n_ports, sizeof *s->pfcs);
+	if (!s->pfcs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->n_ports; i++) {
+		s->ports[i].pfc = &s->pfcs[i];
+		s->ports[i].is_watched = true;
+		for (uint32_t c = 0; c < FWD_CLASSES; c++)
+			s->pfcs[i].sent_at[c] = PSEC_NEVER;
+	}
+	return 0;
+}
+
+static void init_classes(struct sim *s)
+{
+	const struct fwd_names *n = &s->cfg.names;
+
+	s->dscp_of[ENGINE_DATA] = n->trimmable;
+	s->dscp_of[ENGINE_RETX] = n->trimmable_rtx;
+	s->dscp_of[ENGINE_NO_TRIM] = n->no_trim;
+	s->dscp_of[ENGINE_CONTROL] = n->control;
+	memset(s->tclass_of, ENGINE_DATA, sizeof s->tclass_of);
+	for (uint32_t c = 0; c < ENGINE_TCLASSES; c++)
+		s->tclass_of[s->dscp_of[c]] = (uint8_t)c;
+	s->net = net_cfg_default();
+	s->net.dscp_trimmed = n->trimmed;
+	s->net.dscp_trimmed_lasthop = n->trimmed_lasthop;
+}
+
+static int init_events(struct sim *s)
+{
+	uint32_t n = 2 * s->n_ports + s->n_hosts;
+
+	if (agenda_init(&s->agenda, n))
+		return -ENOMEM;
+	s->first_arrive = s->n_ports;
+	s->first_wake = 2 * s->n_ports;
+	s->first_extra = n;
+	s->free_extra = NO_EXTRA;
+	return agenda_add(&s->agenda, n) == AGENDA_NONE ? -ENOMEM : 0;
+}
+
+static uint32_t encap_bytes(const struct routing *r)
+{
+	switch (r->cfg.mode) {
+	case ROUTING_USID: return eth_bytes + 2 * ipv6_bytes + udp_bytes;
+	case ROUTING_USID_SRH:
+		return eth_bytes + 2 * ipv6_bytes + srh_bytes + srh_segment_bytes + udp_bytes;
+	default: return eth_bytes + ipv6_bytes + udp_bytes;
+	}
+}
+
+static int init_hosts(struct sim *s)
+{
+	s->hosts = calloc(s->n_hosts, sizeof *s->hosts);
+	if (!s->hosts)
+		return -ENOMEM;
+	for (uint32_t h = 0; h < s->n_hosts; h++) {
+		int error = host_init(s, h);
+
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int init_all(struct sim *s)
+{
+	uint32_t head = s->encap_bytes + s->cfg.transport->head_bytes;
+	int error;
+
+	packet_pool_init(&s->packets, head > PFC_FRAME_BYTES ? head : PFC_FRAME_BYTES);
+	s->scratch_len = FRAME_MAX;
+	s->scratch = malloc(FRAME_MAX);
+	if (!s->scratch)
+		return -ENOMEM;
+	error = init_ports(s);
+	if (!error)
+		error = init_pfc(s);
+	if (!error)
+		error = init_events(s);
+	if (!error)
+		error = init_hosts(s);
+	return error;
+}
+
+static bool is_strict(const struct fwd_qos *qos)
+{
+	for (uint32_t a = 0; a < qos->n_classes; a++)
+		for (uint32_t b = 0; b < a; b++)
+			if (qos->classes[a].level == qos->classes[b].level)
+				return false;
+	return true;
+}
+
+int sim_init(struct sim *s, const struct sim_cfg *cfg)
+{
+	*s = (struct sim){.cfg = *cfg, .n_hosts = cfg->topology->n_hosts};
+	if (fwd_qos_fault(&cfg->qos) || cfg->nic_queue_pkts == 0)
+		return -EINVAL;
+	for (uint32_t h = 0; h < s->n_hosts; h++)
+		if (cfg->topology->nodes[h].n_ports > ENGINE_PORTS)
+			return -EINVAL;
+	struct prng random;
+
+	prng_init(&random, cfg->seed, STREAM_MARK);
+	s->mark_seed = prng_u64(&random);
+	init_classes(s);
+	s->quantum_bytes = FRAME_MAX;
+	s->is_strict = is_strict(&cfg->qos);
+	s->encap_bytes = encap_bytes(cfg->routing);
+	int error = init_all(s);
+
+	if (error)
+		sim_fini(s);
+	return error;
+}
+
+void sim_fini(struct sim *s)
+{
+	for (uint32_t h = 0; s->hosts && h < s->n_hosts; h++)
+		host_fini(s, h);
+	for (uint32_t i = 0; s->ports && i < s->n_ports; i++)
+		free(s->ports[i].wire.ring);
+	packet_pool_fini(&s->packets);
+	agenda_fini(&s->agenda);
+	free(s->hosts);
+	free(s->ports);
+	free(s->buffers);
+	free(s->pfcs);
+	free(s->extra);
+	free(s->scratch);
+	*s = (struct sim){0};
+}
+
+static uint32_t extra_get(struct sim *s)
+{
+	uint32_t i = s->free_extra;
+
+	if (i != NO_EXTRA) {
+		s->free_extra = s->extra[i].port;
+		return i;
+	}
+	if (s->n_extra == s->extra_room) {
+		uint32_t room = s->extra_room ? 2 * s->extra_room : 64;
+		struct sim_extra *extra = realloc(s->extra, room * sizeof *extra);
+
+		if (!extra)
+			return NO_EXTRA;
+		s->extra = extra;
+		s->extra_room = room;
+	}
+	if (agenda_add(&s->agenda, 1) == AGENDA_NONE)
+		return NO_EXTRA;
+	return s->n_extra++;
+}
+
+uint32_t sim_timer_add(struct sim *s)
+{
+	uint32_t i = extra_get(s);
+
+	if (i != NO_EXTRA)
+		s->extra[i] = (struct sim_extra){.is_timer = true};
+	return i;
+}
+
+void sim_timer_arm(struct sim *s, uint32_t timer, psec at)
+{
+	agenda_arm(&s->agenda, s->first_extra + timer, at);
+}
+
+void sim_send_late(struct sim *s, uint32_t port, struct packet *p, psec at)
+{
+	uint32_t i = extra_get(s);
+
+	if (i == NO_EXTRA) {
+		sim_drop(s, &s->ports[port], p, SIM_DROP_NO_HOST_MEMORY);
+		return;
+	}
+	s->extra[i] = (struct sim_extra){.late = p, .port = port};
+	agenda_arm(&s->agenda, s->first_extra + i, at);
+}
+
+/* Takes the packet of an event that is not needed any more. */
+static struct packet *extra_put(struct sim *s, uint32_t i)
+{
+	struct packet *p = s->extra[i].late;
+
+	s->extra[i] = (struct sim_extra){.port = s->free_extra};
+	s->free_extra = i;
+	return p;
+}
+
+void sim_drop_late(struct sim *s, uint32_t port)
+{
+	for (uint32_t i = 0; i < s->n_extra; i++) {
+		if (!s->extra[i].late || s->extra[i].port != port)
+			continue;
+		agenda_cancel(&s->agenda, s->first_extra + i);
+		sim_drop(s, &s->ports[port], extra_put(s, i), SIM_DROP_LINK_DOWN);
+	}
+}
+
+static void on_extra(struct sim *s, uint32_t i)
+{
+	uint32_t port = s->extra[i].port;
+
+	if (s->extra[i].is_timer)
+		s->cfg.hooks.timer(s->cfg.hooks.context, s, i);
+	else
+		port_on_late(s, port, extra_put(s, i));
+}
+
+/* Most time goes into waiting for memory, and the events to come say what will be touched: a port,
+ * the packets on its link, the first of these packets. Each step needs the one before to have
+ * arrived. Inlined, as gcc drops the call of a function that only prefetches: it sees no effect. */
+static inline __attribute__((always_inline)) void look_ahead(const struct sim *s)
+{
+	uint32_t third = agenda_ahead(&s->agenda, 9), second = agenda_ahead(&s->agenda, 6);
+	uint32_t first = agenda_ahead(&s->agenda, 3);
+
+	if (third < s->first_wake) {
+		uint32_t n = third < s->first_arrive ? third : third - s->first_arrive;
+		const char *port = (const char *)&s->ports[n];
+
+		__builtin_prefetch(port);
+		__builtin_prefetch(port + 64);
+		__builtin_prefetch(port + 128);
+	}
+	if (second >= s->first_arrive && second < s->first_wake) {
+		const struct sim_port *port = &s->ports[second - s->first_arrive];
+
+		__builtin_prefetch(&port->wire.ring[port->wire.head & port->wire.mask]);
+		__builtin_prefetch(&s->ports[port->peer]);
+	}
+	if (first >= s->first_arrive && first < s->first_wake) {
+		const struct sim_wire *w = &s->ports[first - s->first_arrive].wire;
+		const char *packet = (const char *)w->ring[w->head & w->mask].packet;
+
+		__builtin_prefetch(packet);
+		__builtin_prefetch(packet + 64);
+	}
+}
+
+bool sim_run(struct sim *s, psec until)
+{
+	s->is_stopped = false;
+	while (!s->is_stopped) {
+		uint32_t event = agenda_next(&s->agenda, until);
+
+		look_ahead(s);
+		if (event < s->first_arrive)
+			port_on_free(s, event);
+		else if (event < s->first_wake)
+			port_on_arrive(s, event - s->first_arrive);
+		else if (event < s->first_extra)
+			host_pump(s, event - s->first_wake, true);
+		else if (event != AGENDA_NONE)
+			on_extra(s, event - s->first_extra);
+		else
+			break;
+	}
+	for (uint32_t i = 0; i < s->n_ports; i++)
+		port_settle(s, &s->ports[i]);
+	return s->agenda.n_armed != 0;
+}
+
+static uint64_t count_list(const struct packet *list)
+{
+	uint64_t n = 0;
+
+	for (; list; list = list->next)
+		n += !list->is_pause;
+	return n;
+}
+
+uint64_t sim_in_flight(const struct sim *s)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->n_ports; i++) {
+		const struct sim_wire *w = &s->ports[i].wire;
+
+		for (uint32_t k = 0; k < w->n; k++)
+			n += !w->ring[(w->head + k) & w->mask].packet->is_pause;
+		for (uint32_t c = 0; c < s->cfg.qos.n_classes; c++)
+			n += count_list(s->ports[i].queues[c].head);
+	}
+	for (uint32_t i = 0; i < s->n_extra; i++)
+		n += s->extra[i].late != NULL;
+	return n;
+}
+
+bool sim_is_conserved(const struct sim *s)
+{
+	const struct sim_totals *t = &s->totals;
+	uint64_t ended = t->delivered;
+
+	for (uint32_t i = 0; i < SIM_DROP_COUNT; i++)
+		ended += t->drops[i];
+	return t->injected + t->copied == ended + sim_in_flight(s);
+}
+
+void sim_stop(struct sim *s)
+{
+	s->is_stopped = true;
+}
+
+void sim_drop(struct sim *s, struct sim_port *port, struct packet *p, uint32_t reason)
+{
+	if (!p->is_pause) {
+		port->counts.dropped++;
+		s->totals.drops[reason]++;
+		sim_trace(s, SIM_DROPPED, port_number(s, port) ^ reason << 18, s->agenda.now, p);
+	}
+	packet_put(&s->packets, p);
+}

@@ -1,0 +1,285 @@
+/* The simulated fabric at work: packets move along links, through queues and switches, between
+ * engines that cannot tell it from a wire.
+ *
+ * One struct sim is one run. The caller builds topology and routing, says which transport the hosts
+ * run, and calls sim_run; completions and timers come back through hooks, from which the caller may
+ * post work and arm timers. Every packet is accounted for: see sim_totals. */
+#ifndef WEFT_SIM_SIM_H
+#define WEFT_SIM_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/prng.h"
+#include "engine/engine.h"
+#include "fwd/buffer.h"
+#include "fwd/pfc.h"
+#include "fwd/qos.h"
+#include "fwd/sched.h"
+#include "sim/agenda.h"
+#include "sim/packet.h"
+#include "sim/routing.h"
+#include "sim/topology.h"
+#include "wire/net.h"
+
+/* Why a packet ended before its destination; the reasons of fwd/frame.h come first. */
+#define SIM_DROPS(D)                                                              \
+	D(THRESHOLD, "threshold", "the queue was at its threshold")               \
+	D(MEMORY, "memory", "the packet memory was full")                         \
+	D(TRIMMED_THRESHOLD, "trimmed-threshold",                                 \
+	  "it was trimmed, and the queue of trimmed packets was full too")        \
+	D(LINK_DOWN, "link-down", "the link was down")                            \
+	D(FAULT, "fault", "a fault dropped it")                                   \
+	D(BLACK_HOLE, "black-hole", "a black hole swallowed it")                  \
+	D(FCS, "fcs", "the frame check sequence was wrong")                       \
+	D(REBOOT, "reboot", "the switch that held it rebooted")                   \
+	D(RESTART, "restart", "the NIC that held it restarted")                   \
+	D(HOST_FORMAT, "host-format", "a host could not read it")                 \
+	D(HOST_ADDRESS, "host-address", "it reached a host it was not meant for") \
+	D(HOST_ICRC, "host-icrc", "the invariant CRC was wrong")                  \
+	D(NO_HOST_MEMORY, "no-memory", "the simulator ran out of memory")
+
+enum sim_drop {
+	SIM_DROP_FWD_LAST = FWD_DROP_COUNT - 1,
+#define SIM_DROP_ENUM(id, name, text) SIM_DROP_##id,
+	SIM_DROPS(SIM_DROP_ENUM)
+#undef SIM_DROP_ENUM
+		SIM_DROP_COUNT,
+};
+
+/* Name ("hop-limit") and sentence of a reason, those of fwd/frame.h included. */
+const char *sim_drop_name(uint32_t drop);
+const char *sim_drop_text(uint32_t drop);
+
+struct sim;
+
+/* One end of a connection: queue pair qp of this host, which speaks to peer_qp of host peer. */
+struct sim_qp {
+	uint32_t qp, peer, peer_qp;
+};
+
+/* What sim must know of a transport, beyond the engine contract. */
+struct sim_transport {
+	const char *name;
+	const struct engine_ops *ops;
+	uint32_t head_bytes;      /* most header bytes of a packet, <= ENGINE_HEAD_MAX */
+	uint32_t payload_bytes;   /* of a full data packet */
+	uint32_t data_head_bytes; /* transport headers and ICRC of a data packet */
+	uint32_t ack_bytes;       /* the same of an acknowledgement */
+	void *context;
+	/* The configuration of one host's engine, with room for n_qps queue pairs; valid until the
+	 * next call: passed to ops. NULL without memory. */
+	const void *(*host_cfg)(void *context, uint32_t host, uint64_t seed);
+	/* Sets up one end of a connection. 0 or a negative errno. */
+	int (*open)(void *context, struct engine *e, const struct sim_qp *qp);
+	/* Packets sent more than once so far. */
+	uint64_t (*retransmitted)(const struct engine *e);
+};
+
+struct sim_hooks {
+	void *context;
+	/* A completion of a host's engine. */
+	void (*done)(void *context, struct sim *s, uint32_t host, const struct done *done);
+	/* A timer of sim_timer_add went off. */
+	void (*timer)(void *context, struct sim *s, uint32_t timer);
+	/* A NIC restarted: its engine is new, its queue pairs are gone. */
+	void (*restarted)(void *context, struct sim *s, uint32_t host);
+	/* A frame left (is_out) or reached a tapped port; bytes are lent. */
+	void (*tap)(void *context, uint32_t port, bool is_out, psec at, struct cspan frame);
+};
+
+struct sim_cfg {
+	uint64_t seed;
+	const struct topology *topology; /* lent for life, as are routing, transport and hooks */
+	const struct routing *routing;
+	struct fwd_qos qos;
+	struct fwd_names names;
+	bool is_buffer_shared;   /* one memory per switch; else one per port */
+	uint64_t buffer_bytes;   /* of each; 0: unbounded. If per port, a port's own wins */
+	uint32_t overhead_bytes; /* on the wire around a frame: preamble, FCS, gap */
+	uint32_t nic_queue_pkts; /* packets a NIC port takes ahead of the wire, >= 1 */
+	const struct sim_transport *transport;
+	struct sim_hooks hooks;
+};
+
+struct sim_queue {
+	struct packet *head, *tail;
+	uint32_t bytes, pkts;
+};
+
+/* What a port did; its own packets only. */
+struct sim_port_counts {
+	uint64_t sent_pkts, sent_bytes, marked, trimmed;
+	uint32_t most_bytes; /* the longest its queues ever were together */
+	uint32_t pauses_sent;
+	uint64_t dropped; /* at this port's queue, on its link, or arriving at it */
+};
+
+struct impair;
+
+/* A packet on a link, and when its last bit arrives. */
+struct sim_flight {
+	psec at;
+	struct packet *packet;
+};
+
+/* The packets on a link, in the order they arrive: a ring that grows. */
+struct sim_wire {
+	struct sim_flight *ring;
+	uint32_t head, n, mask;
+};
+
+/* The flow control of a port, if the fabric has any. */
+struct sim_pfc {
+	psec paused_until[FWD_CLASSES];
+	psec sent_at[FWD_CLASSES];     /* PSEC_NEVER: the other end is not paused by us */
+	uint32_t came_in[FWD_CLASSES]; /* bytes in this node's memory that arrived here */
+};
+
+/* One end of a link, and the queues in front of it. A packet that arrives touches the first cache
+ * line, one that leaves the first three. */
+struct sim_port {
+	_Alignas(64) psec free_at; /* when the transmitter is done with its last packet */
+	psec delay_ps;             /* until the other node works on it */
+	struct sim_wire wire;
+	uint32_t ps_per_byte; /* 0: not a whole number */
+	uint32_t ready;       /* bit per class that has a packet */
+	uint32_t node, peer;
+	bool is_down, is_halted, is_tapped, is_edge, is_host, is_impaired;
+	bool is_watched; /* others must know at once what it does */
+	uint8_t group;   /* of ports whose queue lengths are counted together */
+
+	_Alignas(64) struct fwd_buffer *buffer;
+	uint32_t queued_bytes, queued_pkts;
+	struct sim_port_counts counts;
+
+	_Alignas(64) struct sim_queue queues[FWD_CLASSES];
+	struct fwd_sched sched;
+	uint64_t rate_bps;
+	psec work_ps; /* of delay_ps, what the other node takes before it looks */
+	struct packet *control_head, *control_tail; /* PFC frames: they go first */
+	struct sim_pfc *pfc;                        /* NULL: none in this fabric */
+	struct impair *impair;                      /* active packet faults; NULL: none */
+	uint32_t paused;                            /* bit per class that the other end paused */
+};
+
+#define SIM_SKEW_MAX 10000 /* parts per million */
+
+struct sim_host {
+	struct engine *engine;
+	uint32_t first_port;
+	uint8_t n_ports;
+	bool is_pumping;
+	/* The host's clock: base, plus the time since from, scaled by 1 + skew_ppm / 10^6. */
+	nsec clock_base_ns;
+	psec clock_from_ps;
+	int32_t skew_ppm;
+	struct sim_peers *peers; /* headers towards each destination used so far */
+	uint64_t engine_bytes;
+};
+
+/* An event beyond the fixed ones. */
+struct sim_extra {
+	struct packet *late; /* held back; NULL: a timer, or free */
+	uint32_t port;       /* whose link it is on; free: the next free one */
+	bool is_timer;
+};
+
+/* Conservation: injected + copied == delivered + every drop + in flight, between any two events;
+ * PFC frames are not counted. */
+struct sim_totals {
+	uint64_t injected, copied, delivered;
+	uint64_t hops; /* packets that left a queue */
+	uint64_t marked, trimmed, pauses;
+	uint64_t drops[SIM_DROP_COUNT];
+};
+
+#define SIM_GROUPS       7u  /* hosts; tiers 0, 1, 2 upwards; tiers 2, 1, 0 downwards */
+#define SIM_QUEUE_BUCKET 24u /* see sim_queue_bound */
+
+struct sim {
+	struct sim_cfg cfg;
+	struct agenda agenda;
+	struct packet_pool packets;
+	struct sim_port *ports;
+	struct sim_host *hosts;
+	struct fwd_buffer *buffers;
+	struct sim_pfc *pfcs;
+	uint32_t n_ports, n_hosts;
+	/* Event numbers: transmitters from 0, then arrivals, hosts' deadlines, and what is added
+	 * while the simulation runs: timers of the caller's, packets held back. */
+	uint32_t first_arrive, first_wake, first_extra;
+	struct sim_extra *extra; /* by event number - first_extra */
+	uint32_t n_extra, extra_room;
+	uint32_t free_extra; /* events of packets that arrived, chained */
+	uint64_t mark_seed;
+	struct net_cfg net;
+	uint8_t tclass_of[FWD_DSCPS]; /* enum engine_tclass of an arriving DSCP */
+	uint8_t dscp_of[ENGINE_TCLASSES];
+	uint32_t quantum_bytes;
+	bool is_strict;       /* no two classes share a level */
+	uint32_t encap_bytes; /* most header bytes in front of a transport's */
+	struct sim_totals totals;
+	uint64_t queue_lengths[SIM_GROUPS][SIM_QUEUE_BUCKET]; /* as arriving packets found them */
+	uint64_t trace_hash;
+	uint8_t *scratch; /* a whole frame */
+	uint32_t scratch_len;
+	bool is_stopped;
+};
+
+/* Makes everything ready at time 0; one engine per host. 0, -ENOMEM, or -EINVAL when a
+ * configuration makes no sense (fwd_qos_fault, a transport that refuses its own). */
+int sim_init(struct sim *s, const struct sim_cfg *cfg);
+void sim_fini(struct sim *s);
+
+/* Runs until simulated time `until`, until nothing is left to happen, or until sim_stop. Returns
+ * true while there is more to do. */
+bool sim_run(struct sim *s, psec until);
+
+/* Packets in queues, on links and held back, counted one by one. */
+uint64_t sim_in_flight(const struct sim *s);
+
+/* Whether every packet is accounted for. */
+bool sim_is_conserved(const struct sim *s);
+
+/* Ends the current sim_run after the event at hand. */
+void sim_stop(struct sim *s);
+
+static inline psec sim_now(const struct sim *s)
+{
+	return s->agenda.now;
+}
+
+/* Posts work to a host's engine; answers as it does. */
+int sim_post(struct sim *s, uint32_t host, const struct op *op);
+
+/* The time on a host's own clock. */
+nsec sim_host_now(const struct sim *s, uint32_t host);
+
+/* A timer of the caller's: its number, or UINT32_MAX without memory. Armed by sim_timer_arm for a
+ * moment not before now; PSEC_NEVER cancels. */
+uint32_t sim_timer_add(struct sim *s);
+void sim_timer_arm(struct sim *s, uint32_t timer, psec at);
+
+/* Counts a packet as dropped and gives it back. */
+void sim_drop(struct sim *s, struct sim_port *port, struct packet *p, uint32_t reason);
+
+/* What faults do. A port that is down loses what is on its link and what comes to it; a halted port
+ * keeps its queue. A reboot empties a switch; its ports are the caller's to take down. */
+void sim_port_set_down(struct sim *s, uint32_t port, bool is_down);
+void sim_port_set_halted(struct sim *s, uint32_t port, bool is_halted);
+void sim_port_set_impaired(struct sim *s, uint32_t port, bool is_impaired);
+void sim_switch_clear(struct sim *s, uint32_t node);
+void sim_host_restart(struct sim *s, uint32_t host);
+void sim_host_skew(struct sim *s, uint32_t host, int32_t ppm);
+void sim_host_jump(struct sim *s, uint32_t host, nsec ahead);
+
+/* Puts packet p on the link of `port` so that it arrives at `at`, out of turn. */
+void sim_send_late(struct sim *s, uint32_t port, struct packet *p, psec at);
+
+/* The upper bound, in bytes, of what bucket i of queue_lengths counts: 0, then 1 KiB doubling; the
+ * last is unbounded. */
+uint64_t sim_queue_bound(uint32_t bucket);
+
+#endif

@@ -1,0 +1,92 @@
+/* A frame at a switch: the forwarding decision, then admission to the queue it leads to, trimmed if
+ * it must be (UE 4.1). */
+#include "fwd/trim.h"
+#include "sim/inside.h"
+
+static void settle_all(struct sim *s, uint32_t node)
+{
+	const struct topology_node *n = &s->cfg.topology->nodes[node];
+
+	for (uint32_t i = 0; i < n->n_ports; i++)
+		port_settle(s, &s->ports[n->first_port + i]);
+}
+
+/* Ports that nobody looked at hold on to memory that has long been free. That matters only where
+ * the memory might be the reason to refuse a packet. */
+static void settle_memory(struct sim *s, const struct sim_port *out, const struct packet *p,
+			  const struct fwd_class *c)
+{
+	const struct fwd_buffer *b = out->buffer;
+
+	if (b->total_bytes && (c->alpha_eighths || b->used_bytes + p->len > b->total_bytes))
+		settle_all(s, out->node);
+}
+
+static void admit(struct sim *s, struct sim_port *out, struct packet *p, struct fwd_view *view)
+{
+	const struct fwd_qos *qos = &s->cfg.qos;
+
+	port_settle(s, out);
+	settle_memory(s, out, p, &qos->classes[qos->dscps[view->dscp].tclass]);
+	const struct sim_queue *q = &out->queues[qos->dscps[view->dscp].tclass];
+	enum fwd_admission answer = fwd_admit(qos, out->buffer, q->bytes, view->dscp, p->len);
+	bool is_cut = false;
+
+	if (answer != FWD_ADMIT && fwd_trim_may(qos, view)) {
+		struct fwd_frame f = packet_frame(p);
+
+		fwd_trim(qos, &f, view, out->is_edge);
+		packet_set_frame(p, &f);
+		p->dscp = view->dscp;
+		q = &out->queues[qos->dscps[view->dscp].tclass];
+		answer = fwd_admit(qos, out->buffer, q->bytes, view->dscp, p->len);
+		is_cut = true;
+	}
+	if (answer != FWD_ADMIT) {
+		sim_drop(s, out, p,
+			 is_cut                         ? SIM_DROP_TRIMMED_THRESHOLD
+			 : answer == FWD_OVER_THRESHOLD ? SIM_DROP_THRESHOLD
+							: SIM_DROP_MEMORY);
+		return;
+	}
+	if (is_cut) {
+		out->counts.trimmed++;
+		s->totals.trimmed++;
+		sim_trace(s, SIM_TRIMMED, port_number(s, out), s->agenda.now, p);
+	}
+	port_enqueue(s, out, p);
+}
+
+void switch_receive(struct sim *s, uint32_t in_port, struct packet *p)
+{
+	const struct topology *t = s->cfg.topology;
+	uint32_t node = s->ports[in_port].node;
+	const struct fwd_switch *sw = &s->cfg.routing->switches[node - t->n_hosts];
+	struct fwd_frame f = packet_frame(p);
+	struct fwd_view view;
+	struct fwd_verdict verdict = fwd_switch_forward(sw, &f, &view);
+
+	if (verdict.drop != FWD_DROP_NONE || verdict.local) {
+		sim_drop(s, &s->ports[in_port], p,
+			 verdict.local ? (uint32_t)SIM_DROP_HOST_ADDRESS : (uint32_t)verdict.drop);
+		return;
+	}
+	packet_set_frame(p, &f);
+	p->dscp = view.dscp;
+	p->in_port = in_port;
+	struct sim_port *out = &s->ports[t->nodes[node].first_port + verdict.port];
+
+	if (out->is_down)
+		sim_drop(s, out, p, SIM_DROP_LINK_DOWN);
+	else
+		admit(s, out, p, &view);
+}
+
+void sim_switch_clear(struct sim *s, uint32_t node)
+{
+	const struct topology_node *n = &s->cfg.topology->nodes[node];
+
+	settle_all(s, node);
+	for (uint32_t i = 0; i < n->n_ports; i++)
+		port_clear(s, &s->ports[n->first_port + i], SIM_DROP_REBOOT);
+}

@@ -1,0 +1,355 @@
+#include "sim/traffic.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MESSAGE_MAX (UINT32_C(1) << 30)
+#define TICKS_MAX   (UINT32_C(1) << 20)
+#define NO_LINK     UINT32_MAX
+
+static uint32_t *link_slot(const struct traffic *t, uint32_t src, uint32_t dst)
+{
+	uint64_t key = (uint64_t)src << 32 | dst;
+	uint32_t i = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+
+	for (;; i++) {
+		uint32_t *slot = &t->link_of[i & t->link_mask];
+
+		if (*slot == NO_LINK || (t->links[*slot].src == src && t->links[*slot].dst == dst))
+			return slot;
+	}
+}
+
+static void plan_link(struct traffic *t, uint32_t flow)
+{
+	const struct workload_flow *w = &t->workload->flows[flow];
+	uint32_t *slot = link_slot(t, w->src, w->dst);
+
+	if (*slot == NO_LINK) {
+		*slot = t->n_links;
+		t->links[t->n_links++] = (struct traffic_link){
+			.src = w->src,
+			.dst = w->dst,
+			.src_qp = t->qps[w->src]++,
+			.dst_qp = t->qps[w->dst]++,
+		};
+	}
+	t->flows[flow].link = *slot;
+}
+
+/* How many messages of a flow may be posted at a time. */
+static uint32_t messages_of(const struct workload_flow *w)
+{
+	uint32_t message = w->message_bytes ? w->message_bytes : MESSAGE_MAX;
+	uint64_t n = (w->bytes + message - 1) / message;
+
+	return n < w->window ? (uint32_t)n : w->window;
+}
+
+static bool is_sooner(const struct traffic_start *a, const struct traffic_start *b)
+{
+	return a->at < b->at || (a->at == b->at && a->flow < b->flow);
+}
+
+static void push_start(struct traffic *t, psec at, uint32_t flow)
+{
+	struct traffic_start start = {at, flow};
+	uint32_t i = t->n_starts++;
+
+	while (i > 0 && is_sooner(&start, &t->starts[(i - 1) / 2])) {
+		t->starts[i] = t->starts[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	t->starts[i] = start;
+}
+
+static uint32_t pop_start(struct traffic *t)
+{
+	uint32_t flow = t->starts[0].flow, i = 0;
+	struct traffic_start last = t->starts[--t->n_starts];
+
+	for (;;) {
+		uint32_t child = 2 * i + 1;
+
+		if (child >= t->n_starts)
+			break;
+		if (child + 1 < t->n_starts && is_sooner(&t->starts[child + 1], &t->starts[child]))
+			child++;
+		if (!is_sooner(&t->starts[child], &last))
+			break;
+		t->starts[i] = t->starts[child];
+		i = child;
+	}
+	t->starts[i] = last;
+	return flow;
+}
+
+int traffic_init(struct traffic *t, const struct workload *w, uint32_t n_hosts, psec tick_ps)
+{
+	uint32_t slots = 4;
+
+	while (slots < 2 * w->n)
+		slots *= 2;
+	*t = (struct traffic){.workload = w, .tick_ps = tick_ps, .link_mask = slots - 1};
+	t->flows = calloc(w->n + 1, sizeof *t->flows);
+	t->links = calloc(w->n + 1, sizeof *t->links);
+	t->qps = calloc(n_hosts, sizeof *t->qps);
+	t->ops = calloc(n_hosts, sizeof *t->ops);
+	t->link_of = malloc(slots * sizeof *t->link_of);
+	t->starts = calloc(w->n + 1, sizeof *t->starts);
+	if (!t->flows || !t->links || !t->qps || !t->ops || !t->link_of || !t->starts) {
+		traffic_fini(t);
+		return -ENOMEM;
+	}
+	memset(t->link_of, 0xff, slots * sizeof *t->link_of);
+	for (uint32_t i = 0; i < w->n; i++) {
+		plan_link(t, i);
+		t->ops[w->flows[i].src] += messages_of(&w->flows[i]);
+		t->flows[i].repeats_left = w->flows[i].repeat;
+		t->flows[i].n_before = w->flows[i].n_before;
+		if (w->flows[i].n_before == 0)
+			push_start(t, w->flows[i].start_ps, i);
+	}
+	return 0;
+}
+
+void traffic_fini(struct traffic *t)
+{
+	free(t->flows);
+	free(t->links);
+	free(t->qps);
+	free(t->ops);
+	free(t->link_of);
+	free(t->starts);
+	free(t->ticks);
+	*t = (struct traffic){0};
+}
+
+static void arm(struct traffic *t, struct sim *s)
+{
+	sim_timer_arm(s, t->timer, t->n_starts ? t->starts[0].at : PSEC_NEVER);
+}
+
+static int open_link(struct sim *s, const struct traffic_link *link)
+{
+	const struct sim_transport *transport = s->cfg.transport;
+	struct sim_qp src = {link->src_qp, link->dst, link->dst_qp};
+	struct sim_qp dst = {link->dst_qp, link->src, link->src_qp};
+	int error = transport->open(transport->context, s->hosts[link->src].engine, &src);
+
+	if (error)
+		return error;
+	return transport->open(transport->context, s->hosts[link->dst].engine, &dst);
+}
+
+int traffic_start(struct traffic *t, struct sim *s)
+{
+	for (uint32_t i = 0; i < t->n_links; i++) {
+		int error = open_link(s, &t->links[i]);
+
+		if (error)
+			return error;
+	}
+	t->timer = sim_timer_add(s);
+	if (t->timer == UINT32_MAX)
+		return -ENOMEM;
+	arm(t, s);
+	return 0;
+}
+
+static void end_flow(struct traffic *t, uint32_t flow, int16_t status)
+{
+	struct traffic_flow *f = &t->flows[flow];
+
+	if (f->state == TRAFFIC_DONE || f->state == TRAFFIC_FAILED)
+		return;
+	t->n_running -= f->state == TRAFFIC_RUNNING;
+	f->status = status;
+	f->state = status ? TRAFFIC_FAILED : TRAFFIC_DONE;
+	if (status)
+		t->n_failed++;
+	else
+		t->n_done++;
+}
+
+/* Posts as many messages as the flow's window allows. An engine whose queue is full is asked again
+ * when something of this flow completes; with nothing outstanding nothing would, and it fails. */
+static void post(struct traffic *t, struct sim *s, uint32_t flow)
+{
+	const struct workload_flow *w = &t->workload->flows[flow];
+	struct traffic_flow *f = &t->flows[flow];
+	const struct traffic_link *link = &t->links[f->link];
+	uint32_t message = w->message_bytes ? w->message_bytes : MESSAGE_MAX;
+
+	while (f->state == TRAFFIC_RUNNING && f->outstanding < w->window &&
+	       f->posted_bytes < w->bytes) {
+		uint64_t left = w->bytes - f->posted_bytes;
+		struct sge sge = {NULL, left < message ? (uint32_t)left : message, 0};
+		struct op op = {
+			.code = ENGINE_WRITE_IMM,
+			.cookie = flow | (uint64_t)sge.len << 32,
+			.imm = flow,
+			.qp = link->src_qp,
+			.peer = link->dst,
+			.sg = &sge,
+			.n_sg = 1,
+		};
+
+		/* Counted first: the engine may complete it before sim_post returns. */
+		f->posted_bytes += sge.len;
+		f->outstanding++;
+		int answer = sim_post(s, w->src, &op);
+
+		if (answer == 0)
+			continue;
+		f->posted_bytes -= sge.len;
+		f->outstanding--;
+		if (answer != -EAGAIN || f->outstanding == 0)
+			end_flow(t, flow, (int16_t)answer);
+		return;
+	}
+}
+
+static void begin(struct traffic *t, struct sim *s, uint32_t flow)
+{
+	struct traffic_flow *f = &t->flows[flow];
+
+	if (f->state == TRAFFIC_FAILED)
+		return;
+	if (f->state == TRAFFIC_WAITING) {
+		f->state = TRAFFIC_RUNNING;
+		t->n_running++;
+		f->started_ps = sim_now(s);
+	}
+	f->round_ps = sim_now(s);
+	f->posted_bytes = 0;
+	f->acked_bytes = 0;
+	f->delivered_bytes = 0;
+	post(t, s, flow);
+}
+
+bool traffic_timer(struct traffic *t, struct sim *s, uint32_t timer)
+{
+	if (timer != t->timer)
+		return false;
+	while (t->n_starts && t->starts[0].at <= sim_now(s))
+		begin(t, s, pop_start(t));
+	arm(t, s);
+	return true;
+}
+
+/* Once only: forged packets may deliver more than was sent. */
+static void release(struct traffic *t, struct sim *s, uint32_t flow)
+{
+	const struct workload_flow *w = &t->workload->flows[flow];
+
+	if (t->flows[flow].is_released)
+		return;
+	t->flows[flow].is_released = true;
+	for (uint32_t i = 0; i < w->n_after; i++) {
+		uint32_t next = t->workload->after[w->first_after + i];
+		psec start = t->workload->flows[next].start_ps;
+
+		assert(t->flows[next].n_before > 0);
+		if (--t->flows[next].n_before == 0)
+			push_start(t, start > sim_now(s) ? start : sim_now(s), next);
+	}
+	arm(t, s);
+}
+
+/* Without memory for more ticks the last one takes the rest: a coarser picture, not a failed
+ * run. */
+static void count_tick(struct traffic *t, psec now, uint32_t bytes)
+{
+	uint64_t tick = now / t->tick_ps;
+
+	if (tick >= TICKS_MAX)
+		tick = TICKS_MAX - 1;
+	if (tick >= t->tick_room) {
+		uint32_t room = (uint32_t)tick + 1 + t->tick_room;
+		uint64_t *ticks = realloc(t->ticks, room * sizeof *ticks);
+
+		if (ticks) {
+			memset(ticks + t->tick_room, 0, (room - t->tick_room) * sizeof *ticks);
+			t->ticks = ticks;
+			t->tick_room = room;
+		} else if (t->tick_room == 0) {
+			return;
+		} else {
+			tick = t->tick_room - 1;
+		}
+	}
+	t->ticks[tick] += bytes;
+	if (tick >= t->n_ticks)
+		t->n_ticks = (uint32_t)tick + 1;
+}
+
+static void on_received(struct traffic *t, struct sim *s, const struct done *done)
+{
+	uint32_t flow = (uint32_t)done->imm;
+
+	/* A forged packet may name anything. */
+	if (done->imm >= t->workload->n)
+		return;
+	const struct workload_flow *w = &t->workload->flows[flow];
+	struct traffic_flow *f = &t->flows[flow];
+
+	count_tick(t, sim_now(s), done->len);
+	f->delivered_bytes += done->len;
+	f->total_bytes += done->len;
+	f->delivered_ps = sim_now(s);
+	if (f->delivered_bytes >= w->bytes && f->repeats_left == 1)
+		release(t, s, flow);
+}
+
+static void on_sent(struct traffic *t, struct sim *s, const struct done *done)
+{
+	uint32_t flow = (uint32_t)done->cookie;
+	const struct workload_flow *w = &t->workload->flows[flow];
+	struct traffic_flow *f = &t->flows[flow];
+
+	f->outstanding--;
+	if (done->status) {
+		end_flow(t, flow, done->status);
+		return;
+	}
+	f->acked_bytes += done->cookie >> 32;
+	if (f->acked_bytes < w->bytes) {
+		post(t, s, flow);
+		return;
+	}
+	f->completed_ps = sim_now(s);
+	f->busy_ps += f->completed_ps - f->round_ps;
+	if (--f->repeats_left == 0) {
+		/* What is acknowledged was delivered, also where a forged packet hid that. */
+		release(t, s, flow);
+		end_flow(t, flow, 0);
+		return;
+	}
+	push_start(t, sim_now(s) + w->gap_ps, flow);
+	arm(t, s);
+}
+
+void traffic_done(struct traffic *t, struct sim *s, uint32_t host, const struct done *done)
+{
+	(void)host;
+	if (done->code == ENGINE_DONE_RECEIVED)
+		on_received(t, s, done);
+	else if (done->code == ENGINE_DONE_SENT)
+		on_sent(t, s, done);
+}
+
+void traffic_restarted(struct traffic *t, struct sim *s, uint32_t host)
+{
+	(void)s;
+	for (uint32_t i = 0; i < t->workload->n; i++)
+		if (t->workload->flows[i].src == host || t->workload->flows[i].dst == host)
+			end_flow(t, i, -ECONNRESET);
+}
+
+bool traffic_is_over(const struct traffic *t)
+{
+	return t->n_running == 0 && t->n_starts == 0;
+}

@@ -1,0 +1,82 @@
+/* A workload at work: connects hosts, posts messages when their time has come, and notes when each
+ * flow started, was delivered and completed. Payload is virtual.
+ *
+ * Order of use: traffic_init (which counts connections, so that engines can be sized), sim_init,
+ * traffic_start, sim_run with the hooks of this module in place. */
+#ifndef WEFT_SIM_TRAFFIC_H
+#define WEFT_SIM_TRAFFIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/sim.h"
+#include "sim/workload.h"
+
+enum traffic_state {
+	TRAFFIC_WAITING, /* for its time, or for others */
+	TRAFFIC_RUNNING,
+	TRAFFIC_DONE,
+	TRAFFIC_FAILED, /* status says why */
+};
+
+/* One flow in the run. Times of all its repetitions: first start, last delivery and completion. */
+struct traffic_flow {
+	psec started_ps, delivered_ps, completed_ps;
+	psec round_ps; /* start of this repetition */
+	psec busy_ps;  /* the completion times of its repetitions together */
+	uint64_t posted_bytes, acked_bytes, delivered_bytes; /* of this repetition */
+	uint64_t total_bytes;                                /* delivered in all */
+	uint32_t repeats_left, n_before, outstanding;
+	uint32_t link; /* connection */
+	int16_t status;
+	uint8_t state;    /* enum traffic_state */
+	bool is_released; /* those that wait for it know that it was delivered */
+};
+
+/* A connection: one queue pair at each end. Flows of one pair of hosts share it. */
+struct traffic_link {
+	uint32_t src, dst, src_qp, dst_qp;
+};
+
+/* A flow that starts, or starts again, at a known time. */
+struct traffic_start {
+	psec at;
+	uint32_t flow;
+};
+
+struct traffic {
+	const struct workload *workload;
+	struct traffic_flow *flows;
+	struct traffic_link *links;
+	uint32_t n_links;
+	uint32_t *qps;     /* per host: queue pairs it needs */
+	uint32_t *ops;     /* per host: the most messages it can have posted at a time */
+	uint32_t *link_of; /* hash table from a pair of hosts to its connection */
+	uint32_t link_mask;
+	struct traffic_start *starts; /* a heap, the soonest first */
+	uint32_t n_starts;
+	uint32_t timer;
+	psec tick_ps;
+	uint64_t *ticks; /* bytes delivered in each tick */
+	uint32_t n_ticks, tick_room;
+	uint32_t n_running, n_done, n_failed;
+};
+
+/* Plans a workload for n_hosts hosts. The workload is lent. tick_ps is the width of a tick of
+ * goodput over time, at least 1. 0 or -ENOMEM. */
+int traffic_init(struct traffic *t, const struct workload *w, uint32_t n_hosts, psec tick_ps);
+void traffic_fini(struct traffic *t);
+
+/* Opens all connections and arms the first start. 0 or a negative errno. */
+int traffic_start(struct traffic *t, struct sim *s);
+
+/* The hooks: completions; timers (true when it was this module's); restarts. */
+void traffic_done(struct traffic *t, struct sim *s, uint32_t host, const struct done *done);
+bool traffic_timer(struct traffic *t, struct sim *s, uint32_t timer);
+void traffic_restarted(struct traffic *t, struct sim *s, uint32_t host);
+
+/* Nothing runs and nothing will start by itself: all flows are done, failed, or wait for one that
+ * failed. */
+bool traffic_is_over(const struct traffic *t);
+
+#endif

@@ -1,0 +1,101 @@
+/* What the hosts want from each other: transfers with sizes, start times and dependencies, made
+ * from a pattern's parameters or one by one (a traffic matrix). Read only once made; traffic.h runs
+ * it. */
+#ifndef WEFT_SIM_WORKLOAD_H
+#define WEFT_SIM_WORKLOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/psec.h"
+
+#define WORKLOAD_FLOWS_MAX   (UINT32_C(1) << 24) /* of one workload */
+#define WORKLOAD_MESSAGE_MAX (UINT32_C(1) << 30) /* bytes */
+#define WORKLOAD_BYTES_MAX   (UINT64_C(1) << 48) /* of a flow, all its repetitions */
+#define WORKLOAD_TIME_MAX    (UINT64_C(1) << 62) /* of any start or gap: 53 days */
+
+/* One transfer. It starts at start_ps, or as soon after it as every flow it waits for was delivered
+ * at its destination. Repetitions follow each other gap_ps after the one before completed. */
+struct workload_flow {
+	uint32_t src, dst;
+	uint64_t bytes;         /* of one repetition, >= 1 */
+	uint32_t message_bytes; /* most of one message; 0: all of it (at most 1 GiB) */
+	uint32_t window;        /* messages posted at a time, >= 1 */
+	uint32_t repeat;        /* >= 1 */
+	psec start_ps, gap_ps;
+	uint32_t n_before;             /* flows this one waits for */
+	uint32_t first_after, n_after; /* after[first_after ...]: flows that wait for this one */
+	uint32_t id;                   /* as the user named it, or its number */
+	uint8_t role;                  /* enum workload_role */
+};
+
+enum workload_role { WORKLOAD_FLOW, WORKLOAD_VICTIM };
+
+struct workload {
+	struct workload_flow *flows;
+	uint32_t n, room;
+	uint32_t *after;
+	uint32_t n_after, after_room;
+};
+
+enum workload_kind {
+	WORKLOAD_SINGLE,      /* src -> dst */
+	WORKLOAD_PERMUTATION, /* each host to one other, no fixed point */
+	WORKLOAD_INCAST,      /* fan_in hosts -> dst; with a victim */
+	WORKLOAD_ALL_TO_ALL,  /* each host to each other, in shifted order */
+	WORKLOAD_RING,        /* all-reduce in 2 (n - 1) steps of bytes / n */
+	WORKLOAD_TREE,        /* all-reduce: reduce up a binary tree, broadcast down, in chunks */
+	WORKLOAD_RANDOM,      /* Poisson arrivals, sizes from a distribution */
+};
+
+/* A point of a size distribution: the chance, in millionths, that a size is at most bytes. Sizes in
+ * between are interpolated, and none is below the first point. Points do not fall in either number;
+ * the last has 1,000,000. */
+struct workload_size {
+	uint64_t bytes;
+	uint32_t millionths;
+};
+
+struct workload_cfg {
+	enum workload_kind kind;
+	uint32_t hosts; /* of the fabric */
+	uint64_t bytes; /* per flow; ring and tree: of the reduced buffer */
+	uint32_t message_bytes, window;
+	uint32_t repeat; /* ring and tree: of the whole, without a gap; a host goes on when
+			    the result reached it */
+	psec start_ps, gap_ps;
+	psec stagger_ps;         /* flow i starts i * stagger_ps later; ring and tree: the flows
+				    of host i; random: unused */
+	uint32_t src, dst;       /* single, incast */
+	uint32_t fan_in;         /* incast: senders, drawn from the other hosts */
+	uint32_t victims;        /* incast: 0 or 1, a flow from a sender's neighbourhood to a
+				    neighbour of dst (another host of its leaf) that shares the
+				    fabric, not the last link */
+	uint32_t hosts_per_leaf; /* to find such a neighbour */
+	uint32_t members;        /* ring, tree, all-to-all: the first so many hosts; 0: all */
+	uint32_t chunk_bytes;    /* tree: pipelining unit; 0: none */
+	uint32_t load_percent;   /* random: of every host's link, 1 .. 100 */
+	uint64_t rate_bps;       /* random: that link's rate */
+	psec duration_ps;        /* random: arrivals stop so long after start_ps */
+	const struct workload_size *sizes; /* random */
+	uint32_t n_sizes;
+};
+
+/* Starts an empty workload; add flows with workload_add, or let workload_build add a pattern's. */
+void workload_init(struct workload *w);
+void workload_fini(struct workload *w);
+
+/* Adds one flow, its dependencies none; returns its number, or UINT32_MAX without memory or beyond
+ * WORKLOAD_FLOWS_MAX. */
+uint32_t workload_add(struct workload *w, const struct workload_flow *flow);
+
+/* Makes flow `later` wait for flow `before`, another one. Called in order of rising before. 0 or
+ * -ENOMEM. */
+int workload_wait(struct workload *w, uint32_t before, uint32_t later);
+
+/* Adds the flows of a pattern, drawing from seed. 0, -ENOMEM, or -EINVAL with a sentence that names
+ * the parameter; w is as it was then. The same pattern and seed make the same flows. */
+int workload_build(struct workload *w, const struct workload_cfg *cfg, uint64_t seed, char *error,
+		   size_t error_len);
+
+#endif
