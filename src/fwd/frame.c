@@ -32,7 +32,6 @@ static const struct {
 	[FWD_DROP_HOP_LIMIT].name = "hop-limit",
 	[FWD_DROP_NO_ROUTE].name = "no-route",
 	[FWD_DROP_EV_RANGE].name = "ev-range",
-	[FWD_DROP_SID_UNKNOWN].name = "sid-unknown",
 	[FWD_DROP_SID_END].name = "sid-end",
 	[FWD_DROP_SID_LEFT].name = "sid-left",
 	[FWD_DROP_SID_HEADER].name = "sid-header",

@@ -18,7 +18,6 @@
 	D(HOP_LIMIT, "the hop limit ran out")                                                \
 	D(NO_ROUTE, "no route to the destination")                                           \
 	D(EV_RANGE, "the structured entropy value names no port of this switch")             \
-	D(SID_UNKNOWN, "the segment identifier is in our block but not ours")                \
 	D(SID_END, "the segment list ended at a switch that does not decapsulate")           \
 	D(SID_LEFT, "segments are left where a decapsulation is wanted")                     \
 	D(SID_HEADER, "the segment routing header is malformed")                             \

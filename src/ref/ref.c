@@ -1,5 +1,6 @@
 #include "ref/ref.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdalign.h>
 #include <string.h>
@@ -151,6 +152,7 @@ static void shuffle(const struct ref *r, struct ref_qp *q)
 	uint32_t n = r->cfg.n_evs, ports = r->cfg.n_ports;
 	struct prng p;
 
+	assert(ports > 0);
 	prng_init(&p, r->cfg.seed, q->num);
 	for (uint32_t i = 0; i < n; i++)
 		q->order[i] = (uint16_t)i;

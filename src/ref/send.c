@@ -240,7 +240,7 @@ uint32_t ref_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
 		  struct tx_pkt *pkts, uint32_t n)
 {
 	struct ref *r = ref_of(e);
-	uint16_t left[ENGINE_PORTS];
+	uint16_t left[ENGINE_PORTS] = {0};
 	uint32_t free = 0, sent = 0;
 
 	r->now = now;

@@ -60,11 +60,8 @@ static void time_out(struct ref *r, struct ref_qp *q, nsec now)
 {
 	uint32_t out = (uint32_t)(q->next - q->una);
 
-	/* What was lost before has not left yet: the wire is at fault, not the peer. */
-	if (q->n_lost > 0) {
-		ref_timer_start(r, q, now);
-		return;
-	}
+	/* Counted also when what was lost before has not left yet: a port that stays shut must not
+	 * keep a queue pair for ever. */
 	r->count.timeouts++;
 	if (q->tries == r->cfg.retries) {
 		r->count.failed++;
@@ -72,7 +69,9 @@ static void time_out(struct ref *r, struct ref_qp *q, nsec now)
 		q->una = q->end = q->next;
 		q->op_next = REF_NONE;
 		window_clear(&q->acked);
+		window_clear(&q->lost);
 		q->n_acked = 0;
+		q->n_lost = 0;
 		while (q->op_head != REF_NONE)
 			ref_complete(r, q, -ETIMEDOUT);
 		ref_timer_stop(r, q);
@@ -81,8 +80,8 @@ static void time_out(struct ref *r, struct ref_qp *q, nsec now)
 	q->tries++;
 	for (uint32_t i = window_next_hole(&q->acked, 0); i < out;
 	     i = window_next_hole(&q->acked, i + 1)) {
+		q->n_lost += !window_test(&q->lost, i);
 		window_set(&q->lost, i);
-		q->n_lost++;
 		q->sent[(q->una + i) & r->slot_mask].timed_out = true;
 	}
 	ref_timer_start(r, q, now);

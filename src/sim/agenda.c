@@ -9,7 +9,6 @@
 #define NEAR_WORDS (AGENDA_NEAR / 64)
 #define FAR_WORDS  (FAR_SLOTS / 64)
 #define SMALL_SORT 24u
-#define LOOK_AHEAD 12u
 #define TICKETS    1024u
 
 /* A slot should hold a few events: sorting them must stay cheap. */
@@ -249,7 +248,7 @@ void agenda_open(struct agenda *a)
 				a->near_words[w] &= a->near_words[w] - 1;
 			a->due_end = a->near_base + i + 1;
 			open_list(a, list);
-			if (a->n_due - a->at_due >= LOOK_AHEAD)
+			if (a->n_due - a->at_due >= AGENDA_LOOK_AHEAD)
 				return;
 		}
 	}
@@ -318,19 +317,16 @@ static bool next_stretch(struct agenda *a, psec until)
 	return leap(a, until);
 }
 
-/* Nothing is due that is known: finds more, or ends at until. */
-uint32_t agenda_seek(struct agenda *a, psec until)
+/* Nothing that is known is due: finds more and answers true, or ends at until. */
+bool agenda_seek(struct agenda *a, psec until)
 {
 	do {
 		if (a->at_due == a->n_due)
 			agenda_open(a);
-		if (a->at_due < a->n_due) {
-			if (a->due[a->at_due].at > until)
-				break;
-			return agenda_next(a, until);
-		}
-	} while (next_stretch(a, until));
+		if (a->at_due < a->n_due && a->due[a->at_due].at <= until)
+			return true;
+	} while (a->at_due == a->n_due && next_stretch(a, until));
 	if (until != PSEC_NEVER)
 		a->now = until;
-	return AGENDA_NONE;
+	return false;
 }

@@ -20,6 +20,7 @@
 #define AGENDA_NONE       UINT32_MAX
 #define AGENDA_NEAR_SHIFT 16u
 #define AGENDA_NEAR       (1u << AGENDA_NEAR_SHIFT)
+#define AGENDA_LOOK_AHEAD 12u /* events known in advance, where there are so many */
 
 /* When an event is due, and the ticket that says so; PSEC_NEVER: not armed. */
 struct agenda_event {
@@ -72,7 +73,7 @@ uint32_t agenda_add(struct agenda *a, uint32_t n);
 void agenda_place(struct agenda *a, uint32_t ticket);
 bool agenda_more_tickets(struct agenda *a);
 void agenda_open(struct agenda *a);
-uint32_t agenda_seek(struct agenda *a, psec until);
+bool agenda_seek(struct agenda *a, psec until);
 
 /* When event id is armed for; PSEC_NEVER when it is not. */
 static inline psec agenda_at(const struct agenda *a, uint32_t id)
@@ -128,25 +129,24 @@ static inline void agenda_arm(struct agenda *a, uint32_t id, psec at)
  * last event put it. until >= now. */
 static inline uint32_t agenda_next(struct agenda *a, psec until)
 {
-	while (__builtin_expect(a->at_due < a->n_due, 1)) {
-		struct agenda_due d = a->due[a->at_due];
+	do {
+		while (__builtin_expect(a->at_due < a->n_due && a->due[a->at_due].at <= until, 1)) {
+			struct agenda_due d = a->due[a->at_due++];
 
-		if (d.at > until)
-			break;
-		a->at_due++;
-		a->tickets[d.ticket].next = a->free_ticket;
-		a->free_ticket = d.ticket;
-		if (a->n_due - a->at_due < 12)
-			agenda_open(a);
-		if (__builtin_expect(a->events[d.id].ticket != d.ticket, 0))
-			continue; /* moved or cancelled meanwhile */
-		a->events[d.id] = (struct agenda_event){PSEC_NEVER, AGENDA_NONE};
-		a->n_armed--;
-		a->n_fired++;
-		a->now = d.at;
-		return d.id;
-	}
-	return agenda_seek(a, until);
+			a->tickets[d.ticket].next = a->free_ticket;
+			a->free_ticket = d.ticket;
+			if (a->n_due - a->at_due < AGENDA_LOOK_AHEAD)
+				agenda_open(a);
+			if (__builtin_expect(a->events[d.id].ticket != d.ticket, 0))
+				continue; /* moved or cancelled meanwhile */
+			a->events[d.id] = (struct agenda_event){PSEC_NEVER, AGENDA_NONE};
+			a->n_armed--;
+			a->n_fired++;
+			a->now = d.at;
+			return d.id;
+		}
+	} while (agenda_seek(a, until));
+	return AGENDA_NONE;
 }
 
 /* The event that comes n after the one taken last, if that is known already; else AGENDA_NONE. n

@@ -283,7 +283,7 @@ static bool is_drawable(const struct topology *t, uint32_t has)
 
 static uint8_t draw_kind(struct prng *p, const struct topology *t, uint64_t kinds)
 {
-	uint8_t list[FAULT_KIND_COUNT];
+	uint8_t list[FAULT_KIND_COUNT] = {0};
 	uint32_t n = 0;
 
 	for (uint32_t kind = 0; kind < FAULT_KIND_COUNT; kind++)

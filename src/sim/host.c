@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/crc32.h"
 #include "sim/inside.h"
 #include "sim/peers.h"
@@ -150,7 +151,7 @@ static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct p
 	uint32_t sum = crc32_update(0, p->head + p->start, p->stored);
 	struct sim_port *port = &s->ports[h->first_port + tx->port];
 
-	sim_trace(s, SIM_INJECTED, host, s->agenda.now ^ (uint64_t)sum << 32, p);
+	sim_trace(s, SIM_INJECTED, host, s->agenda.now ^ (uint64_t)sum << 32, shape_of(p));
 	port_settle(s, port);
 	port_enqueue(s, port, p);
 }
@@ -163,10 +164,10 @@ static uint32_t room_of(const struct sim *s, const struct sim_host *h, uint16_t 
 	uint32_t total = 0;
 
 	*free_ports = 0;
+	memset(room, 0, ENGINE_PORTS * sizeof room[0]);
 	for (uint32_t i = 0; i < h->n_ports; i++) {
 		const struct sim_port *port = &s->ports[h->first_port + i];
 
-		room[i] = 0;
 		if (port->queued_pkts >= s->cfg.nic_queue_pkts || port->is_down)
 			continue;
 		room[i] = (uint16_t)(s->cfg.nic_queue_pkts - port->queued_pkts);
@@ -201,19 +202,35 @@ static uint32_t prepare(struct sim *s, struct packet *packets[BATCH], struct tx_
 	return n;
 }
 
-static void pull(struct sim *s, uint32_t host, nsec now, const uint16_t room[ENGINE_PORTS],
-		 uint32_t total)
+/* Without memory for a packet the engine goes on as if it were sent. */
+static uint32_t lose_one(struct sim *s, struct engine *e, nsec now,
+			 const uint16_t room[ENGINE_PORTS])
+{
+	struct tx_pkt tx = {.head = s->scratch};
+	uint32_t got = e->ops->pull(e, now, room, &tx, 1);
+
+	s->totals.injected += got;
+	s->totals.drops[SIM_DROP_NO_HOST_MEMORY] += got;
+	return got;
+}
+
+static uint32_t pull(struct sim *s, uint32_t host, nsec now, const uint16_t room[ENGINE_PORTS],
+		     uint32_t total)
 {
 	struct engine *e = s->hosts[host].engine;
 	struct packet *packets[BATCH];
 	struct tx_pkt tx[BATCH];
 	uint32_t n = prepare(s, packets, tx, total < BATCH ? total : BATCH);
+
+	if (n == 0 && total > 0)
+		return lose_one(s, e, now, room);
 	uint32_t got = e->ops->pull(e, now, room, tx, n);
 
 	for (uint32_t i = got; i < n; i++)
 		packet_put(&s->packets, packets[i]);
 	for (uint32_t i = 0; i < got; i++)
 		send(s, host, &tx[i], packets[i]);
+	return got;
 }
 
 /* Wakes the host at its engine's deadline. An event that comes too early does no harm, and moving
@@ -241,18 +258,18 @@ void host_pump(struct sim *s, uint32_t host, bool has_news)
 		return;
 	h->is_pumping = true;
 	for (;;) {
+		while (has_news)
+			has_news = deliver(s, host);
 		uint32_t total = room_of(s, h, room, &free_ports);
 
 		deadline = h->engine->ops->deadline(h->engine, free_ports);
-		if (deadline <= now) {
-			pull(s, host, now, room, total);
-			has_news = true; /* a timeout may have ended some work */
-		} else if (has_news) {
-			has_news = deliver(s, host);
-		} else {
+		if (deadline > now)
 			break;
-		}
-		assert(++turns < PUMPS_MAX);
+		/* A pull without packets ran timers, which may have ended some work. One that also
+		 * sent has an acknowledgement or a timeout to come, and is asked then. */
+		has_news = pull(s, host, now, room, total) == 0;
+		turns++;
+		assert(turns < PUMPS_MAX);
 	}
 	h->is_pumping = false;
 	arm_wake(s, host, deadline);
@@ -276,6 +293,7 @@ void sim_host_restart(struct sim *s, uint32_t host)
 	for (uint32_t i = 0; i < h->n_ports; i++)
 		port_clear(s, &s->ports[h->first_port + i], SIM_DROP_RESTART);
 	agenda_cancel(&s->agenda, s->first_wake + host);
+	h->received_bytes = 0;
 	int answer = t->ops->init(h->engine, t->host_cfg(t->context, host, s->cfg.seed),
 				  sim_host_now(s, host));
 
@@ -299,15 +317,15 @@ static bool is_icrc_right(struct cspan frame, const struct net_pkt *net)
 }
 
 /* Cuts what follows UDP into the pieces an engine gets. */
-static void split(struct rx_pkt *rx, const struct packet *p, struct cspan frame,
-		  const struct net_pkt *net, uint32_t end)
+static inline void split(struct rx_pkt *rx, const struct packet *p, struct cspan frame,
+			 uint32_t transport, uint32_t end)
 {
 	uint32_t stored = p->is_real ? frame.len : p->stored;
 	uint32_t head_end = stored < end ? stored : end;
 
-	if (p->is_real && head_end > net->transport + ENGINE_HEAD_MAX)
-		head_end = net->transport + ENGINE_HEAD_MAX;
-	rx->head = (struct cspan){frame.at + net->transport, head_end - net->transport};
+	if (p->is_real && head_end > transport + ENGINE_HEAD_MAX)
+		head_end = transport + ENGINE_HEAD_MAX;
+	rx->head = (struct cspan){frame.at + transport, head_end - transport};
 	if (end == head_end)
 		return;
 	if (p->is_real) {
@@ -322,6 +340,34 @@ static void split(struct rx_pkt *rx, const struct packet *p, struct cspan frame,
 	if (real)
 		rx->body[0] = (struct cspan){p->body->bytes, real};
 	rx->body[1] = (struct cspan){NULL, rest - real};
+}
+
+/* The same for what nearly every frame is: Ethernet, IPv6 and UDP without a trimmed DSCP, as our
+ * own hosts build them. False, and nothing done, for any other: read_frame says what it is. */
+static bool read_plain(const struct sim *s, uint32_t host, const struct packet *p,
+		       struct rx_pkt *rx)
+{
+	const uint8_t *eth = p->head + p->start, *ip = eth + eth_bytes, *udp = ip + ipv6_bytes;
+	uint32_t transport = eth_bytes + ipv6_bytes + udp_bytes;
+
+	if (p->is_real || p->stored < transport || p->len < transport + icrc_bytes)
+		return false;
+	uint32_t word = get_be32(ip);
+	uint8_t dscp = word >> 22 & 0x3f;
+
+	if (get_be16(eth + 12) != ETHERTYPE_IPV6 || word >> 28 != 6 || ip[6] != IPPROTO_UDP_IN ||
+	    get_be16(ip + 4) != p->len - eth_bytes - ipv6_bytes ||
+	    get_be16(udp + 2) != s->net.roce_port || dscp == s->net.dscp_trimmed ||
+	    dscp == s->net.dscp_trimmed_lasthop || routing_host_of(s->cfg.routing, ip + 24) != host)
+		return false;
+	rx->peer = routing_host_of(s->cfg.routing, ip + 8);
+	rx->ev = (uint32_t)get_be16(udp) << 16 | (word & 0xffff);
+	rx->udp_len = get_be16(udp + 4);
+	rx->ttl = ip[7];
+	rx->ecn = word >> 20 & 3;
+	rx->tclass = s->tclass_of[dscp];
+	split(rx, p, (struct cspan){eth, p->len}, transport, p->len - icrc_bytes);
+	return true;
 }
 
 /* Reads a frame as a NIC does; 0, or why it is dropped. */
@@ -356,8 +402,23 @@ static uint32_t read_frame(struct sim *s, uint32_t host, const struct packet *p,
 	rx->trimmed = (uint8_t)net.trim;
 	rx->ecn = net_ecn(&net);
 	rx->tclass = s->tclass_of[net_dscp(&net)];
-	split(rx, p, frame, &net, end);
+	split(rx, p, frame, net.transport, end);
 	return 0;
+}
+
+/* Tells of new payload that the packet just put in has brought. */
+static void report_received(struct sim *s, uint32_t host)
+{
+	const struct sim_transport *t = s->cfg.transport;
+	struct sim_host *h = &s->hosts[host];
+
+	if (!t->received || !s->cfg.hooks.received)
+		return;
+	uint64_t now = t->received(h->engine), before = h->received_bytes;
+
+	h->received_bytes = now;
+	if (now > before)
+		s->cfg.hooks.received(s->cfg.hooks.context, s, host, now - before);
 }
 
 void host_receive(struct sim *s, uint32_t in_port, struct packet *p)
@@ -365,8 +426,10 @@ void host_receive(struct sim *s, uint32_t in_port, struct packet *p)
 	struct sim_port *port = &s->ports[in_port];
 	struct sim_host *h = &s->hosts[port->node];
 	struct rx_pkt rx = {.port = (uint8_t)(in_port - h->first_port)};
-	uint32_t reason = read_frame(s, port->node, p, &rx);
+	uint32_t reason = 0;
 
+	if (!read_plain(s, port->node, p, &rx))
+		reason = read_frame(s, port->node, p, &rx);
 	if (reason) {
 		sim_drop(s, port, p, reason);
 		return;
@@ -376,8 +439,9 @@ void host_receive(struct sim *s, uint32_t in_port, struct packet *p)
 	rx.at = now;
 	rx.local = rx.port;
 	s->totals.delivered++;
-	sim_trace(s, SIM_DELIVERED, in_port, s->agenda.now, p);
+	sim_trace(s, SIM_DELIVERED, in_port, s->agenda.now, shape_of(p));
 	h->engine->ops->input(h->engine, now, &rx, 1);
 	packet_put(&s->packets, p);
+	report_received(s, port->node);
 	host_pump(s, port->node, true);
 }

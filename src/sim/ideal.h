@@ -1,6 +1,6 @@
-/* How fast a flow could be at best: alone on an idle fabric, store and forward, the last byte
- * acknowledged at once. What measured completion times are compared with. Packets stay in order: a
- * short last one that overtakes on another path may save its own length. */
+/* How fast a flow could be at best: alone on an idle fabric that is no bottleneck, at the rate of
+ * its hosts' ports, store and forward along the fastest path, the last byte acknowledged at once. A
+ * lower bound: what measured completion times are compared with. */
 #ifndef WEFT_SIM_IDEAL_H
 #define WEFT_SIM_IDEAL_H
 

@@ -14,7 +14,8 @@ uint32_t routing_block(const struct routing *r)
 	return r->cfg.format == FWD_F3216 ? UINT32_C(0xfcbbbb00) : 0xfcbb;
 }
 
-void routing_address(const struct routing *r, uint32_t host, uint32_t plane, uint8_t address[16])
+/* The first half of a host's address: fd00:0:PLANE:LEAF. */
+static uint64_t address_prefix(const struct routing *r, uint32_t host, uint32_t plane)
 {
 	uint32_t leaf = routing_place(r, host, plane)->leaf, number = UINT16_MAX;
 
@@ -23,22 +24,23 @@ void routing_address(const struct routing *r, uint32_t host, uint32_t plane, uin
 		number = 0;
 	else if (leaf != ROUTING_NONE)
 		number = routing_tables(r)->leaf_numbers[leaf];
-	memset(address, 0, 16);
-	put_be16(address, 0xfd00);
-	put_be16(address + 4, (uint16_t)plane);
-	put_be16(address + 6, (uint16_t)number);
-	put_be32(address + 12, host + 1);
+	return UINT64_C(0xfd00) << 48 | (uint64_t)plane << 16 | number;
+}
+
+void routing_address(const struct routing *r, uint32_t host, uint32_t plane, uint8_t address[16])
+{
+	put_be64(address, address_prefix(r, host, plane));
+	put_be64(address + 8, host + UINT64_C(1));
 }
 
 uint32_t routing_host_of(const struct routing *r, const uint8_t address[16])
 {
-	uint32_t host = get_be32(address + 12) - 1, plane = get_be16(address + 4);
-	uint8_t own[16];
+	uint64_t prefix = get_be64(address), host = get_be64(address + 8) - 1;
+	uint32_t plane = prefix >> 16 & 0xffff;
 
 	if (host >= r->topology->n_hosts || plane >= r->topology->n_planes)
 		return UINT32_MAX;
-	routing_address(r, host, plane, own);
-	return memcmp(own, address, sizeof own) == 0 ? host : UINT32_MAX;
+	return prefix == address_prefix(r, (uint32_t)host, plane) ? (uint32_t)host : UINT32_MAX;
 }
 
 /* A packet on its way from src to dst; the path's number is spent choice by choice. */

@@ -12,6 +12,7 @@
 #include "fwd/mark.h"
 #include "sim/impair.h"
 #include "sim/inside.h"
+#include "sim/ring.h"
 
 /* Every packet comes through here at every hop: the pieces of its way are put together in one. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
@@ -43,26 +44,25 @@ uint64_t sim_queue_bound(uint32_t bucket)
 	return bucket ? UINT64_C(1024) << (bucket - 1) : 0;
 }
 
-static ALWAYS_INLINE struct packet *pop(struct sim *s, struct sim_port *port, uint32_t tclass)
+static ALWAYS_INLINE uint32_t slot_bytes(struct sim_slot slot)
+{
+	return (uint32_t)slot.word;
+}
+
+static ALWAYS_INLINE struct sim_slot pop(struct sim_port *port, uint32_t tclass)
 {
 	struct sim_queue *q = &port->queues[tclass];
-	struct packet *p = q->head;
+	struct sim_slot slot = ring_pop(&q->ring);
+	uint32_t bytes = slot_bytes(slot);
 
-	q->head = p->next;
-	if (!q->head) {
-		q->tail = NULL;
+	if (q->ring.n == 0)
 		port->ready &= ~(1u << tclass);
-	}
-	q->bytes -= p->len;
-	q->pkts--;
-	port->queued_bytes -= p->len;
+	q->bytes -= bytes;
+	port->queued_bytes -= bytes;
 	port->queued_pkts--;
-	if (!port->is_host) {
-		port->buffer->used_bytes -= p->len;
-		if (port->pfc)
-			pfc_on_freed(s, p->in_port, tclass, p->len);
-	}
-	return p;
+	if (!port->is_host)
+		port->buffer->used_bytes -= bytes;
+	return slot;
 }
 
 /* Random bits for one packet of one port: what they are does not depend on when other ports are
@@ -110,53 +110,25 @@ static void tap(struct sim *s, uint32_t port, bool is_out, psec at, const struct
 			 (struct cspan){s->scratch, p->len});
 }
 
-static bool grow_wire(struct sim_wire *w)
-{
-	uint32_t size = w->ring ? 2 * (w->mask + 1) : 8;
-	struct sim_flight *ring = malloc(size * sizeof *ring);
-
-	if (!ring)
-		return false;
-	for (uint32_t i = 0; i < w->n; i++)
-		ring[i] = w->ring[(w->head + i) & w->mask];
-	free(w->ring);
-	w->ring = ring;
-	w->head = 0;
-	w->mask = size - 1;
-	return true;
-}
-
 /* Puts a packet on the link behind the others. */
 static ALWAYS_INLINE void launch(struct sim *s, struct sim_port *port, struct packet *p, psec at)
 {
-	struct sim_wire *w = &port->wire;
-
-	if ((!w->ring || w->n > w->mask) && !grow_wire(w)) {
+	if (!ring_push(&port->wire, (struct sim_slot){p, at})) {
 		sim_drop(s, port, p, SIM_DROP_NO_HOST_MEMORY);
 		return;
 	}
-	w->ring[(w->head + w->n) & w->mask] = (struct sim_flight){at, p};
-	if (w->n++ == 0)
+	if (port->wire.n == 1)
 		agenda_arm(&s->agenda, s->first_arrive + port_number(s, port), at);
 }
 
-/* Takes the first packet off the link. */
-static struct packet *land(struct sim_wire *w)
-{
-	struct packet *p = w->ring[w->head & w->mask].packet;
-
-	w->head++;
-	w->n--;
-	return p;
-}
-
-/* Starts a packet at free_at. */
-static ALWAYS_INLINE void transmit(struct sim *s, struct sim_port *port, struct packet *p)
+/* Starts a packet of so many bytes at free_at. */
+static ALWAYS_INLINE void transmit(struct sim *s, struct sim_port *port, struct packet *p,
+				   uint32_t bytes)
 {
 	uint32_t number = port_number(s, port);
 	psec start = port->free_at;
 
-	port->free_at = start + send_time(s, port, p->len);
+	port->free_at = start + send_time(s, port, bytes);
 	psec at = port->free_at + port->delay_ps;
 
 	if (port->is_tapped)
@@ -166,21 +138,29 @@ static ALWAYS_INLINE void transmit(struct sim *s, struct sim_port *port, struct 
 	launch(s, port, p, at);
 }
 
-static ALWAYS_INLINE void count_and_transmit(struct sim *s, struct sim_port *port, struct packet *p)
+/* The same for a packet that counts. Its own memory is not touched: it would have to be waited for.
+ */
+static ALWAYS_INLINE void count_and_transmit(struct sim *s, struct sim_port *port,
+					     struct sim_slot slot)
 {
 	port->counts.sent_pkts++;
-	port->counts.sent_bytes += p->len;
+	port->counts.sent_bytes += slot_bytes(slot);
 	s->totals.hops++;
-	sim_trace(s, SIM_SENT, port_number(s, port), port->free_at, p);
-	transmit(s, port, p);
+	sim_trace(s, SIM_SENT, port_number(s, port), port->free_at, slot.word);
+	transmit(s, port, slot.packet, slot_bytes(slot));
 }
 
 static ALWAYS_INLINE void send_data(struct sim *s, struct sim_port *port, uint32_t tclass)
 {
-	struct packet *p = pop(s, port, tclass);
+	struct sim_slot slot = pop(port, tclass);
+	bool is_counted = port->pfc && !port->is_host;
+	uint32_t in_port = is_counted ? slot.packet->in_port : 0;
 
-	mark(s, port, tclass, p);
-	count_and_transmit(s, port, p);
+	mark(s, port, tclass, slot.packet);
+	count_and_transmit(s, port, slot);
+	/* Last: what it says goes out by other ports, which may come back to this one. */
+	if (is_counted)
+		pfc_on_freed(s, in_port, tclass, slot_bytes(slot));
 }
 
 static void send_control(struct sim *s, struct sim_port *port)
@@ -190,7 +170,7 @@ static void send_control(struct sim *s, struct sim_port *port)
 	port->control_head = p->next;
 	if (!p->next)
 		port->control_tail = NULL;
-	transmit(s, port, p);
+	transmit(s, port, p, p->len);
 }
 
 /* Classes that may send now; those whose pause ran out are let go, and start when it did. */
@@ -232,7 +212,7 @@ static int next_class(struct sim *s, struct sim_port *port, uint32_t ready)
 	for (uint32_t left = ready; left; left &= left - 1) {
 		uint32_t c = (uint32_t)__builtin_ctz(left);
 
-		next_bytes[c] = port->queues[c].head->len;
+		next_bytes[c] = slot_bytes(*ring_at(&port->queues[c].ring, 0));
 	}
 	return fwd_sched_next(&port->sched, &s->cfg.qos, ready, next_bytes, s->quantum_bytes);
 }
@@ -316,23 +296,20 @@ void port_enqueue(struct sim *s, struct sim_port *port, struct packet *p)
 	const struct fwd_class *c = &s->cfg.qos.classes[tclass];
 
 	/* Straight through an idle port: nothing waits, and nothing stays behind to mark it for. */
-	if (port->free_at <= s->agenda.now && !port->ready && !is_special(port) &&
+	if (port->free_at <= s->agenda.now && !port->ready && !is_special(port) && s->is_strict &&
 	    (!c->ecn || c->ecn_min_bytes)) {
 		s->queue_lengths[port->group][0]++;
 		if (p->len > port->counts.most_bytes)
 			port->counts.most_bytes = p->len;
-		count_and_transmit(s, port, p);
+		count_and_transmit(s, port, (struct sim_slot){p, shape_of(p)});
 		return;
 	}
 	s->queue_lengths[port->group][bucket_of(q->bytes)]++;
-	p->next = NULL;
-	if (q->tail)
-		q->tail->next = p;
-	else
-		q->head = p;
-	q->tail = p;
+	if (!ring_push(&q->ring, (struct sim_slot){p, shape_of(p)})) {
+		sim_drop(s, port, p, SIM_DROP_NO_HOST_MEMORY);
+		return;
+	}
 	q->bytes += p->len;
-	q->pkts++;
 	port->ready |= 1u << tclass;
 	port->queued_bytes += p->len;
 	port->queued_pkts++;
@@ -392,12 +369,14 @@ void port_on_arrive(struct sim *s, uint32_t number)
 {
 	struct sim_port *port = &s->ports[number];
 
-	advance(s, port);
-	struct packet *p = land(&port->wire);
+	if (is_special(port))
+		resume(s, port);
+	else
+		advance(s, port);
+	struct packet *p = ring_pop(&port->wire).packet;
 
 	if (port->wire.n)
-		agenda_arm(&s->agenda, s->first_arrive + number,
-			   port->wire.ring[port->wire.head & port->wire.mask].at);
+		agenda_arm(&s->agenda, s->first_arrive + number, ring_at(&port->wire, 0)->word);
 	arrive(s, port, p);
 }
 
@@ -409,8 +388,14 @@ void port_on_late(struct sim *s, uint32_t number, struct packet *p)
 void port_clear(struct sim *s, struct sim_port *port, uint32_t reason)
 {
 	for (uint32_t c = 0; c < s->cfg.qos.n_classes; c++)
-		while (port->queues[c].head)
-			sim_drop(s, port, pop(s, port, c), reason);
+		while (port->queues[c].ring.n) {
+			struct sim_slot slot = pop(port, c);
+			uint32_t in_port = slot.packet->in_port;
+
+			sim_drop(s, port, slot.packet, reason);
+			if (port->pfc && !port->is_host)
+				pfc_on_freed(s, in_port, c, slot_bytes(slot));
+		}
 	while (port->control_head) {
 		struct packet *p = port->control_head;
 
@@ -428,7 +413,7 @@ static void lose_link(struct sim *s, struct sim_port *port)
 
 	agenda_cancel(&s->agenda, s->first_arrive + number);
 	while (port->wire.n)
-		sim_drop(s, port, land(&port->wire), SIM_DROP_LINK_DOWN);
+		sim_drop(s, port, ring_pop(&port->wire).packet, SIM_DROP_LINK_DOWN);
 	sim_drop_late(s, number);
 	port_clear(s, port, SIM_DROP_LINK_DOWN);
 	port->paused = 0;

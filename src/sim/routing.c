@@ -1,5 +1,6 @@
 #include "sim/routing.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,12 +41,54 @@ struct build {
 
 static int out_of_memory(const struct build *b)
 {
-	return sentence(-ENOMEM, b->error, b->error_len, "out of memory");
+	sentence(-ENOMEM, b->error, b->error_len, "out of memory");
+	return -ENOMEM;
 }
 
 static const struct topology_node *node_of(const struct build *b, uint32_t sw)
 {
 	return &b->t->nodes[b->t->n_hosts + sw];
+}
+
+static int grow_group_arrays(struct build *b, uint32_t max)
+{
+	struct fwd_group *groups = realloc(b->x->groups, max * sizeof *groups);
+
+	if (!groups)
+		return out_of_memory(b);
+	b->x->groups = groups;
+	uint32_t *next = realloc(b->next, max * sizeof *next);
+
+	if (!next)
+		return out_of_memory(b);
+	b->next = next;
+	uint8_t *rises = realloc(b->rises, max * sizeof *rises);
+
+	if (!rises)
+		return out_of_memory(b);
+	b->rises = rises;
+	b->max_groups = max;
+	return 0;
+}
+
+/* Makes room for one more group of n members. */
+static int grow_groups(struct build *b, uint32_t n)
+{
+	struct routing_tables *x = b->x;
+
+	if (b->n_groups == b->max_groups &&
+	    grow_group_arrays(b, b->max_groups ? 2 * b->max_groups : 256) != 0)
+		return -ENOMEM;
+	if (b->n_members + n > b->max_members) {
+		uint32_t max = 2 * (b->n_members + n);
+		void *members = realloc(x->members, max * sizeof *x->members);
+
+		if (!members)
+			return out_of_memory(b);
+		x->members = members;
+		b->max_members = max;
+	}
+	return 0;
 }
 
 /* The node at the other end of port number i of a node. */
@@ -83,7 +126,7 @@ static int allocate(struct build *b)
 	    !x->leaf_numbers || !x->places || !b->ends || !b->first_end || !b->chains ||
 	    !b->hosts_at || !b->dist || !b->order || !b->scratch || !b->neighbours)
 		return out_of_memory(b);
-	return 0;
+	return grow_groups(b, 256);
 }
 
 static void release(struct build *b)
@@ -199,38 +242,6 @@ static int number_segments(struct build *b)
 	return 0;
 }
 
-/* Makes room for one more group of n members. */
-static int grow_groups(struct build *b, uint32_t n)
-{
-	struct routing_tables *x = b->x;
-
-	if (b->n_groups == b->max_groups) {
-		uint32_t max = b->max_groups ? 2 * b->max_groups : 256;
-		void *groups = realloc(x->groups, max * sizeof *x->groups);
-
-		x->groups = groups ? groups : x->groups;
-		void *next = realloc(b->next, max * sizeof *b->next);
-
-		b->next = next ? next : b->next;
-		void *rises = realloc(b->rises, max * sizeof *b->rises);
-
-		b->rises = rises ? rises : b->rises;
-		if (!groups || !next || !rises)
-			return out_of_memory(b);
-		b->max_groups = max;
-	}
-	if (b->n_members + n > b->max_members) {
-		uint32_t max = 2 * (b->n_members + n);
-		void *members = realloc(x->members, max * sizeof *x->members);
-
-		if (!members)
-			return out_of_memory(b);
-		x->members = members;
-		b->max_members = max;
-	}
-	return 0;
-}
-
 /* Upward, the structured EV names the port: is its field wide enough (MRC 9.1)? */
 static int check_ev(struct build *b, uint32_t sw, uint32_t n)
 {
@@ -260,6 +271,7 @@ static int find_group(struct build *b, uint32_t sw, uint32_t n, uint32_t *group)
 	for (uint32_t g = *chain; g > 0; g = b->next[g - 1]) {
 		const struct fwd_group *old = &x->groups[g - 1];
 
+		assert(g <= b->n_groups);
 		if (old->n == n &&
 		    memcmp(x->members + old->first, b->scratch, n * sizeof *b->scratch) == 0) {
 			*group = g - 1;

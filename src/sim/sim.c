@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/inside.h"
+#include "sim/ring.h"
 #include "wire/icrc.h"
 
 /* Streams of the seed. Engines and faults have their own; topology and workload drew before. */
@@ -55,9 +56,10 @@ static int init_ports(struct sim *s)
 	s->n_ports = t->n_ports;
 	s->ports = aligned_alloc(64, t->n_ports * sizeof *s->ports);
 	s->buffers = calloc(n_buffers, sizeof *s->buffers);
+	if (s->ports)
+		memset(s->ports, 0, t->n_ports * sizeof *s->ports);
 	if (!s->ports || !s->buffers)
 		return -ENOMEM;
-	memset(s->ports, 0, t->n_ports * sizeof *s->ports);
 	for (uint32_t i = 0; i < n_buffers; i++)
 		s->buffers[i].total_bytes = s->cfg.buffer_bytes;
 	for (uint32_t i = 0; i < t->n_ports; i++) {
@@ -77,8 +79,7 @@ static int init_ports(struct sim *s)
 		port->is_edge = other->is_host;
 		port->group = group_of(node, from);
 		port->buffer = &s->buffers[s->cfg.is_buffer_shared ? from->node : i];
-		if (!s->cfg.is_buffer_shared && from->buffer_bytes)
-			port->buffer->total_bytes = from->buffer_bytes;
+		port->most_queued_bytes = from->buffer_bytes;
 	}
 	return 0;
 }
@@ -187,7 +188,11 @@ static bool is_strict(const struct fwd_qos *qos)
 
 int sim_init(struct sim *s, const struct sim_cfg *cfg)
 {
-	*s = (struct sim){.cfg = *cfg, .n_hosts = cfg->topology->n_hosts};
+	*s = (struct sim){
+		.cfg = *cfg,
+		.n_hosts = cfg->topology->n_hosts,
+		.pause_at = UINT64_MAX,
+	};
 	if (fwd_qos_fault(&cfg->qos) || cfg->nic_queue_pkts == 0)
 		return -EINVAL;
 	for (uint32_t h = 0; h < s->n_hosts; h++)
@@ -212,8 +217,11 @@ void sim_fini(struct sim *s)
 {
 	for (uint32_t h = 0; s->hosts && h < s->n_hosts; h++)
 		host_fini(s, h);
-	for (uint32_t i = 0; s->ports && i < s->n_ports; i++)
-		free(s->ports[i].wire.ring);
+	for (uint32_t i = 0; s->ports && i < s->n_ports; i++) {
+		free(s->ports[i].wire.slots);
+		for (uint32_t c = 0; c < FWD_CLASSES; c++)
+			free(s->ports[i].queues[c].ring.slots);
+	}
 	packet_pool_fini(&s->packets);
 	agenda_fini(&s->agenda);
 	free(s->hosts);
@@ -303,6 +311,19 @@ static void on_extra(struct sim *s, uint32_t i)
 		port_on_late(s, port, extra_put(s, i));
 }
 
+#define ENGINE_HOT 768u /* bytes at the front of an engine's block that most packets touch */
+
+static inline __attribute__((always_inline)) void fetch_engine(const struct sim *s,
+							       const struct sim_port *port)
+{
+	if (!port->is_host)
+		return;
+	const char *engine = (const char *)s->hosts[port->node].engine;
+
+	for (uint32_t i = 0; i < ENGINE_HOT; i += 64)
+		__builtin_prefetch(engine + i);
+}
+
 /* Most time goes into waiting for memory, and the events to come say what will be touched: a port,
  * the packets on its link, the first of these packets. Each step needs the one before to have
  * arrived. Inlined, as gcc drops the call of a function that only prefetches: it sees no effect. */
@@ -322,22 +343,25 @@ static inline __attribute__((always_inline)) void look_ahead(const struct sim *s
 	if (second >= s->first_arrive && second < s->first_wake) {
 		const struct sim_port *port = &s->ports[second - s->first_arrive];
 
-		__builtin_prefetch(&port->wire.ring[port->wire.head & port->wire.mask]);
+		__builtin_prefetch(ring_at(&port->wire, 0));
 		__builtin_prefetch(&s->ports[port->peer]);
 	}
 	if (first >= s->first_arrive && first < s->first_wake) {
-		const struct sim_wire *w = &s->ports[first - s->first_arrive].wire;
-		const char *packet = (const char *)w->ring[w->head & w->mask].packet;
+		const struct sim_ring *wire = &s->ports[first - s->first_arrive].wire;
+		const char *packet = (const char *)ring_at(wire, 0)->packet;
 
 		__builtin_prefetch(packet);
 		__builtin_prefetch(packet + 64);
+		fetch_engine(s, &s->ports[s->ports[first - s->first_arrive].peer]);
+	} else if (first < s->first_arrive) {
+		fetch_engine(s, &s->ports[first]);
 	}
 }
 
 bool sim_run(struct sim *s, psec until)
 {
 	s->is_stopped = false;
-	while (!s->is_stopped) {
+	while (!s->is_stopped && s->agenda.n_fired < s->pause_at) {
 		uint32_t event = agenda_next(&s->agenda, until);
 
 		look_ahead(s);
@@ -357,12 +381,12 @@ bool sim_run(struct sim *s, psec until)
 	return s->agenda.n_armed != 0;
 }
 
-static uint64_t count_list(const struct packet *list)
+static uint64_t count_ring(const struct sim_ring *r)
 {
 	uint64_t n = 0;
 
-	for (; list; list = list->next)
-		n += !list->is_pause;
+	for (uint32_t i = 0; i < r->n; i++)
+		n += !ring_at(r, i)->packet->is_pause;
 	return n;
 }
 
@@ -371,12 +395,9 @@ uint64_t sim_in_flight(const struct sim *s)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < s->n_ports; i++) {
-		const struct sim_wire *w = &s->ports[i].wire;
-
-		for (uint32_t k = 0; k < w->n; k++)
-			n += !w->ring[(w->head + k) & w->mask].packet->is_pause;
-		for (uint32_t c = 0; c < s->cfg.qos.n_classes; c++)
-			n += count_list(s->ports[i].queues[c].head);
+		n += count_ring(&s->ports[i].wire);
+		for (uint32_t c = 0; c < FWD_CLASSES; c++)
+			n += count_ring(&s->ports[i].queues[c].ring);
 	}
 	for (uint32_t i = 0; i < s->n_extra; i++)
 		n += s->extra[i].late != NULL;
@@ -403,7 +424,8 @@ void sim_drop(struct sim *s, struct sim_port *port, struct packet *p, uint32_t r
 	if (!p->is_pause) {
 		port->counts.dropped++;
 		s->totals.drops[reason]++;
-		sim_trace(s, SIM_DROPPED, port_number(s, port) ^ reason << 18, s->agenda.now, p);
+		sim_trace(s, SIM_DROPPED, port_number(s, port) ^ reason << 18, s->agenda.now,
+			  shape_of(p));
 	}
 	packet_put(&s->packets, p);
 }

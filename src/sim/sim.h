@@ -73,14 +73,17 @@ struct sim_transport {
 	const void *(*host_cfg)(void *context, uint32_t host, uint64_t seed);
 	/* Sets up one end of a connection. 0 or a negative errno. */
 	int (*open)(void *context, struct engine *e, const struct sim_qp *qp);
-	/* Packets sent more than once so far. */
+	/* Packets sent more than once so far, and payload bytes taken in, each once. */
 	uint64_t (*retransmitted)(const struct engine *e);
+	uint64_t (*received)(const struct engine *e); /* NULL: not known */
 };
 
 struct sim_hooks {
 	void *context;
 	/* A completion of a host's engine. */
 	void (*done)(void *context, struct sim *s, uint32_t host, const struct done *done);
+	/* A host took in payload that it did not have yet. NULL: nobody asks. */
+	void (*received)(void *context, struct sim *s, uint32_t host, uint64_t bytes);
 	/* A timer of sim_timer_add went off. */
 	void (*timer)(void *context, struct sim *s, uint32_t timer);
 	/* A NIC restarted: its engine is new, its queue pairs are gone. */
@@ -103,9 +106,22 @@ struct sim_cfg {
 	struct sim_hooks hooks;
 };
 
+/* A packet in a ring, and what is asked about it without touching it: on a link the time its last
+ * bit arrives, in a queue its length and DSCP. */
+struct sim_slot {
+	struct packet *packet;
+	uint64_t word;
+};
+
+/* Packets first in, first out: slots[head ... head + n), and it grows. */
+struct sim_ring {
+	struct sim_slot *slots;
+	uint32_t head, n, mask;
+};
+
 struct sim_queue {
-	struct packet *head, *tail;
-	uint32_t bytes, pkts;
+	struct sim_ring ring;
+	uint32_t bytes;
 };
 
 /* What a port did; its own packets only. */
@@ -117,18 +133,6 @@ struct sim_port_counts {
 };
 
 struct impair;
-
-/* A packet on a link, and when its last bit arrives. */
-struct sim_flight {
-	psec at;
-	struct packet *packet;
-};
-
-/* The packets on a link, in the order they arrive: a ring that grows. */
-struct sim_wire {
-	struct sim_flight *ring;
-	uint32_t head, n, mask;
-};
 
 /* The flow control of a port, if the fabric has any. */
 struct sim_pfc {
@@ -142,9 +146,9 @@ struct sim_pfc {
 struct sim_port {
 	_Alignas(64) psec free_at; /* when the transmitter is done with its last packet */
 	psec delay_ps;             /* until the other node works on it */
-	struct sim_wire wire;
-	uint32_t ps_per_byte; /* 0: not a whole number */
-	uint32_t ready;       /* bit per class that has a packet */
+	struct sim_ring wire;      /* packets on the link */
+	uint32_t ps_per_byte;      /* 0: not a whole number */
+	uint32_t ready;            /* bit per class that has a packet */
 	uint32_t node, peer;
 	bool is_down, is_halted, is_tapped, is_edge, is_host, is_impaired;
 	bool is_watched; /* others must know at once what it does */
@@ -152,6 +156,7 @@ struct sim_port {
 
 	_Alignas(64) struct fwd_buffer *buffer;
 	uint32_t queued_bytes, queued_pkts;
+	uint32_t most_queued_bytes; /* what the link's own buffer allows; 0: no such bound */
 	struct sim_port_counts counts;
 
 	_Alignas(64) struct sim_queue queues[FWD_CLASSES];
@@ -177,6 +182,7 @@ struct sim_host {
 	int32_t skew_ppm;
 	struct sim_peers *peers; /* headers towards each destination used so far */
 	uint64_t engine_bytes;
+	uint64_t received_bytes; /* of payload, as the transport counts it */
 };
 
 /* An event beyond the fixed ones. */
@@ -226,6 +232,7 @@ struct sim {
 	uint8_t *scratch; /* a whole frame */
 	uint32_t scratch_len;
 	bool is_stopped;
+	uint64_t pause_at; /* sim_run returns early once so many events have fired */
 };
 
 /* Makes everything ready at time 0; one engine per host. 0, -ENOMEM, or -EINVAL when a

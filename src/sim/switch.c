@@ -22,14 +22,25 @@ static void settle_memory(struct sim *s, const struct sim_port *out, const struc
 		settle_all(s, out->node);
 }
 
+/* Admission by the switch's rules, and by the bound of the link's own. */
+static enum fwd_admission ask(const struct sim *s, const struct sim_port *out,
+			      const struct fwd_view *view, uint32_t bytes)
+{
+	const struct fwd_qos *qos = &s->cfg.qos;
+	const struct sim_queue *q = &out->queues[qos->dscps[view->dscp].tclass];
+
+	if (out->most_queued_bytes && out->queued_bytes + bytes > out->most_queued_bytes)
+		return FWD_NO_MEMORY;
+	return fwd_admit(qos, out->buffer, q->bytes, view->dscp, bytes);
+}
+
 static void admit(struct sim *s, struct sim_port *out, struct packet *p, struct fwd_view *view)
 {
 	const struct fwd_qos *qos = &s->cfg.qos;
 
 	port_settle(s, out);
 	settle_memory(s, out, p, &qos->classes[qos->dscps[view->dscp].tclass]);
-	const struct sim_queue *q = &out->queues[qos->dscps[view->dscp].tclass];
-	enum fwd_admission answer = fwd_admit(qos, out->buffer, q->bytes, view->dscp, p->len);
+	enum fwd_admission answer = ask(s, out, view, p->len);
 	bool is_cut = false;
 
 	if (answer != FWD_ADMIT && fwd_trim_may(qos, view)) {
@@ -38,8 +49,7 @@ static void admit(struct sim *s, struct sim_port *out, struct packet *p, struct 
 		fwd_trim(qos, &f, view, out->is_edge);
 		packet_set_frame(p, &f);
 		p->dscp = view->dscp;
-		q = &out->queues[qos->dscps[view->dscp].tclass];
-		answer = fwd_admit(qos, out->buffer, q->bytes, view->dscp, p->len);
+		answer = ask(s, out, view, p->len);
 		is_cut = true;
 	}
 	if (answer != FWD_ADMIT) {
@@ -52,7 +62,7 @@ static void admit(struct sim *s, struct sim_port *out, struct packet *p, struct 
 	if (is_cut) {
 		out->counts.trimmed++;
 		s->totals.trimmed++;
-		sim_trace(s, SIM_TRIMMED, port_number(s, out), s->agenda.now, p);
+		sim_trace(s, SIM_TRIMMED, port_number(s, out), s->agenda.now, shape_of(p));
 	}
 	port_enqueue(s, out, p);
 }
@@ -71,11 +81,14 @@ void switch_receive(struct sim *s, uint32_t in_port, struct packet *p)
 			 verdict.local ? (uint32_t)SIM_DROP_HOST_ADDRESS : (uint32_t)verdict.drop);
 		return;
 	}
-	packet_set_frame(p, &f);
+	if (f.at != p->head + p->start || f.len != p->len)
+		packet_set_frame(p, &f);
 	p->dscp = view.dscp;
 	p->in_port = in_port;
 	struct sim_port *out = &s->ports[t->nodes[node].first_port + verdict.port];
 
+	__builtin_prefetch(&out->buffer);
+	__builtin_prefetch(&out->queues);
 	if (out->is_down)
 		sim_drop(s, out, p, SIM_DROP_LINK_DOWN);
 	else

@@ -14,7 +14,7 @@ int wiring_begin(struct wiring *w, struct topology *t)
 	uint32_t n = 0;
 
 	*w = (struct wiring){.topology = t};
-	w->next = malloc((t->n_nodes + 1u) * sizeof *w->next);
+	w->next = calloc(t->n_nodes + 1u, sizeof *w->next);
 	if (!w->next)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->n_nodes; i++) {
@@ -205,11 +205,12 @@ static int make_plan(const struct topology_cfg *cfg, struct plan *p, char *error
 		return -EINVAL;
 	p->leaves = cfg->hosts / cfg->hosts_per_leaf;
 	p->leaves_per_pod = p->leaves;
+	p->pods = 1;
 	if (cfg->kind == TOPOLOGY_FAT_TREE) {
 		p->leaves_per_pod = cfg->leaves_per_pod;
+		p->pods = p->leaves / p->leaves_per_pod;
 		p->cores = cfg->cores;
 	}
-	p->pods = p->leaves / p->leaves_per_pod;
 	p->spines = p->pods * cfg->spines;
 	p->ups = p->cores / cfg->spines;
 	p->leaf_ports = cfg->hosts_per_leaf * p->lanes + (uint64_t)cfg->spines * cfg->uplinks;
@@ -336,6 +337,7 @@ int topology_build(struct topology *t, const struct topology_cfg *cfg, char *err
 	t->n_planes = (uint8_t)cfg->planes;
 	t->n_tiers = n_tiers[cfg->kind];
 	t->switch_delay_ps = cfg->switch_delay_ps;
+	assert(t->n_nodes > 0);
 	t->nodes = calloc(t->n_nodes, sizeof *t->nodes);
 	t->labels = calloc(t->n_nodes, sizeof *t->labels);
 	if (t->nodes && t->labels) {

@@ -132,16 +132,20 @@ static void arm(struct traffic *t, struct sim *s)
 	sim_timer_arm(s, t->timer, t->n_starts ? t->starts[0].at : PSEC_NEVER);
 }
 
-static int open_link(struct sim *s, const struct traffic_link *link)
+static int open_end(struct sim *s, uint32_t host, struct sim_qp qp)
 {
 	const struct sim_transport *transport = s->cfg.transport;
-	struct sim_qp src = {link->src_qp, link->dst, link->dst_qp};
-	struct sim_qp dst = {link->dst_qp, link->src, link->src_qp};
-	int error = transport->open(transport->context, s->hosts[link->src].engine, &src);
+
+	return transport->open(transport->context, s->hosts[host].engine, &qp);
+}
+
+static int open_link(struct sim *s, const struct traffic_link *link)
+{
+	int error = open_end(s, link->src, (struct sim_qp){link->src_qp, link->dst, link->dst_qp});
 
 	if (error)
 		return error;
-	return transport->open(transport->context, s->hosts[link->dst].engine, &dst);
+	return open_end(s, link->dst, (struct sim_qp){link->dst_qp, link->src, link->src_qp});
 }
 
 int traffic_start(struct traffic *t, struct sim *s)
@@ -223,6 +227,7 @@ static void begin(struct traffic *t, struct sim *s, uint32_t flow)
 		t->n_running++;
 		f->started_ps = sim_now(s);
 	}
+	t->links[f->link].is_used = true;
 	f->round_ps = sim_now(s);
 	f->posted_bytes = 0;
 	f->acked_bytes = 0;
@@ -261,7 +266,7 @@ static void release(struct traffic *t, struct sim *s, uint32_t flow)
 
 /* Without memory for more ticks the last one takes the rest: a coarser picture, not a failed
  * run. */
-static void count_tick(struct traffic *t, psec now, uint32_t bytes)
+static void count_tick(struct traffic *t, psec now, uint64_t bytes)
 {
 	uint64_t tick = now / t->tick_ps;
 
@@ -296,7 +301,6 @@ static void on_received(struct traffic *t, struct sim *s, const struct done *don
 	const struct workload_flow *w = &t->workload->flows[flow];
 	struct traffic_flow *f = &t->flows[flow];
 
-	count_tick(t, sim_now(s), done->len);
 	f->delivered_bytes += done->len;
 	f->total_bytes += done->len;
 	f->delivered_ps = sim_now(s);
@@ -311,6 +315,9 @@ static void on_sent(struct traffic *t, struct sim *s, const struct done *done)
 	struct traffic_flow *f = &t->flows[flow];
 
 	f->outstanding--;
+	/* A flow that failed stays so, whatever of it still completes. */
+	if (f->state != TRAFFIC_RUNNING)
+		return;
 	if (done->status) {
 		end_flow(t, flow, done->status);
 		return;
@@ -341,12 +348,31 @@ void traffic_done(struct traffic *t, struct sim *s, uint32_t host, const struct 
 		on_sent(t, s, done);
 }
 
+void traffic_received(struct traffic *t, const struct sim *s, uint64_t bytes)
+{
+	count_tick(t, sim_now(s), bytes);
+}
+
+/* What was under way is lost with the queue pairs. Those that were never used are made anew; one
+ * that was cannot be, as its peer goes on counting from where it was. */
 void traffic_restarted(struct traffic *t, struct sim *s, uint32_t host)
 {
-	(void)s;
-	for (uint32_t i = 0; i < t->workload->n; i++)
-		if (t->workload->flows[i].src == host || t->workload->flows[i].dst == host)
+	for (uint32_t i = 0; i < t->workload->n; i++) {
+		const struct workload_flow *w = &t->workload->flows[i];
+
+		if ((w->src == host || w->dst == host) && t->flows[i].state == TRAFFIC_RUNNING)
 			end_flow(t, i, -ECONNRESET);
+	}
+	for (uint32_t i = 0; i < t->n_links; i++) {
+		const struct traffic_link *link = &t->links[i];
+
+		if (link->is_used)
+			continue;
+		if (link->src == host)
+			open_end(s, host, (struct sim_qp){link->src_qp, link->dst, link->dst_qp});
+		else if (link->dst == host)
+			open_end(s, host, (struct sim_qp){link->dst_qp, link->src, link->src_qp});
+	}
 }
 
 bool traffic_is_over(const struct traffic *t)

@@ -36,6 +36,7 @@ struct traffic_flow {
 /* A connection: one queue pair at each end. Flows of one pair of hosts share it. */
 struct traffic_link {
 	uint32_t src, dst, src_qp, dst_qp;
+	bool is_used; /* some flow of it has started */
 };
 
 /* A flow that starts, or starts again, at a known time. */
@@ -57,7 +58,7 @@ struct traffic {
 	uint32_t n_starts;
 	uint32_t timer;
 	psec tick_ps;
-	uint64_t *ticks; /* bytes delivered in each tick */
+	uint64_t *ticks; /* payload bytes that hosts took in, each once, in each tick */
 	uint32_t n_ticks, tick_room;
 	uint32_t n_running, n_done, n_failed;
 };
@@ -70,8 +71,9 @@ void traffic_fini(struct traffic *t);
 /* Opens all connections and arms the first start. 0 or a negative errno. */
 int traffic_start(struct traffic *t, struct sim *s);
 
-/* The hooks: completions; timers (true when it was this module's); restarts. */
+/* The hooks: completions; payload taken in; timers (true when it was this module's); restarts. */
 void traffic_done(struct traffic *t, struct sim *s, uint32_t host, const struct done *done);
+void traffic_received(struct traffic *t, const struct sim *s, uint64_t bytes);
 bool traffic_timer(struct traffic *t, struct sim *s, uint32_t timer);
 void traffic_restarted(struct traffic *t, struct sim *s, uint32_t host);
 

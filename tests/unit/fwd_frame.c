@@ -40,9 +40,10 @@ static uint16_t naive_checksum(const uint8_t *ip)
 
 static uint32_t put_ethernet(uint8_t *p, const struct recipe *r)
 {
-	uint32_t at = 12;
+	static const uint8_t macs[12] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2};
+	uint32_t at = sizeof macs;
 
-	memcpy(p, "\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02", 12);
+	memcpy(p, macs, sizeof macs);
 	for (uint32_t i = 0; i < r->tags; i++, at += 4) {
 		put_be16(p + at, i + 1 < r->tags ? ETHERTYPE_QINQ : ETHERTYPE_VLAN);
 		put_be16(p + at + 2, 0x6000 + 5);

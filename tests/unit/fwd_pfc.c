@@ -142,7 +142,7 @@ static void other_frames_are_refused(void **state)
 	uint8_t tagged[PFC_FRAME_BYTES + 4] = {0};
 
 	memcpy(tagged, frame3, 12);
-	memcpy(tagged + 12, "\x81\x00\x60\x00", 4);
+	put_be32(tagged + 12, 0x81006000);
 	memcpy(tagged + 16, frame3 + 12, PFC_FRAME_BYTES - 12);
 	assert_false(get_exact(tagged, sizeof tagged, sizeof tagged, &got));
 }

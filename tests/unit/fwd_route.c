@@ -201,8 +201,8 @@ static void full_and_replaced(void **state)
 	(void)state;
 	for (uint32_t max = 1; max <= 33; max++) {
 		start(max);
-		for (uint8_t i = 0; i < max; i++) {
-			prefix.address[15] = i;
+		for (uint32_t i = 0; i < max; i++) {
+			prefix.address[15] = (uint8_t)i;
 			assert_int_equal(fwd_routes_add(&pair.t, &prefix, i), 0);
 		}
 		prefix.address[15] = (uint8_t)max;
@@ -212,8 +212,8 @@ static void full_and_replaced(void **state)
 		assert_int_equal(fwd_routes_add(&pair.t, &prefix, 99), -ENOSPC);
 		prefix.len = 128;
 		assert_int_equal(fwd_routes_find(&pair.t, prefix.address), FWD_ROUTE_NONE);
-		for (uint8_t i = 0; i < max; i++) {
-			prefix.address[15] = i;
+		for (uint32_t i = 0; i < max; i++) {
+			prefix.address[15] = (uint8_t)i;
 			assert_int_equal(fwd_routes_find(&pair.t, prefix.address), i);
 			assert_int_equal(fwd_routes_add(&pair.t, &prefix, 500u + i), 0);
 			assert_int_equal(fwd_routes_find(&pair.t, prefix.address), 500 + i);

@@ -62,8 +62,9 @@ static int start(void **state)
 
 	(void)state;
 	assert_non_null(memory);
-	for (uint8_t i = 0; i < PORTS; i++)
-		ports[i] = (struct fwd_port){{2, 0xaa, 0, 0, 0, i}, {2, 0xbb, 0, 0, 0, i}, false};
+	for (uint32_t i = 0; i < PORTS; i++)
+		ports[i] = (struct fwd_port){
+			{2, 0xaa, 0, 0, 0, (uint8_t)i}, {2, 0xbb, 0, 0, 0, (uint8_t)i}, false};
 	sw = (struct fwd_switch){
 		.ports = ports,
 		.groups = groups,
@@ -128,9 +129,11 @@ static void put_ipv6(struct draft *d, const uint8_t *dst, uint8_t next, uint16_t
 
 static void put_ipv4(struct draft *d, const uint8_t *dst)
 {
+	static const uint8_t head[16] = {0x45, 0,  0, 40, 0x12, 0x34, 0x40, 0,
+					 64,   17, 0, 0,  10,   9,    9,    9};
 	uint8_t *ip = d->bytes + d->len;
 
-	memcpy(ip, "\x45\x00\x00\x28\x12\x34\x40\x00\x40\x11\x00\x00\x0a\x09\x09\x09", 16);
+	memcpy(ip, head, sizeof head);
 	memcpy(ip + 16, dst, 4);
 	put_be16(ip + 10, ipv4_checksum(ip));
 	d->len += 20;
@@ -561,13 +564,13 @@ static void rounds_are_bounded(void **state)
 	struct draft d;
 
 	(void)state;
-	for (uint8_t format = FWD_F3216; format <= FWD_F1616; format++) {
+	for (uint32_t format = FWD_F3216; format <= FWD_F1616; format++) {
 		uint32_t capacity = fwd_sid_capacity((enum fwd_sid_format)format);
 		struct fwd_prefix elsewhere = {.len = format == FWD_F3216 ? 48 : 32};
 
 		stop(NULL);
 		start(NULL);
-		sw.sids.format = format;
+		sw.sids.format = (uint8_t)format;
 		sw.sids.block = format == FWD_F3216 ? BLOCK : BLOCK >> 16;
 		container(elsewhere.address, (const uint16_t[]){ELSEWHERE}, 1);
 		assert_int_equal(fwd_routes_add(&sw.routes, &elsewhere, GROUP_1), 0);

@@ -49,21 +49,23 @@ static void model_distances(const struct topology *t, uint32_t plane)
 					model_dist[i][j] = model_dist[i][k] + model_dist[k][j];
 }
 
-static uint32_t model_ways(const struct topology *t, uint32_t from, uint32_t leaf, uint32_t dst,
-			   uint32_t plane)
+/* Adds up from the leaf outwards. */
+static uint32_t model_ways(const struct topology *t, uint32_t from, uint32_t leaf, uint32_t dst)
 {
-	const struct topology_node *n = &t->nodes[from];
-	uint32_t ways = 0;
+	uint32_t ways[MODEL_NODES] = {0};
 
-	for (uint32_t p = n->first_port; p < n->first_port + n->n_ports; p++) {
-		uint32_t next = peer_node(t, p);
+	for (uint32_t far = 0; far <= model_dist[from][leaf]; far++)
+		for (uint32_t p = 0; p < t->n_ports; p++) {
+			uint32_t node = t->ports[p].node, next = peer_node(t, p);
 
-		if (from == leaf)
-			ways += next == dst;
-		else if (next >= t->n_hosts && model_dist[next][leaf] + 1 == model_dist[from][leaf])
-			ways += model_ways(t, next, leaf, dst, plane);
-	}
-	return ways;
+			if (node < t->n_hosts || model_dist[node][leaf] != far)
+				continue;
+			if (node == leaf)
+				ways[node] += next == dst;
+			else if (next >= t->n_hosts && model_dist[next][leaf] + 1 == far)
+				ways[node] += ways[next];
+		}
+	return ways[from];
 }
 
 /* The switch of a host in a plane, or UINT32_MAX. */
@@ -89,7 +91,7 @@ static uint32_t model_hops(const struct topology *t, uint32_t src, uint32_t src_
 		return first == dst;
 	if (leaf == UINT32_MAX || model_dist[first][leaf] >= FAR)
 		return 0;
-	*ways = model_ways(t, first, leaf, dst, plane);
+	*ways = model_ways(t, first, leaf, dst);
 	return model_dist[first][leaf] + 2;
 }
 
