@@ -226,6 +226,7 @@ static uint32_t pull(struct sim *s, uint32_t host, nsec now, const uint16_t room
 		return lose_one(s, e, now, room);
 	uint32_t got = e->ops->pull(e, now, room, tx, n);
 
+	assert(got <= n);
 	for (uint32_t i = got; i < n; i++)
 		packet_put(&s->packets, packets[i]);
 	for (uint32_t i = 0; i < got; i++)

@@ -6,21 +6,15 @@
 /* Two labels, what joins them, and the number of a parallel link. */
 #define PORT_NAME_MAX (2 * TOPOLOGY_NAME_MAX + 8)
 
-static void join_labels(const struct topology *t, uint32_t port, char between, char *text,
-			size_t text_len)
+void topology_port_name(const struct topology *t, uint32_t port, char *text, size_t text_len)
 {
 	const struct topology_port *p = &t->ports[port];
 	const char *a = t->labels[p->node], *b = t->labels[t->ports[p->peer].node];
 
 	if (p->parallel > 0)
-		snprintf(text, text_len, "%s%c%s#%u", a, between, b, p->parallel + 1u);
+		snprintf(text, text_len, "%s>%s#%u", a, b, p->parallel + 1u);
 	else
-		snprintf(text, text_len, "%s%c%s", a, between, b);
-}
-
-void topology_port_name(const struct topology *t, uint32_t port, char *text, size_t text_len)
-{
-	join_labels(t, port, '>', text, text_len);
+		snprintf(text, text_len, "%s>%s", a, b);
 }
 
 uint32_t topology_find_node(const struct topology *t, const char *name)
@@ -95,17 +89,22 @@ static bool match_one(const char *p, char c, const char **after)
 	return *p == c;
 }
 
-/* A shell pattern; only the last star is ever tried again, so this takes pattern times text steps.
- */
-static bool match(const char *pattern, const char *text)
+/* A shell pattern, in which the character at arrow, if any, stands for '>'. Only the last star is
+ * ever tried again, so this takes pattern times text steps. */
+static bool match(const char *pattern, const char *arrow, const char *text)
 {
 	const char *star = NULL, *retry = NULL, *after;
 
 	while (*text) {
+		bool at_arrow = arrow && pattern == arrow;
+
 		if (*pattern == '*') {
 			star = ++pattern;
 			retry = text;
-		} else if (*pattern && match_one(pattern, *text, &after)) {
+		} else if (at_arrow && *text == '>') {
+			pattern++;
+			text++;
+		} else if (*pattern && !at_arrow && match_one(pattern, *text, &after)) {
 			pattern = after;
 			text++;
 		} else if (star) {
@@ -132,17 +131,36 @@ static int plane_of(const char *pattern)
 	return *digit - '0';
 }
 
-static bool is_link(const struct topology *t, uint32_t port, const char *name)
+/* The next dash from p on that is not inside a set; NULL when there is none. */
+static const char *find_dash(const char *p)
 {
-	char text[PORT_NAME_MAX];
+	const char *after;
 
-	join_labels(t, port, '-', text, sizeof text);
-	return strcmp(text, name) == 0;
+	for (; *p && *p != '-'; p = after)
+		match_one(p, '-', &after);
+	return *p ? p : NULL;
+}
+
+/* Whether the pattern names the link of a port, from either end. Names may have dashes too: each
+ * dash may be the one between them. */
+static bool match_link(const struct topology *t, uint32_t port, const char *pattern)
+{
+	char text[PORT_NAME_MAX], back[PORT_NAME_MAX];
+	const char *dash = find_dash(pattern);
+
+	if (!dash)
+		return false;
+	topology_port_name(t, port, text, sizeof text);
+	topology_port_name(t, t->ports[port].peer, back, sizeof back);
+	for (; dash; dash = find_dash(dash + 1))
+		if (match(pattern, dash, text) || match(pattern, dash, back))
+			return true;
+	return false;
 }
 
 uint32_t topology_match_ports(const struct topology *t, const char *pattern, uint8_t *set)
 {
-	bool is_bare = strpbrk(pattern, "*?[") == NULL, has_dash = strchr(pattern, '-') != NULL;
+	bool is_bare = strpbrk(pattern, "*?[") == NULL;
 	uint32_t node = is_bare ? topology_find_node(t, pattern) : UINT32_MAX, n = 0;
 	int plane = plane_of(pattern);
 	char text[PORT_NAME_MAX];
@@ -150,13 +168,11 @@ uint32_t topology_match_ports(const struct topology *t, const char *pattern, uin
 	for (uint32_t p = 0; p < t->n_ports; p++) {
 		const struct topology_port *port = &t->ports[p];
 		bool hit = port->plane == plane || port->node == node ||
-			   t->ports[port->peer].node == node;
+			   t->ports[port->peer].node == node || match_link(t, p, pattern);
 
-		if (!hit && is_bare && has_dash)
-			hit = is_link(t, p, pattern) || is_link(t, port->peer, pattern);
 		if (!hit) {
 			topology_port_name(t, p, text, sizeof text);
-			hit = match(pattern, text);
+			hit = match(pattern, NULL, text);
 		}
 		if (hit) {
 			set[p] = 1;

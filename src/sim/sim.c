@@ -376,6 +376,10 @@ bool sim_run(struct sim *s, psec until)
 		else
 			break;
 	}
+	/* Other events of this very moment may still come, and come first: ports that start now
+	 * would overtake them. */
+	if (s->agenda.n_fired >= s->pause_at)
+		return s->agenda.n_armed != 0;
 	for (uint32_t i = 0; i < s->n_ports; i++)
 		port_settle(s, &s->ports[i]);
 	return s->agenda.n_armed != 0;

@@ -240,8 +240,9 @@ struct sim {
 int sim_init(struct sim *s, const struct sim_cfg *cfg);
 void sim_fini(struct sim *s);
 
-/* Runs until simulated time `until`, until nothing is left to happen, or until sim_stop. Returns
- * true while there is more to do. */
+/* Runs until simulated time `until`, until nothing is left to happen, until sim_stop, or until
+ * pause_at events have fired, in which case ports may not be up to date. Returns true while there
+ * is more to do. */
 bool sim_run(struct sim *s, psec until);
 
 /* Packets in queues, on links and held back, counted one by one. */

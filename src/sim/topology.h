@@ -108,8 +108,8 @@ uint32_t topology_find_node(const struct topology *t, const char *name);
 uint32_t topology_find_port(const struct topology *t, const char *name);
 
 /* Marks in set[port] every port whose name matches a shell pattern ("h0>*", "*>spine1", "p2.*"); a
- * bare link name "a-b" means both of its ports, a bare node name all ports of and towards it,
- * "plane2" every port of that plane. Returns how many matched. */
+ * link "a-b", with patterns on either side of the dash, means both of its ports, a bare node name
+ * all ports of and towards it, "plane2" every port of that plane. Returns how many matched. */
 uint32_t topology_match_ports(const struct topology *t, const char *pattern, uint8_t *set);
 
 #endif

@@ -293,24 +293,11 @@ static void names_follow_the_shape(void **state)
 
 static void every_name_finds_its_own(void **state)
 {
-	static const char *const nobody[] = {
-		"",
-		"h",
-		"h4",
-		"leaf0",
-		"p2.leaf0",
-		"h0>",
-		">h0",
-		"h0>h1",
-		"p0.leaf0>",
-		"h0>p0.leaf0#1",
-		"h0>p0.leaf0#02",
-		"h0>p0.leaf0#3",
-		"h0>p0.leaf0#",
-		"h0-p0.leaf0",
-		"h0>p0.leaf0 ",
-		"a-name-much-longer-than-any-label-in-any-fabric-could-be>h0",
-	};
+	static const char nobody[] =
+		"h\0h4\0leaf0\0p2.leaf0\0h0>\0>h0\0h0>h1\0p0.leaf0>\0"
+		"h0>p0.leaf0#1\0h0>p0.leaf0#02\0h0>p0.leaf0#3\0"
+		"h0>p0.leaf0#\0h0-p0.leaf0\0h0>p0.leaf0 \0"
+		"a-name-much-longer-than-any-label-in-any-fabric-could-be>h0\0";
 	char text[128];
 	struct topology t;
 
@@ -322,19 +309,19 @@ static void every_name_finds_its_own(void **state)
 		topology_port_name(&t, p, text, sizeof text);
 		assert_int_equal(topology_find_port(&t, text), p);
 	}
-	for (uint32_t i = 0; i < COUNT(nobody); i++) {
-		assert_int_equal(topology_find_node(&t, nobody[i]), UINT32_MAX);
-		assert_int_equal(topology_find_port(&t, nobody[i]), UINT32_MAX);
-	}
+	for (const char *at = nobody; at < nobody + sizeof nobody; at += strlen(at) + 1)
+		assert_true(topology_find_node(&t, at) == UINT32_MAX &&
+			    topology_find_port(&t, at) == UINT32_MAX);
 	/* A short buffer gets the beginning. */
 	topology_port_name(&t, 0, text, 5);
 	assert_string_equal(text, "h0>p");
 	topology_fini(&t);
 }
 
+/* Patterns with blanks between them, and how many ports each marks. */
 struct pattern {
-	const char *text;
 	uint32_t n;
+	const char *texts;
 };
 
 static uint32_t count_set(const struct topology *t, const uint8_t *set)
@@ -346,61 +333,51 @@ static uint32_t count_set(const struct topology *t, const uint8_t *set)
 	return n;
 }
 
+static void check_patterns(const struct topology *t, const struct pattern *patterns, uint32_t n)
+{
+	char texts[400], *rest;
+	uint8_t set[64];
+
+	assert_true(t->n_ports <= COUNT(set));
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(texts, sizeof texts, "%s", patterns[i].texts);
+		for (char *at = strtok_r(texts, " ", &rest); at; at = strtok_r(NULL, " ", &rest)) {
+			memset(set, 0, sizeof set);
+			uint32_t hits = topology_match_ports(t, at, set);
+
+			if (hits != patterns[i].n)
+				fail_msg("%s matches %u, not %u", at, hits, patterns[i].n);
+			assert_int_equal(count_set(t, set), hits);
+		}
+	}
+}
+
 /* 4 hosts with 2 ports in each of 2 planes, 2 leaves of 2 hosts, 2 spines, 2 parallel links: a
  * plane has 8 host links and 8 others. */
 static void patterns_mark_ports(void **state)
 {
 	static const struct pattern patterns[] = {
-		{"*", 64},
-		{"h0>*", 4},
-		{"h0>p1.*", 2},
-		{"*>p0.spine1", 2},
-		{"*>p0.spine1*", 4},
-		{"p1.*", 24},
-		{"p1.leaf?>h*", 8},
-		{"p[0]*>p[!1]*", 16},
-		{"*#2", 32},
-		{"h[0-2]>*#2", 6},
-		{"h0-p0.leaf0", 2},
-		{"p0.leaf0-h0", 2},
-		{"h0-p0.leaf0#2", 2},
-		{"h0", 8},
-		{"p0.leaf0", 16},
-		{"p1.spine1", 8},
-		{"plane0", 32},
-		{"plane1", 32},
-		{"plane2", 0},
-		{"plane", 0},
-		{"plane01", 0},
-		{"h0>p0.leaf0", 1},
-		{"h0>p0.leaf0#2", 1},
-		{"h9", 0},
-		{"", 0},
-		{"h0>", 0},
-		{"[", 0},
-		{"h[0>*", 0},
-		{"h[]0]>*", 4},
-		{"h[^0]>p0.leaf1", 2},
-		{"**>**0", 14},
-		{"h0-p0.*", 0},
-		{"?", 0},
+		{0, "plane2 plane plane01 h9 h0> [ h[0>* h0- -h0 h0*- h0--* h0-*>* "
+		    "p[0-1].leaf0 [0-9]* ?"},
+		{1, "h0>p0.leaf0 h0>p0.leaf0#2"},
+		{2, "h0>p1.* *>p0.spine1 h0-p0.leaf0 p0.leaf0-h0 h0-p0.leaf0#2 "
+		    "h[^0]>p0.leaf1 p0.*-h0"},
+		{4, "h0>* *>p0.spine1* h[]0]>* h0-p0.* *-h0 h?-p1.leaf0 p0.leaf?-p0.spine1"},
+		{8, "p1.leaf?>h* h[0-3]>*#2 h0 p1.spine1 h0-* h[0-1]-p1.leaf0* p0.leaf0-p0.*"},
+		{14, "**>**0"},
+		{16, "p[0]*>p[!1]* p0.leaf0 p[0-1].leaf0*"},
+		{24, "p1.*"},
+		{32, "*#2 plane0 plane1 *-*#2"},
+		{64, "* *-*"},
 	};
-	uint8_t set[64];
+	uint8_t set[64] = {0};
 	struct topology t;
 
 	(void)state;
 	build(&t, with_planes(leaf_spine(4, 2, 2), 2, 4, 2));
-	assert_int_equal(t.n_ports, COUNT(set));
-	for (uint32_t i = 0; i < COUNT(patterns); i++) {
-		memset(set, 0, sizeof set);
-		uint32_t n = topology_match_ports(&t, patterns[i].text, set);
-
-		if (n != patterns[i].n)
-			fail_msg("%s matches %u, not %u", patterns[i].text, n, patterns[i].n);
-		assert_int_equal(count_set(&t, set), n);
-	}
+	check_patterns(&t, patterns, COUNT(patterns));
+	assert_int_equal(topology_match_ports(&t, "", set), 0);
 	/* Marks add up, and both ends of a link are its. */
-	memset(set, 0, sizeof set);
 	topology_match_ports(&t, "h1-p1.leaf0", set);
 	topology_match_ports(&t, "h1-p1.leaf0#2", set);
 	assert_int_equal(count_set(&t, set), 4);
@@ -409,14 +386,27 @@ static void patterns_mark_ports(void **state)
 	topology_fini(&t);
 }
 
-/* The plainest matcher of stars and question marks. */
+/* The plainest matcher of stars and question marks: fits[i][j] when the first i of the pattern
+ * match the first j of the text. */
 static bool model_match(const char *pattern, const char *text)
 {
-	if (*pattern == '*')
-		return model_match(pattern + 1, text) || (*text && model_match(pattern, text + 1));
-	if (!*pattern || !*text)
-		return *pattern == *text;
-	return (*pattern == '?' || *pattern == *text) && model_match(pattern + 1, text + 1);
+	static bool fits[12][128];
+	size_t n = strlen(pattern), len = strlen(text);
+
+	assert_true(n < COUNT(fits) && len < COUNT(fits[0]));
+	for (size_t i = 0; i <= n; i++)
+		for (size_t j = 0; j <= len; j++) {
+			char c = i > 0 ? pattern[i - 1] : '\0';
+
+			if (i == 0)
+				fits[i][j] = j == 0;
+			else if (c == '*')
+				fits[i][j] = fits[i - 1][j] || (j > 0 && fits[i][j - 1]);
+			else
+				fits[i][j] = j > 0 && fits[i - 1][j - 1] &&
+					     (c == '?' || c == text[j - 1]);
+		}
+	return fits[n][len];
 }
 
 static void random_patterns_agree_with_model(void **state)
@@ -439,11 +429,20 @@ static void random_patterns_agree_with_model(void **state)
 		/* Bare names mean more than a pattern. */
 		pattern[prng_below(&p, len)] = '*';
 		pattern[len] = '\0';
+		/* A dash stands for the arrow of either end. */
+		char *dash = round % 2 ? &pattern[prng_below(&p, len)] : NULL;
+
+		if (dash)
+			*dash = '>';
 		for (uint32_t i = 0; i < t.n_ports; i++) {
 			topology_port_name(&t, i, text, sizeof text);
 			want[i] = model_match(pattern, text);
+			topology_port_name(&t, t.ports[i].peer, text, sizeof text);
+			want[i] |= dash && model_match(pattern, text);
 			n += want[i];
 		}
+		if (dash)
+			*dash = '-';
 		memset(set, 0, sizeof set);
 		assert_int_equal(topology_match_ports(&t, pattern, set), n);
 		assert_memory_equal(set, want, sizeof set);
@@ -737,6 +736,29 @@ static void a_wrong_draft_gets_a_sentence(void **state)
 	topology_discard(NULL);
 }
 
+/* A dash may be part of a name: a, a-b and b-c, all joined to d-e. */
+static void dashes_in_names_and_between_them(void **state)
+{
+	static const char *const hosts[4] = {"a", "a-b", "b-c", "d-e"};
+	static const struct pattern patterns[] = {
+		{0, "b e-a"},
+		{2, "a-d-e d-e-a a-b-d-e a-b a-b-* b-c ?-d-? *-b-d-e d-e>a*"},
+		{3, "a-* d-*"},
+		{6, "d-e *-d-e d-e-*"},
+	};
+	struct topology_draft *d = topology_begin();
+	struct topology t;
+
+	(void)state;
+	for (uint32_t i = 0; i < COUNT(hosts); i++)
+		host(d, hosts[i]);
+	for (uint32_t i = 0; i < 3; i++)
+		join(d, hosts[i], "d-e", 1);
+	assert_int_equal(topology_end(d, &t, said, sizeof said), 0);
+	check_patterns(&t, patterns, COUNT(patterns));
+	topology_fini(&t);
+}
+
 static void a_draft_has_limits(void **state)
 {
 	struct topology_draft *d = topology_begin();
@@ -771,6 +793,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_drawn_fabric_equals_a_built_one),
 	cmocka_unit_test(random_drafts_keep_their_order),
 	cmocka_unit_test(a_wrong_draft_gets_a_sentence),
+	cmocka_unit_test(dashes_in_names_and_between_them),
 	cmocka_unit_test(a_draft_has_limits),
 };
 

@@ -1,0 +1,137 @@
+#include <stdio.h>
+
+#include "ref/ref.h"
+#include "scenario/reader.h"
+
+__extension__ typedef unsigned __int128 u128;
+
+/* A full packet: Ethernet 14, IPv6 40, UDP 8, BTH 12, METH 4, RETH 16, ICRC 4 around the payload.
+ * Under SRv6 one more IPv6 header, and a segment routing header of one segment. */
+#define HEADER_BYTES 98u
+#define IPV6_BYTES   40u
+#define SRH_BYTES    24u
+#define ACK_BYTES    64u
+
+/* Times as they add up along a path, in both directions. */
+struct trip {
+	uint32_t out_bytes, back_bytes;
+	psec total_ps;
+};
+
+void read_payload(struct reader *r)
+{
+	struct conf *c = &r->conf;
+	uint32_t *payload = &r->s->transport.payload_bytes;
+
+	*payload = (uint32_t)conf_get_number(c, r->transport, "payload", UNITS_BYTES,
+					     (struct conf_range){64, REF_PAYLOAD_MAX, 4096});
+	if (*payload % 4 != 0)
+		conf_fail_key(c, r->transport, "payload", "%u is no multiple of 4; use one",
+			      *payload);
+}
+
+static void add_hop(struct trip *trip, const struct topology *t, uint32_t port)
+{
+	const struct topology_port *out = &t->ports[port], *back = &t->ports[out->peer];
+
+	trip->total_ps += psec_of_bytes(trip->out_bytes, out->rate_bps) + out->delay_ps +
+			  psec_of_bytes(trip->back_bytes, back->rate_bps) + back->delay_ps;
+	/* Each switch is passed once in each direction. */
+	if (!t->nodes[back->node].is_host)
+		trip->total_ps += 2 * t->switch_delay_ps;
+}
+
+static uint64_t least_host_rate(const struct topology *t)
+{
+	uint64_t rate = UINT64_MAX;
+
+	for (uint32_t p = 0; p < t->n_ports; p++)
+		if (t->nodes[t->ports[p].node].is_host && t->ports[p].rate_bps < rate)
+			rate = t->ports[p].rate_bps;
+	return rate;
+}
+
+void read_times(struct reader *r)
+{
+	const struct topology *t = &r->s->topology;
+	enum routing_mode mode = r->s->routing.mode;
+	uint32_t full = r->s->transport.payload_bytes + HEADER_BYTES + r->s->overhead_bytes;
+	uint32_t ports[16];
+
+	if (r->conf.status)
+		return;
+	if (mode == ROUTING_USID || mode == ROUTING_USID_SRH)
+		full += IPV6_BYTES + (mode == ROUTING_USID_SRH ? SRH_BYTES : 0);
+	for (uint32_t p = 0; p < t->nodes[0].n_ports; p++) {
+		struct trip trip = {full, ACK_BYTES + r->s->overhead_bytes, 0};
+
+		if (!routing_reaches(&r->routing, 0, p, t->n_hosts - 1))
+			continue;
+		uint32_t n = routing_hops(&r->routing, 0, p, t->n_hosts - 1, 0, ports, 16);
+
+		for (uint32_t i = 0; i < n; i++)
+			add_hop(&trip, t, ports[i]);
+		if (trip.total_ps > r->s->base_rtt_ps)
+			r->s->base_rtt_ps = trip.total_ps;
+	}
+	u128 bytes = (u128)least_host_rate(t) * r->s->base_rtt_ps / (8 * PSEC_S);
+
+	r->s->plane_bdp_bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+	/* Where the first and the last host do not see each other there is a better message than a
+	 * threshold of 0, and it comes with the workload. */
+	if (r->s->plane_bdp_bytes < full)
+		r->s->plane_bdp_bytes = full;
+}
+
+/* In packets, in bytes, or in bandwidth-delay products of all the ports of a host. */
+static void read_window(struct reader *r)
+{
+	struct conf *c = &r->conf;
+	const struct conf_node *node = conf_get(c, r->transport, "window");
+	const char *text = node ? conf_text(c, node) : "";
+	uint64_t pkts = 0, value;
+
+	if (!node || c->status)
+		return;
+	if (units_is_bdp(text)) {
+		uint32_t full = r->s->transport.payload_bytes + HEADER_BYTES;
+		u128 bytes = (u128)r->s->plane_bdp_bytes * r->s->topology.nodes[0].n_ports;
+
+		bytes *= conf_number(c, node, UNITS_BDP, (struct conf_range){1, 1000000000, 0});
+		pkts = (uint64_t)((bytes / 1000000 + full - 1) / full);
+	} else if (units_read(UNITS_COUNT, text, &value) == NULL) {
+		pkts = value;
+	} else {
+		pkts = conf_number(c, node, UNITS_BYTES,
+				   (struct conf_range){1, UINT64_C(1) << 32, 0});
+		pkts = (pkts + r->s->transport.payload_bytes - 1) / r->s->transport.payload_bytes;
+	}
+	if (pkts == 0 || pkts > REF_WINDOW_MAX)
+		conf_fail(c, node, "\"%.40s\" is %llu packets; 1 to %u", text,
+			  (unsigned long long)pkts, REF_WINDOW_MAX);
+	r->s->transport.window_pkts = (uint32_t)pkts;
+}
+
+void read_transport(struct reader *r)
+{
+	static const char *const kinds[] = {"ref", NULL};
+	struct conf *c = &r->conf;
+	struct conf_node *map = r->transport;
+	struct scenario_transport *t = &r->s->transport;
+	uint32_t kind = conf_get_choice(c, map, "kind", kinds, 0);
+
+	if (c->status)
+		return;
+	snprintf(t->name, sizeof t->name, "%s", kinds[kind]);
+	read_window(r);
+	t->entropies = conf_get_u32(c, map, "entropies", (struct conf_range){1, 65535, 64});
+	t->ack_every = conf_get_u32(c, map, "ack_every", (struct conf_range){1, REF_WINDOW_MAX, 4});
+	t->retries = conf_get_u32(c, map, "retries", (struct conf_range){0, REF_RETRIES_MAX, 7});
+	t->timeout_ps = conf_get_number(c, map, "timeout", UNITS_TIME,
+					(struct conf_range){PSEC_NS, READER_TIME_MAX, 0});
+	if (!c->status && t->entropies < r->s->topology.nodes[0].n_ports)
+		conf_fail_key(c, map, "entropies",
+			      "%u are fewer than the %u ports of a host; use more", t->entropies,
+			      r->s->topology.nodes[0].n_ports);
+	conf_finish(c, map, "a ref transport");
+}

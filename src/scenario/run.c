@@ -1,0 +1,251 @@
+#include "scenario/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "sim/ideal.h"
+
+/* Streams of the seed: one for each part, so that one more draw here shifts nothing there. */
+enum { STREAM_ROUTES = 1, STREAM_FAULTS, STREAM_FAULT_LIST, STREAM_TRANSPORT, STREAM_FABRIC };
+
+#define NIC_QUEUE_PKTS 2u
+#define TIMEOUT_RTTS   16u  /* three queues of five round trips may be full on the way */
+#define TICKS          200u /* about so many ticks of goodput, if the scenario does not say */
+
+static uint64_t seed_of(const struct scenario *s, uint64_t stream)
+{
+	struct prng p;
+
+	prng_init(&p, s->seed, stream);
+	return prng_u64(&p);
+}
+
+/* At the very event: where a run ends must not depend on the steps its caller takes. */
+static void stop_if_over(const struct run *r, struct sim *s)
+{
+	if (traffic_is_over(&r->traffic))
+		sim_stop(s);
+}
+
+static void on_done(void *context, struct sim *s, uint32_t host, const struct done *done)
+{
+	struct run *r = context;
+
+	traffic_done(&r->traffic, s, host, done);
+	stop_if_over(r, s);
+}
+
+static void on_timer(void *context, struct sim *s, uint32_t timer)
+{
+	struct run *r = context;
+
+	if (!traffic_timer(&r->traffic, s, timer))
+		impair_timer(r->impair, s, timer);
+	stop_if_over(r, s);
+}
+
+static void on_received(void *context, struct sim *s, uint32_t host, uint64_t bytes)
+{
+	struct run *r = context;
+
+	(void)host;
+	traffic_received(&r->traffic, s, bytes);
+}
+
+static void on_restarted(void *context, struct sim *s, uint32_t host)
+{
+	struct run *r = context;
+
+	traffic_restarted(&r->traffic, s, host);
+}
+
+static void on_tap(void *context, uint32_t port, bool is_out, psec at, struct cspan frame)
+{
+	const struct run *r = context;
+
+	r->tap.frame(r->tap.context, port, is_out, at, frame);
+}
+
+static int draw_faults(struct run *r)
+{
+	const struct scenario *s = r->scenario;
+	uint32_t n = s->n_faults;
+	struct prng random;
+
+	for (uint32_t i = 0; i < s->n_random_faults; i++)
+		n += s->random_faults[i].count;
+	r->faults = calloc(n + 1, sizeof *r->faults);
+	if (!r->faults)
+		return -ENOMEM;
+	if (s->n_faults)
+		memcpy(r->faults, s->faults, s->n_faults * sizeof *r->faults);
+	r->n_faults = s->n_faults;
+	prng_init(&random, s->seed, STREAM_FAULT_LIST);
+	for (uint32_t i = 0; i < s->n_random_faults; i++) {
+		const struct scenario_random_faults *f = &s->random_faults[i];
+
+		for (uint32_t k = 0; k < f->count; k++)
+			fault_draw(&r->faults[r->n_faults++], &random, &s->topology, f->kinds,
+				   f->from_ps, f->until_ps);
+	}
+	return 0;
+}
+
+/* A tick of goodput over time: what was asked for, or a fair share of the longest flow's ideal. */
+static psec tick_of(const struct scenario *s)
+{
+	uint64_t most = 1;
+
+	if (s->tick_ps)
+		return s->tick_ps;
+	for (uint32_t i = 0; i < s->workload.n; i++)
+		if (s->workload.flows[i].bytes > most)
+			most = s->workload.flows[i].bytes;
+	psec least = PSEC_US, share = most * 8 * 1000 / 400 / TICKS;
+
+	return share > least ? share : least;
+}
+
+/* One and a half bandwidth-delay products of all ports of a host, in packets. */
+static uint32_t window_of(const struct scenario *s)
+{
+	uint32_t ports = 1;
+
+	for (uint32_t h = 0; h < s->topology.n_hosts; h++)
+		if (s->topology.nodes[h].n_ports > ports)
+			ports = s->topology.nodes[h].n_ports;
+	uint64_t bytes = (uint64_t)s->plane_bdp_bytes * ports * 3 / 2;
+	uint64_t full = s->transport.payload_bytes + s->overhead_bytes;
+	uint64_t pkts = (bytes + full - 1) / full;
+
+	return pkts < REF_WINDOW_MAX ? (uint32_t)pkts : REF_WINDOW_MAX;
+}
+
+static int init_transport(struct run *r)
+{
+	const struct scenario_transport *t = &r->scenario->transport;
+	psec timeout = t->timeout_ps ? t->timeout_ps : TIMEOUT_RTTS * r->scenario->base_rtt_ps;
+	nsec timeout_ns = (timeout + PSEC_NS - 1) / PSEC_NS;
+	struct transport_cfg cfg = {
+		.routing = &r->routing,
+		.seed = seed_of(r->scenario, STREAM_TRANSPORT),
+		.payload_bytes = t->payload_bytes,
+		.window_pkts = t->window_pkts ? t->window_pkts : window_of(r->scenario),
+		.entropies = t->entropies,
+		.ack_every = t->ack_every,
+		.retries = t->retries,
+		.timeout_ns = timeout_ns < REF_RTO_MAX ? timeout_ns : REF_RTO_MAX,
+		.qps = r->traffic.qps,
+		.ops = r->traffic.ops,
+	};
+
+	return transport_init_ref(&r->transport, &cfg);
+}
+
+static int init_sim(struct run *r, const uint8_t *tapped)
+{
+	const struct scenario *s = r->scenario;
+	struct sim_cfg cfg = {
+		.seed = seed_of(s, STREAM_FABRIC),
+		.topology = &s->topology,
+		.routing = &r->routing,
+		.qos = s->qos,
+		.names = s->names,
+		.is_buffer_shared = s->buffer.shared,
+		.buffer_bytes = s->buffer.total_bytes,
+		.overhead_bytes = s->overhead_bytes,
+		.nic_queue_pkts = NIC_QUEUE_PKTS,
+		.transport = &r->transport.sim,
+		.hooks =
+			{
+				.context = r,
+				.done = on_done,
+				.received = on_received,
+				.timer = on_timer,
+				.restarted = on_restarted,
+				.tap = r->tap.frame ? on_tap : NULL,
+			},
+	};
+	int error = sim_init(&r->sim, &cfg);
+
+	if (error)
+		return error;
+	for (uint32_t i = 0; tapped && i < r->sim.n_ports; i++)
+		r->sim.ports[i].is_tapped = tapped[i];
+	r->impair = impair_plan_new(&r->sim, r->faults, r->n_faults, seed_of(s, STREAM_FAULTS));
+	if (!r->impair)
+		return -ENOMEM;
+	return traffic_start(&r->traffic, &r->sim);
+}
+
+int run_init(struct run *r, const struct scenario *s, const struct run_tap *tap,
+	     const uint8_t *tapped, char *error, size_t error_len)
+{
+	*r = (struct run){.scenario = s};
+	if (tap)
+		r->tap = *tap;
+	error[0] = '\0';
+	int answer = routing_build(&r->routing, &s->topology, &s->routing,
+				   seed_of(s, STREAM_ROUTES), error, error_len);
+
+	if (!answer)
+		answer = draw_faults(r);
+	if (!answer)
+		answer = traffic_init(&r->traffic, &s->workload, s->topology.n_hosts, tick_of(s));
+	if (!answer)
+		answer = init_transport(r);
+	if (!answer)
+		answer = init_sim(r, tapped);
+	if (answer) {
+		if (!error[0])
+			snprintf(error, error_len, "%s", strerror(-answer));
+		run_fini(r);
+	}
+	return answer;
+}
+
+void run_fini(struct run *r)
+{
+	impair_plan_free(r->impair);
+	sim_fini(&r->sim);
+	transport_fini(&r->transport);
+	traffic_fini(&r->traffic);
+	routing_fini(&r->routing);
+	free(r->faults);
+	*r = (struct run){0};
+}
+
+bool run_step(struct run *r, psec until)
+{
+	psec end = r->scenario->end_ps;
+
+	if (traffic_is_over(&r->traffic))
+		return false;
+	if (!sim_run(&r->sim, until < end ? until : end))
+		return false;
+	return sim_now(&r->sim) < end && !traffic_is_over(&r->traffic);
+}
+
+struct run_flow run_flow(const struct run *r, uint32_t flow)
+{
+	const struct workload_flow *w = &r->scenario->workload.flows[flow];
+	const struct traffic_flow *f = &r->traffic.flows[flow];
+	uint32_t rounds = w->repeat - f->repeats_left;
+
+	return (struct run_flow){
+		.fct_ps = rounds ? f->busy_ps / rounds : 0,
+		.ideal_ps = ideal_time(&r->sim, w->src, w->dst, w->bytes),
+	};
+}
+
+uint64_t run_retransmitted(const struct run *r)
+{
+	uint64_t n = 0;
+
+	for (uint32_t h = 0; h < r->sim.n_hosts; h++)
+		n += r->transport.sim.retransmitted(r->sim.hosts[h].engine);
+	return n;
+}

@@ -1,0 +1,54 @@
+/* A scenario set up and run: topology, routes, transport, traffic and faults around one simulation.
+ * Read only for its caller, who steps it and reads results out of its parts. */
+#ifndef WEFT_SCENARIO_RUN_H
+#define WEFT_SCENARIO_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scenario/scenario.h"
+#include "scenario/transport.h"
+#include "sim/impair.h"
+#include "sim/sim.h"
+#include "sim/traffic.h"
+
+/* Frames at tapped ports; see sim_hooks.tap. */
+struct run_tap {
+	void *context;
+	void (*frame)(void *context, uint32_t port, bool is_out, psec at, struct cspan frame);
+};
+
+struct run {
+	const struct scenario *scenario;
+	struct routing routing;
+	struct transport transport;
+	struct traffic traffic;
+	struct sim sim;
+	struct fault *faults; /* the scenario's, and those drawn */
+	uint32_t n_faults;
+	struct impair_plan *impair;
+	struct run_tap tap;
+};
+
+/* Sets everything up at time 0. The scenario is lent. tapped, when not NULL, has a byte per port.
+ * 0, -ENOMEM, or -EINVAL with a sentence in error. */
+int run_init(struct run *r, const struct scenario *s, const struct run_tap *tap,
+	     const uint8_t *tapped, char *error, size_t error_len);
+void run_fini(struct run *r);
+
+/* Goes on until simulated time `until`. True while there is something left to do: traffic that is
+ * not over, within the scenario's end. */
+bool run_step(struct run *r, psec until);
+
+/* What a run amounts to, for one flow. */
+struct run_flow {
+	psec fct_ps;   /* mean over its repetitions; 0: did not complete */
+	psec ideal_ps; /* alone on the fabric */
+};
+struct run_flow run_flow(const struct run *r, uint32_t flow);
+
+/* Packets sent more than once, by all hosts. */
+uint64_t run_retransmitted(const struct run *r);
+
+#endif

@@ -1,0 +1,100 @@
+/* Headers as they are made once and completed for each packet, read back by the parser of wire. */
+#include <string.h>
+
+#include "check.h"
+#include "encap/encap.h"
+#include "wire/net.h"
+
+static const struct encap_ends ends = {
+	.src_mac = {2, 0, 0, 0, 0, 1},
+	.dst_mac = {2, 0, 0, 0, 0, 2},
+	.src = {0xfd, 1, [15] = 3},
+	.dst = {0xfd, 1, [15] = 4},
+	.dport = NET_ROCE_PORT,
+	.hop_limit = 61,
+};
+
+static const struct encap_segments segments = {
+	.at = {{0xfc, 0, 0, 1, 0x11, 0x22}, {0xfc, 0, 0, 1, 0x33, 0x44}},
+};
+
+static const uint8_t lens[] = {62, 102, 126};
+
+/* Writes headers with so many segments in front of 100 bytes. */
+static struct net_pkt round_trip(uint8_t n, const struct encap_packet *p, uint8_t frame[256])
+{
+	struct net_cfg cfg = net_cfg_default();
+	struct encap_segments s = segments;
+	struct encap_head head;
+	struct net_pkt net;
+
+	s.n = n;
+	memset(&head, 0xee, sizeof head);
+	memset(frame, 0, 256);
+	encap_make(&head, &ends, &s);
+	assert_int_equal(head.len, lens[n]);
+	encap_write(&head, p, frame);
+	assert_int_equal(
+		net_get((struct cspan){frame, head.len + 100u}, NET_LINK_ETHERNET, &cfg, &net, NULL)
+			.why,
+		WIRE_DROP_NONE);
+	assert_int_equal(net.transport, head.len);
+	assert_int_equal(net.end, head.len + 100u);
+	assert_int_equal(net.udp_at, head.udp_at);
+	return net;
+}
+
+static void headers_read_back(void **state)
+{
+	struct encap_packet p = {.ev = 0x12345678, .transport_bytes = 100, .dscp = 10, .ecn = 2};
+
+	(void)state;
+	for (uint8_t n = 0; n < 3; n++) {
+		uint8_t frame[256];
+		struct net_pkt net = round_trip(n, &p, frame);
+
+		assert_memory_equal(frame, ends.dst_mac, 6);
+		assert_memory_equal(frame + 6, ends.src_mac, 6);
+		assert_int_equal(net.n_ip, n ? 2 : 1);
+		assert_int_equal(net.has_srh, n == 2);
+		for (uint32_t i = 0; i < net.n_ip; i++) {
+			const struct ipv6 *ip = &net.ip[i].v6;
+			bool is_inner = i + 1u == net.n_ip;
+
+			assert_memory_equal(ip->src, ends.src, 16);
+			assert_memory_equal(ip->dst, is_inner ? ends.dst : segments.at[0], 16);
+			assert_int_equal(ip->hop_limit, 61);
+			assert_int_equal(ip->flow_label, 0x5678);
+			assert_int_equal(ip->length, lens[n] + 100u - net.ip[i].at - 40);
+		}
+		assert_int_equal(net_dscp(&net), 10);
+		assert_int_equal(net_ecn(&net), 2);
+		assert_int_equal(net_entropy(&net), 0x12345678);
+		assert_int_equal(net.udp.sport, 0x1234);
+		assert_int_equal(net.udp.dport, NET_ROCE_PORT);
+		assert_int_equal(net.udp.length, 108);
+		if (n == 2)
+			assert_memory_equal(frame + 14 + 40 + 8, segments.at[1], 16);
+	}
+}
+
+/* A packet that answers a trimmed one carries another length (M-13). */
+static void udp_says_another_length(void **state)
+{
+	struct encap_packet p = {.transport_bytes = 100, .udp_len = 4242};
+	uint8_t frame[256];
+
+	(void)state;
+	for (uint8_t n = 0; n < 3; n++) {
+		struct net_pkt net = round_trip(n, &p, frame);
+
+		assert_int_equal(net.udp.length, 4242);
+	}
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(headers_read_back),
+	cmocka_unit_test(udp_says_another_length),
+};
+
+CHECK_MAIN(cases)
