@@ -1,31 +1,12 @@
 #include <inttypes.h>
 
 #include "tools/print.h"
-
-/* A string of any bytes: what is not UTF-8 becomes the replacement character. */
-static void put_string(FILE *out, const char *text)
-{
-	fputc('"', out);
-	while (*text) {
-		uint32_t n = utf8_length(text);
-
-		if (n == 0)
-			fputs("\\ufffd", out);
-		else if (*text == '"' || *text == '\\')
-			fprintf(out, "\\%c", *text);
-		else if ((uint8_t)*text < 0x20)
-			fprintf(out, "\\u%04x", (unsigned)*text);
-		else
-			fwrite(text, 1, n, out);
-		text += n ? n : 1;
-	}
-	fputc('"', out);
-}
+#include "tools/text.h"
 
 static void put_string_or_null(FILE *out, const char *text)
 {
 	if (text)
-		put_string(out, text);
+		text_put_json(out, text);
 	else
 		fputs("null", out);
 }
@@ -83,7 +64,7 @@ static void put_fault(FILE *out, const struct record *r)
 		r->fault.at);
 	put_string_or_null(out, r->fault.in ? r->fault.in->name : NULL);
 	fputs(",\"text\":", out);
-	put_string(out, why.at);
+	text_put_json(out, why.at);
 	fputc('}', out);
 }
 
@@ -124,14 +105,14 @@ void json_summary(FILE *out, const char *file, const struct tally *t)
 	const char *comma = "";
 
 	fputs("{\"summary\":{\"file\":", out);
-	put_string(out, file);
+	text_put_json(out, file);
 	fprintf(out, ",\"packets\":%" PRIu64, t->packets);
 	for (unsigned i = 0; i < VERDICT_COUNT; i++)
 		fprintf(out, ",\"%s\":%" PRIu64, verdict_name((enum verdict)i), t->by_verdict[i]);
 	fputs(",\"by_name\":{", out);
 	for (uint32_t i = 0; i < t->n_names; i++) {
 		fputs(i ? "," : "", out);
-		put_string(out, t->by_name[i].name);
+		text_put_json(out, t->by_name[i].name);
 		fprintf(out, ":%" PRIu64, t->by_name[i].n);
 	}
 	fputs("},\"by_fault\":{", out);

@@ -65,3 +65,20 @@ void text_put_safe(FILE *out, const char *text)
 		text += n;
 	}
 }
+
+void text_put_json(FILE *out, const char *text)
+{
+	fputc('"', out);
+	for (uint32_t n; *text; text += n ? n : 1) {
+		n = utf8_length(text);
+		if (n == 0)
+			fputs("\\ufffd", out);
+		else if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else if ((uint8_t)*text < 0x20 || *text == 0x7f)
+			fprintf(out, "\\u%04x", (unsigned)*text);
+		else
+			fwrite(text, 1, n, out);
+	}
+	fputc('"', out);
+}

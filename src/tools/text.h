@@ -29,4 +29,8 @@ uint32_t utf8_length(const char *s);
  * what is not UTF-8 as \x1b, so that they cannot act on it. */
 void text_put_safe(FILE *out, const char *text);
 
+/* Writes text of any bytes as a JSON string: what is not UTF-8 becomes the replacement character.
+ */
+void text_put_json(FILE *out, const char *text);
+
 #endif

@@ -1,0 +1,555 @@
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scenario/units.h"
+#include "tools/command.h"
+#include "tools/pcapng.h"
+#include "tools/sim_input.h"
+#include "tools/sim_progress.h"
+#include "tools/sim_report.h"
+#include "tools/text.h"
+
+#define STATUS_UNSOUND     1   /* a packet was lost track of: our mistake */
+#define STATUS_INTERRUPTED 130 /* as a shell says of a command that SIGINT ended */
+#define OVERRIDES_MAX      256u
+
+/* A slice of a run is so many events that it takes about so long on this machine's clock: short
+ * enough for progress and for Ctrl-C. */
+#define SLICE_NS          UINT64_C(50000000)
+#define SLICE_EVENTS      UINT64_C(4096) /* the first */
+#define SLICE_MOST_EVENTS (UINT64_C(1) << 24)
+
+static const char help[] =
+	"usage: weft sim [OPTION...] SCENARIO\n"
+	"       weft sim --list [--json]\n"
+	"       weft sim --show NAME\n"
+	"\n"
+	"Runs a simulation of a fabric and reports what became of its flows, packets,\n"
+	"queues and links. SCENARIO is a YAML file, - for standard input, or the name\n"
+	"of a built-in scenario.\n"
+	"\n"
+	"  --list            the built-in scenarios\n"
+	"  --show NAME       the YAML text of a built-in scenario, to start from\n"
+	"  --check           read the scenario and say what would be run\n"
+	"  --set KEY=VALUE   change the scenario: --set topology.hosts=64 (may be repeated)\n"
+	"  --seed N          seed of everything random\n"
+	"  --end TIME        stop at this simulated time, like 250us\n"
+	"  --json            one JSON document instead of the table\n"
+	"  --csv DIR         write flows, goodput, queues, links, paths, drops and faults\n"
+	"                    there\n"
+	"  --flows           list every flow, in JSON also every link, however many\n"
+	"  --pcap FILE       write the frames at some ports to a pcapng capture\n"
+	"  --ports PATTERN   which ports: 'h0>*', '*>spine1', leaf0-spine1, p2.*; several\n"
+	"                    with commas (default: every port of a host)\n"
+	"  --quiet           no progress on a terminal\n"
+	"\n"
+	"exit status:\n"
+	"  0    the simulation ran, whether or not its flows completed\n"
+	"  1    the simulator lost track of a packet: a mistake in weft\n"
+	"  2    the command line or the scenario is wrong; nothing was run\n"
+	"  3    a file cannot be read or written\n"
+	"  130  interrupted by SIGINT or SIGTERM; the report says how far it came\n"
+	"\n"
+	"examples:\n"
+	"  weft sim permutation\n"
+	"  weft sim --set workload.bytes=64KiB --seed 7 --pcap h0.pcapng --ports 'h0>*' incast\n"
+	"  weft sim --show gray > mine.yaml && weft sim mine.yaml\n";
+
+struct job {
+	const char *name; /* "weft sim" */
+	bool help, list, check, json, has_all_flows, quiet;
+	const char *show, *csv, *pcap, *ports, *scenario;
+	struct scenario_override overrides[OVERRIDES_MAX];
+	uint32_t n_overrides;
+	char texts[OVERRIDES_MAX][24]; /* of numbers among their values */
+	struct pcapng *capture;
+	uint32_t *interface_of; /* by port */
+	uint64_t n_frames;
+};
+
+enum {
+	OPT_LIST = 256,
+	OPT_SHOW,
+	OPT_CHECK,
+	OPT_SET,
+	OPT_SEED,
+	OPT_END,
+	OPT_JSON,
+	OPT_CSV,
+	OPT_FLOWS,
+	OPT_PCAP,
+	OPT_PORTS,
+	OPT_QUIET,
+};
+
+static const struct option options[] = {
+	{"list", no_argument, NULL, OPT_LIST},
+	{"show", required_argument, NULL, OPT_SHOW},
+	{"check", no_argument, NULL, OPT_CHECK},
+	{"set", required_argument, NULL, OPT_SET},
+	{"seed", required_argument, NULL, OPT_SEED},
+	{"end", required_argument, NULL, OPT_END},
+	{"json", no_argument, NULL, OPT_JSON},
+	{"csv", required_argument, NULL, OPT_CSV},
+	{"flows", no_argument, NULL, OPT_FLOWS},
+	{"pcap", required_argument, NULL, OPT_PCAP},
+	{"ports", required_argument, NULL, OPT_PORTS},
+	{"quiet", no_argument, NULL, OPT_QUIET},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+static int add_override(struct job *job, const char *key, const char *value)
+{
+	if (job->n_overrides == OVERRIDES_MAX)
+		return usage_error(job->name, "more than %u changes; write them into the scenario",
+				   OVERRIDES_MAX);
+	job->overrides[job->n_overrides++] = (struct scenario_override){key, value};
+	return STATUS_OK;
+}
+
+/* The argument is ours to cut in two. */
+static int set_key(struct job *job)
+{
+	char *equals = strchr(optarg, '=');
+
+	if (!equals || equals == optarg)
+		return usage_error(job->name, "--set takes KEY=VALUE, not '%s'", optarg);
+	*equals = '\0';
+	return add_override(job, optarg, equals + 1);
+}
+
+static int set_seed(struct job *job)
+{
+	char *text = job->texts[job->n_overrides % OVERRIDES_MAX];
+	uint64_t seed;
+
+	if (!parse_number(optarg, 0, UINT64_MAX, &seed))
+		return usage_error(job->name,
+				   "--seed takes a number from 0 to %" PRIu64 ", not '%s'",
+				   UINT64_MAX, optarg);
+	snprintf(text, sizeof job->texts[0], "%" PRIu64, seed);
+	return add_override(job, "seed", text);
+}
+
+static int set_end(struct job *job)
+{
+	uint64_t end;
+	const char *wrong = units_read(UNITS_TIME, optarg, &end);
+
+	if (wrong || end == 0)
+		return usage_error(job->name, "--end takes %s, not '%s'", units_like(UNITS_TIME),
+				   optarg);
+	return add_override(job, "end", optarg);
+}
+
+/* What getopt would say itself, but with control characters made harmless. */
+static int refuse_option(const struct job *job, const char *arg)
+{
+	for (unsigned i = 0; options[i].name; i++)
+		if (optopt == options[i].val)
+			return usage_error(job->name, "--%s takes no value", options[i].name);
+	if (optopt)
+		return usage_error(job->name, "there is no option '-%c'", optopt);
+	return usage_error(job->name, "there is no option '%s'", arg);
+}
+
+/* arg is the argument that getopt read last. */
+static int set_option(struct job *job, int option, const char *arg)
+{
+	switch (option) {
+	case OPT_LIST: job->list = true; return STATUS_OK;
+	case OPT_SHOW: job->show = optarg; return STATUS_OK;
+	case OPT_CHECK: job->check = true; return STATUS_OK;
+	case OPT_JSON: job->json = true; return STATUS_OK;
+	case OPT_CSV: job->csv = optarg; return STATUS_OK;
+	case OPT_FLOWS: job->has_all_flows = true; return STATUS_OK;
+	case OPT_PCAP: job->pcap = optarg; return STATUS_OK;
+	case OPT_PORTS: job->ports = optarg; return STATUS_OK;
+	case OPT_QUIET: job->quiet = true; return STATUS_OK;
+	case OPT_SET: return set_key(job);
+	case OPT_SEED: return set_seed(job);
+	case OPT_END: return set_end(job);
+	case 'h': job->help = true; return STATUS_OK;
+	case ':': return usage_error(job->name, "%s needs a value", arg);
+	default: return refuse_option(job, arg);
+	}
+}
+
+static int read_options(struct job *job, int argc, char **argv)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		int status = set_option(job, option, argv[optind - 1]);
+
+		if (status != STATUS_OK)
+			return status;
+	}
+	if (job->help)
+		return STATUS_OK;
+	if (job->list || job->show) {
+		if (optind < argc)
+			return usage_error(job->name, "%s takes no scenario",
+					   job->list ? "--list" : "--show NAME");
+		return STATUS_OK;
+	}
+	if (optind + 1 != argc)
+		return usage_error(job->name, optind == argc
+						      ? "name a scenario, a file or a built-in one"
+						      : "one scenario at a time");
+	if (job->ports && !job->pcap)
+		return usage_error(job->name, "--ports says what --pcap writes; give both");
+	job->scenario = argv[optind];
+	return STATUS_OK;
+}
+
+static int print_list(const struct job *job)
+{
+	const struct scenario_builtin *b;
+
+	fputs(job->json ? "[" : "", stdout);
+	for (uint32_t i = 0; (b = scenario_builtin_at(i)); i++) {
+		if (!job->json) {
+			printf("%-12s %s\n", b->name, b->summary);
+			continue;
+		}
+		printf("%s{\"name\":\"%s\",\"summary\":", i ? ",\n " : "", b->name);
+		text_put_json(stdout, b->summary);
+		fputc('}', stdout);
+	}
+	fputs(job->json ? "]\n" : "", stdout);
+	return STATUS_OK;
+}
+
+static int print_builtin(const struct job *job)
+{
+	const struct scenario_builtin *b = scenario_builtin_find(job->show);
+
+	if (!b)
+		return usage_error(job->name, "there is no built-in scenario '%s'; weft sim --list",
+				   job->show);
+	printf("# %s\n%s", b->summary, b->yaml);
+	return STATUS_OK;
+}
+
+/* Says on standard error what is wrong with a file, or with the scenario; returns status. */
+static int complain(const struct job *job, int status, const char *what, const char *why)
+{
+	fflush(stdout);
+	fprintf(stderr, "%s: ", job->name);
+	if (what) {
+		text_put_safe(stderr, what);
+		fputs(": ", stderr);
+	}
+	text_put_safe(stderr, why);
+	fputc('\n', stderr);
+	return status;
+}
+
+static int complain_memory(const struct job *job)
+{
+	return complain(job, STATUS_FILE, NULL, "out of memory");
+}
+
+static void on_frame(void *context, uint32_t port, bool is_out, psec at, struct cspan frame)
+{
+	struct job *job = context;
+
+	job->n_frames++;
+	pcapng_write(job->capture,
+		     &(struct pcapng_frame){job->interface_of[port], is_out, at / PSEC_NS, frame});
+}
+
+/* Marks the ports to capture at in set. */
+static int choose_ports(const struct job *job, const struct topology *t, uint8_t *set)
+{
+	char *patterns = job->ports ? strdup(job->ports) : NULL, *rest;
+	int status = STATUS_OK;
+
+	for (uint32_t i = 0; !job->ports && i < t->n_ports; i++)
+		set[i] = t->nodes[t->ports[i].node].is_host;
+	if (!job->ports)
+		return STATUS_OK;
+	if (!patterns)
+		return complain_memory(job);
+	for (char *at = strtok_r(patterns, ",", &rest); at; at = strtok_r(NULL, ",", &rest))
+		if (topology_match_ports(t, at, set) == 0)
+			status = usage_error(job->name,
+					     "--ports: no port is called '%s'; like h0>leaf0, "
+					     "'*>spine1' or leaf0-spine1",
+					     at);
+	free(patterns);
+	return status;
+}
+
+/* Opens the capture, with an interface for each chosen port. */
+static int open_capture(struct job *job, const struct topology *t, const uint8_t *set)
+{
+	char name[2 * TOPOLOGY_NAME_MAX + 16];
+
+	job->interface_of = calloc(t->n_ports, sizeof *job->interface_of);
+	if (!job->interface_of)
+		return complain_memory(job);
+	job->capture = pcapng_create(job->pcap);
+	if (!job->capture)
+		return complain(job, STATUS_FILE, job->pcap, strerror(errno));
+	for (uint32_t i = 0; i < t->n_ports; i++) {
+		if (!set[i])
+			continue;
+		topology_port_name(t, i, name, sizeof name);
+		job->interface_of[i] = pcapng_interface(job->capture, name, t->ports[i].rate_bps);
+	}
+	return STATUS_OK;
+}
+
+static int close_capture(struct job *job, const struct scenario *s)
+{
+	int error = job->capture ? pcapng_close(job->capture) : 0;
+
+	free(job->interface_of);
+	job->interface_of = NULL;
+	if (error)
+		return complain(job, STATUS_FILE, job->pcap, strerror(error));
+	if (!job->capture || job->json)
+		return STATUS_OK;
+	printf("%" PRIu64 " frames in ", job->n_frames);
+	text_put_safe(stdout, job->pcap);
+	printf("; for weft decode: --trimmed %u --trimmed-lasthop %u\n", s->names.trimmed,
+	       s->names.trimmed_lasthop);
+	return STATUS_OK;
+}
+
+static volatile sig_atomic_t was_interrupted;
+
+static void on_signal(int number)
+{
+	(void)number;
+	was_interrupted = 1;
+}
+
+/* The first signal asks for a report; a second one ends weft at once. */
+static void watch_signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+/* Runs to the end, or until somebody or something objects. */
+static void run_slices(const struct job *job, struct run *run)
+{
+	struct progress progress = {0};
+	uint64_t slice = SLICE_EVENTS;
+	bool goes_on = true;
+
+	if (!job->quiet && progress_is_wanted())
+		progress_begin(&progress, run);
+	while (goes_on && !was_interrupted && !(job->capture && pcapng_error(job->capture))) {
+		nsec before = progress_clock();
+
+		run->sim.pause_at = run->sim.agenda.n_fired + slice;
+		goes_on = run_step(run, PSEC_NEVER);
+		nsec took = progress_clock() - before;
+
+		if (took > 2 * SLICE_NS && slice > 1)
+			slice /= 2;
+		else if (took < SLICE_NS / 2 && slice < SLICE_MOST_EVENTS)
+			slice *= 2;
+		progress_show(&progress);
+	}
+	progress_end(&progress);
+}
+
+static bool is_terminal_unicode(void)
+{
+	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+	bool is_unicode = locale && strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
+
+	if (locale)
+		freelocale(locale);
+	return is_unicode;
+}
+
+static int print_report(const struct job *job, struct report *report)
+{
+	const char *file = NULL;
+	int status = STATUS_OK;
+
+	if (report_gather(report))
+		return complain_memory(job);
+	if (job->json) {
+		report_json(stdout, report);
+	} else {
+		report_table(stdout, report, is_terminal_unicode());
+		report_wall(stdout, report);
+	}
+	if (!report->is_conserved)
+		status = complain(job, STATUS_UNSOUND, NULL,
+				  "packets are not conserved: a mistake in weft, not in the "
+				  "scenario; please report it with the scenario and its seed");
+	int error = job->csv ? report_csv(job->csv, report, &file) : 0;
+
+	if (error) {
+		fprintf(stderr, "%s: %s in ", job->name, file);
+		text_put_safe(stderr, job->csv);
+		fprintf(stderr, ": %s\n", strerror(error));
+		status = STATUS_FILE;
+	}
+	return report->end == REPORT_INTERRUPTED ? STATUS_INTERRUPTED : status;
+}
+
+static int run_and_report(struct job *job, struct run *run, const char *summary)
+{
+	struct report *report = calloc(1, sizeof *report);
+
+	if (!report)
+		return complain_memory(job);
+	nsec began = progress_clock();
+
+	watch_signals();
+	run_slices(job, run);
+	if (job->capture && pcapng_error(job->capture)) {
+		free(report);
+		return STATUS_FILE; /* close_capture says why */
+	}
+	report->run = run;
+	report->summary = summary;
+	report->is_interrupted = was_interrupted;
+	report->has_all_flows = job->has_all_flows;
+	report->wall_ns = progress_clock() - began;
+	int status = print_report(job, report);
+
+	free(report);
+	return status;
+}
+
+static void print_plan(const struct job *job, const struct run *run, const char *summary)
+{
+	char text[REPORT_FAULT_TEXT];
+
+	if (job->json) {
+		report_json_plan(stdout, run, summary);
+		return;
+	}
+	report_plan(stdout, run, summary);
+	for (uint32_t i = 0; i < run->n_faults; i++) {
+		fault_print(&run->faults[i], &run->scenario->topology, text, sizeof text);
+		printf("             %s\n", text);
+	}
+}
+
+/* Sets the run up before the first file is made, so that what is wrong leaves no traces. */
+static int prepare(struct job *job, struct run *run, const struct scenario *s, uint8_t *set)
+{
+	struct run_tap tap = {job, on_frame};
+	char error[SCENARIO_ERROR_MAX];
+	int status = job->pcap ? choose_ports(job, &s->topology, set) : STATUS_OK;
+
+	if (status != STATUS_OK)
+		return status;
+	int answer = run_init(run, s, &tap, set, error, sizeof error);
+
+	if (answer)
+		return complain(job, answer == -ENOMEM ? STATUS_FILE : STATUS_USAGE, s->name,
+				error);
+	answer = job->csv && !job->check ? report_csv_folder(job->csv) : 0;
+	if (answer)
+		status = complain(job, STATUS_FILE, job->csv, strerror(answer));
+	else if (job->pcap && !job->check)
+		status = open_capture(job, &s->topology, set);
+	if (status != STATUS_OK)
+		run_fini(run);
+	return status;
+}
+
+static int simulate(struct job *job, const struct scenario *s, const char *summary)
+{
+	uint8_t *set = calloc(s->topology.n_ports + 1u, 1);
+	struct run *run = calloc(1, sizeof *run);
+	int status = set && run ? prepare(job, run, s, set) : complain_memory(job);
+
+	if (status == STATUS_OK) {
+		if (job->check)
+			print_plan(job, run, summary);
+		else
+			status = run_and_report(job, run, summary);
+		run_fini(run);
+	}
+	int written = close_capture(job, s);
+
+	free(set);
+	free(run);
+	return written > status ? written : status;
+}
+
+static int read_and_simulate(struct job *job)
+{
+	char error[SCENARIO_ERROR_MAX];
+	struct input in;
+	struct scenario s;
+
+	if (input_read(&in, job->scenario, error, sizeof error))
+		return complain(job, STATUS_FILE, job->scenario, error);
+	struct scenario_source source = {
+		.file = in.shown,
+		.text = in.text,
+		.len = in.len,
+		.overrides = job->overrides,
+		.n_overrides = job->n_overrides,
+		.read_file = input_read_near,
+	};
+	int answer = scenario_read(&s, &source, error, sizeof error);
+
+	if (answer) {
+		input_fini(&in);
+		return complain(job, answer == -ENOMEM ? STATUS_FILE : STATUS_USAGE, NULL, error);
+	}
+	int status = simulate(job, &s, s.summary[0] ? s.summary : in.summary);
+
+	scenario_fini(&s);
+	input_fini(&in);
+	return status;
+}
+
+static int run_command(int argc, char **argv)
+{
+	struct job *job = calloc(1, sizeof *job);
+
+	if (!job) {
+		fprintf(stderr, "%s: out of memory\n", argv[0]);
+		return STATUS_FILE;
+	}
+	job->name = argv[0];
+	int status = read_options(job, argc, argv);
+
+	if (status == STATUS_OK) {
+		if (job->help)
+			fputs(help, stdout);
+		else if (job->list)
+			status = print_list(job);
+		else if (job->show)
+			status = print_builtin(job);
+		else
+			status = read_and_simulate(job);
+	}
+	int written = finish_output(job->name);
+
+	free(job);
+	return written > status ? written : status;
+}
+
+const struct command sim_command = {
+	"sim",
+	"simulate a fabric, and report what became of its traffic",
+	help,
+	run_command,
+};

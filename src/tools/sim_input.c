@@ -1,0 +1,108 @@
+#include "tools/sim_input.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scenario/scenario.h"
+
+static int refuse(int number, char *error, size_t error_len)
+{
+	snprintf(error, error_len, "%s", strerror(number));
+	return -number;
+}
+
+/* All of an open stream; NULL with errno set. */
+static char *read_all(FILE *file, size_t *len)
+{
+	size_t room = 1u << 16;
+	char *text = malloc(room);
+
+	*len = 0;
+	while (text) {
+		*len += fread(text + *len, 1, room - *len, file);
+		if (ferror(file) || *len > INPUT_BYTES_MAX) {
+			int number = ferror(file) ? errno : EFBIG;
+
+			free(text);
+			errno = number;
+			return NULL;
+		}
+		if (*len < room)
+			return text;
+		char *more = realloc(text, room *= 2);
+
+		if (!more)
+			free(text);
+		text = more;
+	}
+	errno = ENOMEM;
+	return NULL;
+}
+
+static char *read_path(const char *path, size_t *len)
+{
+	FILE *file = fopen(path, "rb");
+
+	if (!file)
+		return NULL;
+	char *text = read_all(file, len);
+	int number = errno;
+
+	fclose(file);
+	errno = number;
+	return text;
+}
+
+int input_read(struct input *in, const char *name, char *error, size_t error_len)
+{
+	const struct scenario_builtin *b = scenario_builtin_find(name);
+
+	*in = (struct input){.shown = name, .summary = ""};
+	if (b) {
+		in->summary = b->summary;
+		in->len = strlen(b->yaml);
+		in->text = strdup(b->yaml);
+	} else if (strcmp(name, "-") == 0) {
+		in->shown = "standard input";
+		in->text = read_all(stdin, &in->len);
+	} else {
+		in->text = read_path(name, &in->len);
+	}
+	if (in->text)
+		return 0;
+	if (errno == ENOENT && !strpbrk(name, "./")) {
+		snprintf(error, error_len,
+			 "no built-in scenario and no file has this name; see weft sim --list");
+		return -ENOENT;
+	}
+	return refuse(errno, error, error_len);
+}
+
+void input_fini(struct input *in)
+{
+	free(in->text);
+	in->text = NULL;
+}
+
+char *input_read_near(const char *near, const char *name, size_t *len, char *error,
+		      size_t error_len)
+{
+	const char *slash = strrchr(near, '/');
+	int folder = slash && name[0] != '/' ? (int)(slash - near) + 1 : 0;
+	size_t size = (size_t)folder + strlen(name) + 1;
+	char *path = malloc(size), *text = NULL;
+
+	if (path) {
+		snprintf(path, size, "%.*s%s", folder, near, name);
+		text = read_path(path, len);
+	} else {
+		errno = ENOMEM;
+	}
+	if (!text)
+		refuse(errno, error, error_len);
+	free(path);
+	return text;
+}

@@ -1,0 +1,26 @@
+/* Where the text of a scenario comes from: a file, standard input or a built-in; and the files it
+ * names in turn. `weft sim` calls this. */
+#ifndef WEFT_TOOLS_SIM_INPUT_H
+#define WEFT_TOOLS_SIM_INPUT_H
+
+#include <stddef.h>
+
+#define INPUT_BYTES_MAX (UINT32_C(1) << 28)
+
+struct input {
+	const char *shown;   /* its name in messages */
+	const char *summary; /* of a built-in; else "" */
+	char *text;
+	size_t len;
+};
+
+/* Reads a scenario: a built-in one of that name, "-", or a file. 0, or a negative errno with a
+ * sentence in error. The text is freed by input_fini. */
+int input_read(struct input *in, const char *name, char *error, size_t error_len);
+void input_fini(struct input *in);
+
+/* scenario_source.read_file: name is relative to the folder of near. */
+char *input_read_near(const char *near, const char *name, size_t *len, char *error,
+		      size_t error_len);
+
+#endif

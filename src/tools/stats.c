@@ -1,0 +1,48 @@
+#include "tools/stats.h"
+
+#include <stdlib.h>
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint64_t rank_of(uint64_t n, uint32_t percent)
+{
+	return (uint64_t)(((stats_wide)n * percent + 99) / 100);
+}
+
+struct stats stats_of(uint64_t *values, size_t n)
+{
+	stats_wide sum = 0;
+
+	if (n == 0)
+		return (struct stats){0};
+	qsort(values, n, sizeof *values, by_value);
+	for (size_t i = 0; i < n; i++)
+		sum += values[i];
+	return (struct stats){
+		.n = n,
+		.min = values[0],
+		.mean = (uint64_t)(sum / n),
+		.p50 = values[rank_of(n, 50) - 1],
+		.p99 = values[rank_of(n, 99) - 1],
+		.max = values[n - 1],
+	};
+}
+
+uint32_t stats_bucket(const uint64_t *counts, uint32_t n, uint32_t percent)
+{
+	uint64_t all = 0, seen = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		all += counts[i];
+	for (uint32_t i = 0; i < n && all; i++) {
+		seen += counts[i];
+		if (seen >= rank_of(all, percent))
+			return i;
+	}
+	return 0;
+}
