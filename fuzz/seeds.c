@@ -1,13 +1,22 @@
-/* Writes the seeds of every fuzz target from the sample packets: usage: seeds DIRECTORY
- * DIRECTORY/net and /packet get frames, /roce and /mrc what follows UDP without the ICRC, /srh
- * segment routing headers. */
+/* Writes the seeds of every fuzz target: usage: seeds DIRECTORY
+ * From the sample packets DIRECTORY/net, /packet and /fwd get frames, /roce and /mrc what follows
+ * UDP without the ICRC, /srh segment routing headers; /ref what two engines say to each other, and
+ * /scenario the files in SCENARIO_DIR. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "catalog.h"
+#include "ref_records.h"
 #include "wire/icrc.h"
+
+/* The build says where; without it, as seen from the root of the tree. */
+#ifndef SCENARIO_DIR
+#define SCENARIO_DIR "examples/scenarios"
+#endif
 
 static const char *root;
 
@@ -37,6 +46,15 @@ static void write_transport(const struct sample *s, uint32_t number, const struc
 	write_seed(s->family == WIRE_MRC ? "mrc" : "roce", number, bytes);
 }
 
+/* Two bytes in front: which switch, and how much more payload there is. */
+static void write_forwarded(uint32_t number, struct cspan frame)
+{
+	uint8_t bytes[2 + FRAME_MAX] = {(uint8_t)number, 0};
+
+	memcpy(bytes + 2, frame.at, frame.len);
+	write_seed("fwd", number, (struct cspan){bytes, 2 + frame.len});
+}
+
 static void write_sample(const struct sample *s, uint32_t number)
 {
 	const struct net_cfg cfg = catalog_cfg();
@@ -45,6 +63,7 @@ static void write_sample(const struct sample *s, uint32_t number)
 
 	write_seed("net", number, frame);
 	write_seed("packet", number, frame);
+	write_forwarded(number, frame);
 	if (net_get(frame, NET_LINK_ETHERNET, &cfg, &net, NULL).why != WIRE_DROP_NONE)
 		return;
 	if (net.end >= net.transport + icrc_bytes)
@@ -52,6 +71,128 @@ static void write_sample(const struct sample *s, uint32_t number)
 	if (net.has_srh)
 		write_seed("srh", number,
 			   (struct cspan){frame.at + net.srh.at, 8u + 8u * net.srh.head.ext_len});
+}
+
+/* A seed under construction: records one after the other. */
+struct records {
+	uint8_t bytes[4096];
+	uint32_t len;
+};
+
+static void add_record(struct records *r, uint8_t what, uint8_t flags, const struct tx_pkt *tx)
+{
+	uint8_t *head = r->bytes + r->len, *end = head + REF_RECORD_HEAD;
+	uint32_t n_virtual = 0;
+
+	if (tx) {
+		memcpy(end, tx->head, tx->head_len);
+		end += tx->head_len;
+	}
+	for (uint32_t i = 0; tx && i < tx->n_body; i++) {
+		if (!tx->body[i].at) {
+			n_virtual += tx->body[i].len;
+			continue;
+		}
+		memcpy(end, tx->body[i].at, tx->body[i].len);
+		end += tx->body[i].len;
+	}
+	head[0] = what;
+	head[1] = flags;
+	head[2] = (uint8_t)(n_virtual / 16);
+	head[3] = (uint8_t)(end - head - REF_RECORD_HEAD);
+	r->len = (uint32_t)(end - r->bytes);
+}
+
+static struct engine *new_engine(void)
+{
+	struct ref_cfg cfg = ref_record_cfg(NULL);
+	struct engine *e = malloc(ref_ops.size(&cfg));
+
+	if (!e || ref_ops.init(e, &cfg, 0) || ref_open(e, &ref_record_peer)) {
+		fprintf(stderr, "seeds: no engine\n");
+		exit(EXIT_FAILURE);
+	}
+	return e;
+}
+
+/* Pulls packets, records them and passes them on to the engine `to`, if there is one. */
+static void converse(struct records *r, struct engine *from, struct engine *to, uint8_t flags)
+{
+	static const uint16_t room[ENGINE_PORTS] = {8, 8};
+	static uint8_t heads[8][ENGINE_HEAD_MAX];
+	struct tx_pkt tx[8];
+
+	for (uint32_t i = 0; i < 8; i++)
+		tx[i].head = heads[i];
+	uint32_t n = ref_ops.pull(from, 1, room, tx, 8);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct rx_pkt rx = {.head = {tx[i].head, tx[i].head_len},
+				    .peer = REF_PEER,
+				    .port = tx[i].port,
+				    .ev = tx[i].ev,
+				    .trimmed = flags & REF_IS_TRIMMED};
+
+		for (uint32_t k = 0; k < tx[i].n_body; k++)
+			rx.body[1].len += tx[i].body[k].len;
+		add_record(r, REF_RECORD_PACKET, flags, &tx[i]);
+		if (to)
+			ref_ops.input(to, 1, &rx, 1);
+	}
+}
+
+/* A message as its receiver gets it, and what its sender gets back: acknowledgements, or NACKs. */
+static void write_conversation(uint32_t number, uint8_t flags, void *payload)
+{
+	struct engine *a = new_engine(), *b = new_engine();
+	struct sge sge = {payload, 8 * 128, 0};
+	struct op op = {.code = ENGINE_WRITE_IMM, .sg = &sge, .n_sg = 1};
+	struct records there = {.len = 0}, back = {.len = 0};
+
+	ref_ops.post(a, 1, &op);
+	converse(&there, a, b, flags);
+	add_record(&there, REF_RECORD_PULL, 0, NULL);
+	add_record(&back, REF_RECORD_POST, 0, NULL);
+	add_record(&back, REF_RECORD_PULL, 0, NULL);
+	converse(&back, b, NULL, 0);
+	add_record(&back, REF_RECORD_WAIT, 255, NULL);
+	add_record(&back, REF_RECORD_PULL, 0, NULL);
+	write_seed("ref", 2 * number, (struct cspan){there.bytes, there.len});
+	write_seed("ref", 2 * number + 1, (struct cspan){back.bytes, back.len});
+	free(a);
+	free(b);
+}
+
+static void write_file(const char *name, uint32_t number)
+{
+	static uint8_t bytes[65536];
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/%s", SCENARIO_DIR, name);
+	FILE *f = fopen(path, "rb");
+	size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+
+	if (!f || ferror(f)) {
+		perror(path);
+		exit(EXIT_FAILURE);
+	}
+	fclose(f);
+	write_seed("scenario", number, (struct cspan){bytes, (uint32_t)n});
+}
+
+static void write_scenarios(void)
+{
+	DIR *dir = opendir(SCENARIO_DIR);
+	uint32_t number = 0;
+
+	if (!dir) {
+		perror(SCENARIO_DIR);
+		exit(EXIT_FAILURE);
+	}
+	for (const struct dirent *e; (e = readdir(dir));)
+		if (e->d_name[0] != '.')
+			write_file(e->d_name, number++);
+	closedir(dir);
 }
 
 int main(int argc, char **argv)
@@ -76,5 +217,9 @@ int main(int argc, char **argv)
 		catalog_damaged(why, &s);
 		write_sample(&s, number++);
 	}
+	write_conversation(0, 0, NULL);
+	write_conversation(1, REF_IS_TRIMMED, NULL);
+	write_conversation(2, 0, (uint8_t[8 * 128]){0x57});
+	write_scenarios();
 	return EXIT_SUCCESS;
 }
