@@ -4,98 +4,9 @@
 #include <string.h>
 
 #include "base/prng.h"
-#include "check.h"
-#include "script.h"
 #include "sim/impair.h"
 #include "sim/sim.h"
-
-#define RATE     UINT64_C(400000000000) /* 20 ps per byte */
-#define BYTE     UINT64_C(20)
-#define DELAY    PSEC_US
-#define OVERHEAD 24u
-
-static const struct fwd_names names = {0, 10, 12, 18, 20, 46};
-
-/* One run, and what it is made of. */
-static struct script x;
-static struct topology topology;
-static struct routing routing;
-static struct sim sim;
-static struct sim_cfg cfg;
-static char error[256];
-
-static struct topology_cfg leaf_spine(uint32_t hosts, uint32_t hosts_per_leaf, uint32_t spines)
-{
-	struct topology_cfg t = {
-		.kind = TOPOLOGY_LEAF_SPINE,
-		.hosts = hosts,
-		.hosts_per_leaf = hosts_per_leaf,
-		.spines = spines,
-		.planes = 1,
-		.nic_ports = 1,
-		.uplinks = 1,
-	};
-
-	for (uint32_t i = 0; i < TOPOLOGY_TIERS; i++)
-		t.links[i] = (struct topology_link){RATE, DELAY, 0};
-	return t;
-}
-
-/* Prepares cfg; the test may change it before start(). */
-static void prepare(const struct topology_cfg *t, enum routing_mode mode)
-{
-	struct routing_cfg r = {
-		.mode = mode,
-		.hash_fields = FWD_HASH_5TUPLE | FWD_HASH_FLOW_LABEL,
-		.dscp_trimmed = names.trimmed,
-		.dscp_trimmed_lasthop = names.trimmed_lasthop,
-	};
-	struct fwd_bdp bdp = {400000, true, true, 28};
-
-	script_init(&x);
-	assert_int_equal(topology_build(&topology, t, error, sizeof error), 0);
-	assert_int_equal(routing_build(&routing, &topology, &r, 7, error, sizeof error), 0);
-	cfg = (struct sim_cfg){
-		.seed = 1,
-		.topology = &topology,
-		.routing = &routing,
-		.names = names,
-		.overhead_bytes = OVERHEAD,
-		.nic_queue_pkts = 2,
-		.transport = &x.transport,
-		.hooks = x.hooks,
-	};
-	fwd_qos_recommended(&cfg.qos, &names, &bdp);
-	x.sim = &sim;
-}
-
-static void start(void)
-{
-	assert_int_equal(sim_init(&sim, &cfg), 0);
-	for (uint32_t h = 0; h < topology.n_hosts; h++)
-		sim_host_jump(&sim, h, 0); /* wakes it */
-}
-
-static void finish(void)
-{
-	while (sim_run(&sim, sim_now(&sim) + PSEC_MS))
-		assert_true(sim_is_conserved(&sim));
-	assert_true(sim_is_conserved(&sim));
-	assert_int_equal(sim_in_flight(&sim), 0);
-	assert_int_equal(sim.packets.in_use, 0);
-}
-
-static void end(void)
-{
-	sim_fini(&sim);
-	routing_fini(&routing);
-	topology_fini(&topology);
-}
-
-static psec serial(uint32_t payload)
-{
-	return (script_frame_bytes(payload) + OVERHEAD) * BYTE;
-}
+#include "stage.h"
 
 static struct topology_cfg wire(void)
 {
