@@ -120,16 +120,6 @@ static void due_insert(struct agenda *a, uint32_t t)
 	a->due[i] = d;
 }
 
-static void near_push(struct agenda *a, uint64_t i, uint32_t t)
-{
-	a->tickets[t].next = a->near[i];
-	a->near[i] = t;
-	a->near_used[i / 64] |= UINT64_C(1) << i % 64;
-	a->near_words[i / 4096] |= UINT64_C(1) << i / 64 % 64;
-	if (i / 4096 < a->near_at)
-		a->near_at = (uint32_t)(i / 4096);
-}
-
 void agenda_place(struct agenda *a, uint32_t t)
 {
 	uint64_t slot = a->tickets[t].at >> a->shift, stretch = slot >> AGENDA_NEAR_SHIFT;
@@ -139,7 +129,7 @@ void agenda_place(struct agenda *a, uint32_t t)
 	} else if (slot - a->near_base < AGENDA_NEAR) {
 		/* The slots before due_end are worked off: what comes into them now opens them
 		 * anew. */
-		near_push(a, slot - a->near_base, t);
+		agenda_push_near(a, slot - a->near_base, t);
 	} else if (stretch - a->far_base < FAR_SLOTS) {
 		uint32_t i = (uint32_t)stretch & (FAR_SLOTS - 1);
 

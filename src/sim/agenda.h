@@ -87,6 +87,17 @@ static inline void agenda_cancel(struct agenda *a, uint32_t id)
 	a->events[id] = (struct agenda_event){PSEC_NEVER, AGENDA_NONE};
 }
 
+/* Puts a ticket into slot i of the near stretch: for this module alone. */
+static inline void agenda_push_near(struct agenda *a, uint64_t i, uint32_t t)
+{
+	a->tickets[t].next = a->near[i];
+	a->near[i] = t;
+	a->near_used[i / 64] |= UINT64_C(1) << i % 64;
+	a->near_words[i / 4096] |= UINT64_C(1) << i / 64 % 64;
+	if (i / 4096 < a->near_at)
+		a->near_at = (uint32_t)(i / 4096);
+}
+
 /* Arms event id for `at`, or moves it. at >= a->now, or an assert fails: nothing is ever scheduled
  * in the past. PSEC_NEVER cancels. Without memory for a ticket, which a simulation of any size has,
  * the process ends: an event lost would be a result quietly wrong. */
@@ -116,12 +127,7 @@ static inline void agenda_arm(struct agenda *a, uint32_t id, psec at)
 		agenda_place(a, t);
 		return;
 	}
-	ticket->next = a->near[i];
-	a->near[i] = t;
-	a->near_used[i / 64] |= UINT64_C(1) << i % 64;
-	a->near_words[i / 4096] |= UINT64_C(1) << i / 64 % 64;
-	if (i / 4096 < a->near_at)
-		a->near_at = (uint32_t)(i / 4096);
+	agenda_push_near(a, i, t);
 }
 
 /* Takes the next event that is due at `until` or before, disarms it and moves now to its time;

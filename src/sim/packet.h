@@ -14,7 +14,6 @@
 
 #include "base/span.h"
 #include "fwd/frame.h"
-#include "sim/psec.h"
 
 /* Bytes behind the stored ones. Shared by copies of a packet, changed only while held once. */
 struct packet_body {
@@ -23,14 +22,12 @@ struct packet_body {
 };
 
 struct packet {
-	struct packet *next; /* in a queue or on a link */
-	psec at;             /* on a link: when its last bit arrives */
+	struct packet *next; /* in the pool, or among the pause frames of a port */
 	struct packet_body *body;
 	uint32_t len;     /* of the frame, without FCS */
 	uint32_t in_port; /* where this node got it; own packets: UINT32_MAX */
 	uint16_t start, stored;
 	uint8_t dscp;    /* of the outermost header, while it waits in a queue */
-	uint8_t ip_at;   /* the outermost IP header, from start */
 	bool is_fcs_bad; /* the next receiver drops it */
 	bool is_pause;   /* a PFC frame: between two ports, counted nowhere */
 	bool is_real;    /* stored and body bytes are the whole frame, its ICRC included as it is */

@@ -249,12 +249,11 @@ static void watch(struct sim *s, struct sim_port *port)
 	uint32_t event = port_number(s, port);
 	psec at = PSEC_NEVER;
 
-	if (port->is_down || port->is_halted)
-		at = PSEC_NEVER;
-	else if (port->control_head || sendable(s, port))
-		at = port->free_at;
-	else if (port->ready)
-		at = pause_end(s, port);
+	if (!port->is_down && !port->is_halted) {
+		bool may_send = port->control_head || sendable(s, port);
+
+		at = may_send ? port->free_at : pause_end(s, port);
+	}
 	if (agenda_at(&s->agenda, event) != at)
 		agenda_arm(&s->agenda, event, at);
 }
