@@ -261,6 +261,9 @@ static bool find_icrc(const struct packet *p, uint32_t *icrc)
 
 	if (p->is_cut || !packet_find(p, &places))
 		return false;
+	/* A routing header behind the innermost IP header: no ICRC covers such a packet. */
+	if (places.transport - places.ip > ipv6_bytes + udp_bytes)
+		return false;
 	if (p->len < places.transport + bth_bytes + icrc_bytes)
 		return false;
 	copy_bytes(p, (struct stretch){places.ip, places.transport + bth_bytes}, head);

@@ -443,6 +443,22 @@ static void what_is_not_udp_stays_as_it_is(void **state)
 	}
 }
 
+/* A segment routing header with nothing encapsulated behind it: no such packet has an ICRC. */
+static void a_routing_header_before_udp_is_bounded(void **state)
+{
+	static struct frame f;
+	struct packet *p = virtual_packet(&f, &specs[0], 32);
+	uint8_t *ip = p->head + p->start + eth_bytes;
+
+	(void)state;
+	ip[6] = IPPROTO_ROUTING_IN;
+	ip[ipv6_bytes] = IPPROTO_UDP_IN;
+	ip[ipv6_bytes + 1] = 1;
+	packet_bytes(p, out);
+	assert_int_equal(get_be32(out + p->len - icrc_bytes), 0);
+	packet_put(&pool, p);
+}
+
 /* Any bytes, cut anywhere: a sanitizer is the judge of memory, a second look of the answer. */
 static void any_bytes_can_be_made_real(void **state)
 {
@@ -496,6 +512,7 @@ static const struct CMUnitTest cases[] = {
 	CASE(headers_are_taken_off_in_front),
 	CASE(a_changed_packet_can_be_repaired),
 	CASE(what_is_not_udp_stays_as_it_is),
+	CASE(a_routing_header_before_udp_is_bounded),
 	CASE(any_bytes_can_be_made_real),
 	CASE(mistakes_abort),
 };
