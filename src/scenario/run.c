@@ -23,7 +23,7 @@ static uint64_t seed_of(const struct scenario *s, uint64_t stream)
 	return prng_u64(&p);
 }
 
-/* At the very event: where a run ends must not depend on the steps its caller takes. */
+/* From where it happens: where a run ends must not depend on the steps its caller takes. */
 static void stop_if_over(const struct run *r, struct sim *s)
 {
 	if (traffic_is_over(&r->traffic))
@@ -42,9 +42,23 @@ static void on_timer(void *context, struct sim *s, uint32_t timer)
 {
 	struct run *r = context;
 
-	if (!traffic_timer(&r->traffic, s, timer))
-		impair_timer(r->impair, s, timer);
+	impair_timer(r->impair, s, timer);
 	stop_if_over(r, s);
+}
+
+static void on_alarm(void *context, struct sim *s, uint32_t host)
+{
+	struct run *r = context;
+
+	traffic_alarm(&r->traffic, s, host);
+	stop_if_over(r, s);
+}
+
+static bool is_over(void *context)
+{
+	const struct run *r = context;
+
+	return traffic_is_over(&r->traffic);
 }
 
 static void on_received(void *context, struct sim *s, uint32_t host, uint64_t bytes)
@@ -165,8 +179,10 @@ static int init_sim(struct run *r, const uint8_t *tapped)
 				.done = on_done,
 				.received = on_received,
 				.timer = on_timer,
+				.alarm = on_alarm,
 				.restarted = on_restarted,
 				.tap = r->tap.frame ? on_tap : NULL,
+				.is_over = is_over,
 			},
 	};
 	int error = sim_init(&r->sim, &cfg);

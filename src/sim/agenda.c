@@ -103,7 +103,12 @@ bool agenda_more_tickets(struct agenda *a)
 	return true;
 }
 
-/* Into the slots being worked off, behind what is due at the same moment. */
+static inline bool is_before(struct agenda_due a, struct agenda_due b)
+{
+	return a.at != b.at ? a.at < b.at : a.id < b.id;
+}
+
+/* Into the slots being worked off. */
 static void due_insert(struct agenda *a, uint32_t t)
 {
 	struct agenda_due d = {a->tickets[t].at, a->tickets[t].id, t};
@@ -115,7 +120,7 @@ static void due_insert(struct agenda *a, uint32_t t)
 	}
 	uint32_t i = a->n_due++;
 
-	for (; i > a->at_due && a->due[i - 1].at > d.at; i--)
+	for (; i > a->at_due && is_before(d, a->due[i - 1]); i--)
 		a->due[i] = a->due[i - 1];
 	a->due[i] = d;
 }
@@ -142,7 +147,7 @@ void agenda_place(struct agenda *a, uint32_t t)
 	}
 }
 
-/* Merges runs of due[from ...] by way of scratch, stable. */
+/* Merges runs of due[from ...] by way of scratch. */
 static void merge_sort(struct agenda *a, uint32_t from)
 {
 	uint32_t n = a->n_due - from;
@@ -156,7 +161,7 @@ static void merge_sort(struct agenda *a, uint32_t from)
 			uint32_t i = lo, j = mid;
 
 			for (uint32_t k = lo; k < hi; k++) {
-				bool left = i < mid && (j >= hi || in[i].at <= in[j].at);
+				bool left = i < mid && (j >= hi || is_before(in[i], in[j]));
 
 				out[k] = in[left ? i++ : j++];
 			}
@@ -165,12 +170,12 @@ static void merge_sort(struct agenda *a, uint32_t from)
 	}
 }
 
-/* By time, stable. Slots are short, or long and already in order: many hosts in step. */
+/* Slots are short, or long and already in order: many hosts in step. */
 static void sort_due(struct agenda *a, uint32_t from)
 {
 	uint32_t n = a->n_due, sorted = from + 1;
 
-	while (sorted < n && a->due[sorted - 1].at <= a->due[sorted].at)
+	while (sorted < n && is_before(a->due[sorted - 1], a->due[sorted]))
 		sorted++;
 	if (sorted >= n)
 		return;
@@ -182,14 +187,13 @@ static void sort_due(struct agenda *a, uint32_t from)
 		struct agenda_due d = a->due[i];
 		uint32_t j = i;
 
-		for (; j > from && a->due[j - 1].at > d.at; j--)
+		for (; j > from && is_before(d, a->due[j - 1]); j--)
 			a->due[j] = a->due[j - 1];
 		a->due[j] = d;
 	}
 }
 
-/* Moves the tickets of a list behind those in due, the first armed first; void ones are given back.
- */
+/* Moves the tickets of a list behind those in due, in order; void ones are given back. */
 static void open_list(struct agenda *a, uint32_t list)
 {
 	uint32_t from = a->n_due;
@@ -204,12 +208,6 @@ static void open_list(struct agenda *a, uint32_t list)
 			ticket->next = a->free_ticket;
 			a->free_ticket = t;
 		}
-	}
-	for (uint32_t i = from, j = a->n_due; i + 1 < j; i++) {
-		struct agenda_due d = a->due[i];
-
-		a->due[i] = a->due[--j];
-		a->due[j] = d;
 	}
 	sort_due(a, from);
 }
@@ -245,17 +243,10 @@ void agenda_open(struct agenda *a)
 	a->near_at = NEAR_WORDS / 64;
 }
 
-/* Puts the tickets of a list where they belong now, the first armed first. */
+/* Puts the tickets of a list where they belong now. */
 static void spill(struct agenda *a, uint32_t list)
 {
-	uint32_t reversed = AGENDA_NONE;
-
 	for (uint32_t t = list, next; t != AGENDA_NONE; t = next) {
-		next = a->tickets[t].next;
-		a->tickets[t].next = reversed;
-		reversed = t;
-	}
-	for (uint32_t t = reversed, next; t != AGENDA_NONE; t = next) {
 		next = a->tickets[t].next;
 		agenda_place(a, t);
 	}

@@ -1,11 +1,12 @@
 /* What happens next: the event queue of a simulation.
  *
  * An event is a number the caller owns, armed for one moment at most. Events come out by time; at
- * the same picosecond in the order they were armed, so that a run depends on nothing but its
- * inputs. Time is cut into slots of about a nanosecond, unsorted until their turn comes; two levels
- * of slots reach many milliseconds ahead, and what lies beyond waits in a list. Arming an event
- * writes a ticket into a slot; an event moved or cancelled leaves its ticket behind, void. All of
- * it takes constant time, and the common way through is inlined: a simulation does little else.
+ * the same picosecond the lowest number first, so that a run depends on nothing but its inputs, not
+ * even on when an event was armed. Time is cut into slots of about a nanosecond, unsorted until
+ * their turn comes; two levels of slots reach many milliseconds ahead, and what lies beyond waits
+ * in a list. Arming an event writes a ticket into a slot; an event moved or cancelled leaves its
+ * ticket behind, void. All of it takes constant time, and the common way through is inlined: a
+ * simulation does little else.
  *
  * Invariants: now never decreases, and no event is armed before it. */
 #ifndef WEFT_SIM_AGENDA_H
@@ -28,7 +29,7 @@ struct agenda_event {
 	uint32_t ticket;
 };
 
-/* A moment of an event in the list of its slot, the latest armed first. */
+/* A moment of an event in the list of its slot. */
 struct agenda_ticket {
 	psec at;
 	uint32_t id, next;
@@ -85,6 +86,15 @@ static inline void agenda_cancel(struct agenda *a, uint32_t id)
 {
 	a->n_armed -= a->events[id].at != PSEC_NEVER;
 	a->events[id] = (struct agenda_event){PSEC_NEVER, AGENDA_NONE};
+}
+
+/* Arms event id for a caller that looks for it with agenda_at: agenda_next does not return it. */
+static inline void agenda_note(struct agenda *a, uint32_t id, psec at)
+{
+	assert(id < a->n_events && at >= a->now);
+	a->n_armed += at != PSEC_NEVER;
+	a->n_armed -= a->events[id].at != PSEC_NEVER;
+	a->events[id] = (struct agenda_event){at, AGENDA_NONE};
 }
 
 /* Puts a ticket into slot i of the near stretch: for this module alone. */

@@ -70,6 +70,15 @@ bool pfc_receive(struct sim *s, uint32_t in_port, struct packet *p);
  * something other than a free port may have completed work. */
 void host_pump(struct sim *s, uint32_t host, bool has_news);
 
+/* A host's own event: its engine's deadline, or its alarm. */
+static inline void host_on_event(struct sim *s, uint32_t event)
+{
+	if (event < s->first_alarm)
+		host_pump(s, event - s->first_wake, true);
+	else
+		s->cfg.hooks.alarm(s->cfg.hooks.context, s, event - s->first_alarm);
+}
+
 int host_init(struct sim *s, uint32_t host);
 void host_fini(struct sim *s, uint32_t host);
 

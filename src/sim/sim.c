@@ -122,12 +122,13 @@ static void init_classes(struct sim *s)
 
 static int init_events(struct sim *s)
 {
-	uint32_t n = 2 * s->n_ports + s->n_hosts;
+	uint32_t n = 2 * s->n_ports + 2 * s->n_hosts;
 
 	if (agenda_init(&s->agenda, n))
 		return -ENOMEM;
 	s->first_arrive = s->n_ports;
 	s->first_wake = 2 * s->n_ports;
+	s->first_alarm = s->first_wake + s->n_hosts;
 	s->first_extra = n;
 	s->free_extra = NO_EXTRA;
 	return agenda_add(&s->agenda, n) == AGENDA_NONE ? -ENOMEM : 0;
@@ -269,6 +270,11 @@ void sim_timer_arm(struct sim *s, uint32_t timer, psec at)
 	agenda_arm(&s->agenda, s->first_extra + timer, at);
 }
 
+void sim_alarm_arm(struct sim *s, uint32_t host, psec at)
+{
+	agenda_arm(&s->agenda, s->first_alarm + host, at);
+}
+
 void sim_send_late(struct sim *s, uint32_t port, struct packet *p, psec at)
 {
 	uint32_t i = extra_get(s);
@@ -358,30 +364,56 @@ static inline __attribute__((always_inline)) void look_ahead(const struct sim *s
 	}
 }
 
+static psec sooner(psec a, psec b)
+{
+	return a < b ? a : b;
+}
+
+/* Whether a stop that was asked for has come. If it does not stand any more, it is forgotten. */
+static bool is_stopped(struct sim *s, psec until)
+{
+	if (s->stop_at > until)
+		return false;
+	if (!s->cfg.hooks.is_over || s->cfg.hooks.is_over(s->cfg.hooks.context))
+		return true;
+	s->stop_at = PSEC_NEVER;
+	return false;
+}
+
+/* Handles one event up to `until`; false when there is none. */
+static bool run_event(struct sim *s, psec until)
+{
+	uint32_t event = agenda_next(&s->agenda, until);
+
+	look_ahead(s);
+	if (event < s->first_arrive)
+		port_on_free(s, event);
+	else if (event < s->first_wake)
+		port_on_arrive(s, event - s->first_arrive);
+	else if (event < s->first_extra)
+		host_on_event(s, event);
+	else if (event != AGENDA_NONE)
+		on_extra(s, event - s->first_extra);
+	return event != AGENDA_NONE;
+}
+
 bool sim_run(struct sim *s, psec until)
 {
-	s->is_stopped = false;
-	while (!s->is_stopped && s->agenda.n_fired < s->pause_at) {
-		uint32_t event = agenda_next(&s->agenda, until);
+	bool is_done = false;
 
-		look_ahead(s);
-		if (event < s->first_arrive)
-			port_on_free(s, event);
-		else if (event < s->first_wake)
-			port_on_arrive(s, event - s->first_arrive);
-		else if (event < s->first_extra)
-			host_pump(s, event - s->first_wake, true);
-		else if (event != AGENDA_NONE)
-			on_extra(s, event - s->first_extra);
-		else
-			break;
-	}
+	s->stop_at = PSEC_NEVER;
+	while (!is_done && s->agenda.n_fired < s->pause_at)
+		if (!run_event(s, sooner(until, s->stop_at)))
+			is_done = s->stop_at > until || is_stopped(s, until);
 	/* Other events of this very moment may still come, and come first: ports that start now
 	 * would overtake them. */
-	if (s->agenda.n_fired >= s->pause_at)
-		return s->agenda.n_armed != 0;
-	for (uint32_t i = 0; i < s->n_ports; i++)
+	for (uint32_t i = 0; i < s->n_ports && s->agenda.n_fired < s->pause_at; i++)
 		port_settle(s, &s->ports[i]);
+	return sim_has_more(s);
+}
+
+bool sim_has_more(const struct sim *s)
+{
 	return s->agenda.n_armed != 0;
 }
 
@@ -420,7 +452,11 @@ bool sim_is_conserved(const struct sim *s)
 
 void sim_stop(struct sim *s)
 {
-	s->is_stopped = true;
+	psec now = s->agenda.now, rest = now % PSEC_US;
+	psec at = rest ? now + PSEC_US - rest : now;
+
+	if (at < s->stop_at)
+		s->stop_at = at;
 }
 
 void sim_drop(struct sim *s, struct sim_port *port, struct packet *p, uint32_t reason)

@@ -84,12 +84,15 @@ struct sim_hooks {
 	void (*done)(void *context, struct sim *s, uint32_t host, const struct done *done);
 	/* A host took in payload that it did not have yet. NULL: nobody asks. */
 	void (*received)(void *context, struct sim *s, uint32_t host, uint64_t bytes);
-	/* A timer of sim_timer_add went off. */
+	/* A timer of sim_timer_add, or a host's alarm, went off. */
 	void (*timer)(void *context, struct sim *s, uint32_t timer);
+	void (*alarm)(void *context, struct sim *s, uint32_t host);
 	/* A NIC restarted: its engine is new, its queue pairs are gone. */
 	void (*restarted)(void *context, struct sim *s, uint32_t host);
 	/* A frame left (is_out) or reached a tapped port; bytes are lent. */
 	void (*tap)(void *context, uint32_t port, bool is_out, psec at, struct cspan frame);
+	/* Asked at the full microsecond after sim_stop: whether it still stands. NULL: it does. */
+	bool (*is_over)(void *context);
 };
 
 struct sim_cfg {
@@ -213,9 +216,9 @@ struct sim {
 	struct fwd_buffer *buffers;
 	struct sim_pfc *pfcs;
 	uint32_t n_ports, n_hosts;
-	/* Event numbers: transmitters from 0, then arrivals, hosts' deadlines, and what is added
-	 * while the simulation runs: timers of the caller's, packets held back. */
-	uint32_t first_arrive, first_wake, first_extra;
+	/* Event numbers: transmitters from 0, then arrivals, hosts' deadlines and alarms, and what
+	 * is added while the simulation runs: timers of the caller's, packets held back. */
+	uint32_t first_arrive, first_wake, first_alarm, first_extra;
 	struct sim_extra *extra; /* by event number - first_extra */
 	uint32_t n_extra, extra_room;
 	uint32_t free_extra; /* events of packets that arrived, chained */
@@ -231,7 +234,7 @@ struct sim {
 	uint64_t trace_hash;
 	uint8_t *scratch; /* a whole frame */
 	uint32_t scratch_len;
-	bool is_stopped;
+	psec stop_at;      /* PSEC_NEVER: nobody asked for it */
 	uint64_t pause_at; /* sim_run returns early once so many events have fired */
 };
 
@@ -245,13 +248,18 @@ void sim_fini(struct sim *s);
  * is more to do. */
 bool sim_run(struct sim *s, psec until);
 
+/* Whether anything is left to happen. */
+bool sim_has_more(const struct sim *s);
+
 /* Packets in queues, on links and held back, counted one by one. */
 uint64_t sim_in_flight(const struct sim *s);
 
 /* Whether every packet is accounted for. */
 bool sim_is_conserved(const struct sim *s);
 
-/* Ends the current sim_run after the event at hand. */
+/* Ends the current sim_run at the next full microsecond, or now if that is one, unless
+ * sim_hooks.is_over denies it then: a moment that does not depend on the order in which nodes are
+ * looked at. */
 void sim_stop(struct sim *s);
 
 static inline psec sim_now(const struct sim *s)
@@ -269,6 +277,10 @@ nsec sim_host_now(const struct sim *s, uint32_t host);
  * moment not before now; PSEC_NEVER cancels. */
 uint32_t sim_timer_add(struct sim *s);
 void sim_timer_arm(struct sim *s, uint32_t timer, psec at);
+
+/* An alarm of the caller's at a host, for a moment not before now; PSEC_NEVER cancels. Each host
+ * has one. */
+void sim_alarm_arm(struct sim *s, uint32_t host, psec at);
 
 /* Counts a packet as dropped and gives it back. */
 void sim_drop(struct sim *s, struct sim_port *port, struct packet *p, uint32_t reason);

@@ -55,35 +55,54 @@ static bool is_sooner(const struct traffic_start *a, const struct traffic_start 
 
 static void push_start(struct traffic *t, psec at, uint32_t flow)
 {
-	struct traffic_start start = {at, flow};
-	uint32_t i = t->n_starts++;
+	struct traffic_host *h = &t->hosts[t->workload->flows[flow].src];
+	struct traffic_start start = {at, flow}, *heap = t->starts + h->first;
+	uint32_t i = h->n++;
 
-	while (i > 0 && is_sooner(&start, &t->starts[(i - 1) / 2])) {
-		t->starts[i] = t->starts[(i - 1) / 2];
+	t->n_starts++;
+	while (i > 0 && is_sooner(&start, &heap[(i - 1) / 2])) {
+		heap[i] = heap[(i - 1) / 2];
 		i = (i - 1) / 2;
 	}
-	t->starts[i] = start;
+	heap[i] = start;
 }
 
-static uint32_t pop_start(struct traffic *t)
+static uint32_t pop_start(struct traffic *t, uint32_t host)
 {
-	uint32_t flow = t->starts[0].flow, i = 0;
-	struct traffic_start last = t->starts[--t->n_starts];
+	struct traffic_host *h = &t->hosts[host];
+	struct traffic_start *heap = t->starts + h->first, last = heap[--h->n];
+	uint32_t flow = heap[0].flow, i = 0;
 
+	t->n_starts--;
 	for (;;) {
 		uint32_t child = 2 * i + 1;
 
-		if (child >= t->n_starts)
+		if (child >= h->n)
 			break;
-		if (child + 1 < t->n_starts && is_sooner(&t->starts[child + 1], &t->starts[child]))
+		if (child + 1 < h->n && is_sooner(&heap[child + 1], &heap[child]))
 			child++;
-		if (!is_sooner(&t->starts[child], &last))
+		if (!is_sooner(&heap[child], &last))
 			break;
-		t->starts[i] = t->starts[child];
+		heap[i] = heap[child];
 		i = child;
 	}
-	t->starts[i] = last;
+	heap[i] = last;
 	return flow;
+}
+
+/* A flow waits for one start at a time: each host needs as many places as it has flows. */
+static void plan_starts(struct traffic *t, uint32_t n_hosts)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 0; i < t->workload->n; i++)
+		t->hosts[t->workload->flows[i].src].n++;
+	for (uint32_t h = 0; h < n_hosts; h++) {
+		uint32_t n = t->hosts[h].n;
+
+		t->hosts[h] = (struct traffic_host){.first = first};
+		first += n;
+	}
 }
 
 int traffic_init(struct traffic *t, const struct workload *w, uint32_t n_hosts, psec tick_ps)
@@ -99,10 +118,13 @@ int traffic_init(struct traffic *t, const struct workload *w, uint32_t n_hosts, 
 	t->ops = calloc(n_hosts, sizeof *t->ops);
 	t->link_of = malloc(slots * sizeof *t->link_of);
 	t->starts = calloc(w->n + 1, sizeof *t->starts);
-	if (!t->flows || !t->links || !t->qps || !t->ops || !t->link_of || !t->starts) {
+	t->hosts = calloc(n_hosts, sizeof *t->hosts);
+	if (!t->flows || !t->links || !t->qps || !t->ops || !t->link_of || !t->starts ||
+	    !t->hosts) {
 		traffic_fini(t);
 		return -ENOMEM;
 	}
+	plan_starts(t, n_hosts);
 	memset(t->link_of, 0xff, slots * sizeof *t->link_of);
 	for (uint32_t i = 0; i < w->n; i++) {
 		plan_link(t, i);
@@ -123,13 +145,16 @@ void traffic_fini(struct traffic *t)
 	free(t->ops);
 	free(t->link_of);
 	free(t->starts);
+	free(t->hosts);
 	free(t->ticks);
 	*t = (struct traffic){0};
 }
 
-static void arm(struct traffic *t, struct sim *s)
+static void arm(const struct traffic *t, struct sim *s, uint32_t host)
 {
-	sim_timer_arm(s, t->timer, t->n_starts ? t->starts[0].at : PSEC_NEVER);
+	const struct traffic_host *h = &t->hosts[host];
+
+	sim_alarm_arm(s, host, h->n ? t->starts[h->first].at : PSEC_NEVER);
 }
 
 static int open_end(struct sim *s, uint32_t host, struct sim_qp qp)
@@ -156,10 +181,8 @@ int traffic_start(struct traffic *t, struct sim *s)
 		if (error)
 			return error;
 	}
-	t->timer = sim_timer_add(s);
-	if (t->timer == UINT32_MAX)
-		return -ENOMEM;
-	arm(t, s);
+	for (uint32_t h = 0; h < s->n_hosts; h++)
+		arm(t, s, h);
 	return 0;
 }
 
@@ -235,14 +258,13 @@ static void begin(struct traffic *t, struct sim *s, uint32_t flow)
 	post(t, s, flow);
 }
 
-bool traffic_timer(struct traffic *t, struct sim *s, uint32_t timer)
+void traffic_alarm(struct traffic *t, struct sim *s, uint32_t host)
 {
-	if (timer != t->timer)
-		return false;
-	while (t->n_starts && t->starts[0].at <= sim_now(s))
-		begin(t, s, pop_start(t));
-	arm(t, s);
-	return true;
+	const struct traffic_host *h = &t->hosts[host];
+
+	while (h->n && t->starts[h->first].at <= sim_now(s))
+		begin(t, s, pop_start(t, host));
+	arm(t, s, host);
 }
 
 /* Once only: forged packets may deliver more than was sent. */
@@ -258,10 +280,11 @@ static void release(struct traffic *t, struct sim *s, uint32_t flow)
 		psec start = t->workload->flows[next].start_ps;
 
 		assert(t->flows[next].n_before > 0);
-		if (--t->flows[next].n_before == 0)
-			push_start(t, start > sim_now(s) ? start : sim_now(s), next);
+		if (--t->flows[next].n_before > 0)
+			continue;
+		push_start(t, start > sim_now(s) ? start : sim_now(s), next);
+		arm(t, s, t->workload->flows[next].src);
 	}
-	arm(t, s);
 }
 
 /* Without memory for more ticks the last one takes the rest: a coarser picture, not a failed
@@ -336,7 +359,7 @@ static void on_sent(struct traffic *t, struct sim *s, const struct done *done)
 		return;
 	}
 	push_start(t, sim_now(s) + w->gap_ps, flow);
-	arm(t, s);
+	arm(t, s, w->src);
 }
 
 void traffic_done(struct traffic *t, struct sim *s, uint32_t host, const struct done *done)

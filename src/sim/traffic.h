@@ -45,6 +45,11 @@ struct traffic_start {
 	uint32_t flow;
 };
 
+/* The starts of a host's flows: starts[first ... first + n). */
+struct traffic_host {
+	uint32_t first, n;
+};
+
 struct traffic {
 	const struct workload *workload;
 	struct traffic_flow *flows;
@@ -54,9 +59,9 @@ struct traffic {
 	uint32_t *ops;     /* per host: the most messages it can have posted at a time */
 	uint32_t *link_of; /* hash table from a pair of hosts to its connection */
 	uint32_t link_mask;
-	struct traffic_start *starts; /* a heap, the soonest first */
+	struct traffic_start *starts; /* of each host a heap, the soonest first */
+	struct traffic_host *hosts;
 	uint32_t n_starts;
-	uint32_t timer;
 	psec tick_ps;
 	uint64_t *ticks; /* payload bytes that hosts took in, each once, in each tick */
 	uint32_t n_ticks, tick_room;
@@ -68,13 +73,13 @@ struct traffic {
 int traffic_init(struct traffic *t, const struct workload *w, uint32_t n_hosts, psec tick_ps);
 void traffic_fini(struct traffic *t);
 
-/* Opens all connections and arms the first start. 0 or a negative errno. */
+/* Opens all connections and arms the first starts. 0 or a negative errno. */
 int traffic_start(struct traffic *t, struct sim *s);
 
-/* The hooks: completions; payload taken in; timers (true when it was this module's); restarts. */
+/* The hooks: completions; payload taken in; alarms; restarts. */
 void traffic_done(struct traffic *t, struct sim *s, uint32_t host, const struct done *done);
 void traffic_received(struct traffic *t, const struct sim *s, uint64_t bytes);
-bool traffic_timer(struct traffic *t, struct sim *s, uint32_t timer);
+void traffic_alarm(struct traffic *t, struct sim *s, uint32_t host);
 void traffic_restarted(struct traffic *t, struct sim *s, uint32_t host);
 
 /* Nothing runs and nothing will start by itself: all flows are done, failed, or wait for one that

@@ -75,19 +75,29 @@ bool report_path(const struct report *r, uint32_t node, struct report_path *path
 	return true;
 }
 
+static psec last_completion(const struct run *run)
+{
+	psec last = 0;
+
+	for (uint32_t i = 0; i < run->scenario->workload.n; i++)
+		if (run->traffic.flows[i].completed_ps > last)
+			last = run->traffic.flows[i].completed_ps;
+	return last;
+}
+
 static void gather_end(struct report *r)
 {
 	const struct run *run = r->run;
 	const struct traffic *t = &run->traffic;
 	uint32_t n = run->scenario->workload.n;
 
-	r->ended_ps = sim_now(&run->sim);
+	r->ended_ps = t->n_done == n ? last_completion(run) : sim_now(&run->sim);
 	r->n_unfinished = n - t->n_done - t->n_failed;
 	if (t->n_done == n) {
 		r->end = REPORT_DONE;
 	} else if (r->is_interrupted) {
 		r->end = REPORT_INTERRUPTED;
-	} else if (traffic_is_over(t) || run->sim.agenda.n_armed == 0) {
+	} else if (traffic_is_over(t) || !sim_has_more(&run->sim)) {
 		r->end = REPORT_FAILED;
 	} else {
 		r->end = REPORT_TIME;

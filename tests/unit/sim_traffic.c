@@ -74,11 +74,11 @@ static void on_received(void *context, struct sim *s, uint32_t host, uint64_t by
 	traffic_received(&traffic, s, bytes);
 }
 
-static void on_timer(void *context, struct sim *s, uint32_t timer)
+static void on_alarm(void *context, struct sim *s, uint32_t host)
 {
 	(void)context;
-	assert_true(traffic_timer(&traffic, s, timer));
-	assert_false(traffic_timer(&traffic, s, timer + 1));
+	assert_in_range(host, 0, s->n_hosts - 1);
+	traffic_alarm(&traffic, s, host);
 }
 
 static void on_restarted(void *context, struct sim *s, uint32_t host)
@@ -148,7 +148,7 @@ static void prepare(const struct topology_cfg *t)
 		.transport = &transport.sim,
 		.hooks = {.done = on_done,
 			  .received = on_received,
-			  .timer = on_timer,
+			  .alarm = on_alarm,
 			  .restarted = on_restarted},
 	};
 	fwd_qos_recommended(&cfg.qos, &names, &bdp);
