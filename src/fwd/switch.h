@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "fwd/frame.h"
 #include "fwd/route.h"
@@ -16,8 +17,8 @@
 #include "fwd/spread.h"
 
 struct fwd_port {
-	uint8_t mac[6];       /* ours on this link */
 	uint8_t neighbour[6]; /* whoever is at the other end */
+	uint8_t mac[6];       /* ours on this link */
 	bool is_edge;         /* an end station is at the other end: the last hop */
 };
 
@@ -27,6 +28,8 @@ struct fwd_group {
 	uint16_t n; /* >= 1 */
 	bool by_ev; /* member number = the field of the structured EV; else by hash */
 };
+
+#define FWD_IPV6_HOP_LIMIT_AT 21u /* in an untagged frame */
 
 /* Route values are group numbers. FWD_LOCAL: the packet is for this node itself. */
 #define FWD_LOCAL (UINT32_MAX - 1)
@@ -54,5 +57,14 @@ struct fwd_verdict {
  * frame's bytes are undefined. */
 struct fwd_verdict fwd_switch_forward(const struct fwd_switch *sw, struct fwd_frame *f,
 				      struct fwd_view *view);
+
+/* What is left to do with an untagged IPv6 frame whose decision is known from another with the same
+ * headers: hop limit, which is above 1, and Ethernet addresses. */
+static inline void fwd_switch_pass(const struct fwd_port *port, uint8_t *frame)
+{
+	memcpy(frame, port->neighbour, 6);
+	memcpy(frame + 6, port->mac, 6);
+	frame[FWD_IPV6_HOP_LIMIT_AT]--;
+}
 
 #endif

@@ -231,17 +231,18 @@ static uint64_t *on_data(struct ref *r, struct ref_qp *q, const struct rx_pkt *p
 		return &r->count.drop_malformed;
 	if (ahead < -PAST_PKTS || ahead >= (int32_t)r->cfg.window_pkts)
 		return &r->count.drop_window;
-	struct pieces pieces = pieces_of(pkt, &d);
-	bool stored = pieces.real && r->cfg.memory;
+	struct pieces pieces = {.real = false};
 
-	if (stored && !in_bounds(r, &d))
+	if (r->cfg.memory)
+		pieces = pieces_of(pkt, &d);
+	if (pieces.real && !in_bounds(r, &d))
 		return &r->count.drop_bounds;
 	r->count.rx_ecn += pkt->ecn == ECN_CE;
 	if (ahead < 0 || window_test(&q->seen, (uint32_t)ahead)) {
 		answer(r, q, pkt, d.psn, 0);
 		return &r->count.rx_duplicate;
 	}
-	if (stored)
+	if (pieces.real)
 		store(r, &pieces, d.va);
 	if (!q->has_fresh || psn24_lt(d.psn, q->fresh_first))
 		q->fresh_first = d.psn;

@@ -123,8 +123,10 @@ static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct p
 {
 	struct sim_host *h = &s->hosts[host];
 	struct sim_way way = {host, tx->port, tx->peer, tx->ev};
-	const struct encap_head *head = sim_peers_head(h->peers, s->cfg.routing, &way);
 	uint32_t payload = 0;
+
+	sim_peers_fetch(h->peers, &way);
+	const struct encap_head *head = sim_peers_head(h->peers, s->cfg.routing, &way);
 
 	for (uint32_t i = 0; i < tx->n_body; i++)
 		payload += tx->body[i].len;
@@ -142,15 +144,16 @@ static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct p
 	};
 
 	/* The engine wrote where the longest headers would end; the actual ones end there too. */
-	p->start = (uint16_t)(s->encap_bytes - head->len);
+	p->start = (uint8_t)(s->encap_bytes - head->len);
 	encap_write(head, &encap, p->head + p->start);
-	p->stored = (uint16_t)(head->len + tx->head_len);
+	p->stored = (uint8_t)(head->len + tx->head_len);
 	p->len = head->len + encap.transport_bytes;
 	p->dscp = encap.dscp;
 	p->in_port = UINT32_MAX;
 	uint32_t sum = crc32_update(0, p->head + p->start, p->stored);
 	struct sim_port *port = &s->ports[h->first_port + tx->port];
 
+	p->way = sim_peers_way(h->peers, s->cfg.routing, &way);
 	sim_trace(s, SIM_INJECTED, host, s->agenda.now ^ (uint64_t)sum << 32, shape_of(p));
 	port_settle(s, port);
 	port_enqueue(s, port, p);

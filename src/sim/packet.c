@@ -19,7 +19,9 @@ enum {
 
 void packet_pool_init(struct packet_pool *pool, uint32_t head_bytes)
 {
-	size_t slot = sizeof(struct packet) + head_bytes;
+	size_t slot = offsetof(struct packet, head) + head_bytes;
+
+	assert(head_bytes <= PACKET_HEAD_MAX);
 
 	*pool = (struct packet_pool){
 		.head_bytes = head_bytes,
@@ -35,8 +37,12 @@ static struct packet *slot_at(const struct packet_pool *pool, uint32_t chunk, ui
 void packet_pool_fini(struct packet_pool *pool)
 {
 	for (uint32_t chunk = 0; chunk < pool->n_chunks; chunk++) {
-		for (uint32_t i = 0; i < CHUNK_PACKETS; i++)
-			packet_drop_body(slot_at(pool, chunk, i));
+		for (uint32_t i = 0; i < CHUNK_PACKETS; i++) {
+			struct packet *p = slot_at(pool, chunk, i);
+
+			if (!p->is_free && !p->is_pause)
+				packet_drop_body(p);
+		}
 		free(pool->chunks[chunk]);
 	}
 	free(pool->chunks);
@@ -63,7 +69,7 @@ static bool grow(struct packet_pool *pool)
 	for (uint32_t i = CHUNK_PACKETS; i-- > 0;) {
 		struct packet *p = slot_at(pool, pool->n_chunks - 1, i);
 
-		p->body = NULL;
+		p->is_free = true;
 		p->next = pool->free;
 		pool->free = p;
 	}
@@ -79,14 +85,27 @@ struct packet *packet_get(struct packet_pool *pool)
 	pool->free = p->next;
 	if (++pool->in_use > pool->most)
 		pool->most = pool->in_use;
-	*p = (struct packet){.in_port = UINT32_MAX};
+	/* What only counts with another field set is left as it was. */
+	p->body = NULL;
+	p->in_port = UINT32_MAX;
+	p->len = 0;
+	p->way = 0;
+	p->start = 0;
+	p->stored = 0;
+	p->dscp = 0;
+	p->is_free = false;
+	p->is_fcs_bad = false;
+	p->is_pause = false;
+	p->is_real = false;
+	p->is_cut = false;
 	return p;
 }
 
 void packet_put(struct packet_pool *pool, struct packet *p)
 {
-	assert(pool->in_use > 0);
+	assert(pool->in_use > 0 && !p->is_free);
 	packet_drop_body(p);
+	p->is_free = true;
 	p->next = pool->free;
 	pool->free = p;
 	pool->in_use--;
@@ -98,8 +117,7 @@ struct packet *packet_copy(struct packet_pool *pool, const struct packet *p)
 
 	if (!copy)
 		return NULL;
-	*copy = *p;
-	copy->next = NULL;
+	memcpy(copy, p, offsetof(struct packet, head));
 	if (copy->body)
 		copy->body->refs++;
 	memcpy(copy->head + copy->start, p->head + p->start, p->stored);
@@ -302,6 +320,7 @@ bool packet_make_real(struct packet *p)
 	packet_drop_body(p);
 	p->body = body;
 	p->is_real = true;
+	p->way = 0; /* whoever wants it real is about to change it */
 	return true;
 }
 
@@ -332,8 +351,8 @@ void packet_set_frame(struct packet *p, const struct fwd_frame *f)
 	assert(f->stored == p->stored - front || f->stored == f->len);
 	if (f->len < p->len - front)
 		p->is_cut = true;
-	p->start = (uint16_t)(p->start + front);
-	p->stored = (uint16_t)f->stored;
+	p->start = (uint8_t)(p->start + front);
+	p->stored = (uint8_t)f->stored;
 	p->len = f->len;
 	if (p->len == p->stored)
 		packet_drop_body(p);

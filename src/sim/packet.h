@@ -21,17 +21,24 @@ struct packet_body {
 	uint8_t bytes[];
 };
 
+/* In a queue or on a link. A switch touches what stands here and the first bytes of the headers: in
+ * the common case one cache line. */
 struct packet {
-	struct packet *next; /* in the pool, or among the pause frames of a port */
-	struct packet_body *body;
+	union {
+		struct packet_body *body; /* NULL: none */
+		struct packet *next;      /* in the pool, or among the pause frames of a port */
+	};
 	uint32_t len;     /* of the frame, without FCS */
 	uint32_t in_port; /* where this node got it; own packets: UINT32_MAX */
-	uint16_t start, stored;
-	uint8_t dscp;    /* of the outermost header, while it waits in a queue */
-	bool is_fcs_bad; /* the next receiver drops it */
-	bool is_pause;   /* a PFC frame: between two ports, counted nowhere */
-	bool is_real;    /* stored and body bytes are the whole frame, its ICRC included as it is */
-	bool is_cut;     /* its end was cut off, and the ICRC with it */
+	uint64_t way;     /* the rest of its way through the switches: see routing_walk */
+	uint8_t start, stored;
+	uint8_t dscp; /* of the outermost header, while it waits in a queue */
+	bool is_free : 1;
+	bool is_fcs_bad : 1; /* the next receiver drops it */
+	bool is_pause : 1;   /* a PFC frame: between two ports, counted nowhere */
+	bool is_real : 1; /* stored and body bytes are the whole frame, its ICRC included as it is
+			   */
+	bool is_cut : 1;  /* its end was cut off, and the ICRC with it */
 	uint8_t head[];
 };
 
@@ -44,7 +51,9 @@ struct packet_pool {
 	uint64_t in_use, most; /* packets */
 };
 
-/* Packets with room for head_bytes of headers each. */
+#define PACKET_HEAD_MAX 255u
+
+/* Packets with room for head_bytes of headers each, <= PACKET_HEAD_MAX. */
 void packet_pool_init(struct packet_pool *pool, uint32_t head_bytes);
 /* Frees all, also packets still in use, which nobody may touch any more. */
 void packet_pool_fini(struct packet_pool *pool);

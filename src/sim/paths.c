@@ -252,6 +252,32 @@ void routing_path(const struct routing *r, uint32_t src, uint32_t src_port, uint
 	put_containers(r, usids, name_hops(r, w.to, hops, n, usids), out);
 }
 
+uint64_t routing_walk(const struct routing *r, uint32_t port, uint8_t *headers, uint32_t len)
+{
+	const struct topology *t = r->topology;
+	struct fwd_frame f = {headers, len, len};
+	uint64_t way = 0;
+
+	for (uint32_t bits = 0;; bits += ROUTING_WAY_BITS) {
+		uint32_t node = t->ports[t->ports[port].peer].node;
+
+		if (node < t->n_hosts)
+			return way;
+		const struct fwd_switch *sw = &r->switches[node - t->n_hosts];
+		struct fwd_view view;
+
+		if (sw->sids.n > 0 || bits + ROUTING_WAY_BITS > 64 ||
+		    sw->n_ports >= 1u << ROUTING_WAY_BITS)
+			return 0;
+		struct fwd_verdict verdict = fwd_switch_forward(sw, &f, &view);
+
+		if (verdict.drop != FWD_DROP_NONE || verdict.local || view.version != 6)
+			return 0;
+		way |= (uint64_t)(verdict.port + 1u) << bits;
+		port = t->nodes[node].first_port + verdict.port;
+	}
+}
+
 /* Every field counts up, the first the fastest: all legal values come before one comes again. */
 static uint32_t structured_ev(const struct routing *r, uint64_t start_at, uint32_t i)
 {

@@ -1,11 +1,16 @@
 #include "sim/peers.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/engine.h"
 #include "wire/net.h"
 
-#define HOP_LIMIT 64
+#define HOP_LIMIT  64
+#define SET        4u /* ways that share a cache line */
+#define SETS_FIRST 16u
+#define SETS_BITS  10u /* at most so many, as a power of 2 */
 
 /* A path's number goes into the key, so different EVs of one path share an entry. */
 struct entry {
@@ -14,10 +19,19 @@ struct entry {
 	struct encap_head head;
 };
 
-/* Open addressing; at most half full. */
+/* The way that one entropy value leads. */
+struct known {
+	uint64_t key; /* 0: free */
+	uint64_t way;
+};
+
+/* Entries by open addressing, at most half full. Known ways in sets; when one is full there will be
+ * more sets, or the first of it goes. */
 struct sim_peers {
 	struct entry *entries;
 	uint32_t mask, n;
+	struct known *known;
+	uint32_t n_sets;
 };
 
 struct sim_peers *sim_peers_new(void)
@@ -27,8 +41,10 @@ struct sim_peers *sim_peers_new(void)
 
 void sim_peers_free(struct sim_peers *peers)
 {
-	if (peers)
+	if (peers) {
 		free(peers->entries);
+		free(peers->known);
+	}
 	free(peers);
 }
 
@@ -52,7 +68,13 @@ static struct entry *slot_of(const struct sim_peers *peers, uint64_t key)
 static int grow(struct sim_peers *peers)
 {
 	uint32_t size = peers->entries ? 2 * (peers->mask + 1) : 4;
-	struct sim_peers next = {calloc(size, sizeof(struct entry)), size - 1, peers->n};
+	struct sim_peers next = {
+		.entries = calloc(size, sizeof(struct entry)),
+		.mask = size - 1,
+		.n = peers->n,
+		.known = peers->known,
+		.n_sets = peers->n_sets,
+	};
 
 	if (!next.entries)
 		return -1;
@@ -113,4 +135,94 @@ const struct encap_head *sim_peers_head(struct sim_peers *peers, const struct ro
 	if (e && is_srv6 && way->ev % e->n_paths)
 		e = find(peers, r, way, way->ev % e->n_paths);
 	return e ? &e->head : NULL;
+}
+
+_Static_assert(ENGINE_PORTS <= 8, "a port has three bits of the key");
+
+/* A destination has at most 28 bits: there are no more addresses in a plane. */
+static inline uint64_t way_key(const struct sim_way *way)
+{
+	return (uint64_t)way->ev << 32 | way->dst << 4 | way->port << 1 | 1;
+}
+
+/* By the highest bits of the product, on which all of the key has a say: entropy values of some
+ * fabrics end in zeros. */
+static inline struct known *set_of(const struct sim_peers *peers, uint64_t key)
+{
+	uint64_t mixed = key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SETS_BITS);
+
+	return &peers->known[SET * (mixed & (peers->n_sets - 1))];
+}
+
+void sim_peers_fetch(const struct sim_peers *peers, const struct sim_way *way)
+{
+	if (peers->n_sets)
+		__builtin_prefetch(set_of(peers, way_key(way)));
+}
+
+/* The place of a way, or a free one of its set; NULL when that is full. */
+static inline struct known *place_of(const struct sim_peers *peers, uint64_t key)
+{
+	struct known *set = set_of(peers, key);
+
+	for (uint32_t i = 0; i < SET; i++)
+		if (set[i].key == key || set[i].key == 0)
+			return &set[i];
+	return NULL;
+}
+
+/* Twice the sets, up to a bound. */
+static bool grow_known(struct sim_peers *peers)
+{
+	struct sim_peers next = *peers;
+	size_t bytes;
+
+	next.n_sets = peers->n_sets ? 2 * peers->n_sets : SETS_FIRST;
+	bytes = next.n_sets * SET * sizeof(struct known);
+	next.known = next.n_sets <= 1u << SETS_BITS ? aligned_alloc(64, bytes) : NULL;
+	if (!next.known)
+		return false;
+	memset(next.known, 0, bytes);
+	for (uint32_t i = 0; i < peers->n_sets * SET; i++) {
+		struct known *k = place_of(&next, peers->known[i].key);
+
+		/* There is one: the ways of two sets come from one. */
+		if (k && peers->known[i].key)
+			*k = peers->known[i];
+	}
+	free(peers->known);
+	*peers = next;
+	return true;
+}
+
+/* Sends headers through the switches to see where they lead, and remembers it if there is memory.
+ */
+static uint64_t explore(struct sim_peers *peers, const struct routing *r, const struct sim_way *way)
+{
+	const struct encap_head *head = sim_peers_head(peers, r, way);
+	struct encap_packet empty = {.ev = way->ev};
+	uint8_t bytes[ENCAP_BYTES_MAX];
+	struct known found = {.key = way_key(way)}, *k = NULL;
+
+	if (!head)
+		return 0;
+	encap_write(head, &empty, bytes);
+	found.way = routing_walk(r, r->topology->nodes[way->src].first_port + way->port, bytes,
+				 head->len);
+	while (!(peers->n_sets && (k = place_of(peers, found.key))) && grow_known(peers))
+		;
+	if (!k && peers->n_sets)
+		k = set_of(peers, found.key);
+	if (k)
+		*k = found;
+	return found.way;
+}
+
+uint64_t sim_peers_way(struct sim_peers *peers, const struct routing *r, const struct sim_way *way)
+{
+	if (r->cfg.mode == ROUTING_USID || r->cfg.mode == ROUTING_USID_SRH)
+		return 0;
+	const struct known *k = peers->n_sets ? place_of(peers, way_key(way)) : NULL;
+
+	return k && k->key ? k->way : explore(peers, r, way);
 }

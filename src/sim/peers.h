@@ -1,5 +1,6 @@
-/* The headers a host puts in front of its packets, made when a destination, port and path are first
- * used: a small table per host. */
+/* How a host's packets start: the headers in front of them, made when a destination, port and path
+ * are first used, and the ports they will take on their way, worked out when an entropy value is.
+ * Small tables of each host's own. */
 #ifndef WEFT_SIM_PEERS_H
 #define WEFT_SIM_PEERS_H
 
@@ -24,5 +25,13 @@ struct sim_way {
 /* The headers for a way; NULL without memory. Valid until the next call. */
 const struct encap_head *sim_peers_head(struct sim_peers *peers, const struct routing *r,
 					const struct sim_way *way);
+
+/* Fetches what sim_peers_way will need: it is far away in memory, and there is other work to do
+ * meanwhile. */
+void sim_peers_fetch(const struct sim_peers *peers, const struct sim_way *way);
+
+/* The way of routing_walk for packets with the headers of a way out; 0 when it is not known in
+ * advance. sim_peers_head was called for it. */
+uint64_t sim_peers_way(struct sim_peers *peers, const struct routing *r, const struct sim_way *way);
 
 #endif

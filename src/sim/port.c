@@ -51,12 +51,12 @@ static ALWAYS_INLINE uint32_t slot_bytes(struct sim_slot slot)
 
 static ALWAYS_INLINE struct sim_slot pop(struct sim_port *port, uint32_t tclass)
 {
-	struct sim_queue *q = &port->queues[tclass];
-	struct sim_slot slot = ring_pop(&q->ring);
+	struct sim_ring *q = &port->queues[tclass];
+	struct sim_slot slot = ring_pop(q);
 	uint32_t bytes = slot_bytes(slot);
 
-	if (q->ring.n == 0)
-		port->ready &= ~(1u << tclass);
+	if (q->n == 0)
+		port->ready &= (uint8_t) ~(1u << tclass);
 	q->bytes -= bytes;
 	port->queued_bytes -= bytes;
 	port->queued_pkts--;
@@ -121,43 +121,45 @@ static ALWAYS_INLINE void launch(struct sim *s, struct sim_port *port, struct pa
 		agenda_arm(&s->agenda, s->first_arrive + port_number(s, port), at);
 }
 
-/* Starts a packet of so many bytes at free_at. */
-static ALWAYS_INLINE void transmit(struct sim *s, struct sim_port *port, struct packet *p,
-				   uint32_t bytes)
+/* Starts a packet of so many bytes at free_at; returns when it arrives. */
+static ALWAYS_INLINE psec start(const struct sim *s, struct sim_port *port, uint32_t bytes)
 {
-	uint32_t number = port_number(s, port);
-	psec start = port->free_at;
-
-	port->free_at = start + send_time(s, port, bytes);
-	psec at = port->free_at + port->delay_ps;
-
-	if (port->is_tapped)
-		tap(s, number, true, start, p);
-	if (port->is_impaired && !p->is_pause && !impair_send(s, number, p, at))
-		return;
-	launch(s, port, p, at);
+	port->free_at += send_time(s, port, bytes);
+	return port->free_at + port->delay_ps;
 }
 
-/* The same for a packet that counts. Its own memory is not touched: it would have to be waited for.
- */
-static ALWAYS_INLINE void count_and_transmit(struct sim *s, struct sim_port *port,
-					     struct sim_slot slot)
+/* Counts a packet that starts at free_at. Its own memory is not touched: it would have to be waited
+ * for. */
+static ALWAYS_INLINE void count(struct sim *s, struct sim_port *port, struct sim_slot slot)
 {
 	port->counts.sent_pkts++;
 	port->counts.sent_bytes += slot_bytes(slot);
 	s->totals.hops++;
 	sim_trace(s, SIM_SENT, port_number(s, port), port->free_at, slot.word);
-	transmit(s, port, slot.packet, slot_bytes(slot));
 }
 
-static ALWAYS_INLINE void send_data(struct sim *s, struct sim_port *port, uint32_t tclass)
+/* Starts a packet on a port that others may look at, or that has faults. */
+static void transmit(struct sim *s, struct sim_port *port, struct packet *p, uint32_t bytes)
+{
+	uint32_t number = port_number(s, port);
+	psec from = port->free_at, at = start(s, port, bytes);
+
+	if (port->is_tapped)
+		tap(s, number, true, from, p);
+	if (port->is_impaired && !p->is_pause && !impair_send(s, number, p, at))
+		return;
+	launch(s, port, p, at);
+}
+
+static void send_data(struct sim *s, struct sim_port *port, uint32_t tclass)
 {
 	struct sim_slot slot = pop(port, tclass);
 	bool is_counted = port->pfc && !port->is_host;
 	uint32_t in_port = is_counted ? slot.packet->in_port : 0;
 
 	mark(s, port, tclass, slot.packet);
-	count_and_transmit(s, port, slot);
+	count(s, port, slot);
+	transmit(s, port, slot.packet, slot_bytes(slot));
 	/* Last: what it says goes out by other ports, which may come back to this one. */
 	if (is_counted)
 		pfc_on_freed(s, in_port, tclass, slot_bytes(slot));
@@ -170,6 +172,7 @@ static void send_control(struct sim *s, struct sim_port *port)
 	port->control_head = p->next;
 	if (!p->next)
 		port->control_tail = NULL;
+	p->body = NULL; /* it was next */
 	transmit(s, port, p, p->len);
 }
 
@@ -202,23 +205,28 @@ static psec pause_end(const struct sim *s, const struct sim_port *port)
 	return end;
 }
 
-static int next_class(struct sim *s, struct sim_port *port, uint32_t ready)
+static __attribute__((noinline)) uint32_t take_turns(struct sim *s, struct sim_port *port,
+						     uint32_t ready)
 {
 	uint32_t next_bytes[FWD_CLASSES];
 
-	/* Nothing to share out between classes that never share a level. */
-	if (s->is_strict && (ready & (ready - 1)) == 0)
-		return __builtin_ctz(ready);
 	for (uint32_t left = ready; left; left &= left - 1) {
 		uint32_t c = (uint32_t)__builtin_ctz(left);
 
-		next_bytes[c] = slot_bytes(*ring_at(&port->queues[c].ring, 0));
+		next_bytes[c] = slot_bytes(*ring_at(&port->queues[c], 0));
 	}
-	return fwd_sched_next(&port->sched, &s->cfg.qos, ready, next_bytes, s->quantum_bytes);
+	return (uint32_t)fwd_sched_next(&port->sched, &s->cfg.qos, ready, next_bytes,
+					s->quantum_bytes);
+}
+
+/* Nothing is shared out between classes that never share a level. */
+static ALWAYS_INLINE uint32_t next_class(struct sim *s, struct sim_port *port, uint32_t ready)
+{
+	return s->is_strict ? s->strict_class[ready] : take_turns(s, port, ready);
 }
 
 /* Starts the next packet at free_at, which is not after now; false when nobody may send. */
-static ALWAYS_INLINE bool start_next(struct sim *s, struct sim_port *port)
+static bool start_next(struct sim *s, struct sim_port *port)
 {
 	if (port->is_down || port->is_halted)
 		return false;
@@ -229,17 +237,34 @@ static ALWAYS_INLINE bool start_next(struct sim *s, struct sim_port *port)
 	uint32_t ready = sendable(s, port);
 
 	if (ready)
-		send_data(s, port, (uint32_t)next_class(s, port, ready));
+		send_data(s, port, next_class(s, port, ready));
 	return ready != 0;
 }
 
 /* Starts all that may start by now. What is still waiting then starts later than now. */
-static ALWAYS_INLINE bool advance(struct sim *s, struct sim_port *port)
+static bool advance(struct sim *s, struct sim_port *port)
 {
 	bool has_started = false;
 
 	while (port->free_at <= s->agenda.now && start_next(s, port))
 		has_started = true;
+	return has_started;
+}
+
+/* The same for a port that nothing is odd about. */
+static ALWAYS_INLINE bool advance_plain(struct sim *s, struct sim_port *port)
+{
+	bool has_started = false;
+
+	while (port->free_at <= s->agenda.now && port->ready) {
+		uint32_t tclass = next_class(s, port, port->ready);
+		struct sim_slot slot = pop(port, tclass);
+
+		mark(s, port, tclass, slot.packet);
+		count(s, port, slot);
+		launch(s, port, slot.packet, start(s, port, slot_bytes(slot)));
+		has_started = true;
+	}
 	return has_started;
 }
 
@@ -258,68 +283,106 @@ static void watch(struct sim *s, struct sim_port *port)
 		agenda_arm(&s->agenda, event, at);
 }
 
-/* A port that others must be told about, or that may not send what it has. */
-static ALWAYS_INLINE bool is_special(const struct sim_port *port)
+/* A host is told when its transmitter is free, and may have more to send when a packet started. */
+static void tend_host(struct sim *s, struct sim_port *port, bool has_started)
 {
-	return port->is_host | port->is_tapped | port->is_impaired | port->is_watched |
-	       port->is_down | port->is_halted;
+	uint32_t event = port_number(s, port);
+	psec at = port->ready ? port->free_at : PSEC_NEVER;
+
+	if (agenda_at(&s->agenda, event) != at)
+		agenda_arm(&s->agenda, event, at);
+	if (has_started)
+		host_pump(s, port->node, false);
+}
+
+static void resume_odd(struct sim *s, struct sim_port *port)
+{
+	bool has_started = advance(s, port);
+
+	watch(s, port);
+	if (has_started && port->is_host)
+		host_pump(s, port->node, false);
 }
 
 /* After something about the port has changed: goes on sending. */
 static void resume(struct sim *s, struct sim_port *port)
 {
-	bool has_started = advance(s, port);
-
-	if (!is_special(port))
+	if (port->odd) {
+		resume_odd(s, port);
 		return;
-	watch(s, port);
-	if (has_started && port->is_host)
-		host_pump(s, port->node, false);
+	}
+	bool has_started = advance_plain(s, port);
+
+	if (port->is_host)
+		tend_host(s, port, has_started);
 }
 
 void port_settle(struct sim *s, struct sim_port *port)
 {
 	if (port->free_at > s->agenda.now)
 		return;
-	if (port->ready | (port->control_head != NULL))
+	if (!port->odd && !port->is_host)
+		advance_plain(s, port);
+	else if (port->ready | (port->control_head != NULL))
 		resume(s, port);
 	/* Whoever comes now starts now at the earliest. */
 	if (port->free_at < s->agenda.now)
 		port->free_at = s->agenda.now;
 }
 
-void port_enqueue(struct sim *s, struct sim_port *port, struct packet *p)
+/* Into the queue of its class; false without memory. */
+static ALWAYS_INLINE bool push(struct sim *s, struct sim_port *port, uint32_t tclass,
+			       struct packet *p)
 {
-	uint32_t tclass = s->cfg.qos.dscps[p->dscp].tclass;
-	struct sim_queue *q = &port->queues[tclass];
-	const struct fwd_class *c = &s->cfg.qos.classes[tclass];
+	struct sim_ring *q = &port->queues[tclass];
 
-	/* Straight through an idle port: nothing waits, and nothing stays behind to mark it for. */
-	if (port->free_at <= s->agenda.now && !port->ready && !is_special(port) && s->is_strict &&
-	    (!c->ecn || c->ecn_min_bytes)) {
-		s->queue_lengths[port->group][0]++;
-		if (p->len > port->counts.most_bytes)
-			port->counts.most_bytes = p->len;
-		count_and_transmit(s, port, (struct sim_slot){p, shape_of(p)});
-		return;
-	}
 	s->queue_lengths[port->group][bucket_of(q->bytes)]++;
-	if (!ring_push(&q->ring, (struct sim_slot){p, shape_of(p)})) {
+	if (!ring_push(q, (struct sim_slot){p, shape_of(p)})) {
 		sim_drop(s, port, p, SIM_DROP_NO_HOST_MEMORY);
-		return;
+		return false;
 	}
 	q->bytes += p->len;
-	port->ready |= 1u << tclass;
+	port->ready |= (uint8_t)(1u << tclass);
 	port->queued_bytes += p->len;
 	port->queued_pkts++;
 	if (port->queued_bytes > port->counts.most_bytes)
 		port->counts.most_bytes = port->queued_bytes;
-	if (!port->is_host) {
+	if (!port->is_host)
 		port->buffer->used_bytes += p->len;
-		if (port->pfc)
-			pfc_on_stored(s, p->in_port, tclass, p->len);
+	return true;
+}
+
+/* Straight through an idle port: one that is settled and free has nothing waiting, and nothing
+ * stays behind to mark this packet for. */
+static ALWAYS_INLINE void pass(struct sim *s, struct sim_port *port, struct packet *p)
+{
+	struct sim_slot slot = {p, shape_of(p)};
+
+	s->queue_lengths[port->group][0]++;
+	if (p->len > port->counts.most_bytes)
+		port->counts.most_bytes = p->len;
+	count(s, port, slot);
+	launch(s, port, p, start(s, port, p->len));
+}
+
+void port_enqueue(struct sim *s, struct sim_port *port, struct packet *p)
+{
+	uint32_t tclass = s->cfg.qos.dscps[p->dscp].tclass;
+	const struct fwd_class *c = &s->cfg.qos.classes[tclass];
+	bool is_free = port->free_at <= s->agenda.now;
+
+	if (!port->odd && is_free && s->is_strict && (!c->ecn || c->ecn_min_bytes)) {
+		pass(s, port, p);
+		if (port->is_host)
+			tend_host(s, port, true);
+		return;
 	}
-	resume(s, port);
+	if (!push(s, port, tclass, p))
+		return;
+	if (port->pfc && !port->is_host)
+		pfc_on_stored(s, p->in_port, tclass, p->len);
+	if (port->odd | port->is_host | is_free)
+		resume(s, port);
 }
 
 void port_send_control(struct sim *s, struct sim_port *port, struct packet *p)
@@ -368,10 +431,12 @@ void port_on_arrive(struct sim *s, uint32_t number)
 {
 	struct sim_port *port = &s->ports[number];
 
-	if (is_special(port))
-		resume(s, port);
-	else
-		advance(s, port);
+	/* Those that follow must be on the link before the last one leaves it; until then they can
+	 * wait. */
+	if (port->odd)
+		resume_odd(s, port);
+	else if (port->wire.n == 1 && !port->is_host)
+		advance_plain(s, port);
 	struct packet *p = ring_pop(&port->wire).packet;
 
 	if (port->wire.n)
@@ -387,7 +452,7 @@ void port_on_late(struct sim *s, uint32_t number, struct packet *p)
 void port_clear(struct sim *s, struct sim_port *port, uint32_t reason)
 {
 	for (uint32_t c = 0; c < s->cfg.qos.n_classes; c++)
-		while (port->queues[c].ring.n) {
+		while (port->queues[c].n) {
 			struct sim_slot slot = pop(port, c);
 			uint32_t in_port = slot.packet->in_port;
 
@@ -399,6 +464,7 @@ void port_clear(struct sim *s, struct sim_port *port, uint32_t reason)
 		struct packet *p = port->control_head;
 
 		port->control_head = p->next;
+		p->body = NULL; /* it was next */
 		packet_put(&s->packets, p);
 	}
 	port->control_tail = NULL;
@@ -420,6 +486,23 @@ static void lose_link(struct sim *s, struct sim_port *port)
 		port->pfc->sent_at[c] = PSEC_NEVER;
 }
 
+/* After a port became odd, or ceased to be. A switch's that is like the others again needs no event
+ * for its transmitter, with one exception: the packet that is leaving was lost to a fault, so
+ * nothing on the link says when to look for those that follow. */
+static void resume_changed(struct sim *s, struct sim_port *port)
+{
+	uint32_t event = port_number(s, port);
+
+	resume(s, port);
+	if (port->odd || port->is_host)
+		return;
+	bool is_leaving = port->free_at > s->agenda.now;
+	psec at = is_leaving && port->wire.n == 0 ? port->free_at : PSEC_NEVER;
+
+	if (agenda_at(&s->agenda, event) != at)
+		agenda_arm(&s->agenda, event, at);
+}
+
 void sim_port_set_down(struct sim *s, uint32_t number, bool is_down)
 {
 	struct sim_port *port = &s->ports[number];
@@ -430,7 +513,7 @@ void sim_port_set_down(struct sim *s, uint32_t number, bool is_down)
 	port->is_down = is_down;
 	if (is_down)
 		lose_link(s, port);
-	resume(s, port);
+	resume_changed(s, port);
 	if (port->is_host)
 		host_pump(s, port->node, false);
 }
@@ -441,7 +524,7 @@ void sim_port_set_impaired(struct sim *s, uint32_t number, bool is_impaired)
 
 	port_settle(s, port);
 	port->is_impaired = is_impaired;
-	resume(s, port);
+	resume_changed(s, port);
 }
 
 void sim_port_set_halted(struct sim *s, uint32_t number, bool is_halted)
@@ -450,5 +533,5 @@ void sim_port_set_halted(struct sim *s, uint32_t number, bool is_halted)
 
 	port_settle(s, port);
 	port->is_halted = is_halted;
-	resume(s, port);
+	resume_changed(s, port);
 }

@@ -82,6 +82,25 @@ void routing_path(const struct routing *r, uint32_t src, uint32_t src_port, uint
 uint32_t routing_hops(const struct routing *r, uint32_t src, uint32_t src_port, uint32_t dst,
 		      uint32_t path, uint32_t *ports, uint32_t max);
 
+/* A way through the switches, worked out once for all packets with the same headers: tables are
+ * fixed. The number, among its switch's, of the port that the next switch sends the packet out by,
+ * and 1, in the lowest 12 bits; those behind it above. 0: the end, or not known. */
+#define ROUTING_WAY_BITS 12u
+
+/* The way of an untagged frame that leaves a host by `port`, as switches decide by its headers,
+ * which are changed. 0 when it is dropped, needs more than addresses and a hop limit changed, or
+ * does not fit the word. */
+uint64_t routing_walk(const struct routing *r, uint32_t port, uint8_t *headers, uint32_t len);
+
+/* Takes the next step of a way that is known: the number of the port. */
+static inline uint32_t routing_way_take(uint64_t *way)
+{
+	uint32_t port = (uint32_t)(*way & ((1u << ROUTING_WAY_BITS) - 1)) - 1;
+
+	*way >>= ROUTING_WAY_BITS;
+	return port;
+}
+
 /* Entropy value number i that makes sense in this mode on a fabric of this shape: source port
  * (0xc000 and up) and flow label drawn from seed for ECMP, legal hop fields in rotation for
  * structured EVs, a path number for SRv6. */

@@ -76,7 +76,9 @@ static int init_ports(struct sim *s)
 		port->work_ps = other->is_host ? 0 : t->switch_delay_ps;
 		port->delay_ps = from->delay_ps + port->work_ps;
 		port->is_host = node->is_host;
-		port->is_edge = other->is_host;
+		port->link.is_edge = other->is_host;
+		memcpy(port->link.mac, s->cfg.routing->macs[i], 6);
+		memcpy(port->link.neighbour, s->cfg.routing->macs[from->peer], 6);
 		port->group = group_of(node, from);
 		port->buffer = &s->buffers[s->cfg.is_buffer_shared ? from->node : i];
 		port->most_queued_bytes = from->buffer_bytes;
@@ -187,6 +189,22 @@ static bool is_strict(const struct fwd_qos *qos)
 	return true;
 }
 
+/* Strict classes need no scheduler: who goes first follows from who is ready. */
+static void init_strict(struct sim *s)
+{
+	const struct fwd_class *classes = s->cfg.qos.classes;
+
+	s->is_strict = is_strict(&s->cfg.qos);
+	for (uint32_t ready = 1; ready < 1u << s->cfg.qos.n_classes; ready++) {
+		uint32_t first = (uint32_t)__builtin_ctz(ready);
+
+		for (uint32_t c = first + 1; c < s->cfg.qos.n_classes; c++)
+			if (ready >> c & 1 && classes[c].level > classes[first].level)
+				first = c;
+		s->strict_class[ready] = (uint8_t)first;
+	}
+}
+
 int sim_init(struct sim *s, const struct sim_cfg *cfg)
 {
 	*s = (struct sim){
@@ -205,7 +223,7 @@ int sim_init(struct sim *s, const struct sim_cfg *cfg)
 	s->mark_seed = prng_u64(&random);
 	init_classes(s);
 	s->quantum_bytes = FRAME_MAX;
-	s->is_strict = is_strict(&cfg->qos);
+	init_strict(s);
 	s->encap_bytes = encap_bytes(cfg->routing);
 	int error = init_all(s);
 
@@ -221,7 +239,7 @@ void sim_fini(struct sim *s)
 	for (uint32_t i = 0; s->ports && i < s->n_ports; i++) {
 		free(s->ports[i].wire.slots);
 		for (uint32_t c = 0; c < FWD_CLASSES; c++)
-			free(s->ports[i].queues[c].ring.slots);
+			free(s->ports[i].queues[c].slots);
 	}
 	packet_pool_fini(&s->packets);
 	agenda_fini(&s->agenda);
@@ -433,7 +451,7 @@ uint64_t sim_in_flight(const struct sim *s)
 	for (uint32_t i = 0; i < s->n_ports; i++) {
 		n += count_ring(&s->ports[i].wire);
 		for (uint32_t c = 0; c < FWD_CLASSES; c++)
-			n += count_ring(&s->ports[i].queues[c].ring);
+			n += count_ring(&s->ports[i].queues[c]);
 	}
 	for (uint32_t i = 0; i < s->n_extra; i++)
 		n += s->extra[i].late != NULL;

@@ -120,18 +120,15 @@ struct sim_slot {
 struct sim_ring {
 	struct sim_slot *slots;
 	uint32_t head, n, mask;
-};
-
-struct sim_queue {
-	struct sim_ring ring;
-	uint32_t bytes;
+	uint32_t bytes; /* of all packets in a queue; not counted on a link */
 };
 
 /* What a port did; its own packets only. */
 struct sim_port_counts {
-	uint64_t sent_pkts, sent_bytes, marked, trimmed;
+	uint64_t sent_pkts, sent_bytes;
 	uint32_t most_bytes; /* the longest its queues ever were together */
 	uint32_t pauses_sent;
+	uint64_t marked, trimmed;
 	uint64_t dropped; /* at this port's queue, on its link, or arriving at it */
 };
 
@@ -151,18 +148,24 @@ struct sim_port {
 	psec delay_ps;             /* until the other node works on it */
 	struct sim_ring wire;      /* packets on the link */
 	uint32_t ps_per_byte;      /* 0: not a whole number */
-	uint32_t ready;            /* bit per class that has a packet */
+	uint8_t ready;             /* bit per class that has a packet */
+	bool is_host;
 	uint32_t node, peer;
-	bool is_down, is_halted, is_tapped, is_edge, is_host, is_impaired;
-	bool is_watched; /* others must know at once what it does */
-	uint8_t group;   /* of ports whose queue lengths are counted together */
+	union {
+		/* Others must be told what it does, or it may not send what it has. */
+		struct {
+			bool is_down, is_halted, is_tapped, is_impaired, is_watched;
+		};
+		uint64_t odd; /* 0: none of these */
+	};
 
 	_Alignas(64) struct fwd_buffer *buffer;
 	uint32_t queued_bytes, queued_pkts;
 	uint32_t most_queued_bytes; /* what the link's own buffer allows; 0: no such bound */
+	struct fwd_port link;       /* addresses at both ends, and whether the other is a host */
+	uint8_t group;              /* of ports whose queue lengths are counted together */
 	struct sim_port_counts counts;
-
-	_Alignas(64) struct sim_queue queues[FWD_CLASSES];
+	struct sim_ring queues[FWD_CLASSES];
 	struct fwd_sched sched;
 	uint64_t rate_bps;
 	psec work_ps; /* of delay_ps, what the other node takes before it looks */
@@ -227,8 +230,9 @@ struct sim {
 	uint8_t tclass_of[FWD_DSCPS]; /* enum engine_tclass of an arriving DSCP */
 	uint8_t dscp_of[ENGINE_TCLASSES];
 	uint32_t quantum_bytes;
-	bool is_strict;       /* no two classes share a level */
-	uint32_t encap_bytes; /* most header bytes in front of a transport's */
+	bool is_strict;                          /* no two classes share a level */
+	uint8_t strict_class[1u << FWD_CLASSES]; /* then: who goes first, by who is ready */
+	uint32_t encap_bytes;                    /* most header bytes in front of a transport's */
 	struct sim_totals totals;
 	uint64_t queue_lengths[SIM_GROUPS][SIM_QUEUE_BUCKET]; /* as arriving packets found them */
 	uint64_t trace_hash;
@@ -279,7 +283,7 @@ uint32_t sim_timer_add(struct sim *s);
 void sim_timer_arm(struct sim *s, uint32_t timer, psec at);
 
 /* An alarm of the caller's at a host, for a moment not before now; PSEC_NEVER cancels. Each host
- * has one. */
+ * has one. Unlike a timer it is the host's own business: see sim_hooks.is_local. */
 void sim_alarm_arm(struct sim *s, uint32_t host, psec at);
 
 /* Counts a packet as dropped and gives it back. */

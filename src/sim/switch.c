@@ -24,34 +24,42 @@ static void settle_memory(struct sim *s, const struct sim_port *out, const struc
 
 /* Admission by the switch's rules, and by the bound of the link's own. */
 static enum fwd_admission ask(const struct sim *s, const struct sim_port *out,
-			      const struct fwd_view *view, uint32_t bytes)
+			      const struct packet *p)
 {
 	const struct fwd_qos *qos = &s->cfg.qos;
-	const struct sim_queue *q = &out->queues[qos->dscps[view->dscp].tclass];
+	const struct sim_ring *q = &out->queues[qos->dscps[p->dscp].tclass];
 
-	if (out->most_queued_bytes && out->queued_bytes + bytes > out->most_queued_bytes)
+	if (out->most_queued_bytes && out->queued_bytes + p->len > out->most_queued_bytes)
 		return FWD_NO_MEMORY;
-	return fwd_admit(qos, out->buffer, q->bytes, view->dscp, bytes);
+	return fwd_admit(qos, out->buffer, q->bytes, p->dscp, p->len);
 }
 
-static void admit(struct sim *s, struct sim_port *out, struct packet *p, struct fwd_view *view)
+/* Cuts a packet that was not admitted; false when it cannot be cut. */
+static bool cut(struct sim *s, const struct sim_port *out, struct packet *p)
+{
+	const struct fwd_qos *qos = &s->cfg.qos;
+	struct fwd_frame f = packet_frame(p);
+	struct fwd_view view;
+
+	if (fwd_view_get(&f, &view) != FWD_DROP_NONE || !fwd_trim_may(qos, &view))
+		return false;
+	fwd_trim(qos, &f, &view, out->link.is_edge);
+	packet_set_frame(p, &f);
+	p->dscp = view.dscp;
+	return true;
+}
+
+static void admit(struct sim *s, struct sim_port *out, struct packet *p)
 {
 	const struct fwd_qos *qos = &s->cfg.qos;
 
 	port_settle(s, out);
-	settle_memory(s, out, p, &qos->classes[qos->dscps[view->dscp].tclass]);
-	enum fwd_admission answer = ask(s, out, view, p->len);
-	bool is_cut = false;
+	settle_memory(s, out, p, &qos->classes[qos->dscps[p->dscp].tclass]);
+	enum fwd_admission answer = ask(s, out, p);
+	bool is_cut = answer != FWD_ADMIT && cut(s, out, p);
 
-	if (answer != FWD_ADMIT && fwd_trim_may(qos, view)) {
-		struct fwd_frame f = packet_frame(p);
-
-		fwd_trim(qos, &f, view, out->is_edge);
-		packet_set_frame(p, &f);
-		p->dscp = view->dscp;
-		answer = ask(s, out, view, p->len);
-		is_cut = true;
-	}
+	if (is_cut)
+		answer = ask(s, out, p);
 	if (answer != FWD_ADMIT) {
 		sim_drop(s, out, p,
 			 is_cut                         ? SIM_DROP_TRIMMED_THRESHOLD
@@ -67,7 +75,8 @@ static void admit(struct sim *s, struct sim_port *out, struct packet *p, struct 
 	port_enqueue(s, out, p);
 }
 
-void switch_receive(struct sim *s, uint32_t in_port, struct packet *p)
+/* Decides about a packet by its bytes. NULL: it was dropped. */
+static struct sim_port *decide(struct sim *s, uint32_t in_port, struct packet *p)
 {
 	const struct topology *t = s->cfg.topology;
 	uint32_t node = s->ports[in_port].node;
@@ -79,20 +88,34 @@ void switch_receive(struct sim *s, uint32_t in_port, struct packet *p)
 	if (verdict.drop != FWD_DROP_NONE || verdict.local) {
 		sim_drop(s, &s->ports[in_port], p,
 			 verdict.local ? (uint32_t)SIM_DROP_HOST_ADDRESS : (uint32_t)verdict.drop);
-		return;
+		return NULL;
 	}
 	if (f.at != p->head + p->start || f.len != p->len)
 		packet_set_frame(p, &f);
 	p->dscp = view.dscp;
-	p->in_port = in_port;
-	struct sim_port *out = &s->ports[t->nodes[node].first_port + verdict.port];
+	return &s->ports[t->nodes[node].first_port + verdict.port];
+}
 
-	__builtin_prefetch(&out->buffer);
-	__builtin_prefetch(&out->queues);
-	if (out->is_down)
+void switch_receive(struct sim *s, uint32_t in_port, struct packet *p)
+{
+	struct sim_port *out;
+
+	if (p->way) {
+		uint32_t node = s->ports[in_port].node;
+
+		out = &s->ports[s->cfg.topology->nodes[node].first_port +
+				routing_way_take(&p->way)];
+		fwd_switch_pass(&out->link, p->head + p->start);
+	} else {
+		out = decide(s, in_port, p);
+		if (!out)
+			return;
+	}
+	p->in_port = in_port;
+	if (out->odd && out->is_down)
 		sim_drop(s, out, p, SIM_DROP_LINK_DOWN);
 	else
-		admit(s, out, p, &view);
+		admit(s, out, p);
 }
 
 void sim_switch_clear(struct sim *s, uint32_t node)

@@ -49,7 +49,7 @@ static uint64_t share_of(const struct progress *p)
 	for (uint32_t i = 0; i < run->traffic.n_ticks; i++)
 		known += run->traffic.ticks[i];
 	for (uint32_t i = 0; i < s->n_ports; i++)
-		if (s->ports[i].is_edge)
+		if (s->ports[i].link.is_edge)
 			wire += s->ports[i].counts.sent_bytes;
 	uint64_t whole = t->payload_bytes + t->data_head_bytes + s->encap_bytes + t->ack_bytes;
 	uint64_t guess =

@@ -55,16 +55,16 @@ static inline void runs_end(void)
 }
 
 /* The packets of a queue. */
-static inline const struct packet *runs_queued(const struct sim_queue *q, uint32_t i)
+static inline const struct packet *runs_queued(const struct sim_ring *q, uint32_t i)
 {
-	return q->ring.slots[(q->ring.head + i) & q->ring.mask].packet;
+	return q->slots[(q->head + i) & q->mask].packet;
 }
 
-static inline uint64_t runs_bytes(const struct sim_queue *q)
+static inline uint64_t runs_bytes(const struct sim_ring *q)
 {
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < q->ring.n; i++)
+	for (uint32_t i = 0; i < q->n; i++)
 		bytes += runs_queued(q, i)->len;
 	return bytes;
 }
@@ -89,12 +89,12 @@ static inline void runs_audit(const struct sim *s)
 		uint64_t bytes = 0, pkts = 0;
 
 		for (uint32_t c = 0; c < FWD_CLASSES; c++) {
-			const struct sim_queue *q = &port->queues[c];
+			const struct sim_ring *q = &port->queues[c];
 
 			assert_int_equal(q->bytes, runs_bytes(q));
-			assert_int_equal(port->ready >> c & 1, q->ring.n > 0);
+			assert_int_equal(port->ready >> c & 1, q->n > 0);
 			bytes += q->bytes;
-			pkts += q->ring.n;
+			pkts += q->n;
 		}
 		assert_int_equal(port->queued_bytes, bytes);
 		assert_int_equal(port->queued_pkts, pkts);
@@ -120,10 +120,10 @@ static inline void runs_audit_pfc(const struct sim *s)
 
 		for (uint32_t i = 0; i < node->n_ports && !node->is_host; i++)
 			for (uint32_t c = 0; c < FWD_CLASSES; c++) {
-				const struct sim_queue *q =
+				const struct sim_ring *q =
 					&s->ports[node->first_port + i].queues[c];
 
-				for (uint32_t k = 0; k < q->ring.n; k++)
+				for (uint32_t k = 0; k < q->n; k++)
 					if (runs_queued(q, k)->in_port == in)
 						bytes[c] += runs_queued(q, k)->len;
 			}

@@ -253,6 +253,38 @@ static void a_frame_is_rewritten_and_nothing_else(void **state)
 	assert_memory_equal(d.bytes, want, ROOM);
 }
 
+/* Of a packet whose port is known, passing it on makes what deciding about it would have made. */
+static void passing_on_writes_what_forwarding_writes(void **state)
+{
+	static const uint8_t *const to[] = {to_16, to_5, to_1, to_ev};
+	uint64_t seed = check_seed(0x9a55);
+	uint8_t elsewhere[16], passed[ROOM];
+	struct draft d;
+	struct prng p;
+
+	(void)state;
+	prng_init(&p, seed, 0);
+	container(elsewhere, (const uint16_t[]){ELSEWHERE, UN}, 2);
+	for (uint32_t i = 0; i < 5000; i++) {
+		/* The first field of a structured EV names one of five. */
+		uint32_t ev = (uint32_t)prng_below(&p, 5) << 22 | prng_u32(&p) >> 10;
+
+		if (i % 10 == 0)
+			encapsulated(&d, elsewhere, NULL, 0, to_16);
+		else
+			plain_ipv6(&d, to[prng_below(&p, 4)], ev);
+		/* Traffic class. */
+		d.bytes[14] |= (uint8_t)prng_below(&p, 16);
+		d.bytes[14 + 1] |= (uint8_t)(prng_below(&p, 16) << 4);
+		d.bytes[14 + 7] = (uint8_t)(i < 254 ? 2 + i : prng_range(&p, 2, 255));
+		memcpy(passed, d.bytes, ROOM);
+		forward(&d);
+		assert_left_by(&d, d.verdict.port);
+		fwd_switch_pass(&ports[d.verdict.port], passed);
+		assert_memory_equal(passed, d.bytes, ROOM);
+	}
+}
+
 static void tags_stay_in_place(void **state)
 {
 	struct draft d;
@@ -664,6 +696,7 @@ static void mistakes_abort(void **state)
 
 static const struct CMUnitTest cases[] = {
 	CASE(a_frame_is_rewritten_and_nothing_else),
+	CASE(passing_on_writes_what_forwarding_writes),
 	CASE(tags_stay_in_place),
 	CASE(hash_picks_a_member),
 	CASE(hash_is_configured),

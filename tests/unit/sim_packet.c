@@ -11,7 +11,7 @@
 #include "fwd/trim.h"
 #include "wire/icrc.h"
 
-enum { HEAD_BYTES = 300, ZEROS_MAX = 1400, BIG_MAX = 9216 };
+enum { HEAD_BYTES = PACKET_HEAD_MAX, ZEROS_MAX = 1400, BIG_MAX = 9216 };
 
 static struct packet_pool pool;
 static uint8_t out[BIG_MAX];
@@ -36,8 +36,8 @@ static struct packet *packet_of(const uint8_t *bytes, uint32_t len, uint32_t sto
 	struct packet *p = packet_get(&pool);
 
 	assert_non_null(p);
-	p->start = HEAD_BYTES - (uint16_t)stored;
-	p->stored = (uint16_t)stored;
+	p->start = (uint8_t)(HEAD_BYTES - stored);
+	p->stored = (uint8_t)stored;
 	p->len = len;
 	memcpy(p->head + p->start, bytes, stored);
 	if (n > 0) {
@@ -65,6 +65,37 @@ static void check_bytes(struct packet *p, const uint8_t *want, uint32_t len)
 	assert_memory_equal(out, want, len);
 }
 
+static void check_new(const struct packet *p)
+{
+	assert_int_equal((uintptr_t)p % 64, 0);
+	assert_true(!p->body && p->len == 0 && p->way == 0);
+	assert_true(p->start == 0 && p->stored == 0 && p->dscp == 0);
+	assert_true(!p->is_real && !p->is_cut && !p->is_fcs_bad && !p->is_pause && !p->is_free);
+	assert_int_equal(p->in_port, UINT32_MAX);
+}
+
+/* As different from a new one as can be; fill is in every byte of its head. */
+static void make_old(struct packet *p, uint32_t fill)
+{
+	memset(p->head, (int)(fill % 251), HEAD_BYTES);
+	p->is_real = p->is_cut = p->is_fcs_bad = p->is_pause = true;
+	p->len = fill;
+	p->way = p->in_port = fill;
+	p->start = p->stored = p->dscp = 1;
+}
+
+/* All packets that are not in use are in the pool's list, and say so. */
+static void check_free(uint32_t in_use)
+{
+	uint32_t want = pool.n_chunks * 1024 - in_use, n = 0;
+
+	for (const struct packet *p = pool.free; p && n <= want; p = p->next) {
+		assert_true(p->is_free);
+		n++;
+	}
+	assert_int_equal(n, want);
+}
+
 static void packets_come_and_go_as_in_a_model(void **state)
 {
 	enum { N = 3000 };
@@ -81,22 +112,20 @@ static void packets_come_and_go_as_in_a_model(void **state)
 		if (n < N && prng_chance(&p, grows ? 3 : 1, 4)) {
 			struct packet *new = packet_get(&pool);
 
-			assert_int_equal((uintptr_t) new % 64, 0);
-			assert_true(!new->body && !new->next &&new->len == 0 && new->stored == 0);
-			assert_true(!new->is_real && !new->is_cut && !new->is_fcs_bad);
-			assert_int_equal(new->in_port, UINT32_MAX);
-			memset(new->head, (int)(n % 251), HEAD_BYTES);
-			new->is_real = new->is_cut = new->is_fcs_bad = true;
-			new->len = n;
-			new->stored = 1;
+			check_new(new);
+			make_old(new, n);
 			held[n++] = new;
 		} else if (n > 0) {
 			n--;
 			assert_int_equal(held[n]->len, n);
 			for (uint32_t i = 0; i < HEAD_BYTES; i++)
 				assert_int_equal(held[n]->head[i], n % 251);
+			assert_false(held[n]->is_free);
 			packet_put(&pool, held[n]);
+			assert_true(held[n]->is_free);
 		}
+		if (step % 1000 == 0)
+			check_free(n);
 		most = n > most ? n : most;
 		assert_int_equal(pool.in_use, n);
 		assert_int_equal(pool.most, most);
@@ -140,15 +169,19 @@ static void copies_share_a_body_until_changed(void **state)
 	p = packet_of(bytes, 64, 20, 44);
 	p->is_real = true;
 	p->dscp = 9;
-	p->next = p;
+	p->way = 0x5005;
 	copy = packet_copy(&pool, p);
-	assert_null(copy->next);
 	assert_int_equal(copy->dscp, 9);
+	assert_int_equal(copy->way, 0x5005);
+	assert_false(copy->is_free);
 	assert_ptr_equal(copy->body, p->body);
 	assert_int_equal(p->body->refs, 2);
 	assert_true(packet_make_real(copy));
 	assert_ptr_not_equal(copy->body, p->body);
 	assert_int_equal(p->body->refs, 1);
+	/* Only of the one about to be changed is the way unknown. */
+	assert_int_equal(copy->way, 0);
+	assert_int_equal(p->way, 0x5005);
 	*packet_byte(copy, 3) = 0xff;
 	*packet_byte(copy, 63) = 0xff;
 	check_bytes(p, bytes, 64);
@@ -160,6 +193,123 @@ static void copies_share_a_body_until_changed(void **state)
 
 	assert_true(packet_make_real(copy));
 	assert_ptr_equal(copy->body, own);
+}
+
+static void a_copy_without_body_has_none(void **state)
+{
+	static const uint8_t bytes[64] = {1, 2, 3};
+	struct packet *p = packet_of(bytes, 1000, 64, 0), *copy = packet_copy(&pool, p);
+
+	(void)state;
+	assert_null(copy->body);
+	assert_int_equal(copy->len, 1000);
+	assert_memory_equal(copy->head + copy->start, bytes, 64);
+}
+
+/* Nobody can tell in advance what becomes of a packet that is changed on its way. */
+static void a_real_packet_has_no_way(void **state)
+{
+	static const uint8_t bytes[100];
+
+	(void)state;
+	/* Nothing behind the stored bytes; zeros; a body, and zeros. */
+	for (uint32_t i = 0; i < 3; i++) {
+		struct packet *p = packet_of(bytes, i ? 100 : 60, 60, i == 2 ? 20 : 0);
+
+		p->way = UINT64_MAX;
+		packet_bytes(p, out);
+		assert_true(p->way == UINT64_MAX);
+		assert_true(packet_make_real(p));
+		assert_int_equal(p->way, 0);
+		packet_put(&pool, p);
+	}
+}
+
+/* The pool goes while packets are in use. What stands where a body would is one only for packets in
+ * use that are no pause frames; what the others are chained to must stay as it is. */
+static void a_pool_ends_with_packets_in_use(void **state)
+{
+	enum { N = 1500 };
+	static struct packet behind_pause, behind_free;
+	static struct packet_body *bodies[N];
+	struct packet *pauses[3];
+
+	(void)state;
+	for (uint32_t i = 0; i < N; i++) {
+		struct packet *p = packet_get(&pool);
+
+		assert_true(packet_add_body(p, 8));
+		bodies[i] = p->body;
+		bodies[i]->refs++; /* ours, to look at it later */
+		if (i % 3 == 0)
+			assert_non_null(packet_copy(&pool, p));
+		if (i % 3 == 1)
+			packet_put(&pool, p);
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		pauses[i] = packet_get(&pool);
+		pauses[i]->is_pause = true;
+		pauses[i]->next = i ? pauses[i - 1] : &behind_pause;
+	}
+	assert_true(pool.n_chunks > 1);
+	behind_pause = behind_free = (struct packet){0};
+	pool.free->next = &behind_free;
+	packet_pool_fini(&pool);
+	assert_null(behind_pause.next);
+	assert_null(behind_free.next);
+	for (uint32_t i = 0; i < N; i++) {
+		assert_int_equal(bodies[i]->refs, 1);
+		free(bodies[i]);
+	}
+	assert_true(pool.n_chunks == 0 && pool.in_use == 0 && !pool.free);
+}
+
+/* Pause frames wait at a port, chained, and come back to the pool one by one. */
+static void pause_frames_come_back(void **state)
+{
+	struct packet *head = NULL;
+
+	(void)state;
+	for (uint32_t i = 0; i < 10; i++) {
+		struct packet *p = packet_get(&pool);
+
+		p->is_pause = true;
+		p->next = head;
+		head = p;
+	}
+	for (uint32_t i = 10; i-- > 0;) {
+		struct packet *p = head;
+
+		head = p->next;
+		p->body = NULL;
+		packet_put(&pool, p);
+		check_free(i);
+	}
+	assert_null(head);
+}
+
+/* Heads that end with a cache line, before it and behind it; the packets behind them are whole. */
+static void heads_of_any_size_fit(void **state)
+{
+	const uint32_t line = 64 - offsetof(struct packet, head);
+	const uint32_t sizes[] = {0, 1, line - 1, line, line + 1, line + 64, PACKET_HEAD_MAX};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		struct packet *held[3];
+
+		packet_pool_fini(&pool);
+		packet_pool_init(&pool, sizes[i]);
+		for (uint32_t n = 0; n < 3; n++)
+			held[n] = packet_get(&pool);
+		for (uint32_t n = 0; n < 3; n++) {
+			memset(held[n]->head, 0xff, sizes[i]);
+			for (uint32_t other = n + 1; other < 3; other++)
+				check_new(held[other]);
+		}
+		/* The common case is one line. */
+		assert_int_equal(pool.stride == 64, sizes[i] <= line);
+	}
 }
 
 /* Frames from another builder, cut into head and body anywhere behind UDP, their ICRC forgotten. */
@@ -472,7 +622,7 @@ static void any_bytes_can_be_made_real(void **state)
 		uint32_t n = (uint32_t)prng_below(&r, 4);
 		struct packet *p = virtual_packet(&f, &specs[prng_below(&r, N_SPECS)], 32);
 
-		p->stored = (uint16_t)prng_range(&r, 0, p->stored);
+		p->stored = (uint8_t)prng_range(&r, 0, p->stored);
 		p->len = (uint32_t)prng_range(&r, p->stored, p->len);
 		while (n-- > 0 && p->stored > 0)
 			p->head[p->start + prng_below(&r, p->stored)] = (uint8_t)prng_u32(&r);
@@ -488,6 +638,11 @@ static void put_one_too_many(void *context)
 	packet_put(&pool, context);
 }
 
+static void init_too_wide(void *context)
+{
+	packet_pool_init(context, PACKET_HEAD_MAX + 1);
+}
+
 static void mistakes_abort(void **state)
 {
 	struct packet *p = packet_get(&pool);
@@ -495,6 +650,7 @@ static void mistakes_abort(void **state)
 	(void)state;
 	packet_put(&pool, p);
 	assert_true(check_aborts(put_one_too_many, p));
+	assert_true(check_aborts(init_too_wide, &(struct packet_pool){0}));
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, start, end)
@@ -504,6 +660,11 @@ static const struct CMUnitTest cases[] = {
 	CASE(the_packet_put_last_comes_first),
 	CASE(the_pool_grows_without_end),
 	CASE(copies_share_a_body_until_changed),
+	CASE(a_copy_without_body_has_none),
+	CASE(a_real_packet_has_no_way),
+	CASE(a_pool_ends_with_packets_in_use),
+	CASE(pause_frames_come_back),
+	CASE(heads_of_any_size_fit),
 	CASE(every_kind_of_packet_gets_its_icrc),
 	CASE(virtual_payload_gets_its_icrc),
 	CASE(large_frames_get_their_icrc),
