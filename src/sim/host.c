@@ -248,7 +248,7 @@ static void arm_wake(struct sim *s, uint32_t host, nsec deadline)
 	if (at < s->agenda.now)
 		at = s->agenda.now;
 	if (at < agenda_at(&s->agenda, s->first_wake + host))
-		agenda_arm(&s->agenda, s->first_wake + host, at);
+		sim_arm(s, s->first_wake + host, host, at);
 }
 
 void host_pump(struct sim *s, uint32_t host, bool has_news)
@@ -281,6 +281,7 @@ void host_pump(struct sim *s, uint32_t host, bool has_news)
 
 int sim_post(struct sim *s, uint32_t host, const struct op *op)
 {
+	assert(s->window_host == UINT32_MAX || s->window_host == host);
 	struct engine *e = s->hosts[host].engine;
 	int answer = e->ops->post(e, sim_host_now(s, host), op);
 

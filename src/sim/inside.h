@@ -31,9 +31,24 @@ static inline uint32_t port_number(const struct sim *s, const struct sim_port *p
 	return (uint32_t)(port - s->ports);
 }
 
+/* Arms an event of a port or host, which happens to the node given. */
+static inline void sim_arm(struct sim *s, uint32_t event, uint32_t node, psec at)
+{
+	if (!s->is_windowed) {
+		agenda_arm(&s->agenda, event, at);
+		return;
+	}
+	agenda_note(&s->agenda, event, at);
+	if (at < s->node_next[node])
+		s->node_next[node] = at;
+}
+
 /* Brings a port up to date: every packet that should have started by now has. To be called before
  * its queues are looked at or anything about it changes. */
 void port_settle(struct sim *s, struct sim_port *port);
+
+/* The same for a port that nothing is special about; does nothing to others. */
+void port_advance(struct sim *s, struct sim_port *port);
 
 /* Puts a packet into a settled port's queue of its class, and sends it if the port is free. */
 void port_enqueue(struct sim *s, struct sim_port *port, struct packet *p);
@@ -48,6 +63,9 @@ void port_on_pause(struct sim *s, struct sim_port *port);
 void port_on_free(struct sim *s, uint32_t port);
 void port_on_arrive(struct sim *s, uint32_t port);
 void port_on_late(struct sim *s, uint32_t port, struct packet *p);
+
+/* A packet that came by the link of `port` has arrived at its other end. */
+void port_arrive(struct sim *s, const struct sim_port *port, struct packet *p);
 
 /* Gives up everything that was held back on the link of a port. */
 void sim_drop_late(struct sim *s, uint32_t port);

@@ -7,6 +7,7 @@
  * packet that should have started by now, each at its exact time. Where others must know at once (a
  * host that may send more, a capture, a fault, flow control) an event is armed for the transmitter.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "fwd/mark.h"
@@ -117,8 +118,17 @@ static ALWAYS_INLINE void launch(struct sim *s, struct sim_port *port, struct pa
 		sim_drop(s, port, p, SIM_DROP_NO_HOST_MEMORY);
 		return;
 	}
-	if (port->wire.n == 1)
+	if (port->wire.n > 1)
+		return;
+	if (!s->is_windowed) {
 		agenda_arm(&s->agenda, s->first_arrive + port_number(s, port), at);
+		return;
+	}
+	psec *next = &s->node_next[s->ports[port->peer].node];
+
+	assert(at > s->window_last);
+	if (at < *next)
+		*next = at;
 }
 
 /* Starts a packet of so many bytes at free_at; returns when it arrives. */
@@ -280,7 +290,13 @@ static void watch(struct sim *s, struct sim_port *port)
 		at = may_send ? port->free_at : pause_end(s, port);
 	}
 	if (agenda_at(&s->agenda, event) != at)
-		agenda_arm(&s->agenda, event, at);
+		sim_arm(s, event, port->node, at);
+}
+
+void port_advance(struct sim *s, struct sim_port *port)
+{
+	if (!port->odd && !port->is_host)
+		advance_plain(s, port);
 }
 
 /* A host is told when its transmitter is free, and may have more to send when a packet started. */
@@ -290,7 +306,7 @@ static void tend_host(struct sim *s, struct sim_port *port, bool has_started)
 	psec at = port->ready ? port->free_at : PSEC_NEVER;
 
 	if (agenda_at(&s->agenda, event) != at)
-		agenda_arm(&s->agenda, event, at);
+		sim_arm(s, event, port->node, at);
 	if (has_started)
 		host_pump(s, port->node, false);
 }
@@ -406,10 +422,11 @@ void port_on_pause(struct sim *s, struct sim_port *port)
 
 void port_on_free(struct sim *s, uint32_t port)
 {
+	s->is_choice_due |= !s->ports[port].is_host;
 	resume(s, &s->ports[port]);
 }
 
-static void arrive(struct sim *s, const struct sim_port *port, struct packet *p)
+void port_arrive(struct sim *s, const struct sim_port *port, struct packet *p)
 {
 	const struct sim_port *peer = &s->ports[port->peer];
 
@@ -441,12 +458,12 @@ void port_on_arrive(struct sim *s, uint32_t number)
 
 	if (port->wire.n)
 		agenda_arm(&s->agenda, s->first_arrive + number, ring_at(&port->wire, 0)->word);
-	arrive(s, port, p);
+	port_arrive(s, port, p);
 }
 
 void port_on_late(struct sim *s, uint32_t number, struct packet *p)
 {
-	arrive(s, &s->ports[number], p);
+	port_arrive(s, &s->ports[number], p);
 }
 
 void port_clear(struct sim *s, struct sim_port *port, uint32_t reason)
@@ -493,6 +510,7 @@ static void resume_changed(struct sim *s, struct sim_port *port)
 {
 	uint32_t event = port_number(s, port);
 
+	s->is_choice_due = true;
 	resume(s, port);
 	if (port->odd || port->is_host)
 		return;
@@ -500,7 +518,7 @@ static void resume_changed(struct sim *s, struct sim_port *port)
 	psec at = is_leaving && port->wire.n == 0 ? port->free_at : PSEC_NEVER;
 
 	if (agenda_at(&s->agenda, event) != at)
-		agenda_arm(&s->agenda, event, at);
+		sim_arm(s, event, port->node, at);
 }
 
 void sim_port_set_down(struct sim *s, uint32_t number, bool is_down)

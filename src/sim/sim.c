@@ -1,11 +1,13 @@
 #include "sim/sim.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/inside.h"
 #include "sim/ring.h"
+#include "sim/window.h"
 #include "wire/icrc.h"
 
 /* Streams of the seed. Engines and faults have their own; topology and workload drew before. */
@@ -176,6 +178,8 @@ static int init_all(struct sim *s)
 	if (!error)
 		error = init_events(s);
 	if (!error)
+		error = windows_init(s);
+	if (!error)
 		error = init_hosts(s);
 	return error;
 }
@@ -210,6 +214,7 @@ int sim_init(struct sim *s, const struct sim_cfg *cfg)
 	*s = (struct sim){
 		.cfg = *cfg,
 		.n_hosts = cfg->topology->n_hosts,
+		.window_host = UINT32_MAX,
 		.pause_at = UINT64_MAX,
 	};
 	if (fwd_qos_fault(&cfg->qos) || cfg->nic_queue_pkts == 0)
@@ -249,6 +254,7 @@ void sim_fini(struct sim *s)
 	free(s->pfcs);
 	free(s->extra);
 	free(s->scratch);
+	windows_fini(s);
 	*s = (struct sim){0};
 }
 
@@ -285,12 +291,14 @@ uint32_t sim_timer_add(struct sim *s)
 
 void sim_timer_arm(struct sim *s, uint32_t timer, psec at)
 {
+	assert(s->window_host == UINT32_MAX);
 	agenda_arm(&s->agenda, s->first_extra + timer, at);
 }
 
 void sim_alarm_arm(struct sim *s, uint32_t host, psec at)
 {
-	agenda_arm(&s->agenda, s->first_alarm + host, at);
+	assert(s->window_host == UINT32_MAX || s->window_host == host);
+	sim_arm(s, s->first_alarm + host, host, at);
 }
 
 void sim_send_late(struct sim *s, uint32_t port, struct packet *p, psec at)
@@ -382,6 +390,17 @@ static inline __attribute__((always_inline)) void look_ahead(const struct sim *s
 	}
 }
 
+/* When the first of the caller's timers goes off. */
+static psec next_timer(const struct sim *s)
+{
+	psec next = PSEC_NEVER;
+
+	for (uint32_t i = 0; i < s->n_extra; i++)
+		if (agenda_at(&s->agenda, s->first_extra + i) < next)
+			next = agenda_at(&s->agenda, s->first_extra + i);
+	return next;
+}
+
 static psec sooner(psec a, psec b)
 {
 	return a < b ? a : b;
@@ -420,9 +439,16 @@ bool sim_run(struct sim *s, psec until)
 	bool is_done = false;
 
 	s->stop_at = PSEC_NEVER;
-	while (!is_done && s->agenda.n_fired < s->pause_at)
-		if (!run_event(s, sooner(until, s->stop_at)))
+	s->is_choice_due = true;
+	while (!is_done && s->agenda.n_fired < s->pause_at) {
+		if (s->is_choice_due)
+			windows_choose(s);
+		s->is_choice_due = false;
+		if (s->is_windowed)
+			windows_run(s, sooner(until, next_timer(s)));
+		if (s->agenda.n_fired < s->pause_at && !run_event(s, sooner(until, s->stop_at)))
 			is_done = s->stop_at > until || is_stopped(s, until);
+	}
 	/* Other events of this very moment may still come, and come first: ports that start now
 	 * would overtake them. */
 	for (uint32_t i = 0; i < s->n_ports && s->agenda.n_fired < s->pause_at; i++)
@@ -432,7 +458,12 @@ bool sim_run(struct sim *s, psec until)
 
 bool sim_has_more(const struct sim *s)
 {
-	return s->agenda.n_armed != 0;
+	if (s->agenda.n_armed != 0)
+		return true;
+	for (uint32_t i = 0; s->is_windowed && i < s->n_ports; i++)
+		if (s->ports[i].wire.n)
+			return true;
+	return false;
 }
 
 static uint64_t count_ring(const struct sim_ring *r)

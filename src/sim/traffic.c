@@ -173,6 +173,18 @@ static int open_link(struct sim *s, const struct traffic_link *link)
 	return open_end(s, link->dst, (struct sim_qp){link->dst_qp, link->src, link->src_qp});
 }
 
+bool traffic_is_local(const struct workload *w)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		for (uint32_t k = 0; k < w->flows[i].n_after; k++) {
+			uint32_t next = w->after[w->flows[i].first_after + k];
+
+			if (w->flows[next].src != w->flows[i].dst)
+				return false;
+		}
+	return true;
+}
+
 int traffic_start(struct traffic *t, struct sim *s)
 {
 	for (uint32_t i = 0; i < t->n_links; i++) {

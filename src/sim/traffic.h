@@ -76,6 +76,10 @@ void traffic_fini(struct traffic *t);
 /* Opens all connections and arms the first starts. 0 or a negative errno. */
 int traffic_start(struct traffic *t, struct sim *s);
 
+/* Whether what this does at one host concerns no other: see sim_hooks.is_local. Only true of a run
+ * in which nobody forges packets, if flows wait for each other. */
+bool traffic_is_local(const struct workload *w);
+
 /* The hooks: completions; payload taken in; alarms; restarts. */
 void traffic_done(struct traffic *t, struct sim *s, uint32_t host, const struct done *done);
 void traffic_received(struct traffic *t, const struct sim *s, uint64_t bytes);
