@@ -307,7 +307,13 @@ bool agenda_seek(struct agenda *a, psec until)
 		if (a->at_due < a->n_due && a->due[a->at_due].at <= until)
 			return true;
 	} while (a->at_due == a->n_due && next_stretch(a, until));
-	if (until != PSEC_NEVER)
+	if (until != PSEC_NEVER) {
 		a->now = until;
+		return false;
+	}
+	/* Nothing is left, and the slots went as far as void tickets led them: back to now, where
+	 * the next event may be armed. */
+	a->far_base = a->now >> a->shift >> AGENDA_NEAR_SHIFT;
+	a->near_base = a->far_base << AGENDA_NEAR_SHIFT;
 	return false;
 }

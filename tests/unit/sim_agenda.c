@@ -297,6 +297,31 @@ static void note_in_the_past(void *context)
 	agenda_note(a, 0, a->now - 1);
 }
 
+/* An event given up leaves a ticket far ahead: looking for it moves nothing but itself. */
+static void given_up_events_lead_nowhere(void **state)
+{
+	static const psec far[] = {PSEC_US, 50 * PSEC_MS, 3600 * PSEC_S};
+	struct agenda a;
+
+	(void)state;
+	assert_int_equal(agenda_init(&a, 2), 0);
+	agenda_add(&a, 2);
+	for (uint32_t i = 0; i < sizeof far / sizeof far[0]; i++) {
+		psec now = a.now;
+
+		agenda_arm(&a, 0, now + far[i]);
+		agenda_cancel(&a, 0);
+		assert_int_equal(agenda_next(&a, PSEC_NEVER), AGENDA_NONE);
+		assert_int_equal(a.now, now);
+		agenda_arm(&a, 1, now + 1000);
+		agenda_arm(&a, 0, now + far[i]);
+		assert_int_equal(agenda_next(&a, PSEC_NEVER), 1);
+		assert_int_equal(agenda_next(&a, PSEC_NEVER), 0);
+		assert_int_equal(a.now, now + far[i]);
+	}
+	agenda_fini(&a);
+}
+
 static void nothing_is_scheduled_in_the_past(void **state)
 {
 	struct agenda a;
@@ -355,6 +380,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(noted_events_are_seen_but_do_not_come),
 	cmocka_unit_test(events_are_armed_and_noted_in_turn),
 	cmocka_unit_test(time_may_stop_between_events),
+	cmocka_unit_test(given_up_events_lead_nowhere),
 	cmocka_unit_test(nothing_is_scheduled_in_the_past),
 	cmocka_unit_test(a_slot_may_be_refilled_while_it_is_open),
 	cmocka_unit_test(events_can_be_added_later),
