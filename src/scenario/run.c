@@ -159,6 +159,16 @@ static int init_transport(struct run *r)
 	return transport_init_ref(&r->transport, &cfg);
 }
 
+/* Packets that are forged, or as good as, may name flows of any host, and may hide the delivery
+ * that a flow at another host waits for. */
+static bool is_local(const struct run *r)
+{
+	for (uint32_t i = 0; i < r->n_faults; i++)
+		if (r->faults[i].kind == FAULT_FORGE || r->faults[i].kind == FAULT_CORRUPT)
+			return false;
+	return traffic_is_local(&r->scenario->workload);
+}
+
 static int init_sim(struct run *r, const uint8_t *tapped)
 {
 	const struct scenario *s = r->scenario;
@@ -183,10 +193,7 @@ static int init_sim(struct run *r, const uint8_t *tapped)
 				.restarted = on_restarted,
 				.tap = r->tap.frame ? on_tap : NULL,
 				.is_over = is_over,
-				/* A fault that forges packets may hide the delivery that a flow
-				 * at another host waits for. */
-				.is_local = traffic_is_local(&s->workload) &&
-					    (s->workload.n_after == 0 || r->n_faults == 0),
+				.is_local = is_local(r),
 			},
 	};
 	int error = sim_init(&r->sim, &cfg);
@@ -198,6 +205,7 @@ static int init_sim(struct run *r, const uint8_t *tapped)
 	r->impair = impair_plan_new(&r->sim, r->faults, r->n_faults, seed_of(s, STREAM_FAULTS));
 	if (!r->impair)
 		return -ENOMEM;
+	r->is_ended = traffic_is_over(&r->traffic);
 	return traffic_start(&r->traffic, &r->sim);
 }
 
@@ -242,11 +250,14 @@ bool run_step(struct run *r, psec until)
 {
 	psec end = r->scenario->end_ps;
 
-	if (traffic_is_over(&r->traffic))
+	if (r->is_ended)
 		return false;
-	if (!sim_run(&r->sim, until < end ? until : end))
-		return false;
-	return sim_now(&r->sim) < end && !traffic_is_over(&r->traffic);
+	bool has_more = sim_run(&r->sim, until < end ? until : end);
+
+	/* Where it is made to pause it did not get to the end, whatever the time. */
+	if (r->sim.agenda.n_fired < r->sim.pause_at)
+		r->is_ended = !has_more || r->sim.is_stopped || sim_now(&r->sim) >= end;
+	return !r->is_ended;
 }
 
 struct run_flow run_flow(const struct run *r, uint32_t flow)

@@ -29,6 +29,7 @@ struct run {
 	uint32_t n_faults;
 	struct impair_plan *impair;
 	struct run_tap tap;
+	bool is_ended;
 };
 
 /* Sets everything up at time 0. The scenario is lent. tapped, when not NULL, has a byte per port.
@@ -37,8 +38,9 @@ int run_init(struct run *r, const struct scenario *s, const struct run_tap *tap,
 	     const uint8_t *tapped, char *error, size_t error_len);
 void run_fini(struct run *r);
 
-/* Goes on until simulated time `until`. True while there is something left to do: traffic that is
- * not over, within the scenario's end. */
+/* Goes on until simulated time `until`, or until sim.pause_at events have fired, which the caller
+ * then raises. True while there is something left to do: up to the first full microsecond at which
+ * traffic is over, or to the scenario's end. */
 bool run_step(struct run *r, psec until);
 
 /* What a run amounts to, for one flow. */

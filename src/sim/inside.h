@@ -3,6 +3,7 @@
 #define WEFT_SIM_INSIDE_H
 
 #include "sim/sim.h"
+#include "sim/window.h"
 
 /* What the trace hash tells apart. */
 enum sim_trace { SIM_INJECTED, SIM_SENT, SIM_TRIMMED, SIM_DELIVERED, SIM_DROPPED };
@@ -39,8 +40,7 @@ static inline void sim_arm(struct sim *s, uint32_t event, uint32_t node, psec at
 		return;
 	}
 	agenda_note(&s->agenda, event, at);
-	if (at < s->node_next[node])
-		s->node_next[node] = at;
+	windows_expect(s, node, at);
 }
 
 /* Brings a port up to date: every packet that should have started by now has. To be called before

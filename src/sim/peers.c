@@ -174,15 +174,14 @@ static inline struct known *place_of(const struct sim_peers *peers, uint64_t key
 /* Twice the sets, up to a bound. */
 static bool grow_known(struct sim_peers *peers)
 {
-	struct sim_peers next = *peers;
-	size_t bytes;
+	uint32_t n_sets = peers->n_sets ? 2 * peers->n_sets : SETS_FIRST;
+	size_t bytes = n_sets * SET * sizeof(struct known);
+	struct known *known = n_sets <= 1u << SETS_BITS ? aligned_alloc(64, bytes) : NULL;
+	struct sim_peers next = {.known = known, .n_sets = n_sets};
 
-	next.n_sets = peers->n_sets ? 2 * peers->n_sets : SETS_FIRST;
-	bytes = next.n_sets * SET * sizeof(struct known);
-	next.known = next.n_sets <= 1u << SETS_BITS ? aligned_alloc(64, bytes) : NULL;
-	if (!next.known)
+	if (!known)
 		return false;
-	memset(next.known, 0, bytes);
+	memset(known, 0, bytes);
 	for (uint32_t i = 0; i < peers->n_sets * SET; i++) {
 		struct known *k = place_of(&next, peers->known[i].key);
 
@@ -191,7 +190,8 @@ static bool grow_known(struct sim_peers *peers)
 			*k = peers->known[i];
 	}
 	free(peers->known);
-	*peers = next;
+	peers->known = known;
+	peers->n_sets = n_sets;
 	return true;
 }
 

@@ -4,8 +4,10 @@
  * A packet that starts is put on the link with the time it will arrive, and one event is armed for
  * the first packet on a link. What a transmitter does in between follows from what was there
  * before, so most ports are only brought up to date when somebody looks: port_settle starts every
- * packet that should have started by now, each at its exact time. Where others must know at once (a
- * host that may send more, a capture, a fault, flow control) an event is armed for the transmitter.
+ * packet that should have started by now, each at its exact time. That is early enough while the
+ * last packet on the link arrives, as the one that is leaving is always on it. Where others must
+ * know at once (a host that may send more, a capture, a fault, flow control) an event is armed for
+ * the transmitter.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -124,11 +126,8 @@ static ALWAYS_INLINE void launch(struct sim *s, struct sim_port *port, struct pa
 		agenda_arm(&s->agenda, s->first_arrive + port_number(s, port), at);
 		return;
 	}
-	psec *next = &s->node_next[s->ports[port->peer].node];
-
 	assert(at > s->window_last);
-	if (at < *next)
-		*next = at;
+	windows_expect(s, s->ports[port->peer].node, at);
 }
 
 /* Starts a packet of so many bytes at free_at; returns when it arrives. */
@@ -485,7 +484,9 @@ void port_clear(struct sim *s, struct sim_port *port, uint32_t reason)
 		packet_put(&s->packets, p);
 	}
 	port->control_tail = NULL;
-	agenda_cancel(&s->agenda, port_number(s, port));
+	/* The event of any other port stands for a packet that is leaving: see resume_changed. */
+	if (port->odd || port->is_host)
+		agenda_cancel(&s->agenda, port_number(s, port));
 }
 
 /* What is on the link and what waits for it is lost, and so is what the ends said about pauses. */
@@ -503,6 +504,14 @@ static void lose_link(struct sim *s, struct sim_port *port)
 		port->pfc->sent_at[c] = PSEC_NEVER;
 }
 
+/* Whether the packet that leaves until free_at is on the link, as its last. */
+static bool is_leaving_packet_on_link(const struct sim_port *port)
+{
+	const struct sim_ring *wire = &port->wire;
+
+	return wire->n && ring_at(wire, wire->n - 1)->word == port->free_at + port->delay_ps;
+}
+
 /* After a port became odd, or ceased to be. A switch's that is like the others again needs no event
  * for its transmitter, with one exception: the packet that is leaving was lost to a fault, so
  * nothing on the link says when to look for those that follow. */
@@ -514,9 +523,10 @@ static void resume_changed(struct sim *s, struct sim_port *port)
 	resume(s, port);
 	if (port->odd || port->is_host)
 		return;
-	bool is_leaving = port->free_at > s->agenda.now;
-	psec at = is_leaving && port->wire.n == 0 ? port->free_at : PSEC_NEVER;
+	psec at = PSEC_NEVER;
 
+	if (port->free_at > s->agenda.now && !is_leaving_packet_on_link(port))
+		at = port->free_at;
 	if (agenda_at(&s->agenda, event) != at)
 		sim_arm(s, event, port->node, at);
 }

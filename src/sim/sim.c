@@ -214,6 +214,7 @@ int sim_init(struct sim *s, const struct sim_cfg *cfg)
 	*s = (struct sim){
 		.cfg = *cfg,
 		.n_hosts = cfg->topology->n_hosts,
+		.stop_at = PSEC_NEVER,
 		.window_host = UINT32_MAX,
 		.pause_at = UINT64_MAX,
 	};
@@ -401,20 +402,17 @@ static psec next_timer(const struct sim *s)
 	return next;
 }
 
-static psec sooner(psec a, psec b)
+/* Nothing is left up to `until`, or up to a stop that was asked for: whether that is the end. A
+ * stop that does not stand any more is forgotten. */
+static bool is_end(struct sim *s, psec until)
 {
-	return a < b ? a : b;
-}
+	const struct sim_hooks *hooks = &s->cfg.hooks;
 
-/* Whether a stop that was asked for has come. If it does not stand any more, it is forgotten. */
-static bool is_stopped(struct sim *s, psec until)
-{
-	if (s->stop_at > until)
-		return false;
-	if (!s->cfg.hooks.is_over || s->cfg.hooks.is_over(s->cfg.hooks.context))
+	if (s->stop_at == PSEC_NEVER || s->stop_at > until)
 		return true;
 	s->stop_at = PSEC_NEVER;
-	return false;
+	s->is_stopped = !hooks->is_over || hooks->is_over(hooks->context);
+	return s->is_stopped;
 }
 
 /* Handles one event up to `until`; false when there is none. */
@@ -438,16 +436,17 @@ bool sim_run(struct sim *s, psec until)
 {
 	bool is_done = false;
 
-	s->stop_at = PSEC_NEVER;
+	s->is_stopped = false;
 	s->is_choice_due = true;
 	while (!is_done && s->agenda.n_fired < s->pause_at) {
 		if (s->is_choice_due)
 			windows_choose(s);
 		s->is_choice_due = false;
 		if (s->is_windowed)
-			windows_run(s, sooner(until, next_timer(s)));
-		if (s->agenda.n_fired < s->pause_at && !run_event(s, sooner(until, s->stop_at)))
-			is_done = s->stop_at > until || is_stopped(s, until);
+			windows_run(s, psec_sooner(until, next_timer(s)));
+		if (s->agenda.n_fired < s->pause_at &&
+		    !run_event(s, psec_sooner(until, s->stop_at)))
+			is_done = is_end(s, until);
 	}
 	/* Other events of this very moment may still come, and come first: ports that start now
 	 * would overtake them. */
@@ -458,7 +457,7 @@ bool sim_run(struct sim *s, psec until)
 
 bool sim_has_more(const struct sim *s)
 {
-	if (s->agenda.n_armed != 0)
+	if (s->agenda.n_armed != 0 || s->stop_at != PSEC_NEVER)
 		return true;
 	for (uint32_t i = 0; s->is_windowed && i < s->n_ports; i++)
 		if (s->ports[i].wire.n)
@@ -501,11 +500,7 @@ bool sim_is_conserved(const struct sim *s)
 
 void sim_stop(struct sim *s)
 {
-	psec now = s->agenda.now, rest = now % PSEC_US;
-	psec at = rest ? now + PSEC_US - rest : now;
-
-	if (at < s->stop_at)
-		s->stop_at = at;
+	s->stop_at = psec_sooner(s->stop_at, psec_full_us(s->agenda.now));
 }
 
 void sim_drop(struct sim *s, struct sim_port *port, struct packet *p, uint32_t reason)

@@ -160,6 +160,7 @@ struct sim_port {
 		/* Others must be told what it does, or it may not send what it has. */
 		struct {
 			bool is_down, is_halted, is_tapped, is_impaired, is_watched;
+			bool none[3]; /* never set */
 		};
 		uint64_t odd; /* 0: none of these */
 	};
@@ -243,14 +244,17 @@ struct sim {
 	uint64_t trace_hash;
 	uint8_t *scratch; /* a whole frame */
 	uint32_t scratch_len;
-	psec stop_at; /* PSEC_NEVER: nobody asked for it */
+	psec stop_at;    /* PSEC_NEVER: nobody asked for it */
+	bool is_stopped; /* sim_stop ended the last sim_run */
 	/* Running node by node: see window.c. */
 	bool is_windowed;
 	bool is_choice_due;   /* whether that is possible may have changed */
 	psec window_ps;       /* the longest window; 0: none */
 	psec window_last;     /* the end of the one at hand */
+	psec window_now;      /* the latest event in it so far */
 	uint32_t window_host; /* whose turn it is; UINT32_MAX: no host's */
-	psec *node_next;      /* by node */
+	psec *node_next;      /* by node: nothing happens there before */
+	psec *group_next;     /* the same of groups of nodes */
 	struct sim_windows *windows;
 	uint64_t pause_at; /* sim_run returns early once so many events have fired */
 };
@@ -261,11 +265,11 @@ int sim_init(struct sim *s, const struct sim_cfg *cfg);
 void sim_fini(struct sim *s);
 
 /* Runs until simulated time `until`, until nothing is left to happen, until sim_stop, or until
- * pause_at events have fired, in which case ports may not be up to date. Returns true while there
- * is more to do. */
+ * pause_at events have fired (or a few more), in which case ports may not be up to date. Returns
+ * true while there is more to do. */
 bool sim_run(struct sim *s, psec until);
 
-/* Whether anything is left to happen. */
+/* Whether anything is left to happen, were it only a stop. */
 bool sim_has_more(const struct sim *s);
 
 /* Packets in queues, on links and held back, counted one by one. */
@@ -274,9 +278,9 @@ uint64_t sim_in_flight(const struct sim *s);
 /* Whether every packet is accounted for. */
 bool sim_is_conserved(const struct sim *s);
 
-/* Ends the current sim_run at the next full microsecond, or now if that is one, unless
- * sim_hooks.is_over denies it then: a moment that does not depend on the order in which nodes are
- * looked at. */
+/* Ends the sim_run that gets to the next full microsecond, or this one if it is one now, unless
+ * sim_hooks.is_over denies it then: a moment that depends neither on the order in which nodes are
+ * looked at nor on the caller's steps. */
 void sim_stop(struct sim *s);
 
 static inline psec sim_now(const struct sim *s)

@@ -58,8 +58,10 @@ static void admit(struct sim *s, struct sim_port *out, struct packet *p)
 	enum fwd_admission answer = ask(s, out, p);
 	bool is_cut = answer != FWD_ADMIT && cut(s, out, p);
 
-	if (is_cut)
+	if (is_cut) {
+		settle_memory(s, out, p, &qos->classes[qos->dscps[p->dscp].tclass]);
 		answer = ask(s, out, p);
+	}
 	if (answer != FWD_ADMIT) {
 		sim_drop(s, out, p,
 			 is_cut                         ? SIM_DROP_TRIMMED_THRESHOLD

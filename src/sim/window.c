@@ -45,11 +45,6 @@ struct sim_windows {
 	uint32_t room; /* of each: as many as ever arrive at one node; a power of 2 */
 };
 
-static psec least(psec a, psec b)
-{
-	return a < b ? a : b;
-}
-
 static ALWAYS_INLINE void fetch_lines(const void *at, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -78,16 +73,24 @@ static bool grow(struct sim_windows *w)
 	return true;
 }
 
+static uint32_t n_groups(const struct sim *s)
+{
+	return (s->cfg.topology->n_nodes + WINDOWS_GROUP - 1) / WINDOWS_GROUP;
+}
+
 int windows_init(struct sim *s)
 {
 	psec delay = PSEC_NEVER;
 
 	for (uint32_t i = 0; i < s->n_ports; i++)
-		delay = least(delay, s->ports[i].delay_ps);
+		delay = psec_sooner(delay, s->ports[i].delay_ps);
 	s->window_ps = delay >= WINDOW_MIN && delay != PSEC_NEVER ? delay : 0;
 	s->node_next = malloc(s->cfg.topology->n_nodes * sizeof *s->node_next);
+	s->group_next = malloc(n_groups(s) * sizeof *s->group_next);
 	s->windows = calloc(1, sizeof *s->windows);
-	return s->node_next && s->windows && grow(s->windows) ? 0 : -ENOMEM;
+	if (!s->node_next || !s->group_next || !s->windows || !grow(s->windows))
+		return -ENOMEM;
+	return 0;
 }
 
 void windows_fini(struct sim *s)
@@ -99,6 +102,7 @@ void windows_fini(struct sim *s)
 	}
 	free(s->windows);
 	free(s->node_next);
+	free(s->group_next);
 }
 
 static bool are_possible(const struct sim *s)
@@ -128,6 +132,8 @@ static void begin(struct sim *s)
 	s->is_windowed = true;
 	for (uint32_t n = 0; n < s->cfg.topology->n_nodes; n++)
 		s->node_next[n] = PSEC_NEVER;
+	for (uint32_t g = 0; g < n_groups(s); g++)
+		s->group_next[g] = PSEC_NEVER;
 	for (uint32_t event = 0; event < s->first_extra; event++) {
 		psec at = agenda_at(&s->agenda, event);
 
@@ -137,10 +143,9 @@ static void begin(struct sim *s)
 	}
 	for (uint32_t i = 0; i < s->n_ports; i++) {
 		const struct sim_port *port = &s->ports[i];
-		psec *next = &s->node_next[s->ports[port->peer].node];
 
 		if (port->wire.n)
-			*next = least(*next, ring_at(&port->wire, 0)->word);
+			windows_expect(s, s->ports[port->peer].node, ring_at(&port->wire, 0)->word);
 	}
 }
 
@@ -176,8 +181,8 @@ static psec next_of_all(const struct sim *s)
 {
 	psec next = PSEC_NEVER;
 
-	for (uint32_t n = 0; n < s->cfg.topology->n_nodes; n++)
-		next = least(next, s->node_next[n]);
+	for (uint32_t g = 0; g < n_groups(s); g++)
+		next = psec_sooner(next, s->group_next[g]);
 	return next;
 }
 
@@ -273,7 +278,7 @@ static uint32_t gather(struct sim *s, uint32_t node, psec from, psec last)
 			w->arrivals[n++] = (struct arrival){slot.word, slot.packet, number};
 		}
 		if (port->wire.n)
-			next = least(next, ring_at(&port->wire, 0)->word);
+			next = psec_sooner(next, ring_at(&port->wire, 0)->word);
 	}
 	s->node_next[node] = next;
 	return n;
@@ -307,6 +312,8 @@ static void run_switch(struct sim *s, uint32_t node, psec from, psec last)
 		else
 			switch_receive(s, s->ports[a[i].from].peer, p);
 	}
+	if (n && s->window_now < a[n - 1].at)
+		s->window_now = a[n - 1].at;
 }
 
 /* The first event of a host: its number and time; ties go to the lowest number. */
@@ -369,6 +376,8 @@ static void run_host(struct sim *s, uint32_t host, psec from, psec last)
 	while ((at = first_of(s, host, &event)) <= last && at != PSEC_NEVER) {
 		s->agenda.now = at;
 		s->agenda.n_fired++;
+		if (s->window_now < at)
+			s->window_now = at;
 		if (event >= s->first_arrive && event < s->first_wake) {
 			struct sim_port *port = &s->ports[event - s->first_arrive];
 
@@ -387,31 +396,42 @@ static void run_host(struct sim *s, uint32_t host, psec from, psec last)
 	s->window_host = UINT32_MAX;
 }
 
-/* A window ends where sim_stop would end the run, as that must leave no node ahead of another. */
-static psec full_microsecond(psec at)
+static void run_group(struct sim *s, uint32_t group, psec from, psec last)
 {
-	psec rest = at % PSEC_US;
+	uint32_t first = group * WINDOWS_GROUP, n_nodes = s->cfg.topology->n_nodes;
+	uint32_t end = n_nodes - first < WINDOWS_GROUP ? n_nodes : first + WINDOWS_GROUP;
+	psec next = PSEC_NEVER;
 
-	return rest ? at + PSEC_US - rest : at;
+	for (uint32_t i = first; i < end; i++) {
+		if (s->node_next[i] > last)
+			continue;
+		if (i < s->n_hosts)
+			run_host(s, i, from, last);
+		else
+			run_switch(s, i, from, last);
+	}
+	/* Only now: they send to each other too. */
+	for (uint32_t i = first; i < end; i++)
+		next = psec_sooner(next, s->node_next[i]);
+	s->group_next[group] = next;
 }
 
 void windows_run(struct sim *s, psec until)
 {
-	uint32_t n_hosts = s->n_hosts, n_nodes = s->cfg.topology->n_nodes;
-
 	while (s->agenda.n_fired < s->pause_at) {
-		psec from = next_of_all(s), last = least(until, s->stop_at);
+		psec from = next_of_all(s), last = psec_sooner(until, s->stop_at);
 
 		if (from > last || from == PSEC_NEVER)
 			return;
-		last = least(last, least(from + s->window_ps - 1, full_microsecond(from)));
+		/* Not beyond the moment at which sim_stop would end the run: that must leave no
+		 * node ahead of another. */
+		last = psec_sooner(last, psec_full_us(from));
+		last = psec_sooner(last, from + s->window_ps - 1);
 		s->window_last = last;
-		for (uint32_t n = 0; n < n_hosts; n++)
-			if (s->node_next[n] <= last)
-				run_host(s, n, from, last);
-		for (uint32_t n = n_hosts; n < n_nodes; n++)
-			if (s->node_next[n] <= last)
-				run_switch(s, n, from, last);
-		s->agenda.now = last;
+		s->window_now = s->agenda.now;
+		for (uint32_t g = 0; g < n_groups(s); g++)
+			if (s->group_next[g] <= last)
+				run_group(s, g, from, last);
+		s->agenda.now = s->window_now;
 	}
 }

@@ -105,17 +105,47 @@ static void every_build_runs_the_same(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* Where and how a run ended. */
+struct ended {
+	uint64_t hash, events;
+	psec at;
+};
+
+/* In steps of a length, each of them in pauses of so many events. */
+static struct ended run_in(const char *yaml, psec slice, uint64_t events)
+{
+	const struct sim *s = &runs_run.sim;
+
+	runs_read(yaml, "");
+	runs_begin(NULL, NULL);
+	do {
+		runs_run.sim.pause_at = s->agenda.n_fired + events;
+		assert_true(sim_now(s) < BOUND);
+	} while (run_step(&runs_run, slice == PSEC_NEVER ? slice : sim_now(s) + slice));
+	assert_true(traffic_is_over(&runs_run.traffic));
+	struct ended end = {s->trace_hash, s->agenda.n_fired, sim_now(s)};
+
+	runs_end();
+	return end;
+}
+
 /* Twice in one process, and in steps of any length. */
 static void steps_change_nothing(void **state)
 {
 	static const psec slices[] = {PSEC_NEVER, 77777, PSEC_US, 50 * PSEC_US + 1};
+	static const uint64_t pauses[] = {UINT32_MAX, 13, 1000};
 
 	(void)state;
 	for (uint32_t i = 0; i < N_TABLE; i++) {
-		uint64_t hash = hash_of(table[i].yaml, "", PSEC_NEVER);
+		struct ended end = run_in(table[i].yaml, PSEC_NEVER, UINT32_MAX);
 
-		for (uint32_t k = 0; k < sizeof slices / sizeof slices[0]; k++)
-			assert_int_equal(hash_of(table[i].yaml, "", slices[k]), hash);
+		for (uint32_t k = 0; k < 12; k++) {
+			struct ended same = run_in(table[i].yaml, slices[k % 4], pauses[k / 4]);
+
+			assert_int_equal(same.hash, end.hash);
+			assert_int_equal(same.events, end.events);
+			assert_int_equal(same.at, end.at);
+		}
 	}
 }
 

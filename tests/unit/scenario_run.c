@@ -1,6 +1,7 @@
 /* Whole scenarios from text to the last completion: packets are conserved at every step, flows end,
  * faults heal, and the engines are treated as their contract says. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,6 +44,102 @@ static void every_builtin_scenario_ends(void **state)
 		assert_true(runs_run.sim.packets.stride <= 256);
 		runs_end();
 	}
+}
+
+/* The faults leave a slow port while a packet that was lost still occupies it, and an earlier one
+ * may be on the link: what waits goes on, and at the same times in both ways of running. */
+static void ports_go_on_after_a_lost_packet(void **state)
+{
+	static const char yaml[] =
+		"topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, delay: 200ns,\n"
+		"  rate: 100Gbps, links: [{match: \"leaf0>h0\", rate: 10Gbps}]}\n"
+		"transport: {payload: 4096, timeout: 60us}\n"
+		"workload: {kind: incast, bytes: 20KB, fan_in: 3, dst: h0}\n"
+		"faults: {kind: drop, at: \"leaf0>h0\", chance: 50%, from: 1us}\n";
+	char until[64];
+
+	(void)state;
+	for (uint32_t ns = 3000; ns < 9000; ns += 100) {
+		uint64_t hashes[2];
+
+		snprintf(until, sizeof until, "faults.until=%uns", ns);
+		for (uint32_t is_local = 0; is_local < 2; is_local++) {
+			runs_read(yaml, until);
+			runs_begin(NULL, NULL);
+			runs_run.sim.cfg.hooks.is_local = is_local;
+			runs_finish(PSEC_NEVER, BOUND);
+			runs_all_done();
+			assert_int_equal(runs_run.sim.is_windowed, is_local);
+			hashes[is_local] = runs_run.sim.trace_hash;
+			runs_end();
+		}
+		assert_int_equal(hashes[0], hashes[1]);
+	}
+}
+
+static bool is_never_over(void *context)
+{
+	(void)context;
+	return false;
+}
+
+/* Nothing is left and nobody asked for a stop: the end, at the last event. */
+static void a_run_may_be_drained(void **state)
+{
+	psec ended[2];
+
+	(void)state;
+	for (uint32_t is_local = 0; is_local < 2; is_local++) {
+		struct sim *s = &runs_run.sim;
+
+		runs_read(LEAVES EVERYBODY, "");
+		runs_begin(NULL, NULL);
+		s->cfg.hooks.is_local = is_local;
+		s->cfg.hooks.is_over = is_never_over;
+		assert_false(sim_run(s, PSEC_NEVER));
+		assert_int_equal(s->is_windowed, is_local);
+		assert_int_equal(sim_in_flight(s), 0);
+		assert_false(s->is_stopped);
+		ended[is_local] = sim_now(s);
+		runs_end();
+	}
+	assert_int_equal(ended[0], ended[1]);
+}
+
+/* Events, one at a time or all at once, of a run with such an end; in *shared a later moment at
+ * which several happen. */
+static uint64_t events_until(const char *end, uint64_t pause, psec *shared)
+{
+	const struct sim *s = &runs_run.sim;
+	psec before = 0;
+	bool goes_on = true;
+
+	runs_read(LEAVES EVERYBODY, end);
+	runs_begin(NULL, NULL);
+	runs_run.sim.cfg.hooks.is_local = false;
+	while (goes_on && !(shared && before > PSEC_US && sim_now(s) == before)) {
+		before = sim_now(s);
+		runs_run.sim.pause_at = s->agenda.n_fired + pause;
+		goes_on = run_step(&runs_run, PSEC_NEVER);
+	}
+	if (shared)
+		*shared = before;
+	uint64_t n = s->agenda.n_fired;
+
+	runs_end();
+	return n;
+}
+
+/* Also if somebody looks between two of them. */
+static void all_that_happens_at_the_end_does(void **state)
+{
+	char end[64];
+	psec shared;
+
+	(void)state;
+	events_until("", 1, &shared);
+	snprintf(end, sizeof end, "end=%" PRIu64 "ps", shared);
+	assert_int_equal(events_until(end, 1, NULL), events_until(end, UINT32_MAX, NULL));
 }
 
 /* Native packets of the reference transport are small. */
@@ -562,6 +659,9 @@ static void refused_runs_leave_nothing(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(every_builtin_scenario_ends),
+	cmocka_unit_test(ports_go_on_after_a_lost_packet),
+	cmocka_unit_test(a_run_may_be_drained),
+	cmocka_unit_test(all_that_happens_at_the_end_does),
 	cmocka_unit_test(packets_take_little_memory),
 	cmocka_unit_test(window_and_timeout_have_defaults),
 	cmocka_unit_test(settings_reach_the_fabric),

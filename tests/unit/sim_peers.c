@@ -237,7 +237,7 @@ static void ways_are_remembered(void **state)
 static void structured_ways_are_remembered(void **state)
 {
 	enum { SPINES = 64 };
-	uint64_t before[SPINES];
+	uint64_t before[SPINES] = {0};
 	uint32_t differ = 0;
 	struct world w;
 
