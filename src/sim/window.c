@@ -246,7 +246,8 @@ static ALWAYS_INLINE void fetch_link(const struct sim *s, const struct topology_
 	if (i + 1 < t->n_ports) {
 		const struct sim_ring *wire = &s->ports[ports[i + 1].peer].wire;
 
-		fetch_lines(ring_at(wire, 0), 3);
+		if (wire->n)
+			fetch_lines(ring_at(wire, 0), 3);
 	}
 }
 
