@@ -28,6 +28,13 @@ extern const struct command sim_command;
  * STATUS_USAGE. */
 __attribute__((format(printf, 2, 3))) int usage_error(const char *name, const char *format, ...);
 
+struct option;
+
+/* Says the same of an option that getopt_long refused: what getopt would say itself, but with the
+ * control characters of the argument made harmless, as it may be the name of a file that somebody
+ * else chose. arg is the argument that was read last. */
+int usage_bad_option(const char *name, const struct option *options, const char *arg);
+
 /* True when standard output is gone or full: there is nobody to print for. To be asked right after
  * printing, while errno still says why. */
 bool is_output_broken(void);

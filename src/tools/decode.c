@@ -103,18 +103,6 @@ static int set_usid(struct job *job)
 	return STATUS_OK;
 }
 
-/* What getopt would say itself, but for the bytes of the argument: it may be the name of a file
- * that somebody else chose. */
-static int refuse_option(const struct job *job, const char *arg)
-{
-	for (unsigned i = 0; options[i].name; i++)
-		if (optopt == options[i].val)
-			return usage_error(job->name, "--%s takes no value", options[i].name);
-	if (optopt)
-		return usage_error(job->name, "there is no option '-%c'", optopt);
-	return usage_error(job->name, "there is no option '%s'", arg);
-}
-
 /* arg is the argument that getopt read last. */
 static int set_option(struct job *job, int option, const char *arg)
 {
@@ -124,7 +112,7 @@ static int set_option(struct job *job, int option, const char *arg)
 	case OPT_JSON: job->json = true; return STATUS_OK;
 	case OPT_USID: return set_usid(job);
 	case ':': return usage_error(job->name, "%s needs a value", arg);
-	case '?': return refuse_option(job, arg);
+	case '?': return usage_bad_option(job->name, options, arg);
 	default: return set_number(job, option);
 	}
 }

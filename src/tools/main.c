@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,6 +48,16 @@ int usage_error(const char *name, const char *format, ...)
 	text_put_safe(stderr, says);
 	fprintf(stderr, "; see: weft help%s\n", command ? command : "");
 	return STATUS_USAGE;
+}
+
+int usage_bad_option(const char *name, const struct option *options, const char *arg)
+{
+	for (; options->name; options++)
+		if (optopt == options->val)
+			return usage_error(name, "--%s takes no value", options->name);
+	if (optopt)
+		return usage_error(name, "there is no option '-%c'", optopt);
+	return usage_error(name, "there is no option '%s'", arg);
 }
 
 /* The first error of standard output. */

@@ -149,17 +149,6 @@ static int set_end(struct job *job)
 	return add_override(job, "end", optarg);
 }
 
-/* What getopt would say itself, but with control characters made harmless. */
-static int refuse_option(const struct job *job, const char *arg)
-{
-	for (unsigned i = 0; options[i].name; i++)
-		if (optopt == options[i].val)
-			return usage_error(job->name, "--%s takes no value", options[i].name);
-	if (optopt)
-		return usage_error(job->name, "there is no option '-%c'", optopt);
-	return usage_error(job->name, "there is no option '%s'", arg);
-}
-
 /* arg is the argument that getopt read last. */
 static int set_option(struct job *job, int option, const char *arg)
 {
@@ -178,7 +167,7 @@ static int set_option(struct job *job, int option, const char *arg)
 	case OPT_END: return set_end(job);
 	case 'h': job->help = true; return STATUS_OK;
 	case ':': return usage_error(job->name, "%s needs a value", arg);
-	default: return refuse_option(job, arg);
+	default: return usage_bad_option(job->name, options, arg);
 	}
 }
 
