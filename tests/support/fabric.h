@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "check.h"
+#include "leaf_spine.h"
 #include "sim/routing.h"
 #include "wire/net.h"
 
@@ -17,16 +18,7 @@ static const struct topology_link any_link = {UINT64_C(400000000000), 500 * PSEC
 static inline struct topology_cfg leaf_spine(uint32_t hosts, uint32_t hosts_per_leaf,
 					     uint32_t spines)
 {
-	return (struct topology_cfg){
-		.kind = TOPOLOGY_LEAF_SPINE,
-		.hosts = hosts,
-		.hosts_per_leaf = hosts_per_leaf,
-		.spines = spines,
-		.planes = 1,
-		.nic_ports = 1,
-		.uplinks = 1,
-		.links = {any_link, any_link, any_link},
-	};
+	return leaf_spine_of(hosts, hosts_per_leaf, spines, any_link);
 }
 
 static inline struct topology_cfg fat_tree(uint32_t hosts, uint32_t hosts_per_leaf,

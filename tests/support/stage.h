@@ -4,6 +4,7 @@
 #define WEFT_TESTS_SUPPORT_STAGE_H
 
 #include "check.h"
+#include "leaf_spine.h"
 #include "script.h"
 #include "sim/sim.h"
 
@@ -25,19 +26,7 @@ static char error[256];
 static inline struct topology_cfg leaf_spine(uint32_t hosts, uint32_t hosts_per_leaf,
 					     uint32_t spines)
 {
-	struct topology_cfg t = {
-		.kind = TOPOLOGY_LEAF_SPINE,
-		.hosts = hosts,
-		.hosts_per_leaf = hosts_per_leaf,
-		.spines = spines,
-		.planes = 1,
-		.nic_ports = 1,
-		.uplinks = 1,
-	};
-
-	for (uint32_t i = 0; i < TOPOLOGY_TIERS; i++)
-		t.links[i] = (struct topology_link){RATE, DELAY, 0};
-	return t;
+	return leaf_spine_of(hosts, hosts_per_leaf, spines, (struct topology_link){RATE, DELAY, 0});
 }
 
 /* Prepares cfg; the test may change it before start(). */

@@ -6,6 +6,7 @@
 
 #include "base/prng.h"
 #include "check.h"
+#include "leaf_spine.h"
 #include "scenario/transport.h"
 #include "sim/ideal.h"
 #include "sim/traffic.h"
@@ -89,19 +90,7 @@ static void on_restarted(void *context, struct sim *s, uint32_t host)
 
 static struct topology_cfg leaf_spine(uint32_t hosts, uint32_t hosts_per_leaf, uint32_t spines)
 {
-	struct topology_cfg t = {
-		.kind = TOPOLOGY_LEAF_SPINE,
-		.hosts = hosts,
-		.hosts_per_leaf = hosts_per_leaf,
-		.spines = spines,
-		.planes = 1,
-		.nic_ports = 1,
-		.uplinks = 1,
-	};
-
-	for (uint32_t i = 0; i < TOPOLOGY_TIERS; i++)
-		t.links[i] = (struct topology_link){RATE, DELAY, 0};
-	return t;
+	return leaf_spine_of(hosts, hosts_per_leaf, spines, (struct topology_link){RATE, DELAY, 0});
 }
 
 static struct topology_cfg wire(void)
