@@ -129,10 +129,9 @@ static struct entry *find(struct sim_peers *peers, const struct routing *r,
 const struct encap_head *sim_peers_head(struct sim_peers *peers, const struct routing *r,
 					const struct sim_way *way)
 {
-	bool is_srv6 = r->cfg.mode == ROUTING_USID || r->cfg.mode == ROUTING_USID_SRH;
 	struct entry *e = find(peers, r, way, 0);
 
-	if (e && is_srv6 && way->ev % e->n_paths)
+	if (e && routing_is_srv6(r) && way->ev % e->n_paths)
 		e = find(peers, r, way, way->ev % e->n_paths);
 	return e ? &e->head : NULL;
 }
@@ -220,7 +219,7 @@ static uint64_t explore(struct sim_peers *peers, const struct routing *r, const 
 
 uint64_t sim_peers_way(struct sim_peers *peers, const struct routing *r, const struct sim_way *way)
 {
-	if (r->cfg.mode == ROUTING_USID || r->cfg.mode == ROUTING_USID_SRH)
+	if (routing_is_srv6(r))
 		return 0;
 	const struct known *k = peers->n_sets ? place_of(peers, way_key(way)) : NULL;
 

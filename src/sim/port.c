@@ -277,10 +277,18 @@ static ALWAYS_INLINE bool advance_plain(struct sim *s, struct sim_port *port)
 	return has_started;
 }
 
-/* Sees to it that the transmitter is looked at when it is free, or when a pause ends. */
-static void watch(struct sim *s, struct sim_port *port)
+/* Sees to it that the transmitter is looked at then. */
+static void look_at(struct sim *s, struct sim_port *port, psec at)
 {
 	uint32_t event = port_number(s, port);
+
+	if (agenda_at(&s->agenda, event) != at)
+		sim_arm(s, event, port->node, at);
+}
+
+/* When it is free, or when a pause ends. */
+static void watch(struct sim *s, struct sim_port *port)
+{
 	psec at = PSEC_NEVER;
 
 	if (!port->is_down && !port->is_halted) {
@@ -288,8 +296,7 @@ static void watch(struct sim *s, struct sim_port *port)
 
 		at = may_send ? port->free_at : pause_end(s, port);
 	}
-	if (agenda_at(&s->agenda, event) != at)
-		sim_arm(s, event, port->node, at);
+	look_at(s, port, at);
 }
 
 void port_advance(struct sim *s, struct sim_port *port)
@@ -301,11 +308,7 @@ void port_advance(struct sim *s, struct sim_port *port)
 /* A host is told when its transmitter is free, and may have more to send when a packet started. */
 static void tend_host(struct sim *s, struct sim_port *port, bool has_started)
 {
-	uint32_t event = port_number(s, port);
-	psec at = port->ready ? port->free_at : PSEC_NEVER;
-
-	if (agenda_at(&s->agenda, event) != at)
-		sim_arm(s, event, port->node, at);
+	look_at(s, port, port->ready ? port->free_at : PSEC_NEVER);
 	if (has_started)
 		host_pump(s, port->node, false);
 }
@@ -517,18 +520,13 @@ static bool is_leaving_packet_on_link(const struct sim_port *port)
  * nothing on the link says when to look for those that follow. */
 static void resume_changed(struct sim *s, struct sim_port *port)
 {
-	uint32_t event = port_number(s, port);
-
 	s->is_choice_due = true;
 	resume(s, port);
 	if (port->odd || port->is_host)
 		return;
-	psec at = PSEC_NEVER;
+	bool is_lost = port->free_at > s->agenda.now && !is_leaving_packet_on_link(port);
 
-	if (port->free_at > s->agenda.now && !is_leaving_packet_on_link(port))
-		at = port->free_at;
-	if (agenda_at(&s->agenda, event) != at)
-		sim_arm(s, event, port->node, at);
+	look_at(s, port, is_lost ? port->free_at : PSEC_NEVER);
 }
 
 void sim_port_set_down(struct sim *s, uint32_t number, bool is_down)

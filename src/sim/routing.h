@@ -50,6 +50,11 @@ struct routing {
 	void *memory;                /* tables behind switches */
 };
 
+static inline bool routing_is_srv6(const struct routing *r)
+{
+	return r->cfg.mode == ROUTING_USID || r->cfg.mode == ROUTING_USID_SRH;
+}
+
 /* The outer headers of one path. */
 struct routing_path {
 	uint8_t n_segments; /* 0: native; 1: container in the destination; 2: and one in an SRH */

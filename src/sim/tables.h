@@ -53,11 +53,6 @@ static inline const struct routing_tables *routing_tables(const struct routing *
 	return r->memory;
 }
 
-static inline bool routing_is_srv6(const struct routing *r)
-{
-	return r->cfg.mode == ROUTING_USID || r->cfg.mode == ROUTING_USID_SRH;
-}
-
 static inline const struct routing_place *routing_place(const struct routing *r, uint32_t host,
 							uint32_t plane)
 {
