@@ -25,7 +25,8 @@
 
 #define ENGINE_HEAD_MAX 128u /* most header bytes any transport writes */
 #define ENGINE_PORTS    8u   /* most ports of an endpoint */
-#define ENGINE_SGE      4u   /* most pieces of a packet's payload */
+#define ENGINE_SGE      16u  /* most pieces of a work request */
+#define ENGINE_PIECES   17u  /* most pieces of a packet's payload: those, and its padding */
 
 /* A piece of the application's memory. at NULL, len > 0: virtual bytes, all zero. */
 struct sge {
@@ -69,10 +70,55 @@ struct tx_pkt {
 	uint32_t peer, local; /* driver's handles */
 	uint32_t ev, sa;
 	uint64_t stamp;
-	struct cspan body[ENGINE_SGE]; /* payload where the application left it */
+	struct cspan body[ENGINE_PIECES]; /* payload where the application left it */
 };
 
-enum engine_op { ENGINE_WRITE, ENGINE_WRITE_IMM, ENGINE_SEND, ENGINE_READ, ENGINE_ATOMIC };
+struct mem_binding;
+
+enum engine_op {
+	ENGINE_WRITE,
+	ENGINE_WRITE_IMM,
+	ENGINE_SEND,
+	ENGINE_SEND_IMM,
+	ENGINE_SEND_INV, /* imm: the key that the receiver shall invalidate */
+	ENGINE_READ,
+	ENGINE_ATOMIC,    /* atomic_op, operand */
+	ENGINE_LOCAL_INV, /* imm: a key of our own */
+	ENGINE_BIND,      /* bind, see op.bind */
+	ENGINE_RECV,      /* a place for a message that consumes a receive */
+};
+
+enum engine_atomic { ENGINE_COMPARE_SWAP, ENGINE_FETCH_ADD };
+
+/* op.flags, and done.flags where they say so. */
+enum engine_flag {
+	ENGINE_SILENT = 1,    /* a success is not reported */
+	ENGINE_SOLICITED = 2, /* op: wake the receiver; done: the sender asked for that */
+	ENGINE_FENCE = 4,     /* not before all reads and atomics posted earlier are done */
+	ENGINE_TRUSTED = 8,   /* the pieces are the poster's own: no lkey is looked at */
+	ENGINE_SHARED = 16,   /* ENGINE_RECV: op.qp is the number of a shared receive queue */
+	ENGINE_HAS_IMM = 32,  /* done: imm is valid */
+	ENGINE_HAS_INV = 64,  /* done: imm is the key that the sender invalidated */
+};
+
+/* How work ended; done.status. The verbs' own classes (IBTA 11.6.2). */
+enum engine_status {
+	ENGINE_OK,
+	ENGINE_LOCAL_LENGTH,     /* a message did not fit the receive, or is longer than allowed */
+	ENGINE_LOCAL_QP,         /* work that this queue pair cannot do */
+	ENGINE_LOCAL_PROTECTION, /* a key of ours does not cover its piece */
+	ENGINE_FLUSHED,          /* the queue pair had failed, or was ended, before its turn */
+	ENGINE_BIND_FAILED,
+	ENGINE_BAD_RESPONSE,     /* the peer's answer made no sense */
+	ENGINE_LOCAL_ACCESS,     /* a peer's write with immediate data met a protection fault */
+	ENGINE_REMOTE_INVALID,   /* the peer refused the request as senseless */
+	ENGINE_REMOTE_ACCESS,    /* the peer refused the key, range or right */
+	ENGINE_REMOTE_OPERATION, /* the peer failed */
+	ENGINE_RETRY_EXCEEDED,   /* the peer was silent too long */
+	ENGINE_RNR_EXCEEDED,     /* the peer had no receive posted for too long */
+	ENGINE_FATAL,
+	ENGINE_STATUSES,
+};
 
 /* What the application wants done. Copied by post, its sge list too; the bytes are not. */
 struct op {
@@ -81,16 +127,18 @@ struct op {
 	uint32_t qp, peer, ticket;
 	uint16_t n_sg;
 	uint8_t code, flags, atomic_op, atomic_type; /* code: enum engine_op */
-	uint8_t operand[2][16];
+	uint8_t operand[2][16];                      /* in host order, from the first byte */
+	const struct mem_binding *bind;              /* ENGINE_BIND: window key in imm */
 };
 
 enum engine_done { ENGINE_DONE_SENT, ENGINE_DONE_RECEIVED, ENGINE_DONE_REQUEST };
 
 struct done {
-	uint64_t cookie, imm, tag;
+	uint64_t cookie, imm;
+	uint64_t tag; /* of ENGINE_ATOMIC: enum engine_atomic */
 	uint32_t qp, peer, len, ticket;
-	int16_t status;      /* 0, or a negative errno */
-	uint8_t code, flags; /* code: enum engine_done */
+	int16_t status;          /* enum engine_status, or a negative errno of the engine's own */
+	uint8_t code, flags, op; /* enum engine_done, engine_flag, engine_op */
 };
 
 /* First member of every transport's own struct. */

@@ -194,12 +194,12 @@ static int64_t length_of(const struct op *op)
 {
 	uint64_t len = 0;
 
-	if ((op->code != ENGINE_WRITE && op->code != ENGINE_WRITE_IMM) || op->n_sg > ENGINE_SGE ||
+	if ((op->code != ENGINE_WRITE && op->code != ENGINE_WRITE_IMM) || op->n_sg > REF_SGE ||
 	    (op->n_sg > 0 && !op->sg))
 		return -1;
 	for (uint32_t i = 0; i < op->n_sg; i++)
 		len += op->sg[i].len;
-	if (len > UINT32_MAX || (len % 4 != 0 && op->n_sg == ENGINE_SGE))
+	if (len > UINT32_MAX || (len % 4 != 0 && op->n_sg == REF_SGE))
 		return -1;
 	if (op->key > UINT32_MAX || op->imm > UINT32_MAX || op->remote > UINT64_MAX - len)
 		return -1;

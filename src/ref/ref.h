@@ -26,6 +26,7 @@
 #define REF_RETRIES_MAX 15u
 #define REF_RTO_MAX     ((nsec)1 << 40)
 #define REF_PAYLOAD_MAX 16384u
+#define REF_SGE         4u /* most pieces of a message */
 
 /* Zero stands for the default where one is named. evs and memory are lent for the engine's life. */
 struct ref_cfg {
@@ -94,7 +95,7 @@ struct ref_counters {
 };
 
 /* The engine's functions; its configuration is a struct ref_cfg. post answers -EINVAL also on a
- * queue pair that is not open or has ended, for more than ENGINE_SGE pieces, and for ENGINE_SGE
+ * queue pair that is not open or has ended, for more than REF_SGE pieces, and for REF_SGE
  * pieces where the length is no multiple of 4: the padding is a piece too. key and imm have 32
  * bits, a message less than 2^32 bytes. */
 extern const struct engine_ops ref_ops;

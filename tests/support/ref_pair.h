@@ -200,7 +200,7 @@ static inline uint32_t free_mask(const uint16_t room[ENGINE_PORTS])
 /* Law 2: payload stays where the application put it, but for the padding. */
 static inline void check_lent(const struct tx_pkt *t)
 {
-	assert_true(t->n_body <= ENGINE_SGE && t->head_len <= ENGINE_HEAD_MAX);
+	assert_true(t->n_body <= REF_SGE && t->head_len <= ENGINE_HEAD_MAX);
 	for (uint32_t i = 0; i < t->n_body; i++) {
 		const uint8_t *at = t->body[i].at;
 		bool ours = at >= w.source && at + t->body[i].len <= w.source + MEMORY;

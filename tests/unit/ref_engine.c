@@ -75,7 +75,7 @@ static void post_refuses(void **state)
 {
 	(void)state;
 	start();
-	struct sge sg[ENGINE_SGE + 1] = {{w.source, 8, 0},
+	struct sge sg[REF_SGE + 1] = {{w.source, 8, 0},
 					 {w.source, 8, 0},
 					 {w.source, 8, 0},
 					 {w.source, 8, 0},
@@ -90,12 +90,12 @@ static void post_refuses(void **state)
 	bad[2].code = ENGINE_SEND;
 	bad[3].code = ENGINE_READ;
 	bad[4].code = ENGINE_ATOMIC;
-	bad[5].n_sg = ENGINE_SGE + 1;
+	bad[5].n_sg = REF_SGE + 1;
 	bad[6].sg = NULL;
 	bad[7].key = UINT64_C(1) << 32;
 	bad[8].imm = UINT64_C(1) << 32;
 	bad[9].remote = UINT64_MAX - 6;
-	bad[10].n_sg = ENGINE_SGE,
+	bad[10].n_sg = REF_SGE,
 	bad[10].sg = (struct sge[]){sg[0], sg[0], sg[0], {w.source, 7, 0}};
 	bad[11].n_sg = 2, bad[11].sg = (struct sge[]){{NULL, UINT32_MAX, 0}, {NULL, 1, 0}};
 	for (uint32_t i = 0; i < 12; i++)
