@@ -1,0 +1,161 @@
+#include "cc/cc.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#define NSEC_PER_S UINT64_C(1000000000)
+
+/* The fixed window: nothing that happens changes it. */
+
+static void fixed_start(struct cc *c, nsec now)
+{
+	(void)c;
+	(void)now;
+}
+
+static void fixed_on_sent(struct cc *c, nsec now, uint32_t bytes)
+{
+	(void)c;
+	(void)now;
+	(void)bytes;
+}
+
+static void fixed_on_ack(struct cc *c, const struct cc_ack *ack)
+{
+	(void)c;
+	(void)ack;
+}
+
+static void fixed_on_notice(struct cc *c, nsec now)
+{
+	(void)c;
+	(void)now;
+}
+
+static void fixed_on_loss(struct cc *c, const struct cc_ack *ack, enum cc_loss loss)
+{
+	(void)c;
+	(void)ack;
+	(void)loss;
+}
+
+static void fixed_on_timer(struct cc *c, nsec now)
+{
+	(void)c;
+	(void)now;
+}
+
+static nsec fixed_deadline(const struct cc *c)
+{
+	(void)c;
+	return NSEC_NEVER;
+}
+
+static struct cc_grant fixed_grant(const struct cc *c)
+{
+	return (struct cc_grant){c->cfg->window_bytes, CC_UNPACED};
+}
+
+static const struct cc_ops fixed_ops = {
+	.name = "fixed",
+	.start = fixed_start,
+	.on_sent = fixed_on_sent,
+	.on_ack = fixed_on_ack,
+	.on_notice = fixed_on_notice,
+	.on_loss = fixed_on_loss,
+	.on_timer = fixed_on_timer,
+	.deadline = fixed_deadline,
+	.grant = fixed_grant,
+};
+
+static const struct cc_ops *const kinds[] = {
+	[CC_FIXED] = &fixed_ops,
+	[CC_DCQCN] = &dcqcn_ops,
+};
+
+const char *cc_cfg_problem(const struct cc_cfg *cfg)
+{
+	if (cfg->kind >= sizeof kinds / sizeof kinds[0])
+		return "no such congestion controller";
+	if (cfg->window_bytes == 0)
+		return "the window is 0";
+	if (cfg->slack_ns > CC_SLACK_MAX_NS)
+		return "the slack of pacing is above 1 s";
+	if (cfg->kind == CC_DCQCN)
+		return dcqcn_cfg_problem(&cfg->dcqcn, cfg->line_rate_bps);
+	return NULL;
+}
+
+void cc_start(struct cc *c, const struct cc_cfg *cfg, nsec now)
+{
+	assert(!cc_cfg_problem(cfg));
+	*c = (struct cc){.ops = kinds[cfg->kind], .cfg = cfg, .free_at = now};
+	c->ops->start(c, now);
+}
+
+/* Keeps the next packet away for as long as these bytes take. The part of a nanosecond that is left
+ * over is carried on, so that however many packets leave, their sum is not off by one byte. */
+static void charge(struct cc *c, nsec now, uint32_t bytes, uint64_t rate_bps)
+{
+	bool is_paced = rate_bps != CC_UNPACED;
+	/* What leaves unpaced earns nothing for the time after a cut. */
+	nsec slack = is_paced ? c->cfg->slack_ns : 0, earliest = now > slack ? now - slack : 0;
+
+	assert(rate_bps > 0);
+	if (c->free_at < earliest) {
+		c->free_at = earliest;
+		c->part = 0;
+	}
+	if (!is_paced)
+		return;
+	/* After a cut the parts are larger; it was less than a nanosecond, and stays so. */
+	if (c->part >= rate_bps)
+		c->part = rate_bps - 1;
+	uint64_t parts = UINT64_C(8) * bytes * NSEC_PER_S + c->part;
+
+	c->free_at += parts / rate_bps;
+	c->part = parts % rate_bps;
+}
+
+void cc_on_sent(struct cc *c, nsec now, uint32_t bytes)
+{
+	assert(bytes < UINT32_C(1) << 31);
+	charge(c, now, bytes, c->ops->grant(c).rate_bps);
+	c->ops->on_sent(c, now, bytes);
+}
+
+void cc_on_ack(struct cc *c, const struct cc_ack *ack)
+{
+	c->ops->on_ack(c, ack);
+}
+
+void cc_on_notice(struct cc *c, nsec now)
+{
+	c->ops->on_notice(c, now);
+}
+
+void cc_on_loss(struct cc *c, const struct cc_ack *ack, enum cc_loss loss)
+{
+	c->ops->on_loss(c, ack, loss);
+}
+
+void cc_on_timer(struct cc *c, nsec now)
+{
+	if (c->ops->deadline(c) <= now)
+		c->ops->on_timer(c, now);
+}
+
+nsec cc_deadline(const struct cc *c)
+{
+	return c->ops->deadline(c);
+}
+
+struct cc_grant cc_grant(const struct cc *c)
+{
+	return c->ops->grant(c);
+}
+
+nsec cc_next_send(const struct cc *c)
+{
+	return c->free_at;
+}
