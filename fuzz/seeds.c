@@ -1,7 +1,7 @@
 /* Writes the seeds of every fuzz target: usage: seeds DIRECTORY
  * From the sample packets DIRECTORY/net, /packet and /fwd get frames, /roce and /mrc what follows
- * UDP without the ICRC, /srh segment routing headers; /ref what two engines say to each other, and
- * /scenario the files in SCENARIO_DIR. */
+ * UDP without the ICRC, /srh segment routing headers; /ref and /rc what two engines say to each
+ * other, and /scenario the files in SCENARIO_DIR. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "catalog.h"
+#include "rc_seeds.h"
 #include "ref_records.h"
 #include "wire/icrc.h"
 
@@ -220,6 +221,7 @@ int main(int argc, char **argv)
 	write_conversation(0, 0, NULL);
 	write_conversation(1, REF_IS_TRIMMED, NULL);
 	write_conversation(2, 0, (uint8_t[8 * 128]){0x57});
+	rc_seeds_write(write_seed);
 	write_scenarios();
 	return EXIT_SUCCESS;
 }

@@ -1,0 +1,11 @@
+/* The seeds of the target `rc`: what two engines with the target's own work say to each other. */
+#ifndef WEFT_FUZZ_RC_SEEDS_H
+#define WEFT_FUZZ_RC_SEEDS_H
+
+#include "base/span.h"
+
+/* Hands each to write, with the target's name and a number. Ends the program where an engine cannot
+ * be made. */
+void rc_seeds_write(void (*write)(const char *target, uint32_t number, struct cspan bytes));
+
+#endif

@@ -1,0 +1,209 @@
+#include <assert.h>
+
+#include "rc/state.h"
+
+#define CREDITS_NONE 31u /* the receiver does not count (IBTA 9.7.7.2) */
+
+/* Receives that a code of the AETH stands for (IBTA table 49). */
+static const uint32_t credits[CREDITS_NONE] = {
+	0,    1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
+	48,   64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
+	2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
+};
+
+uint8_t rc_credit_code(uint32_t n)
+{
+	uint8_t code = CREDITS_NONE - 1;
+
+	while (credits[code] > n)
+		code--;
+	return code;
+}
+
+uint32_t rc_credits(uint8_t code)
+{
+	return code < CREDITS_NONE ? credits[code] : UINT32_MAX;
+}
+
+/* An acknowledging AETH. Credits count from the messages completed: the receive of one that is
+ * arriving is among them. */
+static struct aeth positive(const struct rc_qp *q, uint32_t msn)
+{
+	const struct rc_responder *p = &q->resp;
+	uint32_t n = p->queue->n_posted + (p->recv ? 1 : 0);
+	uint8_t code = p->queue == &p->own ? rc_credit_code(n) : CREDITS_NONE;
+
+	return (struct aeth){.type = AETH_ACK, .value = code, .msn = msn};
+}
+
+/* A peer may slow down only by what it is told, so this goes before all else (IBTA annex A17). */
+static void put_cnp(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
+{
+	struct roce_pkt h = {.bth = {.opcode = ROCE_OP_CNP, .becn = 1}};
+
+	tx->n_body = 0;
+	rc_finish_packet(r, q, &h, 0, tx);
+	tx->tclass = ENGINE_CONTROL;
+	tx->not_ect = 1;
+	q->resp.has_cnp = false;
+	r->count.tx_cnp++;
+}
+
+static void put_ack(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
+{
+	struct rc_responder *p = &q->resp;
+	struct roce_pkt h = {.bth = {.opcode = ROCE_OP_ACKNOWLEDGE, .psn = p->ack_psn.v}};
+
+	if (p->ack_type == AETH_ACK)
+		h.aeth = positive(q, p->msn);
+	else
+		h.aeth = (struct aeth){.type = p->ack_type, .value = p->ack_value, .msn = p->msn};
+	tx->n_body = 0;
+	rc_finish_packet(r, q, &h, 0, tx);
+	p->has_ack = false;
+	if (p->ack_type == AETH_ACK)
+		r->count.tx_ack++;
+	else
+		r->count.tx_nak++;
+}
+
+static void drop_head(struct rc_responder *p)
+{
+	p->answer_head = (p->answer_head + 1) % RC_ANSWERS;
+	p->n_answers--;
+}
+
+static void put_atomic(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
+{
+	struct rc_answer *a = rc_answer_at(&q->resp, 0);
+	struct roce_pkt h = {
+		.bth = {.opcode = ROCE_OP_ATOMIC_ACKNOWLEDGE, .psn = a->psn.v},
+		.aeth = positive(q, a->msn),
+		.atomic_ack.original = a->original,
+	};
+
+	tx->n_body = 0;
+	rc_finish_packet(r, q, &h, 0, tx);
+	r->count.tx_response++;
+	drop_head(&q->resp);
+}
+
+static uint8_t read_opcode(const struct rc_answer *a)
+{
+	if (a->n_pkts == 1)
+		return a->is_first ? ROCE_OP_READ_RESPONSE_ONLY : ROCE_OP_READ_RESPONSE_LAST;
+	return a->is_first ? ROCE_OP_READ_RESPONSE_FIRST : ROCE_OP_READ_RESPONSE_MIDDLE;
+}
+
+/* The next packet of the read at the head, whose bytes are at `at`. */
+static void put_read(struct rc *r, struct rc_qp *q, struct cspan bytes, struct tx_pkt *tx)
+{
+	struct rc_answer *a = rc_answer_at(&q->resp, 0);
+	struct roce_pkt h = {
+		.bth = {.opcode = read_opcode(a), .psn = a->psn.v},
+		.aeth = positive(q, a->msn),
+	};
+
+	tx->n_body = 0;
+	if (bytes.len > 0)
+		tx->body[tx->n_body++] = bytes;
+	rc_finish_packet(r, q, &h, bytes.len, tx);
+	cc_on_sent(&q->req.cc, r->now, tx->head_len + bytes.len + h.bth.pad);
+	q->resp.had_slot = true;
+	r->count.tx_response++;
+	a->psn = psn24_next(a->psn);
+	a->va += bytes.len;
+	a->left -= bytes.len;
+	a->is_first = false;
+	if (--a->n_pkts == 0)
+		drop_head(&q->resp);
+}
+
+/* Whether the pacer lets data go; if not, q gets a turn when it does. The wheel may wake early by
+ * less than its width, and so early is good enough. */
+static bool may_send(struct rc *r, struct rc_qp *q)
+{
+	struct cc *cc = &q->req.cc;
+
+	if (cc_deadline(cc) <= r->now)
+		cc_on_timer(cc, r->now);
+	nsec at = cc_next_send(cc);
+
+	/* Requests of the same queue pair are paced with it, and take turns with answers. */
+	if (at < r->now + wheel_width(&r->wheel) && !(q->req.is_paced && q->resp.had_slot))
+		return true;
+	rc_wake_at(r, q, at);
+	return false;
+}
+
+/* The answer at the head into tx; false when it may not go now, or is gone: its region is. */
+static bool put_answer(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
+{
+	struct rc_answer *a = rc_answer_at(&q->resp, 0);
+	uint32_t len = a->left < q->attr.pmtu ? a->left : q->attr.pmtu;
+	struct mem_want want = {
+		.va = a->va,
+		.len = len,
+		.key = a->key,
+		.pd = q->caps.pd,
+		.qp = q->number,
+		.access = MEM_REMOTE_READ,
+	};
+	uint8_t *at = NULL;
+
+	if (a->is_atomic) {
+		put_atomic(r, q, tx);
+		return true;
+	}
+	if (!may_send(r, q))
+		return false;
+	if (mem_find(r->cfg.mem, &want, &at) == MEM_OK) {
+		put_read(r, q, (struct cspan){at, len}, tx);
+		return true;
+	}
+	/* What answers a duplicate may be for nobody: the peer may have the first answer and have
+	 * allowed the region to go. Else the peer waits for it, and is refused in its place. */
+	if (a->is_again) {
+		drop_head(&q->resp);
+	} else {
+		psn24 psn = a->psn;
+
+		/* Not even this one is completed now. */
+		q->resp.msn = (a->msn - 1) & RC_MSN_MASK;
+		q->resp.n_answers = 0;
+		rc_raise(r, q, RC_EVENT_ACCESS);
+		rc_refuse(r, q, psn, AETH_NAK_REMOTE_ACCESS);
+	}
+	return false;
+}
+
+bool rc_answer_next(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
+{
+	struct rc_responder *p = &q->resp;
+	bool has_put = p->has_cnp;
+
+	if (p->has_cnp)
+		put_cnp(r, q, tx);
+	while (!has_put && p->n_answers > 0) {
+		uint32_t before = p->n_answers;
+
+		has_put = put_answer(r, q, tx);
+		if (!has_put && p->n_answers == before)
+			return false;
+	}
+	if (!has_put && p->has_ack) {
+		put_ack(r, q, tx);
+		has_put = true;
+	}
+	if (p->n_answers == 0 && !p->has_ack)
+		p->is_closing = false;
+	return has_put;
+}
+
+void rc_on_marked(struct rc *r, struct rc_qp *q, nsec now)
+{
+	if (!dcqcn_np_notify(&q->resp.np, now, r->cfg.cnp_every_ns))
+		return;
+	q->resp.has_cnp = true;
+	rc_wake_answer(r, q);
+}

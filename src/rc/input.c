@@ -1,0 +1,137 @@
+/* What every packet must pass before requester or responder look at it (IBTA 9.6): nothing changes
+ * here but counters. */
+#include <assert.h>
+
+#include "rc/state.h"
+
+#define PKEY_BASE    0x7fffu /* the default partition; the top bit says full member */
+#define SERVICE_BITS 5u      /* an opcode's upper bits name the service: 0 is RC */
+#define VERSION      0u
+
+/* The counter of each verdict, in the order of the enum. */
+static uint64_t *counter_of(struct rc *r, enum rc_verdict verdict)
+{
+	uint64_t *const counters[] = {
+#define RC_VERDICT_COUNTER(name, text) &r->count.name,
+		RC_ACCEPTED(RC_VERDICT_COUNTER) RC_DROPS(RC_VERDICT_COUNTER)
+#undef RC_VERDICT_COUNTER
+	};
+
+	return counters[verdict];
+}
+
+static bool is_accepted(enum rc_verdict verdict)
+{
+	return verdict < RC_VERDICT_drop_malformed;
+}
+
+static bool is_response(uint8_t opcode)
+{
+	return opcode >= ROCE_OP_READ_RESPONSE_FIRST && opcode <= ROCE_OP_ATOMIC_ACKNOWLEDGE;
+}
+
+/* Which states take which packets (IBTA 10.3.1, table 91): the receiving side works from RC_RTR
+ * on, the sending side from RC_RTS on. */
+static bool is_state_right(const struct rc_qp *q, uint8_t opcode)
+{
+	if (q->state == RC_RTS || q->state == RC_SQD)
+		return true;
+	return q->state == RC_RTR && !is_response(opcode) && opcode != ROCE_OP_CNP;
+}
+
+/* What follows the headers, less its padding, as spans. False: the lengths contradict. */
+static bool cut_payload(struct rc_in *in, const struct cursor *c, bool has_payload)
+{
+	const struct cspan pieces[3] = {cursor_rest(c), in->rx->body[0], in->rx->body[1]};
+	uint64_t total = (uint64_t)pieces[0].len + pieces[1].len + pieces[2].len;
+	uint32_t pad = in->h.bth.pad;
+
+	if (total % 4 != 0 || pad > total || total > UINT32_MAX || (!has_payload && total > 0))
+		return false;
+	uint32_t left = in->len = (uint32_t)total - pad;
+
+	for (uint32_t i = 0; i < 3 && left > 0; i++) {
+		struct cspan piece = pieces[i];
+
+		if (piece.len > left)
+			piece.len = left;
+		if (piece.len > 0)
+			in->payload[in->n_payload++] = piece;
+		left -= piece.len;
+	}
+	return true;
+}
+
+/* Reads all headers of a packet whose base transport header is good. */
+static bool read_packet(struct rc_in *in)
+{
+	struct cursor c = cursor_of(in->rx->head);
+	uint16_t stack;
+
+	if (!roce_opcode_stack(in->h.bth.opcode, &stack)) {
+		in->is_reserved = true;
+		return true;
+	}
+	if (roce_head_get(&c, &in->h, NULL).why != WIRE_DROP_NONE)
+		return false;
+	return cut_payload(in, &c, stack & ROCE_PAYLOAD);
+}
+
+static enum rc_verdict on_notice(struct rc *r, struct rc_qp *q)
+{
+	cc_on_notice(&q->req.cc, r->now);
+	rc_wake_at(r, q, cc_deadline(&q->req.cc));
+	return RC_VERDICT_rx_cnp;
+}
+
+static enum rc_verdict receive(struct rc *r, const struct rx_pkt *rx)
+{
+	struct cursor c = cursor_of(rx->head);
+	const uint8_t *bth = take(&c, bth_bytes);
+	struct rc_in in = {.now = r->now, .rx = rx};
+
+	if (rx->trimmed)
+		return RC_VERDICT_drop_trimmed;
+	if (!bth)
+		return RC_VERDICT_drop_malformed;
+	bth_get(bth, &in.h.bth);
+	uint8_t opcode = in.h.bth.opcode;
+
+	if (in.h.bth.tver != VERSION)
+		return RC_VERDICT_drop_malformed;
+	if (opcode >> SERVICE_BITS != 0 && opcode != ROCE_OP_CNP)
+		return RC_VERDICT_drop_opcode;
+	if ((in.h.bth.pkey & PKEY_BASE) != PKEY_BASE)
+		return RC_VERDICT_drop_pkey;
+	struct rc_qp *q = rc_find(r, in.h.bth.dest_qp);
+
+	if (!q)
+		return RC_VERDICT_drop_qp;
+	if (!is_state_right(q, opcode))
+		return RC_VERDICT_drop_state;
+	if (rx->peer != q->attr.peer || rx->local != q->attr.local)
+		return RC_VERDICT_drop_stranger;
+	if (!read_packet(&in))
+		return RC_VERDICT_drop_malformed;
+	if (opcode == ROCE_OP_CNP)
+		return on_notice(r, q);
+	enum rc_verdict verdict =
+		is_response(opcode) ? rc_on_response(r, q, &in) : rc_on_request(r, q, &in);
+
+	if (rx->ecn == 3 && is_accepted(verdict) && q->state != RC_ERROR) {
+		r->count.rx_ecn++;
+		rc_on_marked(r, q, r->now);
+	}
+	return verdict;
+}
+
+void rc_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n)
+{
+	struct rc *r = rc_of(e);
+
+	r->now = now;
+	for (uint32_t i = 0; i < n; i++) {
+		r->count.rx++;
+		(*counter_of(r, receive(r, &pkts[i])))++;
+	}
+}

@@ -1,0 +1,199 @@
+/* RoCEv2 Reliable Connection as an engine (engine/engine.h): IBTA volume 1, chapter 9 for the
+ * packets and their order, chapters 10 and 11 for queue pairs and completions.
+ *
+ * One struct rc is one device: queue pairs and shared receive queues by number, above one memory
+ * table. Numbers, keys and first PSNs come from the caller, who draws them so that no peer can
+ * guess them. Memory of a queue pair comes from the caller too, with rc_qp_new, and goes back with
+ * rc_qp_free: an engine of a thousand queue pairs need not be planned for the largest.
+ *
+ * Work is posted with ops->post: send work to a queue pair, ENGINE_RECV to a queue pair or, with
+ * ENGINE_SHARED, to a shared receive queue. Completions come out of ops->poll: those of one queue
+ * in the order of its work requests; each once. Invariants: every packet put in increments one
+ * counter of RC_ACCEPTED or RC_DROPS; nothing is placed that is not wholly inside a region with
+ * the right to it; a request is executed once however often it arrives. */
+#ifndef WEFT_RC_RC_H
+#define WEFT_RC_RC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cc/cc.h"
+#include "engine/engine.h"
+#include "mem/mem.h"
+
+#define RC_NUMBERS       (UINT32_C(1) << 24) /* of queue pairs and of packets */
+#define RC_RD_ATOMIC_MAX 16u                 /* reads and atomics out at once, each way */
+#define RC_WR_MAX        32768u
+#define RC_MESSAGE_MAX   (UINT32_C(1) << 30) /* that we send; we take twice that (IBTA 9.7.2) */
+#define RC_PKEY          0xffffu             /* the default partition: RoCE has no other */
+#define RC_HEAD_BYTES    40u                 /* most header bytes: BTH and atomic request */
+
+/* Zero stands for the default in brackets. */
+struct rc_cfg {
+	struct mem *mem;             /* lent for the engine's life */
+	uint32_t max_qps, max_srqs;  /* 1 .. 2^20; 0 .. 2^20 */
+	uint32_t n_ports;            /* 1 .. ENGINE_PORTS [1] */
+	struct cc_cfg cc;            /* of every queue pair */
+	uint64_t total_window_bytes; /* out at once, of all queue pairs [unbounded] */
+	nsec cnp_every_ns;           /* per queue pair at most one CNP in this time [50 us] */
+	uint32_t ack_every_pkts;     /* a packet in so many asks for an acknowledgement [32] */
+};
+
+enum rc_state { RC_RESET, RC_INIT, RC_RTR, RC_RTS, RC_SQD, RC_ERROR };
+
+/* What a queue pair is made with, for life. */
+struct rc_caps {
+	uint32_t max_send, max_recv;         /* work requests, 1 .. RC_WR_MAX; max_recv 0: none */
+	uint32_t max_send_sge, max_recv_sge; /* 0 .. ENGINE_SGE */
+	uint32_t pd;
+	uint32_t srq; /* RC_NO_SRQ: its own receive queue */
+};
+#define RC_NO_SRQ UINT32_MAX
+
+/* What rc_qp_modify sets, as named by the bits of enum rc_set. */
+struct rc_attr {
+	uint8_t state;           /* enum rc_state */
+	uint8_t access;          /* enum mem_access: what the peer may do at all */
+	uint16_t pmtu;           /* 256, 512, 1024, 2048, 4096 */
+	uint32_t peer, local;    /* driver's handles */
+	uint8_t port;            /* < n_ports */
+	uint32_t ev;             /* entropy of its packets */
+	uint32_t remote_qp;      /* < RC_NUMBERS */
+	uint32_t rq_psn, sq_psn; /* first to receive, first to send, < RC_NUMBERS */
+	uint8_t rd_atomic;       /* most reads and atomics we have out, 0 .. RC_RD_ATOMIC_MAX */
+	uint8_t dest_rd_atomic;  /* most of the peer's that we take, 0 .. RC_RD_ATOMIC_MAX */
+	uint8_t rnr_timer;       /* code sent in RNR NAKs, 0 .. 31 */
+	uint8_t timeout;         /* 4.096 us * 2^timeout, 1 .. 31; 0: never */
+	uint8_t retries;         /* 0 .. 7 */
+	uint8_t rnr_retries;     /* 0 .. 6; 7: without end */
+};
+
+enum rc_set {
+	RC_SET_STATE = 1 << 0,
+	RC_SET_ACCESS = 1 << 1,
+	RC_SET_PMTU = 1 << 2,
+	RC_SET_PATH = 1 << 3, /* peer, local, port, ev */
+	RC_SET_REMOTE_QP = 1 << 4,
+	RC_SET_RQ_PSN = 1 << 5,
+	RC_SET_SQ_PSN = 1 << 6,
+	RC_SET_RD_ATOMIC = 1 << 7,
+	RC_SET_DEST_RD_ATOMIC = 1 << 8,
+	RC_SET_RNR_TIMER = 1 << 9,
+	RC_SET_TIMEOUT = 1 << 10,
+	RC_SET_RETRIES = 1 << 11,
+	RC_SET_RNR_RETRIES = 1 << 12,
+};
+
+/* Things that happen to a queue, not to a work request (IBTA 11.6.3). */
+enum rc_event_kind {
+	RC_EVENT_ESTABLISHED,  /* the first packet came while still in RC_RTR */
+	RC_EVENT_DRAINED,      /* RC_SQD: what was out is done */
+	RC_EVENT_FATAL,        /* an error that no work request tells of */
+	RC_EVENT_INVALID,      /* the peer sent a senseless request */
+	RC_EVENT_ACCESS,       /* the peer's request met a protection fault */
+	RC_EVENT_LAST_RECEIVE, /* in error and on a shared queue: it takes no more from it */
+	RC_EVENT_SRQ_LIMIT,    /* fewer receives than the limit are left; number: of the queue */
+	RC_EVENT_KINDS,
+};
+struct rc_event {
+	uint32_t number;
+	uint8_t kind;
+};
+
+/* clang-format off */
+/* What became of a packet: exactly one of these two lists counts it. */
+#define RC_ACCEPTED(C) \
+	C(rx_request,      "requests taken") \
+	C(rx_duplicate,    "requests that had come before: answered again, not executed again") \
+	C(rx_nak_sent,     "requests refused with a NAK") \
+	C(rx_rnr_sent,     "requests put off: no receive was posted") \
+	C(rx_response,     "acknowledgements and responses taken") \
+	C(rx_nak,          "NAKs taken") \
+	C(rx_rnr,          "RNR NAKs taken") \
+	C(rx_cnp,          "congestion notifications taken")
+#define RC_DROPS(C) \
+	C(drop_malformed,  "dropped: too short, too long, or padding that contradicts the length") \
+	C(drop_opcode,     "dropped: not an opcode of reliable connections") \
+	C(drop_pkey,       "dropped: another partition") \
+	C(drop_qp,         "dropped: no such queue pair, or not one of ours to address") \
+	C(drop_state,      "dropped: the queue pair is in no state to take it") \
+	C(drop_stranger,   "dropped: not from the queue pair's peer") \
+	C(drop_ahead,      "dropped: after a gap that a NAK has told of already") \
+	C(drop_again,      "dropped: a duplicate that is being answered, or too old to be") \
+	C(drop_response,   "dropped: a response to nothing that is out, or out of turn") \
+	C(drop_trimmed,    "dropped: a switch cut its payload off")
+#define RC_COUNTERS(C) \
+	C(tx_request,      "request packets sent the first time") \
+	C(tx_again,        "request packets sent again") \
+	C(tx_ack,          "acknowledgements sent") \
+	C(tx_nak,          "NAKs sent, those for receives not ready included") \
+	C(tx_response,     "read and atomic response packets sent") \
+	C(tx_cnp,          "congestion notifications sent") \
+	C(rx,              "packets received") \
+	RC_ACCEPTED(C) \
+	RC_DROPS(C) \
+	C(rx_ecn,          "packets that carried congestion experienced") \
+	C(rx_bytes,        "payload bytes placed, each once") \
+	C(timeouts,        "times that nothing was heard for too long") \
+	C(implied_naks,    "responses that told of a lost one before them") \
+	C(failed,          "queue pairs that went to error on their own")
+/* clang-format on */
+
+struct rc_counters {
+#define RC_COUNTER_MEMBER(name, text) uint64_t name;
+	RC_COUNTERS(RC_COUNTER_MEMBER)
+#undef RC_COUNTER_MEMBER
+};
+
+/* The engine's functions; its configuration is a struct rc_cfg. post answers -ENOMEM when the
+ * queue is full (never -EAGAIN), -EINVAL for what the queue pair, its caps or its state do not
+ * allow (sends before RC_RTS, receives in RC_RESET), -ENOENT for an unknown number. In RC_ERROR
+ * work is taken and comes back flushed. */
+extern const struct engine_ops rc_ops;
+
+/* The memory a queue pair of these caps needs, at max_align_t; 0: caps out of range. */
+size_t rc_qp_size(const struct rc_caps *caps);
+
+/* Makes queue pair number, in RC_RESET, in memory, which is the engine's until rc_qp_free. 0,
+ * -EINVAL, -EEXIST, -ENOSPC, -ENOENT for the shared receive queue. Numbers 0 and 1 are special on
+ * the wire (IBTA 3.5.1), but a fabric of our own may use them. */
+int rc_qp_new(struct engine *e, uint32_t number, const struct rc_caps *caps, void *memory);
+
+/* Ends it: its work is forgotten, reported or not. Returns its memory, or NULL: no such number. */
+void *rc_qp_free(struct engine *e, uint32_t number);
+
+/* Sets what `set` names and moves to attr->state if that is named: the transitions of IBTA 10.3.1,
+ * any state to RC_RESET or RC_ERROR. RC_INIT to RC_RTR needs PMTU, PATH, REMOTE_QP and RQ_PSN set;
+ * RC_RTR to RC_RTS needs SQ_PSN. 0, -ENOENT, -EINVAL; then nothing changed. RC_ERROR flushes,
+ * RC_RESET forgets all work. */
+int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_attr *attr,
+		 uint32_t set);
+
+/* The attributes and caps as they are; either may be NULL. 0 or -ENOENT. RC_SQD counts as draining
+ * while *is_draining. */
+int rc_qp_query(const struct engine *e, uint32_t number, struct rc_attr *attr, struct rc_caps *caps,
+		bool *is_draining);
+
+/* Shared receive queues: the same for them. A queue in use by a queue pair is not freed: NULL. */
+struct rc_srq_caps {
+	uint32_t max_recv, max_sge, pd;
+};
+size_t rc_srq_size(const struct rc_srq_caps *caps);
+int rc_srq_new(struct engine *e, uint32_t number, const struct rc_srq_caps *caps, void *memory);
+void *rc_srq_free(struct engine *e, uint32_t number);
+
+/* Arms RC_EVENT_SRQ_LIMIT, once, for when fewer than limit receives are left; 0 disarms. */
+int rc_srq_limit(struct engine *e, uint32_t number, uint32_t limit);
+int rc_srq_query(const struct engine *e, uint32_t number, struct rc_srq_caps *caps,
+		 uint32_t *limit);
+
+/* Takes at most n events, oldest queue first; none is ever lost. */
+uint32_t rc_events(struct engine *e, struct rc_event *events, uint32_t n);
+
+/* Whether a packet's queue pair number is one of this engine's. */
+bool rc_has_qp(const struct engine *e, uint32_t number);
+
+const struct rc_counters *rc_counters(const struct engine *e);
+
+#endif

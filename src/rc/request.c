@@ -1,0 +1,403 @@
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "rc/state.h"
+
+#define ATOMIC_BYTES 8u
+/* More counts out than this, and an old response could be taken for a new one (IBTA 9.7.3.1). */
+#define PSN_WINDOW ((UINT64_C(1) << 23) - 1)
+#define SEND_FLAGS (ENGINE_SILENT | ENGINE_SOLICITED | ENGINE_FENCE | ENGINE_TRUSTED)
+
+/* A packet that may be next. */
+struct step {
+	struct rc_send *w;
+	uint32_t index;  /* of the packet in its message */
+	uint32_t n_pkts; /* counts it takes: a read's, as many as its response has packets */
+	uint32_t at;     /* its first byte in the message */
+	uint32_t bytes;  /* of the message that it carries, or asks for */
+	bool is_last;
+	bool is_limited; /* takes a receive that the peer may not have */
+};
+
+static bool is_local(uint8_t op)
+{
+	return op == ENGINE_LOCAL_INV || op == ENGINE_BIND;
+}
+
+static bool takes_receive(uint8_t op)
+{
+	return op == ENGINE_SEND || op == ENGINE_SEND_IMM || op == ENGINE_SEND_INV ||
+	       op == ENGINE_WRITE_IMM;
+}
+
+static int check_atomic(const struct op *op)
+{
+	if (op->n_sg != 1 || op->sg[0].len != ATOMIC_BYTES || op->atomic_op > ENGINE_FETCH_ADD)
+		return -EINVAL;
+	return 0;
+}
+
+/* What can be said of work before its turn; keys are looked at when they are used. */
+static int check(const struct rc_qp *q, const struct op *op, uint32_t *len)
+{
+	uint64_t total = 0;
+
+	if (op->code > ENGINE_BIND || op->key > UINT32_MAX || op->imm > UINT32_MAX)
+		return -EINVAL;
+	if (is_local(op->code)) {
+		*len = 0;
+		return op->code == ENGINE_BIND && !op->bind ? -EINVAL : 0;
+	}
+	if (op->n_sg > q->caps.max_send_sge || (op->n_sg > 0 && !op->sg))
+		return -EINVAL;
+	for (uint32_t i = 0; i < op->n_sg; i++)
+		total += op->sg[i].len;
+	if (total > RC_MESSAGE_MAX)
+		return -EINVAL;
+	*len = (uint32_t)total;
+	if (total > 0 && op->remote > UINT64_MAX - (total - 1))
+		return -EINVAL;
+	if ((op->code == ENGINE_READ || op->code == ENGINE_ATOMIC) && q->attr.rd_atomic == 0)
+		return -EINVAL;
+	return op->code == ENGINE_ATOMIC ? check_atomic(op) : 0;
+}
+
+static void fill(struct rc_qp *q, const struct op *op, uint32_t len, struct rc_send *w)
+{
+	bool is_wire = !is_local(op->code);
+
+	w->wr = (struct rc_wr){
+		.owner = q,
+		.cookie = op->cookie,
+		.imm = op->imm,
+		.qp = q->number,
+		.peer = q->attr.peer,
+		.len = len,
+		.op = op->code,
+		.flags = op->flags & SEND_FLAGS,
+		.status = ENGINE_OK,
+		.n_sg = is_wire ? (uint8_t)op->n_sg : 0,
+		.atomic_op = op->atomic_op,
+	};
+	w->first = q->req.end;
+	/* What is flushed at once has no packets, and there may never have been a PMTU. */
+	w->n_pkts = is_wire && q->state != RC_ERROR ? rc_packets(len, q->attr.pmtu) : 0;
+	w->key = (uint32_t)op->key;
+	w->ssn = q->req.ssn + takes_receive(op->code);
+	w->has_run = false;
+	if (op->code == ENGINE_BIND) {
+		w->bind = *op->bind;
+		w->bind.qp = q->number;
+		return;
+	}
+	w->remote = op->remote;
+	memcpy(&w->operand[0], op->operand[0], sizeof w->operand[0]);
+	memcpy(&w->operand[1], op->operand[1], sizeof w->operand[1]);
+	if (w->wr.n_sg > 0)
+		memcpy(w->sg, op->sg, w->wr.n_sg * sizeof *op->sg);
+}
+
+int rc_post_send(struct rc *r, struct rc_qp *q, const struct op *op)
+{
+	struct rc_requester *req = &q->req;
+	uint32_t len;
+
+	if (q->state != RC_RTS && q->state != RC_SQD && q->state != RC_ERROR)
+		return -EINVAL;
+	int error = check(q, op, &len);
+
+	if (error)
+		return error;
+	if (req->posted - req->freed == q->caps.max_send)
+		return -ENOMEM;
+	struct rc_send *w = rc_send_at(q, req->posted);
+
+	fill(q, op, len, w);
+	req->posted++;
+	req->ssn = w->ssn;
+	req->end += w->n_pkts;
+	if (q->state == RC_ERROR)
+		rc_flush_send(r, q);
+	else
+		rc_wake_send(r, q);
+	return 0;
+}
+
+static const struct {
+	uint8_t first, middle, last, only;
+} opcodes[] = {
+	[ENGINE_WRITE] = {ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_MIDDLE, ROCE_OP_WRITE_LAST,
+			  ROCE_OP_WRITE_ONLY},
+	[ENGINE_WRITE_IMM] = {ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_MIDDLE, ROCE_OP_WRITE_LAST_IMM,
+			      ROCE_OP_WRITE_ONLY_IMM},
+	[ENGINE_SEND] = {ROCE_OP_SEND_FIRST, ROCE_OP_SEND_MIDDLE, ROCE_OP_SEND_LAST,
+			 ROCE_OP_SEND_ONLY},
+	[ENGINE_SEND_IMM] = {ROCE_OP_SEND_FIRST, ROCE_OP_SEND_MIDDLE, ROCE_OP_SEND_LAST_IMM,
+			     ROCE_OP_SEND_ONLY_IMM},
+	[ENGINE_SEND_INV] = {ROCE_OP_SEND_FIRST, ROCE_OP_SEND_MIDDLE, ROCE_OP_SEND_LAST_INV,
+			     ROCE_OP_SEND_ONLY_INV},
+};
+
+static uint8_t opcode_of(const struct step *s)
+{
+	uint8_t op = s->w->wr.op;
+
+	if (op == ENGINE_READ)
+		return ROCE_OP_READ_REQUEST;
+	if (op == ENGINE_ATOMIC)
+		return s->w->wr.atomic_op == ENGINE_FETCH_ADD ? ROCE_OP_FETCH_ADD
+							      : ROCE_OP_COMPARE_SWAP;
+	if (s->index == 0)
+		return s->is_last ? opcodes[op].only : opcodes[op].first;
+	return s->is_last ? opcodes[op].last : opcodes[op].middle;
+}
+
+/* The packet that takes a receive of the peer: a send's first, a write's last. Beyond the peer's
+ * credits one may go alone, to be told how many there are now (IBTA 9.7.7.2.5). */
+static bool is_beyond_credits(const struct rc_requester *req, const struct step *s)
+{
+	const struct rc_send *w = s->w;
+
+	if (!req->has_credits || !takes_receive(w->wr.op))
+		return false;
+	if (w->wr.op == ENGINE_WRITE_IMM ? !s->is_last : s->index > 0)
+		return false;
+	return (int32_t)(w->ssn - req->credit_ssn) > 0;
+}
+
+static struct step step_of(const struct rc_qp *q, struct rc_send *w)
+{
+	const struct rc_requester *req = &q->req;
+	uint32_t index = (uint32_t)(req->next - w->first), left = w->n_pkts - index;
+	struct step s = {
+		.w = w,
+		.index = index,
+		.n_pkts = w->wr.op == ENGINE_READ ? left : 1,
+		.at = index * q->attr.pmtu,
+	};
+
+	s.is_last = s.n_pkts == left;
+	s.bytes = (uint32_t)rc_bytes_between(q, w, req->next, req->next + s.n_pkts);
+	s.is_limited = is_beyond_credits(req, &s);
+	return s;
+}
+
+/* Work that cannot be done here. It fails when its turn to complete comes. */
+static void refuse(struct rc *r, struct rc_qp *q, struct rc_send *w, enum engine_status status)
+{
+	w->wr.status = (uint8_t)status;
+	rc_end_works(r, q);
+}
+
+/* Executes work that needs no packet. False: it failed. */
+static bool run(struct rc *r, struct rc_qp *q, struct rc_send *w)
+{
+	uint32_t key = (uint32_t)w->wr.imm;
+	const struct mem_entry *window = mem_entry(r->cfg.mem, key);
+
+	w->has_run = true;
+	if (w->wr.op == ENGINE_LOCAL_INV) {
+		if (mem_invalidate(r->cfg.mem, key, q->caps.pd, q->number) == MEM_OK)
+			return true;
+		refuse(r, q, w, ENGINE_LOCAL_QP);
+		return false;
+	}
+	if (window && window->pd == q->caps.pd && mem_bind(r->cfg.mem, key, &w->bind) == 0)
+		return true;
+	refuse(r, q, w, ENGINE_BIND_FAILED);
+	return false;
+}
+
+/* Whether the order of work lets w begin, or go on. */
+static bool is_in_turn(const struct rc_qp *q, const struct rc_send *w)
+{
+	const struct rc_requester *req = &q->req;
+
+	/* RC_SQD: what has begun, and may have to go again, is finished (IBTA 10.3.1.5). */
+	if (q->state == RC_SQD && req->next == w->first && req->next == req->high)
+		return false;
+	if ((w->wr.flags & ENGINE_FENCE) && req->n_rd_out > 0)
+		return false;
+	return !rc_is_fetch(w) || req->n_rd_out < q->attr.rd_atomic || q->attr.rd_atomic == 0;
+}
+
+/* The work whose packet is next, if it may go; what needs no packet is executed on the way. Bounded
+ * by the works posted. */
+static struct rc_send *next_work(struct rc *r, struct rc_qp *q)
+{
+	struct rc_requester *req = &q->req;
+
+	while (req->current < req->posted) {
+		struct rc_send *w = rc_send_at(q, req->current);
+
+		if (w->wr.status != ENGINE_OK)
+			return NULL;
+		if (w->n_pkts == 0 && w->has_run) {
+			req->current++;
+			continue;
+		}
+		if (!is_in_turn(q, w))
+			return NULL;
+		if (rc_is_fetch(w) && q->attr.rd_atomic == 0) {
+			refuse(r, q, w, ENGINE_LOCAL_QP);
+			return NULL;
+		}
+		if (w->n_pkts > 0)
+			return w;
+		if (!run(r, q, w))
+			return NULL;
+		req->current++;
+		rc_end_works(r, q);
+	}
+	return NULL;
+}
+
+/* Whether windows and pacing let s go now; if not, what changes that gives q a turn: una moves,
+ * the shared window opens, or the wake timer. */
+static bool may_go(struct rc *r, struct rc_qp *q, const struct step *s)
+{
+	struct rc_requester *req = &q->req;
+
+	if (req->is_waiting_rnr || req->limited != RC_NONE ||
+	    req->next + s->n_pkts - req->una > PSN_WINDOW)
+		return false;
+	cc_on_timer(&req->cc, r->now);
+	nsec at = cc_next_send(&req->cc);
+
+	if (req->out_bytes >= cc_grant(&req->cc).window_bytes) {
+		rc_wake_at(r, q, cc_deadline(&req->cc));
+		return false;
+	}
+	/* The wheel may wake early by less than its width, and so early is good enough. */
+	if (at >= r->now + wheel_width(&r->wheel)) {
+		req->is_paced = true;
+		rc_wake_at(r, q, at);
+		return false;
+	}
+	if (r->out_bytes >= r->cfg.total_window_bytes) {
+		rc_starve(r, q);
+		return false;
+	}
+	return true;
+}
+
+/* Counts s as sent. */
+static void count_sent(struct rc *r, struct rc_qp *q, const struct step *s)
+{
+	struct rc_requester *req = &q->req;
+
+	if (req->next < req->high)
+		r->count.tx_again++;
+	else
+		r->count.tx_request++;
+	if (s->w->wr.op == ENGINE_READ && s->index > 0)
+		req->read_from = req->next;
+	if (s->is_limited)
+		req->limited = req->next;
+	q->resp.had_slot = false;
+	req->n_rd_out += rc_is_fetch(s->w);
+	req->next += s->n_pkts;
+	req->current += s->is_last;
+	req->out_bytes += s->bytes;
+	r->out_bytes += s->bytes;
+}
+
+/* Whether the packet just counted shall ask for an acknowledgement: without one no window that it
+ * closed would open again. */
+static bool shall_ask(const struct rc *r, const struct rc_qp *q, const struct step *s)
+{
+	const struct rc_requester *req = &q->req;
+
+	return s->is_last || s->is_limited || req->since_ack_req + 1 >= r->cfg.ack_every_pkts ||
+	       req->out_bytes >= cc_grant(&req->cc).window_bytes ||
+	       r->out_bytes >= r->cfg.total_window_bytes || req->next - req->una >= PSN_WINDOW;
+}
+
+/* Silence counts from when an answer is owed: a packet that asks for none lends time to the rest
+ * of those that the next acknowledgement is for. */
+static void start_clocks(struct rc *r, struct rc_qp *q, uint64_t count, bool is_asking)
+{
+	struct rc_requester *req = &q->req;
+	bool is_new = count == req->high, is_owed = rc_is_owed(req);
+
+	if (req->high < req->next)
+		req->high = req->next;
+	if (!is_owed)
+		rc_clock_restart(r, q);
+	req->since_ack_req = is_asking ? 0 : req->since_ack_req + 1;
+	if (!is_asking)
+		return;
+	req->asked = count;
+	if (is_new && req->timed == RC_NONE) {
+		req->timed = count;
+		req->timed_at = r->now;
+	}
+}
+
+static void put_headers(const struct rc_qp *q, const struct step *s, struct roce_pkt *h)
+{
+	const struct rc_send *w = s->w;
+	bool is_swap = w->wr.atomic_op == ENGINE_COMPARE_SWAP;
+
+	h->bth.opcode = opcode_of(s);
+	h->bth.psn = rc_psn(q, q->req.next).v;
+	h->bth.se = s->is_last && takes_receive(w->wr.op) && (w->wr.flags & ENGINE_SOLICITED);
+	h->imm.immdt = (uint32_t)w->wr.imm;
+	h->ieth.rkey = (uint32_t)w->wr.imm;
+	/* A read that is asked for again names what is left of it (IBTA 9.7.5.1.3). */
+	h->reth = (struct reth){w->remote + s->at, w->key, w->wr.len - s->at};
+	h->atomic = (struct atomic_eth){
+		.va = w->remote,
+		.rkey = w->key,
+		.swap_add = w->operand[is_swap ? 1 : 0],
+		.compare = is_swap ? w->operand[0] : 0,
+	};
+}
+
+static bool send(struct rc *r, struct rc_qp *q, const struct step *s, struct tx_pkt *tx)
+{
+	struct rc_requester *req = &q->req;
+	struct rc_send *w = s->w;
+	uint64_t count = req->next;
+	uint32_t payload = rc_is_fetch(w) ? 0 : s->bytes;
+	struct rc_place how = {
+		.pd = q->caps.pd,
+		.qp = q->number,
+		.is_local = true,
+		.is_trusted = w->wr.flags & ENGINE_TRUSTED,
+	};
+	struct roce_pkt h = {0};
+
+	tx->n_body = 0;
+	if (payload > 0 && rc_gather(r, &how, w->sg, w->wr.n_sg, s->at, payload, tx->body,
+				     &tx->n_body) != MEM_OK) {
+		refuse(r, q, w, ENGINE_LOCAL_PROTECTION);
+		return false;
+	}
+	put_headers(q, s, &h);
+	count_sent(r, q, s);
+	h.bth.ack_req = shall_ask(r, q, s);
+	start_clocks(r, q, count, h.bth.ack_req);
+	rc_finish_packet(r, q, &h, payload, tx);
+	cc_on_sent(&req->cc, r->now, tx->head_len + payload + rc_pad(payload));
+	return true;
+}
+
+bool rc_request_next(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
+{
+	bool has_sent = false;
+
+	q->req.is_paced = false;
+	if (q->state == RC_RTS || q->state == RC_SQD) {
+		struct rc_send *w = next_work(r, q);
+		struct step s;
+
+		if (w) {
+			s = step_of(q, w);
+			has_sent = may_go(r, q, &s) && send(r, q, &s, tx);
+		}
+	}
+	rc_offer_room(r);
+	return has_sent;
+}

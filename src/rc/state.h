@@ -1,0 +1,396 @@
+/* The RC engine's memory, shared by its own source files.
+ *
+ *	rc.c       the block, numbers, post and poll, the turns of pull
+ *	pair.c     queue pairs: make, modify, flush, free; shared receive queues
+ *	input.c    what every packet must pass before either side looks at it
+ *	request.c  the requester sends: which work may go, and its packets
+ *	work.c     the requester's books: what is out, goes again, is done
+ *	reply.c    the requester hears: acknowledgements, responses, NAKs
+ *	retry.c    the requester's timers: retransmission, RNR, pacing
+ *	respond.c  the responder executes requests and decides what to answer
+ *	answer.c   the responder sends: responses, acknowledgements, CNPs
+ *	place.c    payload into regions and receives, each byte checked first
+ *
+ * Packets of a requester are counted from 0 in 64 bits; the PSN on the wire is sq_psn plus the
+ * count, modulo 2^24. A read takes as many counts as its response has packets (IBTA 9.7.3.1). */
+#ifndef WEFT_RC_STATE_H
+#define WEFT_RC_STATE_H
+
+#include <stdbool.h>
+
+#include "base/serial.h"
+#include "base/wheel.h"
+#include "rc/rc.h"
+#include "wire/roce.h"
+
+#define RC_WHEEL_SHIFT  6u /* slots of 64 ns: pacing needs no finer time */
+#define RC_WHEEL_LEVELS 5u /* and 68 s are within reach */
+/* Packets of one queue pair before the next has its turn: 64 KiB of the largest PMTU, headers
+ * included, which a driver can send in one go. */
+#define RC_BURST 15u
+#define RC_NONE  UINT64_MAX
+
+struct rc_qp;
+struct rc_rq;
+
+/* Posted work from post until poll, as every kind of it starts. */
+struct rc_wr {
+	struct rc_wr *next;  /* in a receive queue, or in the engine's list of completions */
+	struct rc_qp *owner; /* send work; NULL: a receive */
+	struct rc_rq *queue; /* receives: where it goes back to */
+	uint64_t cookie, imm;
+	uint32_t qp;    /* number of the queue pair it was done on */
+	uint32_t peer;  /* handle of the other end, for the completion */
+	uint32_t len;   /* of the message posted; of a receive, of what arrived */
+	uint8_t op;     /* enum engine_op; of a receive: RECV, or WRITE_IMM for what consumed it */
+	uint8_t flags;  /* enum engine_flag */
+	uint8_t status; /* enum engine_status */
+	uint8_t n_sg;
+	uint8_t atomic_op; /* enum engine_atomic */
+};
+
+struct rc_send {
+	struct rc_wr wr;
+	uint64_t first;  /* count of its first packet */
+	uint32_t n_pkts; /* 0: no packet, as a bind or a local invalidate */
+	uint32_t key;
+	uint32_t ssn; /* how many messages that take a receive were posted up to this one */
+	bool has_run; /* n_pkts 0: it was executed, and waits for those before it */
+	union {
+		struct {
+			uint64_t remote;
+			uint64_t operand[2];
+		};
+		struct mem_binding bind;
+	};
+	struct sge sg[];
+};
+
+struct rc_recv {
+	struct rc_wr wr;
+	uint32_t room; /* bytes of all its pieces */
+	struct sge sg[];
+};
+
+/* Receives that wait for a message, of a queue pair or shared by several. */
+struct rc_rq {
+	uint8_t *slots; /* max of them, stride bytes each */
+	size_t stride;
+	struct rc_wr *head, *tail; /* posted, oldest first */
+	struct rc_wr *free;
+	uint32_t max, max_sge, pd;
+	uint32_t n_posted;
+	/* Of shared ones only. */
+	uint32_t number, limit, n_users;
+	bool is_listed;
+	struct rc_rq *event_next;
+};
+
+struct rc_timer {
+	struct wheel_timer timer;
+	struct rc_qp *owner;
+	bool is_retry; /* else wake */
+};
+
+struct rc_requester {
+	uint8_t *slots; /* ring of caps.max_send works, stride bytes each */
+	size_t stride;
+	/* Counts of works: freed <= done <= current <= posted; works freed ... done - 1 are done
+	 * and wait for poll, current is the one that `next` belongs to. One that is not done but
+	 * has a status failed here: it goes no further, and fails q after those before it. */
+	uint64_t freed, done, current, posted;
+	/* Counts of packets: una <= next <= high <= end. una is the oldest not acknowledged, next
+	 * the one to go now, high the first never sent, end the end of what is posted. */
+	uint64_t una, next, high, end;
+	uint64_t out_bytes;  /* payload asked for or sent in una ... next - 1 */
+	uint32_t n_rd_out;   /* reads and atomics among them, not finished */
+	uint32_t ssn;        /* messages posted that take a receive, ... */
+	uint32_t ssn_done;   /* ... and those of them that are done */
+	uint32_t credit_ssn; /* those with a number up to this may go, if has_credits */
+	bool has_credits;
+	bool is_waiting_rnr;      /* nothing goes until rnr_until */
+	bool is_paced;            /* its next packet waits for the pacer alone */
+	bool is_draining;         /* RC_SQD, and something is out or half sent */
+	bool has_gone_back;       /* to una, for a loss: not for a NAK again before una moves */
+	uint8_t tries, rnr_tries; /* left */
+	uint32_t since_ack_req;
+	nsec due;              /* when silence becomes a timeout; NSEC_NEVER: nothing is out */
+	struct rc_timer retry; /* armed at or before due */
+	struct rc_timer wake;  /* RNR, pacing of requests and answers, the congestion controller */
+	nsec rnr_until;
+	/* Counts of packets, or RC_NONE. */
+	uint64_t timed;     /* its round trip is measured */
+	uint64_t asked;     /* the newest one out that asks for an answer */
+	uint64_t limited;   /* sent beyond the credits: nothing goes until it is acknowledged */
+	uint64_t read_from; /* where a read was last asked for from its middle on */
+	nsec timed_at;
+	struct cc cc;
+};
+
+/* An answer that takes packets of its own: a read's or an atomic's. */
+struct rc_answer {
+	psn24 psn;       /* of the next packet to send */
+	uint32_t n_pkts; /* still to send */
+	bool is_atomic, is_first;
+	bool is_again;      /* to a duplicate */
+	uint32_t key, left; /* reads: bytes still to send */
+	uint64_t va;
+	uint64_t original; /* atomics: what was there before */
+	uint32_t msn;
+};
+
+#define RC_ANSWERS  (RC_RD_ATOMIC_MAX + 1)
+#define RC_MSN_MASK UINT32_C(0xffffff)
+
+/* A read or atomic that was executed, kept for its duplicates. */
+struct rc_past {
+	psn24 psn;
+	uint32_t n_pkts; /* 0: an empty place */
+	bool is_atomic;
+	uint32_t key, len;
+	uint64_t va, original;
+	uint32_t msn;
+};
+
+enum rc_message { RC_NO_MESSAGE, RC_MESSAGE_SEND, RC_MESSAGE_WRITE };
+
+struct rc_responder {
+	psn24 expected;
+	uint32_t msn; /* messages completed, 24 bits */
+	/* The message that is arriving in several packets. */
+	uint8_t message; /* enum rc_message */
+	uint32_t key;
+	uint64_t va, left;    /* writes: where the next byte goes, and how many are to come */
+	uint32_t got;         /* bytes so far */
+	struct rc_recv *recv; /* sends: the receive taken */
+	struct rc_rq *queue;  /* its own, or the shared one */
+	struct rc_rq own;
+	/* What is to be sent, in this order: answers by their PSNs, then the acknowledgement or
+	 * NAK. */
+	struct rc_answer answers[RC_ANSWERS];
+	uint32_t answer_head, n_answers;
+	struct rc_past past[RC_RD_ATOMIC_MAX];
+	uint32_t past_at; /* the oldest place, written next */
+	bool has_ack;     /* acknowledge up to ack_psn with the syndrome */
+	psn24 ack_psn;
+	uint8_t ack_type, ack_value; /* enum aeth_type; credits, RNR timer or enum aeth_nak */
+	bool has_begun;              /* a request came */
+	bool has_nak_gap; /* expected was asked for: what is ahead is ignored until it comes */
+	bool is_closing;  /* in RC_ERROR, and the last NAK is yet to be sent */
+	bool had_slot;    /* of those that the pacer gave, answers had the last one */
+	bool has_cnp;
+	struct dcqcn_np np;
+};
+
+struct rc_qp {
+	uint32_t number;
+	uint8_t state;  /* enum rc_state */
+	uint16_t known; /* enum rc_set: what was set since RC_RESET */
+	struct rc_caps caps;
+	struct rc_attr attr;
+	void *memory;
+	struct rc_requester req;
+	struct rc_responder resp;
+	/* In the engine's lists. */
+	struct rc_qp *send_next, *answer_next, *starved_next, *event_next, *hash_next;
+	bool is_sending, is_answering, is_starved, is_listed;
+	uint8_t events; /* bit per enum rc_event_kind */
+};
+
+struct rc_list {
+	struct rc_qp *head, *tail;
+};
+
+struct rc {
+	struct engine engine;
+	struct rc_cfg cfg;
+	struct rc_counters count;
+	nsec now;
+	struct wheel wheel;
+	struct wheel_timer *wheel_slots[WHEEL_SLOTS(RC_WHEEL_LEVELS)];
+	struct rc_qp **qps;  /* hash of queue pairs by number, chained */
+	struct rc_rq **srqs; /* by place; NULL: free */
+	uint32_t qp_mask, n_qps;
+	struct rc_list sending[ENGINE_PORTS], answering[ENGINE_PORTS];
+	struct rc_qp *starved_head, *starved_tail; /* kept back by total_window_bytes */
+	uint64_t out_bytes;                        /* of all queue pairs */
+	struct rc_wr *done_head, *done_tail;
+	struct rc_qp *event_head, *event_tail;
+	struct rc_rq *srq_event_head, *srq_event_tail;
+};
+
+/* A request or response packet, read but not yet believed. */
+struct rc_in {
+	nsec now;
+	const struct rx_pkt *rx;
+	struct roce_pkt h;
+	bool is_reserved;        /* an opcode of RC that means nothing: only h.bth is set */
+	struct cspan payload[3]; /* without padding; pieces may be virtual */
+	uint32_t n_payload, len;
+};
+
+/* What became of a packet; the names are those of the counters. */
+enum rc_verdict {
+#define RC_VERDICT_ENUM(name, text) RC_VERDICT_##name,
+	RC_ACCEPTED(RC_VERDICT_ENUM) RC_DROPS(RC_VERDICT_ENUM)
+#undef RC_VERDICT_ENUM
+};
+
+static inline struct rc *rc_of(struct engine *e)
+{
+	return (struct rc *)e;
+}
+
+static inline psn24 rc_psn(const struct rc_qp *q, uint64_t count)
+{
+	return psn24_of(q->attr.sq_psn + (uint32_t)count);
+}
+
+static inline struct rc_send *rc_send_at(const struct rc_qp *q, uint64_t count)
+{
+	return (void *)(q->req.slots + count % q->caps.max_send * q->req.stride);
+}
+
+/* Packets that carry len bytes: one at least (IBTA 9.7.2). */
+static inline uint32_t rc_packets(uint32_t len, uint32_t pmtu)
+{
+	return len == 0 ? 1 : (uint32_t)(((uint64_t)len + pmtu - 1) / pmtu);
+}
+
+/* Padding of a payload to full words. */
+static inline uint8_t rc_pad(uint32_t len)
+{
+	return (uint8_t)(-len & 3);
+}
+
+/* rc.c */
+/* Where the chain of a number starts: numbers are random in their low bits, or count from 0. */
+static inline uint32_t rc_head_of(const struct rc *r, uint32_t number)
+{
+	return number & r->qp_mask;
+}
+
+struct rc_qp *rc_find(const struct rc *r, uint32_t number);
+struct rc_rq *rc_find_srq(const struct rc *r, uint32_t number);
+/* q may have a packet to send, or to answer: it gets a turn. Any number of times. */
+void rc_wake_send(struct rc *r, struct rc_qp *q);
+void rc_wake_answer(struct rc *r, struct rc_qp *q);
+/* Work is complete: it comes out of poll. */
+void rc_report(struct rc *r, struct rc_wr *wr);
+void rc_raise(struct rc *r, struct rc_qp *q, enum rc_event_kind kind);
+
+/* pair.c. Ends q on our own account: RC_ERROR, all work flushed. What the responder still has to
+ * say is said if is_closing was set before. */
+void rc_fail(struct rc *r, struct rc_qp *q);
+/* The oldest receive that waits, off its queue, or NULL; watches the limit of shared ones. */
+struct rc_recv *rc_take_recv(struct rc *r, struct rc_qp *q);
+
+/* input.c */
+void rc_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n);
+
+/* request.c. Checks and takes send work into the ring; as ops->post. */
+int rc_post_send(struct rc *r, struct rc_qp *q, const struct op *op);
+/* The next packet of q into tx; false when none may go now, and whatever changes that calls
+ * rc_wake_send. May end work, or q, on the way. */
+bool rc_request_next(struct rc *r, struct rc_qp *q, struct tx_pkt *tx);
+
+/* work.c. Its answer is more than an acknowledgement. */
+static inline bool rc_is_fetch(const struct rc_send *w)
+{
+	return w->wr.op == ENGINE_READ || w->wr.op == ENGINE_ATOMIC;
+}
+/* The peer was asked for an answer that has not come. */
+static inline bool rc_is_owed(const struct rc_requester *req)
+{
+	return req->asked != RC_NONE && req->asked >= req->una;
+}
+/* Bytes of w's message in its packets from ... to - 1. */
+uint64_t rc_bytes_between(const struct rc_qp *q, const struct rc_send *w, uint64_t from,
+			  uint64_t to);
+/* The window that all queue pairs share has no room for q: it gets a turn when it has. */
+void rc_starve(struct rc *r, struct rc_qp *q);
+/* Room in it, if there is any, is offered to those that wait. */
+void rc_offer_room(struct rc *r);
+/* Works that are through are done, in order. One that failed here has waited for those before it,
+ * which the peer may have executed: now it fails, and q with it. */
+void rc_end_works(struct rc *r, struct rc_qp *q);
+/* Packets up to, not including, count `end` are acknowledged, una <= end <= high, and no read or
+ * atomic among them lacks its answer. Their works are done, in order, reported. May end q. */
+void rc_retire(struct rc *r, struct rc_qp *q, uint64_t end);
+/* next goes back to count `to`, una <= to <= next; out_bytes, n_rd_out and current follow. */
+void rc_go_back(struct rc *r, struct rc_qp *q, uint64_t to);
+/* The oldest work that is not done fails with this status, and q with it. */
+void rc_fail_send(struct rc *r, struct rc_qp *q, enum engine_status status);
+/* Everything not done is flushed; nothing is out, and the clock stops. */
+void rc_flush_send(struct rc *r, struct rc_qp *q);
+/* Everything is forgotten, as in RC_RESET; or made ready to begin at RC_RTS. */
+void rc_requester_reset(struct rc *r, struct rc_qp *q);
+void rc_requester_start(struct rc *r, struct rc_qp *q);
+/* RC_SQD is done draining when nothing is out: says so once. */
+void rc_check_drained(struct rc *r, struct rc_qp *q);
+
+/* reply.c */
+enum rc_verdict rc_on_response(struct rc *r, struct rc_qp *q, const struct rc_in *in);
+
+/* retry.c. What is out was lost: costs a try, and goes again from una on; with no try left the
+ * oldest work fails, and q with it. */
+void rc_try_again(struct rc *r, struct rc_qp *q, enum cc_loss why);
+/* Silence counts from now, if anything is out; else the clock stops. */
+void rc_clock_restart(struct rc *r, struct rc_qp *q);
+/* Something is to be done at `at`, or earlier for another reason. */
+void rc_wake_at(struct rc *r, struct rc_qp *q, nsec at);
+void rc_timers_run(struct rc *r, nsec now);
+/* The times of IBTA tables 45 and 9.7.5.2.8. */
+nsec rc_timeout_ns(uint8_t code);
+nsec rc_rnr_ns(uint8_t code);
+
+/* respond.c */
+enum rc_verdict rc_on_request(struct rc *r, struct rc_qp *q, const struct rc_in *in);
+void rc_responder_reset(struct rc *r, struct rc_qp *q);
+void rc_responder_start(struct rc *r, struct rc_qp *q); /* RC_RTR */
+/* The receive in hand and those waiting in q's own queue are flushed; nothing more is answered but
+ * a last NAK. */
+void rc_flush_recv(struct rc *r, struct rc_qp *q);
+
+/* The answer at place i, 0 .. n_answers, the oldest first. */
+static inline struct rc_answer *rc_answer_at(struct rc_responder *p, uint32_t i)
+{
+	return &p->answers[(p->answer_head + i) % RC_ANSWERS];
+}
+/* Refuses the request at psn, whatever is to be sent before it still is; then q is in RC_ERROR. */
+void rc_refuse(struct rc *r, struct rc_qp *q, psn24 psn, enum aeth_nak why);
+
+/* answer.c. As rc_request_next. */
+bool rc_answer_next(struct rc *r, struct rc_qp *q, struct tx_pkt *tx);
+/* A packet of q's peer arrived marked: tells the peer, if not told just before. */
+void rc_on_marked(struct rc *r, struct rc_qp *q, nsec now);
+/* The credit code that says at most n receives are posted (IBTA table 49), and how many a code
+ * says; 31: no credits. */
+uint8_t rc_credit_code(uint32_t n);
+uint32_t rc_credits(uint8_t code);
+
+/* place.c */
+/* Where a packet's payload goes. */
+struct rc_place {
+	uint32_t pd, qp;
+	uint8_t access; /* enum mem_access */
+	bool is_local;
+	bool is_trusted; /* pieces only: keys are not looked at */
+};
+/* Copies payload to va of a region. MEM_OK, or why not, and then nothing was written. */
+enum mem_fault rc_place_region(struct rc *r, const struct rc_in *in, const struct rc_place *how,
+			       uint32_t key, uint64_t va);
+/* Copies payload into the pieces sg[0 .. n) from byte `at` of them on: it fits, the caller saw to
+ * that. All keys are checked before the first byte is written. */
+enum mem_fault rc_place_pieces(struct rc *r, const struct rc_in *in, const struct rc_place *how,
+			       const struct sge *sg, uint32_t n, uint32_t at);
+/* The bytes at ... at + len - 1 of the pieces as spans, at most ENGINE_SGE of them, checked. */
+enum mem_fault rc_gather(struct rc *r, const struct rc_place *how, const struct sge *sg, uint32_t n,
+			 uint32_t at, uint32_t len, struct cspan *out, uint8_t *n_out);
+
+/* Completes a packet of q: headers from h, whose opcode and psn are set, padding behind what is in
+ * tx->body, addresses. tx->head, body and n_body are the caller's; all else is set here. */
+void rc_finish_packet(struct rc *r, const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
+		      struct tx_pkt *tx);
+
+#endif

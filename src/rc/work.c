@@ -1,0 +1,279 @@
+#include <assert.h>
+
+#include "rc/state.h"
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void rc_starve(struct rc *r, struct rc_qp *q)
+{
+	if (q->is_starved)
+		return;
+	q->is_starved = true;
+	q->starved_next = NULL;
+	if (r->starved_head)
+		r->starved_tail->starved_next = q;
+	else
+		r->starved_head = q;
+	r->starved_tail = q;
+}
+
+static void unlist_starved(struct rc *r, struct rc_qp *q)
+{
+	struct rc_qp **link = &r->starved_head, *before = NULL;
+
+	if (!q->is_starved)
+		return;
+	for (; *link != q; link = &before->starved_next)
+		before = *link;
+	*link = q->starved_next;
+	if (r->starved_tail == q)
+		r->starved_tail = before;
+	q->is_starved = false;
+}
+
+/* Room in the shared window is offered to the first that waits for it on each port, since a port
+ * may be shut. Whoever gets a turn offers what it leaves, so that one offer goes on until it is
+ * taken, and a thousand waiting queue pairs are not all woken for one packet. */
+void rc_offer_room(struct rc *r)
+{
+	uint32_t ports = (UINT32_C(1) << r->cfg.n_ports) - 1;
+	struct rc_qp *q = r->starved_head;
+
+	if (r->out_bytes >= r->cfg.total_window_bytes)
+		return;
+	while (q && ports) {
+		struct rc_qp *next = q->starved_next;
+		uint32_t bit = UINT32_C(1) << q->attr.port;
+
+		if (ports & bit) {
+			ports &= ~bit;
+			unlist_starved(r, q);
+			rc_wake_send(r, q);
+		}
+		q = next;
+	}
+}
+
+static void release(struct rc *r, struct rc_qp *q, uint64_t bytes)
+{
+	assert(bytes <= q->req.out_bytes && bytes <= r->out_bytes);
+	q->req.out_bytes -= bytes;
+	r->out_bytes -= bytes;
+	rc_offer_room(r);
+}
+
+static void end_work(struct rc *r, struct rc_qp *q, enum engine_status status)
+{
+	struct rc_requester *req = &q->req;
+	struct rc_send *w = rc_send_at(q, req->done);
+
+	w->wr.status = (uint8_t)status;
+	req->ssn_done = w->ssn;
+	req->done++;
+	if (status != ENGINE_OK || !(w->wr.flags & ENGINE_SILENT))
+		rc_report(r, &w->wr);
+	else if (req->freed == req->done - 1)
+		req->freed = req->done;
+}
+
+void rc_end_works(struct rc *r, struct rc_qp *q)
+{
+	struct rc_requester *req = &q->req;
+
+	while (req->done < req->posted) {
+		const struct rc_send *w = rc_send_at(q, req->done);
+
+		if (w->wr.status != ENGINE_OK) {
+			rc_fail_send(r, q, w->wr.status);
+			return;
+		}
+		if (w->n_pkts > 0 ? req->una < w->first + w->n_pkts : !w->has_run)
+			return;
+		end_work(r, q, ENGINE_OK);
+	}
+}
+
+void rc_fail_send(struct rc *r, struct rc_qp *q, enum engine_status status)
+{
+	assert(q->req.done < q->req.posted);
+	end_work(r, q, status);
+	rc_fail(r, q);
+}
+
+/* The wake timer is left: a last answer may wait for it. */
+void rc_flush_send(struct rc *r, struct rc_qp *q)
+{
+	struct rc_requester *req = &q->req;
+
+	while (req->done < req->posted)
+		end_work(r, q, ENGINE_FLUSHED);
+	req->current = req->posted;
+	req->una = req->next = req->high = req->end;
+	req->n_rd_out = 0;
+	req->is_waiting_rnr = false;
+	req->is_draining = false;
+	req->due = NSEC_NEVER;
+	wheel_cancel(&r->wheel, &req->retry.timer);
+	unlist_starved(r, q);
+	release(r, q, req->out_bytes);
+}
+
+void rc_requester_reset(struct rc *r, struct rc_qp *q)
+{
+	struct rc_requester *req = &q->req;
+
+	wheel_cancel(&r->wheel, &req->retry.timer);
+	wheel_cancel(&r->wheel, &req->wake.timer);
+	unlist_starved(r, q);
+	release(r, q, req->out_bytes);
+	*req = (struct rc_requester){
+		.slots = req->slots,
+		.stride = req->stride,
+		.due = NSEC_NEVER,
+		.retry = {.owner = q, .is_retry = true},
+		.wake = {.owner = q},
+		.timed = RC_NONE,
+		.asked = RC_NONE,
+		.limited = RC_NONE,
+		.read_from = RC_NONE,
+	};
+	/* Not at RC_RTS: answers of RC_RTR are paced too. */
+	cc_start(&req->cc, &r->cfg.cc, r->now);
+}
+
+void rc_requester_start(struct rc *r, struct rc_qp *q)
+{
+	(void)r;
+	q->req.tries = q->attr.retries;
+	q->req.rnr_tries = q->attr.rnr_retries;
+}
+
+void rc_check_drained(struct rc *r, struct rc_qp *q)
+{
+	struct rc_requester *req = &q->req;
+
+	if (!req->is_draining || req->una < req->high)
+		return;
+	if (req->current < req->posted && rc_send_at(q, req->current)->first < req->high)
+		return;
+	req->is_draining = false;
+	rc_raise(r, q, RC_EVENT_DRAINED);
+}
+
+uint64_t rc_bytes_between(const struct rc_qp *q, const struct rc_send *w, uint64_t from,
+			  uint64_t to)
+{
+	return least((to - w->first) * q->attr.pmtu, w->wr.len) -
+	       least((from - w->first) * q->attr.pmtu, w->wr.len);
+}
+
+/* una moves to end. Returns the bytes that are out no more. */
+static uint64_t move_una(struct rc_qp *q, uint64_t end)
+{
+	struct rc_requester *req = &q->req;
+	uint64_t bytes = 0;
+
+	for (uint64_t i = req->done; req->una < end; i++) {
+		assert(i < req->posted);
+		const struct rc_send *w = rc_send_at(q, i);
+		uint64_t w_end = w->first + w->n_pkts, to = least(w_end, end);
+
+		assert(w_end >= req->una);
+		if (req->una < req->next)
+			bytes += rc_bytes_between(q, w, req->una, least(to, req->next));
+		/* What it went back to is not out; a late answer may end it all the same. */
+		if (rc_is_fetch(w) && to == w_end && w_end <= req->next)
+			req->n_rd_out--;
+		req->una = to;
+	}
+	return bytes;
+}
+
+/* What was acknowledged need not go again. */
+static void skip_to_una(struct rc_qp *q)
+{
+	struct rc_requester *req = &q->req;
+
+	if (req->next >= req->una)
+		return;
+	req->next = req->una;
+	while (req->current < req->posted) {
+		const struct rc_send *w = rc_send_at(q, req->current);
+
+		if (w->n_pkts > 0 ? w->first + w->n_pkts > req->next : !w->has_run)
+			return;
+		req->current++;
+	}
+}
+
+void rc_retire(struct rc *r, struct rc_qp *q, uint64_t end)
+{
+	struct rc_requester *req = &q->req;
+	struct cc_ack ack = {.now = r->now, .pkts = (uint32_t)(end - req->una)};
+
+	assert(end >= req->una && end <= req->high);
+	if (end == req->una)
+		return;
+	uint64_t bytes = move_una(q, end);
+
+	skip_to_una(q);
+	release(r, q, bytes);
+	if (req->timed != RC_NONE && req->timed < end) {
+		ack.rtt_ns = r->now - req->timed_at;
+		req->timed = RC_NONE;
+	}
+	ack.bytes = (uint32_t)least(bytes, UINT32_MAX);
+	ack.out_bytes = (uint32_t)least(req->out_bytes, UINT32_MAX);
+	cc_on_ack(&req->cc, &ack);
+	if (req->limited != RC_NONE && req->limited < end)
+		req->limited = RC_NONE;
+	req->tries = q->attr.retries;
+	req->rnr_tries = q->attr.rnr_retries;
+	req->has_gone_back = false;
+	req->is_waiting_rnr = false;
+	rc_end_works(r, q);
+	if (q->state == RC_ERROR)
+		return;
+	rc_clock_restart(r, q);
+	rc_check_drained(r, q);
+	if (req->current < req->posted)
+		rc_wake_send(r, q);
+}
+
+/* A count of a packet that goes again no longer says anything. */
+static void forget_from(uint64_t *count, uint64_t to)
+{
+	if (*count != RC_NONE && *count >= to)
+		*count = RC_NONE;
+}
+
+void rc_go_back(struct rc *r, struct rc_qp *q, uint64_t to)
+{
+	struct rc_requester *req = &q->req;
+	uint64_t bytes = 0;
+
+	assert(to >= req->una && to <= req->next);
+	while (req->next > to) {
+		const struct rc_send *w =
+			req->current < req->posted ? rc_send_at(q, req->current) : NULL;
+
+		if (!w || w->first >= req->next) {
+			assert(req->current > req->done);
+			req->current--;
+			continue;
+		}
+		uint64_t from = w->first > to ? w->first : to;
+
+		bytes += rc_bytes_between(q, w, from, req->next);
+		req->n_rd_out -= rc_is_fetch(w);
+		req->next = from;
+	}
+	release(r, q, bytes);
+	forget_from(&req->timed, to); /* Karn: a resent packet times nothing */
+	forget_from(&req->asked, to);
+	forget_from(&req->limited, to);
+	req->since_ack_req = r->cfg.ack_every_pkts;
+}

@@ -1,0 +1,230 @@
+/* The books of a requester: slots of work, the window that all queue pairs share, and when nothing
+ * is out any more. */
+#include "rc_requester.h"
+
+/* A slot is taken until its completion is polled; silent work only until those before it are. */
+static void queue_is_full(void **state)
+{
+	struct op op = {.code = ENGINE_WRITE, .qp = OURS};
+
+	(void)state;
+	begin();
+	s.qp[0].caps.max_send = 3;
+	connect();
+	for (uint32_t i = 0; i < 3; i++)
+		POST(.code = ENGINE_WRITE, .flags = i == 1 ? ENGINE_SILENT : 0);
+	assert_int_equal(end_post(&s, now, op), -ENOMEM);
+	assert_int_equal(pull(), 3);
+	ack(1);
+	assert_int_equal(end_post(&s, now, op), -ENOMEM);
+	expect_sent(1, ENGINE_WRITE, ENGINE_OK);
+	expect_nothing();
+	POST(.code = ENGINE_WRITE, .flags = ENGINE_SILENT);
+	POST(.code = ENGINE_WRITE, .flags = ENGINE_SILENT);
+	assert_int_equal(end_post(&s, now, op), -ENOMEM);
+	assert_int_equal(pull(), 2);
+	ack(4);
+	expect_sent(3, ENGINE_WRITE, ENGINE_OK);
+	expect_nothing();
+	/* With nothing before it to be polled, silent work is gone when it is done. */
+	for (uint32_t i = 0; i < 7; i++) {
+		POST(.code = ENGINE_WRITE, .flags = ENGINE_SILENT);
+		assert_int_equal(pull(), 1);
+		ack(5 + i);
+	}
+	expect_nothing();
+	check_end();
+}
+
+/* The window of all: whoever is kept back gets its turn when another's bytes are gone, also when
+ * the first in line has no use for it any more. */
+static void shared_window_goes_round(void **state)
+{
+	(void)state;
+	begin();
+	s.n_qps = 4;
+	s.cfg.total_window_bytes = 2 * PMTU;
+	connect();
+	for (uint32_t i = 0; i < 4; i++)
+		POST(.code = ENGINE_WRITE, .len = 2 * PMTU, .qp = i);
+	expect_counts(2, 0);
+	assert_int_equal(s.out[1].h.bth.ack_req, 1);
+	assert_int_equal(s.out[1].h.bth.dest_qp, THEIRS);
+	assert_int_equal(end_set(&s, now, 1, RC_ERROR, 0), 0);
+	ack(1);
+	expect_counts(2, 0);
+	assert_int_equal(s.out[0].h.bth.dest_qp, THEIRS + 2);
+	assert_non_null(rc_qp_free(s.e, OURS + 2));
+	expect_counts(2, 0);
+	assert_int_equal(s.out[0].h.bth.dest_qp, THEIRS + 3);
+	check_end();
+}
+
+static void ack_to(uint32_t qp, uint32_t count)
+{
+	say_to(qp,
+	       (struct roce_pkt){.bth = {.opcode = ROCE_OP_ACKNOWLEDGE, .psn = psn_of(count)},
+				 .aeth = {.type = AETH_ACK, .value = NO_CREDITS}},
+	       0, 0);
+}
+
+/* Whoever has a turn and leaves room passes it on, having sent or not. */
+static void shared_window_is_passed_on(void **state)
+{
+	(void)state;
+	begin();
+	s.n_qps = 4;
+	s.cfg.total_window_bytes = 3 * PMTU;
+	connect();
+	POST(.code = ENGINE_WRITE, .len = 3 * PMTU);
+	assert_int_equal(pull(), 3);
+	for (uint32_t i = 1; i < 4; i++)
+		POST(.code = ENGINE_WRITE, .len = PMTU, .qp = i);
+	assert_int_equal(pull(), 0);
+	assert_int_equal(end_set(&s, now, 1, RC_SQD, 0), 0);
+	ack(2);
+	assert_int_equal(pull(), 2);
+	assert_int_equal(s.out[0].h.bth.dest_qp, THEIRS + 2);
+	assert_int_equal(s.out[1].h.bth.dest_qp, THEIRS + 3);
+	assert_int_equal(end_set(&s, now, 1, RC_RTS, 0), 0);
+	assert_int_equal(pull(), 1);
+	/* One that waits is freed. */
+	POST(.code = ENGINE_WRITE, .len = PMTU, .qp = 2);
+	POST(.code = ENGINE_WRITE, .len = PMTU, .qp = 3);
+	assert_int_equal(pull(), 0);
+	memset(rc_qp_free(s.e, OURS + 3), 0xff, END_QP);
+	assert_int_equal(pull(), 1);
+	POST(.code = ENGINE_WRITE, .len = PMTU, .qp = 0);
+	assert_int_equal(pull(), 0);
+	memset(rc_qp_free(s.e, OURS), 0xff, END_QP);
+	ack_to(1, 0);
+	assert_int_equal(pull(), 0);
+	ack_to(2, 1);
+	expect_sent(2, ENGINE_WRITE, ENGINE_OK);
+	expect_sent(3, ENGINE_WRITE, ENGINE_OK);
+	expect_sent(5, ENGINE_WRITE, ENGINE_OK);
+}
+
+/* Kept back by others of its own engine: not the silence of its peer. */
+static void starving_is_not_silence(void **state)
+{
+	(void)state;
+	begin();
+	s.n_qps = 2;
+	s.cfg.total_window_bytes = PMTU;
+	s.qp[1].attr.timeout = 0;
+	connect();
+	POST(.code = ENGINE_WRITE, .len = PMTU);
+	assert_int_equal(pull(), 1);
+	POST(.code = ENGINE_WRITE, .len = PMTU, .qp = 1);
+	assert_int_equal(pull(), 0);
+	nak(0, AETH_NAK_SEQUENCE);
+	assert_int_equal(pull(), 1);
+	assert_int_equal(s.out[0].h.bth.dest_qp, THEIRS + 1);
+	for (uint32_t i = 0; i < 20; i++) {
+		now += TIMEOUT_NS(TIMEOUT);
+		assert_int_equal(pull(), 0);
+	}
+	EXPECT_COUNT(timeouts, 0);
+	ack_to(1, 0);
+	expect_one(ROCE_OP_WRITE_ONLY, 0, true);
+	assert_int_equal(s.out[0].h.bth.dest_qp, THEIRS);
+	check_end();
+}
+
+/* The same with packets out, as long as none of them asked for an answer. */
+static void starving_with_packets_out(void **state)
+{
+	(void)state;
+	begin();
+	s.n_qps = 2;
+	s.cfg.ack_every_pkts = 100;
+	s.cfg.total_window_bytes = 6 * PMTU;
+	s.qp[1].attr.timeout = 0;
+	connect();
+	POST(.code = ENGINE_WRITE, .len = 6 * PMTU);
+	POST(.code = ENGINE_WRITE, .len = 2 * PMTU, .qp = 1);
+	/* A turn each; the second one's closes the window. */
+	assert_int_equal(end_pull(&s, now, wide, 4), 4);
+	expect_packet(3, ROCE_OP_WRITE_MIDDLE, 3, false);
+	assert_int_equal(pull(), 2);
+	assert_int_equal(s.out[0].h.bth.dest_qp, THEIRS + 1);
+	for (uint32_t i = 0; i < 20; i++) {
+		now += TIMEOUT_NS(TIMEOUT);
+		assert_int_equal(pull(), 0);
+	}
+	EXPECT_COUNT(timeouts, 0);
+	ack_to(1, 1);
+	expect_counts(2, 4);
+	assert_int_equal(s.out[1].h.bth.ack_req, 1);
+	expect_quiet_until(now + TIMEOUT_NS(TIMEOUT));
+	expect_counts(6, 0);
+	EXPECT_COUNT(timeouts, 1);
+}
+
+/* Two ports: one that is shut must not keep the room of the other. */
+static void shut_port_does_not_starve_the_other(void **state)
+{
+	static const uint16_t second[ENGINE_PORTS] = {0, 100};
+
+	(void)state;
+	begin();
+	s.n_qps = 4;
+	s.cfg.n_ports = 2;
+	s.cfg.total_window_bytes = PMTU;
+	for (uint32_t i = 0; i < 4; i++)
+		s.qp[i].attr.port = i == 1 || i == 2 ? 0 : 1;
+	connect();
+	POST(.code = ENGINE_WRITE, .len = PMTU, .qp = 0);
+	assert_int_equal(pull(), 1);
+	for (uint32_t i = 1; i < 4; i++)
+		POST(.code = ENGINE_WRITE, .len = PMTU, .qp = i);
+	assert_int_equal(pull(), 0);
+	ack(0);
+	assert_int_equal(end_pull(&s, now, second, END_BATCH), 1);
+	assert_int_equal(s.out[0].h.bth.dest_qp, THEIRS + 3);
+}
+
+/* RC_SQD: what has begun is finished, also when it is lost; then it is said, once. */
+static void drains(void **state)
+{
+	static const uint16_t three[ENGINE_PORTS] = {3};
+
+	(void)state;
+	begin_connected();
+	POST(.code = ENGINE_WRITE);
+	POST(.code = ENGINE_WRITE, .len = 4 * PMTU);
+	POST(.code = ENGINE_WRITE);
+	assert_int_equal(end_pull(&s, now, three, END_BATCH), 3);
+	assert_int_equal(end_set(&s, now, 0, RC_SQD, 0), 0);
+	/* Nothing is out, but there is more of it. */
+	ack(2);
+	expect_no_event(&s);
+	expect_counts(2, 3);
+	nak(3, AETH_NAK_SEQUENCE);
+	expect_counts(2, 3);
+	ack(3);
+	expect_no_event(&s);
+	ack(4);
+	expect_event(&s, OURS, RC_EVENT_DRAINED);
+	assert_int_equal(pull(), 0);
+	POST(.code = ENGINE_WRITE);
+	assert_int_equal(pull(), 0);
+	expect_no_event(&s);
+	assert_int_equal(end_set(&s, now, 0, RC_RTS, 0), 0);
+	expect_counts(2, 5);
+	ack(6);
+	assert_int_equal(end_set(&s, now, 0, RC_SQD, 0), 0);
+	expect_event(&s, OURS, RC_EVENT_DRAINED);
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(queue_is_full),
+	cmocka_unit_test(shared_window_goes_round),
+	cmocka_unit_test(shared_window_is_passed_on),
+	cmocka_unit_test(starving_is_not_silence),
+	cmocka_unit_test(starving_with_packets_out),
+	cmocka_unit_test(shut_port_does_not_starve_the_other),
+	cmocka_unit_test(drains),
+};
+CHECK_MAIN(cases)
