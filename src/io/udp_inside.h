@@ -1,0 +1,250 @@
+/* What the files of the udp driver share: its state, and the small functions between them.
+ *
+ * udp.c opens and closes, udp_peers.c names addresses, udp_send.c and udp_receive.c move packets,
+ * udp_share.c lives with other processes, udp_path.c asks for the way. Nobody else includes this.
+ */
+#ifndef WEFT_IO_UDP_INSIDE_H
+#define WEFT_IO_UDP_INSIDE_H
+
+/* sendmmsg, recvmmsg and struct ucred are Linux's own. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "io/udp.h"
+#include "io/udp_pseudo.h"
+#include "wire/icrc.h"
+
+/* Linux has these since 4.18 and 5.0; headers of a C library may be older. */
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+#ifndef IPV6_FLOWINFO
+#define IPV6_FLOWINFO 11
+#endif
+#ifndef IPV6_FLOWINFO_SEND
+#define IPV6_FLOWINFO_SEND 33
+#endif
+
+enum {
+	UDP_SOURCES_MAX = 64,
+	UDP_SEGMENTS_MAX = 64,   /* of one offloaded send: what every kernel with offload takes */
+	UDP_PAYLOAD_MAX = 65507, /* behind the headers of IPv4; a little less than IPv6 allows */
+	UDP_SHORTEST = UDP_BTH_BYTES + icrc_bytes,
+	UDP_TAG_AT = 5, /* of the transport header: the top byte of the destination queue pair */
+	UDP_IOV_MAX = 1024, /* UIO_MAXIOV of the kernel */
+
+	/* A payload of at most STAGE_WHOLE bytes, and any piece of at most STAGE_PIECE, is gathered
+	 * beside its header: one more entry of the gather list costs more than such a copy. */
+	STAGE_WHOLE = 256,
+	STAGE_PIECE = 16,
+	STAGE_BYTES = ENGINE_HEAD_MAX + STAGE_WHOLE + STAGE_PIECE * ENGINE_PIECES + icrc_bytes,
+
+	RX_SLOTS = 64,
+	RX_SLOTS_BULK = 4,     /* so that what was received is still in the cache when read */
+	RX_SLOT_BYTES = 65536, /* more than the largest datagram */
+	RX_SLOT_STRIDE = 65536 + 832, /* slots begin in different sets of the cache */
+	RX_CONTROL_BYTES = 128,
+	RX_READY = 16,
+
+	STRAY_BYTES = 32768, /* of one message between processes */
+	DELTA_LENGTHS = 16, /* packet lengths whose differences are remembered, see udp_receive.c */
+};
+
+union udp_name {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+struct udp_peer {
+	struct udp_addr addr;
+	uint32_t refs;
+	uint32_t next;   /* in its bucket, or of the free entries */
+	bool is_passing; /* in the list of those made by a packet */
+	bool is_used;
+	union udp_name name; /* to send to */
+};
+
+/* A socket that sends. */
+struct udp_source {
+	int fd; /* -1: not yet opened */
+	uint16_t port;
+	bool has_offload;
+	bool has_label; /* IPv6: it takes a flow label with each packet */
+};
+
+struct udp_local {
+	struct udp_addr addr;
+	uint32_t refs; /* 0: free */
+	int fd;        /* receives */
+	struct udp_source sources[UDP_SOURCES_MAX];
+};
+
+/* Packets that arrived in one piece: from one sender, of one size but for the last. */
+struct udp_run {
+	const uint8_t *at;
+	uint32_t left, segment; /* bytes */
+	struct udp_addr from;
+	uint32_t local, peer; /* peer: UDP_NO_HANDLE before it was looked up */
+	uint16_t sport, label;
+	uint8_t tos, ttl;
+	uint8_t id; /* expected identification of the next packet (IPv4) */
+	bool is_stray;
+};
+
+/* What each identification in 0 .. 63 changes in the ICRC, for one length of packet. */
+struct udp_deltas {
+	uint32_t bytes; /* behind the identification; 0: empty */
+	uint32_t of[UDP_SEGMENTS_MAX];
+};
+
+struct udp_rx {
+	uint8_t *slots;
+	struct mmsghdr msgs[RX_SLOTS];
+	struct iovec iov[RX_SLOTS];
+	union udp_name names[RX_SLOTS];
+	_Alignas(struct cmsghdr) uint8_t control[RX_SLOTS][RX_CONTROL_BYTES];
+	struct udp_run runs[RX_SLOTS];
+	uint32_t n_runs, at_run;
+	uint32_t want; /* slots of the next call */
+	uint32_t ready[RX_READY];
+	uint32_t n_ready, at_ready;
+	uint32_t hot;      /* a socket that has more, or UDP_NO_HANDLE */
+	uint32_t hot_left; /* calls before others are looked at again */
+	struct udp_pseudo pseudo;
+	struct udp_deltas deltas[DELTA_LENGTHS];
+};
+
+/* Messages between processes of one user. */
+struct udp_share {
+	int fd;
+	uint8_t out[STRAY_BYTES], in[STRAY_BYTES];
+	uint32_t out_len, out_n;
+	uint8_t out_tag;
+	uint32_t in_at, in_len;
+};
+
+/* One message to the kernel: packets that go the same way and are of one size but for the last. */
+struct udp_group {
+	uint32_t first_iov, n_iov;
+	uint32_t n, segment, bytes;
+	uint32_t peer, label;
+	uint8_t tos, tag; /* tag: a burst is steered by its first packet */
+	bool is_closed;   /* its last packet is shorter: none may follow */
+};
+
+struct udp_tx {
+	struct mmsghdr msgs[UDP_BATCH];
+	struct udp_group groups[UDP_BATCH];
+	union udp_name names[UDP_BATCH];
+	_Alignas(struct cmsghdr) uint8_t control[UDP_BATCH][64];
+	struct iovec iov[UDP_BATCH * (ENGINE_PIECES + 2)];
+	uint8_t stage[UDP_BATCH * STAGE_BYTES];
+	uint8_t *stage_at;
+	uint32_t n_groups, n_iov;
+	uint32_t local;
+	struct udp_source *source;
+	struct udp_pseudo pseudo;
+	uint8_t *zeros; /* UDP_PAYLOAD_MAX of them, for virtual bytes */
+};
+
+struct udp_driver {
+	struct udp_cfg cfg;
+	struct udp_counters count;
+	uint8_t tclass_of[64]; /* DSCP to class */
+	uint8_t tag;
+	pid_t owner; /* the process that made it */
+	int epoll_fd;
+
+	struct udp_local *locals;
+	struct udp_peer *peers;
+	uint32_t *buckets;
+	uint32_t bucket_mask, free_peer, fresh_peer;
+	uint32_t passing[UDP_BATCH]; /* peers known only by a packet of the last receive */
+	uint32_t n_passing, last_peer;
+
+	struct udp_rx rx;
+	struct udp_tx tx;
+	struct udp_share share;
+};
+
+/* Number of the stray socket in the epoll set; locals have theirs. */
+#define UDP_STRAY UINT32_MAX
+
+/* Writes the sentence into error, cut where it does not fit; returns number, a negative errno. */
+__attribute__((format(printf, 4, 5))) static inline int
+udp_say(int number, char *error, size_t error_len, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (error && error_len > 0)
+		vsnprintf(error, error_len, format, args);
+	va_end(args);
+	return number;
+}
+
+static inline bool udp_addr_equal(const struct udp_addr *a, const struct udp_addr *b)
+{
+	return memcmp(a, b, sizeof *a) == 0;
+}
+
+/* udp.c: false for a family that is neither IPv4 nor IPv6, or an address that is one inside the
+ * other. */
+bool udp_addr_of(const struct sockaddr *name, struct udp_addr *addr);
+/* The length of the name. */
+socklen_t udp_name_of(const struct udp_addr *addr, uint16_t port, union udp_name *name);
+#define UDP_ADDR_TEXT 64u
+/* Returns text, which has UDP_ADDR_TEXT bytes. */
+const char *udp_addr_text(const struct udp_addr *addr, char *text);
+/* The handle of an open local address, or UDP_NO_HANDLE. */
+uint32_t udp_local_find(const struct udp_driver *u, const struct udp_addr *addr);
+/* A socket of family with what all sockets here have in common; -1 and errno. */
+int udp_socket(const struct udp_driver *u, uint32_t family);
+/* The sending socket that entropy ev chooses at this address, opened if need be; NULL: none can be
+ * opened. */
+struct udp_source *udp_source_of(struct udp_driver *u, uint32_t local, uint32_t ev);
+
+/* udp_peers.c */
+int udp_peers_init(struct udp_driver *u);
+void udp_peers_fini(struct udp_driver *u);
+/* A packet came from addr: its handle, made for this udp_receive if need be, or UDP_NO_HANDLE. */
+uint32_t udp_peers_seen(struct udp_driver *u, const struct udp_addr *addr);
+/* Ends the handles that only a packet of the last udp_receive had. */
+void udp_peers_settle(struct udp_driver *u);
+
+/* udp_send.c and udp_receive.c: 0 or -ENOMEM. */
+int udp_tx_init(struct udp_driver *u);
+void udp_tx_fini(struct udp_driver *u);
+int udp_rx_init(struct udp_driver *u);
+void udp_rx_fini(struct udp_driver *u);
+/* Forgets what waits for a local address that is being closed. */
+void udp_rx_forget(struct udp_driver *u, uint32_t local);
+
+/* udp_share.c */
+/* Claims the lowest free tag; 0 or a negative errno and a sentence. */
+int udp_share_open(struct udp_driver *u, char *error, size_t error_len);
+void udp_share_close(struct udp_driver *u);
+/* Makes the kernel choose among the sockets of an address by tag. 0 or a negative errno. */
+int udp_share_steer(int fd);
+/* One packet of another process: kept, then sent with others by udp_share_flush. */
+void udp_share_pass(struct udp_driver *u, const struct udp_run *run, uint32_t len);
+void udp_share_flush(struct udp_driver *u);
+/* The next packet that others passed on to us; false: there is none. */
+bool udp_share_next(struct udp_driver *u, struct udp_run *run);
+/* Reads the next message of other processes; false: there is none. */
+bool udp_share_read(struct udp_driver *u);
+
+#endif

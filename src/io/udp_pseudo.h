@@ -1,0 +1,41 @@
+/* The headers in front of a transport's packet, as the ICRC covers them: a socket shows none of
+ * them to its owner. Kept apart from the driver's state because the wire's names for the UDP header
+ * are the driver's own. */
+#ifndef WEFT_IO_UDP_PSEUDO_H
+#define WEFT_IO_UDP_PSEUDO_H
+
+#include <stdint.h>
+
+enum {
+	UDP_IPV4_BYTES = 20,
+	UDP_IPV6_BYTES = 40,
+	UDP_HEADER_BYTES = 8,
+	UDP_BTH_BYTES = 12,
+	UDP_ROCE_PORT = 4791,
+};
+
+/* An address without its port; every byte counts when two are compared. */
+struct udp_addr {
+	uint8_t ip[16];  /* IPv4: the first four, the rest zero */
+	uint32_t scope;  /* of a link-local address, else 0 */
+	uint32_t family; /* AF_INET, AF_INET6 */
+};
+
+struct udp_pseudo {
+	uint8_t at[UDP_IPV6_BYTES + UDP_HEADER_BYTES + UDP_BTH_BYTES];
+	uint32_t ip_len;
+};
+
+struct udp_ends {
+	const struct udp_addr *from, *to; /* of one family */
+	uint16_t sport, dport;
+};
+
+/* Headers of packets from one end to the other. */
+void udp_pseudo_make(struct udp_pseudo *p, const struct udp_ends *ends);
+
+/* The CRC up to the end of the base transport header, bth, in a packet with bytes of UDP payload,
+ * ICRC included. id: the low byte of the identification, of IPv4. */
+uint32_t udp_pseudo_crc(struct udp_pseudo *p, uint32_t bytes, uint8_t id, const uint8_t *bth);
+
+#endif

@@ -1,0 +1,347 @@
+/* Receiving: whole bursts at a time, cut into packets, each checked before it is lent.
+ *
+ * Over IPv4 the ICRC covers the identification, which a socket is not told. Senders like this one
+ * number the packets of a burst from 0, so the first of what arrived together is expected to be 0
+ * and each other one more than that before it. Where that is wrong (bursts arrive cut differently,
+ * or packet by packet) the right number is found without reading the packet again: a CRC is linear,
+ * so what a difference in the identification makes of it depends only on how many bytes follow. */
+#include "io/udp_inside.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "base/bytes.h"
+#include "base/crc32.h"
+
+enum {
+	HOT_CALLS = 8,      /* calls to one busy socket before the others are asked */
+	REFILLS = 64,       /* calls that one udp_receive makes when all they bring is dropped */
+	BULK_BYTES = 16384, /* messages of that size on average: few slots at a time */
+	TOS_TO_DSCP = 2,
+	ECN_BITS = 3,
+};
+
+int udp_rx_init(struct udp_driver *u)
+{
+	struct udp_rx *rx = &u->rx;
+
+	rx->slots = malloc((size_t)RX_SLOTS * RX_SLOT_STRIDE);
+	if (!rx->slots)
+		return -ENOMEM;
+	for (unsigned i = 0; i < RX_SLOTS; i++) {
+		rx->iov[i] = (struct iovec){rx->slots + (size_t)i * RX_SLOT_STRIDE, RX_SLOT_BYTES};
+		rx->msgs[i].msg_hdr = (struct msghdr){
+			.msg_name = &rx->names[i],
+			.msg_iov = &rx->iov[i],
+			.msg_iovlen = 1,
+			.msg_control = rx->control[i],
+		};
+	}
+	rx->want = RX_SLOTS_BULK;
+	rx->hot = UDP_NO_HANDLE;
+	return 0;
+}
+
+void udp_rx_fini(struct udp_driver *u)
+{
+	free(u->rx.slots);
+}
+
+void udp_rx_forget(struct udp_driver *u, uint32_t local)
+{
+	struct udp_rx *rx = &u->rx;
+
+	for (uint32_t i = rx->at_run; i < rx->n_runs; i++)
+		if (rx->runs[i].local == local)
+			rx->runs[i].left = 0;
+	for (uint32_t i = rx->at_ready; i < rx->n_ready; i++)
+		if (rx->ready[i] == local)
+			rx->ready[i] = UDP_NO_HANDLE;
+	if (rx->hot == local)
+		rx->hot = UDP_NO_HANDLE;
+}
+
+static int control_int(const struct cmsghdr *c)
+{
+	const uint8_t *at = (const uint8_t *)c + CMSG_LEN(0);
+	int value = 0;
+
+	/* IP_TOS comes as one byte, the others as an int. */
+	if (c->cmsg_len == CMSG_LEN(1))
+		return *at;
+	memcpy(&value, at, sizeof value);
+	return value;
+}
+
+static void read_control(struct msghdr *msg, struct udp_run *run)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		int value = control_int(c);
+
+		if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO)
+			run->segment = (uint32_t)value;
+		else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
+			run->tos = (uint8_t)value;
+		else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TTL)
+			run->ttl = (uint8_t)value;
+		else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)
+			run->tos = (uint8_t)value;
+		else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_HOPLIMIT)
+			run->ttl = (uint8_t)value;
+		else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_FLOWINFO)
+			run->label = (uint16_t)BYTES_BE32((uint32_t)value);
+	}
+}
+
+static void make_run(struct udp_driver *u, uint32_t i, uint32_t local)
+{
+	struct udp_rx *rx = &u->rx;
+	struct mmsghdr *m = &rx->msgs[i];
+	struct udp_run *run = &rx->runs[i];
+	uint32_t len = m->msg_len;
+
+	*run = (struct udp_run){
+		.at = rx->iov[i].iov_base,
+		.left = len,
+		.segment = len,
+		.local = local,
+		.peer = UDP_NO_HANDLE,
+	};
+	udp_addr_of(&rx->names[i].any, &run->from);
+	/* Both kinds of name have the port at the same place. */
+	run->sport = BYTES_BE16(rx->names[i].v4.sin_port);
+	read_control(&m->msg_hdr, run);
+	if (run->segment == 0 || run->segment > len)
+		run->segment = len;
+	/* No datagram is longer than a slot; an empty one is a packet too. */
+	if (len == 0) {
+		u->count.rx++;
+		u->count.drop_short++;
+	}
+}
+
+static void receive_from(struct udp_driver *u, uint32_t local)
+{
+	struct udp_rx *rx = &u->rx;
+	uint64_t bytes = 0;
+	int got;
+
+	for (uint32_t i = 0; i < rx->want; i++) {
+		rx->msgs[i].msg_hdr.msg_namelen = sizeof rx->names[i];
+		rx->msgs[i].msg_hdr.msg_controllen = RX_CONTROL_BYTES;
+	}
+	got = recvmmsg(u->locals[local].fd, rx->msgs, rx->want, MSG_DONTWAIT, NULL);
+	rx->n_runs = rx->at_run = 0;
+	if (got <= 0) {
+		rx->hot = UDP_NO_HANDLE;
+		return;
+	}
+	u->count.rx_calls++;
+	for (uint32_t i = 0; i < (uint32_t)got; i++) {
+		make_run(u, i, local);
+		bytes += rx->msgs[i].msg_len;
+	}
+	rx->n_runs = (uint32_t)got;
+	if (rx->n_runs < rx->want)
+		rx->hot = UDP_NO_HANDLE;
+	else if (rx->hot != local) {
+		rx->hot = local;
+		rx->hot_left = HOT_CALLS;
+	}
+	rx->want = bytes / rx->n_runs >= BULK_BYTES ? RX_SLOTS_BULK : RX_SLOTS;
+}
+
+/* One more call to the kernel, at a socket that has something; false: none has. */
+static bool refill(struct udp_driver *u)
+{
+	struct udp_rx *rx = &u->rx;
+	uint32_t which;
+
+	if (rx->hot != UDP_NO_HANDLE && rx->hot_left > 0) {
+		rx->hot_left--;
+		receive_from(u, rx->hot);
+		return true;
+	}
+	rx->hot = UDP_NO_HANDLE;
+	if (rx->at_ready == rx->n_ready) {
+		struct epoll_event events[RX_READY];
+		int n = epoll_wait(u->epoll_fd, events, RX_READY, 0);
+
+		if (n <= 0)
+			return false;
+		for (int i = 0; i < n; i++)
+			rx->ready[i] = events[i].data.u32;
+		rx->n_ready = (uint32_t)n;
+		rx->at_ready = 0;
+	}
+	which = rx->ready[rx->at_ready++];
+	if (which == UDP_STRAY)
+		udp_share_read(u);
+	else if (which < u->cfg.max_locals && u->locals[which].refs)
+		receive_from(u, which);
+	return true;
+}
+
+static const struct udp_deltas *deltas_of(struct udp_driver *u, uint32_t bytes)
+{
+	struct udp_deltas *d = &u->rx.deltas[(bytes ^ bytes >> 4) % DELTA_LENGTHS];
+	uint32_t zero = crc32_update(0, &(uint8_t){0}, 1);
+
+	if (d->bytes == bytes)
+		return d;
+	d->bytes = bytes;
+	d->of[0] = 0;
+	for (unsigned bit = 1; bit < UDP_SEGMENTS_MAX; bit *= 2) {
+		uint32_t one = crc32_update(0, &(uint8_t){(uint8_t)bit}, 1) ^ zero;
+
+		one = crc32_combine(one, 0, bytes);
+		for (unsigned i = 0; i < bit; i++)
+			d->of[bit + i] = d->of[i] ^ one;
+	}
+	return d;
+}
+
+/* The identification that makes the ICRC right, from the one it was computed with and by how much
+ * it is wrong; -1: none does. bytes: of the UDP payload without ICRC. */
+static int find_id(struct udp_driver *u, uint8_t tried, uint32_t wrong, uint32_t bytes)
+{
+	/* From the byte behind the identification's second: flags, to the UDP header's end. */
+	const struct udp_deltas *d = deltas_of(u, UDP_IPV4_BYTES - 6 + UDP_HEADER_BYTES + bytes);
+
+	for (unsigned i = 1; i < UDP_SEGMENTS_MAX; i++)
+		if (d->of[i] == wrong)
+			return tried ^ (int)i;
+	return -1;
+}
+
+static bool icrc_is_right(struct udp_driver *u, struct udp_run *run, uint32_t len)
+{
+	struct udp_pseudo *pseudo = &u->rx.pseudo;
+	uint32_t bytes = len - icrc_bytes;
+	uint32_t crc = udp_pseudo_crc(pseudo, len, run->id, run->at);
+	uint32_t wrong;
+	int id;
+
+	crc = crc32_update(crc, run->at + UDP_BTH_BYTES, bytes - UDP_BTH_BYTES);
+	wrong = crc ^ icrc_get(run->at + bytes);
+	if (wrong == 0)
+		return true;
+	if (run->from.family != AF_INET)
+		return false;
+	id = find_id(u, run->id, wrong, bytes);
+	if (id < 0)
+		return false;
+	run->id = (uint8_t)id;
+	return true;
+}
+
+static void lend(struct udp_driver *u, const struct udp_run *run, uint32_t len, nsec now,
+		 struct rx_pkt *out)
+{
+	uint32_t bytes = len - icrc_bytes;
+	uint32_t head = bytes < ENGINE_HEAD_MAX ? bytes : ENGINE_HEAD_MAX;
+
+	*out = (struct rx_pkt){
+		.head = {run->at, head},
+		.body = {{run->at + head, bytes - head}},
+		.at = now,
+		.peer = run->peer,
+		.local = run->local,
+		.ev = (uint32_t)run->sport << 16 | run->label,
+		.udp_len = (uint16_t)(UDP_HEADER_BYTES + len),
+		.tclass = u->tclass_of[run->tos >> TOS_TO_DSCP],
+		.ttl = run->ttl,
+		.ecn = run->tos & ECN_BITS,
+	};
+}
+
+/* Looks at the next packet of run, of len bytes; true: it is lent in *out. */
+static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t len, nsec now,
+			  struct rx_pkt *out)
+{
+	u->count.rx++;
+	if (len < UDP_SHORTEST) {
+		u->count.drop_short++;
+		return false;
+	}
+	if (run->at[UDP_TAG_AT] != u->tag) {
+		/* One that was passed on to us is not passed on again: it could go round. */
+		if (run->is_stray)
+			u->count.drop_stray++;
+		else
+			udp_share_pass(u, run, len);
+		return false;
+	}
+	if (!icrc_is_right(u, run, len)) {
+		u->count.drop_icrc++;
+		return false;
+	}
+	if (run->peer == UDP_NO_HANDLE)
+		run->peer = udp_peers_seen(u, &run->from);
+	if (run->peer == UDP_NO_HANDLE) {
+		u->count.drop_peers++;
+		return false;
+	}
+	u->count.rx_delivered++;
+	lend(u, run, len, now, out);
+	return true;
+}
+
+/* Lends packets of run, at most n. */
+static uint32_t drain(struct udp_driver *u, struct udp_run *run, nsec now, struct rx_pkt *pkts,
+		      uint32_t n)
+{
+	uint32_t lent = 0;
+
+	/* Handles of peers last for one call. */
+	run->peer = UDP_NO_HANDLE;
+	if (run->left > 0)
+		udp_pseudo_make(&u->rx.pseudo,
+				&(struct udp_ends){&run->from, &u->locals[run->local].addr,
+						   run->sport, u->cfg.port});
+	while (run->left > 0 && lent < n) {
+		uint32_t len = run->left < run->segment ? run->left : run->segment;
+
+		lent += accept_packet(u, run, len, now, &pkts[lent]);
+		run->at += len;
+		run->left -= len;
+		run->id = (uint8_t)((run->id + 1) % UDP_SEGMENTS_MAX);
+	}
+	return lent;
+}
+
+/* What is left of the last calls to the kernel. */
+static uint32_t drain_all(struct udp_driver *u, nsec now, struct rx_pkt *pkts, uint32_t n)
+{
+	struct udp_rx *rx = &u->rx;
+	struct udp_run stray;
+	uint32_t lent = 0;
+
+	while (lent < n && rx->at_run < rx->n_runs) {
+		struct udp_run *run = &rx->runs[rx->at_run];
+
+		lent += drain(u, run, now, pkts + lent, n - lent);
+		if (run->left == 0)
+			rx->at_run++;
+	}
+	while (lent < n && udp_share_next(u, &stray))
+		lent += drain(u, &stray, now, pkts + lent, n - lent);
+	return lent;
+}
+
+uint32_t udp_receive(struct udp_driver *u, nsec now, struct rx_pkt *pkts, uint32_t n)
+{
+	uint32_t lent;
+
+	assert(n <= UDP_BATCH);
+	if (n == 0)
+		return 0;
+	udp_peers_settle(u);
+	lent = drain_all(u, now, pkts, n);
+	for (unsigned i = 0; lent == 0 && i < REFILLS && refill(u); i++)
+		lent = drain_all(u, now, pkts, n);
+	udp_share_flush(u);
+	return lent;
+}

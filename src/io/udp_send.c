@@ -1,0 +1,293 @@
+/* Sending: packets to groups, groups to messages of one sendmmsg per socket.
+ *
+ * The kernel's segmentation offload cuts one message into packets of one size, the last perhaps
+ * shorter, and over IPv4 numbers them from 0 in the identification, which the ICRC covers. So a
+ * packet's place in its group must be known before its ICRC is computed, and a group that has to
+ * go without offload after all is made anew. */
+#include "io/udp_inside.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/crc32.h"
+
+enum { ECT_0 = 2 };
+
+static_assert(UDP_BATCH <= UDP_SEGMENTS_MAX, "a group never has more packets than offload takes");
+
+int udp_tx_init(struct udp_driver *u)
+{
+	u->tx.zeros = calloc(1, UDP_PAYLOAD_MAX);
+	return u->tx.zeros ? 0 : -ENOMEM;
+}
+
+void udp_tx_fini(struct udp_driver *u)
+{
+	free(u->tx.zeros);
+}
+
+static uint32_t payload_bytes(const struct tx_pkt *p)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < p->n_body; i++)
+		sum += p->body[i].len;
+	return sum;
+}
+
+/* What a packet must have in common with its group. */
+struct way {
+	uint32_t bytes, peer, label;
+	uint8_t tos, tag;
+};
+
+static bool fits(const struct udp_tx *tx, const struct udp_group *g, const struct tx_pkt *p,
+		 const struct way *w)
+{
+	return tx->source->has_offload && !g->is_closed && g->peer == w->peer && g->tos == w->tos &&
+	       g->label == w->label && g->tag == w->tag && w->bytes <= g->segment &&
+	       g->bytes + w->bytes <= UDP_PAYLOAD_MAX && g->n_iov + p->n_body + 2 <= UDP_IOV_MAX;
+}
+
+static struct udp_group *begin_group(struct udp_driver *u, const struct way *w)
+{
+	struct udp_tx *tx = &u->tx;
+	struct udp_group *g = &tx->groups[tx->n_groups];
+	const struct udp_group *before = tx->n_groups ? g - 1 : NULL;
+
+	*g = (struct udp_group){
+		.first_iov = tx->n_iov,
+		.segment = w->bytes,
+		.peer = w->peer,
+		.label = w->label,
+		.tos = w->tos,
+		.tag = w->tag,
+	};
+	if (!before || before->peer != w->peer)
+		udp_pseudo_make(&tx->pseudo, &(struct udp_ends){
+						     &u->locals[tx->local].addr,
+						     &u->peers[w->peer].addr,
+						     tx->source->port,
+						     u->cfg.port,
+					     });
+	tx->n_groups++;
+	return g;
+}
+
+/* The list grows by bytes at at, in the same entry where they follow those before. */
+static void gather(struct udp_tx *tx, struct udp_group *g, uint8_t *at, uint32_t len)
+{
+	if (g->n_iov > 0) {
+		struct iovec *last = &tx->iov[tx->n_iov - 1];
+
+		if ((uint8_t *)last->iov_base + last->iov_len == at) {
+			last->iov_len += len;
+			return;
+		}
+	}
+	tx->iov[tx->n_iov++] = (struct iovec){at, len};
+	g->n_iov++;
+}
+
+/* An iovec is not const, though sending only reads. */
+static uint8_t *readable(const uint8_t *at)
+{
+	return (uint8_t *)(uintptr_t)at;
+}
+
+/* One pass over the payload, and where it is short a copy in the same pass. */
+static uint32_t gather_piece(struct udp_tx *tx, struct udp_group *g, const struct cspan *piece,
+			     bool is_staged, uint32_t crc)
+{
+	if (!piece->at) {
+		gather(tx, g, tx->zeros, piece->len);
+		return crc32_zeros(crc, piece->len);
+	}
+	if (is_staged || piece->len <= STAGE_PIECE) {
+		crc = crc32_copy(crc, tx->stage_at, piece->at, piece->len);
+		gather(tx, g, tx->stage_at, piece->len);
+		tx->stage_at += piece->len;
+		return crc;
+	}
+	gather(tx, g, readable(piece->at), piece->len);
+	return crc32_update(crc, piece->at, piece->len);
+}
+
+static void add_packet(struct udp_driver *u, struct udp_group *g, const struct tx_pkt *p,
+		       uint32_t bytes)
+{
+	struct udp_tx *tx = &u->tx;
+	uint32_t crc = udp_pseudo_crc(&tx->pseudo, bytes, (uint8_t)g->n, p->head);
+	bool is_staged = bytes - p->head_len - icrc_bytes <= STAGE_WHOLE;
+
+	memcpy(tx->stage_at, p->head, p->head_len);
+	gather(tx, g, tx->stage_at, p->head_len);
+	tx->stage_at += p->head_len;
+	crc = crc32_update(crc, p->head + UDP_BTH_BYTES, p->head_len - UDP_BTH_BYTES);
+	for (unsigned i = 0; i < p->n_body; i++)
+		if (p->body[i].len > 0)
+			crc = gather_piece(tx, g, &p->body[i], is_staged, crc);
+	icrc_put(tx->stage_at, crc);
+	gather(tx, g, tx->stage_at, icrc_bytes);
+	tx->stage_at += icrc_bytes;
+	g->n++;
+	g->bytes += bytes;
+	g->is_closed = bytes < g->segment;
+}
+
+static uint8_t tos_of(const struct udp_driver *u, const struct tx_pkt *p)
+{
+	uint8_t ecn = p->not_ect || u->cfg.is_not_ect ? 0 : ECT_0;
+
+	return (uint8_t)(u->cfg.dscp[p->tclass] << 2 | ecn);
+}
+
+/* Puts packets into groups as long as they leave from one socket; returns how many. */
+static uint32_t plan(struct udp_driver *u, const struct tx_pkt *pkts, uint32_t n)
+{
+	struct udp_tx *tx = &u->tx;
+	struct udp_group *g = NULL;
+	uint32_t i;
+
+	tx->n_groups = tx->n_iov = 0;
+	tx->stage_at = tx->stage;
+	for (i = 0; i < n; i++) {
+		const struct tx_pkt *p = &pkts[i];
+		struct way w = {.peer = p->peer, .tos = tos_of(u, p)};
+
+		assert(p->head_len >= UDP_BTH_BYTES && p->head_len <= ENGINE_HEAD_MAX);
+		assert(p->n_body <= ENGINE_PIECES && p->tclass < ENGINE_TCLASSES);
+		assert(p->local < u->cfg.max_locals && u->locals[p->local].refs);
+		assert(p->peer < u->fresh_peer && u->peers[p->peer].is_used);
+		if (p->local != tx->local || (i > 0 && p->ev != pkts[i - 1].ev &&
+					      udp_source_of(u, p->local, p->ev) != tx->source))
+			break;
+		w.tag = p->head[UDP_TAG_AT];
+		w.bytes = p->head_len + payload_bytes(p) + icrc_bytes;
+		if (w.bytes > UDP_PAYLOAD_MAX ||
+		    u->peers[p->peer].addr.family != u->locals[p->local].addr.family)
+			break;
+		if (tx->source->has_label)
+			w.label = p->ev & 0xffff;
+		if (!g || !fits(tx, g, p, &w))
+			g = begin_group(u, &w);
+		add_packet(u, g, p, w.bytes);
+	}
+	return i;
+}
+
+static void add_control(struct msghdr *msg, int level, int type, const void *value, size_t len)
+{
+	struct cmsghdr c = {.cmsg_len = CMSG_LEN(len), .cmsg_level = level, .cmsg_type = type};
+	uint8_t *at = (uint8_t *)msg->msg_control + msg->msg_controllen;
+
+	memcpy(at, &c, sizeof c);
+	memcpy(at + CMSG_LEN(0), value, len);
+	msg->msg_controllen += CMSG_SPACE(len);
+}
+
+static void make_message(struct udp_driver *u, uint32_t i)
+{
+	struct udp_tx *tx = &u->tx;
+	const struct udp_group *g = &tx->groups[i];
+	const union udp_name *peer = &u->peers[g->peer].name;
+	bool is_v4 = peer->any.sa_family == AF_INET;
+	int tos = g->tos;
+	struct msghdr *msg = &tx->msgs[i].msg_hdr;
+
+	tx->names[i] = *peer;
+	if (g->label)
+		tx->names[i].v6.sin6_flowinfo = BYTES_BE32(g->label);
+	*msg = (struct msghdr){
+		.msg_name = &tx->names[i],
+		.msg_namelen = is_v4 ? sizeof peer->v4 : sizeof peer->v6,
+		.msg_iov = &tx->iov[g->first_iov],
+		.msg_iovlen = g->n_iov,
+		.msg_control = tx->control[i],
+	};
+	add_control(msg, is_v4 ? IPPROTO_IP : IPPROTO_IPV6, is_v4 ? IP_TOS : IPV6_TCLASS, &tos,
+		    sizeof tos);
+	if (g->n > 1) {
+		uint16_t segment = (uint16_t)g->segment;
+
+		add_control(msg, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment);
+	}
+}
+
+enum outcome { SENT, FULL, MAKE_ANEW };
+
+/* What the kernel said about a group; the packets of a refused one are counted and gone. */
+static enum outcome on_error(struct udp_driver *u, const struct udp_group *g, int number)
+{
+	struct udp_source *s = u->tx.source;
+
+	if (number == EAGAIN || number == EWOULDBLOCK)
+		return FULL;
+	if (number == EINVAL && g->label) {
+		/* Somebody holds a label exclusively, and now all need a lease. The kernel's own
+		 * label, a hash of the ends, still spreads the ports. */
+		s->has_label = false;
+		return MAKE_ANEW;
+	}
+	if (g->n > 1 && (number == EIO || number == EOPNOTSUPP)) {
+		/* An interface that computes no checksums, or a path that transforms packets. */
+		s->has_offload = false;
+		return MAKE_ANEW;
+	}
+	u->count.tx_failed += g->n;
+	return SENT;
+}
+
+/* Hands the planned groups to the kernel; *done counts packets that are done with. */
+static enum outcome flush(struct udp_driver *u, uint32_t *done)
+{
+	struct udp_tx *tx = &u->tx;
+
+	for (uint32_t i = 0; i < tx->n_groups; i++)
+		make_message(u, i);
+	for (uint32_t at = 0; at < tx->n_groups;) {
+		int got = sendmmsg(tx->source->fd, tx->msgs + at, tx->n_groups - at,
+				   MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		u->count.tx_calls++;
+		if (got <= 0) {
+			enum outcome o = on_error(u, &tx->groups[at], got < 0 ? errno : EIO);
+
+			if (o != SENT)
+				return o;
+			*done += tx->groups[at++].n;
+			continue;
+		}
+		for (int k = 0; k < got; k++, at++) {
+			*done += tx->groups[at].n;
+			u->count.tx += tx->groups[at].n;
+		}
+	}
+	return SENT;
+}
+
+uint32_t udp_send(struct udp_driver *u, const struct tx_pkt *pkts, uint32_t n)
+{
+	struct udp_tx *tx = &u->tx;
+	uint32_t done = 0;
+
+	assert(n <= UDP_BATCH);
+	while (done < n) {
+		const struct tx_pkt *first = &pkts[done];
+
+		assert(first->local < u->cfg.max_locals && u->locals[first->local].refs);
+		tx->local = first->local;
+		tx->source = udp_source_of(u, first->local, first->ev);
+		if (!tx->source || plan(u, first, n - done) == 0) {
+			/* No socket for it, too long for UDP, or ends of different kinds. */
+			u->count.tx_failed++;
+			done++;
+			continue;
+		}
+		if (flush(u, &done) == FULL)
+			break;
+	}
+	return done;
+}

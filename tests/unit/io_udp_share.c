@@ -1,0 +1,736 @@
+/* io/udp.h among others: packets that are wrong, peers that come and go, processes that share an
+ * address, and sentences for what cannot be had. Loopback only; needs no privilege. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* struct ucred */
+#endif
+
+#include "check.h"
+#include "udp_pair.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "wire/icrc.h"
+
+/* ---- packets by hand, from a plain socket ---------------------------------------------------- */
+
+static int plain_socket(const char *from)
+{
+	struct sockaddr_storage s = address(from, 0);
+	int fd = socket(s.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&s, length_of(&s)), 0);
+	return fd;
+}
+
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_storage s;
+	struct sockaddr_in v4;
+	socklen_t len = sizeof s;
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&s, &len), 0);
+	memcpy(&v4, &s, sizeof v4); /* both kinds have the port at one place */
+	return ntohs(v4.sin_port);
+}
+
+static void plain_send(int fd, const char *to, const uint8_t *bytes, uint32_t len)
+{
+	struct sockaddr_storage s = address(to, port);
+
+	assert_int_equal(sendto(fd, bytes, len, 0, (struct sockaddr *)&s, length_of(&s)), len);
+}
+
+/* The ICRC of payload as RoCEv2 defines it, from headers written out in full: nothing of the
+ * driver's code. The last four of the len bytes are its place. */
+static void close_packet(int fd, const char *from, const char *to, uint16_t id, uint8_t *payload,
+			 uint32_t len)
+{
+	struct sockaddr_storage s = address(from, 0), d = address(to, 0);
+	bool is_v4 = s.ss_family == AF_INET;
+	uint32_t ip_len = is_v4 ? 20 : 40;
+	uint8_t ip[BYTES] = {is_v4 ? 0x45 : 0x60};
+
+	if (is_v4) {
+		put_be16(ip + 2, (uint16_t)(20 + 8 + len));
+		put_be16(ip + 4, id);
+		ip[6] = 0x40;
+		ip[9] = 17;
+		memcpy(ip + 12, (uint8_t *)&s + offsetof(struct sockaddr_in, sin_addr), 4);
+		memcpy(ip + 16, (uint8_t *)&d + offsetof(struct sockaddr_in, sin_addr), 4);
+	} else {
+		put_be16(ip + 4, (uint16_t)(8 + len));
+		ip[6] = 17;
+		memcpy(ip + 8, (uint8_t *)&s + offsetof(struct sockaddr_in6, sin6_addr), 16);
+		memcpy(ip + 24, (uint8_t *)&d + offsetof(struct sockaddr_in6, sin6_addr), 16);
+	}
+	put_be16(ip + ip_len, port_of(fd));
+	put_be16(ip + ip_len + 2, port);
+	put_be16(ip + ip_len + 4, (uint16_t)(8 + len));
+	memcpy(ip + ip_len + 8, payload, len - 4);
+	icrc_put(payload + len - 4, icrc_of((struct cspan){ip, ip_len + 8 + len - 4}));
+}
+
+static uint32_t make_payload(uint8_t *payload, uint32_t len)
+{
+	memcpy(payload, data, len);
+	payload[5] = udp_tag(b);
+	return len;
+}
+
+static void a_right_packet_of_anyone_is_taken(void **state)
+{
+	static const uint32_t lens[] = {16, 17, 100, 144, 1040, 4112};
+	struct udp_cfg cfg = {0};
+
+	(void)state;
+	fill_data();
+	for (unsigned is_v6 = 0; is_v6 <= has_ipv6(); is_v6++) {
+		const char *to = is_v6 ? "::1" : "127.0.0.3", *from = is_v6 ? "::1" : "127.0.0.9";
+		int fd = plain_socket(from);
+
+		open_pair(&cfg, &cfg, is_v6);
+		for (unsigned i = 0; i < sizeof lens / sizeof lens[0]; i++) {
+			uint8_t payload[BYTES];
+			uint32_t len = make_payload(payload, lens[i]);
+
+			close_packet(fd, from, to, 0, payload, len);
+			plain_send(fd, to, payload, len);
+			assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+			assert_int_equal(in[0].len, len - 4);
+			assert_memory_equal(in[0].bytes, payload, len - 4);
+			assert_int_equal(in[0].pkt.ev >> 16, port_of(fd));
+		}
+		close_pair();
+		close(fd);
+	}
+}
+
+/* A receiver is not told the identification; it finds 0 .. 63, and takes no other. */
+static void identifications_of_a_burst_are_found(void **state)
+{
+	static const uint32_t lens[] = {16, 116, 4112, 132};
+	struct udp_cfg cfg = {0};
+	int fd = plain_socket("127.0.0.9");
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &cfg, false);
+	for (uint32_t id = 0; id < 80; id++) {
+		uint8_t payload[BYTES];
+		uint32_t len = make_payload(payload, lens[id % 4]);
+
+		close_packet(fd, "127.0.0.9", "127.0.0.3", (uint16_t)id, payload, len);
+		plain_send(fd, "127.0.0.3", payload, len);
+		if (id < 64)
+			assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	}
+	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
+	assert_int_equal(udp_counters(b)->drop_icrc, 16);
+	close_pair();
+	close(fd);
+}
+
+static void any_changed_bit_is_seen(void **state)
+{
+	enum { LEN = 148 };
+	struct udp_cfg cfg = {0};
+	uint8_t payload[BYTES];
+
+	(void)state;
+	fill_data();
+	for (unsigned is_v6 = 0; is_v6 <= has_ipv6(); is_v6++) {
+		const char *to = is_v6 ? "::1" : "127.0.0.3", *from = is_v6 ? "::1" : "127.0.0.9";
+		int fd = plain_socket(from);
+		uint32_t wrong = 0;
+
+		open_pair(&cfg, &cfg, is_v6);
+		for (uint32_t i = 0; i < LEN; i++) {
+			make_payload(payload, LEN);
+			close_packet(fd, from, to, 0, payload, LEN);
+			payload[i] ^= (uint8_t)(1u << i % 8);
+			/* Byte 4 is masked, byte 5 chooses the process. */
+			if (i == 4 || i == 5)
+				continue;
+			plain_send(fd, to, payload, LEN);
+			wrong++;
+		}
+		assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
+		assert_int_equal(udp_counters(b)->drop_icrc, wrong);
+		make_payload(payload, LEN);
+		close_packet(fd, from, to, 0, payload, LEN);
+		payload[4] ^= 0xff;
+		plain_send(fd, to, payload, LEN);
+		assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+		close_pair();
+		close(fd);
+	}
+}
+
+static void short_packets_are_dropped(void **state)
+{
+	struct udp_cfg cfg = {0};
+	uint8_t payload[BYTES];
+	int fd = plain_socket("127.0.0.9");
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &cfg, false);
+	for (uint32_t len = 0; len < 16; len++) {
+		make_payload(payload, 16);
+		plain_send(fd, "127.0.0.3", payload, len);
+	}
+	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
+	assert_int_equal(udp_counters(b)->drop_short, 16);
+	close_pair();
+	close(fd);
+}
+
+static void a_tag_of_nobody_is_a_stray(void **state)
+{
+	struct udp_cfg cfg = {0};
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &cfg, false);
+	for (uint32_t i = 0; i < 10; i++) {
+		out[i] = packet(i, 100);
+		out[i].head[5] = (uint8_t)(100 + i / 5);
+	}
+	send_all(a, out, 10);
+	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
+	assert_int_equal(udp_counters(b)->drop_stray, 10);
+	close_pair();
+}
+
+/* ---- peers ----------------------------------------------------------------------------------- */
+
+static void peers_are_counted(void **state)
+{
+	struct udp_cfg cfg = {.max_peers = 8};
+	uint32_t first, again, many[8];
+
+	(void)state;
+	open_pair(&cfg, &cfg, false);
+	first = peer_of(a, "127.1.0.1");
+	again = peer_of(a, "127.1.0.1");
+	assert_int_equal(first, again);
+	for (unsigned i = 0; i < 6; i++) {
+		char text[32];
+
+		snprintf(text, sizeof text, "127.1.1.%u", i);
+		many[i] = peer_of(a, text);
+		assert_true(many[i] != UDP_NO_HANDLE && many[i] != first && many[i] != b_of_a);
+	}
+	assert_int_equal(peer_of(a, "127.1.2.1"), UDP_NO_HANDLE);
+	udp_peer_put(a, first);
+	assert_int_equal(peer_of(a, "127.1.2.1"), UDP_NO_HANDLE);
+	assert_int_equal(peer_of(a, "127.1.1.3"), many[3]);
+	udp_peer_put(a, first);
+	assert_int_equal(peer_of(a, "127.1.2.1"), first);
+	close_pair();
+}
+
+/* Packets from strangers: a handle for one receive, or kept if somebody takes it. */
+static void a_stranger_has_a_handle_for_one_receive(void **state)
+{
+	struct udp_cfg cfg = {0}, two = {.max_peers = 2};
+	uint32_t stranger;
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &two, false);
+	open_at(a, "127.0.0.5");
+	out[0] = packet(0, 10);
+	out[1] = packet(1, 10);
+	out[2] = packet(2, 10);
+	out[0].local = open_at(a, "127.0.0.6");
+	out[2].local = open_at(a, "127.0.0.7");
+	send_all(a, out, 1);
+	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	stranger = in[0].pkt.peer;
+	assert_true(stranger != a_of_b);
+	/* Taken while it is lent, it stays, and there is no room for the next one. */
+	assert_int_equal(peer_of(b, "127.0.0.6"), stranger);
+	send_all(a, out, 3);
+	assert_int_equal(receive(b, NULL, 3, 3, QUIET_MS), 2);
+	assert_int_equal(in[0].pkt.peer, stranger);
+	assert_int_equal(in[1].pkt.peer, a_of_b);
+	assert_int_equal(udp_counters(b)->drop_peers, 1);
+	/* Put, it is gone with the next receive, and another may come. */
+	udp_peer_put(b, stranger);
+	for (uint32_t i = 0; i < 2; i++) {
+		out[i] = packet(i, 10);
+		out[i].local = out[2].local;
+	}
+	send_all(a, out, 2);
+	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	assert_true(in[0].pkt.peer != peer_of(b, "127.1.0.1"));
+	assert_true(in[0].pkt.peer != a_of_b);
+	close_pair();
+	open_pair(&cfg, &two, false);
+	out[2] = packet(2, 10);
+	out[2].local = open_at(a, "127.0.0.7");
+	send_all(a, out + 2, 1);
+	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	assert_true(in[0].pkt.peer != a_of_b);
+	/* One that is put while lent is still nobody else's. */
+	out[0] = packet(0, 10);
+	send_all(a, out, 1);
+	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	assert_int_equal(in[0].pkt.peer, a_of_b);
+	udp_peer_put(b, a_of_b);
+	assert_true(peer_of(b, "127.1.0.2") != a_of_b);
+	close_pair();
+}
+
+/* ---- several on one address ------------------------------------------------------------------ */
+
+/* The kernel takes a tag for a place in the order of opening; here the order is the wrong one. */
+static void strays_reach_their_owner(void **state)
+{
+	struct udp_cfg cfg = {.dscp = {3, 0, 0, 48}, .hop_limit = 9};
+	struct udp_driver *c;
+	uint32_t local;
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &cfg, false);
+	c = new_driver(&cfg);
+	assert_int_equal(udp_tag(a), 0);
+	assert_int_equal(udp_tag(b), 1);
+	assert_int_equal(udp_tag(c), 2);
+	udp_unbind(b, b_local);
+	local = open_at(c, "127.0.0.4"); /* so that it has another handle there */
+	local = open_at(c, "127.0.0.3");
+	b_local = open_at(b, "127.0.0.3");
+	open_at(a, "127.0.0.3");
+	for (uint32_t i = 0; i < 60; i++) {
+		out[i] = packet(i, i < 30 ? 4096 : i);
+		out[i].tclass = i & 1 ? ENGINE_CONTROL : ENGINE_DATA;
+	}
+	send_all(a, out, 60);
+	assert_int_equal(receive(b, a, 60, UDP_BATCH, 200), 60);
+	for (uint32_t i = 0; i < 60; i++) {
+		assert_arrived(&in[i], &out[i]);
+		assert_int_equal(in[i].pkt.tclass, out[i].tclass);
+		assert_int_equal(in[i].pkt.ttl, 9);
+	}
+	/* Tag 1 is the second place: b itself. Tag 2 is the third: a, which passes it on. */
+	assert_int_equal(udp_counters(b)->rx_passed_on, 0);
+	for (uint32_t i = 0; i < 60; i++)
+		out[i].head[5] = 2;
+	send_all(a, out, 60);
+	assert_int_equal(receive(c, a, 60, UDP_BATCH, WAIT_MS), 60);
+	for (uint32_t i = 0; i < 60; i++) {
+		assert_int_equal(in[i].pkt.local, local);
+		assert_int_equal(in[i].pkt.tclass, out[i].tclass);
+		assert_int_equal(in[i].pkt.ecn, 2);
+		assert_int_equal(in[i].pkt.ttl, 9);
+		assert_true(in[i].pkt.ev >> 16 >= 49152);
+		assert_memory_equal(in[i].bytes + BTH, out[i].body[0].at, out[i].body[0].len);
+	}
+	assert_int_equal(udp_counters(a)->rx_passed_on, 60);
+	assert_balance(c);
+	udp_free(c);
+	close_pair();
+}
+
+/* A child with a driver of its own at b's address, which answers what it gets and counts. */
+static pid_t start_child(int *ready)
+{
+	int ends[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct udp_cfg cfg = {0};
+		struct udp_driver *u = new_driver(&cfg);
+		uint32_t local = open_at(u, "127.0.0.3"), peer = peer_of(u, "127.0.0.2");
+		uint8_t tag = udp_tag(u);
+		int64_t end = now_ms() + 5000;
+
+		udp_free(a);
+		udp_free(b);
+		if (write(ends[1], &tag, 1) != 1)
+			_exit(1);
+		while (now_ms() < end) {
+			struct pollfd p = {udp_fd(u), POLLIN, 0};
+			struct rx_pkt pkts[UDP_BATCH];
+			uint32_t n = udp_receive(u, 0, pkts, UDP_BATCH);
+
+			for (uint32_t i = 0; i < n; i++) {
+				struct tx_pkt answer = {.head = heads[0], .head_len = BTH};
+
+				memcpy(heads[0], pkts[i].head.at, BTH);
+				heads[0][5] = 0;
+				answer.peer = peer;
+				answer.local = local;
+				udp_send(u, &answer, 1);
+			}
+			if (n == 0)
+				poll(&p, 1, 20);
+		}
+		_exit(0);
+	}
+	close(ends[1]);
+	*ready = ends[0];
+	return pid;
+}
+
+static void processes_share_an_address_and_die(void **state)
+{
+	struct udp_cfg cfg = {0};
+	struct udp_driver *again;
+	uint8_t tag = 0;
+	int ready, status;
+	pid_t pid;
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &cfg, false);
+	pid = start_child(&ready);
+	assert_int_equal(read(ready, &tag, 1), 1);
+	assert_int_equal(tag, 2);
+	/* To b and the child by turns; the child answers to a. Two sockets are at the address, so
+	 * tag 2 is no place, and the kernel chooses any: what reaches b is passed on. */
+	for (uint32_t i = 0; i < 40; i++) {
+		out[i] = packet(i, 200);
+		out[i].ev = i << 16;
+		out[i].head[5] = i & 1 ? tag : udp_tag(b);
+	}
+	send_all(a, out, 40);
+	assert_int_equal(receive(b, NULL, 20, UDP_BATCH, WAIT_MS), 20);
+	assert_int_equal(receive(a, b, 20, UDP_BATCH, WAIT_MS), 20);
+	for (uint32_t i = 0; i < 20; i++)
+		assert_int_equal(get_be32(in[i].bytes + 8) % 2, 1);
+
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	close(ready);
+	/* b goes on, what was for the dead is dropped, and its tag is free. */
+	send_all(a, out, 40);
+	assert_int_equal(receive(b, NULL, 20, UDP_BATCH, WAIT_MS), 20);
+	assert_int_equal(receive(b, NULL, 1, UDP_BATCH, QUIET_MS), 0);
+	assert_int_equal(udp_counters(b)->drop_stray, 20);
+	again = new_driver(&cfg);
+	assert_int_equal(udp_tag(again), tag);
+	udp_free(again);
+	close_pair();
+}
+
+/* A child that frees what it inherited, or closes an address of it, does the parent no harm. */
+static void a_forked_child_leaves_the_parent_alone(void **state)
+{
+	struct udp_cfg cfg = {0};
+	struct udp_driver *next;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &cfg, false);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		udp_unbind(b, b_local);
+		udp_free(a);
+		udp_free(b);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	for (uint32_t i = 0; i < 5; i++)
+		out[i] = packet(i, 100);
+	send_all(a, out, 5);
+	assert_int_equal(receive(b, NULL, 5, UDP_BATCH, WAIT_MS), 5);
+	next = new_driver(&cfg);
+	assert_int_equal(udp_tag(next), 2);
+	udp_free(next);
+	close_pair();
+}
+
+/* The name of a tag's socket; returns its length. */
+static socklen_t tag_name(struct sockaddr_un *name, unsigned tag)
+{
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   (size_t)snprintf(name->sun_path + 1, sizeof name->sun_path - 1,
+					    "weft-udp-1-%u-%u-0-%u", (unsigned)getuid(), port,
+					    tag));
+}
+
+static bool send_message(int fd, unsigned tag, const uint8_t *bytes, size_t len)
+{
+	struct sockaddr_un name;
+	socklen_t name_len = tag_name(&name, tag);
+
+	return sendto(fd, bytes, len, MSG_DONTWAIT, (struct sockaddr *)&name, name_len) ==
+	       (ssize_t)len;
+}
+
+/* Messages that no driver wrote. */
+static void other_messages_are_ignored(void **state)
+{
+	struct udp_cfg cfg = {0};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &cfg, false);
+	for (uint32_t n = 0; n < 200; n += 7) {
+		/* Also as large as it gets, cut off by the reader. */
+		assert_true(send_message(fd, udp_tag(b), data, n == 7 ? 40000 : n));
+		assert_int_equal(receive(b, NULL, 1, 1, 0), 0);
+	}
+	assert_int_equal(udp_counters(b)->rx_delivered, 0);
+	close(fd);
+	out[0] = packet(0, 100);
+	send_all(a, out, 1);
+	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	close_pair();
+}
+
+/* In the place of a driver with that tag. */
+static int tag_socket(unsigned tag)
+{
+	struct sockaddr_un name;
+	socklen_t len = tag_name(&name, tag);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&name, len), 0);
+	return fd;
+}
+
+/* Several owners at once: each gets its own packets, in order. */
+static void strays_go_each_to_their_owner(void **state)
+{
+	struct udp_cfg cfg = {0};
+	uint8_t bytes[BYTES];
+	int five, six;
+	ssize_t one;
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &cfg, false);
+	five = tag_socket(5);
+	six = tag_socket(6);
+	for (uint32_t i = 0; i < 6; i++) {
+		out[i] = packet(i, 100);
+		out[i].head[5] = i == 2 ? 6 : 5;
+	}
+	send_all(a, out, 6);
+	assert_int_equal(receive(b, NULL, 1, UDP_BATCH, QUIET_MS), 0);
+	one = recv(six, bytes, sizeof bytes, 0);
+	assert_true(one > 0);
+	for (ssize_t all = 0; all < 5 * one;) {
+		ssize_t got = recv(five, bytes, sizeof bytes, 0);
+
+		assert_true(got > 0 && got % one == 0);
+		all += got;
+	}
+	assert_int_equal(recv(five, bytes, sizeof bytes, 0), -1);
+	assert_int_equal(recv(six, bytes, sizeof bytes, 0), -1);
+	assert_int_equal(udp_counters(b)->rx_passed_on, 6);
+	close(five);
+	close(six);
+	close_pair();
+}
+
+/* A message as a driver writes it, caught on its way to a tag. */
+static size_t catch_message(unsigned tag, uint8_t *bytes, size_t most)
+{
+	int fd = tag_socket(tag);
+	ssize_t got;
+
+	out[0] = packet(0, 100);
+	out[0].head[5] = (uint8_t)tag;
+	send_all(a, out, 1);
+	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
+	got = recv(fd, bytes, most, 0);
+	assert_true(got > 0);
+	/* To a wrong one, it is not passed on a second time. */
+	assert_true(send_message(fd, udp_tag(b), bytes, (size_t)got));
+	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
+	assert_int_equal(recv(fd, bytes, most, 0), -1);
+	assert_int_equal(udp_counters(b)->drop_stray, 1);
+	assert_int_equal(udp_counters(b)->rx_passed_on, 1);
+	close(fd);
+	return (size_t)got;
+}
+
+/* The same message is taken from this user, at any address that is open, and not from another. */
+static void only_messages_of_this_user_are_taken(void **state)
+{
+	struct udp_cfg cfg = {0};
+	uint8_t bytes[BYTES];
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), status;
+	struct udp_driver *c;
+	size_t len;
+	pid_t pid;
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &cfg, false);
+	len = catch_message(2, bytes, sizeof bytes);
+	c = new_driver(&cfg);
+	assert_int_equal(udp_tag(c), 2);
+	assert_true(send_message(fd, 2, bytes, len));
+	assert_int_equal(receive(c, NULL, 1, 1, QUIET_MS), 0);
+	assert_int_equal(udp_counters(c)->drop_stray, 1); /* it has not opened the address */
+	open_at(c, "127.0.0.3");
+	assert_true(send_message(fd, 2, bytes, len));
+	assert_int_equal(receive(c, NULL, 1, 1, WAIT_MS), 1);
+	/* Cut short it is nothing. */
+	assert_true(send_message(fd, 2, bytes, len - 1));
+	assert_int_equal(receive(c, NULL, 1, 1, QUIET_MS), 0);
+	assert_int_equal(udp_counters(c)->rx, 2);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct sockaddr_un name;
+		socklen_t name_len = tag_name(&name, 2);
+
+		if (setuid(65534))
+			_exit(0); /* not root: no other user can be had */
+		_exit(sendto(fd, bytes, len, MSG_DONTWAIT, (struct sockaddr *)&name, name_len) < 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(receive(c, NULL, 1, 1, QUIET_MS), 0);
+	assert_balance(c);
+	udp_free(c);
+	close(fd);
+	close_pair();
+}
+
+static void there_are_only_so_many_tags(void **state)
+{
+	static struct udp_driver *all[UDP_TAGS + 1];
+	struct udp_cfg cfg = {.max_peers = 1, .max_locals = 1};
+	struct rlimit limit;
+	unsigned n = 0;
+	int result = 0;
+
+	(void)state;
+	port = free_port();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	cfg.port = port;
+	for (; result == 0 && n <= UDP_TAGS; n += result == 0)
+		result = udp_new(&all[n], &cfg, error, sizeof error);
+	if (limit.rlim_cur > 3 * UDP_TAGS) {
+		assert_int_equal(result, -EBUSY);
+		assert_int_equal(n, UDP_TAGS);
+		assert_non_null(strstr(error, "choose another port"));
+	} else {
+		assert_true(result == -EMFILE && strstr(error, "ulimit -n"));
+	}
+	for (unsigned i = 0; i < n; i++)
+		udp_free(all[i]);
+}
+
+/* ---- sentences ------------------------------------------------------------------------------- */
+
+static void assert_refused(struct udp_driver *u, const char *at, int number, const char *why)
+{
+	struct sockaddr_storage s = address(at, 0);
+	uint32_t handle;
+
+	assert_int_equal(udp_bind(u, (struct sockaddr *)&s, &handle, error, sizeof error), number);
+	if (!strstr(error, why))
+		fail_msg("\"%s\" is not in: %s", why, error);
+}
+
+static void addresses_are_refused_with_a_sentence(void **state)
+{
+	struct udp_cfg cfg = {.max_locals = 2}, low = {.port = 7};
+	struct sockaddr_storage s;
+	struct udp_driver *u;
+	int fd;
+
+	(void)state;
+	open_pair(&cfg, &cfg, false);
+	assert_refused(a, "192.0.2.1", -EADDRNOTAVAIL, "not an address of this machine");
+	assert_refused(a, "2001:db8::1", -EADDRNOTAVAIL, "not an address of this machine");
+	assert_refused(a, "0.0.0.0", -EINVAL, "single address");
+	assert_refused(a, "::", -EINVAL, "single address");
+	assert_refused(a, "224.0.0.1", -EINVAL, "single address");
+	assert_refused(a, "::ffff:127.0.0.1", -EINVAL, "single address");
+	/* A socket that does not share. */
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	s = address("127.0.0.8", port);
+	assert_int_equal(bind(fd, (struct sockaddr *)&s, length_of(&s)), 0);
+	assert_refused(a, "127.0.0.8", -EADDRINUSE, "in use by another user");
+	close(fd);
+	open_at(a, "127.0.0.8");
+	assert_refused(a, "127.0.0.10", -ENOSPC, "max_locals");
+	close_pair();
+	if (geteuid() == 0)
+		return;
+	assert_int_equal(udp_new(&u, &low, error, sizeof error), 0);
+	assert_refused(u, "127.0.0.2", -EACCES, "not permitted");
+	udp_free(u);
+}
+
+static void configurations_are_checked(void **state)
+{
+	static const struct udp_cfg wrong[] = {
+		{.sources = 65},
+		{.max_peers = (1u << 24) + 1},
+		{.max_locals = 4097},
+		{.dscp = {0, 64}},
+	};
+	struct udp_driver *u = NULL;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+		assert_int_equal(udp_new(&u, &wrong[i], error, sizeof error), -EINVAL);
+	assert_null(u);
+	assert_int_equal(udp_new(&u, &wrong[0], NULL, 0), -EINVAL);
+}
+
+static void the_path_says_which_pmtu_fits(void **state)
+{
+	struct udp_cfg cfg = {0};
+
+	(void)state;
+	open_pair(&cfg, &cfg, false);
+	assert_int_equal(udp_pmtu(a, a_local, b_of_a, error, sizeof error), 4096);
+	/* From a loopback address no other machine is reached. */
+	assert_int_equal(udp_pmtu(a, a_local, peer_of(a, "192.0.2.9"), error, sizeof error), 0);
+	assert_non_null(strstr(error, "ip route get"));
+	assert_int_equal(udp_pmtu(a, a_local, peer_of(a, "::1"), error, sizeof error), 0);
+	assert_non_null(strstr(error, "not of one kind"));
+	close_pair();
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(a_right_packet_of_anyone_is_taken),
+	cmocka_unit_test(identifications_of_a_burst_are_found),
+	cmocka_unit_test(any_changed_bit_is_seen),
+	cmocka_unit_test(short_packets_are_dropped),
+	cmocka_unit_test(a_tag_of_nobody_is_a_stray),
+	cmocka_unit_test(peers_are_counted),
+	cmocka_unit_test(a_stranger_has_a_handle_for_one_receive),
+	cmocka_unit_test(strays_reach_their_owner),
+	cmocka_unit_test(processes_share_an_address_and_die),
+	cmocka_unit_test(a_forked_child_leaves_the_parent_alone),
+	cmocka_unit_test(other_messages_are_ignored),
+	cmocka_unit_test(strays_go_each_to_their_owner),
+	cmocka_unit_test(only_messages_of_this_user_are_taken),
+	cmocka_unit_test(there_are_only_so_many_tags),
+	cmocka_unit_test(addresses_are_refused_with_a_sentence),
+	cmocka_unit_test(configurations_are_checked),
+	cmocka_unit_test(the_path_says_which_pmtu_fits),
+};
+
+CHECK_MAIN(cases)
