@@ -1,0 +1,132 @@
+#include "nic/inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct nic_channel *nic_channel_new(struct nic_user *u)
+{
+	int r = device_check(u->device);
+	struct nic_channel *c = r ? NULL : calloc(1, sizeof *c);
+
+	if (!c) {
+		errno = r ? -r : ENOMEM;
+		return NULL;
+	}
+	c->user = u;
+	c->last = &c->first;
+	device_enter(u->device);
+	r = bell_open(u->device, &c->bell);
+	if (!r)
+		u->n_objects++;
+	device_leave(u->device);
+	if (!r)
+		return c;
+	free(c);
+	errno = -r;
+	return NULL;
+}
+
+int nic_channel_free(struct nic_channel *c)
+{
+	struct nic_user *u = c->user;
+	int r = device_check(u->device);
+
+	if (r)
+		return r;
+	device_enter(u->device);
+	if (c->n_cqs) {
+		r = nic_fail(EBUSY, "the completion channel is in use by %u queues", c->n_cqs);
+	} else {
+		bell_close(&c->bell);
+		u->n_objects--;
+	}
+	device_leave(u->device);
+	if (!r)
+		free(c);
+	return r;
+}
+
+int nic_channel_fd(const struct nic_channel *c)
+{
+	return c->user->device->is_dead ? -ENODEV : c->bell.fd;
+}
+
+static void list_add(struct nic_channel *c, struct nic_cq *cq)
+{
+	cq->next = NULL;
+	*c->last = cq;
+	c->last = &cq->next;
+}
+
+static void list_remove(struct nic_channel *c, struct nic_cq *cq)
+{
+	struct nic_cq **at = &c->first;
+
+	while (*at != cq)
+		at = &(*at)->next;
+	*at = cq->next;
+	if (!*at)
+		c->last = at;
+	if (!c->first)
+		bell_silence(&c->bell);
+}
+
+void channel_raise(struct nic_cq *cq)
+{
+	if (cq->n_waiting++ == 0)
+		list_add(cq->channel, cq);
+	bell_ring(&cq->channel->bell);
+}
+
+void channel_forget(struct nic_cq *cq)
+{
+	if (cq->n_waiting)
+		list_remove(cq->channel, cq);
+	cq->n_waiting = 0;
+}
+
+/* The queue that waits longest; it goes to the end if it has more. */
+static struct nic_cq *channel_take(struct nic_channel *c)
+{
+	struct nic_cq *cq = c->first;
+
+	if (!cq)
+		return NULL;
+	list_remove(c, cq);
+	cq->n_taken++;
+	if (--cq->n_waiting) {
+		list_add(c, cq);
+		bell_ring(&c->bell);
+	}
+	return cq;
+}
+
+int nic_channel_get(struct nic_channel *c, struct nic_cq **cq, void **context)
+{
+	struct device *d = c->user->device;
+	int r = device_check(d);
+
+	while (!r) {
+		device_enter(d);
+		*cq = channel_take(c);
+		if (*cq)
+			*context = (*cq)->source.context;
+		device_leave(d);
+		if (*cq)
+			return 0;
+		r = bell_wait(&c->bell);
+	}
+	return r;
+}
+
+void nic_cq_ack(struct nic_cq *cq, uint32_t n)
+{
+	struct device *d = cq->user->device;
+
+	if (device_check(d))
+		return;
+	device_enter(d);
+	cq->n_acked += n;
+	pthread_cond_broadcast(&d->acked);
+	device_leave(d);
+}

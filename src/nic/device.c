@@ -1,0 +1,398 @@
+#include "nic/inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "io/osrandom.h"
+
+#define DRAWS      256u /* at most a quarter of what there is to draw from is ever in use */
+#define STEM_BITS  24u
+#define STEM_BYTES ((size_t)1 << (STEM_BITS - 3))
+#define QPS_BYTES  (NIC_LOW_NUMBERS * sizeof(void *))
+#define SRQS_BYTES (NIC_MAX_SRQS * sizeof(void *))
+
+/* All devices of this process; those of a parent are kept aside in its child, where handles to
+ * them may still be about. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct device *devices, *inherited;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+void device_enter(struct device *d)
+{
+	if (!pthread_mutex_trylock(&d->lock))
+		return;
+	atomic_fetch_add_explicit(&d->n_waiting, 1, memory_order_relaxed);
+	pthread_mutex_lock(&d->lock);
+	atomic_fetch_sub_explicit(&d->n_waiting, 1, memory_order_relaxed);
+}
+
+/* A thread that polls comes back at once. Were it to take the lock over and over, one that sleeps
+ * for it would be woken only to find it taken again. */
+bool device_try(struct device *d)
+{
+	return !atomic_load_explicit(&d->n_waiting, memory_order_relaxed) &&
+	       !pthread_mutex_trylock(&d->lock);
+}
+
+void device_kick(struct device *d)
+{
+	const uint64_t one = 1;
+
+	/* Fails only when full of kicks, and then it is readable. */
+	if (write(d->kick_fd, &one, sizeof one) < 0)
+		return;
+}
+
+void device_leave(struct device *d)
+{
+	bool is_late = d->wake_at && (d->is_behind || device_deadline(d) < d->wake_at);
+
+	if (is_late)
+		d->wake_at = 0;
+	pthread_mutex_unlock(&d->lock);
+	if (is_late)
+		device_kick(d);
+}
+
+uint32_t device_draw_qp(struct device *d)
+{
+	for (uint32_t i = 0; i < DRAWS; i++) {
+		uint32_t low = keystream_u32(&d->random) % NIC_LOW_NUMBERS;
+		uint32_t number = (uint32_t)udp_tag(d->udp) << 16 | low;
+
+		/* 0 and 1 are the subnet manager's and the connection manager's (IBTA 3.5.1). */
+		if (number > 1 && !d->qps[low])
+			return number;
+	}
+	return 0;
+}
+
+/* The low byte of a window's key is the application's to change, so no two entries share the rest
+ * of their keys. */
+uint32_t device_draw_key(struct device *d)
+{
+	for (uint32_t i = 0; i < DRAWS; i++) {
+		uint32_t key = keystream_u32(&d->random), stem = key >> (32 - STEM_BITS);
+		uint64_t bit = UINT64_C(1) << stem % 64;
+
+		if (stem == 0 || d->stems[stem / 64] & bit)
+			continue;
+		d->stems[stem / 64] |= bit;
+		return key;
+	}
+	return 0;
+}
+
+void device_return_key(struct device *d, uint32_t key)
+{
+	uint32_t stem = key >> (32 - STEM_BITS);
+
+	d->stems[stem / 64] &= ~(UINT64_C(1) << stem % 64);
+}
+
+/* Zero pages that cost nothing until they are touched. */
+static void *map(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static void unmap(void *at, size_t bytes)
+{
+	if (at)
+		munmap(at, bytes);
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&list_lock);
+	for (struct device *d = devices; d; d = d->next)
+		device_enter(d);
+}
+
+static void after_fork_parent(void)
+{
+	for (struct device *d = devices; d; d = d->next)
+		pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&list_lock);
+}
+
+/* The child's copies of the sockets would keep the address and the tag taken after the parent's
+ * death, and swallow its packets. Everything else is only memory: handles to it may be about. */
+static void after_fork_child(void)
+{
+	while (devices) {
+		struct device *d = devices;
+
+		devices = d->next;
+		d->next = inherited;
+		inherited = d;
+		d->is_dead = true;
+		pthread_mutex_unlock(&d->lock);
+		for (struct bell *b = d->bells; b; b = b->next)
+			close(b->fd);
+		close(d->kick_fd);
+		if (d->netlink_fd >= 0)
+			close(d->netlink_fd);
+		udp_free(d->udp);
+		d->udp = NULL;
+	}
+	pthread_mutex_unlock(&list_lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+/* Also of a device that was made only in part: what is missing is NULL or -1. */
+static void device_free(struct device *d)
+{
+	udp_free(d->udp);
+	backlog_fini(&d->backlog);
+	keystream_fini(&d->random);
+	if (d->kick_fd >= 0)
+		close(d->kick_fd);
+	if (d->netlink_fd >= 0)
+		close(d->netlink_fd);
+	unmap(d->engine, d->engine_bytes);
+	unmap(d->mem, d->mem_bytes);
+	unmap(d->stems, STEM_BYTES);
+	unmap(d->qps, QPS_BYTES);
+	unmap(d->srqs, SRQS_BYTES);
+	pthread_cond_destroy(&d->acked);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+static int draw_seed(struct keystream *k)
+{
+	uint8_t key[CHACHA20_KEY_BYTES];
+	int r = osrandom_key(key, sizeof key);
+
+	if (r)
+		return nic_fail(-r, "no random numbers from the system: %s", strerror(-r));
+	keystream_init(k, key);
+	explicit_bzero(key, sizeof key);
+	return 0;
+}
+
+static int make_engine(struct device *d)
+{
+	struct rc_cfg cfg = {.max_qps = NIC_MAX_QPS, .max_srqs = NIC_MAX_SRQS};
+	int r = device_configure(&cfg);
+
+	if (r)
+		return r;
+	d->mem_bytes = mem_bytes(NIC_MAX_MRS);
+	void *table = map(d->mem_bytes);
+
+	if (!table)
+		return nic_fail(ENOMEM, "no memory for %u regions", NIC_MAX_MRS);
+	d->mem = mem_init(table, NIC_MAX_MRS);
+	cfg.mem = d->mem;
+	d->engine_bytes = rc_ops.size(&cfg);
+	d->engine = map(d->engine_bytes);
+	if (!d->engine)
+		return nic_fail(ENOMEM, "no memory for the engine");
+	return rc_ops.init(d->engine, &cfg, d->clock);
+}
+
+static int make_tables(struct device *d)
+{
+	d->stems = map(STEM_BYTES);
+	d->qps = map(QPS_BYTES);
+	d->srqs = map(SRQS_BYTES);
+	if (!d->stems || !d->qps || !d->srqs)
+		return nic_fail(ENOMEM, "no memory for the tables of %s", d->info.name);
+	for (uint32_t i = 0; i < UDP_BATCH; i++)
+		d->tx[i].head = d->heads[i];
+	return 0;
+}
+
+/* The kernel steers packets by the order in which processes opened an address, and the driver takes
+ * that for the order of their tags: so both are taken at once, though most addresses may never be
+ * used. One that cannot be had is missed by a queue pair that names it, and said then. */
+static void hold_addresses(struct device *d)
+{
+	char error[NIC_SENTENCE_MAX];
+	uint32_t handle;
+
+	for (uint32_t i = 0; i < d->info.n_gids; i++)
+		udp_bind(d->udp, (const struct sockaddr *)&d->info.gids[i].address, &handle, error,
+			 sizeof error);
+}
+
+static int make_io(struct device *d)
+{
+	char error[NIC_SENTENCE_MAX] = "";
+	const struct udp_cfg cfg = {.scope = d->info.ifindex};
+
+	d->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (d->kick_fd < 0)
+		return nic_fail(errno, "no file descriptor: %s", strerror(errno));
+	d->netlink_fd = watch_open();
+	if (!backlog_init(&d->backlog))
+		return nic_fail(ENOMEM, "no memory for %s", d->info.name);
+	int r = udp_new(&d->udp, &cfg, error, sizeof error);
+
+	if (r)
+		return nic_fail(-r, "%s: %s", d->info.name, error);
+	hold_addresses(d);
+	return 0;
+}
+
+static struct device *device_new(const struct nic_info *info)
+{
+	struct device *d = calloc(1, sizeof *d);
+	pthread_mutexattr_t attr;
+
+	if (!d)
+		return nic_fail_null(ENOMEM, "no memory for %s", info->name);
+	d->info = *info;
+	d->clock = device_now();
+	d->kick_fd = d->netlink_fd = -1;
+	/* Held for less time than a sleep takes, mostly: spin before sleeping. */
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(&d->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	pthread_cond_init(&d->acked, NULL);
+	int r = draw_seed(&d->random);
+
+	if (!r)
+		r = make_engine(d);
+	if (!r)
+		r = make_tables(d);
+	if (!r)
+		r = make_io(d);
+	if (!r)
+		r = device_start(d);
+	if (!r)
+		return d;
+	device_free(d);
+	errno = -r;
+	return NULL;
+}
+
+/* The device of that interface, opened once more. */
+static struct device *device_get(const struct nic_info *info)
+{
+	struct device *d = devices;
+
+	while (d && d->info.ifindex != info->ifindex)
+		d = d->next;
+	if (!d) {
+		d = device_new(info);
+		if (!d)
+			return NULL;
+		d->next = devices;
+		devices = d;
+	}
+	d->n_opens++;
+	return d;
+}
+
+static void device_put(struct device *d)
+{
+	struct device **at = &devices;
+
+	if (--d->n_opens)
+		return;
+	while (*at != d)
+		at = &(*at)->next;
+	*at = d->next;
+	device_stop(d);
+	device_free(d);
+}
+
+struct nic_user *nic_open(const struct nic_info *info)
+{
+	struct nic_user *u = calloc(1, sizeof *u);
+
+	if (!u)
+		return nic_fail_null(ENOMEM, "no memory to open %s", info->name);
+	pthread_once(&fork_once, watch_forks);
+	pthread_mutex_lock(&list_lock);
+	struct device *d = device_get(info);
+	bool is_open = false;
+
+	if (d) {
+		device_enter(d);
+		is_open = !bell_open(d, &u->bell);
+		if (is_open) {
+			u->device = d;
+			u->last = &u->first;
+			u->next = d->users;
+			d->users = u;
+		}
+		device_leave(d);
+		if (!is_open)
+			device_put(d);
+	}
+	pthread_mutex_unlock(&list_lock);
+	if (is_open)
+		return u;
+	free(u);
+	return NULL;
+}
+
+int nic_close(struct nic_user *u)
+{
+	struct device *d = u->device;
+	int r = device_check(d);
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&list_lock);
+	device_enter(d);
+	bool is_busy = u->n_objects > 0;
+
+	if (!is_busy) {
+		struct nic_user **at = &d->users;
+
+		while (*at != u)
+			at = &(*at)->next;
+		*at = u->next;
+		bell_close(&u->bell);
+	}
+	device_leave(d);
+	if (!is_busy)
+		device_put(d);
+	pthread_mutex_unlock(&list_lock);
+	if (is_busy)
+		return nic_fail(EBUSY, "%s has objects that were not freed", d->info.name);
+	free(u);
+	return 0;
+}
+
+int nic_query(struct nic_user *u, struct nic_info *info)
+{
+	int r = device_check(u->device);
+
+	if (r)
+		return r;
+	device_enter(u->device);
+	*info = u->device->info;
+	device_leave(u->device);
+	return 0;
+}
+
+void nic_counters(struct nic_user *u, struct rc_counters *rc, struct udp_counters *udp)
+{
+	struct device *d = u->device;
+
+	if (device_check(d))
+		return;
+	device_enter(d);
+	if (rc)
+		*rc = *rc_counters(d->engine);
+	if (udp)
+		*udp = *udp_counters(d->udp);
+	device_leave(d);
+}

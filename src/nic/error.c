@@ -1,0 +1,61 @@
+#include "nic/inside.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static _Thread_local char sentence[NIC_SENTENCE_MAX];
+
+/* Straight to the descriptor: the application's streams are its own. */
+static void tell(void)
+{
+	char line[NIC_SENTENCE_MAX + 8];
+	int n = snprintf(line, sizeof line, "weft: %s\n", sentence);
+
+	if (n > 0 && write(STDERR_FILENO, line, strnlen(line, sizeof line)) < 0)
+		return; /* nobody listens there */
+}
+
+static void keep(const char *format, va_list args)
+{
+	vsnprintf(sentence, sizeof sentence, format, args);
+	if (getenv("WEFT_VERBOSE"))
+		tell();
+}
+
+int nic_fail(int error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	keep(format, args);
+	va_end(args);
+	return -error;
+}
+
+void *nic_fail_null(int error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	keep(format, args);
+	va_end(args);
+	errno = error;
+	return NULL;
+}
+
+const char *nic_error(void)
+{
+	return sentence;
+}
+
+int device_check(const struct device *d)
+{
+	if (!d->is_dead)
+		return 0;
+	return nic_fail(ENODEV, "%s was opened before fork: the child must open its own",
+			d->info.name);
+}

@@ -1,0 +1,210 @@
+#include "nic/inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+int bell_open(struct device *d, struct bell *b)
+{
+	b->fd = eventfd(0, EFD_CLOEXEC);
+	if (b->fd < 0)
+		return nic_fail(errno, "no file descriptor for events: %s", strerror(errno));
+	b->is_rung = false;
+	b->next = d->bells;
+	b->back = &d->bells;
+	if (b->next)
+		b->next->back = &b->next;
+	d->bells = b;
+	return 0;
+}
+
+void bell_close(struct bell *b)
+{
+	*b->back = b->next;
+	if (b->next)
+		b->next->back = b->back;
+	close(b->fd);
+	b->fd = -1;
+}
+
+/* The counter is 1 while it rings, else 0: neither the write nor the read can block, whatever flags
+ * the application gave the descriptor. */
+void bell_ring(struct bell *b)
+{
+	const uint64_t one = 1;
+
+	if (!b->is_rung)
+		b->is_rung = write(b->fd, &one, sizeof one) == (ssize_t)sizeof one;
+}
+
+void bell_silence(struct bell *b)
+{
+	uint64_t one;
+
+	if (b->is_rung)
+		b->is_rung = read(b->fd, &one, sizeof one) != (ssize_t)sizeof one;
+}
+
+int bell_wait(const struct bell *b)
+{
+	struct pollfd p = {.fd = b->fd, .events = POLLIN};
+	int flags = fcntl(b->fd, F_GETFL);
+
+	if (flags < 0)
+		return nic_fail(errno, "the events' file descriptor is not ours: %s",
+				strerror(errno));
+	if (flags & O_NONBLOCK)
+		return -EAGAIN;
+	return poll(&p, 1, -1) < 0 ? -errno : 0;
+}
+
+static void list_add(struct nic_user *u, struct source *s)
+{
+	s->next = NULL;
+	*u->last = s;
+	u->last = &s->next;
+}
+
+static void list_remove(struct nic_user *u, struct source *s)
+{
+	struct source **at = &u->first;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	if (!*at)
+		u->last = at;
+}
+
+void source_raise(struct nic_user *u, struct source *s, enum nic_event_kind kind)
+{
+	if (!s->waiting)
+		list_add(u, s);
+	s->waiting |= 1u << kind;
+	bell_ring(&u->bell);
+}
+
+void source_end(struct nic_user *u, struct source *s)
+{
+	if (s->waiting) {
+		list_remove(u, s);
+		s->waiting = 0;
+		if (!u->first)
+			bell_silence(&u->bell);
+	}
+	while (s->n_taken != s->n_acked)
+		pthread_cond_wait(&u->device->acked, &u->device->lock);
+}
+
+int nic_event_fd(const struct nic_user *u)
+{
+	return u->device->is_dead ? -ENODEV : u->bell.fd;
+}
+
+/* The oldest source's first event, and the source goes to the end of the line. */
+static bool event_take(struct nic_user *u, struct nic_event *event)
+{
+	struct source *s = u->first;
+
+	if (!s)
+		return false;
+	uint32_t kind = (uint32_t)__builtin_ctz(s->waiting);
+
+	list_remove(u, s);
+	s->waiting &= s->waiting - 1;
+	s->n_taken++;
+	if (s->waiting)
+		list_add(u, s);
+	if (!u->first)
+		bell_silence(&u->bell);
+	*event = (struct nic_event){(uint8_t)kind, s->object, s->context};
+	return true;
+}
+
+int nic_event_get(struct nic_user *u, struct nic_event *event)
+{
+	int r = device_check(u->device);
+
+	while (!r) {
+		device_enter(u->device);
+		bool has = event_take(u, event);
+
+		device_leave(u->device);
+		if (has)
+			return 0;
+		r = bell_wait(&u->bell);
+	}
+	return r;
+}
+
+static struct source *source_of(struct nic_user *u, const struct nic_event *event)
+{
+	switch ((enum nic_event_kind)event->kind) {
+	case NIC_EVENT_CQ_ERROR: return &((struct nic_cq *)event->object)->source;
+	case NIC_EVENT_QP_FATAL:
+	case NIC_EVENT_QP_INVALID:
+	case NIC_EVENT_QP_ACCESS:
+	case NIC_EVENT_ESTABLISHED:
+	case NIC_EVENT_DRAINED:
+	case NIC_EVENT_LAST_WQE: return &((struct nic_qp *)event->object)->source;
+	case NIC_EVENT_SRQ_LIMIT: return &((struct nic_srq *)event->object)->source;
+	case NIC_EVENT_PORT_UP:
+	case NIC_EVENT_PORT_DOWN:
+	case NIC_EVENT_GID_CHANGE: break;
+	}
+	return &u->port;
+}
+
+void nic_event_ack(struct nic_user *u, const struct nic_event *event)
+{
+	if (device_check(u->device))
+		return;
+	device_enter(u->device);
+	source_of(u, event)->n_acked++;
+	pthread_cond_broadcast(&u->device->acked);
+	device_leave(u->device);
+}
+
+void device_raise(struct device *d, const struct rc_event *event)
+{
+	static const uint8_t kinds[RC_EVENT_KINDS] = {
+		[RC_EVENT_ESTABLISHED] = NIC_EVENT_ESTABLISHED,
+		[RC_EVENT_DRAINED] = NIC_EVENT_DRAINED,
+		[RC_EVENT_FATAL] = NIC_EVENT_QP_FATAL,
+		[RC_EVENT_INVALID] = NIC_EVENT_QP_INVALID,
+		[RC_EVENT_ACCESS] = NIC_EVENT_QP_ACCESS,
+		[RC_EVENT_LAST_RECEIVE] = NIC_EVENT_LAST_WQE,
+		[RC_EVENT_SRQ_LIMIT] = NIC_EVENT_SRQ_LIMIT,
+	};
+	enum nic_event_kind kind = (enum nic_event_kind)kinds[event->kind];
+
+	if (event->kind == RC_EVENT_SRQ_LIMIT) {
+		struct nic_srq *s = d->srqs[event->number];
+
+		source_raise(s->pd->user, &s->source, kind);
+		return;
+	}
+	struct nic_qp *qp = d->qps[event->number % NIC_LOW_NUMBERS];
+
+	source_raise(qp->user, &qp->source, kind);
+}
+
+void device_renew(struct device *d, const struct nic_info *info)
+{
+	bool was_up = d->info.is_up;
+	bool has_new_gids = memcmp(d->info.gids, info->gids, sizeof info->gids) != 0;
+
+	d->info = *info;
+	for (struct nic_user *u = d->users; u; u = u->next) {
+		if (has_new_gids)
+			source_raise(u, &u->port, NIC_EVENT_GID_CHANGE);
+		if (was_up == info->is_up)
+			continue;
+		source_raise(u, &u->port, info->is_up ? NIC_EVENT_PORT_UP : NIC_EVENT_PORT_DOWN);
+		/* Only the newest state counts, should the older one not have been taken. */
+		u->port.waiting &= ~(1u << (info->is_up ? NIC_EVENT_PORT_DOWN : NIC_EVENT_PORT_UP));
+	}
+}

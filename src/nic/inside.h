@@ -1,0 +1,233 @@
+/* Inside of nic: its objects, and what its files do for each other.
+ *
+ * Everything here is guarded by the device's lock, except what says otherwise. Order of locks: the
+ * list of devices (device.c), then one device. Nothing waits for a packet, a peer or an application
+ * while it holds one, but a bounded wait for room in a socket. */
+#ifndef WEFT_NIC_INSIDE_H
+#define WEFT_NIC_INSIDE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/keystream.h"
+#include "base/nsec.h"
+#include "io/udp.h"
+#include "nic/nic.h"
+
+#define NIC_SENTENCE_MAX 256u
+#define NIC_DONES        64u
+#define NIC_LOW_NUMBERS  65536u /* of queue pairs, below the tag */
+
+/* A file descriptor that is readable while it rings. Nobody but its owner reads or writes it. */
+struct bell {
+	struct bell *next, **back; /* of the device: a forked child closes them */
+	int fd;
+	bool is_rung;
+};
+
+/* Where asynchronous events come from: an object, or the port. An event is a bit until it is taken,
+ * so there is always room for it; the same thing twice before that is one event. */
+struct source {
+	struct source *next; /* of those of its user that have one */
+	void *object, *context;
+	uint32_t waiting; /* bits 1 << enum nic_event_kind */
+	uint32_t n_taken, n_acked;
+};
+
+struct nic_user {
+	struct device *device;
+	struct nic_user *next;
+	uint32_t n_objects;
+	struct bell bell;
+	struct source port;
+	struct source *first, **last;
+};
+
+struct nic_pd {
+	struct nic_user *user;
+	uint32_t number, n_users;
+};
+
+struct nic_mr {
+	struct nic_pd *pd;
+	uint32_t key;
+};
+
+struct nic_mw {
+	struct nic_pd *pd;
+	uint8_t kind; /* enum mem_kind */
+	_Atomic uint32_t key;
+};
+
+struct nic_channel {
+	struct nic_user *user;
+	uint32_t n_cqs;
+	struct bell bell;
+	struct nic_cq *first, **last; /* those with n_waiting > 0 */
+};
+
+enum cq_armed { CQ_NOT_ARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
+
+struct nic_cq {
+	struct nic_user *user;
+	struct nic_channel *channel; /* or NULL */
+	struct source source;
+	uint32_t n_users; /* queue pairs, each as often as it names it */
+	struct nic_done *ring;
+	uint32_t cqe, head;
+	_Atomic uint32_t count; /* read without the lock: whether a poll has something to take */
+	bool is_overrun;
+	uint8_t armed;                        /* enum cq_armed */
+	struct nic_cq *next;                  /* of the channel's */
+	uint32_t n_waiting, n_taken, n_acked; /* events of the channel */
+};
+
+struct nic_srq {
+	struct nic_pd *pd;
+	struct source source;
+	uint32_t number, n_users;
+};
+
+/* The driver's handles of a queue pair's path; UDP_NO_HANDLE: none. */
+struct way {
+	uint32_t local, peer;
+};
+
+struct nic_qp {
+	struct nic_user *user;
+	struct nic_pd *pd;
+	struct nic_cq *send_cq, *recv_cq;
+	struct nic_srq *srq;
+	struct source source;
+	uint32_t number, remote_qp;
+	bool is_all_signaled;
+	struct way way;
+	struct nic_path path;
+	uint8_t *inline_ring; /* max_send slots of max_inline bytes */
+	uint32_t max_send, max_inline;
+	uint32_t slot; /* of the next send: how many were posted, modulo max_send */
+};
+
+/* Packets pulled that are yet to be sent: pkts[at .. at + n). */
+struct backlog {
+	struct tx_pkt pkts[UDP_BATCH];
+	uint8_t *bytes;
+	uint32_t at, n;
+};
+
+/* One for each interface in use by this process. */
+struct device {
+	struct device *next; /* guarded by the list's lock, as is n_opens */
+	uint32_t n_opens;
+	bool is_dead; /* set in a forked child, before it has a second thread */
+
+	pthread_mutex_t lock;
+	atomic_uint n_waiting; /* threads that wait for the lock */
+	pthread_cond_t acked;  /* an event was acknowledged */
+
+	struct nic_info info;
+	struct engine *engine;
+	struct mem *mem;
+	struct udp_driver *udp;
+	size_t engine_bytes, mem_bytes;
+	struct keystream random;
+	struct nic_user *users;
+	struct bell *bells;
+	struct nic_qp **qps; /* by the low bits of their numbers */
+	struct nic_srq **srqs;
+	uint64_t *stems; /* a bit for each: the upper 24 bits of a key in use */
+	uint32_t n_qps, n_cqs, n_srqs, last_pd;
+
+	/* Progress, see progress.c. */
+	pthread_t thread;
+	bool is_stopping, is_back; /* is_back: the thread leaves the work to those who poll */
+	int kick_fd, netlink_fd;
+	nsec clock;               /* what the engine was last told */
+	nsec wake_at;             /* the thread sleeps until then; 0: it is awake, or stands back */
+	nsec polled_at, armed_at; /* when an application last did the work, last armed a queue */
+	uint32_t n_armed, n_held;
+	bool is_behind; /* the driver may have more that was received */
+	struct backlog backlog;
+	nsec retry_at; /* of the backlog, if there is one */
+	struct rx_pkt rx[UDP_BATCH];
+	struct tx_pkt tx[UDP_BATCH];
+	struct done dones[NIC_DONES];
+	uint8_t heads[UDP_BATCH][ENGINE_HEAD_MAX];
+};
+
+/* error.c: keeps the sentence of a failure; returns -error. */
+int nic_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for functions that return pointers: sets errno. */
+void *nic_fail_null(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* 0, or -ENODEV after a fork. Needs no lock. */
+int device_check(const struct device *d);
+
+/* device.c: takes the lock. */
+void device_enter(struct device *d);
+/* Takes it only if that needs no waiting and nobody else waits. */
+bool device_try(struct device *d);
+/* Gives the lock back, and wakes the device's thread if what was done needs it sooner than it would
+ * wake by itself. */
+void device_leave(struct device *d);
+void device_kick(struct device *d);
+/* The next pieces of randomness: a number no queue pair has (0: none left), a key no region has. */
+uint32_t device_draw_qp(struct device *d);
+uint32_t device_draw_key(struct device *d);
+void device_return_key(struct device *d, uint32_t key);
+
+/* backlog.c: its memory; what udp_send left of n packets, copied; true when all of it is sent. */
+bool backlog_init(struct backlog *b);
+void backlog_fini(struct backlog *b);
+void backlog_keep(struct backlog *b, const struct tx_pkt *pkts, uint32_t n);
+bool backlog_send(struct backlog *b, struct udp_driver *u);
+
+/* config.c: the engine's congestion control, from defaults and environment. */
+int device_configure(struct rc_cfg *cfg);
+
+/* progress.c */
+nsec device_now(void);
+/* When there is something to do by itself: the engine's deadline, or the backlog's. */
+nsec device_deadline(const struct device *d);
+/* The time for a call on the engine; before it, a round of work if timers are due. */
+nsec device_catch_up(struct device *d);
+/* Sends what the engine has to send, and gives out what it completed. */
+void device_flush(struct device *d);
+/* One round of everything, bounded; returns when it began. */
+nsec device_step(struct device *d);
+int device_start(struct device *d);
+void device_stop(struct device *d);
+
+/* list.c: netlink's word of changed links and addresses; -1: none to be had. */
+int watch_open(void);
+/* Takes all that waits; true: something of that interface changed. */
+bool watch_has_news(int fd, uint32_t ifindex);
+
+/* events.c */
+int bell_open(struct device *d, struct bell *b);
+void bell_close(struct bell *b);
+void bell_ring(struct bell *b);
+void bell_silence(struct bell *b);
+/* Blocks until it rings, without the lock: 0, -EAGAIN when its descriptor is O_NONBLOCK, -EINTR. */
+int bell_wait(const struct bell *b);
+void source_raise(struct nic_user *u, struct source *s, enum nic_event_kind kind);
+/* Takes its events back, and waits until those taken were acknowledged. */
+void source_end(struct nic_user *u, struct source *s);
+/* An event of the engine's goes to its queue. */
+void device_raise(struct device *d, const struct rc_event *event);
+/* The interface is now as in info: tells every user what changed. */
+void device_renew(struct device *d, const struct nic_info *info);
+
+/* queue.c */
+void cq_push(struct nic_cq *cq, const struct nic_done *done);
+
+/* channel.c */
+void channel_raise(struct nic_cq *cq);
+void channel_forget(struct nic_cq *cq);
+
+/* pair.c */
+void device_complete(struct device *d, const struct done *done);
+
+#endif

@@ -1,0 +1,210 @@
+/* The soft device: RC engine, udp driver and memory of one network interface, in this process.
+ *
+ * A device stands for an interface with addresses: its one port has a GID for each of them. Opening
+ * it makes the engine and the sockets, shared by all who open it in this process. All objects
+ * (domains, regions, completion queues, queue pairs) belong to a handle of nic_open and are passed
+ * back as pointers.
+ *
+ * Progress: a thread of the device sleeps until a packet or a timer needs it. While the application
+ * polls, nic_cq_poll does that work in the caller's thread and the device's thread stands back.
+ * Every function may be called from any thread: one lock per device. Functions that return int give
+ * 0 or a negative errno; those that return a pointer give NULL and set errno.
+ *
+ * After fork the child may not use what it inherited: every call fails with -ENODEV, its copies of
+ * the sockets are closed, and the parent goes on. The child may open devices of its own. */
+#ifndef WEFT_NIC_NIC_H
+#define WEFT_NIC_NIC_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "engine/engine.h"
+#include "mem/mem.h"
+#include "rc/rc.h"
+
+#define NIC_GIDS_MAX 64u
+#define NIC_NAME_MAX 64u
+
+/* Limits, as a device reports them. */
+#define NIC_MAX_QPS    16384u
+#define NIC_MAX_SRQS   4096u
+#define NIC_MAX_CQS    65536u
+#define NIC_MAX_CQE    (1u << 20)
+#define NIC_MAX_MRS    262144u /* regions and windows */
+#define NIC_MAX_INLINE 512u
+
+struct nic_gid {
+	uint8_t raw[16]; /* the address; IPv4 as ::ffff:a.b.c.d */
+	struct sockaddr_storage address;
+};
+
+/* A device as it can be opened. */
+struct nic_info {
+	char name[NIC_NAME_MAX]; /* weft_rc0, weft_rc1, ... */
+	char interface[IF_NAMESIZE];
+	uint32_t ifindex;
+	uint32_t mtu;
+	uint64_t guid; /* EUI-64 of the interface, network order in memory */
+	bool is_up;
+	uint32_t n_gids;
+	struct nic_gid gids[NIC_GIDS_MAX];
+};
+
+/* The devices there are now, by interface number: one for each interface with an address, loopback
+ * included. The environment variable WEFT_INTERFACES, a list of names with commas, restricts and
+ * orders them. *list is malloced. Returns their number or a negative errno. */
+int nic_list(struct nic_info **list);
+
+/* Reads addresses, MTU and state of the interface again. */
+int nic_info_refresh(struct nic_info *info);
+
+struct nic_user; /* one nic_open: what a verbs context stands on */
+struct nic_pd;
+struct nic_mr;
+struct nic_mw;
+struct nic_channel;
+struct nic_cq;
+struct nic_srq;
+struct nic_qp;
+
+/* The environment chooses the engine's congestion control: WEFT_CC=fixed (a window) or dcqcn, and
+ * WEFT_WINDOW, in bytes, how much a queue pair has out at once. */
+struct nic_user *nic_open(const struct nic_info *info);
+/* -EBUSY while objects of it exist. */
+int nic_close(struct nic_user *u);
+
+/* The device as it stands: paths name places in this table of GIDs. Addresses keep their places
+ * while others come and go; an empty place is all zeros (nic_info_refresh does the same). */
+int nic_query(struct nic_user *u, struct nic_info *info);
+
+/* Asynchronous events of the user's objects. */
+enum nic_event_kind {
+	NIC_EVENT_CQ_ERROR,
+	NIC_EVENT_QP_FATAL,
+	NIC_EVENT_QP_INVALID,
+	NIC_EVENT_QP_ACCESS,
+	NIC_EVENT_ESTABLISHED,
+	NIC_EVENT_DRAINED,
+	NIC_EVENT_LAST_WQE,
+	NIC_EVENT_SRQ_LIMIT,
+	NIC_EVENT_PORT_UP,
+	NIC_EVENT_PORT_DOWN,
+	NIC_EVENT_GID_CHANGE,
+};
+struct nic_event {
+	uint8_t kind;  /* enum nic_event_kind */
+	void *object;  /* nic_cq, nic_qp or nic_srq; NULL: the port */
+	void *context; /* what its maker gave */
+};
+/* A file descriptor readable when an event waits; nic_event_get blocks unless it is set O_NONBLOCK
+ * (-EAGAIN). An object with events taken and not yet acknowledged is not destroyed: its destroyer
+ * waits for nic_event_ack. */
+int nic_event_fd(const struct nic_user *u);
+int nic_event_get(struct nic_user *u, struct nic_event *event);
+void nic_event_ack(struct nic_user *u, const struct nic_event *event);
+
+struct nic_pd *nic_pd_new(struct nic_user *u);
+int nic_pd_free(struct nic_pd *pd); /* -EBUSY while in use */
+
+/* Regions. The key is drawn at random. at may be any memory; iova is the address peers name. */
+struct nic_mr_spec {
+	void *at;
+	uint64_t len, iova;
+	uint8_t access; /* enum mem_access */
+};
+struct nic_mr *nic_mr_new(struct nic_pd *pd, const struct nic_mr_spec *spec);
+/* When it returns 0 no packet that arrives later, and none on its way, touches the memory. -EBUSY
+ * while a window is bound to it. */
+int nic_mr_free(struct nic_mr *mr);
+uint32_t nic_mr_key(const struct nic_mr *mr);
+
+struct nic_mw *nic_mw_new(struct nic_pd *pd, enum mem_kind kind);
+int nic_mw_free(struct nic_mw *mw);
+uint32_t nic_mw_key(const struct nic_mw *mw); /* as last bound */
+/* A key for the next binding: for type 2 the application changes the low byte itself. Type 1 is
+ * bound with nic_post of ENGINE_BIND like type 2; the new key is drawn by nic_mw_next_key. */
+uint32_t nic_mw_next_key(const struct nic_mw *mw);
+void nic_mw_set_key(struct nic_mw *mw, uint32_t key);
+
+/* Completion channels: fd is readable when a queue of it has an event; as nic_event_get. */
+struct nic_channel *nic_channel_new(struct nic_user *u);
+int nic_channel_free(struct nic_channel *c); /* -EBUSY while queues use it */
+int nic_channel_fd(const struct nic_channel *c);
+int nic_channel_get(struct nic_channel *c, struct nic_cq **cq, void **context);
+void nic_cq_ack(struct nic_cq *cq, uint32_t n);
+
+/* Completion queues. channel may be NULL. */
+struct nic_cq *nic_cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *channel,
+			  void *context);
+int nic_cq_resize(struct nic_cq *cq, uint32_t cqe);
+uint32_t nic_cq_cqe(const struct nic_cq *cq);
+int nic_cq_free(struct nic_cq *cq); /* -EBUSY while queue pairs use it; waits for acks */
+
+/* A completion: what the engine says, and who. */
+struct nic_done {
+	struct done done;
+	uint32_t src_qp; /* of receives: the peer's number */
+};
+
+/* Takes at most n completions, making progress when none is waiting. Never blocks. Negative: the
+ * queue has overrun (-EOVERFLOW), or -ENODEV. */
+int nic_cq_poll(struct nic_cq *cq, struct nic_done *done, int n);
+
+/* The next completion to be added (or the next solicited or failed one) makes one event. */
+int nic_cq_arm(struct nic_cq *cq, bool is_solicited_only);
+
+struct nic_srq *nic_srq_new(struct nic_pd *pd, const struct rc_srq_caps *caps, void *context);
+int nic_srq_free(struct nic_srq *s);
+int nic_srq_limit(struct nic_srq *s, uint32_t limit);
+int nic_srq_query(struct nic_srq *s, struct rc_srq_caps *caps, uint32_t *limit);
+uint32_t nic_srq_number(const struct nic_srq *s);
+
+struct nic_qp_spec {
+	struct nic_pd *pd;
+	struct nic_cq *send_cq, *recv_cq;
+	struct nic_srq *srq; /* or NULL */
+	uint32_t max_send, max_recv, max_send_sge, max_recv_sge, max_inline;
+	bool is_all_signaled;
+	void *context;
+};
+struct nic_qp *nic_qp_new(struct nic_user *u, struct nic_qp_spec *spec); /* spec: as granted */
+int nic_qp_free(struct nic_qp *qp);
+uint32_t nic_qp_number(const struct nic_qp *qp);
+
+/* As rc_qp_modify, but the path is an address of ours (number in the GID table) and a GID of the
+ * peer's; RC_SET_PATH opens the socket and checks that the PMTU fits the way: -EMSGSIZE,
+ * -EADDRINUSE, -ENETUNREACH, ... and a sentence on stderr when the environment variable
+ * WEFT_VERBOSE is set; nic_error has it in any case. */
+struct nic_path {
+	uint32_t gid_index; /* place in nic_query's table */
+	uint8_t dgid[16];
+	uint8_t traffic_class, hop_limit; /* for nic_qp_query: packets carry the driver's own */
+	uint32_t flow_label;              /* 0: made from the numbers of both queue pairs */
+};
+int nic_qp_modify(struct nic_qp *qp, const struct rc_attr *attr, uint32_t set,
+		  const struct nic_path *path);
+int nic_qp_query(struct nic_qp *qp, struct rc_attr *attr, struct nic_path *path, bool *is_draining);
+
+/* Posts n works to a queue pair (op.qp is filled in), or receives (ENGINE_RECV); *posted of them
+ * were taken, the first that was not gives the answer: -ENOMEM when the queue is full, else as the
+ * engine's post. Without ENGINE_SILENT, or on a queue pair that is_all_signaled, a success is
+ * reported. is_inline: the bytes are copied, at most max_inline, and keys are not looked at; writes
+ * and sends only. What is posted together is sent together. */
+struct nic_work {
+	struct op op;
+	bool is_inline;
+};
+int nic_post(struct nic_qp *qp, struct nic_work *work, uint32_t n, uint32_t *posted);
+int nic_srq_post(struct nic_srq *s, struct nic_work *work, uint32_t n, uint32_t *posted);
+
+/* The sentence of the last failure in this thread, or "". */
+const char *nic_error(void);
+
+/* Counters of the device's engine and driver, as they stand. */
+struct udp_counters;
+void nic_counters(struct nic_user *u, struct rc_counters *rc, struct udp_counters *udp);
+
+#endif

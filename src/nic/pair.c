@@ -1,0 +1,425 @@
+#include "nic/inside.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct way no_way = {UDP_NO_HANDLE, UDP_NO_HANDLE};
+
+static void way_close(struct device *d, struct way *w)
+{
+	/* What waits to be sent may be to this peer, whose handle ends: lost, as on any wire. */
+	d->backlog.n = 0;
+	if (w->peer != UDP_NO_HANDLE)
+		udp_peer_put(d->udp, w->peer);
+	if (w->local != UDP_NO_HANDLE)
+		udp_unbind(d->udp, w->local);
+	*w = no_way;
+}
+
+/* A GID as a socket address: IPv4 inside IPv6 is IPv4 (RoCEv2 annex A17.4.5.2); one of the link is
+ * of this interface's. */
+static struct sockaddr_storage address_of(const uint8_t gid[16], uint32_t ifindex)
+{
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+	struct sockaddr_storage address = {0};
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+
+	if (!memcmp(gid, v4, sizeof v4)) {
+		memcpy(&in.sin_addr, gid + sizeof v4, 4);
+		memcpy(&address, &in, sizeof in);
+		return address;
+	}
+	memcpy(&in6.sin6_addr, gid, 16);
+	if (gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80)
+		in6.sin6_scope_id = ifindex;
+	memcpy(&address, &in6, sizeof in6);
+	return address;
+}
+
+static int way_open(struct device *d, const struct nic_path *path, struct way *w)
+{
+	struct sockaddr_storage to = address_of(path->dgid, d->info.ifindex);
+	char error[NIC_SENTENCE_MAX] = "";
+
+	*w = no_way;
+	if (path->gid_index >= d->info.n_gids ||
+	    d->info.gids[path->gid_index].address.ss_family == AF_UNSPEC)
+		return nic_fail(EINVAL, "%s has no GID number %u", d->info.name, path->gid_index);
+	const struct nic_gid *gid = &d->info.gids[path->gid_index];
+
+	if (gid->address.ss_family != to.ss_family)
+		return nic_fail(EINVAL, "GID number %u of %s and the peer's are not of one family",
+				path->gid_index, d->info.name);
+	int r = udp_bind(d->udp, (const struct sockaddr *)&gid->address, &w->local, error,
+			 sizeof error);
+
+	if (r) {
+		w->local = UDP_NO_HANDLE;
+		return nic_fail(-r, "%s: %s", d->info.name, error);
+	}
+	w->peer = udp_peer_get(d->udp, (const struct sockaddr *)&to);
+	if (w->peer != UDP_NO_HANDLE)
+		return 0;
+	way_close(d, w);
+	return nic_fail(EINVAL, "%s: not an address of a peer, or too many peers", d->info.name);
+}
+
+static int way_check(struct device *d, const struct way *w, uint16_t pmtu)
+{
+	char error[NIC_SENTENCE_MAX] = "";
+	uint16_t most = udp_pmtu(d->udp, w->local, w->peer, error, sizeof error);
+
+	if (!most)
+		return nic_fail(ENETUNREACH, "%s: %s", d->info.name, error);
+	if (pmtu > most)
+		return nic_fail(EMSGSIZE,
+				"%s: a path MTU of %u does not fit the way to the peer, "
+				"%u does",
+				d->info.name, pmtu, most);
+	return 0;
+}
+
+/* The driver chooses a source port by it: queue pairs spread over the ways there are. */
+static uint32_t entropy(const struct nic_path *path, uint32_t local_qp, uint32_t remote_qp)
+{
+	if (path->flow_label)
+		return path->flow_label;
+	return (local_qp ^ remote_qp * UINT32_C(0x85ebca6b)) * UINT32_C(0x9e3779b1);
+}
+
+/* Handles and entropy for a path into attr. */
+static int way_find(struct nic_qp *qp, const struct nic_path *path, struct rc_attr *attr,
+		    uint32_t set, struct way *w)
+{
+	struct device *d = qp->user->device;
+	uint32_t remote = set & RC_SET_REMOTE_QP ? attr->remote_qp : qp->remote_qp;
+	uint16_t pmtu = attr->pmtu;
+	struct rc_attr has;
+
+	if (!path)
+		return nic_fail(EINVAL, "no path was given");
+	int r = way_open(d, path, w);
+
+	if (r)
+		return r;
+	if (!(set & RC_SET_PMTU)) {
+		rc_qp_query(d->engine, qp->number, &has, NULL, NULL);
+		pmtu = has.pmtu;
+	}
+	r = way_check(d, w, pmtu);
+	if (r) {
+		way_close(d, w);
+		return r;
+	}
+	attr->local = w->local;
+	attr->peer = w->peer;
+	attr->port = 0;
+	attr->ev = entropy(path, qp->number, remote);
+	return 0;
+}
+
+static int modify(struct nic_qp *qp, struct rc_attr *attr, uint32_t set,
+		  const struct nic_path *path)
+{
+	struct device *d = qp->user->device;
+	nsec now = device_catch_up(d);
+	struct way w = no_way;
+	int r = set & RC_SET_PATH ? way_find(qp, path, attr, set, &w) : 0;
+
+	if (r)
+		return r;
+	r = rc_qp_modify(d->engine, now, qp->number, attr, set);
+	if (r) {
+		way_close(d, &w);
+		return nic_fail(-r, "queue pair %#x does not take these attributes: %s", qp->number,
+				strerror(-r));
+	}
+	if (set & RC_SET_PATH) {
+		way_close(d, &qp->way);
+		qp->way = w;
+		qp->path = *path;
+	}
+	if (set & RC_SET_REMOTE_QP)
+		qp->remote_qp = attr->remote_qp;
+	device_flush(d);
+	return 0;
+}
+
+int nic_qp_modify(struct nic_qp *qp, const struct rc_attr *attr, uint32_t set,
+		  const struct nic_path *path)
+{
+	struct device *d = qp->user->device;
+	struct rc_attr want = *attr;
+	int r = device_check(d);
+
+	if (r)
+		return r;
+	device_enter(d);
+	r = modify(qp, &want, set, path);
+	device_leave(d);
+	return r;
+}
+
+int nic_qp_query(struct nic_qp *qp, struct rc_attr *attr, struct nic_path *path, bool *is_draining)
+{
+	struct device *d = qp->user->device;
+	int r = device_check(d);
+
+	if (r)
+		return r;
+	device_enter(d);
+	r = rc_qp_query(d->engine, qp->number, attr, NULL, is_draining);
+	if (path)
+		*path = qp->path;
+	device_leave(d);
+	return r;
+}
+
+static int qp_make(struct nic_qp *qp, const struct rc_caps *caps, void *memory)
+{
+	struct device *d = qp->user->device;
+	uint32_t number = d->n_qps < NIC_MAX_QPS ? device_draw_qp(d) : 0;
+
+	if (!number)
+		return nic_fail(ENOSPC, "%u queue pairs are in use: no more", d->n_qps);
+	int r = rc_qp_new(d->engine, number, caps, memory);
+
+	if (r)
+		return nic_fail(-r, "no queue pair: %s", strerror(-r));
+	qp->number = number;
+	d->qps[number % NIC_LOW_NUMBERS] = qp;
+	d->n_qps++;
+	qp->pd->n_users++;
+	qp->send_cq->n_users++;
+	qp->recv_cq->n_users++;
+	if (qp->srq)
+		qp->srq->n_users++;
+	qp->user->n_objects++;
+	return 0;
+}
+
+/* Fills in what a queue pair has at least; its caps for the engine. 0 or -EINVAL. */
+static int grant(const struct nic_user *u, struct nic_qp_spec *spec, struct rc_caps *caps)
+{
+	if (spec->pd->user != u || spec->send_cq->user != u || spec->recv_cq->user != u ||
+	    (spec->srq && spec->srq->pd->user != u))
+		return nic_fail(EINVAL, "domain or queues of another user");
+	if (spec->max_inline > NIC_MAX_INLINE)
+		return nic_fail(EINVAL, "%u bytes inline: at most %u", spec->max_inline,
+				NIC_MAX_INLINE);
+	if (spec->max_send == 0)
+		spec->max_send = 1;
+	if (spec->max_send_sge == 0)
+		spec->max_send_sge = 1;
+	if (spec->srq)
+		spec->max_recv = spec->max_recv_sge = 0;
+	else if (spec->max_recv && spec->max_recv_sge == 0)
+		spec->max_recv_sge = 1;
+	*caps = (struct rc_caps){
+		.max_send = spec->max_send,
+		.max_recv = spec->max_recv,
+		.max_send_sge = spec->max_send_sge,
+		.max_recv_sge = spec->max_recv_sge,
+		.pd = spec->pd->number,
+		.srq = spec->srq ? spec->srq->number : RC_NO_SRQ,
+	};
+	if (!rc_qp_size(caps))
+		return nic_fail(EINVAL,
+				"a queue pair of %u sends (%u pieces) and %u receives (%u pieces): "
+				"at most %u and %u",
+				spec->max_send, spec->max_send_sge, spec->max_recv,
+				spec->max_recv_sge, RC_WR_MAX, ENGINE_SGE);
+	return 0;
+}
+
+static struct nic_qp *qp_from(struct nic_user *u, const struct nic_qp_spec *spec)
+{
+	struct nic_qp *qp = calloc(1, sizeof *qp);
+
+	if (!qp)
+		return NULL;
+	*qp = (struct nic_qp){
+		.user = u,
+		.pd = spec->pd,
+		.send_cq = spec->send_cq,
+		.recv_cq = spec->recv_cq,
+		.srq = spec->srq,
+		.source = {.object = qp, .context = spec->context},
+		.is_all_signaled = spec->is_all_signaled,
+		.way = no_way,
+		.max_send = spec->max_send,
+		.max_inline = spec->max_inline,
+	};
+	if (!spec->max_inline)
+		return qp;
+	qp->inline_ring = calloc(spec->max_send, spec->max_inline);
+	if (qp->inline_ring)
+		return qp;
+	free(qp);
+	return NULL;
+}
+
+struct nic_qp *nic_qp_new(struct nic_user *u, struct nic_qp_spec *spec)
+{
+	struct rc_caps caps;
+	int r = device_check(u->device);
+
+	if (!r)
+		r = grant(u, spec, &caps);
+	if (r) {
+		errno = -r;
+		return NULL;
+	}
+	struct nic_qp *qp = qp_from(u, spec);
+	void *memory = qp ? calloc(1, rc_qp_size(&caps)) : NULL;
+
+	r = -ENOMEM;
+	if (memory) {
+		device_enter(u->device);
+		r = qp_make(qp, &caps, memory);
+		device_leave(u->device);
+	}
+	if (!r)
+		return qp;
+	free(memory);
+	if (qp)
+		free(qp->inline_ring);
+	free(qp);
+	errno = -r;
+	return NULL;
+}
+
+/* Completions that are out already stay in their queues: they name it by number. */
+int nic_qp_free(struct nic_qp *qp)
+{
+	struct nic_user *u = qp->user;
+	struct device *d = u->device;
+	int r = device_check(d);
+
+	if (r)
+		return r;
+	device_enter(d);
+	device_flush(d);
+	void *memory = rc_qp_free(d->engine, qp->number);
+
+	d->qps[qp->number % NIC_LOW_NUMBERS] = NULL;
+	d->n_qps--;
+	way_close(d, &qp->way);
+	qp->pd->n_users--;
+	qp->send_cq->n_users--;
+	qp->recv_cq->n_users--;
+	if (qp->srq)
+		qp->srq->n_users--;
+	source_end(u, &qp->source);
+	u->n_objects--;
+	device_leave(d);
+	free(memory);
+	free(qp->inline_ring);
+	free(qp);
+	return 0;
+}
+
+uint32_t nic_qp_number(const struct nic_qp *qp)
+{
+	return qp->number;
+}
+
+void device_complete(struct device *d, const struct done *done)
+{
+	struct nic_qp *qp = d->qps[done->qp % NIC_LOW_NUMBERS];
+	struct nic_done nic = {.done = *done};
+
+	assert(qp);
+	if (done->code == ENGINE_DONE_SENT) {
+		cq_push(qp->send_cq, &nic);
+		return;
+	}
+	nic.src_qp = qp->remote_qp;
+	cq_push(qp->recv_cq, &nic);
+}
+
+static bool may_be_inline(uint8_t code)
+{
+	return code == ENGINE_WRITE || code == ENGINE_WRITE_IMM || code == ENGINE_SEND ||
+	       code == ENGINE_SEND_IMM || code == ENGINE_SEND_INV;
+}
+
+/* The engine takes a work only when a place in its ring is free, and frees places in order: then
+ * the slot of the same number is free, too. So the bytes go there after the engine said yes, and
+ * before it is asked for packets. */
+static int post_inline(struct nic_qp *qp, nsec now, struct op *op)
+{
+	struct device *d = qp->user->device;
+	const struct sge *sg = op->sg;
+	uint16_t n_sg = op->n_sg;
+	struct sge piece = {.at = qp->inline_ring + (size_t)qp->slot * qp->max_inline};
+	uint64_t len = 0;
+
+	for (uint16_t i = 0; i < n_sg; i++)
+		len += sg[i].len;
+	if (!may_be_inline(op->code) || len > qp->max_inline)
+		return -EINVAL;
+	piece.len = (uint32_t)len;
+	op->sg = &piece;
+	op->n_sg = len > 0;
+	op->flags |= ENGINE_TRUSTED;
+	int r = d->engine->ops->post(d->engine, now, op);
+
+	op->sg = sg;
+	op->n_sg = n_sg;
+	if (r)
+		return r;
+	uint8_t *to = piece.at;
+
+	for (uint16_t i = 0; i < n_sg; i++) {
+		if (sg[i].len)
+			memcpy(to, sg[i].at, sg[i].len);
+		to += sg[i].len;
+	}
+	return 0;
+}
+
+static int post_one(struct nic_qp *qp, nsec now, struct nic_work *work)
+{
+	struct device *d = qp->user->device;
+	struct op *op = &work->op;
+	int r;
+
+	op->qp = qp->number;
+	op->flags &= (uint8_t)(ENGINE_SILENT | ENGINE_SOLICITED | ENGINE_FENCE);
+	if (op->code == ENGINE_RECV)
+		return d->engine->ops->post(d->engine, now, op);
+	if (qp->is_all_signaled)
+		op->flags &= (uint8_t)~ENGINE_SILENT;
+	if (work->is_inline)
+		r = post_inline(qp, now, op);
+	else
+		r = d->engine->ops->post(d->engine, now, op);
+	if (!r)
+		qp->slot = qp->slot + 1 == qp->max_send ? 0 : qp->slot + 1;
+	return r;
+}
+
+int nic_post(struct nic_qp *qp, struct nic_work *work, uint32_t n, uint32_t *posted)
+{
+	struct device *d = qp->user->device;
+	int r = device_check(d);
+	uint32_t i = 0;
+
+	*posted = 0;
+	if (r)
+		return r;
+	device_enter(d);
+	nsec now = device_catch_up(d);
+
+	for (; i < n && !r; i += !r)
+		r = post_one(qp, now, &work[i]);
+	device_flush(d);
+	device_leave(d);
+	*posted = i;
+	return r;
+}

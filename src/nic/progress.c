@@ -1,0 +1,232 @@
+/* Who does the work of a device, and when.
+ *
+ * Whoever holds the lock may do it. An application that polls an empty completion queue does one
+ * round itself: that is the shortest way for a packet. The device's thread does it when nobody
+ * polls; it sleeps until a packet, a deadline of the engine, or a kick. While someone polls it
+ * looks only now and then whether that has ended: two threads on one socket would only wait for
+ * each other. An application that arms completion queues wants to sleep: then it never stands
+ * back. */
+#define _GNU_SOURCE /* ppoll(2) */
+#include "nic/inside.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PULL          60u                /* packets: four bursts of the largest PMTU */
+#define ROUNDS        4u                 /* of them, sent in one go */
+#define HELD_MOST     64u                /* rounds, see advance */
+#define RETRY_NS      UINT64_C(500000)   /* a full socket is tried again, by a thread that slept */
+#define POLLED_NS     UINT64_C(100000)   /* someone polls: they did, so lately */
+#define ARMED_NS      UINT64_C(1000000)  /* someone sleeps: they armed a queue, so lately */
+#define BACK_LEAST_NS UINT64_C(100000)   /* standing back, the first look */
+#define BACK_MOST_NS  UINT64_C(400000)   /* and later ones */
+#define LINGER_NS     UINT64_C(20000000) /* the longest sleep right after work, see work */
+#define SLACK_NS      2000ul             /* a timer's, where the default is 50 us */
+
+nsec device_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (nsec)t.tv_sec * 1000000000u + (nsec)t.tv_nsec;
+}
+
+nsec device_deadline(const struct device *d)
+{
+	return d->backlog.n ? d->retry_at : d->engine->ops->deadline(d->engine, 1);
+}
+
+/* The engine's time. A timer that fires takes what it did not hear for silence, so while one is due
+ * time stands still until all that has arrived was heard: a thread that slept too long, or has more
+ * to read than it can, would else send everything again and have even more to read. Under a flood
+ * without end it moves on all the same, every HELD_MOST rounds. */
+static void advance(struct device *d, nsec now, bool has_heard_all)
+{
+	if (!has_heard_all && device_deadline(d) <= now && ++d->n_held < HELD_MOST)
+		return;
+	d->n_held = 0;
+	d->clock = now;
+}
+
+static void transmit(struct device *d)
+{
+	static const uint16_t room[ENGINE_PORTS] = {PULL};
+
+	if (!backlog_send(&d->backlog, d->udp)) {
+		d->retry_at = d->clock + RETRY_NS;
+		return;
+	}
+	for (uint32_t i = 0; i < ROUNDS && device_deadline(d) <= d->clock; i++) {
+		uint32_t n = d->engine->ops->pull(d->engine, d->clock, room, d->tx, PULL);
+		uint32_t sent = n ? udp_send(d->udp, d->tx, n) : 0;
+
+		if (sent < n) {
+			backlog_keep(&d->backlog, d->tx + sent, n - sent);
+			d->retry_at = d->clock + RETRY_NS;
+			return;
+		}
+	}
+}
+
+static void deliver(struct device *d)
+{
+	struct rc_event events[16];
+	uint32_t n;
+
+	/* Bounded by the works posted, and by the events there are kinds of. */
+	do {
+		n = d->engine->ops->poll(d->engine, d->dones, NIC_DONES);
+		for (uint32_t i = 0; i < n; i++)
+			device_complete(d, &d->dones[i]);
+	} while (n == NIC_DONES);
+	do {
+		n = rc_events(d->engine, events, 16);
+		for (uint32_t i = 0; i < n; i++)
+			device_raise(d, &events[i]);
+	} while (n == 16);
+}
+
+void device_flush(struct device *d)
+{
+	transmit(d);
+	deliver(d);
+}
+
+nsec device_step(struct device *d)
+{
+	nsec now = device_now();
+
+	advance(d, now, false);
+	uint32_t n = udp_receive(d->udp, d->clock, d->rx, UDP_BATCH);
+
+	/* Packets that the driver has read already do not make its descriptor readable: whoever
+	 * sleeps has heard a 0 before. */
+	d->is_behind = n > 0;
+	if (n)
+		d->engine->ops->input(d->engine, d->clock, d->rx, n);
+	else
+		advance(d, now, true);
+	device_flush(d);
+	return now;
+}
+
+nsec device_catch_up(struct device *d)
+{
+	nsec now = device_now();
+
+	if (device_deadline(d) <= now)
+		device_step(d);
+	else
+		d->clock = now;
+	return d->clock;
+}
+
+static bool has_poller(const struct device *d, nsec now)
+{
+	return !d->n_armed && now - d->polled_at < POLLED_NS && now - d->armed_at > ARMED_NS;
+}
+
+/* Sleeps until a packet (not when standing back), news of the interface, a kick, or a time. */
+static void nap(struct device *d, bool is_back, nsec until)
+{
+	struct pollfd fds[] = {
+		{.fd = d->kick_fd, .events = POLLIN},
+		{.fd = d->netlink_fd, .events = POLLIN},
+		{.fd = is_back ? -1 : udp_fd(d->udp), .events = POLLIN},
+	};
+	nsec now = device_now(), left = until > now ? until - now : 0;
+	struct timespec t = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
+	uint64_t kicks;
+
+	if (ppoll(fds, 3, until == NSEC_NEVER ? NULL : &t, NULL) <= 0)
+		return;
+	if (fds[0].revents && read(d->kick_fd, &kicks, sizeof kicks) < 0)
+		return; /* another thread's kick was taken already */
+	if (fds[1].revents && watch_has_news(d->netlink_fd, d->info.ifindex)) {
+		struct nic_info info;
+
+		device_enter(d);
+		info = d->info;
+		device_leave(d);
+		/* An interface that is gone keeps what it had, but is down. */
+		if (nic_info_refresh(&info))
+			info.is_up = false;
+		device_enter(d);
+		device_renew(d, &info);
+		device_leave(d);
+	}
+}
+
+/* One turn of the thread; returns until when it may sleep. Right after work that is LINGER_NS at
+ * most: the next post sets a deadline, and would have to wake it if that came sooner than it wakes
+ * by itself. */
+static nsec work(struct device *d, nsec now)
+{
+	bool was_behind = d->is_behind;
+
+	device_step(d);
+	if (d->is_behind)
+		return 0;
+	nsec until = device_deadline(d);
+
+	return was_behind && until > now + LINGER_NS ? now + LINGER_NS : until;
+}
+
+static void *run(void *context)
+{
+	struct device *d = context;
+	nsec back_ns = BACK_LEAST_NS;
+
+	prctl(PR_SET_NAME, "weft-nic");
+	prctl(PR_SET_TIMERSLACK, SLACK_NS);
+	device_enter(d);
+	while (!d->is_stopping) {
+		nsec now = device_now(), until;
+
+		d->is_back = has_poller(d, now);
+		if (d->is_back) {
+			until = now + back_ns;
+			back_ns = back_ns < BACK_MOST_NS ? 2 * back_ns : back_ns;
+			d->wake_at = 0;
+		} else {
+			until = work(d, now);
+			back_ns = BACK_LEAST_NS;
+			d->wake_at = until;
+		}
+		bool is_back = d->is_back;
+
+		pthread_mutex_unlock(&d->lock);
+		if (until)
+			nap(d, is_back, until);
+		device_enter(d);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return NULL;
+}
+
+/* The application's signals are not for this thread: its handlers do not expect it. */
+int device_start(struct device *d)
+{
+	sigset_t all, old;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	int r = pthread_create(&d->thread, NULL, run, d);
+
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return r ? nic_fail(r, "no thread for %s: %s", d->info.name, strerror(r)) : 0;
+}
+
+void device_stop(struct device *d)
+{
+	device_enter(d);
+	d->is_stopping = true;
+	pthread_mutex_unlock(&d->lock);
+	device_kick(d);
+	pthread_join(d->thread, NULL);
+}

@@ -1,0 +1,242 @@
+#include "nic/inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int check_cqe(uint32_t cqe)
+{
+	if (cqe >= 1 && cqe <= NIC_MAX_CQE)
+		return 0;
+	return nic_fail(EINVAL, "a completion queue of %u entries: 1 to %u are possible", cqe,
+			NIC_MAX_CQE);
+}
+
+static int cq_join(struct nic_cq *cq)
+{
+	struct device *d = cq->user->device;
+
+	if (d->n_cqs == NIC_MAX_CQS)
+		return nic_fail(ENOSPC, "%u completion queues are in use: no more", NIC_MAX_CQS);
+	d->n_cqs++;
+	cq->user->n_objects++;
+	if (cq->channel)
+		cq->channel->n_cqs++;
+	return 0;
+}
+
+struct nic_cq *nic_cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *channel,
+			  void *context)
+{
+	int r = device_check(u->device);
+
+	if (!r)
+		r = check_cqe(cqe);
+	if (!r && channel && channel->user != u)
+		r = nic_fail(EINVAL, "the completion channel belongs to another user");
+	struct nic_cq *cq = r ? NULL : calloc(1, sizeof *cq);
+	struct nic_done *ring = cq ? calloc(cqe, sizeof *ring) : NULL;
+
+	if (!ring) {
+		free(cq);
+		errno = r ? -r : ENOMEM;
+		return NULL;
+	}
+	cq->user = u;
+	cq->channel = channel;
+	cq->source.object = cq;
+	cq->source.context = context;
+	cq->ring = ring;
+	cq->cqe = cqe;
+	device_enter(u->device);
+	r = cq_join(cq);
+	device_leave(u->device);
+	if (!r)
+		return cq;
+	free(ring);
+	free(cq);
+	errno = -r;
+	return NULL;
+}
+
+static uint32_t cq_count(const struct nic_cq *cq)
+{
+	return atomic_load_explicit(&cq->count, memory_order_relaxed);
+}
+
+static void cq_set_count(struct nic_cq *cq, uint32_t n)
+{
+	atomic_store_explicit(&cq->count, n, memory_order_relaxed);
+}
+
+static uint32_t cq_place(const struct nic_cq *cq, uint32_t i)
+{
+	uint32_t at = cq->head + i;
+
+	return at < cq->cqe ? at : at - cq->cqe;
+}
+
+int nic_cq_resize(struct nic_cq *cq, uint32_t cqe)
+{
+	struct device *d = cq->user->device;
+	int r = device_check(d);
+
+	if (!r)
+		r = check_cqe(cqe);
+	if (r)
+		return r;
+	struct nic_done *ring = calloc(cqe, sizeof *ring), *old = ring;
+
+	if (!ring)
+		return nic_fail(ENOMEM, "no memory for %u completions", cqe);
+	device_enter(d);
+	uint32_t n = cq_count(cq);
+
+	if (n > cqe) {
+		r = nic_fail(EINVAL, "%u completions are waiting: they do not fit %u", n, cqe);
+	} else {
+		for (uint32_t i = 0; i < n; i++)
+			ring[i] = cq->ring[cq_place(cq, i)];
+		old = cq->ring;
+		cq->ring = ring;
+		cq->head = 0;
+		cq->cqe = cqe;
+	}
+	device_leave(d);
+	free(old);
+	return r;
+}
+
+uint32_t nic_cq_cqe(const struct nic_cq *cq)
+{
+	struct device *d = cq->user->device;
+
+	if (device_check(d))
+		return 0;
+	device_enter(d);
+	uint32_t cqe = cq->cqe;
+
+	device_leave(d);
+	return cqe;
+}
+
+static void cq_disarm(struct nic_cq *cq)
+{
+	if (cq->armed != CQ_NOT_ARMED)
+		cq->user->device->n_armed--;
+	cq->armed = CQ_NOT_ARMED;
+}
+
+int nic_cq_free(struct nic_cq *cq)
+{
+	struct nic_user *u = cq->user;
+	struct device *d = u->device;
+	int r = device_check(d);
+
+	if (r)
+		return r;
+	device_enter(d);
+	if (cq->n_users) {
+		r = nic_fail(EBUSY, "the completion queue is in use by queue pairs");
+	} else {
+		cq_disarm(cq);
+		channel_forget(cq);
+		source_end(u, &cq->source);
+		while (cq->n_taken != cq->n_acked)
+			pthread_cond_wait(&d->acked, &d->lock);
+		if (cq->channel)
+			cq->channel->n_cqs--;
+		u->n_objects--;
+		d->n_cqs--;
+	}
+	device_leave(d);
+	if (r)
+		return r;
+	free(cq->ring);
+	free(cq);
+	return 0;
+}
+
+void cq_push(struct nic_cq *cq, const struct nic_done *done)
+{
+	uint32_t n = cq_count(cq);
+
+	/* What does not fit is lost, and with it the sense of what follows (IBTA 11.6.3.4). */
+	if (n == cq->cqe) {
+		if (!cq->is_overrun)
+			source_raise(cq->user, &cq->source, NIC_EVENT_CQ_ERROR);
+		cq->is_overrun = true;
+		return;
+	}
+	cq->ring[cq_place(cq, n)] = *done;
+	cq_set_count(cq, n + 1);
+	if (cq->armed == CQ_NOT_ARMED)
+		return;
+	if (cq->armed == CQ_ARMED || done->done.status != ENGINE_OK ||
+	    (done->done.code == ENGINE_DONE_RECEIVED && done->done.flags & ENGINE_SOLICITED)) {
+		cq_disarm(cq);
+		channel_raise(cq);
+	}
+}
+
+static int cq_take(struct nic_cq *cq, struct nic_done *done, uint32_t n)
+{
+	uint32_t has = cq_count(cq);
+
+	if (cq->is_overrun)
+		return -EOVERFLOW;
+	if (n > has)
+		n = has;
+	for (uint32_t i = 0; i < n; i++)
+		done[i] = cq->ring[cq_place(cq, i)];
+	cq->head = cq_place(cq, n);
+	cq_set_count(cq, has - n);
+	return (int)n;
+}
+
+int nic_cq_poll(struct nic_cq *cq, struct nic_done *done, int n)
+{
+	struct device *d = cq->user->device;
+	int r = device_check(d);
+
+	if (r || n <= 0)
+		return r;
+	if (cq_count(cq)) {
+		device_enter(d);
+	} else {
+		/* Whoever has the lock does what we would. */
+		if (!device_try(d))
+			return 0;
+		d->polled_at = device_step(d);
+	}
+	r = cq_take(cq, done, (uint32_t)n);
+	device_leave(d);
+	if (r < 0)
+		nic_fail(-r, "the completion queue has overrun");
+	return r;
+}
+
+int nic_cq_arm(struct nic_cq *cq, bool is_solicited_only)
+{
+	struct device *d = cq->user->device;
+	int r = device_check(d);
+
+	if (r || !cq->channel)
+		return r;
+	device_enter(d);
+	if (cq->armed == CQ_NOT_ARMED)
+		d->n_armed++;
+	if (!is_solicited_only)
+		cq->armed = CQ_ARMED;
+	else if (cq->armed == CQ_NOT_ARMED)
+		cq->armed = CQ_ARMED_SOLICITED;
+	d->armed_at = device_now();
+	bool is_kick = d->is_back;
+
+	d->is_back = false;
+	device_leave(d);
+	/* The application is about to sleep: the thread takes over. */
+	if (is_kick)
+		device_kick(d);
+	return 0;
+}

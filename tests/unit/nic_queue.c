@@ -1,0 +1,357 @@
+/* nic/nic.h: completion queues and channels, their events, and asynchronous ones. */
+#include "nic_stage.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+static bool is_readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static bool becomes_readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 2000) == 1;
+}
+
+static void send_one(struct end e[2], uint8_t flags)
+{
+	struct sge piece = stage_piece(&e[0], 0, 16);
+	struct op op = {.code = ENGINE_SEND,
+			.sg = &piece,
+			.n_sg = 1,
+			.flags = (uint8_t)(flags | ENGINE_SILENT)};
+
+	stage_recv(&e[1], 0, 16, 1);
+	assert_int_equal(stage_post(e[0].qp, op), 0);
+}
+
+static void sizes_are_bounded(void **state)
+{
+	struct nic_info info = stage_info("lo");
+	struct nic_user *u = nic_open(&info);
+
+	(void)state;
+	assert_non_null(u);
+	assert_null(nic_cq_new(u, 0, NULL, NULL));
+	assert_int_equal(errno, EINVAL);
+	assert_null(nic_cq_new(u, NIC_MAX_CQE + 1, NULL, NULL));
+	assert_int_equal(errno, EINVAL);
+	struct nic_cq *cq = nic_cq_new(u, 10, NULL, NULL);
+
+	assert_non_null(cq);
+	assert_true(nic_cq_cqe(cq) >= 10);
+	assert_int_equal(nic_cq_arm(cq, false), 0);
+	assert_int_equal(nic_close(u), -EBUSY);
+	assert_int_equal(nic_cq_free(cq), 0);
+	assert_int_equal(nic_close(u), 0);
+}
+
+/* Works that are flushed at once: completions without a peer. */
+static void flush_some(struct end *e, uint32_t n, uint64_t cookie)
+{
+	struct rc_attr attr = {.state = RC_ERROR};
+
+	assert_int_equal(nic_qp_modify(e->qp, &attr, RC_SET_STATE, NULL), 0);
+	for (uint32_t i = 0; i < n; i++)
+		stage_recv(e, 0, 16, cookie + i);
+}
+
+static void resized_in_use(void **state)
+{
+	struct nic_info info = stage_info("lo");
+	struct nic_done done[40];
+	struct end e;
+
+	(void)state;
+	stage_open(&e, &info, NULL);
+	assert_int_equal(nic_cq_resize(e.cq, 32), 0);
+	flush_some(&e, 30, 0);
+	stage_take(e.cq, done, 20);
+	flush_some(&e, 15, 30); /* wraps around */
+	assert_int_equal(nic_cq_resize(e.cq, 24), -EINVAL);
+	assert_int_equal(nic_cq_resize(e.cq, 25), 0);
+	assert_int_equal(nic_cq_resize(e.cq, 100), 0);
+	assert_int_equal(nic_cq_cqe(e.cq), 100);
+	flush_some(&e, 5, 45);
+	stage_take(e.cq, done, 30);
+	for (uint32_t i = 0; i < 30; i++)
+		assert_int_equal(done[i].done.cookie, 20 + i);
+	stage_close(&e);
+}
+
+static void overrun_is_told_and_kept(void **state)
+{
+	struct nic_info info = stage_info("lo");
+	struct nic_event event;
+	struct nic_done done;
+	struct end e;
+
+	(void)state;
+	stage_open(&e, &info, NULL);
+	assert_int_equal(nic_cq_resize(e.cq, 4), 0);
+	flush_some(&e, 4, 0);
+	assert_false(is_readable(nic_event_fd(e.user)));
+	flush_some(&e, 3, 4);
+	assert_int_equal(nic_cq_poll(e.cq, &done, 1), -EOVERFLOW);
+	assert_int_equal(nic_cq_poll(e.cq, &done, 1), -EOVERFLOW);
+	assert_int_equal(nic_event_get(e.user, &event), 0);
+	assert_int_equal(event.kind, NIC_EVENT_CQ_ERROR);
+	assert_ptr_equal(event.object, e.cq);
+	assert_ptr_equal(event.context, &e);
+	nic_event_ack(e.user, &event);
+	assert_false(is_readable(nic_event_fd(e.user)));
+	stage_close(&e);
+}
+
+static void one_event_for_each_arming(void **state)
+{
+	struct end e[2];
+	struct nic_done done[4];
+	struct nic_cq *cq;
+	void *context;
+
+	(void)state;
+	stage_pair(e, AF_INET);
+	int fd = nic_channel_fd(e[1].channel);
+
+	/* Not armed: no event. */
+	send_one(e, 0);
+	stage_take(e[1].cq, done, 1);
+	assert_false(is_readable(fd));
+	/* What was there before makes none; the next one does, once. */
+	send_one(e, 0);
+	struct timespec nap = {0, 20000000};
+
+	nanosleep(&nap, NULL);
+	assert_int_equal(nic_cq_arm(e[1].cq, false), 0);
+	assert_false(is_readable(fd));
+	send_one(e, 0);
+	send_one(e, 0);
+	assert_true(becomes_readable(fd));
+	assert_int_equal(nic_channel_get(e[1].channel, &cq, &context), 0);
+	assert_ptr_equal(cq, e[1].cq);
+	assert_ptr_equal(context, &e[1]);
+	stage_take(e[1].cq, done, 3);
+	assert_false(is_readable(fd));
+	nic_cq_ack(cq, 1);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+}
+
+static void solicited_events_only(void **state)
+{
+	struct end e[2];
+	struct nic_done done[4];
+	struct nic_cq *cq;
+	void *context;
+
+	(void)state;
+	stage_pair(e, AF_INET);
+	int fd = nic_channel_fd(e[1].channel);
+
+	assert_int_equal(nic_cq_arm(e[1].cq, true), 0);
+	send_one(e, 0);
+	stage_take(e[1].cq, done, 1);
+	assert_false(is_readable(fd));
+	send_one(e, ENGINE_SOLICITED);
+	assert_true(becomes_readable(fd));
+	assert_int_equal(nic_channel_get(e[1].channel, &cq, &context), 0);
+	stage_take(e[1].cq, done, 1);
+	/* Armed for all is not undone by arming for less. */
+	assert_int_equal(nic_cq_arm(e[1].cq, false), 0);
+	assert_int_equal(nic_cq_arm(e[1].cq, true), 0);
+	send_one(e, 0);
+	assert_true(becomes_readable(fd));
+	assert_int_equal(nic_channel_get(e[1].channel, &cq, &context), 0);
+	stage_take(e[1].cq, done, 1);
+	/* A failure counts, too. */
+	assert_int_equal(nic_cq_arm(e[1].cq, true), 0);
+	flush_some(&e[1], 1, 0);
+	assert_true(becomes_readable(fd));
+	assert_int_equal(nic_channel_get(e[1].channel, &cq, &context), 0);
+	nic_cq_ack(cq, 3);
+	stage_take(e[1].cq, done, 1);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+}
+
+static void a_channel_need_not_block(void **state)
+{
+	struct end e[2];
+	struct nic_event event;
+	struct nic_cq *cq;
+	void *context;
+
+	(void)state;
+	stage_pair(e, AF_INET);
+	fcntl(nic_channel_fd(e[1].channel), F_SETFL, O_NONBLOCK);
+	fcntl(nic_event_fd(e[1].user), F_SETFL, O_NONBLOCK);
+	assert_int_equal(nic_channel_get(e[1].channel, &cq, &context), -EAGAIN);
+	assert_int_equal(nic_event_get(e[1].user, &event), -EAGAIN);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+}
+
+struct sleeper {
+	struct end *end;
+	uint32_t rounds, done;
+};
+
+/* As an application that sleeps: arm, look, sleep. */
+static void *sleep_for_completions(void *context)
+{
+	struct sleeper *s = context;
+	struct nic_done done;
+	struct nic_cq *cq;
+	void *unused;
+
+	while (s->done < s->rounds) {
+		nic_cq_arm(s->end->cq, false);
+		int n = nic_cq_poll(s->end->cq, &done, 1);
+
+		if (n < 0)
+			break;
+		s->done += (uint32_t)n;
+		if (n || nic_channel_get(s->end->channel, &cq, &unused))
+			continue;
+		nic_cq_ack(cq, 1);
+	}
+	return NULL;
+}
+
+static void a_sleeper_is_woken_each_time(void **state)
+{
+	struct end e[2];
+	struct sleeper s = {.end = &e[1], .rounds = 200};
+	pthread_t thread;
+
+	(void)state;
+	stage_pair(e, AF_INET);
+	for (uint32_t i = 0; i < 60; i++)
+		stage_recv(&e[1], 0, 16, i);
+	assert_int_equal(pthread_create(&thread, NULL, sleep_for_completions, &s), 0);
+	struct sge piece = stage_piece(&e[0], 0, 16);
+	struct op op = {.code = ENGINE_SEND, .sg = &piece, .n_sg = 1};
+
+	for (uint32_t i = 0; i < s.rounds; i++) {
+		assert_int_equal(stage_post(e[0].qp, op), 0);
+		assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);
+		if (i + 60 < s.rounds)
+			stage_recv(&e[1], 0, 16, i);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(s.done, s.rounds);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+}
+
+struct freeing {
+	struct nic_cq *cq;
+	atomic_int result;
+};
+
+static void *free_queue(void *context)
+{
+	struct freeing *f = context;
+
+	atomic_store(&f->result, nic_cq_free(f->cq));
+	return NULL;
+}
+
+static void freeing_waits_for_acknowledgements(void **state)
+{
+	struct nic_info info = stage_info("lo");
+	struct freeing f = {.result = 1};
+	struct timespec nap = {0, 20000000};
+	struct nic_cq *cq;
+	pthread_t thread;
+	struct end e;
+	void *context;
+
+	(void)state;
+	stage_open(&e, &info, NULL);
+	f.cq = e.cq;
+	assert_int_equal(nic_cq_free(e.cq), -EBUSY);
+	assert_int_equal(nic_channel_free(e.channel), -EBUSY);
+	nic_cq_arm(e.cq, false);
+	flush_some(&e, 1, 0);
+	assert_int_equal(nic_channel_get(e.channel, &cq, &context), 0);
+	nic_cq_arm(e.cq, false);
+	flush_some(&e, 1, 0); /* an event that nobody takes */
+	assert_true(is_readable(nic_channel_fd(e.channel)));
+	assert_int_equal(nic_qp_free(e.qp), 0);
+	assert_int_equal(pthread_create(&thread, NULL, free_queue, &f), 0);
+	nanosleep(&nap, NULL);
+	assert_int_equal(atomic_load(&f.result), 1);
+	assert_false(is_readable(nic_channel_fd(e.channel)));
+	nic_cq_ack(cq, 1);
+	pthread_join(thread, NULL);
+	assert_int_equal(atomic_load(&f.result), 0);
+	e.qp = NULL;
+	e.cq = nic_cq_new(e.user, 1, NULL, NULL);
+	stage_close(&e);
+}
+
+static void drain(struct nic_qp *qp)
+{
+	struct rc_attr attr = {.state = RC_SQD};
+
+	assert_int_equal(nic_qp_modify(qp, &attr, RC_SET_STATE, NULL), 0);
+	attr.state = RC_RTS;
+	assert_int_equal(nic_qp_modify(qp, &attr, RC_SET_STATE, NULL), 0);
+}
+
+static void check_event(struct end *e, enum nic_event_kind kind, const void *object)
+{
+	struct nic_event event;
+
+	assert_true(becomes_readable(nic_event_fd(e->user)));
+	assert_int_equal(nic_event_get(e->user, &event), 0);
+	assert_int_equal(event.kind, kind);
+	assert_ptr_equal(event.object, object);
+	nic_event_ack(e->user, &event);
+}
+
+/* Two that wait at the same time, the second after a write without the right to it, of which the
+ * peer is told by a NAK and its owner by an event; the first one twice, which counts once. */
+static void events_of_a_queue_pair(void **state)
+{
+	struct end e[2];
+
+	(void)state;
+	stage_pair(e, AF_INET);
+	drain(e[1].qp);
+	drain(e[1].qp);
+	struct sge piece = stage_piece(&e[0], 0, 16);
+	struct op op = stage_op(&e[1], ENGINE_WRITE, &piece);
+
+	op.key ^= 0x100;
+	assert_int_equal(stage_post(e[0].qp, op), 0);
+	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_REMOTE_ACCESS);
+	check_event(&e[1], NIC_EVENT_QP_ACCESS, e[1].qp);
+	check_event(&e[1], NIC_EVENT_DRAINED, e[1].qp);
+	assert_false(is_readable(nic_event_fd(e[1].user)));
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(sizes_are_bounded),
+	cmocka_unit_test(resized_in_use),
+	cmocka_unit_test(overrun_is_told_and_kept),
+	cmocka_unit_test(one_event_for_each_arming),
+	cmocka_unit_test(solicited_events_only),
+	cmocka_unit_test(a_channel_need_not_block),
+	cmocka_unit_test(a_sleeper_is_woken_each_time),
+	cmocka_unit_test(freeing_waits_for_acknowledgements),
+	cmocka_unit_test(events_of_a_queue_pair),
+};
+STAGE_MAIN(cases)
