@@ -8,6 +8,7 @@ PREFIX  ?= /usr/local
 # A recipe takes these from the environment, where a space in a path is only a character.
 export PREFIX DESTDIR
 SECONDS ?= 20
+SEEDS   ?= 20000
 JOBS    ?= $(shell nproc)
 BUILD   := build
 
@@ -20,7 +21,7 @@ endif
 # Leaks are looked for by one job of its own, `make leaks`: the check at the exit of each of many
 # short programs costs more than the programs.
 SAN_ENV := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:strict_string_checks=1 \
-           UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+           UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 HUNT_SEEDS=200
 SAN_ARGS := -Db_sanitize=address,undefined -Db_lundef=false \
             -Dc_args='-fno-sanitize-recover=all -fno-omit-frame-pointer'
 
@@ -44,7 +45,7 @@ run_tests = rm -f $(1)/meson-logs/testlog.json; \
 # ninja spreads the work over the processors; the steps here stay in order.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: all help demo test bench fuzz lint format docs install clean distclean debug asan tsan \
+.PHONY: all help demo test bench fuzz hunt hunt-selftest lint format docs install clean distclean debug asan tsan \
 	leaks clang cross coverage ci setup-build setup-test
 
 all: setup-build ## build everything, optimized, in build/ (the default)
@@ -52,7 +53,7 @@ all: setup-build ## build everything, optimized, in build/ (the default)
 	@ninja -C $(BUILD)
 
 help: ## this list
-	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup-build:
 	@scripts/setup build
@@ -74,6 +75,12 @@ fuzz: setup-build ## run every fuzz target for SECONDS=20 each
 	@$(call configure,build-fuzz,--buildtype=debugoptimized $(FUZZ_ARGS),CC=clang)
 	@ninja -C build-fuzz
 	@scripts/fuzz build-fuzz $(SECONDS)
+
+hunt: all ## run SEEDS=20000 seeds of the fault hunt, and report (docs/hunt.md)
+	@$(BUILD)/tests/hunt/hunt --transport rc --seeds 1..$(SEEDS)
+
+hunt-selftest: setup-test ## plant bugs in a copy of the engine: the hunt must find each
+	@tests/scripts/hunt-selftest .
 
 lint: setup-test all ## check format, and let clang-tidy, cppcheck and mandoc look for faults
 	@scripts/setup lint

@@ -95,6 +95,16 @@ static const struct scenario_builtin builtins[] = {
 	"    kinds: [drop, burst, duplicate, reorder, delay, corrupt, truncate, flap, down]\n"
 	"    until: 200us\n"},
 
+	{"rc-incast", "An incast of RC with DCQCN; --set transport.cc=none is without.",
+	"name: rc-incast\n"
+	"seed: 1\n"
+	"topology: {kind: leaf-spine, hosts: 32, hosts_per_leaf: 8, rate: 100Gbps}\n"
+	"transport:\n"
+	"  kind: rc\n"
+	"  cc: dcqcn\n"
+	"  dcqcn: {increase_every: 55us, increase_bytes: 1MiB, additive: 200Mbps, hyper: 1Gbps}\n"
+	"workload: {kind: incast, dst: h0, fan_in: 16, victim: true, bytes: 4MiB}\n"},
+
 	{"pfc", "An incast on a fabric that pauses instead of dropping.",
 	"name: pfc\n"
 	"seed: 1\n"

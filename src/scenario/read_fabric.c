@@ -247,11 +247,13 @@ void read_queues(struct reader *r)
 	struct fwd_qos *qos = &r->s->qos;
 	uint32_t least = least_trim(r->s->routing.mode);
 	bool pauses = pfc && (pfc->type == CONF_MAP || conf_flag(c, pfc));
+	/* No packet of RC is ever trimmed: thresholds for trimming would only drop them early. */
+	bool may_trim = !pauses && r->s->transport.kind != SCENARIO_RC;
 
 	read_bdp(r);
 	struct fwd_bdp bdp = {
 		.plane_bytes = r->s->plane_bdp_bytes,
-		.trimming = conf_get_flag(c, map, "trimming", !pauses),
+		.trimming = conf_get_flag(c, map, "trimming", may_trim),
 		.three_classes = conf_get_u32(c, map, "classes", (struct conf_range){2, 3, 3}) == 3,
 		.min_trim_bytes = (uint16_t)conf_get_u32(
 			c, map, "min_trim", (struct conf_range){least, MIN_TRIM_MAX, least}),

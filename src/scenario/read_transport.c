@@ -1,12 +1,14 @@
 #include <stdio.h>
 
+#include "cc/cc.h"
 #include "ref/ref.h"
 #include "scenario/reader.h"
 
 __extension__ typedef unsigned __int128 u128;
 
-/* A full packet: Ethernet 14, IPv6 40, UDP 8, BTH 12, METH 4, RETH 16, ICRC 4 around the payload.
- * Under SRv6 one more IPv6 header, and a segment routing header of one segment. */
+/* A full packet: Ethernet 14, IPv6 40, UDP 8, BTH 12, RETH 16, METH or immediate data 4, ICRC 4
+ * around the payload. Under SRv6 one more IPv6 header, and a segment routing header of one segment.
+ */
 #define HEADER_BYTES 98u
 #define IPV6_BYTES   40u
 #define SRH_BYTES    24u
@@ -18,11 +20,33 @@ struct trip {
 	psec total_ps;
 };
 
-void read_payload(struct reader *r)
+/* RC has five sizes of packets, and no others (IBTA 9.7.2). */
+static void read_pmtu(struct reader *r)
 {
 	struct conf *c = &r->conf;
 	uint32_t *payload = &r->s->transport.payload_bytes;
 
+	*payload = (uint32_t)conf_get_number(c, r->transport, "payload", UNITS_BYTES,
+					     (struct conf_range){256, 4096, 4096});
+	if ((*payload & (*payload - 1)) != 0)
+		conf_fail_key(c, r->transport, "payload",
+			      "%u is no path MTU of rc; use 256, 512, 1024, 2048 or 4096",
+			      *payload);
+}
+
+void read_payload(struct reader *r)
+{
+	static const char *const kinds[] = {"ref", "rc", NULL};
+	struct conf *c = &r->conf;
+	struct scenario_transport *t = &r->s->transport;
+	uint32_t *payload = &t->payload_bytes;
+
+	t->kind = (uint8_t)conf_get_choice(c, r->transport, "kind", kinds, SCENARIO_REF);
+	snprintf(t->name, sizeof t->name, "%s", kinds[t->kind]);
+	if (t->kind == SCENARIO_RC) {
+		read_pmtu(r);
+		return;
+	}
 	*payload = (uint32_t)conf_get_number(c, r->transport, "payload", UNITS_BYTES,
 					     (struct conf_range){64, REF_PAYLOAD_MAX, 4096});
 	if (*payload % 4 != 0)
@@ -83,8 +107,8 @@ void read_times(struct reader *r)
 		r->s->plane_bdp_bytes = full;
 }
 
-/* In packets, in bytes, or in bandwidth-delay products of all the ports of a host. */
-static void read_window(struct reader *r)
+/* In packets, in bytes, or in bandwidth-delay products of all the ports that a connection uses. */
+static void read_window(struct reader *r, uint32_t n_ports, uint32_t most)
 {
 	struct conf *c = &r->conf;
 	const struct conf_node *node = conf_get(c, r->transport, "window");
@@ -95,7 +119,7 @@ static void read_window(struct reader *r)
 		return;
 	if (units_is_bdp(text)) {
 		uint32_t full = r->s->transport.payload_bytes + HEADER_BYTES;
-		u128 bytes = (u128)r->s->plane_bdp_bytes * r->s->topology.nodes[0].n_ports;
+		u128 bytes = (u128)r->s->plane_bdp_bytes * n_ports;
 
 		bytes *= conf_number(c, node, UNITS_BDP, (struct conf_range){1, 1000000000, 0});
 		pkts = (uint64_t)((bytes / 1000000 + full - 1) / full);
@@ -106,32 +130,101 @@ static void read_window(struct reader *r)
 				   (struct conf_range){1, UINT64_C(1) << 32, 0});
 		pkts = (pkts + r->s->transport.payload_bytes - 1) / r->s->transport.payload_bytes;
 	}
-	if (pkts == 0 || pkts > REF_WINDOW_MAX)
+	if (pkts == 0 || pkts > most)
 		conf_fail(c, node, "\"%.40s\" is %llu packets; 1 to %u", text,
-			  (unsigned long long)pkts, REF_WINDOW_MAX);
+			  (unsigned long long)pkts, most);
 	r->s->transport.window_pkts = (uint32_t)pkts;
 }
 
-void read_transport(struct reader *r)
+static void read_ref(struct reader *r)
 {
-	static const char *const kinds[] = {"ref", NULL};
 	struct conf *c = &r->conf;
 	struct conf_node *map = r->transport;
 	struct scenario_transport *t = &r->s->transport;
-	uint32_t kind = conf_get_choice(c, map, "kind", kinds, 0);
+	uint32_t n_ports = r->s->topology.nodes[0].n_ports;
 
-	if (c->status)
-		return;
-	snprintf(t->name, sizeof t->name, "%s", kinds[kind]);
-	read_window(r);
+	read_window(r, n_ports, REF_WINDOW_MAX);
 	t->entropies = conf_get_u32(c, map, "entropies", (struct conf_range){1, 65535, 64});
 	t->ack_every = conf_get_u32(c, map, "ack_every", (struct conf_range){1, REF_WINDOW_MAX, 4});
 	t->retries = conf_get_u32(c, map, "retries", (struct conf_range){0, REF_RETRIES_MAX, 7});
 	t->timeout_ps = conf_get_number(c, map, "timeout", UNITS_TIME,
 					(struct conf_range){PSEC_NS, READER_TIME_MAX, 0});
-	if (!c->status && t->entropies < r->s->topology.nodes[0].n_ports)
+	if (!c->status && t->entropies < n_ports)
 		conf_fail_key(c, map, "entropies",
 			      "%u are fewer than the %u ports of a host; use more", t->entropies,
-			      r->s->topology.nodes[0].n_ports);
+			      n_ports);
 	conf_finish(c, map, "a ref transport");
+}
+
+static nsec read_ns(struct conf *c, struct conf_node *map, const char *key)
+{
+	psec most = DCQCN_NS_MAX * PSEC_NS;
+
+	return conf_get_number(c, map, key, UNITS_TIME, (struct conf_range){PSEC_NS, most, 0}) /
+	       PSEC_NS;
+}
+
+static uint64_t read_bps(struct conf *c, struct conf_node *map, const char *key)
+{
+	return conf_get_number(c, map, key, UNITS_RATE,
+			       (struct conf_range){CC_BPS_MIN, READER_RATE_MAX, 0});
+}
+
+/* What is left out is 0 here, and a default of the controller's. */
+static void read_dcqcn(struct reader *r, struct conf_node *map)
+{
+	struct conf *c = &r->conf;
+	struct scenario_transport *t = &r->s->transport;
+
+	t->dcqcn = (struct dcqcn_cfg){
+		.g_shift = conf_get_u32(c, map, "gain_shift", (struct conf_range){1, 10, 0}),
+		.cut_every_ns = read_ns(c, map, "cut_every"),
+		.alpha_ns = read_ns(c, map, "alpha_every"),
+		.increase_ns = read_ns(c, map, "increase_every"),
+		.increase_bytes =
+			(uint32_t)conf_get_number(c, map, "increase_bytes", UNITS_BYTES,
+						  (struct conf_range){64u << 10, 1u << 30, 0}),
+		.fast_rounds = conf_get_u32(c, map, "fast_rounds", (struct conf_range){1, 255, 0}),
+		.additive_bps = read_bps(c, map, "additive"),
+		.hyper_bps = read_bps(c, map, "hyper"),
+		.least_bps = read_bps(c, map, "least"),
+	};
+	t->cnp_every_ns = read_ns(c, map, "cnp_every");
+	conf_finish(c, map, "dcqcn");
+	if (c->status)
+		return;
+	const char *problem = dcqcn_cfg_problem(&t->dcqcn, least_host_rate(&r->s->topology));
+
+	if (problem)
+		conf_fail_key(c, r->transport, "dcqcn", "%s; change it", problem);
+}
+
+static void read_rc(struct reader *r)
+{
+	static const char *const controls[] = {"none", "dcqcn", NULL};
+	struct conf *c = &r->conf;
+	struct conf_node *map = r->transport, *dcqcn = conf_get_map(c, map, "dcqcn");
+	struct scenario_transport *t = &r->s->transport;
+
+	read_window(r, 1, SCENARIO_RC_WINDOW);
+	t->entropies = 1;
+	t->ack_every =
+		conf_get_u32(c, map, "ack_every", (struct conf_range){1, SCENARIO_RC_WINDOW, 4});
+	t->retries = conf_get_u32(c, map, "retries", (struct conf_range){0, 7, 7});
+	t->timeout_ps = conf_get_number(c, map, "timeout", UNITS_TIME,
+					(struct conf_range){PSEC_NS, READER_TIME_MAX, 0});
+	t->has_dcqcn = conf_get_choice(c, map, "cc", controls, 0) == 1;
+	/* Read in any case, so that --set cc=none is all it takes to compare. */
+	read_dcqcn(r, dcqcn);
+	conf_finish(c, map, "an rc transport");
+}
+
+void read_transport(struct reader *r)
+{
+	if (r->conf.status)
+		return;
+	if (r->s->transport.kind == SCENARIO_RC)
+		read_rc(r);
+	else
+		read_ref(r);
 }

@@ -123,19 +123,22 @@ static psec tick_of(const struct scenario *s)
 	return share > least ? share : least;
 }
 
-/* One and a half bandwidth-delay products of all ports of a host, in packets. */
+/* One and a half bandwidth-delay products of all ports that a connection uses, in packets. */
 static uint32_t window_of(const struct scenario *s)
 {
-	uint32_t ports = 1;
+	uint32_t ports = 1, most = s->transport.kind == SCENARIO_RC ? 1 : ENGINE_PORTS;
 
 	for (uint32_t h = 0; h < s->topology.n_hosts; h++)
 		if (s->topology.nodes[h].n_ports > ports)
 			ports = s->topology.nodes[h].n_ports;
+	ports = ports < most ? ports : most;
 	uint64_t bytes = (uint64_t)s->plane_bdp_bytes * ports * 3 / 2;
 	uint64_t full = s->transport.payload_bytes + s->overhead_bytes;
 	uint64_t pkts = (bytes + full - 1) / full;
 
-	return pkts < REF_WINDOW_MAX ? (uint32_t)pkts : REF_WINDOW_MAX;
+	uint64_t limit = s->transport.kind == SCENARIO_RC ? SCENARIO_RC_WINDOW : REF_WINDOW_MAX;
+
+	return (uint32_t)(pkts < limit ? pkts : limit);
 }
 
 static int init_transport(struct run *r)
@@ -152,11 +155,18 @@ static int init_transport(struct run *r)
 		.ack_every = t->ack_every,
 		.retries = t->retries,
 		.timeout_ns = timeout_ns < REF_RTO_MAX ? timeout_ns : REF_RTO_MAX,
+		.has_dcqcn = t->has_dcqcn,
+		.dcqcn = t->dcqcn,
+		.cnp_every_ns = t->cnp_every_ns,
 		.qps = r->traffic.qps,
 		.ops = r->traffic.ops,
 	};
 
-	return transport_init_ref(&r->transport, &cfg);
+	if (t->kind == SCENARIO_REF)
+		return transport_init_ref(&r->transport, &cfg);
+	/* The time that a queue pair really waits: powers of two are what it can say. */
+	cfg.timeout_ns = transport_rc_timeout_ns(transport_rc_timeout(timeout_ns));
+	return transport_init_rc(&r->transport, &cfg);
 }
 
 /* Packets that are forged, or as good as, may name flows of any host, and may hide the delivery

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cc/dcqcn.h"
 #include "fwd/qos.h"
 #include "sim/fault.h"
 #include "sim/routing.h"
@@ -17,16 +18,25 @@
 
 #define SCENARIO_ERROR_MAX 512u
 
+enum scenario_transport_kind { SCENARIO_REF, SCENARIO_RC };
+
+#define SCENARIO_RC_WINDOW 65536u /* most packets of a window of RC */
+
 /* The transport every host runs, and its parameters. Those that a transport does not know are
  * refused when the file is read. */
 struct scenario_transport {
-	char name[16];          /* "ref" */
+	char name[16];          /* "ref", "rc" */
+	uint8_t kind;           /* enum scenario_transport_kind */
 	uint32_t payload_bytes; /* of a full packet */
 	uint32_t window_pkts;   /* 0: 1.5 bandwidth-delay products of the fabric */
 	uint32_t entropies;
 	uint32_t ack_every;
 	uint32_t retries;
 	psec timeout_ps; /* 0: a multiple of the base round-trip time */
+	/* RC. */
+	bool has_dcqcn;
+	struct dcqcn_cfg dcqcn;
+	uint64_t cnp_every_ns; /* 0: the default */
 };
 
 struct scenario_buffer {

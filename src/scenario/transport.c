@@ -75,9 +75,3 @@ int transport_init_ref(struct transport *t, const struct transport_cfg *cfg)
 		t->evs[i] = routing_entropy(cfg->routing, cfg->seed + i % n_ports, i / n_ports);
 	return 0;
 }
-
-void transport_fini(struct transport *t)
-{
-	free(t->evs);
-	t->evs = NULL;
-}

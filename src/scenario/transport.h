@@ -4,29 +4,48 @@
 
 #include <stdint.h>
 
+#include "cc/dcqcn.h"
 #include "ref/ref.h"
 #include "sim/routing.h"
 #include "sim/sim.h"
 
-/* The reference transport on every host. */
+/* One transport on every host. */
 struct transport_cfg {
 	const struct routing *routing;
 	uint64_t seed;
-	uint32_t payload_bytes, window_pkts, entropies, ack_every, retries;
-	nsec timeout_ns;
+	uint32_t payload_bytes, window_pkts, ack_every, retries;
+	uint32_t entropies; /* of each connection; RC: 1 */
+	nsec timeout_ns;    /* RC: one of its own, see transport_rc_timeout */
+	/* RC. */
+	bool has_dcqcn;
+	struct dcqcn_cfg dcqcn;
+	nsec cnp_every_ns; /* 0: the default */
 	/* Per host: queue pairs, and messages posted at a time. Lent for life. */
 	const uint32_t *qps, *ops;
 };
+
+struct transport_rc;
 
 struct transport {
 	struct sim_transport sim; /* what the simulator gets */
 	struct transport_cfg cfg;
 	struct ref_cfg host; /* of the host asked for last */
 	uint32_t *evs;
+	struct transport_rc *rc;
 };
 
 /* Wraps the reference transport. 0 or -ENOMEM. */
 int transport_init_ref(struct transport *t, const struct transport_cfg *cfg);
+
+/* Wraps RC: every queue pair on one port and one path, both drawn from the seed. 0 or -ENOMEM; what
+ * the engine refuses it refuses when the simulation starts. */
+int transport_init_rc(struct transport *t, const struct transport_cfg *cfg);
+
 void transport_fini(struct transport *t);
+
+/* The code of the shortest of RC's timeouts that is not shorter than ns, or the longest; and the
+ * time that a code stands for (IBTA 9.7.6.1.3). */
+uint8_t transport_rc_timeout(nsec ns);
+nsec transport_rc_timeout_ns(uint8_t code);
 
 #endif

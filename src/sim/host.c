@@ -442,7 +442,7 @@ void host_receive(struct sim *s, uint32_t in_port, struct packet *p)
 	nsec now = clock_at(h, s->agenda.now);
 
 	rx.at = now;
-	rx.local = rx.port;
+	rx.local = s->cfg.topology->ports[in_port].plane; /* a host has an address in each */
 	s->totals.delivered++;
 	sim_trace(s, SIM_DELIVERED, in_port, s->agenda.now, shape_of(p));
 	h->engine->ops->input(h->engine, now, &rx, 1);

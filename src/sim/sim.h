@@ -57,6 +57,9 @@ struct sim;
 /* One end of a connection: queue pair qp of this host, which speaks to peer_qp of host peer. */
 struct sim_qp {
 	uint32_t qp, peer, peer_qp;
+	uint32_t host;         /* whose end it is */
+	uint32_t sends, takes; /* messages that it has posted, and that come to it, at a time */
+	nsec now;              /* on the host's clock */
 };
 
 /* What sim must know of a transport, beyond the engine contract. */
@@ -67,6 +70,8 @@ struct sim_transport {
 	uint32_t payload_bytes;   /* of a full data packet */
 	uint32_t data_head_bytes; /* transport headers and ICRC of a data packet */
 	uint32_t ack_bytes;       /* the same of an acknowledgement */
+	uint32_t key;             /* of the memory that messages are read from and written to */
+	bool takes_receives;      /* a message takes a receive: open posts sim_qp.takes of them */
 	void *context;
 	/* The configuration of one host's engine, with room for n_qps queue pairs; valid until the
 	 * next call: passed to ops. NULL without memory. */

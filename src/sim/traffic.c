@@ -22,6 +22,15 @@ static uint32_t *link_slot(const struct traffic *t, uint32_t src, uint32_t dst)
 	}
 }
 
+/* How many messages of a flow may be posted at a time. */
+static uint32_t messages_of(const struct workload_flow *w)
+{
+	uint32_t message = w->message_bytes ? w->message_bytes : MESSAGE_MAX;
+	uint64_t n = (w->bytes + message - 1) / message;
+
+	return n < w->window ? (uint32_t)n : w->window;
+}
+
 static void plan_link(struct traffic *t, uint32_t flow)
 {
 	const struct workload_flow *w = &t->workload->flows[flow];
@@ -37,15 +46,7 @@ static void plan_link(struct traffic *t, uint32_t flow)
 		};
 	}
 	t->flows[flow].link = *slot;
-}
-
-/* How many messages of a flow may be posted at a time. */
-static uint32_t messages_of(const struct workload_flow *w)
-{
-	uint32_t message = w->message_bytes ? w->message_bytes : MESSAGE_MAX;
-	uint64_t n = (w->bytes + message - 1) / message;
-
-	return n < w->window ? (uint32_t)n : w->window;
+	t->links[*slot].messages += messages_of(w);
 }
 
 static bool is_sooner(const struct traffic_start *a, const struct traffic_start *b)
@@ -157,20 +158,28 @@ static void arm(const struct traffic *t, struct sim *s, uint32_t host)
 	sim_alarm_arm(s, host, h->n ? t->starts[h->first].at : PSEC_NEVER);
 }
 
-static int open_end(struct sim *s, uint32_t host, struct sim_qp qp)
+/* The end of a connection that sends, or the other one. */
+static int open_end(struct sim *s, const struct traffic_link *link, bool is_source)
 {
 	const struct sim_transport *transport = s->cfg.transport;
+	struct sim_qp qp = {
+		.qp = is_source ? link->src_qp : link->dst_qp,
+		.peer = is_source ? link->dst : link->src,
+		.peer_qp = is_source ? link->dst_qp : link->src_qp,
+		.host = is_source ? link->src : link->dst,
+		.sends = is_source ? link->messages : 0,
+		.takes = is_source ? 0 : link->messages,
+	};
 
-	return transport->open(transport->context, s->hosts[host].engine, &qp);
+	qp.now = sim_host_now(s, qp.host);
+	return transport->open(transport->context, s->hosts[qp.host].engine, &qp);
 }
 
 static int open_link(struct sim *s, const struct traffic_link *link)
 {
-	int error = open_end(s, link->src, (struct sim_qp){link->src_qp, link->dst, link->dst_qp});
+	int error = open_end(s, link, true);
 
-	if (error)
-		return error;
-	return open_end(s, link->dst, (struct sim_qp){link->dst_qp, link->src, link->src_qp});
+	return error ? error : open_end(s, link, false);
 }
 
 bool traffic_is_local(const struct workload *w)
@@ -213,6 +222,11 @@ static void end_flow(struct traffic *t, uint32_t flow, int16_t status)
 		t->n_done++;
 }
 
+static bool is_full(int answer)
+{
+	return answer == -EAGAIN || answer == -ENOMEM;
+}
+
 /* Posts as many messages as the flow's window allows. An engine whose queue is full is asked again
  * when something of this flow completes; with nothing outstanding nothing would, and it fails. */
 static void post(struct traffic *t, struct sim *s, uint32_t flow)
@@ -225,9 +239,11 @@ static void post(struct traffic *t, struct sim *s, uint32_t flow)
 	while (f->state == TRAFFIC_RUNNING && f->outstanding < w->window &&
 	       f->posted_bytes < w->bytes) {
 		uint64_t left = w->bytes - f->posted_bytes;
-		struct sge sge = {NULL, left < message ? (uint32_t)left : message, 0};
+		uint32_t key = s->cfg.transport->key;
+		struct sge sge = {NULL, left < message ? (uint32_t)left : message, key};
 		struct op op = {
 			.code = ENGINE_WRITE_IMM,
+			.key = key,
 			.cookie = flow | (uint64_t)sge.len << 32,
 			.imm = flow,
 			.qp = link->src_qp,
@@ -245,7 +261,7 @@ static void post(struct traffic *t, struct sim *s, uint32_t flow)
 			continue;
 		f->posted_bytes -= sge.len;
 		f->outstanding--;
-		if (answer != -EAGAIN || f->outstanding == 0)
+		if (!is_full(answer) || f->outstanding == 0)
 			end_flow(t, flow, (int16_t)answer);
 		return;
 	}
@@ -326,10 +342,23 @@ static void count_tick(struct traffic *t, psec now, uint64_t bytes)
 		t->n_ticks = (uint32_t)tick + 1;
 }
 
-static void on_received(struct traffic *t, struct sim *s, const struct done *done)
+/* A receive for the one that a message took. */
+static void post_receive(struct sim *s, uint32_t host, uint32_t qp)
+{
+	struct op op = {.code = ENGINE_RECV, .qp = qp};
+
+	if (s->cfg.transport->takes_receives)
+		sim_post(s, host, &op);
+}
+
+static void on_received(struct traffic *t, struct sim *s, uint32_t host, const struct done *done)
 {
 	uint32_t flow = (uint32_t)done->imm;
 
+	/* A receive that no message will come for any more. */
+	if (done->status)
+		return;
+	post_receive(s, host, done->qp);
 	/* A forged packet may name anything. */
 	if (done->imm >= t->workload->n)
 		return;
@@ -376,9 +405,8 @@ static void on_sent(struct traffic *t, struct sim *s, const struct done *done)
 
 void traffic_done(struct traffic *t, struct sim *s, uint32_t host, const struct done *done)
 {
-	(void)host;
 	if (done->code == ENGINE_DONE_RECEIVED)
-		on_received(t, s, done);
+		on_received(t, s, host, done);
 	else if (done->code == ENGINE_DONE_SENT)
 		on_sent(t, s, done);
 }
@@ -401,12 +429,8 @@ void traffic_restarted(struct traffic *t, struct sim *s, uint32_t host)
 	for (uint32_t i = 0; i < t->n_links; i++) {
 		const struct traffic_link *link = &t->links[i];
 
-		if (link->is_used)
-			continue;
-		if (link->src == host)
-			open_end(s, host, (struct sim_qp){link->src_qp, link->dst, link->dst_qp});
-		else if (link->dst == host)
-			open_end(s, host, (struct sim_qp){link->dst_qp, link->src, link->src_qp});
+		if (!link->is_used && (link->src == host || link->dst == host))
+			open_end(s, link, link->src == host);
 	}
 }
 

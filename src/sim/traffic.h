@@ -36,7 +36,8 @@ struct traffic_flow {
 /* A connection: one queue pair at each end. Flows of one pair of hosts share it. */
 struct traffic_link {
 	uint32_t src, dst, src_qp, dst_qp;
-	bool is_used; /* some flow of it has started */
+	uint32_t messages; /* posted at a time, by all its flows */
+	bool is_used;      /* some flow of it has started */
 };
 
 /* A flow that starts, or starts again, at a known time. */

@@ -75,6 +75,16 @@ static const struct golden table[] = {
 	 "workload: {kind: permutation, bytes: 1MB}\n"
 	 "faults: {kind: plane, plane: 3, from: 10us, until: 40us}\n",
 	 UINT64_C(0xa93929ba1821f032)},
+	{"rc",
+	 "topology: {kind: leaf-spine, hosts: 16, hosts_per_leaf: 4, planes: 2}\n"
+	 "transport: {kind: rc, payload: 2048, timeout: 30us}\n"
+	 "workload: {kind: all-to-all, bytes: 50KB, message: 20KB, window: 2}\n"
+	 "faults: {kind: random, count: 12, until: 100us}\n",
+	 UINT64_C(0x96ed750e22a75d58)},
+	{"rc with dcqcn",
+	 LEAVES "transport: {kind: rc, cc: dcqcn}\n"
+		"workload: {kind: incast, fan_in: 12, victim: true, bytes: 500KB}\n",
+	 UINT64_C(0x218a75e449aa468e)},
 };
 #define N_TABLE (sizeof table / sizeof table[0])
 

@@ -1,0 +1,255 @@
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/prng.h"
+#include "rc/rc.h"
+#include "scenario/transport.h"
+#include "wire/icrc.h"
+#include "wire/roce.h"
+
+#define KEY          1u /* of the one region, which is everything */
+#define TIMEOUT_UNIT UINT64_C(4096)
+#define TIMEOUT_LAST 31u
+#define RNR_TIMER    1u /* 10 us; each message finds a receive, unless packets are forged */
+#define RNR_RETRIES  7u
+
+/* What is drawn for each end of a connection. */
+enum draw { DRAW_PSN, DRAW_PORT, DRAW_PATH };
+
+/* A queue pair's memory, in the list of its host's. */
+struct rc_block {
+	struct rc_block *next;
+	max_align_t memory[];
+};
+
+struct transport_rc {
+	struct rc_cfg host; /* of the host asked for last */
+	void *table;        /* of mem: read only, so one will do for all hosts */
+	struct rc_block **blocks;
+	uint32_t n_hosts;
+};
+
+uint8_t transport_rc_timeout(nsec ns)
+{
+	uint8_t code = 1;
+
+	while (code < TIMEOUT_LAST && transport_rc_timeout_ns(code) < ns)
+		code++;
+	return code;
+}
+
+nsec transport_rc_timeout_ns(uint8_t code)
+{
+	return TIMEOUT_UNIT << code;
+}
+
+static void free_blocks(struct transport_rc *rc, uint32_t host)
+{
+	while (rc->blocks[host]) {
+		struct rc_block *block = rc->blocks[host];
+
+		rc->blocks[host] = block->next;
+		free(block);
+	}
+}
+
+static uint64_t line_rate(const struct topology *t, uint32_t host)
+{
+	const struct topology_node *node = &t->nodes[host];
+	uint64_t rate = UINT64_MAX;
+
+	for (uint32_t i = 0; i < node->n_ports; i++)
+		if (t->ports[node->first_port + i].rate_bps < rate)
+			rate = t->ports[node->first_port + i].rate_bps;
+	return rate;
+}
+
+/* An engine starts afresh with its configuration: whatever queue pairs there were are gone. */
+static const void *rc_host_cfg(void *context, uint32_t host, uint64_t seed)
+{
+	struct transport *t = context;
+	const struct topology *topology = t->cfg.routing->topology;
+
+	(void)seed;
+	free_blocks(t->rc, host);
+	t->rc->host = (struct rc_cfg){
+		.mem = t->rc->host.mem,
+		.max_qps = t->cfg.qps[host] ? t->cfg.qps[host] : 1,
+		.n_ports = topology->nodes[host].n_ports,
+		.cc =
+			{
+				.kind = t->cfg.has_dcqcn ? CC_DCQCN : CC_FIXED,
+				.window_bytes = (uint64_t)t->cfg.window_pkts * t->cfg.payload_bytes,
+				.line_rate_bps = line_rate(topology, host),
+				.dcqcn = t->cfg.dcqcn,
+			},
+		.cnp_every_ns = t->cfg.cnp_every_ns,
+		.ack_every_pkts = t->cfg.ack_every,
+	};
+	return &t->rc->host;
+}
+
+/* A number of an end of a connection that either end can work out. */
+static uint32_t draw(const struct transport *t, uint32_t host, uint32_t qp, enum draw what)
+{
+	uint64_t state = t->cfg.seed ^ ((uint64_t)host << 32 | (uint64_t)qp << 2 | what);
+
+	return (uint32_t)(prng_splitmix64(&state) >> 32);
+}
+
+static uint32_t capped(uint32_t n)
+{
+	return n < RC_WR_MAX ? n : RC_WR_MAX;
+}
+
+static int go_to(struct engine *e, const struct sim_qp *qp, struct rc_attr *attr, uint8_t state,
+		 uint32_t set)
+{
+	attr->state = state;
+	return rc_qp_modify(e, qp->now, qp->qp, attr, RC_SET_STATE | set);
+}
+
+/* The port that an end of a connection sends by, among its host's. */
+static uint8_t port_of(const struct transport *t, uint32_t host, uint32_t qp)
+{
+	return (uint8_t)(draw(t, host, qp, DRAW_PORT) %
+			 t->cfg.routing->topology->nodes[host].n_ports);
+}
+
+/* The address of ours that its peer sends to is the one in the plane of the peer's port. */
+static uint32_t address_of(const struct transport *t, const struct sim_qp *qp)
+{
+	const struct topology *topology = t->cfg.routing->topology;
+	uint32_t port = port_of(t, qp->peer, qp->peer_qp);
+
+	return topology->ports[topology->nodes[qp->peer].first_port + port].plane;
+}
+
+/* From RC_RESET to RC_RTS. */
+static int connect(const struct transport *t, struct engine *e, const struct sim_qp *qp)
+{
+	uint32_t path = draw(t, qp->host, qp->qp, DRAW_PATH) & 0xffff;
+	struct rc_attr attr = {
+		.access = MEM_REMOTE_WRITE,
+		.pmtu = (uint16_t)t->cfg.payload_bytes,
+		.peer = qp->peer,
+		.local = address_of(t, qp),
+		.port = port_of(t, qp->host, qp->qp),
+		.ev = routing_entropy(t->cfg.routing, t->cfg.seed, path),
+		.remote_qp = qp->peer_qp,
+		.rq_psn = draw(t, qp->peer, qp->peer_qp, DRAW_PSN) % RC_NUMBERS,
+		.sq_psn = draw(t, qp->host, qp->qp, DRAW_PSN) % RC_NUMBERS,
+		.rnr_timer = RNR_TIMER,
+		.timeout = transport_rc_timeout(t->cfg.timeout_ns),
+		.retries = (uint8_t)t->cfg.retries,
+		.rnr_retries = RNR_RETRIES,
+	};
+
+	int error = go_to(e, qp, &attr, RC_INIT, RC_SET_ACCESS);
+
+	if (!error)
+		error = go_to(e, qp, &attr, RC_RTR,
+			      RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP | RC_SET_RQ_PSN |
+				      RC_SET_DEST_RD_ATOMIC | RC_SET_RNR_TIMER);
+	if (!error)
+		error = go_to(e, qp, &attr, RC_RTS,
+			      RC_SET_SQ_PSN | RC_SET_RD_ATOMIC | RC_SET_TIMEOUT | RC_SET_RETRIES |
+				      RC_SET_RNR_RETRIES);
+	return error;
+}
+
+static int rc_open(void *context, struct engine *e, const struct sim_qp *qp)
+{
+	struct transport *t = context;
+	struct rc_caps caps = {
+		.max_send = qp->sends ? capped(qp->sends) : 1,
+		.max_recv = capped(qp->takes),
+		.max_send_sge = 1,
+		.srq = RC_NO_SRQ,
+	};
+	size_t bytes = rc_qp_size(&caps);
+	struct rc_block *block = bytes ? malloc(sizeof *block + bytes) : NULL;
+
+	if (!block)
+		return bytes ? -ENOMEM : -EINVAL;
+	int error = rc_qp_new(e, qp->qp, &caps, block->memory);
+
+	if (error) {
+		free(block);
+		return error;
+	}
+	block->next = t->rc->blocks[qp->host];
+	t->rc->blocks[qp->host] = block;
+	error = connect(t, e, qp);
+	struct op op = {.code = ENGINE_RECV, .qp = qp->qp};
+
+	for (uint32_t i = 0; i < caps.max_recv && !error; i++)
+		error = e->ops->post(e, qp->now, &op);
+	return error;
+}
+
+static uint64_t rc_retransmitted(const struct engine *e)
+{
+	return rc_counters(e)->tx_again;
+}
+
+static uint64_t rc_received(const struct engine *e)
+{
+	return rc_counters(e)->rx_bytes;
+}
+
+/* One region of virtual memory that covers every address. */
+static int init_memory(struct transport_rc *rc)
+{
+	struct mem_entry all = {
+		.len = UINT64_MAX,
+		.key = KEY,
+		.qp = MEM_ANY_QP,
+		.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE,
+	};
+
+	rc->table = calloc(1, mem_bytes(1));
+	if (!rc->table)
+		return -ENOMEM;
+	rc->host.mem = mem_init(rc->table, 1);
+	return mem_add(rc->host.mem, &all);
+}
+
+int transport_init_rc(struct transport *t, const struct transport_cfg *cfg)
+{
+	*t = (struct transport){.cfg = *cfg};
+	t->sim = (struct sim_transport){
+		.name = "rc",
+		.ops = &rc_ops,
+		.head_bytes = RC_HEAD_BYTES,
+		.payload_bytes = cfg->payload_bytes,
+		.data_head_bytes = bth_bytes + icrc_bytes,
+		.ack_bytes = bth_bytes + aeth_bytes + icrc_bytes,
+		.key = KEY,
+		.takes_receives = true,
+		.context = t,
+		.host_cfg = rc_host_cfg,
+		.open = rc_open,
+		.retransmitted = rc_retransmitted,
+		.received = rc_received,
+	};
+	t->rc = calloc(1, sizeof *t->rc);
+	if (!t->rc)
+		return -ENOMEM;
+	t->rc->n_hosts = cfg->routing->topology->n_hosts;
+	t->rc->blocks = calloc(t->rc->n_hosts, sizeof *t->rc->blocks);
+	return t->rc->blocks ? init_memory(t->rc) : -ENOMEM;
+}
+
+void transport_fini(struct transport *t)
+{
+	for (uint32_t h = 0; t->rc && t->rc->blocks && h < t->rc->n_hosts; h++)
+		free_blocks(t->rc, h);
+	if (t->rc) {
+		free(t->rc->blocks);
+		free(t->rc->table);
+	}
+	free(t->rc);
+	free(t->evs);
+	*t = (struct transport){0};
+}

@@ -1,0 +1,666 @@
+/* One seed, one story. Everything is drawn from streams of the seed before anything runs, so that a
+ * story can be told, and told again. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hunt.h"
+
+#define MESSAGE_PKTS 6u  /* about the most packets of a message */
+#define WORKS_MOST   40u /* of one end */
+#define WORD         8u
+
+enum { STREAM_FABRIC = 1, STREAM_ENDS, STREAM_WORK, STREAM_RECVS, STREAM_FAULTS, STREAM_BYTES };
+
+/* What one end's work is made of. */
+enum flavour { MIXED, SENDS, WRITES, READS, ATOMICS, FLAVOURS };
+
+/* Where memory of an arena is given out next. */
+struct bump {
+	struct prng *p;
+	uint32_t local, remote;
+};
+
+static const struct fwd_names names = {0, 10, 12, 18, 20, 46};
+
+static uint32_t draw(struct prng *p, uint32_t low, uint32_t high)
+{
+	return (uint32_t)prng_range(p, low, high);
+}
+
+nsec hunt_timeout_ns(uint8_t code)
+{
+	return UINT64_C(4096) << code;
+}
+
+/* IBTA table 45, in units of 10 us; code 0 is the longest. */
+nsec hunt_rnr_ns(uint8_t code)
+{
+	static const uint32_t table[HUNT_RNR_CODE] = {
+		65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
+		48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
+		2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
+	return table[code % HUNT_RNR_CODE] * UINT64_C(10000);
+}
+
+uint32_t hunt_find_end(const struct hunt_story *s, uint32_t host, uint32_t qp)
+{
+	for (uint32_t i = 0; i < s->n_ends; i++)
+		if (s->ends[i].host == host && s->ends[i].qp == qp)
+			return i;
+	return HUNT_NOTHING;
+}
+
+struct hunt_target hunt_target(const struct hunt_story *s, uint32_t end, const struct hunt_work *w)
+{
+	const struct hunt_arena *peers = &s->arenas[end ^ 1];
+	struct hunt_target to = {peers->iova + w->remote, peers->remote_key};
+
+	switch (w->flaw) {
+	case HUNT_BAD_KEY: to.key = HUNT_NO_KEY; break;
+	case HUNT_FORBIDDEN: to = (struct hunt_target){peers->iova, peers->closed_key}; break;
+	case HUNT_MISALIGNED: to.va += 4; break;
+	case HUNT_FOREIGN:
+		for (uint32_t e = 0; e < s->n_ends; e++)
+			if (e != (end ^ 1) && s->ends[e].host == s->ends[end ^ 1].host)
+				to = (struct hunt_target){s->arenas[e].iova,
+							  s->arenas[e].remote_key};
+		/* Nobody else is there: then it is any key. */
+		if (to.key == peers->remote_key)
+			to.key = HUNT_NO_KEY;
+		break;
+	case HUNT_BEYOND: to.va = peers->iova + peers->remote.len - w->len + 8; break;
+	default: break;
+	}
+	/* Beyond the end of all addresses an engine refuses it at once: another flaw then. */
+	if (w->flaw != HUNT_SOUND && to.va + w->len < to.va)
+		to = (struct hunt_target){0, HUNT_NO_KEY};
+	return to;
+}
+
+static void draw_shape(struct hunt_story *s, struct prng *p)
+{
+	static const uint64_t rates[] = {10, 25, 100, 400};
+	struct topology_link link = {
+		.rate_bps = rates[draw(p, 0, 3)] * UINT64_C(1000000000),
+		.delay_ps = draw(p, 50, 2000) * PSEC_NS,
+	};
+	uint32_t planes = prng_chance(p, 1, 3) ? 2 : 1;
+	struct topology_cfg *t = &s->shape;
+
+	*t = (struct topology_cfg){
+		.kind = (enum topology_kind)draw(p, TOPOLOGY_WIRE, TOPOLOGY_FAT_TREE),
+		.hosts = 2,
+		.hosts_per_leaf = draw(p, 1, 2),
+		.spines = draw(p, 1, 2),
+		.leaves_per_pod = draw(p, 1, 2),
+		.planes = planes,
+		.nic_ports = planes * draw(p, 1, 2),
+		.uplinks = 1,
+		.links = {link, link, link},
+		.switch_delay_ps = draw(p, 0, 300) * PSEC_NS,
+	};
+	t->cores = t->spines;
+	if (t->kind == TOPOLOGY_LEAF_SPINE)
+		t->hosts = t->hosts_per_leaf * draw(p, 2, 4);
+	if (t->kind == TOPOLOGY_FAT_TREE)
+		t->hosts = t->hosts_per_leaf * t->leaves_per_pod * 2;
+}
+
+static int draw_fabric(struct hunt_story *s, struct prng *p)
+{
+	static const enum routing_mode modes[] = {ROUTING_ECMP, ROUTING_ECMP, ROUTING_STRUCTURED,
+						  ROUTING_USID};
+	char error[256];
+
+	draw_shape(s, p);
+	s->routing_cfg = (struct routing_cfg){
+		.mode = s->shape.kind == TOPOLOGY_WIRE ? ROUTING_ECMP : modes[draw(p, 0, 3)],
+		.hash_fields = FWD_HASH_5TUPLE | FWD_HASH_FLOW_LABEL,
+		.ev_layout = {3, {10, 8, 4}},
+		.dscp_trimmed = names.trimmed,
+		.dscp_trimmed_lasthop = names.trimmed_lasthop,
+	};
+	struct fwd_bdp bdp = {
+		.plane_bytes = draw(p, 20000, 200000),
+		.trimming = prng_chance(p, 1, 2),
+		.three_classes = true,
+		.min_trim_bytes = 92,
+	};
+
+	fwd_qos_recommended(&s->qos, &names, &bdp);
+	s->buffer_bytes = prng_chance(p, 1, 2) ? 0 : draw(p, 50000, 1000000);
+	s->nic_queue_pkts = draw(p, 1, 4);
+	if (topology_build(&s->topology, &s->shape, error, sizeof error) ||
+	    routing_build(&s->routing, &s->topology, &s->routing_cfg, prng_u64(p), error,
+			  sizeof error)) {
+		fprintf(stderr, "seed %" PRIu64 ": %s\n", s->seed, error);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What all connections have in common, and whether packets may be forged. */
+static void draw_manner(struct hunt_story *s, struct prng *p)
+{
+	s->pmtu = 256u << draw(p, 0, 4);
+	s->has_dcqcn = prng_chance(p, 1, 4);
+	s->window_bytes = s->pmtu * (prng_chance(p, 1, 3) ? draw(p, 1, 4) : draw(p, 4, 64));
+	s->ack_every = prng_chance(p, 1, 2) ? draw(p, 1, 4) : draw(p, 4, 64);
+	s->n_faults = prng_chance(p, 1, 8) ? 0 : draw(p, 1, HUNT_FAULTS);
+	s->has_forgery = s->n_faults > 0 && prng_chance(p, 1, 6);
+	for (uint32_t h = 0; h < s->topology.n_hosts; h++)
+		s->has_srq[h] = !s->has_forgery && prng_chance(p, 1, 3);
+}
+
+static uint32_t draw_qp(const struct hunt_story *s, struct prng *p, uint32_t host)
+{
+	for (;;) {
+		uint32_t qp = draw(p, 0, 3) ? draw(p, 2, 0xffffff) : draw(p, 0, 40);
+
+		if (hunt_find_end(s, host, qp) == HUNT_NOTHING)
+			return qp;
+	}
+}
+
+static void draw_end(struct hunt_story *s, struct prng *p, uint32_t host)
+{
+	bool is_calm = s->n_faults == 0;
+	struct hunt_end end = {
+		.host = host,
+		.qp = draw_qp(s, p, host),
+		.psn = prng_chance(p, 1, 3) ? 0xffffff - draw(p, 0, 40) : draw(p, 0, 0xffffff),
+		.port = (uint8_t)draw(p, 0, s->shape.nic_ports - 1),
+		.rd_atomic = (uint8_t)(prng_chance(p, 1, 2) ? draw(p, 0, 2) : draw(p, 1, 16)),
+		.timeout = (uint8_t)(is_calm ? draw(p, 7, 10) : draw(p, 3, 9)),
+		.retries = (uint8_t)(is_calm || prng_chance(p, 1, 2) ? 7 : draw(p, 0, 6)),
+		.rnr_retries = (uint8_t)(is_calm || prng_chance(p, 1, 2) ? 7 : draw(p, 0, 6)),
+		.rnr_timer = (uint8_t)draw(p, 1, 11),
+		.max_send = prng_chance(p, 1, 2) ? draw(p, 1, 4) : draw(p, 5, 40),
+		.has_srq = s->has_srq[host] && prng_chance(p, 2, 3),
+	};
+
+	/* A forged message takes a receive that a real one then lacks, and waits for. */
+	if (s->has_forgery && end.rnr_retries == 7)
+		end.rnr_retries = 6;
+	end.ev = routing_entropy(&s->routing, s->seed, draw(p, 0, 0xffff));
+	s->ends[s->n_ends++] = end;
+}
+
+static void draw_ends(struct hunt_story *s, struct prng *p)
+{
+	uint32_t n = draw(p, 1, prng_chance(p, 1, 2) ? 2 : HUNT_ENDS / 2);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t a = draw(p, 0, s->topology.n_hosts - 1);
+		uint32_t b = draw(p, 0, s->topology.n_hosts - 2);
+
+		draw_end(s, p, a);
+		draw_end(s, p, b >= a ? b + 1 : b);
+	}
+	for (uint32_t i = 0; i < s->n_ends; i++)
+		s->ends[i].dest_rd_atomic =
+			(uint8_t)draw(p, s->ends[i ^ 1].rd_atomic, HUNT_RD_MOST);
+}
+
+static uint32_t take_local(struct bump *b, uint32_t len)
+{
+	uint32_t at = b->local;
+
+	b->local += len + draw(b->p, 1, 24);
+	return at;
+}
+
+static uint32_t take_remote(struct bump *b, uint32_t len, uint32_t align)
+{
+	uint32_t at = (b->remote + align - 1) / align * align;
+
+	b->remote = at + len + draw(b->p, 1, 24);
+	return at;
+}
+
+/* Cuts len bytes into pieces with gaps between them. */
+static uint8_t draw_pieces(struct bump *b, uint32_t len, struct hunt_piece *sg)
+{
+	uint8_t n = 0;
+
+	if (len == 0 && prng_chance(b->p, 1, 2))
+		return 0;
+	while (n < HUNT_SGE - 1 && prng_chance(b->p, 1, 3)) {
+		uint32_t part = draw(b->p, 0, len);
+
+		sg[n++] = (struct hunt_piece){take_local(b, part), part};
+		len -= part;
+	}
+	sg[n++] = (struct hunt_piece){take_local(b, len), len};
+	return n;
+}
+
+static uint32_t draw_len(const struct hunt_story *s, struct prng *p)
+{
+	switch (draw(p, 0, 5)) {
+	case 0: return draw(p, 0, 8);
+	case 1: return draw(p, 0, s->pmtu);
+	case 2: return s->pmtu * draw(p, 1, MESSAGE_PKTS);
+	case 3: return s->pmtu * draw(p, 1, MESSAGE_PKTS) - draw(p, 1, 3);
+	case 4: return s->pmtu * draw(p, 1, MESSAGE_PKTS) + draw(p, 1, 3);
+	default: return draw(p, 1, s->pmtu * MESSAGE_PKTS);
+	}
+}
+
+static uint8_t draw_code(struct prng *p, enum flavour flavour, bool may_read)
+{
+	static const uint8_t sends[] = {ENGINE_SEND, ENGINE_SEND_IMM, ENGINE_WRITE_IMM};
+	static const uint8_t any[] = {ENGINE_SEND,      ENGINE_SEND_IMM, ENGINE_WRITE,
+				      ENGINE_WRITE_IMM, ENGINE_READ,     ENGINE_ATOMIC};
+
+	if (flavour == READS && may_read)
+		return ENGINE_READ;
+	if (flavour == ATOMICS && may_read)
+		return ENGINE_ATOMIC;
+	if (flavour == WRITES)
+		return ENGINE_WRITE;
+	return flavour == SENDS ? sends[draw(p, 0, 2)] : any[draw(p, 0, may_read ? 5 : 3)];
+}
+
+/* Half of the compare-and-swaps find what they look for. */
+static void draw_atomic(struct prng *p, struct hunt_work *w, uint64_t *word)
+{
+	w->atomic_op = prng_chance(p, 1, 2) ? ENGINE_COMPARE_SWAP : ENGINE_FETCH_ADD;
+	w->before = *word;
+	if (w->atomic_op == ENGINE_FETCH_ADD) {
+		w->operand[0] = prng_u64(p) | 1;
+		w->after = *word + w->operand[0];
+	} else {
+		bool is_hit = prng_chance(p, 1, 2);
+
+		w->operand[0] = is_hit ? *word : ~*word;
+		w->operand[1] = prng_u64(p);
+		w->after = is_hit ? w->operand[1] : *word;
+	}
+	*word = w->after;
+}
+
+/* At most one work of an end is flawed: nothing behind it is done. */
+static void draw_flaw(struct prng *p, const struct hunt_story *s, struct hunt_work *w,
+		      const struct hunt_end *peer)
+{
+	bool is_remote = w->code == ENGINE_WRITE || w->code == ENGINE_WRITE_IMM ||
+			 w->code == ENGINE_READ || w->code == ENGINE_ATOMIC;
+
+	w->flaw = (uint8_t)draw(p, HUNT_BAD_KEY, HUNT_SHORT);
+	if (w->flaw == HUNT_NO_LOCAL && !(w->flags & ENGINE_TRUSTED) && w->n_sg > 0 && w->len > 0)
+		return;
+	if (w->flaw == HUNT_SHORT && !peer->has_srq && w->len > 0 &&
+	    (w->code == ENGINE_SEND || w->code == ENGINE_SEND_IMM))
+		return;
+	if (w->flaw == HUNT_MISALIGNED && w->code == ENGINE_ATOMIC)
+		return;
+	if (w->flaw <= HUNT_FORBIDDEN && is_remote && w->len > 0 &&
+	    (w->flaw != HUNT_FOREIGN || s->n_ends > 2))
+		return;
+	w->flaw = HUNT_SOUND;
+}
+
+static void draw_work(struct hunt_story *s, struct bump bumps[HUNT_ENDS], uint32_t e,
+		      enum flavour flavour, uint64_t words[HUNT_WORDS])
+{
+	struct bump *own = &bumps[e], *peers = &bumps[e ^ 1];
+	struct prng *p = own->p;
+	struct hunt_end *end = &s->ends[e];
+	struct hunt_work *w = &s->works[s->n_works++];
+
+	end->n_works++;
+	w->code = draw_code(p, flavour, end->rd_atomic > 0);
+	w->len = w->code == ENGINE_ATOMIC ? WORD : draw_len(s, p);
+	if (w->code == ENGINE_ATOMIC)
+		w->sg[w->n_sg++] = (struct hunt_piece){take_local(own, WORD), WORD};
+	else
+		w->n_sg = draw_pieces(own, w->len, w->sg);
+	w->imm = prng_u32(p);
+	w->message = HUNT_NOTHING;
+	w->flags = (uint8_t)((prng_chance(p, 1, 4) ? ENGINE_SILENT : 0) |
+			     (prng_chance(p, 1, 4) ? ENGINE_SOLICITED : 0) |
+			     (prng_chance(p, 1, 6) ? ENGINE_FENCE : 0) |
+			     (prng_chance(p, 1, 8) ? ENGINE_TRUSTED : 0));
+	if (w->code == ENGINE_ATOMIC) {
+		uint32_t i = draw(p, 0, HUNT_WORDS - 1);
+
+		draw_atomic(p, w, &words[i]);
+		w->remote = s->ends[e ^ 1].words[i];
+	} else if (w->code != ENGINE_SEND && w->code != ENGINE_SEND_IMM) {
+		w->remote = take_remote(peers, w->len, 1);
+	}
+	if (w->code == ENGINE_SEND || w->code == ENGINE_SEND_IMM || w->code == ENGINE_WRITE_IMM)
+		w->message = end->n_messages++;
+	w->n_pkts = w->code == ENGINE_ATOMIC ? 1 : (w->len + s->pmtu - 1) / s->pmtu;
+	w->n_pkts += w->n_pkts == 0;
+}
+
+static void draw_works(struct hunt_story *s, struct prng *p, struct bump bumps[HUNT_ENDS],
+		       uint32_t e)
+{
+	struct hunt_end *end = &s->ends[e];
+	enum flavour flavour = (enum flavour)draw(p, 0, FLAVOURS - 1);
+	uint32_t n = draw(p, 0, WORKS_MOST), spread = draw(p, 0, 1) * draw(p, 1, 200000);
+	uint32_t flawed = prng_chance(p, 1, 10) ? draw(p, 0, WORKS_MOST - 1) : HUNT_NOTHING;
+	uint64_t words[HUNT_WORDS], first = 0;
+	psec at = 0;
+
+	/* The words of the peer, which only this end changes. */
+	for (uint32_t i = 0; i < HUNT_WORDS; i++) {
+		s->ends[e ^ 1].words[i] = take_remote(&bumps[e ^ 1], WORD, WORD);
+		words[i] = prng_u64(p);
+	}
+	end->first_work = s->n_works;
+	for (uint32_t i = 0; i < n; i++) {
+		struct hunt_work *w = &s->works[s->n_works];
+
+		draw_work(s, bumps, e, flavour, words);
+		if (i == flawed)
+			draw_flaw(p, s, w, &s->ends[e ^ 1]);
+		w->first = first;
+		first += w->n_pkts;
+		at += spread ? draw(p, 0, 2 * spread / WORKS_MOST) * PSEC_NS : 0;
+		w->at = at;
+		if (at > s->healed_at)
+			s->healed_at = at;
+	}
+	/* The last one is told of, so that all are known to be done. */
+	if (n > 0)
+		s->works[s->n_works - 1].flags &= (uint8_t)~ENGINE_SILENT;
+}
+
+/* The work that takes receive number i of an end, or NULL. */
+static const struct hunt_work *message_at(const struct hunt_story *s, uint32_t e, uint32_t i)
+{
+	const struct hunt_end *end = &s->ends[e];
+
+	for (uint32_t k = 0; k < end->n_works; k++)
+		if (s->works[end->first_work + k].message == i)
+			return &s->works[end->first_work + k];
+	return NULL;
+}
+
+/* When receives are posted: all before anything runs, one after the other, or late. */
+struct pace {
+	uint32_t gap_ns;
+	psec at;
+};
+
+static void draw_recv(struct hunt_story *s, struct bump *b, struct pace *pace,
+		      struct hunt_recv recv)
+{
+	recv.n_sg = draw_pieces(b, recv.len, recv.sg);
+	recv.flags = prng_chance(b->p, 1, 8) ? ENGINE_TRUSTED : 0;
+	pace->at += draw(b->p, 0, pace->gap_ns) * PSEC_NS;
+	recv.at = pace->at;
+	if (recv.at > s->healed_at)
+		s->healed_at = recv.at;
+	s->recvs[s->n_recvs++] = recv;
+}
+
+static struct pace draw_pace(struct prng *p)
+{
+	uint32_t kind = draw(p, 0, 3);
+
+	return (struct pace){
+		.gap_ns = kind < 2 ? 0 : draw(p, 1, 30000),
+		.at = kind == 3 ? draw(p, 1, 400) * PSEC_US : 0,
+	};
+}
+
+static void draw_recvs(struct hunt_story *s, struct prng *p, struct bump *bumps, uint32_t e)
+{
+	uint32_t n = s->ends[e ^ 1].n_messages + draw(p, 0, 2);
+	struct pace pace = draw_pace(p);
+
+	s->ends[e].max_recv = n > 0 ? n : 1;
+	if (s->ends[e].has_srq)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct hunt_work *w = message_at(s, e ^ 1, i);
+		struct hunt_recv recv = {.end = e, .host = s->ends[e].host};
+
+		if (w && w->code != ENGINE_WRITE_IMM)
+			recv.len = w->flaw == HUNT_SHORT ? draw(p, 0, w->len - 1)
+							 : w->len + draw(p, 0, 3);
+		draw_recv(s, &bumps[e], &pace, recv);
+	}
+}
+
+static void draw_shared(struct hunt_story *s, struct prng *p, struct bump *bumps, uint32_t host)
+{
+	struct pace pace = draw_pace(p);
+	uint32_t n = draw(p, 1, 3), len = 0;
+
+	for (uint32_t e = 0; e < s->n_ends; e++) {
+		if (s->ends[e].host != host || !s->ends[e].has_srq)
+			continue;
+		n += s->ends[e ^ 1].n_messages;
+		for (uint32_t i = 0; i < s->ends[e ^ 1].n_works; i++) {
+			const struct hunt_work *w = &s->works[s->ends[e ^ 1].first_work + i];
+
+			if (w->message != HUNT_NOTHING && w->len > len)
+				len = w->len;
+		}
+	}
+	for (uint32_t i = 0; i < n; i++)
+		draw_recv(s, &bumps[HUNT_ENDS + host], &pace,
+			  (struct hunt_recv){.end = HUNT_NOTHING, .host = host, .len = len});
+}
+
+/* Runs are short: a fault that hits one packet in a million hits none, and most work is done early.
+ * The first fault of a story with forgeries is one. */
+static void sharpen(const struct hunt_story *s, struct prng *p, struct fault *f)
+{
+	bool is_forgery = f == s->faults && s->has_forgery;
+	bool is_on_packets = f->kind <= FAULT_FORGE;
+
+	if (is_on_packets && (is_forgery || prng_chance(p, 2, 3))) {
+		f->from_ps = draw(p, 0, 40000) * PSEC_NS;
+		f->until_ps = f->from_ps + draw(p, 1000, 300000) * PSEC_NS;
+	}
+	if (is_on_packets && f->kind != FAULT_DELAY && f->kind != FAULT_BLACK_HOLE &&
+	    (is_forgery || prng_chance(p, 2, 3)))
+		f->ppm = draw(p, 10000, 300000);
+	if (is_forgery) {
+		f->crc = f->kind == FAULT_CORRUPT ? FAULT_CRC_ALL_REPAIRED : FAULT_CRC_BAD;
+		f->count = draw(p, 1, 8);
+		f->amount_ps = 0;
+		f->match = FAULT_ANY;
+		f->port = s->topology.nodes[draw(p, 0, s->topology.n_hosts - 1)].first_port;
+	}
+	if (f->kind == FAULT_CORRUPT && !s->has_forgery && f->crc == FAULT_CRC_ALL_REPAIRED)
+		f->crc = FAULT_CRC_FCS_REPAIRED;
+}
+
+static void draw_faults(struct hunt_story *s, struct prng *p)
+{
+	uint64_t kinds = (UINT64_C(1) << FAULT_KIND_COUNT) - 1;
+	psec until = draw(p, 10, 500) * PSEC_US;
+
+	if (!s->has_forgery)
+		kinds &= ~(UINT64_C(1) << FAULT_FORGE);
+	if (!prng_chance(p, 1, 6))
+		kinds &= ~(UINT64_C(1) << FAULT_RESTART);
+	for (uint32_t i = 0; i < s->n_faults; i++) {
+		struct fault *f = &s->faults[i];
+
+		fault_draw(f, p, &s->topology, kinds, 0, until);
+		if (s->has_forgery && i == 0)
+			f->kind = prng_chance(p, 2, 3) ? FAULT_FORGE : FAULT_CORRUPT;
+		sharpen(s, p, f);
+		/* A late packet of one of these still counts as part of it. */
+		psec end = f->until_ps +
+			   (f->kind == FAULT_DELAY || f->kind == FAULT_REORDER ? f->amount_ps : 0);
+
+		if (end > s->healed_at)
+			s->healed_at = end;
+	}
+}
+
+static int make_arena(struct hunt_story *s, uint32_t i, const struct bump *b, struct prng *p)
+{
+	struct hunt_arena *a = &s->arenas[i];
+	uint32_t local = b->local - HUNT_GUARD;
+
+	a->local = (struct hunt_piece){HUNT_GUARD, local};
+	/* Words lie on addresses that are multiples of their size. */
+	a->remote.at = (2 * HUNT_GUARD + local + WORD - 1) / WORD * WORD;
+	a->remote.len = b->remote;
+	a->closed = (struct hunt_piece){a->remote.at + a->remote.len + HUNT_GUARD, HUNT_GUARD};
+	a->len = a->closed.at + a->closed.len + HUNT_GUARD;
+	a->bytes = malloc(a->len);
+	a->shadow = malloc(a->len);
+	if (!a->bytes || !a->shadow)
+		return -ENOMEM;
+	prng_fill(p, a->shadow, a->len);
+	a->pd = prng_u32(p);
+	/* No two are alike, and none is HUNT_NO_KEY. */
+	a->local_key = (prng_u32(p) & 0xffffff00) | (4 * i + 1);
+	a->remote_key = (prng_u32(p) & 0xffffff00) | (4 * i + 2);
+	a->closed_key = (prng_u32(p) & 0xffffff00) | (4 * i + 3);
+	switch (draw(p, 0, 3)) {
+	case 0: a->iova = UINT64_C(0xfffffff0); break;
+	case 1: a->iova = -(uint64_t)((a->remote.len + WORD - 1) / WORD * WORD); break;
+	default: a->iova = prng_u64(p) >> 8 & ~UINT64_C(7); break;
+	}
+	return 0;
+}
+
+/* Every byte of dst differs from what will be put there. */
+static void invert(uint8_t *memory, const struct hunt_piece *sg, const uint8_t *what)
+{
+	for (uint32_t i = 0; i < HUNT_SGE; sg++, i++)
+		for (uint32_t k = 0; k < sg->len; k++)
+			memory[sg->at + k] = (uint8_t) ~*what++;
+}
+
+/* A contiguous copy of the bytes of pieces. */
+static void gather(const uint8_t *memory, const struct hunt_piece *sg, uint8_t *out)
+{
+	for (uint32_t i = 0; i < HUNT_SGE; sg++, i++) {
+		memcpy(out, memory + sg->at, sg->len);
+		out += sg->len;
+	}
+}
+
+static int paint_work(struct hunt_story *s, uint32_t e, const struct hunt_work *w)
+{
+	uint8_t *own = s->arenas[e].shadow;
+	struct hunt_arena *peers = &s->arenas[e ^ 1];
+	uint8_t *remote = peers->shadow + peers->remote.at + w->remote;
+	uint8_t *copy = malloc(w->len + 1);
+
+	if (!copy)
+		return -ENOMEM;
+	if (w->code == ENGINE_ATOMIC)
+		invert(own, w->sg, (const uint8_t *)&w->before);
+	if (w->code == ENGINE_READ)
+		invert(own, w->sg, remote);
+	if (w->code == ENGINE_WRITE || w->code == ENGINE_WRITE_IMM) {
+		gather(own, w->sg, copy);
+		invert(remote, (struct hunt_piece[HUNT_SGE]){{0, w->len}}, copy);
+	}
+	free(copy);
+	return 0;
+}
+
+/* Gives arenas their bytes: sources anything, and what is to be written the opposite of what will
+ * be there. */
+static int paint(struct hunt_story *s)
+{
+	for (uint32_t e = 0; e < s->n_ends; e++) {
+		bool has_word[HUNT_WORDS] = {false};
+
+		for (uint32_t i = 0; i < s->ends[e].n_works; i++) {
+			const struct hunt_work *w = &s->works[s->ends[e].first_work + i];
+			struct hunt_arena *peers = &s->arenas[e ^ 1];
+
+			if (paint_work(s, e, w))
+				return -ENOMEM;
+			for (uint32_t k = 0; k < HUNT_WORDS && w->code == ENGINE_ATOMIC; k++) {
+				if (has_word[k] || s->ends[e ^ 1].words[k] != w->remote)
+					continue;
+				has_word[k] = true;
+				memcpy(peers->shadow + peers->remote.at + w->remote, &w->before,
+				       WORD);
+			}
+		}
+	}
+	for (uint32_t i = 0; i < HUNT_ENDS + HUNT_HOSTS; i++)
+		if (s->arenas[i].bytes)
+			memcpy(s->arenas[i].bytes, s->arenas[i].shadow, s->arenas[i].len);
+	return 0;
+}
+
+/* By when everything is over: after the last fault each connection needs at most its timeouts and
+ * waits, one after the other, and the time that its bytes take at the lowest rate. */
+static void compute_bound(struct hunt_story *s)
+{
+	nsec most = 0;
+	uint64_t bytes = 0;
+
+	for (uint32_t e = 0; e < s->n_ends; e++) {
+		const struct hunt_end *end = &s->ends[e];
+		nsec ns = 4 * hunt_timeout_ns(end->timeout) * (end->retries + 2u) +
+			  hunt_rnr_ns(s->ends[e ^ 1].rnr_timer) * (end->rnr_retries + 2u);
+
+		most = ns > most ? ns : most;
+	}
+	for (uint32_t i = 0; i < s->n_works; i++)
+		bytes += s->works[i].len;
+	s->bound = s->healed_at + (4 * most + 10000000) * PSEC_NS + bytes * 80 * PSEC_NS;
+}
+
+int hunt_expand(struct hunt_story *s, uint64_t seed)
+{
+	struct bump bumps[HUNT_ENDS + HUNT_HOSTS];
+	struct prng fabric, ends, work, recvs, faults, bytes;
+	int error;
+
+	memset(s, 0, sizeof *s);
+	s->seed = seed;
+	prng_init(&fabric, seed, STREAM_FABRIC);
+	prng_init(&ends, seed, STREAM_ENDS);
+	prng_init(&work, seed, STREAM_WORK);
+	prng_init(&recvs, seed, STREAM_RECVS);
+	prng_init(&faults, seed, STREAM_FAULTS);
+	prng_init(&bytes, seed, STREAM_BYTES);
+	error = draw_fabric(s, &fabric);
+	if (error)
+		return error;
+	draw_manner(s, &ends);
+	draw_ends(s, &ends);
+	for (uint32_t i = 0; i < HUNT_ENDS + HUNT_HOSTS; i++)
+		bumps[i] = (struct bump){&work, HUNT_GUARD, 0};
+	for (uint32_t e = 0; e < s->n_ends; e++)
+		draw_works(s, &work, bumps, e);
+	for (uint32_t e = 0; e < s->n_ends; e++)
+		draw_recvs(s, &recvs, bumps, e);
+	for (uint32_t h = 0; h < s->topology.n_hosts; h++)
+		if (s->has_srq[h])
+			draw_shared(s, &recvs, bumps, h);
+	draw_faults(s, &faults);
+	for (uint32_t i = 0; i < HUNT_ENDS + HUNT_HOSTS && !error; i++)
+		if (i < s->n_ends || (i >= HUNT_ENDS && s->has_srq[i - HUNT_ENDS]))
+			error = make_arena(s, i, &bumps[i], &bytes);
+	if (!error)
+		error = paint(s);
+	compute_bound(s);
+	return error;
+}
+
+void hunt_story_free(struct hunt_story *s)
+{
+	for (uint32_t i = 0; i < HUNT_ENDS + HUNT_HOSTS; i++) {
+		free(s->arenas[i].bytes);
+		free(s->arenas[i].shadow);
+	}
+	routing_fini(&s->routing);
+	topology_fini(&s->topology);
+}

@@ -1,0 +1,216 @@
+/* The seeded fault hunt: a seed becomes a story (a fabric, connections, work and faults), the story
+ * is run in the simulator on a transport's engine, heals, and an oracle that shares no code with
+ * the engine watches every call that goes into it and every byte and packet that comes out.
+ *
+ *	expand.c        seed to story
+ *	tell.c          a story in lines that a person can read
+ *	oracle.c        memory and completions: the same for every transport
+ *	oracle_rc.c     what RC packets may leave, seen on the wire
+ *	transport_rc.c  RC behind struct hunt_transport
+ *	run.c           one story in the simulator, with the oracle around each engine
+ *	main.c          the command
+ *
+ * docs/hunt.md says what is checked, and what holds under which fault. */
+#ifndef WEFT_TESTS_HUNT_HUNT_H
+#define WEFT_TESTS_HUNT_HUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/prng.h"
+#include "engine/engine.h"
+#include "sim/fault.h"
+#include "sim/routing.h"
+#include "sim/sim.h"
+#include "sim/topology.h"
+
+#define HUNT_HOSTS    8u
+#define HUNT_ENDS     16u /* two for each connection */
+#define HUNT_WORKS    640u
+#define HUNT_RECVS    1024u
+#define HUNT_FAULTS   8u
+#define HUNT_SGE      3u
+#define HUNT_WORDS    4u  /* that atomics of one end go to */
+#define HUNT_RD_MOST  16u /* reads and atomics out at once */
+#define HUNT_NO_KEY   UINT32_C(0xdeadbeff)
+#define HUNT_NOTHING  UINT32_MAX
+#define HUNT_WHY_MAX  512u
+#define HUNT_GUARD    64u
+#define HUNT_RNR_CODE 32u
+
+/* Why a work request cannot succeed. */
+enum hunt_flaw {
+	HUNT_SOUND,
+	HUNT_BAD_KEY,    /* a remote key that nobody has */
+	HUNT_FOREIGN,    /* the key of another connection's memory: another protection domain */
+	HUNT_BEYOND,     /* the range ends behind the region */
+	HUNT_FORBIDDEN,  /* a region that the peer may not touch */
+	HUNT_NO_LOCAL,   /* a local key that nobody has */
+	HUNT_MISALIGNED, /* an atomic on no word */
+	HUNT_SHORT,      /* the receive that it will take has too little room */
+	HUNT_FLAWS,
+};
+
+/* Bytes of an arena. */
+struct hunt_piece {
+	uint32_t at, len;
+};
+
+/* A work request of an end. */
+struct hunt_work {
+	uint8_t code, flags; /* enum engine_op, engine_flag */
+	uint8_t atomic_op, flaw;
+	uint8_t n_sg;
+	struct hunt_piece sg[HUNT_SGE]; /* of its own arena */
+	uint32_t len, imm;
+	uint32_t remote;        /* where in the peer's arena; atomics: the word's place */
+	uint64_t operand[2];    /* as op.operand */
+	uint64_t before, after; /* atomics: what the word is before it, and then */
+	psec at;                /* not posted before */
+	uint32_t n_pkts;        /* numbers of packets it takes */
+	uint64_t first;         /* the first of them, counted from 0 */
+	uint32_t message;       /* which of those that take a receive; HUNT_NOTHING: none */
+};
+
+/* A receive of an end or, with ends that share, of a host. */
+struct hunt_recv {
+	uint32_t end; /* HUNT_NOTHING: of the host's shared queue */
+	uint32_t host;
+	uint8_t n_sg, flags;
+	struct hunt_piece sg[HUNT_SGE];
+	uint32_t len;
+	psec at;
+};
+
+/* Memory of one owner: an end, or a host's shared receive queue. Bytes [0, local_len) are for its
+ * own work, the next remote_len for its peer's, the last ones for nobody: guards lie around each.
+ */
+struct hunt_arena {
+	uint8_t *bytes, *shadow; /* what it is, and what it has to be */
+	uint32_t len;
+	struct hunt_piece local, remote, closed;
+	uint32_t pd, local_key, remote_key, closed_key;
+	uint64_t iova; /* of the remote part, as the peer names it */
+};
+
+/* One end of a connection: end i speaks to end i ^ 1. */
+struct hunt_end {
+	uint32_t host, qp, psn; /* psn: of the first packet it sends */
+	uint8_t port;
+	uint32_t ev;
+	uint8_t rd_atomic, dest_rd_atomic;
+	uint8_t timeout, retries, rnr_retries, rnr_timer;
+	uint32_t max_send, max_recv;
+	bool has_srq;
+	uint32_t first_work, n_works;
+	uint32_t n_messages;        /* of its works, those that take a receive */
+	uint32_t words[HUNT_WORDS]; /* where in its arena */
+};
+
+struct hunt_story {
+	uint64_t seed;
+	struct topology_cfg shape;
+	struct topology topology;
+	struct routing_cfg routing_cfg;
+	struct routing routing;
+	struct fwd_qos qos;
+	uint64_t buffer_bytes;
+	uint32_t nic_queue_pkts;
+	uint32_t n_ends, n_works, n_recvs, n_faults;
+	struct hunt_end ends[HUNT_ENDS];
+	struct hunt_work works[HUNT_WORKS];
+	struct hunt_recv recvs[HUNT_RECVS];
+	struct fault faults[HUNT_FAULTS];
+	struct hunt_arena arenas[HUNT_ENDS + HUNT_HOSTS]; /* of ends, then of hosts */
+	bool has_srq[HUNT_HOSTS];
+	uint32_t pmtu;
+	bool has_dcqcn;
+	uint32_t window_bytes, ack_every;
+	bool has_forgery; /* packets may be changed so that no checksum tells */
+	psec healed_at;   /* the last fault is over, the last work and receive posted */
+	psec bound;       /* by when everything must be over */
+};
+
+/* Expands a seed. 0 or -ENOMEM. */
+int hunt_expand(struct hunt_story *s, uint64_t seed);
+void hunt_story_free(struct hunt_story *s);
+
+/* Writes the story to standard output. */
+void hunt_tell(const struct hunt_story *s);
+
+/* Name of a work's operation, and of a flaw. */
+const char *hunt_op_name(const struct hunt_work *w);
+const char *hunt_flaw_name(enum hunt_flaw flaw);
+
+/* The end of a host with that queue pair number, or HUNT_NOTHING. */
+uint32_t hunt_find_end(const struct hunt_story *s, uint32_t host, uint32_t qp);
+
+/* What a work names at its peer: as it is posted, flaws included. */
+struct hunt_target {
+	uint64_t va;
+	uint32_t key;
+};
+struct hunt_target hunt_target(const struct hunt_story *s, uint32_t end, const struct hunt_work *w);
+
+/* The times of IBTA 9.7.5.2.8 and 9.7.6.1.3, as the specification has them. */
+nsec hunt_rnr_ns(uint8_t code);
+nsec hunt_timeout_ns(uint8_t code);
+
+/* What must balance at the end of a run, and what a report adds up. */
+struct hunt_counts {
+	uint64_t rx, accepted, dropped, tx, rx_bytes, again, timeouts, duplicates, rnr, naks;
+};
+
+/* The seam: what the hunt must know of a transport. A device is what the transport needs of one
+ * host beside its engine: memory tables, queue pairs' memory. */
+struct hunt_device;
+struct hunt_oracle;
+struct hunt_transport {
+	const char *name;
+	const struct engine_ops *ops;
+	uint32_t head_bytes;
+	bool is_in_order; /* payload is placed in the order it was sent */
+	/* A device without queue pairs; NULL without memory. */
+	struct hunt_device *(*device_new)(const struct hunt_story *s, uint32_t host);
+	/* Frees it; the sentence that says what the engine did to memory that is not its own, or
+	 * NULL. */
+	const char *(*device_free)(struct hunt_device *d);
+	const void *(*cfg)(struct hunt_device *d);
+	/* Makes and connects the queue pair of an end, or the host's shared receive queue. */
+	int (*open)(struct hunt_device *d, struct engine *e, uint32_t end, nsec now);
+	int (*open_shared)(struct hunt_device *d, struct engine *e, uint32_t host);
+	/* Ends work on an end: everything is flushed. */
+	int (*fail)(struct engine *e, uint32_t qp, nsec now);
+	void (*count)(const struct engine *e, struct hunt_counts *counts);
+	/* The wire, to the oracle: each answers by oracle_fail. on_input is called before the
+	 * engine sees the packet, on_placed after that. */
+	void (*on_output)(struct hunt_oracle *o, uint32_t host, nsec now, const struct tx_pkt *tx);
+	void (*on_input)(struct hunt_oracle *o, uint32_t host, nsec now, const struct rx_pkt *rx);
+	/* The end that a packet is for, HUNT_NOTHING: none. */
+	uint32_t (*end_of)(const struct hunt_story *s, uint32_t host, struct cspan head);
+	/* The packet in a few words. */
+	void (*print)(struct cspan head, uint32_t bytes, char *text, size_t text_len);
+};
+extern const struct hunt_transport hunt_rc;
+
+/* What happened in a run, for the report: a hunt that meets nothing finds nothing. */
+struct hunt_met {
+	struct hunt_counts counts;
+	uint64_t packets, works, receives;
+	uint64_t ops[16], statuses[ENGINE_STATUSES], flaws[HUNT_FLAWS];
+	uint64_t faults[FAULT_KIND_COUNT], touched[FAULT_KIND_COUNT];
+	uint64_t tainted, restarted, dropped;
+};
+
+struct hunt_result {
+	bool has_failed;
+	char why[HUNT_WHY_MAX];
+	uint64_t hash; /* of everything that happened */
+	struct hunt_met met;
+};
+
+/* Runs a story. is_traced: every packet, post and completion on standard output. */
+void hunt_run(struct hunt_story *s, const struct hunt_transport *t, bool is_traced,
+	      struct hunt_result *result);
+
+#endif

@@ -1,0 +1,332 @@
+/* hunt: runs seeds and says what went wrong. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hunt.h"
+
+#define TWICE_EVERY  16u   /* so many seeds, one is run twice */
+#define SEED_SECONDS 30u   /* no story takes so long */
+#define ENOUGH       1000u /* so many seeds must meet everything */
+#define FAILED_MOST  20u
+
+enum status { STATUS_OK, STATUS_FAILED, STATUS_USAGE };
+
+struct job {
+	const struct hunt_transport *transport;
+	uint64_t first, last;
+	bool is_traced, is_json;
+	struct hunt_met met;
+	uint64_t n_run, n_failed;
+	uint64_t failed[FAILED_MOST];
+	double seconds;
+};
+
+/* For the handler of signals, which has nothing else. */
+static char replay[128];
+
+static const struct hunt_transport *const transports[] = {&hunt_rc};
+
+static void usage(FILE *out)
+{
+	fputs("usage: hunt [--transport NAME] --seed N [--trace]\n"
+	      "       hunt [--transport NAME] --seeds A..B [--json]\n"
+	      "\n"
+	      "Expands each seed into a fabric, work and faults, runs it, and checks it against\n"
+	      "an oracle. The environment's HUNT_SEEDS overrides how many of A..B are run.\n",
+	      out);
+}
+
+/* An assert of the engine's, a wild pointer, or no end. */
+static void on_signal(int number)
+{
+	static const char what[] = "\nhunt: a signal ended it; replay: ";
+	ssize_t n = write(STDERR_FILENO, what, sizeof what - 1);
+
+	n = write(STDERR_FILENO, replay, strlen(replay));
+	(void)n;
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static bool read_number(const char *text, uint64_t *value, char **end)
+{
+	errno = 0;
+	*value = strtoull(text, end, 0);
+	return errno == 0 && *end != text && text[0] != '-';
+}
+
+static bool read_range(struct job *job, const char *text)
+{
+	char *end;
+
+	if (!read_number(text, &job->first, &end) || strncmp(end, "..", 2) != 0 ||
+	    !read_number(end + 2, &job->last, &end) || *end || job->last < job->first)
+		return false;
+	const char *limit = getenv("HUNT_SEEDS");
+	uint64_t n;
+
+	if (limit && read_number(limit, &n, &end) && n > 0 && n <= job->last - job->first)
+		job->last = job->first + n - 1;
+	return true;
+}
+
+static bool read_seed(struct job *job, const char *text)
+{
+	char *end;
+
+	if (!read_number(text, &job->first, &end) || *end)
+		return false;
+	job->last = job->first;
+	return true;
+}
+
+static bool read_transport(struct job *job, const char *name)
+{
+	for (uint32_t i = 0; i < sizeof transports / sizeof transports[0]; i++)
+		if (strcmp(transports[i]->name, name) == 0) {
+			job->transport = transports[i];
+			return true;
+		}
+	return false;
+}
+
+static bool read_options(struct job *job, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"seed", required_argument, NULL, 's'},
+		{"seeds", required_argument, NULL, 'r'},
+		{"trace", no_argument, NULL, 't'},
+		{"json", no_argument, NULL, 'j'},
+		{"transport", required_argument, NULL, 'T'},
+		{"help", no_argument, NULL, 'h'},
+		{"list", no_argument, NULL, 'l'},
+		{NULL, 0, NULL, 0},
+	};
+	bool is_good = true, has_seeds = false;
+
+	for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+		switch (option) {
+		case 's': is_good &= has_seeds = read_seed(job, optarg); break;
+		case 'r': is_good &= has_seeds = read_range(job, optarg); break;
+		case 'T': is_good &= read_transport(job, optarg); break;
+		case 't': job->is_traced = true; break;
+		case 'j': job->is_json = true; break;
+		case 'l': puts("seeds_hold"); exit(STATUS_OK);
+		case 'h': usage(stdout); exit(STATUS_OK);
+		default: is_good = false; break;
+		}
+	}
+	return is_good && has_seeds && optind == argc;
+}
+
+static void add(struct hunt_met *sum, const struct hunt_met *met)
+{
+	uint64_t *to = (uint64_t *)sum;
+	const uint64_t *from = (const uint64_t *)met;
+
+	for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
+		to[i] += from[i];
+}
+
+/* Runs a seed; true when all held. */
+static bool run_once(const struct job *job, uint64_t seed, bool is_traced,
+		     struct hunt_result *result)
+{
+	static struct hunt_story story;
+	int error = hunt_expand(&story, seed);
+
+	if (error) {
+		*result = (struct hunt_result){.has_failed = true};
+		snprintf(result->why, sizeof result->why, "no story: %s", strerror(-error));
+	} else {
+		if (is_traced)
+			hunt_tell(&story);
+		hunt_run(&story, job->transport, is_traced, result);
+	}
+	hunt_story_free(&story);
+	return !result->has_failed;
+}
+
+static void tell(const struct job *job, uint64_t seed, const char *why)
+{
+	static struct hunt_story story;
+
+	printf("FAILED seed %" PRIu64 ": %s\n", seed, why);
+	if (hunt_expand(&story, seed) == 0)
+		hunt_tell(&story);
+	hunt_story_free(&story);
+	printf("replay: hunt --transport %s --seed %" PRIu64 " --trace\n", job->transport->name,
+	       seed);
+	fflush(stdout);
+}
+
+static void run_seed(struct job *job, uint64_t seed)
+{
+	struct hunt_result result, again;
+	const char *why = NULL;
+
+	snprintf(replay, sizeof replay, "hunt --transport %s --seed %" PRIu64 " --trace\n",
+		 job->transport->name, seed);
+	alarm(SEED_SECONDS);
+	if (!run_once(job, seed, job->is_traced, &result))
+		why = result.why;
+	else if (seed % TWICE_EVERY == 0 && (run_once(job, seed, false, &again), true) &&
+		 (again.hash != result.hash || again.has_failed))
+		why = "the same seed ran differently the second time";
+	alarm(0);
+	add(&job->met, &result.met);
+	job->n_run++;
+	if (!why)
+		return;
+	if (job->n_failed < FAILED_MOST)
+		job->failed[job->n_failed] = seed;
+	job->n_failed++;
+	if (job->is_traced)
+		printf("FAILED seed %" PRIu64 ": %s\n", seed, why);
+	else if (!job->is_json && job->n_failed <= FAILED_MOST)
+		tell(job, seed, why);
+}
+
+static void show_progress(const struct job *job, uint64_t seed)
+{
+	if (!isatty(STDERR_FILENO) || job->last == job->first || seed % 50)
+		return;
+	fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " seeds, %" PRIu64 " failed ", job->n_run,
+		job->last - job->first + 1, job->n_failed);
+}
+
+/* Numbers by name; NULL at the end. */
+struct figure {
+	const char *name;
+	uint64_t value;
+};
+
+static void print_figures(const struct job *job, const char *title, const struct figure *f,
+			  uint32_t n)
+{
+	if (job->is_json)
+		printf(",\n \"%s\":{", title);
+	else
+		printf("%s\n", title);
+	for (uint32_t i = 0; i < n; i++)
+		if (job->is_json)
+			printf("%s\"%s\":%" PRIu64, i ? "," : "", f[i].name, f[i].value);
+		else
+			printf("  %-24s %12" PRIu64 "\n", f[i].name, f[i].value);
+	if (job->is_json)
+		printf("}");
+}
+
+static const char *const status_names[ENGINE_STATUSES] = {"ok",
+							  "local-length",
+							  "local-qp",
+							  "local-protection",
+							  "flushed",
+							  "bind-failed",
+							  "bad-response",
+							  "local-access",
+							  "remote-invalid",
+							  "remote-access",
+							  "remote-operation",
+							  "retry-exceeded",
+							  "rnr-exceeded",
+							  "fatal"};
+
+/* Everything that a hunt of this size has to meet; returns how much it did not. */
+static uint32_t print_report(const struct job *job)
+{
+	const struct hunt_met *m = &job->met;
+	struct figure totals[] = {
+		{"seeds", job->n_run},
+		{"failed", job->n_failed},
+		{"milliseconds", (uint64_t)(job->seconds * 1000)},
+		{"packets", m->packets},
+		{"packets lost", m->dropped},
+		{"sent again", m->counts.again},
+		{"timeouts", m->counts.timeouts},
+		{"duplicates", m->counts.duplicates},
+		{"NAKs", m->counts.naks},
+		{"RNR NAKs", m->counts.rnr},
+		{"works", m->works},
+		{"messages received", m->receives},
+		{"connections forged at", m->tainted},
+		{"restarts", m->restarted},
+	};
+	struct figure ops[] = {
+		{"WRITE", m->ops[ENGINE_WRITE]},      {"WRITE_IMM", m->ops[ENGINE_WRITE_IMM]},
+		{"SEND", m->ops[ENGINE_SEND]},        {"SEND_IMM", m->ops[ENGINE_SEND_IMM]},
+		{"READ", m->ops[ENGINE_READ]},        {"CAS", m->ops[8 + ENGINE_COMPARE_SWAP]},
+		{"FAA", m->ops[8 + ENGINE_FETCH_ADD]}};
+	struct figure statuses[ENGINE_STATUSES], faults[FAULT_KIND_COUNT], flaws[HUNT_FLAWS];
+	uint32_t missed = 0;
+
+	for (uint32_t i = 0; i < ENGINE_STATUSES; i++)
+		statuses[i] = (struct figure){status_names[i], m->statuses[i]};
+	for (uint32_t i = 0; i < FAULT_KIND_COUNT; i++) {
+		faults[i] = (struct figure){fault_kind_name(i), m->touched[i]};
+		missed += m->touched[i] == 0;
+	}
+	for (uint32_t i = 0; i < HUNT_FLAWS; i++) {
+		flaws[i] = (struct figure){hunt_flaw_name(i), m->flaws[i]};
+		missed += m->flaws[i] == 0;
+	}
+	for (uint32_t i = 0; i < sizeof totals / sizeof totals[0]; i++)
+		missed += i != 1 && totals[i].value == 0;
+	for (uint32_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+		missed += ops[i].value == 0;
+	if (job->is_json)
+		printf("{\"transport\":\"%s\"", job->transport->name);
+	print_figures(job, "totals", totals, sizeof totals / sizeof totals[0]);
+	print_figures(job, "work by operation", ops, sizeof ops / sizeof ops[0]);
+	print_figures(job, "work that cannot succeed", flaws, HUNT_FLAWS);
+	print_figures(job, "completions by status", statuses, ENGINE_STATUSES);
+	print_figures(job, "what faults touched", faults, FAULT_KIND_COUNT);
+	if (job->is_json) {
+		printf(",\n \"failed_seeds\":[");
+		for (uint64_t i = 0; i < job->n_failed && i < FAILED_MOST; i++)
+			printf("%s%" PRIu64, i ? "," : "", job->failed[i]);
+		printf("]}\n");
+	}
+	return missed;
+}
+
+int main(int argc, char **argv)
+{
+	struct job job = {.transport = &hunt_rc};
+	struct timespec from, until;
+
+	if (!read_options(&job, argc, argv)) {
+		usage(stderr);
+		return STATUS_USAGE;
+	}
+	signal(SIGABRT, on_signal);
+	signal(SIGSEGV, on_signal);
+	signal(SIGALRM, on_signal);
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	for (uint64_t seed = job.first;; seed++) {
+		run_seed(&job, seed);
+		show_progress(&job, seed);
+		if (seed == job.last)
+			break;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	job.seconds =
+		(double)(until.tv_sec - from.tv_sec) + (double)(until.tv_nsec - from.tv_nsec) / 1e9;
+	if (isatty(STDERR_FILENO))
+		fputc('\n', stderr);
+	uint32_t missed = print_report(&job);
+
+	if (job.n_run >= ENOUGH && missed > 0) {
+		printf("%u of the figures above are 0: the hunt does not meet everything\n",
+		       missed);
+		return STATUS_FAILED;
+	}
+	return job.n_failed ? STATUS_FAILED : STATUS_OK;
+}

@@ -1,0 +1,12 @@
+/* The part of the oracle that reads RC packets: see struct hunt_transport for who calls it. */
+#ifndef WEFT_TESTS_HUNT_ORACLE_RC_H
+#define WEFT_TESTS_HUNT_ORACLE_RC_H
+
+#include "oracle.h"
+
+void oracle_rc_output(struct hunt_oracle *o, uint32_t host, nsec now, const struct tx_pkt *tx);
+void oracle_rc_input(struct hunt_oracle *o, uint32_t host, nsec now, const struct rx_pkt *rx);
+uint32_t oracle_rc_end_of(const struct hunt_story *s, uint32_t host, struct cspan head);
+void oracle_rc_print(struct cspan head, uint32_t bytes, char *text, size_t text_len);
+
+#endif

@@ -1,0 +1,105 @@
+/* A story as lines that a person can read. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "hunt.h"
+
+static const char *const kinds[] = {"a wire", "leaves and spines", "a fat tree"};
+static const char *const modes[] = {"ECMP", "structured entropy", "uSID", "uSID and SRH"};
+
+const char *hunt_op_name(const struct hunt_work *w)
+{
+	static const char *const ops[] = {"WRITE",    "WRITE_IMM", "SEND",  "SEND_IMM",
+					  "SEND_INV", "READ",      "ATOMIC"};
+
+	if (w->code == ENGINE_ATOMIC)
+		return w->atomic_op == ENGINE_FETCH_ADD ? "FAA" : "CAS";
+	return ops[w->code];
+}
+
+const char *hunt_flaw_name(enum hunt_flaw flaw)
+{
+	static const char *const flaws[HUNT_FLAWS] = {
+		"sound",         "bad remote key", "key of another domain", "beyond", "forbidden",
+		"bad local key", "misaligned",     "receive too short"};
+
+	return flaws[flaw];
+}
+
+static void tell_work(const struct hunt_story *s, uint32_t i)
+{
+	const struct hunt_work *w = &s->works[i];
+
+	printf("    work %u: %s %u B in %u piece%s, packets %" PRIu64 "..%" PRIu64 ", at %.3f us",
+	       i, hunt_op_name(w), w->len, w->n_sg, w->n_sg == 1 ? "" : "s", w->first,
+	       w->first + w->n_pkts - 1, (double)w->at / PSEC_US);
+	if (w->flags & ENGINE_SILENT)
+		printf(", silent");
+	if (w->flags & ENGINE_SOLICITED)
+		printf(", solicited");
+	if (w->flags & ENGINE_FENCE)
+		printf(", fence");
+	if (w->flags & ENGINE_TRUSTED)
+		printf(", trusted");
+	if (w->flaw)
+		printf(", FLAW: %s", hunt_flaw_name(w->flaw));
+	printf("\n");
+}
+
+static void tell_recvs(const struct hunt_story *s, uint32_t end, uint32_t host)
+{
+	uint32_t n = 0;
+	psec last = 0;
+
+	for (uint32_t i = 0; i < s->n_recvs; i++)
+		if (s->recvs[i].end == end && s->recvs[i].host == host) {
+			n++;
+			last = s->recvs[i].at;
+		}
+	if (n > 0)
+		printf("    %u receives, the last posted at %.3f us\n", n, (double)last / PSEC_US);
+}
+
+static void tell_end(const struct hunt_story *s, uint32_t e)
+{
+	const struct hunt_end *end = &s->ends[e];
+
+	printf("  end %u: h%u qp %u, port %u, first psn %u, to end %u; timeout %.1f us, "
+	       "%u retries, %u for receives\n",
+	       e, end->host, end->qp, end->port, end->psn, e ^ 1,
+	       (double)hunt_timeout_ns(end->timeout) / 1000, end->retries, end->rnr_retries);
+	printf("    reads and atomics: %u out, %u in; RNR timer %.0f us; %u works at a time%s\n",
+	       end->rd_atomic, end->dest_rd_atomic, (double)hunt_rnr_ns(end->rnr_timer) / 1000,
+	       end->max_send, end->has_srq ? "; shared receives" : "");
+	tell_recvs(s, e, end->host);
+	for (uint32_t i = 0; i < end->n_works; i++)
+		tell_work(s, end->first_work + i);
+}
+
+void hunt_tell(const struct hunt_story *s)
+{
+	char text[256];
+
+	printf("seed %" PRIu64 ": %s of %u hosts, %u plane%s, %u ports each, %" PRIu64
+	       " Gb/s, %.3f us; %s\n",
+	       s->seed, kinds[s->shape.kind], s->topology.n_hosts, s->shape.planes,
+	       s->shape.planes == 1 ? "" : "s", s->shape.nic_ports,
+	       s->shape.links[0].rate_bps / UINT64_C(1000000000),
+	       (double)s->shape.links[0].delay_ps / PSEC_US, modes[s->routing_cfg.mode]);
+	printf("  PMTU %u, window %u B, a packet in %u asks for an acknowledgement%s%s\n", s->pmtu,
+	       s->window_bytes, s->ack_every, s->has_dcqcn ? ", DCQCN" : "",
+	       s->has_forgery ? ", packets may be forged" : "");
+	for (uint32_t e = 0; e < s->n_ends; e++)
+		tell_end(s, e);
+	for (uint32_t h = 0; h < s->topology.n_hosts; h++)
+		if (s->has_srq[h]) {
+			printf("  shared receives of h%u\n", h);
+			tell_recvs(s, HUNT_NOTHING, h);
+		}
+	for (uint32_t i = 0; i < s->n_faults; i++) {
+		fault_print(&s->faults[i], &s->topology, text, sizeof text);
+		printf("  fault: %s\n", text);
+	}
+	printf("  healed at %.3f us, over by %.3f us\n", (double)s->healed_at / PSEC_US,
+	       (double)s->bound / PSEC_US);
+}

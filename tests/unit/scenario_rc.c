@@ -1,0 +1,338 @@
+/* RC behind a scenario: what may be written, that it reaches the engine, and that whole runs on
+ * every kind of fabric and traffic hold what other transports' do. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "rc/rc.h"
+#include "runs.h"
+
+#define BOUND   (100 * PSEC_MS)
+#define LEAVES  "topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, rate: 100Gbps}\n"
+#define PERM    "workload: {kind: permutation, bytes: 100KB}\n"
+#define N_OF(a) (sizeof(a) / sizeof(a)[0])
+
+static struct scenario scenario;
+static char error[SCENARIO_ERROR_MAX];
+
+static int read_text(const char *text)
+{
+	struct scenario_source source = {.file = "f.yaml", .text = text, .len = strlen(text)};
+
+	error[0] = '\0';
+	return scenario_read(&scenario, &source, error, sizeof error);
+}
+
+static void mistakes_are_told(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} table[] = {
+		{LEAVES PERM "transport:\n  kind: rc\n  payload: 1000\n",
+		 "f.yaml:5: transport.payload: 1000 is no path MTU of rc; use 256, 512, 1024, 2048 "
+		 "or 4096"},
+		{LEAVES PERM "transport:\n  kind: rc\n  payload: 8192\n",
+		 "f.yaml:5: transport.payload: \"8192\" is too large; at most 4KiB"},
+		{LEAVES PERM "transport:\n  kind: rc\n  payload: 128\n",
+		 "f.yaml:5: transport.payload: \"128\" is too small; at least 256B"},
+		{LEAVES PERM "transport:\n  kind: rc\n  entropies: 4\n",
+		 "f.yaml:5: transport.entropies: unknown key in an rc transport; "},
+		{LEAVES PERM "transport:\n  kind: rc\n  retries: 8\n",
+		 "f.yaml:5: transport.retries: \"8\" is too large; at most 7"},
+		{LEAVES PERM "transport:\n  kind: rc\n  window: 65537\n",
+		 "f.yaml:5: transport.window: \"65537\" is 65537 packets; 1 to 65536"},
+		{LEAVES PERM "transport:\n  kind: rc\n  cc: swift\n",
+		 "f.yaml:5: transport.cc: \"swift\" is unknown; one of none, dcqcn"},
+		{LEAVES PERM "transport:\n  kind: rc\n  cc: dcqcn\n  dcqcn: {fast_round: 3}\n",
+		 "f.yaml:6: transport.dcqcn.fast_round: unknown key in dcqcn; "},
+		{LEAVES PERM "transport:\n  kind: rc\n  cc: dcqcn\n  dcqcn: {gain_shift: 11}\n",
+		 "f.yaml:6: transport.dcqcn.gain_shift: \"11\" is too large; at most 10"},
+		{LEAVES PERM "transport:\n  kind: rc\n  cc: dcqcn\n  dcqcn: {least: 200Gbps}\n",
+		 "f.yaml:6: transport.dcqcn: "},
+		{LEAVES PERM "transport: {cc: dcqcn}\n",
+		 "f.yaml:3: transport.cc: unknown key in a ref transport; "},
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < N_OF(table); i++) {
+		assert_int_equal(read_text(table[i].text), -EINVAL);
+		/* What would be right is said by others, and may change. */
+		if (strncmp(error, table[i].error, strlen(table[i].error)) != 0)
+			fail_msg("case %u: \"%s\"\n   instead of \"%s\"", i, error, table[i].error);
+	}
+}
+
+static void defaults_are_those_of_the_book(void **state)
+{
+	(void)state;
+	assert_int_equal(read_text(LEAVES PERM "transport: {kind: rc}\n"), 0);
+	assert_string_equal(scenario.transport.name, "rc");
+	assert_int_equal(scenario.transport.payload_bytes, 4096);
+	assert_int_equal(scenario.transport.ack_every, 4);
+	assert_int_equal(scenario.transport.retries, 7);
+	assert_false(scenario.transport.has_dcqcn);
+	scenario_fini(&scenario);
+}
+
+/* Powers of two times 4.096 us, and none shorter than was asked for. */
+static void timeouts_are_rounded_up(void **state)
+{
+	static const struct {
+		nsec asked, is;
+	} table[] = {{1, 8192},
+		     {8192, 8192},
+		     {8193, 16384},
+		     {1000000, 1048576},
+		     {UINT64_MAX, UINT64_C(4096) << 31}};
+
+	(void)state;
+	for (uint32_t i = 0; i < N_OF(table); i++)
+		assert_int_equal(transport_rc_timeout_ns(transport_rc_timeout(table[i].asked)),
+				 table[i].is);
+}
+
+static void settings_reach_the_engine(void **state)
+{
+	static const char yaml[] =
+		"topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, planes: 2}\n"
+		"transport: {kind: rc, payload: 1024, window: 20, ack_every: 7, retries: 3,\n"
+		"            timeout: 50us, cc: dcqcn, dcqcn: {fast_rounds: 3, cnp_every: "
+		"9us}}\n" PERM;
+	struct rc_attr attr;
+
+	(void)state;
+	runs_read(yaml, "");
+	runs_begin(NULL, NULL);
+	const struct rc_cfg *cfg = runs_run.transport.sim.host_cfg(&runs_run.transport, 0, 1);
+
+	assert_int_equal(cfg->n_ports, 2);
+	assert_int_equal(cfg->ack_every_pkts, 7);
+	assert_int_equal(cfg->cnp_every_ns, 9000);
+	assert_int_equal(cfg->cc.kind, CC_DCQCN);
+	assert_int_equal(cfg->cc.window_bytes, 20 * 1024);
+	assert_int_equal(cfg->cc.line_rate_bps, UINT64_C(400000000000));
+	assert_int_equal(cfg->cc.dcqcn.fast_rounds, 3);
+	assert_int_equal(rc_qp_query(runs_run.sim.hosts[1].engine, 0, &attr, NULL, NULL), 0);
+	assert_int_equal(attr.state, RC_RTS);
+	assert_int_equal(attr.pmtu, 1024);
+	assert_int_equal(attr.retries, 3);
+	assert_int_equal(attr.timeout, 4);
+	runs_end();
+}
+
+/* Counters of all hosts together; each host's balance. */
+static struct rc_counters counters(void)
+{
+	struct rc_counters sum = {0};
+
+	for (uint32_t h = 0; h < runs_run.sim.n_hosts; h++) {
+		const struct rc_counters *c = rc_counters(runs_run.sim.hosts[h].engine);
+		uint64_t ended = 0;
+
+#define ENDED(name, text) ended += c->name;
+		RC_ACCEPTED(ENDED)
+		RC_DROPS(ENDED)
+#undef ENDED
+		assert_int_equal(c->rx, ended);
+#define ADD(name, text) sum.name += c->name;
+		RC_COUNTERS(ADD)
+#undef ADD
+	}
+	return sum;
+}
+
+static const char *const topologies[] = {
+	"topology: {kind: wire}\n",
+	LEAVES,
+	"topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 2, planes: 2, nic_ports: 4}\n"
+	"fabric: {routing: usid}\n",
+	"topology: {kind: fat-tree, hosts: 16, hosts_per_leaf: 2, leaves_per_pod: 2}\n"
+	"fabric: {routing: structured}\n",
+	"topology: {kind: fat-tree, hosts: 8, hosts_per_leaf: 2, leaves_per_pod: 2}\n"
+	"fabric: {routing: usid+srh}\n",
+	"topology: {kind: graph, hosts: 4, switches: [s0, {name: t0, tier: 1}, s1], links: [\n"
+	"  {between: [h0, s0]}, {between: [h1, s0]}, {between: [s0, t0]}, {between: [s1, t0]},\n"
+	"  {between: [h2, s1]}, {between: [h3, s1], rate: 50Gbps}]}\n"
+	"fabric: {pfc: on}\n",
+};
+
+static const char *const workloads[] = {
+	"workload: {kind: single, bytes: 300KB, message: 70001, window: 3}\n",
+	"workload: {kind: permutation, bytes: 50KB, repeat: 2, gap: 1us}\n",
+	"workload: {kind: incast, bytes: 40KB, fan_in: 1}\n",
+	"workload: {kind: all-to-all, bytes: 20KB}\n",
+	"workload: {kind: ring, bytes: 60KB}\n",
+	"workload: {kind: tree, bytes: 60KB, chunk: 10KB}\n",
+	"workload: {kind: random, load: 30%, duration: 5us, sizes: [[100, 30%], [50KB, 100%]]}\n",
+};
+
+static uint64_t run_once(const char *yaml)
+{
+	runs_read(yaml, "");
+	runs_begin(NULL, NULL);
+	runs_finish(20 * PSEC_US, BOUND);
+	runs_all_done();
+	struct rc_counters c = counters();
+
+	assert_int_equal(runs_run.sim.totals.trimmed, 0);
+	assert_int_equal(c.failed, 0);
+	assert_int_equal(c.rx_rnr, 0);
+	uint64_t hash = runs_run.sim.trace_hash;
+
+	runs_end();
+	return hash;
+}
+
+static void every_fabric_and_workload_runs(void **state)
+{
+	char yaml[1024];
+
+	(void)state;
+	for (uint32_t t = 0; t < N_OF(topologies); t++)
+		for (uint32_t w = 0; w < N_OF(workloads); w++) {
+			int n = snprintf(yaml, sizeof yaml,
+					 "%s%stransport: {kind: rc, cc: %s, payload: %u}\n",
+					 topologies[t], workloads[w], w % 2 ? "dcqcn" : "none",
+					 256u << (t + w) % 5);
+
+			assert_true(n > 0 && (size_t)n < sizeof yaml);
+			assert_int_equal(run_once(yaml), run_once(yaml));
+		}
+}
+
+#define INCAST                                                                        \
+	"topology: {kind: leaf-spine, hosts: 16, hosts_per_leaf: 4, rate: 100Gbps}\n" \
+	"workload: {kind: incast, dst: h0, fan_in: 8, bytes: 1MiB}\n"
+
+/* Packets of RC are marked where they queue, and are never cut. With DCQCN the marks come back as
+ * notifications, and fewer packets are lost. */
+static void marks_come_back_as_notifications(void **state)
+{
+	struct rc_counters c[2];
+	uint64_t drops[2];
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		runs_read(INCAST, i ? "transport.kind=rc fabric.trimming=true transport.cc=dcqcn"
+				    : "transport.kind=rc fabric.trimming=true");
+		runs_begin(NULL, NULL);
+		runs_finish(PSEC_NEVER, BOUND);
+		runs_all_done();
+		c[i] = counters();
+		drops[i] = runs_drops();
+		assert_true(runs_run.sim.totals.marked > 0);
+		assert_int_equal(runs_run.sim.totals.trimmed, 0);
+		assert_true(c[i].rx_ecn > 0 && c[i].tx_cnp > 0);
+		assert_true(c[i].rx_cnp > 0 && c[i].rx_cnp <= c[i].tx_cnp);
+		runs_end();
+	}
+	assert_true(drops[0] > 0 && drops[1] < drops[0]);
+	assert_true(c[1].tx_again < c[0].tx_again);
+}
+
+/* Node by node is event by event: also with an engine that has timers of its own. */
+static void windows_change_nothing(void **state)
+{
+	static const char *const yaml[] = {
+		INCAST "transport: {kind: rc, cc: dcqcn, payload: 1024}\n",
+		LEAVES "workload: {kind: ring, bytes: 200KB}\ntransport: {kind: rc}\n",
+		LEAVES PERM "transport: {kind: rc, timeout: 20us}\n"
+			    "faults: {kind: gray, at: leaf0-spine1, chance: 5%, until: 40us}\n",
+		LEAVES PERM
+		"transport: {kind: rc, timeout: 20us}\n"
+		"faults: {kind: random, kinds: [drop, duplicate, reorder, restart, skew],\n"
+		"         count: 6, until: 30us}\n",
+	};
+	bool was_windowed = false;
+
+	(void)state;
+	for (uint32_t i = 0; i < N_OF(yaml); i++) {
+		struct rc_counters c[2];
+		struct sim_totals totals[2];
+		uint64_t hash[2];
+
+		for (uint32_t is_local = 0; is_local < 2; is_local++) {
+			runs_read(yaml[i], "end=2ms");
+			runs_begin(NULL, NULL);
+			runs_run.sim.cfg.hooks.is_local &= is_local;
+			while (run_step(&runs_run, BOUND))
+				was_windowed |= runs_run.sim.is_windowed;
+			was_windowed |= runs_run.sim.is_windowed;
+			runs_audit(&runs_run.sim);
+			c[is_local] = counters();
+			totals[is_local] = runs_run.sim.totals;
+			hash[is_local] = runs_run.sim.trace_hash;
+			runs_end();
+		}
+		assert_int_equal(hash[0], hash[1]);
+		assert_memory_equal(&c[0], &c[1], sizeof c[0]);
+		assert_memory_equal(&totals[0], &totals[1], sizeof totals[0]);
+	}
+	assert_true(was_windowed);
+}
+
+/* A NIC that restarts has no queue pairs; those that nobody used yet are made anew. */
+static void restarts_end_what_was_under_way(void **state)
+{
+	static const char yaml[] =
+		LEAVES "transport: {kind: rc, timeout: 10us, retries: 2}\n"
+		       "workload:\n"
+		       "  - {kind: single, src: h0, dst: h5, bytes: 10MB}\n"
+		       "  - {kind: single, src: h0, dst: h6, bytes: 10KB, start: 50us}\n"
+		       "  - {kind: single, src: h1, dst: h0, bytes: 10KB, start: 60us}\n"
+		       "  - {kind: single, src: h2, dst: h0, bytes: 10MB, start: 1us}\n"
+		       "faults: {kind: restart, at: h0, from: 20us}\n";
+	const struct traffic *t = &runs_run.traffic;
+
+	(void)state;
+	runs_read(yaml, "");
+	runs_begin(NULL, NULL);
+	runs_finish(10 * PSEC_US, BOUND);
+	counters();
+	assert_int_equal(t->flows[0].state, TRAFFIC_FAILED);
+	assert_int_equal(t->flows[1].state, TRAFFIC_DONE);
+	assert_int_equal(t->flows[2].state, TRAFFIC_DONE);
+	assert_int_equal(t->flows[3].state, TRAFFIC_FAILED);
+	runs_end();
+}
+
+/* Whatever happens to packets, links and clocks, the books balance and everything ends. */
+static void random_faults_leave_nothing_behind(void **state)
+{
+	uint64_t first = check_seed(1), failed = 0;
+
+	(void)state;
+	for (uint64_t seed = first; seed < first + 60; seed++) {
+		char set[128];
+
+		snprintf(set, sizeof set, "seed=%" PRIu64 " transport.cc=%s", seed,
+			 seed % 2 ? "dcqcn" : "none");
+		runs_read(LEAVES "transport: {kind: rc, timeout: 20us, retries: 3}\n"
+				 "workload: {kind: permutation, bytes: 60KB, message: 9000, "
+				 "window: 3}\n"
+				 "faults: {kind: random, count: 8, until: 60us}\n",
+			  set);
+		runs_begin(NULL, NULL);
+		runs_finish(PSEC_NEVER, BOUND);
+		counters();
+		failed += runs_run.traffic.n_failed;
+		runs_end();
+	}
+	assert_true(failed > 0);
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(mistakes_are_told),
+	cmocka_unit_test(defaults_are_those_of_the_book),
+	cmocka_unit_test(timeouts_are_rounded_up),
+	cmocka_unit_test(settings_reach_the_engine),
+	cmocka_unit_test(every_fabric_and_workload_runs),
+	cmocka_unit_test(marks_come_back_as_notifications),
+	cmocka_unit_test(windows_change_nothing),
+	cmocka_unit_test(restarts_end_what_was_under_way),
+	cmocka_unit_test(random_faults_leave_nothing_behind),
+};
+
+CHECK_MAIN(cases)
