@@ -301,19 +301,20 @@ static struct rc_qp *next_sender(struct rc_list *list)
 	return q;
 }
 
-/* Answers and requests take turns, so that neither starves the other (law 4): an acknowledgement
- * waits for one burst of requests at most. */
+/* Requests and answers take turns, so that neither starves the other (law 4): an acknowledgement
+ * waits for one burst of requests at most. Requests go first: an application that was just told
+ * something and answers it waits for that more than for its acknowledgement. */
 static uint32_t pull_port(struct rc *r, uint32_t port, struct tx_pkt *pkts, uint32_t n)
 {
 	struct rc_list *answering = &r->answering[port], *sending = &r->sending[port];
 	uint32_t got = 0;
 
 	while (got < n && (answering->head || sending->head)) {
-		if (answering->head)
-			got += take_turn(r, next_answerer(answering), true, pkts + got,
-					 n - got < RC_BURST ? n - got : RC_BURST);
-		if (sending->head && got < n)
+		if (sending->head)
 			got += take_turn(r, next_sender(sending), false, pkts + got,
+					 n - got < RC_BURST ? n - got : RC_BURST);
+		if (answering->head && got < n)
+			got += take_turn(r, next_answerer(answering), true, pkts + got,
 					 n - got < RC_BURST ? n - got : RC_BURST);
 	}
 	return got;

@@ -36,6 +36,8 @@ struct rc_cfg {
 	uint32_t n_ports;            /* 1 .. ENGINE_PORTS [1] */
 	struct cc_cfg cc;            /* of every queue pair */
 	uint64_t total_window_bytes; /* out at once, of all queue pairs [unbounded] */
+	uint64_t own_window_bytes;   /* that each may have out even so: a peer that is slow or
+				      * silent shall not stop all the others [0] */
 	nsec cnp_every_ns;           /* per queue pair at most one CNP in this time [50 us] */
 	uint32_t ack_every_pkts;     /* a packet in so many asks for an acknowledgement [32] */
 };

@@ -253,6 +253,9 @@ static enum rc_verdict on_answer(struct rc *r, struct rc_qp *q, const struct rep
 		return RC_VERDICT_drop_response;
 	bool did = retire_before(r, q, p, w->first);
 
+	/* Work before it that failed here has ended q, and w with it. */
+	if (q->state == RC_ERROR)
+		return RC_VERDICT_rx_response;
 	if (p->count > q->req.una) {
 		did |= on_implied_nak(r, q);
 		return did ? RC_VERDICT_rx_response : RC_VERDICT_drop_response;

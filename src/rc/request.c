@@ -275,7 +275,8 @@ static bool may_go(struct rc *r, struct rc_qp *q, const struct step *s)
 		rc_wake_at(r, q, at);
 		return false;
 	}
-	if (r->out_bytes >= r->cfg.total_window_bytes) {
+	if (r->out_bytes >= r->cfg.total_window_bytes &&
+	    req->out_bytes >= r->cfg.own_window_bytes) {
 		rc_starve(r, q);
 		return false;
 	}

@@ -412,6 +412,40 @@ static void psn_behind_atomic(void **state)
 	live_on(as_dup);
 }
 
+/* A duplicate of what is not answered yet: the answer that waits is the answer to both. */
+static void psn_behind_unanswered(void **state)
+{
+	static const size_t but[] = {COUNTER(drop_again), COUNTER(rx_duplicate),
+				     COUNTER(tx_response), 0};
+	struct end *s = &d.end[SUBJECT];
+	struct crafted *c;
+
+	(void)state;
+	born(4);
+	for (uint32_t i = 0; i < 2; i++) {
+		c = i ? request(ROCE_OP_FETCH_ADD, 0) : read_of(0, 4 * PMTU);
+		feed(TWIN, c);
+		for (uint32_t k = 0; k < 5; k++)
+			feed(SUBJECT, c);
+		assert_int_equal(counts(s)->drop_again, 4 * (i + 1));
+		check_same(but);
+		d.rq_psn = psn_plus(d.rq_psn, i ? 1 : 4);
+	}
+	/* Half of the answer has gone: it begins anew, and the rest of the first one is not sent.
+	 */
+	c = read_of(0, 4 * PMTU);
+	feed_both(c, but);
+	feed(SUBJECT, c);
+	assert_int_equal(end_pull(s, d.now, wide, 2), 2);
+	feed(SUBJECT, c);
+	assert_int_equal(end_pull(s, d.now, wide, END_BATCH), 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(s->out[i].h.bth.psn, psn_plus(d.rq_psn, (int32_t)i));
+	d.rq_psn = psn_plus(d.rq_psn, 4);
+	check_same(but);
+	live_on(but);
+}
+
 /* An atomic or read from so long ago that nobody remembers it, or that was none: no answer. */
 static void psn_behind_forgotten(void **state)
 {
@@ -589,6 +623,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(psn_behind_send),
 	cmocka_unit_test(psn_behind_read),
 	cmocka_unit_test(psn_behind_atomic),
+	cmocka_unit_test(psn_behind_unanswered),
 	cmocka_unit_test(psn_behind_forgotten),
 	cmocka_unit_test(middle_without_first),
 	cmocka_unit_test(first_after_first),

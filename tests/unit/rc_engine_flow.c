@@ -397,6 +397,33 @@ static void windows(void **state)
 	check_balance(&w.end[1]);
 }
 
+/* The same where the one that ends was kept back by the others. */
+static void window_of_one_that_ends(void **state)
+{
+	struct work k = {.code = ENGINE_WRITE, .len = 4096};
+	struct end *s = &w.end[0];
+
+	(void)state;
+	start(1);
+	s->cfg.total_window_bytes = 1024;
+	s->n_qps = 3;
+	join();
+	for (uint8_t i = 0; i < 3; i++) {
+		k.qp = i;
+		k.to = 8192u * i;
+		assert_int_equal(try_post(&k), 0);
+	}
+	run_until(w.now + 10);
+	assert_int_equal(w.n_log, 1);
+	assert_non_null(rc_qp_free(s->e, s->qp[1].number));
+	memset(s->qp_memory[1], 0xee, END_QP);
+	assert_int_equal(end_set(s, w.now, 2, RC_RESET, 0), 0);
+	k.qp = 0;
+	run();
+	expect_sent(&k, ENGINE_OK);
+	expect_nothing(0);
+}
+
 /* In a long message one packet in so many asks for an acknowledgement. */
 static void ack_requests(void **state)
 {
@@ -462,28 +489,31 @@ static void answers_in_order(void **state)
 {
 	static const uint8_t codes[] = {ENGINE_WRITE, ENGINE_READ, ENGINE_WRITE, ENGINE_ATOMIC,
 					ENGINE_SEND,  ENGINE_READ, ENGINE_WRITE};
-	uint32_t last = 0;
 
 	(void)state;
-	start(1);
-	join();
-	post_recv(1, 0, 2000, 1, 1);
-	for (uint32_t i = 0; i < sizeof codes; i++)
-		post((struct work){.code = codes[i],
-				   .at = 4096 * i,
-				   .to = 4096 * i,
-				   .len = codes[i] == ENGINE_ATOMIC ? 8 : 2000});
-	w.is_held[1] = true;
-	run_until(w.now + 5000);
-	w.is_held[1] = false;
-	run();
-	for (uint32_t i = 0; i < w.n_log; i++)
-		if (w.log[i].from == 1) {
-			assert_true(w.log[i].h.bth.psn > last);
-			last = w.log[i].h.bth.psn;
-		}
-	assert_int_equal(last, w.next_psn[0][0].v - 1);
-	assert_int_equal(counts(&w.end[0])->tx_again, 0);
+	for (uint32_t n = 1; n <= sizeof codes; n++) {
+		uint32_t last = 0;
+
+		start(n);
+		join();
+		post_recv(1, 0, 2000, 1, 1);
+		for (uint32_t i = 0; i < n; i++)
+			post((struct work){.code = codes[i],
+					   .at = 4096 * i,
+					   .to = 4096 * i,
+					   .len = codes[i] == ENGINE_ATOMIC ? 8 : 2000});
+		w.is_held[1] = true;
+		run_until(w.now + 5000);
+		w.is_held[1] = false;
+		run();
+		for (uint32_t i = 0; i < w.n_log; i++)
+			if (w.log[i].from == 1) {
+				assert_true(w.log[i].h.bth.psn > last);
+				last = w.log[i].h.bth.psn;
+			}
+		assert_int_equal(last, w.next_psn[0][0].v - 1);
+		assert_int_equal(counts(&w.end[0])->tx_again, 0);
+	}
 }
 
 /* A marked packet is answered with a notification, at most one in the time that was set. */
@@ -570,6 +600,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(credit_codes),
 	cmocka_unit_test(credits_hold_back),
 	cmocka_unit_test(windows),
+	cmocka_unit_test(window_of_one_that_ends),
 	cmocka_unit_test(ack_requests),
 	cmocka_unit_test(rooms),
 	cmocka_unit_test(answers_in_order),

@@ -462,6 +462,37 @@ static void response_without_a_place(void **state)
 	}
 }
 
+/* A response that acknowledges works of which one has failed here by now: that ends the queue pair,
+ * and nothing is placed for what was flushed. */
+static void response_beyond_a_failure(void **state)
+{
+	(void)state;
+	begin_connected();
+	struct mem_entry gone = {.at = area_at(&s, SOURCE, 0),
+				 .iova = area_va(SOURCE),
+				 .len = PMTU,
+				 .key = 0x777,
+				 .pd = PD,
+				 .access = MEM_LOCAL_WRITE};
+	struct sge sg = area_piece(&s, SOURCE, 0, PMTU);
+	struct op op = {.code = ENGINE_WRITE, .qp = OURS, .cookie = 2, .n_sg = 1, .sg = &sg};
+
+	assert_int_equal(mem_add(s.mem, &gone), 0);
+	sg.lkey = gone.key;
+	POST(.code = ENGINE_WRITE);
+	assert_int_equal(end_post(&s, now, op), 0);
+	POST(.code = ENGINE_READ, .len = PMTU);
+	expect_counts(3, 0);
+	nak(0, AETH_NAK_SEQUENCE);
+	assert_int_equal(mem_remove(s.mem, gone.key), 0);
+	expect_counts(1, 0);
+	read_response(ROCE_OP_READ_RESPONSE_ONLY, 2, 0, PMTU);
+	expect_sent(1, ENGINE_WRITE, ENGINE_OK);
+	expect_sent(2, ENGINE_WRITE, ENGINE_LOCAL_PROTECTION);
+	expect_sent(2, ENGINE_READ, ENGINE_FLUSHED);
+	check_end();
+}
+
 static void atomic_is_placed(void **state)
 {
 	const uint64_t original = UINT64_C(0x1122334455667788);
@@ -722,6 +753,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(read_of_nothing),
 	cmocka_unit_test(senseless_responses),
 	cmocka_unit_test(response_without_a_place),
+	cmocka_unit_test(response_beyond_a_failure),
 	cmocka_unit_test(atomic_is_placed),
 	cmocka_unit_test(implied_nak_by_acknowledgement),
 	cmocka_unit_test(read_goes_on_from_the_middle),

@@ -105,6 +105,28 @@ static void shared_window_is_passed_on(void **state)
 	expect_sent(5, ENGINE_WRITE, ENGINE_OK);
 }
 
+/* A read of one whose peer does not answer leaves the others their own windows. */
+static void own_windows_stay_open(void **state)
+{
+	(void)state;
+	begin();
+	s.n_qps = 2;
+	s.cfg.total_window_bytes = 2 * PMTU;
+	s.cfg.own_window_bytes = 2 * PMTU;
+	connect();
+	POST(.code = ENGINE_READ, .len = 8 * PMTU);
+	assert_int_equal(pull(), 1);
+	POST(.code = ENGINE_WRITE, .len = 4 * PMTU, .qp = 1);
+	assert_int_equal(pull(), 2);
+	assert_int_equal(s.out[0].h.bth.dest_qp, THEIRS + 1);
+	assert_int_equal(s.out[1].h.bth.ack_req, 1);
+	ack_to(1, 1);
+	assert_int_equal(pull(), 2);
+	ack_to(1, 3);
+	expect_sent(2, ENGINE_WRITE, ENGINE_OK);
+	check_end();
+}
+
 /* Kept back by others of its own engine: not the silence of its peer. */
 static void starving_is_not_silence(void **state)
 {
@@ -222,6 +244,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(queue_is_full),
 	cmocka_unit_test(shared_window_goes_round),
 	cmocka_unit_test(shared_window_is_passed_on),
+	cmocka_unit_test(own_windows_stay_open),
 	cmocka_unit_test(starving_is_not_silence),
 	cmocka_unit_test(starving_with_packets_out),
 	cmocka_unit_test(shut_port_does_not_starve_the_other),
