@@ -45,11 +45,13 @@ enum {
 	UDP_TAG_AT = 5, /* of the transport header: the top byte of the destination queue pair */
 	UDP_IOV_MAX = 1024, /* UIO_MAXIOV of the kernel */
 
-	/* A payload of at most STAGE_WHOLE bytes, and any piece of at most STAGE_PIECE, is gathered
-	 * beside its header: one more entry of the gather list costs more than such a copy. */
-	STAGE_WHOLE = 256,
+	/* A payload of at most STAGE_WHOLE bytes, which is every RoCE packet's, and any piece of at
+	 * most STAGE_PIECE, is copied beside its header while it is summed. Its owner may write to
+	 * it meanwhile, and the kernel copies later than we sum: a second look would not match the
+	 * ICRC. It is faster too: the kernel then reads one run of bytes from the cache. */
+	STAGE_WHOLE = 4096 + 4,
 	STAGE_PIECE = 16,
-	STAGE_BYTES = ENGINE_HEAD_MAX + STAGE_WHOLE + STAGE_PIECE * ENGINE_PIECES + icrc_bytes,
+	STAGE_BYTES = ENGINE_HEAD_MAX + STAGE_WHOLE + icrc_bytes,
 
 	RX_SLOTS = 64,
 	RX_SLOTS_BULK = 4,     /* so that what was received is still in the cache when read */
@@ -123,6 +125,9 @@ struct udp_rx {
 	uint32_t n_ready, at_ready;
 	uint32_t hot;      /* a socket that has more, or UDP_NO_HANDLE */
 	uint32_t hot_left; /* calls before others are looked at again */
+	uint32_t recent;   /* the one that had something last, or UDP_NO_HANDLE */
+	uint32_t n_direct; /* calls to it in vain since */
+	nsec called_at;
 	struct udp_pseudo pseudo;
 	struct udp_deltas deltas[DELTA_LENGTHS];
 };

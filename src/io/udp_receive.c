@@ -17,6 +17,8 @@
 
 enum {
 	HOT_CALLS = 8,      /* calls to one busy socket before the others are asked */
+	DIRECT_CALLS = 16,  /* calls to an idle one that was busy last, in vain, before that */
+	STALE_NS = 1000000, /* who comes back after so long asks all of them at once */
 	REFILLS = 64,       /* calls that one udp_receive makes when all they bring is dropped */
 	BULK_BYTES = 16384, /* messages of that size on average: few slots at a time */
 	TOS_TO_DSCP = 2,
@@ -40,7 +42,7 @@ int udp_rx_init(struct udp_driver *u)
 		};
 	}
 	rx->want = RX_SLOTS_BULK;
-	rx->hot = UDP_NO_HANDLE;
+	rx->hot = rx->recent = UDP_NO_HANDLE;
 	return 0;
 }
 
@@ -61,6 +63,8 @@ void udp_rx_forget(struct udp_driver *u, uint32_t local)
 			rx->ready[i] = UDP_NO_HANDLE;
 	if (rx->hot == local)
 		rx->hot = UDP_NO_HANDLE;
+	if (rx->recent == local)
+		rx->recent = UDP_NO_HANDLE;
 }
 
 static int control_int(const struct cmsghdr *c)
@@ -144,13 +148,19 @@ static void receive_from(struct udp_driver *u, uint32_t local)
 		bytes += rx->msgs[i].msg_len;
 	}
 	rx->n_runs = (uint32_t)got;
+	rx->recent = local;
+	rx->n_direct = 0;
 	if (rx->n_runs < rx->want)
 		rx->hot = UDP_NO_HANDLE;
 	else if (rx->hot != local) {
 		rx->hot = local;
 		rx->hot_left = HOT_CALLS;
 	}
-	rx->want = bytes / rx->n_runs >= BULK_BYTES ? RX_SLOTS_BULK : RX_SLOTS;
+	/* One at a time is the fastest way to get one; more are asked for when more come. */
+	if (rx->n_runs == 1 && rx->want > 1 && bytes < BULK_BYTES)
+		rx->want = 1;
+	else if (rx->n_runs == rx->want || rx->want > 1)
+		rx->want = bytes / rx->n_runs >= BULK_BYTES ? RX_SLOTS_BULK : RX_SLOTS;
 }
 
 /* One more call to the kernel, at a socket that has something; false: none has. */
@@ -165,6 +175,15 @@ static bool refill(struct udp_driver *u)
 		return true;
 	}
 	rx->hot = UDP_NO_HANDLE;
+	/* The next packet most likely comes where the last one did: asking there first saves the
+	 * question which socket has something. */
+	if (rx->at_ready == rx->n_ready && rx->recent != UDP_NO_HANDLE &&
+	    rx->n_direct < DIRECT_CALLS) {
+		rx->n_direct++;
+		receive_from(u, rx->recent);
+		return rx->n_runs > 0;
+	}
+	rx->n_direct = 0;
 	if (rx->at_ready == rx->n_ready) {
 		struct epoll_event events[RX_READY];
 		int n = epoll_wait(u->epoll_fd, events, RX_READY, 0);
@@ -338,6 +357,9 @@ uint32_t udp_receive(struct udp_driver *u, nsec now, struct rx_pkt *pkts, uint32
 	assert(n <= UDP_BATCH);
 	if (n == 0)
 		return 0;
+	if (now - u->rx.called_at > STALE_NS)
+		u->rx.n_direct = DIRECT_CALLS;
+	u->rx.called_at = now;
 	udp_peers_settle(u);
 	lent = drain_all(u, now, pkts, n);
 	for (unsigned i = 0; lent == 0 && i < REFILLS && refill(u); i++)

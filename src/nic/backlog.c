@@ -59,6 +59,16 @@ void backlog_keep(struct backlog *b, const struct tx_pkt *pkts, uint32_t n)
 	b->n = n;
 }
 
+void backlog_forget(struct backlog *b, uint32_t peer, uint32_t local)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = b->at; i < b->at + b->n; i++)
+		if (b->pkts[i].peer != peer && b->pkts[i].local != local)
+			b->pkts[b->at + kept++] = b->pkts[i];
+	b->n = kept;
+}
+
 bool backlog_send(struct backlog *b, struct udp_driver *u)
 {
 	if (b->n == 0)

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WINDOW_DEFAULT (512u << 10)
+#define WINDOW_DEFAULT (1u << 20)
+#define WINDOW_OWN     16384u
 #define WINDOW_LEAST   4096u
 #define WINDOW_MOST    (UINT64_C(1) << 30)
 #define BUFFER_ASKED   (4 << 20) /* as the driver does */
@@ -80,5 +81,6 @@ int device_configure(struct rc_cfg *cfg)
 	cfg->cc.window_bytes = window;
 	cfg->cc.line_rate_bps = LINE_RATE_BPS;
 	cfg->total_window_bytes = 2 * window;
+	cfg->own_window_bytes = WINDOW_OWN < window ? WINDOW_OWN : window;
 	return 0;
 }

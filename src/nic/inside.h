@@ -145,11 +145,13 @@ struct device {
 	pthread_t thread;
 	bool is_stopping, is_back; /* is_back: the thread leaves the work to those who poll */
 	int kick_fd, netlink_fd;
-	nsec clock;               /* what the engine was last told */
-	nsec wake_at;             /* the thread sleeps until then; 0: it is awake, or stands back */
-	nsec polled_at, armed_at; /* when an application last did the work, last armed a queue */
+	nsec clock;             /* what the engine was last told */
+	nsec wake_at;           /* the thread sleeps until then; 0: it is awake, or stands back */
+	_Atomic nsec polled_at; /* when an application last polled */
+	nsec armed_at;          /* and last armed a queue */
 	uint32_t n_armed, n_held;
-	bool is_behind; /* the driver may have more that was received */
+	bool is_waiting; /* an acknowledgement was not sent yet, see progress.c */
+	bool is_behind;  /* the driver may have more that was received */
 	struct backlog backlog;
 	nsec retry_at; /* of the backlog, if there is one */
 	struct rx_pkt rx[UDP_BATCH];
@@ -182,6 +184,8 @@ void device_return_key(struct device *d, uint32_t key);
 bool backlog_init(struct backlog *b);
 void backlog_fini(struct backlog *b);
 void backlog_keep(struct backlog *b, const struct tx_pkt *pkts, uint32_t n);
+/* Packets to a peer, or from an address, whose handle ends: lost, as on any wire. */
+void backlog_forget(struct backlog *b, uint32_t peer, uint32_t local);
 bool backlog_send(struct backlog *b, struct udp_driver *u);
 
 /* config.c: the engine's congestion control, from defaults and environment. */
@@ -195,8 +199,8 @@ nsec device_deadline(const struct device *d);
 nsec device_catch_up(struct device *d);
 /* Sends what the engine has to send, and gives out what it completed. */
 void device_flush(struct device *d);
-/* One round of everything, bounded; returns when it began. */
-nsec device_step(struct device *d);
+/* One round of everything, bounded, for one who polls or not; returns the time. */
+nsec device_step(struct device *d, bool is_poll);
 int device_start(struct device *d);
 void device_stop(struct device *d);
 

@@ -10,8 +10,8 @@ static const struct way no_way = {UDP_NO_HANDLE, UDP_NO_HANDLE};
 
 static void way_close(struct device *d, struct way *w)
 {
-	/* What waits to be sent may be to this peer, whose handle ends: lost, as on any wire. */
-	d->backlog.n = 0;
+	if (w->peer != UDP_NO_HANDLE || w->local != UDP_NO_HANDLE)
+		backlog_forget(&d->backlog, w->peer, w->local);
 	if (w->peer != UDP_NO_HANDLE)
 		udp_peer_put(d->udp, w->peer);
 	if (w->local != UDP_NO_HANDLE)

@@ -11,14 +11,17 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
+#define FEW           2u /* packets, of which an answer may wait for a post */
+#define FRESH_NS      UINT64_C(50000)
 #define PULL          60u                /* packets: four bursts of the largest PMTU */
-#define ROUNDS        4u                 /* of them, sent in one go */
+#define ROUNDS        2u                 /* of them, sent in one go */
 #define HELD_MOST     64u                /* rounds, see advance */
 #define RETRY_NS      UINT64_C(500000)   /* a full socket is tried again, by a thread that slept */
 #define POLLED_NS     UINT64_C(100000)   /* someone polls: they did, so lately */
@@ -53,24 +56,28 @@ static void advance(struct device *d, nsec now, bool has_heard_all)
 	d->clock = now;
 }
 
-static void transmit(struct device *d)
+/* Returns whether it sent anything, which takes time. */
+static bool transmit(struct device *d)
 {
 	static const uint16_t room[ENGINE_PORTS] = {PULL};
+	bool has_sent = d->backlog.n > 0;
 
 	if (!backlog_send(&d->backlog, d->udp)) {
 		d->retry_at = d->clock + RETRY_NS;
-		return;
+		return true;
 	}
 	for (uint32_t i = 0; i < ROUNDS && device_deadline(d) <= d->clock; i++) {
 		uint32_t n = d->engine->ops->pull(d->engine, d->clock, room, d->tx, PULL);
 		uint32_t sent = n ? udp_send(d->udp, d->tx, n) : 0;
 
+		has_sent |= n > 0;
 		if (sent < n) {
 			backlog_keep(&d->backlog, d->tx + sent, n - sent);
 			d->retry_at = d->clock + RETRY_NS;
-			return;
+			break;
 		}
 	}
+	return has_sent;
 }
 
 static void deliver(struct device *d)
@@ -93,11 +100,21 @@ static void deliver(struct device *d)
 
 void device_flush(struct device *d)
 {
+	d->is_waiting = false;
 	transmit(d);
 	deliver(d);
 }
 
-nsec device_step(struct device *d)
+/* Who polls for a message and gets it may answer it at once, and its answer can take the
+ * acknowledgement along: sending that first, by itself, would hold the answer up for as long as the
+ * kernel takes for a packet. If no post follows, the next poll sends it. */
+static bool may_wait(struct device *d, uint32_t n, bool is_poll)
+{
+	d->is_waiting = is_poll && !d->is_waiting && n > 0 && n <= FEW && !d->backlog.n;
+	return d->is_waiting;
+}
+
+nsec device_step(struct device *d, bool is_poll)
 {
 	nsec now = device_now();
 
@@ -111,16 +128,19 @@ nsec device_step(struct device *d)
 		d->engine->ops->input(d->engine, d->clock, d->rx, n);
 	else
 		advance(d, now, true);
-	device_flush(d);
-	return now;
+	bool has_sent = !may_wait(d, n, is_poll) && transmit(d);
+
+	deliver(d);
+	return has_sent ? device_now() : now;
 }
 
 nsec device_catch_up(struct device *d)
 {
 	nsec now = device_now();
 
-	if (device_deadline(d) <= now)
-		device_step(d);
+	/* Time that stood still for no longer than this has made nothing due. */
+	if (device_deadline(d) <= now && now > d->clock + FRESH_NS)
+		device_step(d, false);
 	else
 		d->clock = now;
 	return d->clock;
@@ -128,7 +148,9 @@ nsec device_catch_up(struct device *d)
 
 static bool has_poller(const struct device *d, nsec now)
 {
-	return !d->n_armed && now - d->polled_at < POLLED_NS && now - d->armed_at > ARMED_NS;
+	nsec polled_at = atomic_load_explicit(&d->polled_at, memory_order_relaxed);
+
+	return !d->n_armed && now < polled_at + POLLED_NS && now - d->armed_at > ARMED_NS;
 }
 
 /* Sleeps until a packet (not when standing back), news of the interface, a kick, or a time. */
@@ -169,7 +191,7 @@ static nsec work(struct device *d, nsec now)
 {
 	bool was_behind = d->is_behind;
 
-	device_step(d);
+	device_step(d, false);
 	if (d->is_behind)
 		return 0;
 	nsec until = device_deadline(d);
@@ -201,8 +223,11 @@ static void *run(void *context)
 		bool is_back = d->is_back;
 
 		pthread_mutex_unlock(&d->lock);
+		/* Taking the lock again at once would leave nothing to those who wait for it. */
 		if (until)
 			nap(d, is_back, until);
+		else if (atomic_load_explicit(&d->n_waiting, memory_order_relaxed))
+			sched_yield();
 		device_enter(d);
 	}
 	pthread_mutex_unlock(&d->lock);

@@ -1,6 +1,7 @@
 #include "nic/inside.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,6 +195,11 @@ static int cq_take(struct nic_cq *cq, struct nic_done *done, uint32_t n)
 	return (int)n;
 }
 
+static void polled(struct device *d, nsec now)
+{
+	atomic_store_explicit(&d->polled_at, now, memory_order_relaxed);
+}
+
 int nic_cq_poll(struct nic_cq *cq, struct nic_done *done, int n)
 {
 	struct device *d = cq->user->device;
@@ -204,10 +210,14 @@ int nic_cq_poll(struct nic_cq *cq, struct nic_done *done, int n)
 	if (cq_count(cq)) {
 		device_enter(d);
 	} else {
-		/* Whoever has the lock does what we would. */
-		if (!device_try(d))
+		/* Whoever has the lock does what we would, unless that is the device's thread
+		 * waiting for our processor. It leaves the work to us from its next turn on. */
+		if (!device_try(d)) {
+			polled(d, device_now());
+			sched_yield();
 			return 0;
-		d->polled_at = device_step(d);
+		}
+		polled(d, device_step(d, true));
 	}
 	r = cq_take(cq, done, (uint32_t)n);
 	device_leave(d);
