@@ -22,13 +22,19 @@ endif
 # short programs costs more than the programs.
 SAN_ENV := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:strict_string_checks=1 \
            UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 HUNT_SEEDS=200
+# Processes that make everything, see a peer die, and end in good order.
+LEAKS_ENV := ASAN_OPTIONS=detect_leaks=1:exitcode=99 UBSAN_OPTIONS=print_stacktrace=1
+LEAKS_CASES := a_thousand_pairs_between_two_processes kill_of_the_first_end
 SAN_ARGS := -Db_sanitize=address,undefined -Db_lundef=false \
             -Dc_args='-fno-sanitize-recover=all -fno-omit-frame-pointer'
 
 # Older thread sanitizers know only the places that a kernel puts memory without much randomness;
 # some containers forbid to switch that off, and then most likely need not.
 TSAN_ENV = TSAN_OPTIONS=halt_on_error=1 $(shell setarch -R true 2>/dev/null && echo setarch -R)
-TSAN_TESTS := base_ring
+TSAN_TESTS := base_ring nic_threads
+# The system tests with threads: the script's name, and what it runs.
+TSAN_SYSTEM := system-threads
+TSAN_SYSTEM_NEEDS := tests/system/system-end
 
 FUZZ_ARGS := -Dfuzz=true -Dtests=false -Dtools=false -Dbench=false \
              -Db_sanitize=address,undefined -Db_lundef=false \
@@ -45,8 +51,8 @@ run_tests = rm -f $(1)/meson-logs/testlog.json; \
 # ninja spreads the work over the processors; the steps here stay in order.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: all help demo test bench fuzz hunt hunt-selftest lint format docs install clean distclean debug asan tsan \
-	leaks clang cross coverage ci setup-build setup-test
+.PHONY: all help demo test bench bench-wire fuzz hunt hunt-selftest lint format docs install clean distclean \
+	debug asan tsan leaks clang cross coverage ci setup-build setup-test
 
 all: setup-build ## build everything, optimized, in build/ (the default)
 	@$(call configure,$(BUILD),--buildtype=release)
@@ -69,6 +75,9 @@ test: setup-test all ## build and run all tests
 
 bench: all ## run every benchmark and show its table
 	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose --timeout-multiplier 0
+
+bench-wire: setup-test all ## RC over a veth pair against TCP and bare UDP; needs root
+	@bench/wire $(BUILD)/src/tools/weft
 
 fuzz: setup-build ## run every fuzz target for SECONDS=20 each
 	@scripts/setup fuzz
@@ -103,20 +112,21 @@ debug: setup-build ## build for a debugger, in build-debug/
 	@$(call configure,build-debug,--buildtype=debug)
 	@ninja -C build-debug
 
-asan: setup-test ## unit tests with address and undefined-behaviour checks, in build-asan/
+asan: setup-test ## unit and system tests with address and undefined-behaviour checks, in build-asan/
 	@$(call configure,build-asan,--buildtype=debugoptimized $(SAN_ARGS))
 	@ninja -C build-asan
-	@$(call run_tests,build-asan,--suite unit,$(SAN_ENV))
+	@$(call run_tests,build-asan,--suite unit --suite system,$(SAN_ENV))
 
 tsan: setup-test ## tests with threads, under checks for data races, in build-tsan/
 	@$(call configure,build-tsan,--buildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false)
-	@ninja -C build-tsan $(TSAN_TESTS:%=tests/unit/%)
-	@$(call run_tests,build-tsan,$(TSAN_TESTS),$(TSAN_ENV))
+	@ninja -C build-tsan $(TSAN_TESTS:%=tests/unit/%) $(TSAN_SYSTEM_NEEDS)
+	@$(call run_tests,build-tsan,$(TSAN_TESTS) $(TSAN_SYSTEM),$(TSAN_ENV))
 
 leaks: setup-test ## one long run with leak checks, in build-asan/
 	@$(call configure,build-asan,--buildtype=debugoptimized $(SAN_ARGS))
 	@ninja -C build-asan
 	@scripts/leaks build-asan
+	@$(LEAKS_ENV) tests/system/system build-asan/tests/system/system-end processes $(LEAKS_CASES)
 
 clang: setup-test ## build and unit tests with clang, in build-clang/
 	@scripts/setup clang
@@ -130,7 +140,7 @@ cross: setup-test ## build for the other architecture, unit tests under qemu, in
 	@$(call configure,build-cross,--buildtype=release \
 		--cross-file build-sysroot/$(CROSS).ini --cross-file cross/$(CROSS).ini)
 	@ninja -C build-cross
-	@$(call run_tests,build-cross,--suite unit)
+	@$(call run_tests,build-cross,--suite unit,HUNT_SEEDS=30)
 
 coverage: setup-test ## which lines the unit tests reach, in build-cov/coverage/
 	@scripts/setup coverage

@@ -1,0 +1,155 @@
+/* `weft perf`: a server that waits and a client that measures, over the soft device, with a plain
+ * TCP connection between them for set-up. What is common to its files.
+ *
+ *	perf.c          the command line; the server's and the client's day
+ *	perf_link.c     the control connection: short lines of text
+ *	perf_end.c      one side's device, memory and queue pairs for one test
+ *	perf_load.c     the loops that are timed
+ *	perf_udp.c      the same over a bare UDP socket, for comparison
+ *	perf_compare.c  iperf3 and bare UDP in the same minute
+ *	perf_report.c   table and JSON */
+#ifndef WEFT_TOOLS_PERF_H
+#define WEFT_TOOLS_PERF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "nic/nic.h"
+
+#define PERF_PORT      18515u
+#define PERF_QPS_MAX   1024u
+#define PERF_DEPTH_MAX 4096u
+#define PERF_LINE_MAX  512u
+#define PERF_SIZE_MAX  RC_MESSAGE_MAX
+#define PERF_BYTES_MAX (UINT64_C(1) << 32) /* of all queue pairs' memory, at one side */
+
+enum perf_op { PERF_WRITE, PERF_READ, PERF_SEND, PERF_ATOMIC, PERF_OPS };
+enum perf_mode { PERF_BANDWIDTH, PERF_LATENCY, PERF_MODES };
+
+/* One measurement, the same at both ends. */
+struct perf_test {
+	uint8_t op, mode;
+	uint16_t pmtu;        /* 0: the largest that fits the way */
+	uint32_t size;        /* bytes of a message; atomics: 8 */
+	uint32_t qps, depth;  /* works out at once, at most, of each queue pair */
+	uint64_t count;       /* messages; 0: as many as fit the time */
+	uint32_t duration_ms; /* if count is 0 */
+};
+
+/* Percentiles in hundredths of a percent, as reported. */
+#define PERF_PERCENTILES 5u
+extern const uint32_t perf_percentiles[PERF_PERCENTILES];
+
+struct perf_result {
+	struct perf_test test;
+	uint64_t messages, elapsed_ns;
+	uint64_t retransmitted; /* packets, by the client */
+	/* Of latencies, in ns; half a round trip where both sides send. */
+	uint64_t least_ns, most_ns, mean_ns, percentile_ns[PERF_PERCENTILES];
+};
+
+/* What a person would compare it with; 0: not measured. */
+struct perf_baseline {
+	uint64_t tcp_bps, udp_bps, udp_ping_ns;
+};
+
+/* The control connection. Every function returns 0 or a negative errno after saying on standard
+ * error what went wrong. */
+struct perf_link {
+	const char *name; /* "weft perf", for messages */
+	FILE *in, *out;
+	int fd;                                /* of in */
+	struct sockaddr_storage local, remote; /* its ends: the devices have these addresses */
+};
+
+int perf_link_open(struct perf_link *l, const char *host, uint16_t port);
+int perf_link_take(struct perf_link *l, int listener); /* accepts one; -EAGAIN: none */
+int perf_listen(const char *name, const char *address, uint16_t port); /* a socket or -errno */
+void perf_link_close(struct perf_link *l);
+__attribute__((format(printf, 2, 3))) int perf_tell(struct perf_link *l, const char *format, ...);
+/* Reads a line into text, without its end. -ECONNRESET: the other side is gone. A line that starts
+ * with "error" is said on standard error and gives -EPROTO. */
+int perf_hear(struct perf_link *l, char text[PERF_LINE_MAX]);
+/* The same, but the end of the connection is no failure, and -ENOTCONN. */
+int perf_hear_more(struct perf_link *l, char text[PERF_LINE_MAX]);
+/* Whether a line is waiting, or the other side is gone. Does not block. */
+bool perf_is_called(struct perf_link *l);
+/* Blocks until that is so. */
+void perf_await_call(struct perf_link *l);
+
+/* One side's part in one test. */
+struct perf_end {
+	struct nic_user *user;
+	struct nic_pd *pd;
+	struct nic_cq *cq;
+	struct nic_mr *mr;
+	struct nic_qp **qps;
+	uint8_t *memory; /* for each queue pair: size bytes to send, size bytes to receive */
+	size_t memory_len;
+	uint64_t peer_va;
+	uint32_t peer_key;
+	struct perf_test test;
+};
+
+/* Receives that a queue pair of the test has: with two for each message out, the sender need not
+ * wait for the receiver to post them again. */
+static inline uint32_t perf_receives(const struct perf_test *t)
+{
+	return t->op != PERF_SEND ? 1 : t->depth < 128 ? 256 : 2 * t->depth;
+}
+
+/* NULL, or what is too large in a test. */
+const char *perf_too_large(const struct perf_test *t);
+
+/* The largest PMTU that fits the interface of the link; 0: there is no device, and it was said. */
+uint16_t perf_best_pmtu(struct perf_link *l);
+
+/* Makes the device of the link's local address ready and connects every queue pair with its
+ * namesake at the other end. */
+int perf_end_open(struct perf_end *e, struct perf_link *l, const struct perf_test *test);
+void perf_end_close(struct perf_end *e);
+
+static inline uint8_t *perf_out_at(const struct perf_end *e, uint32_t qp)
+{
+	return e->memory + (size_t)qp * 2 * e->test.size;
+}
+
+static inline uint8_t *perf_in_at(const struct perf_end *e, uint32_t qp)
+{
+	return perf_out_at(e, qp) + e->test.size;
+}
+
+uint64_t perf_now_ns(void);
+
+/* The client's side of a test, timed. */
+int perf_drive(struct perf_end *e, struct perf_link *l, struct perf_result *result);
+/* The server's: until the client calls. */
+int perf_serve(struct perf_end *e, struct perf_link *l);
+
+/* Latencies in samples, sorted in place, into the result. */
+void perf_summarize(struct perf_result *result, uint64_t *samples, size_t n);
+
+/* The comparison, asked of the server one by one; those that cannot be had stay 0. */
+int perf_compare(struct perf_link *l, const struct perf_test *test, struct perf_baseline *b);
+/* The server's side of what perf_compare asks; -ENOTSUP: line is no such request. */
+int perf_compare_serve(struct perf_link *l, const char *line);
+
+/* Bare UDP: a sender that fills the way with segments of `size`, or one that plays ping-pong. */
+int perf_udp_open(const struct sockaddr_storage *local, uint16_t *port); /* a socket or -errno */
+int perf_udp_blast(int fd, const struct sockaddr_storage *to, uint32_t size, uint32_t ms);
+uint64_t perf_udp_sink(int fd, struct perf_link *l, uint64_t *elapsed_ns);
+uint64_t perf_udp_ping(int fd, const struct sockaddr_storage *to, uint32_t size, uint32_t ms);
+void perf_udp_echo(int fd, struct perf_link *l);
+
+/* The table starts with a head and has a line per result; JSON is one object per line. */
+void perf_print_head(FILE *out, uint8_t mode);
+void perf_print(FILE *out, const struct perf_result *r);
+void perf_print_baseline(FILE *out, const struct perf_result *r, const struct perf_baseline *b);
+void perf_json(FILE *out, const struct perf_result *r, const struct perf_baseline *b);
+
+const char *perf_op_name(uint8_t op);
+const char *perf_mode_name(uint8_t mode);
+
+#endif
