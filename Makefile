@@ -68,6 +68,7 @@ setup-test:
 	@scripts/setup build test
 
 demo: all ## build, then show what there is to see
+	@scripts/setup demo
 	@scripts/demo $(BUILD)/src/tools/weft .
 
 test: setup-test all ## build and run all tests

@@ -23,6 +23,7 @@ struct command {
 
 extern const struct command decode_command;
 extern const struct command perf_command;
+extern const struct command run_command;
 extern const struct command sim_command;
 
 /* Says on standard error what is wrong with the command line and how to get help. Returns

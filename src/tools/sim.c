@@ -509,7 +509,7 @@ static int read_and_simulate(struct job *job)
 	return status;
 }
 
-static int run_command(int argc, char **argv)
+static int run_sim(int argc, char **argv)
 {
 	struct job *job = calloc(1, sizeof *job);
 
@@ -540,5 +540,5 @@ const struct command sim_command = {
 	"sim",
 	"simulate a fabric, and report what became of its traffic",
 	help,
-	run_command,
+	run_sim,
 };

@@ -1,0 +1,151 @@
+/* Contexts, and what a device says of itself. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "verbs/inside.h"
+
+/* perftest and others choose special paths by the vendor's OUI and part number. Ours is in the part
+ * of the number space that is assigned to nobody (IEEE 802, the U/L bit), and the part has none. */
+#define VENDOR_ID   0x025745u
+#define VENDOR_PART 0
+
+static struct ibv_context *open_card(struct verbs_card *card)
+{
+	struct verbs_opened *opened = calloc(1, sizeof *opened);
+	struct nic_info info;
+
+	if (!opened)
+		return verbs_null(ENOMEM);
+	verbs_card_hold(card, &info);
+	opened->user = nic_open(&info);
+	if (!opened->user) {
+		int why = errno;
+
+		verbs_card_put(card);
+		free(opened);
+		return verbs_null(why);
+	}
+	struct ibv_context *context = &opened->extended.context;
+
+	opened->card = card;
+	opened->extended.sz = sizeof opened->extended;
+	context->device = &card->device;
+	context->cmd_fd = -1;
+	context->async_fd = nic_event_fd(opened->user);
+	context->num_comp_vectors = 1;
+	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
+	pthread_mutex_init(&opened->lock, NULL);
+	pthread_mutex_init(&context->mutex, NULL);
+	verbs_fill_table(&opened->extended);
+	return context;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	if (!verbs_is_our_card(device))
+		return VERBS_PASS_POINTER(ibv_open_device, device);
+	return open_card(verbs_card_of(device));
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+	if (!verbs_is_ours(context))
+		return VERBS_PASS(ibv_close_device, verbs_minus_one(ENOSYS), context);
+	struct verbs_opened *opened = verbs_opened(context);
+
+	verbs_destroy_all(context);
+	int error = nic_close(opened->user);
+
+	if (error)
+		return verbs_minus_one(-error);
+	verbs_card_put(opened->card);
+	pthread_mutex_destroy(&context->mutex);
+	pthread_mutex_destroy(&opened->lock);
+	free(opened);
+	return 0;
+}
+
+static void fill_device(struct ibv_device_attr *attr, struct ibv_context *context)
+{
+	uint64_t guid = ibv_get_device_guid(context->device);
+
+	*attr = (struct ibv_device_attr){
+		.fw_ver = WEFT_VERSION,
+		.node_guid = guid,
+		.sys_image_guid = guid,
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = 0xfffff000,
+		.vendor_id = VENDOR_ID,
+		.vendor_part_id = VENDOR_PART,
+		.max_qp = NIC_MAX_QPS,
+		.max_qp_wr = RC_WR_MAX,
+		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+		.max_sge = ENGINE_SGE,
+		.max_sge_rd = ENGINE_SGE,
+		.max_cq = NIC_MAX_CQS,
+		.max_cqe = NIC_MAX_CQE,
+		.max_mr = NIC_MAX_MRS,
+		.max_pd = VERBS_MAX_PDS,
+		.max_qp_rd_atom = RC_RD_ATOMIC_MAX,
+		.max_res_rd_atom = RC_RD_ATOMIC_MAX * NIC_MAX_QPS,
+		.max_qp_init_rd_atom = RC_RD_ATOMIC_MAX,
+		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_mw = NIC_MAX_MRS,
+		.max_srq = NIC_MAX_SRQS,
+		.max_srq_wr = RC_WR_MAX,
+		.max_srq_sge = ENGINE_SGE,
+		.max_pkeys = 1,
+		/* 4.096 us * 2^15: a thread that waits for its processor answers late. */
+		.local_ca_ack_delay = 15,
+		.phys_port_cnt = 1,
+	};
+}
+
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	if (!verbs_is_ours(context))
+		return VERBS_PASS(ibv_query_device, ENOSYS, context, attr);
+	fill_device(attr, context);
+	return 0;
+}
+
+/* size: of the struct that the program was compiled with. */
+int verbs_query_device_ex(struct ibv_context *context,
+			  const struct ibv_query_device_ex_input *input,
+			  struct ibv_device_attr_ex *attr, size_t size)
+{
+	struct ibv_device_attr_ex all = {
+		.completion_timestamp_mask = UINT64_MAX,
+		.hca_core_clock = 1000000, /* kHz: timestamps are nanoseconds */
+		.phys_port_cnt_ex = 1,
+	};
+
+	if ((input && input->comp_mask) || size < sizeof all.orig_attr)
+		return verbs_answer(-EINVAL);
+	fill_device(&all.orig_attr, context);
+	all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
+	memset(attr, 0, size);
+	memcpy(attr, &all, size < sizeof all ? size : sizeof all);
+	return 0;
+}
+
+/* The clock of the completions. All of it is in tv_nsec, where programs look for a device's ticks;
+ * read as a time it is right as well. */
+int verbs_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	struct timespec t;
+
+	(void)context;
+	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+		return verbs_answer(-EINVAL);
+	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) {
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		values->raw_clock.tv_sec = 0;
+		values->raw_clock.tv_nsec = t.tv_sec * 1000000000 + t.tv_nsec;
+	}
+	return 0;
+}

@@ -1,0 +1,203 @@
+/* The list of devices: ours first, then those of the real library. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/inside.h"
+
+/* A list as the application has it: at[] is what it sees. */
+struct device_list {
+	struct device_list *next;
+	struct ibv_device **foreign;
+	size_t n_ours;
+	struct ibv_device *at[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct verbs_card *cards; /* under lock, as is all that follows */
+static struct device_list *lists;
+
+/* No device of the real library bears this function. */
+static void our_mark(struct ibv_context *context)
+{
+	(void)context;
+}
+
+bool verbs_is_our_card(const struct ibv_device *device)
+{
+	return device->_ops._dummy2 == our_mark;
+}
+
+static struct verbs_card *card_new(const struct nic_info *info)
+{
+	struct verbs_card *card = calloc(1, sizeof *card);
+
+	if (!card)
+		return NULL;
+	struct ibv_device *device = &card->device;
+
+	device->_ops._dummy2 = our_mark;
+	device->node_type = IBV_NODE_CA;
+	device->transport_type = IBV_TRANSPORT_IB;
+	snprintf(device->name, sizeof device->name, "%.*s", IBV_SYSFS_NAME_MAX - 1, info->name);
+	snprintf(device->dev_name, sizeof device->dev_name, "u%.*s", IBV_SYSFS_NAME_MAX - 2,
+		 info->name);
+	/* Nothing is there: a program that looks finds no file, as with an older kernel. */
+	snprintf(device->dev_path, sizeof device->dev_path, "/sys/class/infiniband_verbs/u%s",
+		 info->name);
+	snprintf(device->ibdev_path, sizeof device->ibdev_path, "/sys/class/infiniband/%s",
+		 info->name);
+	card->next = cards;
+	cards = card;
+	return card;
+}
+
+/* The same interface is the same device for as long as anybody holds it, as with the real library:
+ * programs compare pointers. */
+static struct verbs_card *card_get(const struct nic_info *info)
+{
+	struct verbs_card *card = cards;
+
+	while (card &&
+	       (card->info.ifindex != info->ifindex || strcmp(card->info.name, info->name) != 0))
+		card = card->next;
+	if (!card)
+		card = card_new(info);
+	if (card) {
+		card->info = *info;
+		card->refs++;
+	}
+	return card;
+}
+
+static void card_put(struct verbs_card *card)
+{
+	struct verbs_card **link = &cards;
+
+	if (--card->refs > 0)
+		return;
+	while (*link != card)
+		link = &(*link)->next;
+	*link = card->next;
+	free(card);
+}
+
+void verbs_card_hold(struct verbs_card *card, struct nic_info *info)
+{
+	pthread_mutex_lock(&lock);
+	card->refs++;
+	*info = card->info;
+	pthread_mutex_unlock(&lock);
+}
+
+void verbs_card_put(struct verbs_card *card)
+{
+	pthread_mutex_lock(&lock);
+	card_put(card);
+	pthread_mutex_unlock(&lock);
+}
+
+static struct device_list *list_new(const struct nic_info *infos, size_t n_infos,
+				    struct ibv_device **foreign, size_t n_foreign)
+{
+	struct device_list *list =
+		calloc(1, sizeof *list + (n_infos + n_foreign + 1) * sizeof(void *));
+
+	if (!list)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < n_infos; i++) {
+		struct verbs_card *card = card_get(&infos[i]);
+
+		if (card)
+			list->at[list->n_ours++] = &card->device;
+	}
+	list->next = lists;
+	lists = list;
+	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < n_foreign; i++)
+		list->at[list->n_ours + i] = foreign[i];
+	list->foreign = foreign;
+	return list;
+}
+
+struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	struct nic_info *infos = NULL;
+	int n_infos = nic_list(&infos), n_foreign = 0;
+	struct ibv_device **foreign = VERBS_PASS_POINTER(ibv_get_device_list, &n_foreign);
+
+	/* Where the kernel has no devices the real library fails; there still are ours. */
+	if (!foreign)
+		n_foreign = 0;
+	if (n_infos < 0)
+		n_infos = 0;
+	struct device_list *list = list_new(infos, (size_t)n_infos, foreign, (size_t)n_foreign);
+
+	free(infos);
+	if (!list) {
+		if (foreign)
+			verbs_foreign()->ibv_free_device_list(foreign);
+		return verbs_null(ENOMEM);
+	}
+	if (num_devices)
+		*num_devices = (int)list->n_ours + n_foreign;
+	errno = 0;
+	return list->at;
+}
+
+static struct device_list *take_list(struct ibv_device **at)
+{
+	struct device_list **link = &lists, *list;
+
+	while (*link && (*link)->at != at)
+		link = &(*link)->next;
+	list = *link;
+	if (list) {
+		*link = list->next;
+		for (size_t i = 0; i < list->n_ours; i++)
+			card_put(verbs_card_of(list->at[i]));
+	}
+	return list;
+}
+
+void ibv_free_device_list(struct ibv_device **at)
+{
+	pthread_mutex_lock(&lock);
+	struct device_list *list = take_list(at);
+
+	pthread_mutex_unlock(&lock);
+	/* A list that is not ours came from the real library behind our back. */
+	struct ibv_device **foreign = list ? list->foreign : at;
+
+	if (foreign && verbs_foreign()->ibv_free_device_list)
+		verbs_foreign()->ibv_free_device_list(foreign);
+	free(list);
+}
+
+const char *ibv_get_device_name(struct ibv_device *device)
+{
+	if (!verbs_is_our_card(device))
+		return VERBS_PASS_POINTER(ibv_get_device_name, device);
+	return device->name;
+}
+
+__be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	if (!verbs_is_our_card(device))
+		return VERBS_PASS(ibv_get_device_guid, 0, device);
+	pthread_mutex_lock(&lock);
+	__be64 guid = verbs_card_of(device)->info.guid;
+
+	pthread_mutex_unlock(&lock);
+	return guid;
+}
+
+/* The kernel numbers its own devices only. */
+int ibv_get_device_index(struct ibv_device *device)
+{
+	if (!verbs_is_our_card(device))
+		return VERBS_PASS(ibv_get_device_index, -1, device);
+	return -1;
+}

@@ -1,0 +1,85 @@
+/* Memory windows: of type 1, bound by ibv_bind_mw, and of type 2, bound by a work request. */
+#include <stdlib.h>
+
+#include "verbs/inside.h"
+
+struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
+		return verbs_null(EINVAL);
+	struct verbs_window *window = calloc(1, sizeof *window);
+
+	if (!window)
+		return verbs_null(ENOMEM);
+	window->nic = nic_mw_new(verbs_domain_of(pd)->nic,
+				 type == IBV_MW_TYPE_1 ? MEM_WINDOW_1 : MEM_WINDOW_2);
+	if (!window->nic) {
+		free(window);
+		return NULL;
+	}
+	window->mw.context = pd->context;
+	window->mw.pd = pd;
+	window->mw.type = type;
+	window->mw.rkey = nic_mw_key(window->nic);
+	window->mw.handle = verbs_join(pd->context, VERBS_WINDOW, &window->link);
+	return &window->mw;
+}
+
+int verbs_dealloc_mw(struct ibv_mw *mw)
+{
+	struct verbs_window *window = verbs_window_of(mw);
+	int error = nic_mw_free(window->nic);
+
+	if (error)
+		return verbs_answer(error);
+	verbs_leave(mw->context, &window->link);
+	free(window);
+	return 0;
+}
+
+int verbs_fill_bind(const struct verbs_bind *what, struct op *op, struct mem_binding *to)
+{
+	const struct ibv_mw_bind_info *info = what->info;
+	const unsigned rights =
+		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+	if (!info->mr && info->length)
+		return EINVAL;
+	if (info->mw_access_flags & IBV_ACCESS_ZERO_BASED)
+		return EOPNOTSUPP;
+	if (info->mw_access_flags & ~rights)
+		return EINVAL;
+	*to = (struct mem_binding){
+		.va = info->addr,
+		.len = info->length,
+		.region = info->mr ? info->mr->rkey : 0,
+		.new_key = what->new_key,
+		.access = (uint8_t)info->mw_access_flags,
+	};
+	op->code = ENGINE_BIND;
+	op->imm = nic_mw_key(what->window->nic);
+	op->bind = to;
+	return 0;
+}
+
+/* The header's inline function has looked at type and domain. */
+int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct verbs_pair *pair = verbs_pair_of(qp);
+	struct verbs_window *window = verbs_window_of(mw);
+	struct verbs_bind what = {window, &bind->bind_info, nic_mw_next_key(window->nic)};
+	struct nic_work work = {
+		.op = {.cookie = bind->wr_id, .flags = verbs_flags(bind->send_flags)}};
+	struct mem_binding to;
+	uint32_t posted = 0;
+	int error = verbs_fill_bind(&what, &work.op, &to);
+
+	if (error)
+		return verbs_answer(-error);
+	error = nic_post(pair->nic, &work, 1, &posted);
+	if (error)
+		return verbs_answer(error);
+	nic_mw_set_key(window->nic, what.new_key);
+	mw->rkey = what.new_key;
+	return 0;
+}
