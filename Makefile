@@ -51,8 +51,8 @@ run_tests = rm -f $(1)/meson-logs/testlog.json; \
 # ninja spreads the work over the processors; the steps here stay in order.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: all help demo test bench bench-wire fuzz hunt hunt-selftest lint format docs install clean distclean \
-	debug asan tsan leaks clang cross coverage ci setup-build setup-test
+.PHONY: all help demo test bench bench-wire soak fuzz hunt hunt-selftest lint format docs install \
+	clean distclean debug asan tsan leaks clang cross coverage ci setup-build setup-test
 
 all: setup-build ## build everything, optimized, in build/ (the default)
 	@$(call configure,$(BUILD),--buildtype=release)
@@ -85,6 +85,10 @@ fuzz: setup-build ## run every fuzz target for SECONDS=20 each
 	@$(call configure,build-fuzz,--buildtype=debugoptimized $(FUZZ_ARGS),CC=clang)
 	@ninja -C build-fuzz
 	@scripts/fuzz build-fuzz $(SECONDS)
+
+soak: setup-test all ## RDMA programs at full length, then SEEDS=20000 seeds of the fault hunt
+	@WEFT_SOAK=1 tests/scripts/verbs-programs $(BUILD)/src/tools/weft .
+	@$(MAKE) --no-print-directory hunt
 
 hunt: all ## run SEEDS=20000 seeds of the fault hunt, and report (docs/hunt.md)
 	@$(BUILD)/tests/hunt/hunt --transport rc --seeds 1..$(SEEDS)
