@@ -74,7 +74,7 @@ static int set(int fd, int level, int option, int value)
 }
 
 /* What the kernel grants without privilege is bounded by net.core.rmem_max and wmem_max. */
-static void set_buffer(int fd, int force, int option, uint32_t bytes)
+void udp_buffer(int fd, int force, int option, uint32_t bytes)
 {
 	int value = bytes > INT32_MAX ? INT32_MAX : (int)bytes;
 
@@ -99,7 +99,7 @@ int udp_socket(const struct udp_driver *u, uint32_t family)
 		set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
 		set(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, u->cfg.hop_limit);
 	}
-	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, u->cfg.buffer_bytes);
+	udp_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, u->cfg.buffer_bytes);
 	return fd;
 }
 
@@ -204,7 +204,7 @@ static int prepare_receiver(const struct udp_driver *u, int fd, const struct udp
 {
 	if (set(fd, SOL_SOCKET, SO_REUSEPORT, 1))
 		return -errno;
-	set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, u->cfg.buffer_bytes);
+	udp_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, u->cfg.buffer_bytes);
 	if (addr->family == AF_INET) {
 		set(fd, IPPROTO_IP, IP_RECVTOS, 1);
 		set(fd, IPPROTO_IP, IP_RECVTTL, 1);
@@ -218,26 +218,45 @@ static int prepare_receiver(const struct udp_driver *u, int fd, const struct udp
 	return 0;
 }
 
-static int open_receiver(struct udp_driver *u, uint32_t handle, char *error, size_t error_len)
+/* A descriptor or a negative errno. A socket that has a program of its own cannot join others,
+ * whose program may say more than tag for place: so it fails where others are, and is tried
+ * without. */
+static int bind_receiver(const struct udp_driver *u, const struct udp_local *l, bool has_program)
 {
-	struct udp_local *l = &u->locals[handle];
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = handle};
 	union udp_name name;
 	socklen_t len = udp_name_of(&l->addr, u->cfg.port, &name);
 	int fd = udp_socket(u, l->addr.family), result;
 
 	if (fd < 0)
-		return refused(u, errno, &l->addr, error, error_len);
+		return -errno;
 	result = prepare_receiver(u, fd, &l->addr);
+	if (result == 0 && has_program)
+		result = udp_survey_attach(fd, l->place_of);
 	if (result == 0 && bind(fd, &name.any, len))
 		result = -errno;
 	if (result == 0)
-		result = udp_share_steer(fd);
-	if (result == 0 && epoll_ctl(u->epoll_fd, EPOLL_CTL_ADD, fd, &event))
-		result = -errno;
-	if (result) {
+		return fd;
+	close(fd);
+	return result;
+}
+
+static int open_receiver(struct udp_driver *u, uint32_t handle, char *error, size_t error_len)
+{
+	struct udp_local *l = &u->locals[handle];
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = handle};
+	int fd;
+
+	udp_survey_open(l);
+	fd = bind_receiver(u, l, true);
+	if (fd == -EADDRINUSE)
+		fd = bind_receiver(u, l, false);
+	if (fd < 0)
+		return refused(u, -fd, &l->addr, error, error_len);
+	if (epoll_ctl(u->epoll_fd, EPOLL_CTL_ADD, fd, &event)) {
+		int number = errno;
+
 		close(fd);
-		return refused(u, -result, &l->addr, error, error_len);
+		return refused(u, number, &l->addr, error, error_len);
 	}
 	l->fd = fd;
 	for (unsigned i = 0; i < UDP_SOURCES_MAX; i++)
@@ -313,6 +332,7 @@ void udp_unbind(struct udp_driver *u, uint32_t handle)
 	if (--l->refs > 0)
 		return;
 	udp_rx_forget(u, handle);
+	udp_survey_forget(u, handle);
 	/* The set is shared with the parent of a forked child, which must not disturb it; and while
 	 * a child holds the socket too, closing it here would not take it out of the set. */
 	if (getpid() == u->owner)
@@ -359,7 +379,8 @@ int udp_new(struct udp_driver **out, const struct udp_cfg *cfg, char *error, siz
 
 	if (!u)
 		return udp_say(-ENOMEM, error, error_len, "out of memory");
-	u->epoll_fd = u->share.fd = -1;
+	u->epoll_fd = u->share.fd = u->share.push_fd = -1;
+	udp_survey_init(u);
 	u->owner = getpid();
 	result = check_cfg(u, cfg, error, error_len);
 	if (result)

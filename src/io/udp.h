@@ -8,7 +8,10 @@
  *
  * Several processes of one user may serve the same address. Each claims a tag, one of UDP_TAGS, and
  * numbers its queue pairs udp_tag(u) << 16 and up: the kernel steers by that byte of the packet,
- * and what still reaches the wrong process is passed on to its owner over a local socket.
+ * and what still reaches the wrong process is passed on to its owner over a local socket. When that
+ * happens, udp_receive finds out which socket is whose and tells the kernel: the processes ask each
+ * other by probes, UDP packets to their own address with a manufacturer's opcode, which no engine
+ * may use. Nobody else's probes are heard.
  *
  * What the kernel imposes, and so deviates from the letter of RoCEv2: the UDP checksum is set where
  * offload is used (the ICRC masks it; receivers ignore it); the packets of a burst share a source
@@ -17,7 +20,7 @@
  *
  * One thread at a time calls this. A forked child may call udp_free, which does the parent no harm,
  * and nothing else. Counters balance, but for packets that wait to be passed on because their owner
- * is slow: received = delivered + passed on + drops. */
+ * is slow: received = delivered + passed on + drops. Probes heard are not among the received. */
 #ifndef WEFT_IO_UDP_H
 #define WEFT_IO_UDP_H
 
@@ -51,13 +54,16 @@ struct udp_cfg {
 	C(drop_short,    "dropped: shorter than a header and its ICRC") \
 	C(drop_icrc,     "dropped: the invariant CRC was wrong") \
 	C(drop_peers,    "dropped: from an address that no queue pair has, and the table is full") \
-	C(drop_stray,    "dropped: of another process, which is gone or does not listen")
+	C(drop_stray,    "dropped: of another process, which is gone or does not listen") \
+	C(drop_probe,    "dropped: a probe, but not of a process that shares the address")
 #define UDP_COUNTERS(C) \
 	C(rx,            "packets received") \
 	C(rx_delivered,  "packets given to the engine") \
 	C(rx_passed_on,  "packets passed on to the process that owns the queue pair") \
 	C(rx_calls,      "receive calls that brought something") \
 	UDP_DROPS(C) \
+	C(rx_probes,     "probes of processes that share an address") \
+	C(steered,       "times the kernel was told which process is where") \
 	C(tx,            "packets sent") \
 	C(tx_calls,      "send calls") \
 	C(tx_failed,     "packets the kernel refused")
@@ -100,7 +106,7 @@ uint16_t udp_pmtu(struct udp_driver *u, uint32_t local, uint32_t peer, char *err
 int udp_fd(const struct udp_driver *u);
 
 /* What arrived, at most n <= UDP_BATCH, each with a right ICRC, lent until the next call; never
- * blocks. 0: nothing is waiting. */
+ * blocks. 0: nothing is waiting. now is the only clock there is for what has to be tried later. */
 uint32_t udp_receive(struct udp_driver *u, nsec now, struct rx_pkt *pkts, uint32_t n);
 
 /* Sends pkts[0 .. n), n <= UDP_BATCH, in order per peer, completing each with padding-free payload

@@ -1,8 +1,8 @@
 /* What the files of the udp driver share: its state, and the small functions between them.
  *
  * udp.c opens and closes, udp_peers.c names addresses, udp_send.c and udp_receive.c move packets,
- * udp_share.c lives with other processes, udp_path.c asks for the way. Nobody else includes this.
- */
+ * udp_share.c lives with other processes, udp_survey.c has the kernel steer between them,
+ * udp_path.c asks for the way. Nobody else includes this. */
 #ifndef WEFT_IO_UDP_INSIDE_H
 #define WEFT_IO_UDP_INSIDE_H
 
@@ -61,6 +61,7 @@ enum {
 	RX_READY = 16,
 
 	STRAY_BYTES = 32768, /* of one message between processes */
+	SHARE_WAITING = 8,   /* messages that may wait for slow owners, 256 KiB in all */
 	DELTA_LENGTHS = 16, /* packet lengths whose differences are remembered, see udp_receive.c */
 };
 
@@ -89,8 +90,13 @@ struct udp_source {
 
 struct udp_local {
 	struct udp_addr addr;
-	uint32_t refs; /* 0: free */
-	int fd;        /* receives */
+	uint32_t refs;              /* 0: free */
+	int fd;                     /* receives */
+	uint8_t place_of[UDP_TAGS]; /* as the last survey found it; a tag unknown: the tag */
+	nsec survey_at;             /* no survey begins before */
+	nsec heed_at;               /* a survey of another does not put off one of ours before */
+	nsec gap_ns;                /* between the last survey and survey_at */
+	bool is_wanting;            /* a survey */
 	struct udp_source sources[UDP_SOURCES_MAX];
 };
 
@@ -132,13 +138,40 @@ struct udp_rx {
 	struct udp_deltas deltas[DELTA_LENGTHS];
 };
 
+/* What goes to one owner, of one local address. */
+struct udp_message {
+	uint32_t local, len;
+	uint32_t n; /* packets in it; answers do not count */
+	uint8_t tag;
+	uint8_t bytes[STRAY_BYTES];
+};
+
 /* Messages between processes of one user. */
 struct udp_share {
 	int fd;
-	uint8_t out[STRAY_BYTES], in[STRAY_BYTES];
-	uint32_t out_len, out_n;
-	uint8_t out_tag;
+	struct udp_message pool[SHARE_WAITING];
+	struct udp_message *out[SHARE_WAITING]; /* the first n_out wait, oldest first */
+	uint32_t n_out;
+	uint8_t in[STRAY_BYTES];
 	uint32_t in_at, in_len;
+
+	/* An owner whose queue is full is waited for by a socket connected to it: that, unlike one
+	 * without a connection, becomes writable when there is room. */
+	int push_fd; /* -1: not yet opened */
+	uint8_t push_tag;
+	bool is_pushing; /* push_fd is connected to push_tag and in the epoll set */
+	bool is_open;    /* and it became writable */
+};
+
+/* Who is at which place of a local address: one address at a time. */
+struct udp_survey {
+	uint32_t local; /* UDP_NO_HANDLE: none is under way */
+	uint32_t asked; /* places */
+	nsec asked_at;
+	nsec next_at; /* none begins before; NSEC_NEVER: none is wanted */
+	uint64_t nonce;
+	uint16_t tag_at[UDP_TAGS];
+	bool has_news;
 };
 
 /* One message to the kernel: packets that go the same way and are of one size but for the last. */
@@ -183,10 +216,12 @@ struct udp_driver {
 	struct udp_rx rx;
 	struct udp_tx tx;
 	struct udp_share share;
+	struct udp_survey survey;
 };
 
-/* Number of the stray socket in the epoll set; locals have theirs. */
+/* Numbers of the sockets of udp_share.c in the epoll set; locals have theirs. */
 #define UDP_STRAY UINT32_MAX
+#define UDP_PUSH  (UINT32_MAX - 1)
 
 /* Writes the sentence into error, cut where it does not fit; returns number, a negative errno. */
 __attribute__((format(printf, 4, 5))) static inline int
@@ -216,6 +251,8 @@ socklen_t udp_name_of(const struct udp_addr *addr, uint16_t port, union udp_name
 const char *udp_addr_text(const struct udp_addr *addr, char *text);
 /* The handle of an open local address, or UDP_NO_HANDLE. */
 uint32_t udp_local_find(const struct udp_driver *u, const struct udp_addr *addr);
+/* Asks for so large a buffer by option, or by force where that is permitted. */
+void udp_buffer(int fd, int force, int option, uint32_t bytes);
 /* A socket of family with what all sockets here have in common; -1 and errno. */
 int udp_socket(const struct udp_driver *u, uint32_t family);
 /* The sending socket that entropy ev chooses at this address, opened if need be; NULL: none can be
@@ -242,14 +279,42 @@ void udp_rx_forget(struct udp_driver *u, uint32_t local);
 /* Claims the lowest free tag; 0 or a negative errno and a sentence. */
 int udp_share_open(struct udp_driver *u, char *error, size_t error_len);
 void udp_share_close(struct udp_driver *u);
-/* Makes the kernel choose among the sockets of an address by tag. 0 or a negative errno. */
-int udp_share_steer(int fd);
 /* One packet of another process: kept, then sent with others by udp_share_flush. */
 void udp_share_pass(struct udp_driver *u, const struct udp_run *run, uint32_t len);
+/* A probe that reached us, to its prober: goes the same way. */
+void udp_share_answer(struct udp_driver *u, const struct udp_run *run, uint32_t len,
+		      uint8_t prober);
 void udp_share_flush(struct udp_driver *u);
+/* The owner that was waited for has room. */
+void udp_share_push(struct udp_driver *u);
+/* Messages are to come or to go: the sockets here are not to be forgotten over others. */
+static inline bool udp_share_is_awaited(const struct udp_driver *u)
+{
+	return u->share.n_out > 0 || u->survey.local != UDP_NO_HANDLE;
+}
 /* The next packet that others passed on to us; false: there is none. */
 bool udp_share_next(struct udp_driver *u, struct udp_run *run);
 /* Reads the next message of other processes; false: there is none. */
 bool udp_share_read(struct udp_driver *u);
+
+/* udp_survey.c */
+void udp_survey_init(struct udp_driver *u);
+/* Nothing is known of an address that is being opened. */
+void udp_survey_open(struct udp_local *l);
+/* Ends a survey of a local address that is being closed. */
+void udp_survey_forget(struct udp_driver *u, uint32_t local);
+/* Makes the kernel choose among all sockets of fd's address by tag; place_of has UDP_TAGS. 0 or a
+ * negative errno. */
+int udp_survey_attach(int fd, const uint8_t *place_of);
+/* Packets of this address reach the wrong process. */
+void udp_survey_want(struct udp_driver *u, uint32_t local);
+/* Does what is due: a few packets at most. */
+void udp_survey_step(struct udp_driver *u, nsec now);
+bool udp_survey_is_probe(const struct udp_run *run);
+/* Answers a probe; false: it is not one of a process that shares the address. */
+bool udp_survey_on_probe(struct udp_driver *u, const struct udp_run *run, uint32_t len, nsec now);
+/* The process of this tag got the probe in run, if that is one of ours. */
+void udp_survey_on_answer(struct udp_driver *u, const struct udp_run *run, uint32_t len,
+			  uint8_t tag);
 
 #endif

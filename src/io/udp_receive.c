@@ -178,7 +178,7 @@ static bool refill(struct udp_driver *u)
 	/* The next packet most likely comes where the last one did: asking there first saves the
 	 * question which socket has something. */
 	if (rx->at_ready == rx->n_ready && rx->recent != UDP_NO_HANDLE &&
-	    rx->n_direct < DIRECT_CALLS) {
+	    rx->n_direct < DIRECT_CALLS && !udp_share_is_awaited(u)) {
 		rx->n_direct++;
 		receive_from(u, rx->recent);
 		return rx->n_runs > 0;
@@ -196,8 +196,11 @@ static bool refill(struct udp_driver *u)
 		rx->at_ready = 0;
 	}
 	which = rx->ready[rx->at_ready++];
-	if (which == UDP_STRAY)
+	if (which == UDP_STRAY) {
 		udp_share_read(u);
+		rx->n_direct = DIRECT_CALLS; /* messages seldom come alone */
+	} else if (which == UDP_PUSH)
+		udp_share_push(u);
 	else if (which < u->cfg.max_locals && u->locals[which].refs)
 		receive_from(u, which);
 	return true;
@@ -280,6 +283,14 @@ static void lend(struct udp_driver *u, const struct udp_run *run, uint32_t len, 
 static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t len, nsec now,
 			  struct rx_pkt *out)
 {
+	if (len >= UDP_SHORTEST && udp_survey_is_probe(run)) {
+		bool is_ours = udp_survey_on_probe(u, run, len, now);
+
+		u->count.rx_probes += is_ours;
+		u->count.rx += !is_ours;
+		u->count.drop_probe += !is_ours;
+		return false;
+	}
 	u->count.rx++;
 	if (len < UDP_SHORTEST) {
 		u->count.drop_short++;
@@ -364,6 +375,7 @@ uint32_t udp_receive(struct udp_driver *u, nsec now, struct rx_pkt *pkts, uint32
 	lent = drain_all(u, now, pkts, n);
 	for (unsigned i = 0; lent == 0 && i < REFILLS && refill(u); i++)
 		lent = drain_all(u, now, pkts, n);
+	udp_survey_step(u, now);
 	udp_share_flush(u);
 	return lent;
 }

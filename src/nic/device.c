@@ -30,14 +30,6 @@ void device_enter(struct device *d)
 	atomic_fetch_sub_explicit(&d->n_waiting, 1, memory_order_relaxed);
 }
 
-/* A thread that polls comes back at once. Were it to take the lock over and over, one that sleeps
- * for it would be woken only to find it taken again. */
-bool device_try(struct device *d)
-{
-	return !atomic_load_explicit(&d->n_waiting, memory_order_relaxed) &&
-	       !pthread_mutex_trylock(&d->lock);
-}
-
 void device_kick(struct device *d)
 {
 	const uint64_t one = 1;

@@ -146,6 +146,7 @@ struct device {
 	bool is_stopping, is_back; /* is_back: the thread leaves the work to those who poll */
 	int kick_fd, netlink_fd;
 	nsec clock;             /* what the engine was last told */
+	nsec heard_at;          /* when nothing was left to be received, last */
 	nsec wake_at;           /* the thread sleeps until then; 0: it is awake, or stands back */
 	_Atomic nsec polled_at; /* when an application last polled */
 	nsec armed_at;          /* and last armed a queue */
@@ -169,8 +170,6 @@ int device_check(const struct device *d);
 
 /* device.c: takes the lock. */
 void device_enter(struct device *d);
-/* Takes it only if that needs no waiting and nobody else waits. */
-bool device_try(struct device *d);
 /* Gives the lock back, and wakes the device's thread if what was done needs it sooner than it would
  * wake by itself. */
 void device_leave(struct device *d);

@@ -149,8 +149,8 @@ struct nic_done {
 	uint32_t src_qp; /* of receives: the peer's number */
 };
 
-/* Takes at most n completions, making progress when none is waiting. Never blocks. Negative: the
- * queue has overrun (-EOVERFLOW), or -ENODEV. */
+/* Takes at most n completions, making progress when none is waiting. Does not sleep for one.
+ * Negative: the queue has overrun (-EOVERFLOW), or -ENODEV. */
 int nic_cq_poll(struct nic_cq *cq, struct nic_done *done, int n);
 
 /* The next completion to be added (or the next solicited or failed one) makes one event. */

@@ -22,7 +22,7 @@
 #define FRESH_NS      UINT64_C(50000)
 #define PULL          60u                /* packets: four bursts of the largest PMTU */
 #define ROUNDS        2u                 /* of them, sent in one go */
-#define HELD_MOST     64u                /* rounds, see advance */
+#define HELD_MOST     4096u              /* packets, see advance */
 #define RETRY_NS      UINT64_C(500000)   /* a full socket is tried again, by a thread that slept */
 #define POLLED_NS     UINT64_C(100000)   /* someone polls: they did, so lately */
 #define ARMED_NS      UINT64_C(1000000)  /* someone sleeps: they armed a queue, so lately */
@@ -47,13 +47,15 @@ nsec device_deadline(const struct device *d)
 /* The engine's time. A timer that fires takes what it did not hear for silence, so while one is due
  * time stands still until all that has arrived was heard: a thread that slept too long, or has more
  * to read than it can, would else send everything again and have even more to read. Under a flood
- * without end it moves on all the same, every HELD_MOST rounds. */
+ * without end it moves on all the same, every HELD_MOST packets. */
 static void advance(struct device *d, nsec now, bool has_heard_all)
 {
-	if (!has_heard_all && device_deadline(d) <= now && ++d->n_held < HELD_MOST)
+	if (!has_heard_all && device_deadline(d) <= now && d->n_held < HELD_MOST)
 		return;
 	d->n_held = 0;
 	d->clock = now;
+	if (has_heard_all)
+		d->heard_at = now;
 }
 
 /* Returns whether it sent anything, which takes time. */
@@ -124,6 +126,7 @@ nsec device_step(struct device *d, bool is_poll)
 	/* Packets that the driver has read already do not make its descriptor readable: whoever
 	 * sleeps has heard a 0 before. */
 	d->is_behind = n > 0;
+	d->n_held += n;
 	if (n)
 		d->engine->ops->input(d->engine, d->clock, d->rx, n);
 	else
@@ -138,8 +141,8 @@ nsec device_catch_up(struct device *d)
 {
 	nsec now = device_now();
 
-	/* Time that stood still for no longer than this has made nothing due. */
-	if (device_deadline(d) <= now && now > d->clock + FRESH_NS)
+	/* All that had arrived was heard a moment ago: no timer that is due now was due then. */
+	if (device_deadline(d) <= now && now > d->heard_at + FRESH_NS)
 		device_step(d, false);
 	else
 		d->clock = now;

@@ -1,7 +1,6 @@
 #include "nic/inside.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,11 +194,6 @@ static int cq_take(struct nic_cq *cq, struct nic_done *done, uint32_t n)
 	return (int)n;
 }
 
-static void polled(struct device *d, nsec now)
-{
-	atomic_store_explicit(&d->polled_at, now, memory_order_relaxed);
-}
-
 int nic_cq_poll(struct nic_cq *cq, struct nic_done *done, int n)
 {
 	struct device *d = cq->user->device;
@@ -207,17 +201,13 @@ int nic_cq_poll(struct nic_cq *cq, struct nic_done *done, int n)
 
 	if (r || n <= 0)
 		return r;
-	if (cq_count(cq)) {
-		device_enter(d);
-	} else {
-		/* Whoever has the lock does what we would, unless that is the device's thread
-		 * waiting for our processor. It leaves the work to us from its next turn on. */
-		if (!device_try(d)) {
-			polled(d, device_now());
-			sched_yield();
-			return 0;
-		}
-		polled(d, device_step(d, true));
+	/* Waiting for the lock is better than looking again: whoever has it may be waiting for our
+	 * processor, and a scheduler that is fair to threads that spin lets it wait for long. */
+	device_enter(d);
+	if (!cq_count(cq)) {
+		nsec now = device_step(d, true);
+
+		atomic_store_explicit(&d->polled_at, now, memory_order_relaxed);
 	}
 	r = cq_take(cq, done, (uint32_t)n);
 	device_leave(d);

@@ -218,7 +218,7 @@ static void deregistered_while_writes_arrive(void **state)
 /* The same on the sender's side: what is not sent yet fails with a local protection error. */
 static void deregistered_while_being_sent(void **state)
 {
-	enum { BYTES = 1 << 18, WORKS = 32 };
+	enum { BYTES = 1 << 22, WORKS = 32 };
 	struct end e[2];
 	struct nic_done done[WORKS];
 

@@ -1,0 +1,103 @@
+/* Others that live beside the two drivers of udp_pair.h: sockets made by hand, and a process. For
+ * tests of the udp driver: each includes this once. */
+#ifndef WEFT_TESTS_SUPPORT_UDP_OTHERS_H
+#define WEFT_TESTS_SUPPORT_UDP_OTHERS_H
+
+#include "udp_pair.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/un.h>
+
+static inline int plain_socket(const char *from)
+{
+	struct sockaddr_storage s = address(from, 0);
+	int fd = socket(s.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&s, length_of(&s)), 0);
+	return fd;
+}
+
+static inline void plain_send(int fd, const char *to, const uint8_t *bytes, uint32_t len)
+{
+	struct sockaddr_storage s = address(to, port);
+
+	assert_int_equal(sendto(fd, bytes, len, 0, (struct sockaddr *)&s, length_of(&s)), len);
+}
+
+/* The name of a tag's socket; returns its length. */
+static inline socklen_t tag_name(struct sockaddr_un *name, unsigned tag)
+{
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   (size_t)snprintf(name->sun_path + 1, sizeof name->sun_path - 1,
+					    "weft-udp-1-%u-%u-0-%u", (unsigned)getuid(), port,
+					    tag));
+}
+
+static inline bool send_message(int fd, unsigned tag, const uint8_t *bytes, size_t len)
+{
+	struct sockaddr_un name;
+	socklen_t name_len = tag_name(&name, tag);
+
+	return sendto(fd, bytes, len, MSG_DONTWAIT, (struct sockaddr *)&name, name_len) ==
+	       (ssize_t)len;
+}
+
+/* In the place of a driver with that tag. */
+static inline int tag_socket(unsigned tag)
+{
+	struct sockaddr_un name;
+	socklen_t len = tag_name(&name, tag);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&name, len), 0);
+	return fd;
+}
+
+/* A child with a driver of its own at b's address, which answers what it gets and counts. */
+static inline pid_t start_child(int *ready)
+{
+	int ends[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct udp_cfg cfg = {0};
+		struct udp_driver *u = new_driver(&cfg);
+		uint32_t local = open_at(u, "127.0.0.3"), peer = peer_of(u, "127.0.0.2");
+		uint8_t tag = udp_tag(u);
+		int64_t end = now_ms() + 5000;
+
+		udp_free(a);
+		udp_free(b);
+		if (write(ends[1], &tag, 1) != 1)
+			_exit(1);
+		while (now_ms() < end) {
+			struct pollfd p = {udp_fd(u), POLLIN, 0};
+			struct rx_pkt pkts[UDP_BATCH];
+			uint32_t n = udp_receive(u, 0, pkts, UDP_BATCH);
+
+			for (uint32_t i = 0; i < n; i++) {
+				struct tx_pkt answer = {.head = heads[0], .head_len = BTH};
+
+				memcpy(heads[0], pkts[i].head.at, BTH);
+				heads[0][5] = 0;
+				answer.peer = peer;
+				answer.local = local;
+				udp_send(u, &answer, 1);
+			}
+			if (n == 0)
+				poll(&p, 1, 20);
+		}
+		_exit(0);
+	}
+	close(ends[1]);
+	*ready = ends[0];
+	return pid;
+}
+
+#endif
