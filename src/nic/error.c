@@ -19,7 +19,7 @@ static void tell(void)
 		return; /* nobody listens there */
 }
 
-static void keep(const char *format, va_list args)
+__attribute__((format(printf, 1, 0))) static void keep(const char *format, va_list args)
 {
 	vsnprintf(sentence, sizeof sentence, format, args);
 	if (getenv("WEFT_VERBOSE"))

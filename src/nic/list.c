@@ -303,13 +303,13 @@ static uint32_t message_ifindex(const struct nlmsghdr *h)
 	case RTM_DELLINK:
 		if (h->nlmsg_len < NLMSG_LENGTH(sizeof link))
 			return 0;
-		memcpy(&link, NLMSG_DATA(h), sizeof link);
+		memcpy(&link, (const uint8_t *)h + NLMSG_HDRLEN, sizeof link);
 		return (uint32_t)link.ifi_index;
 	case RTM_NEWADDR:
 	case RTM_DELADDR:
 		if (h->nlmsg_len < NLMSG_LENGTH(sizeof address))
 			return 0;
-		memcpy(&address, NLMSG_DATA(h), sizeof address);
+		memcpy(&address, (const uint8_t *)h + NLMSG_HDRLEN, sizeof address);
 		return address.ifa_index;
 	default: return 0;
 	}

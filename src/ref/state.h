@@ -18,7 +18,7 @@
  * completions. */
 struct ref_op {
 	uint64_t cookie, remote;
-	uint64_t first;              /* number of its first packet */
+	uint64_t first;           /* number of its first packet */
 	struct cspan sg[REF_SGE]; /* pieces that are not empty */
 	uint32_t len, n_pkts, key, imm, qp, next;
 	uint16_t msn, rqmsn;

@@ -151,7 +151,7 @@ static inline void say(struct roce_pkt h, uint32_t at, uint32_t len)
 static inline void say_aeth(uint32_t count, enum aeth_type type, uint8_t value)
 {
 	say((struct roce_pkt){.bth = {.opcode = ROCE_OP_ACKNOWLEDGE, .psn = psn_of(count)},
-			      .aeth = {.type = type, .value = value}},
+			      .aeth = {.type = (uint8_t)type, .value = value}},
 	    0, 0);
 }
 

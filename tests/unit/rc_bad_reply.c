@@ -21,7 +21,7 @@ static struct crafted *nak(int32_t n, enum aeth_type type, uint8_t value)
 {
 	struct crafted *c = response(ROCE_OP_ACKNOWLEDGE, n, 0);
 
-	c->h.aeth.type = type;
+	c->h.aeth.type = (uint8_t)type;
 	c->h.aeth.value = value;
 	craft(c, 0);
 	return c;

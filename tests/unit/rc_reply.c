@@ -431,7 +431,7 @@ static void senseless_responses(void **state)
 			read_response(ROCE_OP_READ_RESPONSE_MIDDLE, 2, PMTU, PMTU);
 		imagine_read(0, 0, before * PMTU);
 		say((struct roce_pkt){.bth = {.opcode = cases[i].opcode, .psn = psn_of(1 + before)},
-				      .aeth = {.type = cases[i].type}},
+				      .aeth = {.type = (uint8_t)cases[i].type}},
 		    0, cases[i].len);
 		expect_sent(1, ENGINE_WRITE, ENGINE_OK);
 		expect_sent(2, ENGINE_READ, ENGINE_BAD_RESPONSE);

@@ -76,10 +76,10 @@ static void post_refuses(void **state)
 	(void)state;
 	start();
 	struct sge sg[REF_SGE + 1] = {{w.source, 8, 0},
-					 {w.source, 8, 0},
-					 {w.source, 8, 0},
-					 {w.source, 8, 0},
-					 {w.source, 8, 0}};
+				      {w.source, 8, 0},
+				      {w.source, 8, 0},
+				      {w.source, 8, 0},
+				      {w.source, 8, 0}};
 	const struct op good = {.sg = sg, .n_sg = 1, .code = ENGINE_WRITE};
 	struct op bad[12];
 
@@ -95,8 +95,7 @@ static void post_refuses(void **state)
 	bad[7].key = UINT64_C(1) << 32;
 	bad[8].imm = UINT64_C(1) << 32;
 	bad[9].remote = UINT64_MAX - 6;
-	bad[10].n_sg = REF_SGE,
-	bad[10].sg = (struct sge[]){sg[0], sg[0], sg[0], {w.source, 7, 0}};
+	bad[10].n_sg = REF_SGE, bad[10].sg = (struct sge[]){sg[0], sg[0], sg[0], {w.source, 7, 0}};
 	bad[11].n_sg = 2, bad[11].sg = (struct sge[]){{NULL, UINT32_MAX, 0}, {NULL, 1, 0}};
 	for (uint32_t i = 0; i < 12; i++)
 		assert_int_equal(ref_ops.post(w.e[0], w.now, &bad[i]), -EINVAL);
