@@ -51,8 +51,9 @@ static struct shape shape_of(const struct rc_in *in)
 {
 	uint8_t opcode = in->h.bth.opcode;
 
-	return in->is_reserved || opcode >= SHAPES ? (struct shape){.kind = KIND_NONE}
-						   : shapes[opcode];
+	if (in->is_reserved || opcode >= SHAPES)
+		return (struct shape){.kind = KIND_NONE};
+	return shapes[opcode];
 }
 
 static void queue_ack(struct rc *r, struct rc_qp *q, psn24 psn, enum aeth_type type, uint8_t value)

@@ -7,6 +7,6 @@
 void oracle_rc_output(struct hunt_oracle *o, uint32_t host, nsec now, const struct tx_pkt *tx);
 void oracle_rc_input(struct hunt_oracle *o, uint32_t host, nsec now, const struct rx_pkt *rx);
 uint32_t oracle_rc_end_of(const struct hunt_story *s, uint32_t host, struct cspan head);
-void oracle_rc_print(struct cspan head, uint32_t bytes, char *text, size_t text_len);
+void oracle_rc_print(struct cspan bytes, uint32_t payload, char *text, size_t text_len);
 
 #endif

@@ -57,10 +57,15 @@ struct work {
 	uint64_t operand[2];
 };
 
+static inline uint64_t next_cookie(void)
+{
+	return ++cookie;
+}
+
 static inline struct op op_of(const struct work *k, struct sge *sg)
 {
 	bool is_fetch = k->code == ENGINE_READ || k->code == ENGINE_ATOMIC;
-	struct op op = {.cookie = ++cookie,
+	struct op op = {.cookie = next_cookie(),
 			.remote = REMOTE + k->at,
 			.key = RKEY,
 			.imm = k->imm,

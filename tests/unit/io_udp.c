@@ -332,7 +332,7 @@ static void classes_marks_and_hops_are_carried(void **state)
 
 	(void)state;
 	fill_data();
-	for (unsigned is_v6 = 0; is_v6 <= has_ipv6(); is_v6++) {
+	for (unsigned is_v6 = 0; is_v6 <= (has_ipv6() ? 1u : 0u); is_v6++) {
 		open_pair(&cfg, &cfg, is_v6);
 		for (uint32_t i = 0; i < 8; i++) {
 			out[i] = packet(i, 64);
@@ -356,7 +356,7 @@ static void classes_marks_and_hops_are_carried(void **state)
 static void entropy_chooses_the_source_port(void **state)
 {
 	struct udp_cfg cfg = {.sources = 4}, one = {.sources = 1};
-	uint16_t ports[64];
+	uint16_t ports[64] = {0};
 	unsigned n_ports = 0;
 
 	(void)state;

@@ -296,7 +296,7 @@ static void post_bind(uint32_t key, uint32_t new_key, uint8_t flags)
 				   .access = MEM_REMOTE_WRITE};
 	struct op op = {.code = ENGINE_BIND,
 			.qp = OURS,
-			.cookie = ++cookie,
+			.cookie = next_cookie(),
 			.imm = key,
 			.flags = flags,
 			.bind = &bind};
@@ -306,7 +306,7 @@ static void post_bind(uint32_t key, uint32_t new_key, uint8_t flags)
 
 static void post_invalidate(uint32_t key)
 {
-	struct op op = {.code = ENGINE_LOCAL_INV, .qp = OURS, .cookie = ++cookie, .imm = key};
+	struct op op = {.code = ENGINE_LOCAL_INV, .qp = OURS, .cookie = next_cookie(), .imm = key};
 
 	assert_int_equal(end_post(&s, now, op), 0);
 }
