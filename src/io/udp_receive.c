@@ -84,15 +84,15 @@ static void read_control(struct msghdr *msg, struct udp_run *run)
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		int value = control_int(c);
 
+		bool is_v4 = c->cmsg_level == IPPROTO_IP, is_v6 = c->cmsg_level == IPPROTO_IPV6;
+
 		if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO)
 			run->segment = (uint32_t)value;
-		else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
+		else if ((is_v4 && c->cmsg_type == IP_TOS) ||
+			 (is_v6 && c->cmsg_type == IPV6_TCLASS))
 			run->tos = (uint8_t)value;
-		else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TTL)
-			run->ttl = (uint8_t)value;
-		else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)
-			run->tos = (uint8_t)value;
-		else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_HOPLIMIT)
+		else if ((is_v4 && c->cmsg_type == IP_TTL) ||
+			 (is_v6 && c->cmsg_type == IPV6_HOPLIMIT))
 			run->ttl = (uint8_t)value;
 		else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_FLOWINFO)
 			run->label = (uint16_t)BYTES_BE32((uint32_t)value);

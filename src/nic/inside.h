@@ -108,6 +108,7 @@ struct nic_qp {
 	struct nic_path path;
 	uint8_t *inline_ring; /* max_send slots of max_inline bytes */
 	uint32_t max_send, max_inline;
+	void *memory;  /* the engine's, from rc_qp_new to rc_qp_free */
 	uint32_t slot; /* of the next send: how many were posted, modulo max_send */
 };
 

@@ -256,7 +256,7 @@ static void renew_gids(struct nic_info *info, const struct nic_info *fresh)
 
 int nic_info_refresh(struct nic_info *info)
 {
-	struct scan s;
+	struct scan s = {0};
 	uint32_t i = 0;
 	int r = scan(&s);
 
@@ -265,7 +265,7 @@ int nic_info_refresh(struct nic_info *info)
 	if (!r && i == s.n)
 		r = nic_fail(ENODEV, "%s: %s is gone, or has no address", info->name,
 			     info->interface);
-	if (!r) {
+	if (!r && s.list) {
 		info->mtu = s.list[i].mtu;
 		info->guid = s.list[i].guid;
 		info->is_up = s.list[i].is_up;

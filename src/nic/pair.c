@@ -279,6 +279,7 @@ struct nic_qp *nic_qp_new(struct nic_user *u, struct nic_qp_spec *spec)
 
 	r = -ENOMEM;
 	if (memory) {
+		qp->memory = memory;
 		device_enter(u->device);
 		r = qp_make(qp, &caps, memory);
 		device_leave(u->device);

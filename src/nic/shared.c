@@ -38,7 +38,7 @@ struct nic_srq *nic_srq_new(struct nic_pd *pd, const struct rc_srq_caps *caps, v
 		r = nic_fail(EINVAL, "a shared receive queue of %u receives with %u pieces each",
 			     want.max_recv, want.max_sge);
 	struct nic_srq *s = r ? NULL : calloc(1, sizeof *s);
-	void *memory = s ? calloc(1, bytes) : NULL;
+	void *memory = s && bytes ? calloc(1, bytes) : NULL;
 
 	if (!memory) {
 		free(s);

@@ -237,7 +237,7 @@ int transport_init_rc(struct transport *t, const struct transport_cfg *cfg)
 	if (!t->rc)
 		return -ENOMEM;
 	t->rc->n_hosts = cfg->routing->topology->n_hosts;
-	t->rc->blocks = calloc(t->rc->n_hosts, sizeof *t->rc->blocks);
+	t->rc->blocks = calloc(t->rc->n_hosts, sizeof(void *));
 	return t->rc->blocks ? init_memory(t->rc) : -ENOMEM;
 }
 

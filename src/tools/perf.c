@@ -111,9 +111,9 @@ static int number(const struct job *job, const char *option, uint64_t low, uint6
 
 static int set_op(struct job *job)
 {
-	for (uint8_t op = 0; op < PERF_OPS; op++)
-		if (strcmp(optarg, perf_op_name(op)) == 0) {
-			job->test.op = op;
+	for (uint32_t op = 0; op < PERF_OPS; op++)
+		if (strcmp(optarg, perf_op_name((uint8_t)op)) == 0) {
+			job->test.op = (uint8_t)op;
 			return STATUS_OK;
 		}
 	return usage_error(job->name, "--op takes write, read, send or atomic, not '%s'", optarg);
@@ -225,17 +225,18 @@ static int serve_test(struct perf_link *l, const char *line)
 	struct perf_test t = {.op = 0};
 	struct perf_end end;
 	char word[PERF_LINE_MAX];
-	unsigned op, mode, pmtu;
+	uint64_t v[6];
 
-	if (sscanf(line, "test %u %u %u %u %u %u", &op, &mode, &pmtu, &t.size, &t.qps, &t.depth) !=
-		    6 ||
-	    op >= PERF_OPS || mode >= PERF_MODES || pmtu > 4096 || t.size == 0 ||
-	    t.size > PERF_SIZE_MAX || t.qps == 0 || t.qps > PERF_QPS_MAX || t.depth == 0 ||
-	    t.depth > PERF_DEPTH_MAX)
+	if (!perf_numbers(line, "test", v, 6) || v[0] >= PERF_OPS || v[1] >= PERF_MODES ||
+	    v[2] > 4096 || v[3] == 0 || v[3] > PERF_SIZE_MAX || v[4] == 0 || v[4] > PERF_QPS_MAX ||
+	    v[5] == 0 || v[5] > PERF_DEPTH_MAX)
 		return perf_tell(l, "error a test that this server does not know");
-	t.op = (uint8_t)op;
-	t.mode = (uint8_t)mode;
-	t.pmtu = (uint16_t)pmtu;
+	t.op = (uint8_t)v[0];
+	t.mode = (uint8_t)v[1];
+	t.pmtu = (uint16_t)v[2];
+	t.size = (uint32_t)v[3];
+	t.qps = (uint32_t)v[4];
+	t.depth = (uint32_t)v[5];
 	if (perf_too_large(&t))
 		return perf_tell(l, "error %s", perf_too_large(&t));
 	int answer = perf_end_open(&end, l, &t);
@@ -349,12 +350,13 @@ static int run_client(const struct job *job)
 {
 	struct perf_link l = {.name = job->name};
 	char line[PERF_LINE_MAX];
-	int version, answer = perf_link_open(&l, job->host, (uint16_t)job->port);
+	uint64_t version;
+	int answer = perf_link_open(&l, job->host, (uint16_t)job->port);
 
 	if (answer != 0)
 		return STATUS_FAILED;
 	answer = perf_hear(&l, line);
-	if (answer == 0 && (sscanf(line, "weft-perf %d", &version) != 1 || version != VERSION)) {
+	if (answer == 0 && (!perf_numbers(line, "weft-perf", &version, 1) || version != VERSION)) {
 		fprintf(stderr, "%s: the server speaks another version: %.40s\n", job->name, line);
 		answer = -EPROTO;
 	}

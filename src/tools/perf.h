@@ -74,6 +74,9 @@ __attribute__((format(printf, 2, 3))) int perf_tell(struct perf_link *l, const c
 int perf_hear(struct perf_link *l, char text[PERF_LINE_MAX]);
 /* The same, but the end of the connection is no failure, and -ENOTCONN. */
 int perf_hear_more(struct perf_link *l, char text[PERF_LINE_MAX]);
+/* Whether a line is the word and after it n numbers, each with one space before it; they are read
+ * into values. */
+bool perf_numbers(const char *line, const char *word, uint64_t *values, uint32_t n);
 /* Whether a line is waiting, or the other side is gone. Does not block. */
 bool perf_is_called(struct perf_link *l);
 /* Blocks until that is so. */

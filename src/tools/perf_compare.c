@@ -163,14 +163,14 @@ static int compare_udp(struct perf_link *l, const char *service, uint32_t size, 
 {
 	struct sockaddr_storage to = l->remote;
 	char line[PERF_LINE_MAX];
-	unsigned port;
+	uint64_t port;
 	uint16_t mine;
-	uint64_t bytes, ns;
+	uint64_t got[2];
 	int answer = perf_tell(l, "%s", service);
 
 	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
 		return answer;
-	if (sscanf(line, "port %u", &port) != 1)
+	if (!perf_numbers(line, "port", &port, 1) || port > UINT16_MAX)
 		return -EPROTO;
 	set_port(&to, (uint16_t)port);
 	int fd = perf_udp_open(&l->local, &mine);
@@ -184,8 +184,8 @@ static int compare_udp(struct perf_link *l, const char *service, uint32_t size, 
 	answer = perf_tell(l, "stop");
 	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
 		return answer;
-	if (sscanf(line, "bytes %" SCNu64 " ns %" SCNu64, &bytes, &ns) == 2 && ns > 0)
-		*figure = (uint64_t)((double)bytes * 8e9 / (double)ns);
+	if (perf_numbers(line, "bytes-ns", got, 2) && got[1] > 0)
+		*figure = (uint64_t)((double)got[0] * 8e9 / (double)got[1]);
 	if (*figure == 0)
 		fprintf(stderr, "%s: bare UDP gave no result\n", l->name);
 	return 0;
@@ -209,15 +209,15 @@ int perf_compare(struct perf_link *l, const struct perf_test *test, struct perf_
 static int serve_iperf(struct perf_link *l, const char *line)
 {
 	char port[8], address[INET6_ADDRSTRLEN], told[PERF_LINE_MAX];
-	unsigned number;
+	uint64_t number;
 
-	if (sscanf(line, "iperf3 %u", &number) != 1 || number == 0 || number > UINT16_MAX)
+	if (!perf_numbers(line, "iperf3", &number, 1) || number == 0 || number > UINT16_MAX)
 		return perf_tell(l, "none");
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0)
 		return perf_tell(l, "none");
-	snprintf(port, sizeof port, "%u", number);
+	snprintf(port, sizeof port, "%u", (unsigned)number);
 	address_text(&l->local, address);
 	char *const argv[] = {(char[]){"iperf3"},
 			      (char[]){"-s"},
@@ -264,7 +264,7 @@ static int serve_udp(struct perf_link *l, bool is_echo)
 	close(fd);
 	if (answer == 0)
 		answer = perf_hear(l, line);
-	return answer != 0 ? answer : perf_tell(l, "bytes %" PRIu64 " ns %" PRIu64, bytes, ns);
+	return answer != 0 ? answer : perf_tell(l, "bytes-ns %" PRIu64 " %" PRIu64, bytes, ns);
 }
 
 int perf_compare_serve(struct perf_link *l, const char *line)

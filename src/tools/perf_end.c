@@ -89,7 +89,7 @@ static int make_objects(struct perf_end *e, const struct perf_link *l)
 	e->pd = nic_pd_new(e->user);
 	e->mr = e->pd ? nic_mr_new(e->pd, &spec) : NULL;
 	e->cq = nic_cq_new(e->user, t->qps * (t->depth + perf_receives(t)), NULL, NULL);
-	e->qps = calloc(t->qps, sizeof *e->qps);
+	e->qps = calloc(t->qps, sizeof(struct nic_qp *));
 	if (!e->pd || !e->mr || !e->cq || !e->qps)
 		return complain(l, "make the device's objects", -errno);
 	for (uint32_t i = 0; i < t->qps; i++) {
@@ -149,16 +149,19 @@ static int connect_all(struct perf_end *e, struct perf_link *l, uint32_t gid_ind
 {
 	struct nic_path path = {.gid_index = gid_index, .hop_limit = 64};
 	char line[PERF_LINE_MAX];
+	uint64_t v[2];
 	int answer = perf_tell(l, "mem %" PRIu64 " %u", (uint64_t)(uintptr_t)e->memory,
 			       nic_mr_key(e->mr));
 
 	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
 		return answer;
-	if (sscanf(line, "mem %" SCNu64 " %u", &e->peer_va, &e->peer_key) != 2)
+	if (!perf_numbers(line, "mem", v, 2))
 		return complain(l, "read the peer's memory", -EPROTO);
+	e->peer_va = v[0];
+	e->peer_key = (uint32_t)v[1];
 	gid_of(&l->remote, path.dgid);
 	for (uint32_t i = 0; i < e->test.qps; i++) {
-		struct identity mine = {.number = nic_qp_number(e->qps[i])}, theirs;
+		struct identity mine = {.number = nic_qp_number(e->qps[i])};
 
 		if (osrandom_key((uint8_t *)&mine.psn, sizeof mine.psn) != 0)
 			return complain(l, "draw a random number", -EIO);
@@ -166,8 +169,10 @@ static int connect_all(struct perf_end *e, struct perf_link *l, uint32_t gid_ind
 		answer = perf_tell(l, "qp %u %u", mine.number, mine.psn);
 		if (answer != 0 || (answer = perf_hear(l, line)) != 0)
 			return answer;
-		if (sscanf(line, "qp %u %u", &theirs.number, &theirs.psn) != 2)
+		if (!perf_numbers(line, "qp", v, 2))
 			return complain(l, "read the peer's queue pair", -EPROTO);
+		struct identity theirs = {(uint32_t)v[0], (uint32_t)v[1]};
+
 		answer = connect_one(e->qps[i], &e->test, &path, mine, theirs);
 		if (answer != 0)
 			return complain(l, "connect a queue pair", answer);

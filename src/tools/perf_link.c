@@ -214,6 +214,27 @@ int perf_hear_more(struct perf_link *l, char text[PERF_LINE_MAX])
 	return -EPROTO;
 }
 
+bool perf_numbers(const char *line, const char *word, uint64_t *values, uint32_t n)
+{
+	size_t len = strlen(word);
+
+	if (strncmp(line, word, len) != 0)
+		return false;
+	line += len;
+	for (uint32_t i = 0; i < n; i++) {
+		char *end;
+
+		if (line[0] != ' ' || line[1] < '0' || line[1] > '9')
+			return false;
+		errno = 0;
+		values[i] = strtoull(line + 1, &end, 10);
+		if (errno != 0)
+			return false;
+		line = end;
+	}
+	return *line == '\0';
+}
+
 bool perf_is_called(struct perf_link *l)
 {
 	struct pollfd p = {.fd = l->fd, .events = POLLIN};

@@ -343,7 +343,7 @@ bool verbs_draft_new(struct verbs_pair *pair)
 	draft->n_sg = pair->cap.max_send_sge ? pair->cap.max_send_sge : 1;
 	draft->work = calloc(n, sizeof draft->work[0]);
 	draft->bind = calloc(n, sizeof draft->bind[0]);
-	draft->window = calloc(n, sizeof draft->window[0]);
+	draft->window = calloc(n, sizeof(void *));
 	draft->sg = calloc(n * draft->n_sg, sizeof draft->sg[0]);
 	draft->data = calloc(n * pair->cap.max_inline_data + 1, 1);
 	if (!draft->work || !draft->bind || !draft->window || !draft->sg || !draft->data) {

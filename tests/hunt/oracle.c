@@ -151,7 +151,8 @@ static bool is_same(const struct hunt_arena *a, const struct hunt_piece *sg, uin
 		uint32_t skip = off < sg[i].len ? off : sg[i].len, n = sg[i].len - skip;
 
 		n = n < len ? n : len;
-		if (n > 0 && memcmp(a->bytes + sg[i].at + skip, a->shadow + sg[i].at + skip, n))
+		if (n > 0 &&
+		    memcmp(a->bytes + sg[i].at + skip, a->shadow + sg[i].at + skip, n) != 0)
 			return false;
 		off -= skip;
 		len -= n;

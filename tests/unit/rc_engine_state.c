@@ -25,8 +25,8 @@ static void transitions(void **state)
 	};
 
 	(void)state;
-	for (uint8_t from = RC_RESET; from <= RC_ERROR; from++)
-		for (uint8_t to = RC_RESET; to <= RC_ERROR + 1; to++) {
+	for (unsigned from = RC_RESET; from <= RC_ERROR; from++)
+		for (unsigned to = RC_RESET; to <= RC_ERROR + 1; to++) {
 			struct end *s = &w.end[0];
 			bool is_right = to <= RC_ERROR && may[from][to];
 			uint32_t set = 0;
@@ -40,11 +40,12 @@ static void transitions(void **state)
 			start(1);
 			end_open(s, w.now, 1);
 			end_add_qp(s, 0);
-			end_rise(s, w.now, 0, from < RC_RTS ? from : RC_RTS);
+			end_rise(s, w.now, 0, from < RC_RTS ? (uint8_t)from : RC_RTS);
 			if (from > RC_RTS)
-				assert_int_equal(end_set(s, w.now, 0, from, 0), 0);
-			assert_int_equal(end_state(s, 0), from);
-			assert_int_equal(end_set(s, w.now, 0, to, set), is_right ? 0 : -EINVAL);
+				assert_int_equal(end_set(s, w.now, 0, (uint8_t)from, 0), 0);
+			assert_int_equal(end_state(s, 0), (uint8_t)from);
+			assert_int_equal(end_set(s, w.now, 0, (uint8_t)to, set),
+					 is_right ? 0 : -EINVAL);
 			assert_int_equal(end_state(s, 0), is_right ? to : from);
 		}
 }

@@ -444,10 +444,11 @@ static void senseless_responses(void **state)
 static void response_without_a_place(void **state)
 {
 	(void)state;
-	for (uint8_t code = ENGINE_READ; code <= ENGINE_ATOMIC; code++) {
+	for (unsigned code = ENGINE_READ; code <= ENGINE_ATOMIC; code++) {
 		begin_connected();
 		struct sge sg = area_piece(&s, SOURCE, 0, 8);
-		struct op op = {.code = code, .qp = OURS, .cookie = 1, .n_sg = 1, .sg = &sg};
+		struct op op = {
+			.code = (uint8_t)code, .qp = OURS, .cookie = 1, .n_sg = 1, .sg = &sg};
 
 		assert_int_equal(end_post(&s, now, op), 0);
 		assert_int_equal(pull(), 1);
@@ -457,7 +458,7 @@ static void response_without_a_place(void **state)
 			say((struct roce_pkt){.bth = {.opcode = ROCE_OP_ATOMIC_ACKNOWLEDGE,
 						      .psn = psn_of(0)}},
 			    0, 0);
-		expect_sent(1, code, ENGINE_LOCAL_PROTECTION);
+		expect_sent(1, (uint8_t)code, ENGINE_LOCAL_PROTECTION);
 		check_end();
 	}
 }

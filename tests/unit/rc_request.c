@@ -55,10 +55,11 @@ static void without_reads_none_is_taken(void **state)
 	begin();
 	s.qp[0].attr.rd_atomic = 0;
 	connect();
-	for (uint8_t code = ENGINE_READ; code <= ENGINE_ATOMIC; code++)
+	for (unsigned code = ENGINE_READ; code <= ENGINE_ATOMIC; code++)
 		assert_int_equal(
 			end_post(&s, now,
-				 (struct op){.code = code, .qp = OURS, .n_sg = 1, .sg = &sg}),
+				 (struct op){
+					 .code = (uint8_t)code, .qp = OURS, .n_sg = 1, .sg = &sg}),
 			-EINVAL);
 }
 
@@ -68,13 +69,13 @@ static void state_decides(void **state)
 				      [RC_RTS] = 0,         [RC_SQD] = 0,        [RC_ERROR] = 0};
 
 	(void)state;
-	for (uint8_t to = RC_RESET; to <= RC_ERROR; to++) {
+	for (unsigned to = RC_RESET; to <= RC_ERROR; to++) {
 		begin();
 		end_open(&s, now, 1);
 		end_add_qp(&s, 0);
-		end_rise(&s, now, 0, to < RC_SQD ? to : RC_RTS);
+		end_rise(&s, now, 0, to < RC_SQD ? (uint8_t)to : RC_RTS);
 		if (to >= RC_SQD)
-			assert_int_equal(end_set(&s, now, 0, to, 0), 0);
+			assert_int_equal(end_set(&s, now, 0, (uint8_t)to, 0), 0);
 		struct op op = {
 			.code = ENGINE_WRITE, .qp = OURS, .cookie = 9, .flags = ENGINE_SILENT};
 
