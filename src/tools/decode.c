@@ -11,21 +11,14 @@
 #define PROGRESS_MIN_BYTES (50u << 20)
 #define PROGRESS_EVERY     256u /* packets */
 
-static const char help[] =
+static const char usage[] =
 	"usage: weft decode [-v] [--json] [--count N] [--port N] [--trimmed DSCP]\n"
 	"                   [--trimmed-lasthop DSCP] [--usid f3216|f1616] FILE...\n"
 	"\n"
 	"Prints the RoCEv2 and MRC packets of pcap and pcapng captures, one line each,\n"
-	"and says what is wrong with those that are malformed. FILE - is standard input.\n"
-	"\n"
-	"  -v, --verbose           every header and field under the packet's line\n"
-	"  --json                  one JSON object a line: the packets, then a summary\n"
-	"  --count N               stop after N packets of each file\n"
-	"  --port N                UDP destination port of RoCE (default 4791)\n"
-	"  --trimmed DSCP          packets with this DSCP were trimmed by a switch\n"
-	"  --trimmed-lasthop DSCP  the same, by the last switch\n"
-	"  --usid FORMAT           uSID containers: f3216 (default) or f1616\n"
-	"\n"
+	"and says what is wrong with those that are malformed. FILE - is standard input.\n";
+
+static const char notes[] =
 	"exit status:\n"
 	"  0  every packet is right, or is none of ours\n"
 	"  1  at least one packet is malformed\n"
@@ -42,80 +35,28 @@ struct job {
 	const char *name; /* "weft decode" */
 	struct net_cfg net;
 	uint64_t count;
-	bool help, json, verbose, headings, progress;
+	bool json, verbose, headings, progress;
 	struct view view;
 	struct record record;
 	struct tally tally;
 };
 
-enum { OPT_JSON = 256, OPT_COUNT, OPT_PORT, OPT_TRIMMED, OPT_LASTHOP, OPT_USID };
-
-static const struct option options[] = {
-	{"verbose", no_argument, NULL, 'v'},
-	{"json", no_argument, NULL, OPT_JSON},
-	{"count", required_argument, NULL, OPT_COUNT},
-	{"port", required_argument, NULL, OPT_PORT},
-	{"trimmed", required_argument, NULL, OPT_TRIMMED},
-	{"trimmed-lasthop", required_argument, NULL, OPT_LASTHOP},
-	{"usid", required_argument, NULL, OPT_USID},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
+static const struct command_option options[] = {
+	{"verbose", NULL, "every header and field under the packet's line", OPTION_INTO(verbose),
+	 .letter = 'v'},
+	{"json", NULL, "one JSON object a line: the packets, then a summary", OPTION_INTO(json)},
+	{"count", "N", "stop after N packets of each file", OPTION_INTO(count), .low = 1,
+	 .high = 1000000000000},
+	{"port", "N", "UDP destination port of RoCE (default 4791)", OPTION_INTO(net.roce_port),
+	 .low = 1, .high = 65535},
+	{"trimmed", "DSCP", "packets with this DSCP were trimmed by a switch",
+	 OPTION_INTO(net.dscp_trimmed), .high = 63},
+	{"trimmed-lasthop", "DSCP", "the same, by the last switch",
+	 OPTION_INTO(net.dscp_trimmed_lasthop), .high = 63},
+	{"usid", "FORMAT", "uSID containers: f3216 (default) or f1616", OPTION_INTO(view.usid),
+	 .words = usid_format_names},
+	{.name = NULL},
 };
-
-static int set_number(struct job *job, int option)
-{
-	static const struct {
-		int option;
-		const char *name;
-		uint64_t low, high;
-	} ranges[] = {
-		{OPT_COUNT, "--count", 1, 1000000000000},
-		{OPT_PORT, "--port", 1, 65535},
-		{OPT_TRIMMED, "--trimmed", 0, 63},
-		{OPT_LASTHOP, "--trimmed-lasthop", 0, 63},
-	};
-	unsigned i = 0;
-	uint64_t value;
-
-	while (ranges[i].option != option)
-		i++;
-	if (!parse_number(optarg, ranges[i].low, ranges[i].high, &value))
-		return usage_error(job->name,
-				   "%s takes a number from %" PRIu64 " to %" PRIu64 ", not '%s'",
-				   ranges[i].name, ranges[i].low, ranges[i].high, optarg);
-	switch (option) {
-	case OPT_COUNT: job->count = value; break;
-	case OPT_PORT: job->net.roce_port = (uint16_t)value; break;
-	case OPT_TRIMMED: job->net.dscp_trimmed = (uint8_t)value; break;
-	default: job->net.dscp_trimmed_lasthop = (uint8_t)value; break;
-	}
-	return STATUS_OK;
-}
-
-static int set_usid(struct job *job)
-{
-	if (strcmp(optarg, usid_format_name(USID_F3216)) == 0)
-		job->view.usid = USID_F3216;
-	else if (strcmp(optarg, usid_format_name(USID_F1616)) == 0)
-		job->view.usid = USID_F1616;
-	else
-		return usage_error(job->name, "--usid takes f3216 or f1616, not '%s'", optarg);
-	return STATUS_OK;
-}
-
-/* arg is the argument that getopt read last. */
-static int set_option(struct job *job, int option, const char *arg)
-{
-	switch (option) {
-	case 'v': job->verbose = true; return STATUS_OK;
-	case 'h': job->help = true; return STATUS_OK;
-	case OPT_JSON: job->json = true; return STATUS_OK;
-	case OPT_USID: return set_usid(job);
-	case ':': return usage_error(job->name, "%s needs a value", arg);
-	case '?': return usage_bad_option(job->name, options, arg);
-	default: return set_number(job, option);
-	}
-}
 
 /* A percentage, for a large file on a terminal where nothing else moves. */
 static void show_progress(const struct job *job, const struct capture *c, unsigned *shown)
@@ -186,26 +127,14 @@ static void print_summary(struct job *job, const char *file)
 		line_summary(&job->view, file, &job->tally);
 }
 
-/* What was printed so far comes first where both streams share a terminal. */
-static void begin_error(const struct job *job, const char *file)
-{
-	fflush(stdout);
-	fprintf(stderr, "%s: ", job->name);
-	text_put_safe(stderr, file);
-	fputs(": ", stderr);
-}
-
 static int decode_file(struct job *job, const char *path)
 {
 	const char *shown = strcmp(path, "-") == 0 ? "standard input" : path;
 	struct text why;
 	struct capture *c = capture_open(path, &why);
 
-	if (!c) {
-		begin_error(job, shown);
-		fprintf(stderr, "%s\n", why.at);
-		return STATUS_FILE;
-	}
+	if (!c)
+		return command_error(job->name, STATUS_FILE, shown, why.at);
 	memset(&job->tally, 0, sizeof job->tally);
 	if (job->headings && !job->json) {
 		text_put_safe(job->view.out, shown);
@@ -217,11 +146,12 @@ static int decode_file(struct job *job, const char *path)
 	if (!is_output_broken())
 		print_summary(job, shown);
 	if (step == CAPTURE_BROKEN) {
-		begin_error(job, shown);
-		fprintf(stderr,
-			"stopped after packet %" PRIu64 ": %s; the rest of the capture is lost\n",
-			job->tally.packets, why.at);
-		return STATUS_FILE;
+		struct text says;
+
+		text_clear(&says);
+		text_add(&says, "stopped after packet %" PRIu64 ": ", job->tally.packets);
+		text_add(&says, "%s; the rest of the capture is lost", why.at);
+		return command_error(job->name, STATUS_FILE, shown, says.at);
 	}
 	return job->tally.by_verdict[VERDICT_MALFORMED] ? STATUS_MALFORMED : STATUS_OK;
 }
@@ -251,16 +181,10 @@ static bool wants_color(void)
 /* Reads the options; optind then stands on the first file. */
 static int read_options(struct job *job, int argc, char **argv)
 {
-	int option;
+	int status = command_options(&decode_command, argc, argv, job);
 
-	while ((option = getopt_long(argc, argv, ":vh", options, NULL)) != -1) {
-		int status = set_option(job, option, argv[optind - 1]);
-
-		if (status != STATUS_OK)
-			return status;
-	}
-	if (job->help)
-		return STATUS_OK;
+	if (status != STATUS_OK)
+		return status;
 	if (optind == argc)
 		return usage_error(job->name,
 				   "name at least one capture file, or - for standard input");
@@ -274,10 +198,8 @@ static int run(int argc, char **argv)
 {
 	struct job *job = calloc(1, sizeof *job);
 
-	if (!job) {
-		fprintf(stderr, "%s: out of memory\n", argv[0]);
-		return STATUS_FILE;
-	}
+	if (!job)
+		return memory_error(argv[0]);
 	job->name = argv[0];
 	job->net = net_cfg_default();
 	job->view.out = stdout;
@@ -285,9 +207,7 @@ static int run(int argc, char **argv)
 	job->progress = isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
 	int status = read_options(job, argc, argv);
 
-	if (status == STATUS_OK && job->help)
-		fputs(help, stdout);
-	else if (status == STATUS_OK)
+	if (status == STATUS_OK)
 		status = decode_files(job, argc - optind, argv + optind);
 	int written = finish_output(job->name);
 
@@ -296,8 +216,10 @@ static int run(int argc, char **argv)
 }
 
 const struct command decode_command = {
-	"decode",
-	"print the packets of a capture, and what is wrong with them",
-	help,
-	run,
+	.name = "decode",
+	.brief = "print the packets of a capture, and what is wrong with them",
+	.usage = usage,
+	.options = options,
+	.notes = notes,
+	.run = run,
 };

@@ -16,35 +16,18 @@ const char *view_tone(const struct view *v, enum tone tone)
 	return v->color ? codes[tone] : "";
 }
 
+/* Of one width, as every line has one. */
 static void show_psn(struct text *out, struct header_at h, uint64_t v)
 {
 	(void)h;
-	text_add(out, "psn %-8" PRIu64, v);
+	text_add(out, "%-8" PRIu64, v);
 }
 
 /* Addresses in memory are short as a rule: leading zeros would only cost the line's width. */
-static void show_va(struct text *out, struct header_at h, uint64_t v)
+static void show_short(struct text *out, struct header_at h, uint64_t v)
 {
 	(void)h;
-	text_add(out, "va 0x%" PRIx64, v);
-}
-
-static void show_swap_add(struct text *out, struct header_at h, uint64_t v)
-{
-	(void)h;
-	text_add(out, "swap/add 0x%" PRIx64, v);
-}
-
-static void show_compare(struct text *out, struct header_at h, uint64_t v)
-{
-	(void)h;
-	text_add(out, "compare 0x%" PRIx64, v);
-}
-
-static void show_original(struct text *out, struct header_at h, uint64_t v)
-{
-	(void)h;
-	text_add(out, "original 0x%" PRIx64, v);
+	text_add(out, "0x%" PRIx64, v);
 }
 
 static void show_syndrome(struct text *out, struct header_at h, uint64_t v)
@@ -103,26 +86,26 @@ static void show_endpoint_op(struct text *out, struct header_at h, uint64_t v)
 	show_name(out, h, "", "op");
 }
 
-/* What a line says of each header, in the order of the headers and then of these rows. Without
- * show it is label and value. */
+/* What a line says of each header, in the order of the headers and then of these rows: a label, if
+ * there is one, and what show makes of the value; without show it is the plain value. */
 static const struct key {
 	const char *header, *field, *label;
 	void (*show)(struct text *out, struct header_at h, uint64_t v);
 } keys[] = {
 	{"bth", "dest_qp", "qp", NULL},
-	{"bth", "psn", NULL, show_psn},
+	{"bth", "psn", "psn", show_psn},
 	{"mrc_bth", "dest_qp", "qp", NULL},
-	{"mrc_bth", "psn", NULL, show_psn},
-	{"reth", "va", NULL, show_va},
+	{"mrc_bth", "psn", "psn", show_psn},
+	{"reth", "va", "va", show_short},
 	{"reth", "rkey", "rkey", NULL},
 	{"reth", "dmalen", "len", NULL},
-	{"atomic_eth", "va", NULL, show_va},
+	{"atomic_eth", "va", "va", show_short},
 	{"atomic_eth", "rkey", "rkey", NULL},
-	{"atomic_eth", "swap_add", NULL, show_swap_add},
-	{"atomic_eth", "compare", NULL, show_compare},
+	{"atomic_eth", "swap_add", "swap/add", show_short},
+	{"atomic_eth", "compare", "compare", show_short},
 	{"aeth", "value", NULL, show_syndrome},
 	{"aeth", "msn", "msn", NULL},
-	{"atomic_ack_eth", "original", NULL, show_original},
+	{"atomic_ack_eth", "original", "original", show_short},
 	{"immdt", "immdt", "imm", NULL},
 	{"ieth", "rkey", "invalidate rkey", NULL},
 	{"meth", "rqmsn", "rqmsn", NULL},
@@ -164,12 +147,12 @@ static void add_keys(struct text *out, struct header_at h)
 		const struct wire_field *f = wire_field_find(h.layout, k->field);
 		uint32_t before = out->len;
 
-		if (k->show) {
-			k->show(out, h, wire_field_value(f, h.bytes));
-		} else {
+		if (k->label)
 			text_add(out, "%s ", k->label);
+		if (k->show)
+			k->show(out, h, wire_field_value(f, h.bytes));
+		else
 			value_plain(out, h, f);
-		}
 		if (out->len > before)
 			text_add(out, " ");
 	}

@@ -1,29 +1,24 @@
-#include <errno.h>
-#include <getopt.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/command.h"
-#include "tools/text.h"
 
 static int run_help(int argc, char **argv);
 static int run_version(int argc, char **argv);
 
 static const struct command help_command = {
-	"help",
-	"show how to use weft, or one of its commands",
-	"usage: weft help [COMMAND]\n",
-	run_help,
+	.name = "help",
+	.brief = "show how to use weft, or one of its commands",
+	.usage = "usage: weft help [COMMAND]\n",
+	.run = run_help,
 };
 
 static const struct command version_command = {
-	"version",
-	"show the version of weft",
-	"usage: weft version\n",
-	run_version,
+	.name = "version",
+	.brief = "show the version of weft",
+	.usage = "usage: weft version\n",
+	.run = run_version,
 };
 
 static const struct command *const commands[] = {
@@ -31,64 +26,6 @@ static const struct command *const commands[] = {
 };
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
-
-int usage_error(const char *name, const char *format, ...)
-{
-	const char *command = strchr(name, ' ');
-	char says[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(says, sizeof says, format, args);
-	va_end(args);
-	fprintf(stderr, "%s: ", name);
-	text_put_safe(stderr, says);
-	fprintf(stderr, "; see: weft help%s\n", command ? command : "");
-	return STATUS_USAGE;
-}
-
-int usage_bad_option(const char *name, const struct option *options, const char *arg)
-{
-	for (; options->name; options++)
-		if (optopt == options->val)
-			return usage_error(name, "--%s takes no value", options->name);
-	if (optopt)
-		return usage_error(name, "there is no option '-%c'", optopt);
-	return usage_error(name, "there is no option '%s'", arg);
-}
-
-/* The first error of standard output. */
-static int output_error;
-
-bool is_output_broken(void)
-{
-	if (!output_error && ferror(stdout))
-		output_error = errno ? errno : EIO;
-	return output_error != 0;
-}
-
-int finish_output(const char *name)
-{
-	if (!output_error && fflush(stdout) != 0)
-		output_error = errno;
-	if (!is_output_broken() || output_error == EPIPE)
-		return STATUS_OK;
-	fprintf(stderr, "%s: cannot write the output: %s\n", name, strerror(output_error));
-	return STATUS_FILE;
-}
-
-bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *value)
-{
-	char *end;
-
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	int base = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
-
-	errno = 0;
-	*value = strtoull(text, &end, base);
-	return errno == 0 && *end == '\0' && *value >= low && *value <= high;
-}
 
 static const struct command *find_command(const char *name)
 {
@@ -159,7 +96,7 @@ static int run_help(int argc, char **argv)
 
 		if (!command)
 			return no_command(argv[1]);
-		fputs(command->help, stdout);
+		command_help(command);
 	} else {
 		print_usage(stdout);
 	}

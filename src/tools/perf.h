@@ -28,6 +28,8 @@
 enum perf_op { PERF_WRITE, PERF_READ, PERF_SEND, PERF_ATOMIC, PERF_OPS };
 enum perf_mode { PERF_BANDWIDTH, PERF_LATENCY, PERF_MODES };
 
+extern const char *const perf_op_names[PERF_OPS + 1]; /* NULL behind the last */
+
 /* One measurement, the same at both ends. */
 struct perf_test {
 	uint8_t op, mode;
@@ -38,9 +40,12 @@ struct perf_test {
 	uint32_t duration_ms; /* if count is 0 */
 };
 
-/* Percentiles in hundredths of a percent, as reported. */
+/* The percentiles that are reported: what they are called, and which they are to tools/stats.h. */
 #define PERF_PERCENTILES 5u
-extern const uint32_t perf_percentiles[PERF_PERCENTILES];
+extern const struct perf_percentile {
+	const char *name;
+	uint32_t which;
+} perf_percentiles[PERF_PERCENTILES];
 
 struct perf_result {
 	struct perf_test test;
@@ -64,8 +69,12 @@ struct perf_link {
 	struct sockaddr_storage local, remote; /* its ends: the devices have these addresses */
 };
 
+/* The port of an address, and another for it. */
+uint16_t perf_port(const struct sockaddr_storage *a);
+void perf_set_port(struct sockaddr_storage *a, uint16_t port);
+
 int perf_link_open(struct perf_link *l, const char *host, uint16_t port);
-int perf_link_take(struct perf_link *l, int listener); /* accepts one; -EAGAIN: none */
+int perf_link_take(struct perf_link *l, int listener);                 /* waits for one */
 int perf_listen(const char *name, const char *address, uint16_t port); /* a socket or -errno */
 void perf_link_close(struct perf_link *l);
 __attribute__((format(printf, 2, 3))) int perf_tell(struct perf_link *l, const char *format, ...);
@@ -124,15 +133,10 @@ static inline uint8_t *perf_in_at(const struct perf_end *e, uint32_t qp)
 	return perf_out_at(e, qp) + e->test.size;
 }
 
-uint64_t perf_now_ns(void);
-
 /* The client's side of a test, timed. */
 int perf_drive(struct perf_end *e, struct perf_link *l, struct perf_result *result);
 /* The server's: until the client calls. */
 int perf_serve(struct perf_end *e, struct perf_link *l);
-
-/* Latencies in samples, sorted in place, into the result. */
-void perf_summarize(struct perf_result *result, uint64_t *samples, size_t n);
 
 /* The comparison, asked of the server one by one; those that cannot be had stay 0. */
 int perf_compare(struct perf_link *l, const struct perf_test *test, struct perf_baseline *b);
@@ -151,8 +155,5 @@ void perf_print_head(FILE *out, uint8_t mode);
 void perf_print(FILE *out, const struct perf_result *r);
 void perf_print_baseline(FILE *out, const struct perf_result *r, const struct perf_baseline *b);
 void perf_json(FILE *out, const struct perf_result *r, const struct perf_baseline *b);
-
-const char *perf_op_name(uint8_t op);
-const char *perf_mode_name(uint8_t mode);
 
 #endif

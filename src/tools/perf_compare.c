@@ -35,20 +35,6 @@ static void address_text(const struct sockaddr_storage *a, char text[INET6_ADDRS
 		inet_ntop(AF_INET6, &six->sin6_addr, text, INET6_ADDRSTRLEN);
 }
 
-static uint16_t port_of(const struct sockaddr_storage *a)
-{
-	return ntohs(a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port
-					      : ((const struct sockaddr_in *)a)->sin_port);
-}
-
-static void set_port(struct sockaddr_storage *a, uint16_t port)
-{
-	if (a->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)a)->sin6_port = htons(port);
-	else
-		((struct sockaddr_in *)a)->sin_port = htons(port);
-}
-
 /* Starts a program with its output in out; its process number or a negative errno. */
 static pid_t start(char *const argv[], int out)
 {
@@ -137,7 +123,7 @@ static uint64_t run_iperf(const struct perf_link *l, const char *host, uint16_t 
 
 static int compare_tcp(struct perf_link *l, uint32_t ms, uint64_t *bps)
 {
-	uint16_t ours = port_of(&l->remote);
+	uint16_t ours = perf_port(&l->remote);
 	uint16_t port = (uint16_t)(ours < UINT16_MAX ? ours + 1 : ours - 1);
 	char line[PERF_LINE_MAX], host[INET6_ADDRSTRLEN];
 	int answer = perf_tell(l, "iperf3 %u", port);
@@ -170,9 +156,11 @@ static int compare_udp(struct perf_link *l, const char *service, uint32_t size, 
 
 	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
 		return answer;
-	if (!perf_numbers(line, "port", &port, 1) || port > UINT16_MAX)
+	if (!perf_numbers(line, "port", &port, 1) || port > UINT16_MAX) {
+		fprintf(stderr, "%s: the other side named no UDP port\n", l->name);
 		return -EPROTO;
-	set_port(&to, (uint16_t)port);
+	}
+	perf_set_port(&to, (uint16_t)port);
 	int fd = perf_udp_open(&l->local, &mine);
 
 	if (fd >= 0 && strcmp(service, "udp-echo") == 0)

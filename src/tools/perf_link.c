@@ -22,6 +22,20 @@
 #define KEEP_EVERY_S 5
 #define KEEP_TRIES   4
 
+uint16_t perf_port(const struct sockaddr_storage *a)
+{
+	return ntohs(a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port
+					      : ((const struct sockaddr_in *)a)->sin_port);
+}
+
+void perf_set_port(struct sockaddr_storage *a, uint16_t port)
+{
+	if (a->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)a)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)a)->sin_port = htons(port);
+}
+
 static void set_options(int fd)
 {
 	const struct timeval patience = {.tv_sec = PATIENCE_S};
@@ -152,9 +166,18 @@ int perf_listen(const char *name, const char *address, uint16_t port)
 
 int perf_link_take(struct perf_link *l, int listener)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	int fd;
 
-	return fd < 0 ? -errno : adopt(l, fd);
+	/* A client that gave up while it waited is none. */
+	do
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+	if (fd >= 0)
+		return adopt(l, fd);
+	int why = errno;
+
+	fprintf(stderr, "%s: cannot take a client: %s\n", l->name, strerror(why));
+	return -why;
 }
 
 void perf_link_close(struct perf_link *l)

@@ -1,9 +1,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "tools/clock.h"
 #include "tools/perf.h"
+#include "tools/stats.h"
 
 #define BATCH       32u   /* works posted, or completions taken, at a time */
 #define CALL_EVERY  1024u /* polls between two looks at the control connection or the clock */
@@ -13,16 +14,6 @@
 #define SAMPLES_MAX 2000000u            /* the last so many are kept */
 #define NSEC_PER_MS UINT64_C(1000000)
 #define QUIET_NS    UINT64_C(30000000000) /* no progress for so long: the test has failed */
-
-const uint32_t perf_percentiles[PERF_PERCENTILES] = {5000, 9000, 9900, 9990, 9999};
-
-uint64_t perf_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* The works of one queue pair in flight. */
 struct lane {
@@ -84,7 +75,7 @@ static int check_quiet(const struct load *d, uint64_t since_ns)
 
 		return answer != 0 ? answer : refused(d, -EPROTO);
 	}
-	if (perf_now_ns() - since_ns <= QUIET_NS)
+	if (clock_now() - since_ns <= QUIET_NS)
 		return 0;
 	fprintf(stderr, "%s: no message was done for %d s\n", d->l->name,
 		(int)(QUIET_NS / UINT64_C(1000000000)));
@@ -215,7 +206,7 @@ static int drive_bandwidth(struct load *d, struct perf_result *r)
 {
 	const struct perf_test *t = &d->e->test;
 	uint64_t posted = 0, polls = 0;
-	uint64_t start = perf_now_ns(), last = start;
+	uint64_t start = clock_now(), last = start;
 
 	/* Works of a group that is not whole would never be reported. */
 	if (t->depth >= 4 * GROUP && t->count % GROUP == 0 && t->size <= GROUP_BYTES)
@@ -231,7 +222,7 @@ static int drive_bandwidth(struct load *d, struct perf_result *r)
 			posted += d->lanes[i].posted;
 		if (n == 0 && polls % CALL_EVERY != 0)
 			continue;
-		uint64_t now = perf_now_ns();
+		uint64_t now = clock_now();
 		int answer = n > 0 ? 0 : check_quiet(d, last);
 
 		if (answer != 0)
@@ -249,7 +240,7 @@ static int drive_bandwidth(struct load *d, struct perf_result *r)
 static int round_trip(struct load *d)
 {
 	int n = post(d, 0, 1);
-	uint64_t start = perf_now_ns();
+	uint64_t start = clock_now();
 
 	for (uint64_t polls = 1; n >= 0; polls++) {
 		n = poll(d);
@@ -269,7 +260,7 @@ static int ping(struct load *d, uint8_t mark)
 	struct lane *lane = &d->lanes[0];
 	uint32_t size = e->test.size;
 	const uint8_t *in = perf_in_at(e, 0) + size - 1;
-	uint64_t start = perf_now_ns();
+	uint64_t start = clock_now();
 	bool is_received = false;
 
 	perf_out_at(e, 0)[size - 1] = mark;
@@ -291,13 +282,25 @@ static int ping(struct load *d, uint8_t mark)
 	return n;
 }
 
+/* Latencies in samples, sorted in place, into the result. */
+static void summarize(struct perf_result *r, uint64_t *samples, size_t n)
+{
+	struct stats s = stats_of(samples, n);
+
+	r->least_ns = s.min;
+	r->mean_ns = s.mean;
+	r->most_ns = s.max;
+	for (uint32_t i = 0; i < PERF_PERCENTILES; i++)
+		r->percentile_ns[i] = stats_percentile(samples, n, perf_percentiles[i].which);
+}
+
 static int drive_latency(struct load *d, struct perf_result *r)
 {
 	const struct perf_test *t = &d->e->test;
 	bool is_mutual = t->op == PERF_WRITE || t->op == PERF_SEND;
 	uint64_t most = t->count && t->count < SAMPLES_MAX ? t->count : SAMPLES_MAX;
 	uint64_t *samples = malloc(most * sizeof *samples);
-	uint64_t start = perf_now_ns(), n = 0, now = start;
+	uint64_t start = clock_now(), n = 0, now = start;
 	int answer = samples ? 0 : -ENOMEM;
 
 	while (answer == 0 &&
@@ -305,38 +308,15 @@ static int drive_latency(struct load *d, struct perf_result *r)
 		uint64_t before = now;
 
 		answer = is_mutual ? ping(d, (uint8_t)(n % 255 + 1)) : round_trip(d);
-		now = perf_now_ns();
+		now = clock_now();
 		samples[n++ % most] = (now - before) / (is_mutual ? 2 : 1);
 	}
 	r->messages = n;
 	r->elapsed_ns = now - start;
 	if (answer == 0)
-		perf_summarize(r, samples, n < most ? n : most);
+		summarize(r, samples, n < most ? n : most);
 	free(samples);
 	return answer;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-void perf_summarize(struct perf_result *r, uint64_t *samples, size_t n)
-{
-	uint64_t sum = 0;
-
-	if (n == 0)
-		return;
-	qsort(samples, n, sizeof *samples, by_value);
-	for (size_t i = 0; i < n; i++)
-		sum += samples[i];
-	r->least_ns = samples[0];
-	r->most_ns = samples[n - 1];
-	r->mean_ns = sum / n;
-	for (uint32_t i = 0; i < PERF_PERCENTILES; i++)
-		r->percentile_ns[i] = samples[(n - 1) * perf_percentiles[i] / 10000];
 }
 
 /* Messages out at once, so that there are some but not more bytes than leave soon. */

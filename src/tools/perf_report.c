@@ -3,20 +3,11 @@
 #include "tools/perf.h"
 #include "tools/stats.h"
 
-static const char *const op_names[PERF_OPS] = {"write", "read", "send", "atomic"};
-static const char *const percentile_names[PERF_PERCENTILES] = {"p50", "p90", "p99", "p999",
-							       "p9999"};
+const char *const perf_op_names[PERF_OPS + 1] = {"write", "read", "send", "atomic", NULL};
 static const char *const mode_names[PERF_MODES] = {"bandwidth", "latency"};
 
-const char *perf_op_name(uint8_t op)
-{
-	return op < PERF_OPS ? op_names[op] : "?";
-}
-
-const char *perf_mode_name(uint8_t mode)
-{
-	return mode < PERF_MODES ? mode_names[mode] : "?";
-}
+const struct perf_percentile perf_percentiles[PERF_PERCENTILES] = {
+	{"p50", 5000}, {"p90", 9000}, {"p99", 9900}, {"p999", 9990}, {"p9999", 9999}};
 
 static uint64_t bits_per_second(const struct perf_result *r)
 {
@@ -44,13 +35,13 @@ void perf_print(FILE *out, const struct perf_result *r)
 
 	if (t->mode == PERF_LATENCY)
 		fprintf(out, "%-7s %8u %10" PRIu64 " %8.2f %8.2f %8.2f %8.2f %8.2f %8.2f %8.2f\n",
-			perf_op_name(t->op), t->size, r->messages, (double)r->least_ns / 1e3,
+			perf_op_names[t->op], t->size, r->messages, (double)r->least_ns / 1e3,
 			(double)r->mean_ns / 1e3, (double)r->percentile_ns[0] / 1e3,
 			(double)r->percentile_ns[1] / 1e3, (double)r->percentile_ns[2] / 1e3,
 			(double)r->percentile_ns[3] / 1e3, (double)r->most_ns / 1e3);
 	else
 		fprintf(out, "%-7s %8u %5u %12" PRIu64 " %12.3f %14" PRIu64 " %9" PRIu64 "\n",
-			perf_op_name(t->op), t->size, t->qps, r->messages,
+			perf_op_names[t->op], t->size, t->qps, r->messages,
 			(double)bits_per_second(r) / 1e9, messages_per_second(r), r->retransmitted);
 	fflush(out);
 }
@@ -77,7 +68,7 @@ static void json_latency(FILE *out, const struct perf_result *r)
 {
 	fprintf(out, ",\"min_ns\":%" PRIu64 ",\"mean_ns\":%" PRIu64, r->least_ns, r->mean_ns);
 	for (uint32_t i = 0; i < PERF_PERCENTILES; i++)
-		fprintf(out, ",\"%s_ns\":%" PRIu64, percentile_names[i], r->percentile_ns[i]);
+		fprintf(out, ",\"%s_ns\":%" PRIu64, perf_percentiles[i].name, r->percentile_ns[i]);
 	fprintf(out, ",\"max_ns\":%" PRIu64, r->most_ns);
 }
 
@@ -89,7 +80,7 @@ void perf_json(FILE *out, const struct perf_result *r, const struct perf_baselin
 		"{\"op\":\"%s\",\"mode\":\"%s\",\"transport\":\"rc\",\"bytes\":%u,\"qps\":%u,"
 		"\"depth\":%u,\"pmtu\":%u,\"messages\":%" PRIu64 ",\"elapsed_ns\":%" PRIu64
 		",\"retransmitted\":%" PRIu64,
-		perf_op_name(t->op), perf_mode_name(t->mode), t->size, t->qps, t->depth, t->pmtu,
+		perf_op_names[t->op], mode_names[t->mode], t->size, t->qps, t->depth, t->pmtu,
 		r->messages, r->elapsed_ns, r->retransmitted);
 	if (t->mode == PERF_LATENCY)
 		json_latency(out, r);

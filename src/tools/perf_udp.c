@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tools/clock.h"
 #include "tools/perf.h"
 
 #define BURST_BYTES  65000u /* of one call with segmentation offload */
@@ -24,10 +25,7 @@ int perf_udp_open(const struct sockaddr_storage *local, uint16_t *port)
 
 	if (fd < 0)
 		return -errno;
-	if (a.ss_family == AF_INET6)
-		((struct sockaddr_in6 *)&a)->sin6_port = 0;
-	else
-		((struct sockaddr_in *)&a)->sin_port = 0;
+	perf_set_port(&a, 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 	setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof on);
@@ -38,8 +36,7 @@ int perf_udp_open(const struct sockaddr_storage *local, uint16_t *port)
 		close(fd);
 		return -why;
 	}
-	*port = ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port
-					      : ((struct sockaddr_in *)&a)->sin_port);
+	*port = perf_port(&a);
 	return fd;
 }
 
@@ -71,7 +68,7 @@ int perf_udp_blast(int fd, const struct sockaddr_storage *to, uint32_t size, uin
 		.msg_name = &name, .msg_namelen = sizeof name, .msg_iov = &iov, .msg_iovlen = 1};
 
 	add_segment(&m, &segment, (uint16_t)size);
-	for (uint64_t until = perf_now_ns() + ms * NSEC_PER_MS; perf_now_ns() < until;)
+	for (uint64_t until = clock_now() + ms * NSEC_PER_MS; clock_now() < until;)
 		if (sendmsg(fd, &m, 0) < 0 && errno != EAGAIN && errno != ENOBUFS)
 			return -errno;
 	return 0;
@@ -86,7 +83,7 @@ uint64_t perf_udp_sink(int fd, struct perf_link *l, uint64_t *elapsed_ns)
 		ssize_t got = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
 
 		if (got > 0) {
-			last = perf_now_ns();
+			last = clock_now();
 			if (first == 0)
 				first = last;
 			else
@@ -102,7 +99,7 @@ uint64_t perf_udp_sink(int fd, struct perf_link *l, uint64_t *elapsed_ns)
 uint64_t perf_udp_ping(int fd, const struct sockaddr_storage *to, uint32_t size, uint32_t ms)
 {
 	uint8_t bytes[65536] = {0};
-	uint64_t start = perf_now_ns(), now = start, n = 0;
+	uint64_t start = clock_now(), now = start, n = 0;
 
 	while (now - start < ms * NSEC_PER_MS) {
 		if (sendto(fd, bytes, size, 0, (const struct sockaddr *)to, sizeof *to) < 0)
@@ -111,7 +108,7 @@ uint64_t perf_udp_ping(int fd, const struct sockaddr_storage *to, uint32_t size,
 
 		/* A lost packet ends the measurement, not the program. */
 		for (uint64_t until = now + 1000 * NSEC_PER_MS; got < 0 && now < until;
-		     now = perf_now_ns())
+		     now = clock_now())
 			got = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
 		if (got < 0)
 			return 0;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "tools/command.h"
-#include "tools/text.h"
 
 /* What env(1) and the shell answer for a program that is not there, and one that does not start. */
 #define STATUS_NOT_STARTED 126
@@ -16,61 +15,47 @@
 
 #define LIBRARY "libweft-verbs.so"
 
-static const char help[] =
+static const char usage[] =
 	"usage: weft run [--interfaces LIST] [--verbose] [--] PROGRAM [ARGUMENT...]\n"
 	"\n"
 	"Runs an RDMA program, unchanged, on RoCEv2 devices in software: weft_rc0, weft_rc1,\n"
 	"..., one for each network interface with an address, loopback included. It needs no\n"
-	"RDMA hardware, no kernel module and no privilege. Devices of the system stay usable.\n"
-	"\n"
-	"  --interfaces LIST  only these interfaces, in this order: names with commas\n"
-	"  --verbose          say on standard error what a device refused, and why\n"
-	"\n"
-	"exit status: that of PROGRAM, or\n"
-	"  2    the command line is wrong\n"
-	"  3    " LIBRARY " is not where it should be\n"
-	"  126  PROGRAM cannot be started\n"
-	"  127  PROGRAM is not found\n"
-	"\n"
-	"examples:\n"
-	"  weft run ibv_devinfo -v\n"
-	"  weft run ib_write_bw -d weft_rc0                # on one side\n"
-	"  weft run ib_write_bw -d weft_rc0 192.0.2.1      # on the other\n";
+	"RDMA hardware, no kernel module and no privilege. Devices of the system stay usable.\n";
 
-enum { OPT_INTERFACES = 256, OPT_VERBOSE };
-
-static const struct option options[] = {
-	{"interfaces", required_argument, NULL, OPT_INTERFACES},
-	{"verbose", no_argument, NULL, OPT_VERBOSE},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
-};
+static const char notes[] = "exit status: that of PROGRAM, or\n"
+			    "  2    the command line is wrong\n"
+			    "  3    " LIBRARY " is not where it should be\n"
+			    "  126  PROGRAM cannot be started\n"
+			    "  127  PROGRAM is not found\n"
+			    "\n"
+			    "examples:\n"
+			    "  weft run ibv_devinfo -v\n"
+			    "  weft run ib_write_bw -d weft_rc0                # on one side\n"
+			    "  weft run ib_write_bw -d weft_rc0 192.0.2.1      # on the other\n";
 
 struct job {
 	const char *name; /* "weft run" */
 	const char *interfaces;
-	bool verbose, help;
+	bool verbose;
 };
 
-/* The plus: what follows the program's name is the program's. */
+static const struct command_option options[] = {
+	{"interfaces", "LIST", "only these interfaces, in this order: names with commas",
+	 OPTION_INTO(interfaces)},
+	{"verbose", NULL, "say on standard error what a device refused, and why",
+	 OPTION_INTO(verbose)},
+	{.name = NULL},
+};
+
 static int read_options(struct job *job, int argc, char **argv)
 {
-	int option;
+	int status = command_options(&run_command, argc, argv, job);
 
-	while ((option = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
-		const char *arg = argv[optind - 1];
-
-		switch (option) {
-		case OPT_INTERFACES: job->interfaces = optarg; break;
-		case OPT_VERBOSE: job->verbose = true; break;
-		case 'h': job->help = true; break;
-		case ':': return usage_error(job->name, "%s needs a value", arg);
-		default: return usage_bad_option(job->name, options, arg);
-		}
-	}
+	if (status != STATUS_OK)
+		return status;
 	if (job->interfaces && !*job->interfaces)
 		return usage_error(job->name, "--interfaces needs at least one name");
-	if (!job->help && optind == argc)
+	if (optind == argc)
 		return usage_error(job->name, "name a program to run");
 	return STATUS_OK;
 }
@@ -122,12 +107,9 @@ static int preload(const struct job *job, const char *library)
 	char *all = NULL;
 
 	/* ld.so(8): the list is separated by either, and has no way to quote them. */
-	if (strpbrk(library, " :")) {
-		fprintf(stderr, "%s: ", job->name);
-		text_put_safe(stderr, library);
-		fputs(": a path with a space or colon cannot be preloaded\n", stderr);
-		return STATUS_FILE;
-	}
+	if (strpbrk(library, " :"))
+		return command_error(job->name, STATUS_FILE, library,
+				     "a path with a space or colon cannot be preloaded");
 	if (before && *before) {
 		size_t size = strlen(before) + strlen(library) + 2;
 
@@ -142,20 +124,17 @@ static int preload(const struct job *job, const char *library)
 		     (job->verbose && setenv("WEFT_VERBOSE", "1", 1) != 0);
 
 	free(all);
-	if (failed)
-		fprintf(stderr, "%s: out of memory\n", job->name);
-	return failed ? STATUS_FILE : STATUS_OK;
+	return failed ? memory_error(job->name) : STATUS_OK;
 }
 
 static int start(const struct job *job, char **argv)
 {
 	char library[PATH_MAX];
 
-	if (!find_library(library)) {
-		fprintf(stderr, "%s: " LIBRARY " is neither beside this command nor in %s\n",
-			job->name, WEFT_PREFIX "/" WEFT_LIBDIR);
-		return STATUS_FILE;
-	}
+	if (!find_library(library))
+		return command_error(job->name, STATUS_FILE, NULL,
+				     LIBRARY " is neither beside this command nor in " WEFT_PREFIX
+					     "/" WEFT_LIBDIR);
 	int status = preload(job, library);
 
 	if (status != STATUS_OK)
@@ -163,10 +142,8 @@ static int start(const struct job *job, char **argv)
 	execvp(argv[0], argv);
 	int why = errno;
 
-	fprintf(stderr, "%s: ", job->name);
-	text_put_safe(stderr, argv[0]);
-	fprintf(stderr, ": %s\n", strerror(why));
-	return why == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_STARTED;
+	return command_error(job->name, why == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_STARTED,
+			     argv[0], strerror(why));
 }
 
 static int run(int argc, char **argv)
@@ -174,20 +151,21 @@ static int run(int argc, char **argv)
 	struct job job = {.name = argv[0]};
 	int status = read_options(&job, argc, argv);
 
+	if (status == STATUS_HELP)
+		return finish_output(job.name);
 	if (status != STATUS_OK)
 		return status;
-	if (job.help) {
-		fputs(help, stdout);
-		return finish_output(job.name);
-	}
 	/* What main ignores for this command, the program expects to be ended by. */
 	signal(SIGPIPE, SIG_DFL);
 	return start(&job, argv + optind);
 }
 
 const struct command run_command = {
-	"run",
-	"run an RDMA program on devices in software",
-	help,
-	run,
+	.name = "run",
+	.brief = "run an RDMA program on devices in software",
+	.usage = usage,
+	.options = options,
+	.notes = notes,
+	.run = run,
+	.is_prefix = true,
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "scenario/units.h"
+#include "tools/clock.h"
 #include "tools/command.h"
 #include "tools/pcapng.h"
 #include "tools/sim_input.h"
@@ -25,30 +26,16 @@
 #define SLICE_EVENTS      UINT64_C(4096) /* the first */
 #define SLICE_MOST_EVENTS (UINT64_C(1) << 24)
 
-static const char help[] =
+static const char usage[] =
 	"usage: weft sim [OPTION...] SCENARIO\n"
 	"       weft sim --list [--json]\n"
 	"       weft sim --show NAME\n"
 	"\n"
 	"Runs a simulation of a fabric and reports what became of its flows, packets,\n"
 	"queues and links. SCENARIO is a YAML file, - for standard input, or the name\n"
-	"of a built-in scenario.\n"
-	"\n"
-	"  --list            the built-in scenarios\n"
-	"  --show NAME       the YAML text of a built-in scenario, to start from\n"
-	"  --check           read the scenario and say what would be run\n"
-	"  --set KEY=VALUE   change the scenario: --set topology.hosts=64 (may be repeated)\n"
-	"  --seed N          seed of everything random\n"
-	"  --end TIME        stop at this simulated time, like 250us\n"
-	"  --json            one JSON document instead of the table\n"
-	"  --csv DIR         write flows, goodput, queues, links, paths, drops and faults\n"
-	"                    there\n"
-	"  --flows           list every flow, in JSON also every link, however many\n"
-	"  --pcap FILE       write the frames at some ports to a pcapng capture\n"
-	"  --ports PATTERN   which ports: 'h0>*', '*>spine1', leaf0-spine1, p2.*; several\n"
-	"                    with commas (default: every port of a host)\n"
-	"  --quiet           no progress on a terminal\n"
-	"\n"
+	"of a built-in scenario.\n";
+
+static const char notes[] =
 	"exit status:\n"
 	"  0    the simulation ran, whether or not its flows completed\n"
 	"  1    the simulator lost track of a packet: a mistake in weft\n"
@@ -63,7 +50,7 @@ static const char help[] =
 
 struct job {
 	const char *name; /* "weft sim" */
-	bool help, list, check, json, has_all_flows, quiet;
+	bool list, check, json, has_all_flows, quiet;
 	const char *show, *csv, *pcap, *ports, *scenario;
 	struct scenario_override overrides[OVERRIDES_MAX];
 	uint32_t n_overrides;
@@ -71,38 +58,6 @@ struct job {
 	struct pcapng *capture;
 	uint32_t *interface_of; /* by port */
 	uint64_t n_frames;
-};
-
-enum {
-	OPT_LIST = 256,
-	OPT_SHOW,
-	OPT_CHECK,
-	OPT_SET,
-	OPT_SEED,
-	OPT_END,
-	OPT_JSON,
-	OPT_CSV,
-	OPT_FLOWS,
-	OPT_PCAP,
-	OPT_PORTS,
-	OPT_QUIET,
-};
-
-static const struct option options[] = {
-	{"list", no_argument, NULL, OPT_LIST},
-	{"show", required_argument, NULL, OPT_SHOW},
-	{"check", no_argument, NULL, OPT_CHECK},
-	{"set", required_argument, NULL, OPT_SET},
-	{"seed", required_argument, NULL, OPT_SEED},
-	{"end", required_argument, NULL, OPT_END},
-	{"json", no_argument, NULL, OPT_JSON},
-	{"csv", required_argument, NULL, OPT_CSV},
-	{"flows", no_argument, NULL, OPT_FLOWS},
-	{"pcap", required_argument, NULL, OPT_PCAP},
-	{"ports", required_argument, NULL, OPT_PORTS},
-	{"quiet", no_argument, NULL, OPT_QUIET},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
 };
 
 static int add_override(struct job *job, const char *key, const char *value)
@@ -115,74 +70,73 @@ static int add_override(struct job *job, const char *key, const char *value)
 }
 
 /* The argument is ours to cut in two. */
-static int set_key(struct job *job)
+static int set_key(void *context, char *text)
 {
-	char *equals = strchr(optarg, '=');
+	struct job *job = context;
+	char *equals = strchr(text, '=');
 
-	if (!equals || equals == optarg)
-		return usage_error(job->name, "--set takes KEY=VALUE, not '%s'", optarg);
+	if (!equals || equals == text)
+		return usage_error(job->name, "--set takes KEY=VALUE, not '%s'", text);
 	*equals = '\0';
-	return add_override(job, optarg, equals + 1);
+	return add_override(job, text, equals + 1);
 }
 
-static int set_seed(struct job *job)
+static int set_seed(void *context, char *text)
 {
-	char *text = job->texts[job->n_overrides % OVERRIDES_MAX];
+	struct job *job = context;
+	char *decimal = job->texts[job->n_overrides % OVERRIDES_MAX];
 	uint64_t seed;
 
-	if (!parse_number(optarg, 0, UINT64_MAX, &seed))
+	if (!parse_number(text, 0, UINT64_MAX, &seed))
 		return usage_error(job->name,
 				   "--seed takes a number from 0 to %" PRIu64 ", not '%s'",
-				   UINT64_MAX, optarg);
-	snprintf(text, sizeof job->texts[0], "%" PRIu64, seed);
-	return add_override(job, "seed", text);
+				   UINT64_MAX, text);
+	snprintf(decimal, sizeof job->texts[0], "%" PRIu64, seed);
+	return add_override(job, "seed", decimal);
 }
 
-static int set_end(struct job *job)
+static int set_end(void *context, char *text)
 {
+	struct job *job = context;
 	uint64_t end;
-	const char *wrong = units_read(UNITS_TIME, optarg, &end);
+	const char *wrong = units_read(UNITS_TIME, text, &end);
 
 	if (wrong || end == 0)
 		return usage_error(job->name, "--end takes %s, not '%s'", units_like(UNITS_TIME),
-				   optarg);
-	return add_override(job, "end", optarg);
+				   text);
+	return add_override(job, "end", text);
 }
 
-/* arg is the argument that getopt read last. */
-static int set_option(struct job *job, int option, const char *arg)
-{
-	switch (option) {
-	case OPT_LIST: job->list = true; return STATUS_OK;
-	case OPT_SHOW: job->show = optarg; return STATUS_OK;
-	case OPT_CHECK: job->check = true; return STATUS_OK;
-	case OPT_JSON: job->json = true; return STATUS_OK;
-	case OPT_CSV: job->csv = optarg; return STATUS_OK;
-	case OPT_FLOWS: job->has_all_flows = true; return STATUS_OK;
-	case OPT_PCAP: job->pcap = optarg; return STATUS_OK;
-	case OPT_PORTS: job->ports = optarg; return STATUS_OK;
-	case OPT_QUIET: job->quiet = true; return STATUS_OK;
-	case OPT_SET: return set_key(job);
-	case OPT_SEED: return set_seed(job);
-	case OPT_END: return set_end(job);
-	case 'h': job->help = true; return STATUS_OK;
-	case ':': return usage_error(job->name, "%s needs a value", arg);
-	default: return usage_bad_option(job->name, options, arg);
-	}
-}
+static const struct command_option options[] = {
+	{"list", NULL, "the built-in scenarios", OPTION_INTO(list)},
+	{"show", "NAME", "the YAML text of a built-in scenario, to start from", OPTION_INTO(show)},
+	{"check", NULL, "read the scenario and say what would be run", OPTION_INTO(check)},
+	{"set", "KEY=VALUE", "change the scenario: --set topology.hosts=64 (may be repeated)",
+	 .read = set_key},
+	{"seed", "N", "seed of everything random", .read = set_seed},
+	{"end", "TIME", "stop at this simulated time, like 250us", .read = set_end},
+	{"json", NULL, "one JSON document instead of the table", OPTION_INTO(json)},
+	{"csv", "DIR",
+	 "write flows, goodput, queues, links, paths, drops and faults\n"
+	 "there",
+	 OPTION_INTO(csv)},
+	{"flows", NULL, "list every flow, in JSON also every link, however many",
+	 OPTION_INTO(has_all_flows)},
+	{"pcap", "FILE", "write the frames at some ports to a pcapng capture", OPTION_INTO(pcap)},
+	{"ports", "PATTERN",
+	 "which ports: 'h0>*', '*>spine1', leaf0-spine1, p2.*; several\n"
+	 "with commas (default: every port of a host)",
+	 OPTION_INTO(ports)},
+	{"quiet", NULL, "no progress on a terminal", OPTION_INTO(quiet)},
+	{.name = NULL},
+};
 
 static int read_options(struct job *job, int argc, char **argv)
 {
-	int option;
+	int status = command_options(&sim_command, argc, argv, job);
 
-	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		int status = set_option(job, option, argv[optind - 1]);
-
-		if (status != STATUS_OK)
-			return status;
-	}
-	if (job->help)
-		return STATUS_OK;
+	if (status != STATUS_OK)
+		return status;
 	if (job->list || job->show) {
 		if (optind < argc)
 			return usage_error(job->name, "%s takes no scenario",
@@ -228,25 +182,6 @@ static int print_builtin(const struct job *job)
 	return STATUS_OK;
 }
 
-/* Says on standard error what is wrong with a file, or with the scenario; returns status. */
-static int complain(const struct job *job, int status, const char *what, const char *why)
-{
-	fflush(stdout);
-	fprintf(stderr, "%s: ", job->name);
-	if (what) {
-		text_put_safe(stderr, what);
-		fputs(": ", stderr);
-	}
-	text_put_safe(stderr, why);
-	fputc('\n', stderr);
-	return status;
-}
-
-static int complain_memory(const struct job *job)
-{
-	return complain(job, STATUS_FILE, NULL, "out of memory");
-}
-
 static void on_frame(void *context, uint32_t port, bool is_out, psec at, struct cspan frame)
 {
 	struct job *job = context;
@@ -267,7 +202,7 @@ static int choose_ports(const struct job *job, const struct topology *t, uint8_t
 	if (!job->ports)
 		return STATUS_OK;
 	if (!patterns)
-		return complain_memory(job);
+		return memory_error(job->name);
 	for (char *at = strtok_r(patterns, ",", &rest); at; at = strtok_r(NULL, ",", &rest))
 		if (topology_match_ports(t, at, set) == 0)
 			status = usage_error(job->name,
@@ -285,10 +220,10 @@ static int open_capture(struct job *job, const struct topology *t, const uint8_t
 
 	job->interface_of = calloc(t->n_ports, sizeof *job->interface_of);
 	if (!job->interface_of)
-		return complain_memory(job);
+		return memory_error(job->name);
 	job->capture = pcapng_create(job->pcap);
 	if (!job->capture)
-		return complain(job, STATUS_FILE, job->pcap, strerror(errno));
+		return command_error(job->name, STATUS_FILE, job->pcap, strerror(errno));
 	for (uint32_t i = 0; i < t->n_ports; i++) {
 		if (!set[i])
 			continue;
@@ -305,7 +240,7 @@ static int close_capture(struct job *job, const struct scenario *s)
 	free(job->interface_of);
 	job->interface_of = NULL;
 	if (error)
-		return complain(job, STATUS_FILE, job->pcap, strerror(error));
+		return command_error(job->name, STATUS_FILE, job->pcap, strerror(error));
 	if (!job->capture || job->json)
 		return STATUS_OK;
 	printf("%" PRIu64 " frames in ", job->n_frames);
@@ -343,11 +278,11 @@ static void run_slices(const struct job *job, struct run *run)
 	if (!job->quiet && progress_is_wanted())
 		progress_begin(&progress, run);
 	while (goes_on && !was_interrupted && !(job->capture && pcapng_error(job->capture))) {
-		nsec before = progress_clock();
+		nsec before = clock_now();
 
 		run->sim.pause_at = run->sim.agenda.n_fired + slice;
 		goes_on = run_step(run, PSEC_NEVER);
-		nsec took = progress_clock() - before;
+		nsec took = clock_now() - before;
 
 		if (took > 2 * SLICE_NS && slice > 1)
 			slice /= 2;
@@ -374,7 +309,7 @@ static int print_report(const struct job *job, struct report *report)
 	int status = STATUS_OK;
 
 	if (report_gather(report))
-		return complain_memory(job);
+		return memory_error(job->name);
 	if (job->json) {
 		report_json(stdout, report);
 	} else {
@@ -382,9 +317,9 @@ static int print_report(const struct job *job, struct report *report)
 		report_wall(stdout, report);
 	}
 	if (!report->is_conserved)
-		status = complain(job, STATUS_UNSOUND, NULL,
-				  "packets are not conserved: a mistake in weft, not in the "
-				  "scenario; please report it with the scenario and its seed");
+		status = command_error(job->name, STATUS_UNSOUND, NULL,
+				       "packets are not conserved: a mistake in weft, not in the "
+				       "scenario; please report it with the scenario and its seed");
 	int error = job->csv ? report_csv(job->csv, report, &file) : 0;
 
 	if (error) {
@@ -401,8 +336,8 @@ static int run_and_report(struct job *job, struct run *run, const char *summary)
 	struct report *report = calloc(1, sizeof *report);
 
 	if (!report)
-		return complain_memory(job);
-	nsec began = progress_clock();
+		return memory_error(job->name);
+	nsec began = clock_now();
 
 	watch_signals();
 	run_slices(job, run);
@@ -414,7 +349,7 @@ static int run_and_report(struct job *job, struct run *run, const char *summary)
 	report->summary = summary;
 	report->is_interrupted = was_interrupted;
 	report->has_all_flows = job->has_all_flows;
-	report->wall_ns = progress_clock() - began;
+	report->wall_ns = clock_now() - began;
 	int status = print_report(job, report);
 
 	free(report);
@@ -448,11 +383,11 @@ static int prepare(struct job *job, struct run *run, const struct scenario *s, u
 	int answer = run_init(run, s, &tap, set, error, sizeof error);
 
 	if (answer)
-		return complain(job, answer == -ENOMEM ? STATUS_FILE : STATUS_USAGE, s->name,
-				error);
+		return command_error(job->name, answer == -ENOMEM ? STATUS_FILE : STATUS_USAGE,
+				     s->name, error);
 	answer = job->csv && !job->check ? report_csv_folder(job->csv) : 0;
 	if (answer)
-		status = complain(job, STATUS_FILE, job->csv, strerror(answer));
+		status = command_error(job->name, STATUS_FILE, job->csv, strerror(answer));
 	else if (job->pcap && !job->check)
 		status = open_capture(job, &s->topology, set);
 	if (status != STATUS_OK)
@@ -464,7 +399,7 @@ static int simulate(struct job *job, const struct scenario *s, const char *summa
 {
 	uint8_t *set = calloc(s->topology.n_ports + 1u, 1);
 	struct run *run = calloc(1, sizeof *run);
-	int status = set && run ? prepare(job, run, s, set) : complain_memory(job);
+	int status = set && run ? prepare(job, run, s, set) : memory_error(job->name);
 
 	if (status == STATUS_OK) {
 		if (job->check)
@@ -487,7 +422,7 @@ static int read_and_simulate(struct job *job)
 	struct scenario s;
 
 	if (input_read(&in, job->scenario, error, sizeof error))
-		return complain(job, STATUS_FILE, job->scenario, error);
+		return command_error(job->name, STATUS_FILE, job->scenario, error);
 	struct scenario_source source = {
 		.file = in.shown,
 		.text = in.text,
@@ -500,7 +435,8 @@ static int read_and_simulate(struct job *job)
 
 	if (answer) {
 		input_fini(&in);
-		return complain(job, answer == -ENOMEM ? STATUS_FILE : STATUS_USAGE, NULL, error);
+		return command_error(job->name, answer == -ENOMEM ? STATUS_FILE : STATUS_USAGE,
+				     NULL, error);
 	}
 	int status = simulate(job, &s, s.summary[0] ? s.summary : in.summary);
 
@@ -513,17 +449,13 @@ static int run_sim(int argc, char **argv)
 {
 	struct job *job = calloc(1, sizeof *job);
 
-	if (!job) {
-		fprintf(stderr, "%s: out of memory\n", argv[0]);
-		return STATUS_FILE;
-	}
+	if (!job)
+		return memory_error(argv[0]);
 	job->name = argv[0];
 	int status = read_options(job, argc, argv);
 
 	if (status == STATUS_OK) {
-		if (job->help)
-			fputs(help, stdout);
-		else if (job->list)
+		if (job->list)
 			status = print_list(job);
 		else if (job->show)
 			status = print_builtin(job);
@@ -537,8 +469,10 @@ static int run_sim(int argc, char **argv)
 }
 
 const struct command sim_command = {
-	"sim",
-	"simulate a fabric, and report what became of its traffic",
-	help,
-	run_sim,
+	.name = "sim",
+	.brief = "simulate a fabric, and report what became of its traffic",
+	.usage = usage,
+	.options = options,
+	.notes = notes,
+	.run = run_sim,
 };

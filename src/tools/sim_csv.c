@@ -12,9 +12,8 @@ static void put_flows(FILE *out, const struct report *r)
 	const struct run *run = r->run;
 	const struct topology *t = &run->scenario->topology;
 
-	fputs("id,src,dst,role,bytes,repeat,state,status,started_ps,delivered_ps,completed_ps,fct_"
-	      "ps,"
-	      "ideal_ps,slowdown,delivered_bytes\n",
+	fputs("id,src,dst,role,bytes,repeat,state,status,started_ps,delivered_ps,completed_ps,"
+	      "fct_ps,ideal_ps,slowdown,delivered_bytes\n",
 	      out);
 	for (uint32_t i = 0; i < run->scenario->workload.n; i++) {
 		const struct workload_flow *w = &run->scenario->workload.flows[i];

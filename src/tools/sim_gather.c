@@ -165,8 +165,8 @@ static void gather_ports(struct report *r)
 
 		for (uint32_t k = 0; k < SIM_QUEUE_BUCKET; k++)
 			g->arrivals += counts[k];
-		g->p50_bytes = sim_queue_bound(stats_bucket(counts, SIM_QUEUE_BUCKET, 50));
-		g->p99_bytes = sim_queue_bound(stats_bucket(counts, SIM_QUEUE_BUCKET, 99));
+		g->p50_bytes = sim_queue_bound(stats_bucket(counts, SIM_QUEUE_BUCKET, 5000));
+		g->p99_bytes = sim_queue_bound(stats_bucket(counts, SIM_QUEUE_BUCKET, 9900));
 	}
 }
 

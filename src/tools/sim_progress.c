@@ -3,22 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tools/amount.h"
+#include "tools/clock.h"
 #include "tools/stats.h"
 
 #define SECOND   UINT64_C(1000000000)
 #define EVERY_NS (SECOND / 5)
-
-nsec progress_clock(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (nsec)t.tv_sec * SECOND + (nsec)t.tv_nsec;
-}
 
 bool progress_is_wanted(void)
 {
@@ -31,7 +23,7 @@ void progress_begin(struct progress *p, const struct run *run)
 {
 	const struct workload *w = &run->scenario->workload;
 
-	*p = (struct progress){.run = run, .began = progress_clock()};
+	*p = (struct progress){.run = run, .began = clock_now()};
 	p->shown = p->began;
 	for (uint32_t i = 0; i < w->n; i++)
 		p->total_bytes += w->flows[i].bytes * w->flows[i].repeat;
@@ -65,7 +57,7 @@ static uint64_t share_of(const struct progress *p)
 
 void progress_show(struct progress *p)
 {
-	nsec now = p->run ? progress_clock() : 0;
+	nsec now = p->run ? clock_now() : 0;
 
 	if (!p->run || now - p->shown < EVERY_NS)
 		return;

@@ -16,9 +16,6 @@ struct progress {
 	bool has_line;
 };
 
-/* The time on a clock that only moves forward. */
-nsec progress_clock(void);
-
 /* is_wanted: standard error is a terminal, or WEFT_PROGRESS is 1. */
 bool progress_is_wanted(void);
 

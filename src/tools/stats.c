@@ -9,9 +9,15 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static uint64_t rank_of(uint64_t n, uint32_t percent)
+/* From 1 to n. */
+static uint64_t rank_of(uint64_t n, uint32_t which)
 {
-	return (uint64_t)(((stats_wide)n * percent + 99) / 100);
+	return (uint64_t)(((stats_wide)n * which + 9999) / 10000);
+}
+
+uint64_t stats_percentile(const uint64_t *sorted, size_t n, uint32_t which)
+{
+	return n ? sorted[rank_of(n, which) - 1] : 0;
 }
 
 struct stats stats_of(uint64_t *values, size_t n)
@@ -27,13 +33,13 @@ struct stats stats_of(uint64_t *values, size_t n)
 		.n = n,
 		.min = values[0],
 		.mean = (uint64_t)(sum / n),
-		.p50 = values[rank_of(n, 50) - 1],
-		.p99 = values[rank_of(n, 99) - 1],
+		.p50 = stats_percentile(values, n, 5000),
+		.p99 = stats_percentile(values, n, 9900),
 		.max = values[n - 1],
 	};
 }
 
-uint32_t stats_bucket(const uint64_t *counts, uint32_t n, uint32_t percent)
+uint32_t stats_bucket(const uint64_t *counts, uint32_t n, uint32_t which)
 {
 	uint64_t all = 0, seen = 0;
 
@@ -41,7 +47,7 @@ uint32_t stats_bucket(const uint64_t *counts, uint32_t n, uint32_t percent)
 		all += counts[i];
 	for (uint32_t i = 0; i < n && all; i++) {
 		seen += counts[i];
-		if (seen >= rank_of(all, percent))
+		if (seen >= rank_of(all, which))
 			return i;
 	}
 	return 0;

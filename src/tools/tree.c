@@ -79,7 +79,7 @@ static void add_usids(struct flow *flow, const struct record *r, uint32_t i)
 	const uint8_t *address = h.bytes + f->bit / 8;
 
 	text_clear(&item);
-	text_add(&item, "%s block ", usid_format_name(format));
+	text_add(&item, "%s block ", usid_format_names[format]);
 	for (uint32_t b = 0; b < usid_block_bytes(format); b += 2)
 		text_add(&item, "%s%02x%02x", b ? ":" : "", address[b], address[b + 1]);
 	text_add(&item, ", uSIDs ");

@@ -352,14 +352,11 @@ bool value_is_zero(struct header_at h, const struct wire_field *f)
 	return true;
 }
 
+const char *const usid_format_names[] = {[USID_F3216] = "f3216", [USID_F1616] = "f1616", NULL};
+
 uint32_t usid_block_bytes(enum usid_format format)
 {
 	return format == USID_F3216 ? 4 : 2;
-}
-
-const char *usid_format_name(enum usid_format format)
-{
-	return format == USID_F3216 ? "f3216" : "f1616";
 }
 
 void value_usids(struct text *out, const uint8_t address[16], enum usid_format format)

@@ -14,6 +14,7 @@
 enum value_kind { VALUE_DECIMAL, VALUE_HEX, VALUE_MAC, VALUE_IPV4, VALUE_IPV6 };
 
 enum usid_format { USID_F3216, USID_F1616 };
+extern const char *const usid_format_names[]; /* NULL behind the last */
 
 enum value_kind value_kind(const struct wire_layout *layout, const struct wire_field *f);
 
@@ -34,9 +35,8 @@ void value_syndrome(struct text *out, struct header_at aeth);
 /* Appends the uSIDs of a container up to the last one in use, "0100 0200"; "none" when empty. */
 void value_usids(struct text *out, const uint8_t address[16], enum usid_format format);
 
-/* The container's length of block in bytes, and its name. */
+/* How long the block in front of the uSIDs is. */
 uint32_t usid_block_bytes(enum usid_format format);
-const char *usid_format_name(enum usid_format format);
 
 /* True for the header of a network layer: what follows a second one is encapsulated. */
 bool value_is_network(const struct wire_layout *layout);
