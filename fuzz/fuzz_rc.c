@@ -5,23 +5,18 @@
 #include "fuzz.h"
 #include "rc_records.h"
 
-#include <stdbool.h>
-
 #include "base/bytes.h"
 #include "base/serial.h"
 #include "wire/roce.h"
 
-enum { PULL_MAX = 8, ROOM = 5 };
-
-struct subject {
-	struct engine *e;
+struct rc_subject {
+	struct subject s;
 	uint8_t *region;
-	nsec now;
 	uint64_t next_cookie[2]; /* of sends, and of receives */
 	uint64_t n_posted[2];
 };
 
-static void check_counters(const struct engine *e)
+static uint64_t count(const struct engine *e)
 {
 	const struct rc_counters *c = rc_counters(e);
 	uint64_t sum = 0;
@@ -31,46 +26,32 @@ static void check_counters(const struct engine *e)
 	RC_DROPS(RC_SUM)
 #undef RC_SUM
 	must(c->rx == sum);
+	return c->rx;
 }
 
-static void check_body(const struct subject *s, const struct tx_pkt *t)
+/* Payload comes from the region, and padding from the engine. */
+static void check(const struct subject *subject, const struct tx_pkt *t)
 {
+	const uint8_t *region = ((const struct rc_subject *)subject)->region;
+
 	for (uint32_t i = 0; i < t->n_body; i++) {
 		const uint8_t *at = t->body[i].at;
-		bool is_ours = at >= s->region && at + t->body[i].len <= s->region + RC_MEMORY;
+		bool is_ours = at >= region && at + t->body[i].len <= region + RC_MEMORY;
 
 		must(is_ours || (i + 1u == t->n_body && t->body[i].len < 4));
 	}
 }
 
-static void pull(struct subject *s)
-{
-	static const uint16_t room[ENGINE_PORTS] = {ROOM};
-	uint8_t heads[PULL_MAX][ENGINE_HEAD_MAX];
-	struct tx_pkt tx[PULL_MAX];
-	bool was_due = rc_ops.deadline(s->e, 1) <= s->now;
-
-	for (uint32_t i = 0; i < PULL_MAX; i++)
-		tx[i].head = heads[i];
-	uint32_t n = rc_ops.pull(s->e, s->now, room, tx, PULL_MAX);
-
-	must(n <= ROOM && (was_due || n == 0));
-	for (uint32_t i = 0; i < n; i++) {
-		must(tx[i].head_len <= RC_HEAD_BYTES && tx[i].n_body <= ENGINE_PIECES);
-		must(tx[i].port == 0 && tx[i].peer == RC_PEER && tx[i].tclass < ENGINE_TCLASSES);
-		check_body(s, &tx[i]);
-	}
-	must(rc_ops.deadline(s->e, n < ROOM ? 1 : 0) > s->now);
-}
-
 /* Work that was silent and went well is skipped, never doubled. */
-static void poll(struct subject *s)
+static void poll(struct subject *subject)
 {
+	struct rc_subject *s = (struct rc_subject *)subject;
+	struct engine *e = subject->e;
 	struct rc_event events[4];
 	struct rc_attr attr;
 	struct done done;
 
-	while (rc_ops.poll(s->e, &done, 1) > 0) {
+	while (rc_ops.poll(e, &done, 1) > 0) {
 		uint32_t kind = done.code == ENGINE_DONE_SENT ? 0 : 1;
 
 		must(done.qp == RC_RECORD_QP && done.code <= ENGINE_DONE_RECEIVED);
@@ -79,18 +60,19 @@ static void poll(struct subject *s)
 		must(done.status >= 0 && done.status < ENGINE_STATUSES);
 		s->next_cookie[kind] = done.cookie + 1;
 	}
-	must(rc_events(s->e, events, 4) <= 4);
-	must(rc_qp_query(s->e, RC_RECORD_QP, &attr, NULL, NULL) == 0);
+	must(rc_events(e, events, 4) <= 4);
+	must(rc_qp_query(e, RC_RECORD_QP, &attr, NULL, NULL) == 0);
 	if (attr.state != RC_ERROR)
 		return;
 	/* Flushed: everything has come back. */
 	must(s->next_cookie[1] == s->n_posted[1]);
-	must(rc_record_connect(s->e, s->now) == 0);
+	must(rc_record_connect(e, subject->now) == 0);
 	s->next_cookie[0] = s->n_posted[0];
 }
 
-static void post(struct subject *s, uint8_t what, uint8_t size)
+static void post(struct subject *subject, uint8_t what, uint8_t size)
 {
+	struct rc_subject *s = (struct rc_subject *)subject;
 	struct sge sge = {s->region, 3u * size, RC_RECORD_KEY};
 	struct op op = rc_record_op(what, &sge, 0);
 	uint32_t kind = op.code == ENGINE_RECV;
@@ -98,7 +80,7 @@ static void post(struct subject *s, uint8_t what, uint8_t size)
 	/* The region's addresses are not those of the process. */
 	sge.at = (void *)(uintptr_t)(RC_RECORD_VA + size);
 	op.cookie = s->n_posted[kind];
-	if (rc_ops.post(s->e, s->now, &op) == 0)
+	if (rc_ops.post(subject->e, subject->now, &op) == 0)
 		s->n_posted[kind]++;
 }
 
@@ -108,12 +90,14 @@ static bool is_response(uint8_t opcode)
 }
 
 /* See RC_IS_FITTED. */
-static void fit(const struct subject *s, uint8_t *bytes, uint32_t n)
+static void fit(const struct subject *s, uint8_t flags, struct rx_pkt *rx, uint8_t *bytes)
 {
+	uint32_t n = rx->head.len;
 	struct rc_attr attr;
 	uint16_t stack;
 
-	if (n < bth_bytes || rc_qp_query(s->e, RC_RECORD_QP, &attr, NULL, NULL) != 0)
+	if (!(flags & RC_IS_FITTED) || n < bth_bytes ||
+	    rc_qp_query(s->e, RC_RECORD_QP, &attr, NULL, NULL) != 0)
 		return;
 	struct bth bth;
 
@@ -132,67 +116,22 @@ static void fit(const struct subject *s, uint8_t *bytes, uint32_t n)
 	}
 }
 
-/* A copy in a block of just that size; NULL for nothing. */
-static uint8_t *copy_of(const uint8_t *bytes, uint32_t n)
-{
-	uint8_t *copy = n ? malloc(n) : NULL;
-
-	must(copy != NULL || n == 0);
-	if (n)
-		memcpy(copy, bytes, n);
-	return copy;
-}
-
-static void input(struct subject *s, const uint8_t *record, uint32_t n)
-{
-	uint32_t n_virtual = 16u * record[2], flags = record[1];
-	uint32_t n_head = n < RC_HEAD_BYTES ? n : RC_HEAD_BYTES;
-	uint8_t *head = copy_of(record + RC_RECORD_HEAD, n_head);
-	uint8_t *body = copy_of(record + RC_RECORD_HEAD + n_head, n - n_head);
-	uint64_t before = rc_counters(s->e)->rx;
-
-	if (flags & RC_IS_FITTED)
-		fit(s, head, n_head);
-	struct rx_pkt rx = {
-		.head = {head, n_head},
-		.body = {{body, n - n_head}, {NULL, n_virtual}},
-		.at = s->now,
-		.peer = flags & RC_IS_STRANGE ? RC_PEER + 1 : RC_PEER,
-		.udp_len = (uint16_t)(n + n_virtual + 12),
-		.trimmed = flags & RC_IS_TRIMMED ? 1 : 0,
-		.ecn = flags & RC_IS_MARKED ? 3 : 2,
-	};
-
-	rc_ops.input(s->e, s->now, &rx, 1);
-	must(rc_counters(s->e)->rx == before + 1);
-	free(head);
-	free(body);
-}
-
-static void run(struct subject *s, const uint8_t *data, size_t size)
-{
-	while (size >= RC_RECORD_HEAD) {
-		uint32_t n = data[3], left = (uint32_t)size - RC_RECORD_HEAD;
-
-		if (n > left)
-			n = left;
-		switch (data[0] % RC_RECORD_KINDS) {
-		case RC_RECORD_PACKET: input(s, data, n); break;
-		case RC_RECORD_PULL: pull(s); break;
-		case RC_RECORD_POST: post(s, data[1], data[2]); break;
-		case RC_RECORD_WAIT: s->now += 1 + 256u * data[1]; break;
-		}
-		poll(s);
-		check_counters(s->e);
-		data += RC_RECORD_HEAD + n;
-		size -= RC_RECORD_HEAD + n;
-	}
-}
+static const struct subject_ops subject_ops = {
+	.head_bytes = RC_HEAD_BYTES,
+	.wait_ns = 256,
+	.n_ports = 1,
+	.room = {5},
+	.count = count,
+	.fit = fit,
+	.check = check,
+	.post = post,
+	.poll = poll,
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	void *table = calloc(1, mem_bytes(4)), *qp = malloc(rc_qp_size(&rc_record_caps));
-	struct subject s = {.region = calloc(1, RC_MEMORY)};
+	struct rc_subject s = {.s.ops = &subject_ops, .region = calloc(1, RC_MEMORY)};
 
 	must(table && qp && s.region);
 	struct mem *mem = mem_init(table, 4);
@@ -203,17 +142,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				  .key = RC_RECORD_KEY,
 				  .access = rc_record_attr.access};
 
-	s.e = malloc(rc_ops.size(&cfg));
-	must(s.e && mem_add(mem, &entry) == 0 && rc_ops.init(s.e, &cfg, 0) == 0);
-	must(rc_qp_new(s.e, RC_RECORD_QP, &rc_record_caps, qp) == 0);
-	must(rc_record_connect(s.e, 0) == 0);
+	s.s.e = malloc(rc_ops.size(&cfg));
+	must(s.s.e && mem_add(mem, &entry) == 0 && rc_ops.init(s.s.e, &cfg, 0) == 0);
+	must(rc_qp_new(s.s.e, RC_RECORD_QP, &rc_record_caps, qp) == 0);
+	must(rc_record_connect(s.s.e, 0) == 0);
 	for (uint32_t i = 0; i < sizeof rc_record_out; i++)
-		post(&s, rc_record_out[i], RC_RECORD_SIZE);
-	pull(&s);
-	run(&s, data, size);
-	pull(&s);
-	must(rc_qp_free(s.e, RC_RECORD_QP) == qp);
-	free(s.e);
+		post(&s.s, rc_record_out[i], RC_RECORD_SIZE);
+	subject_pull(&s.s);
+	subject_run(&s.s, data, size);
+	subject_pull(&s.s);
+	must(rc_qp_free(s.s.e, RC_RECORD_QP) == qp);
+	free(s.s.e);
 	free(qp);
 	free(table);
 	free(s.region);

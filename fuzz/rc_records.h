@@ -1,23 +1,16 @@
-/* What an input of the target `rc` means: records, one after the other. The seeds are written in
- * the same way. */
+/* What the records of the target `rc` are about. */
 #ifndef WEFT_FUZZ_RC_RECORDS_H
 #define WEFT_FUZZ_RC_RECORDS_H
 
 #include "rc/rc.h"
+#include "records.h"
 
-enum { RC_RECORD_PACKET, RC_RECORD_PULL, RC_RECORD_POST, RC_RECORD_WAIT, RC_RECORD_KINDS };
 enum {
-	RC_IS_TRIMMED = 1,
-	RC_IS_MARKED = 2,
-	RC_IS_STRANGE = 4,
 	/* The packet's queue pair is set to ours, its PSN's last byte is taken as a distance from
 	 * what is expected or out, and its keys are made right: else no mutation gets far. */
-	RC_IS_FITTED = 8,
+	RC_IS_FITTED = RECORD_IS_SPECIAL,
 };
-enum { RC_RECORD_HEAD = 4, RC_MEMORY = 4096, RC_PEER = 7, RC_RECORD_PMTU = 256 };
-
-/* A record is these four bytes: what, of RC_RECORD_...; flags, or which work; virtual payload in
- * pieces of 16 bytes; n, and then n bytes of a packet. */
+enum { RC_MEMORY = 4096, RC_RECORD_PMTU = 256 };
 
 #define RC_RECORD_QP  0x11u
 #define RC_RECORD_KEY 0x1234u
@@ -42,7 +35,7 @@ static const struct rc_caps rc_record_caps = {
 static const struct rc_attr rc_record_attr = {
 	.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC,
 	.pmtu = RC_RECORD_PMTU,
-	.peer = RC_PEER,
+	.peer = RECORD_PEER,
 	.remote_qp = RC_RECORD_QP,
 	.rq_psn = 0xfffff0,
 	.sq_psn = 0xfffff0,

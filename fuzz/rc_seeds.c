@@ -6,36 +6,13 @@
 
 #include "rc_records.h"
 
-enum { PULL_MAX = 16, SEED_MAX = 8192 };
+enum { PULL_MAX = 16 };
 
 /* An engine with its queue pair, and what was asked of it. */
 struct side {
 	struct engine *e;
 	void *table, *qp;
 };
-
-/* A seed under construction. */
-struct records {
-	uint8_t bytes[SEED_MAX];
-	uint32_t len;
-};
-
-/* Payload is virtual, so that a packet is short enough for a record. */
-static void add_record(struct records *r, uint8_t what, uint8_t flags, const struct tx_pkt *tx)
-{
-	uint8_t *head = r->bytes + r->len;
-	uint32_t n_virtual = 0, n = tx ? tx->head_len : 0;
-
-	for (uint32_t i = 0; tx && i < tx->n_body; i++)
-		n_virtual += tx->body[i].len;
-	if (n > 0)
-		memcpy(head + RC_RECORD_HEAD, tx->head, n);
-	head[0] = what;
-	head[1] = flags;
-	head[2] = (uint8_t)(n_virtual / 16);
-	head[3] = (uint8_t)n;
-	r->len += RC_RECORD_HEAD + n;
-}
 
 static void post_all(struct side *s)
 {
@@ -89,21 +66,21 @@ static void converse(struct records *r, const struct side *from, const struct si
 	uint32_t n = rc_ops.pull(from->e, 1, room, tx, PULL_MAX);
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct rx_pkt rx = {.head = {tx[i].head, tx[i].head_len}, .peer = RC_PEER};
+		struct rx_pkt rx = {.head = {tx[i].head, tx[i].head_len}, .peer = RECORD_PEER};
 
 		for (uint32_t k = 0; k < tx[i].n_body; k++)
 			rx.body[0].len += tx[i].body[k].len;
-		add_record(r, RC_RECORD_PACKET, flags, &tx[i]);
+		records_add(r, RECORD_PACKET, flags, &tx[i]);
 		rc_ops.input(to->e, 1, &rx, 1);
 	}
-	add_record(r, RC_RECORD_PULL, 0, NULL);
-	add_record(r, RC_RECORD_WAIT, 1, NULL);
+	records_add(r, RECORD_PULL, 0, NULL);
+	records_add(r, RECORD_WAIT, 1, NULL);
 }
 
 /* Requests as the target may get them, then the answers to its own. */
 void rc_seeds_write(void (*write)(const char *target, uint32_t number, struct cspan bytes))
 {
-	static const uint8_t flags[] = {0, RC_IS_MARKED, RC_IS_TRIMMED};
+	static const uint8_t flags[] = {0, RECORD_IS_MARKED, RECORD_IS_TRIMMED};
 	static struct records there, back;
 
 	for (uint32_t i = 0; i < sizeof flags; i++) {
@@ -114,9 +91,9 @@ void rc_seeds_write(void (*write)(const char *target, uint32_t number, struct cs
 		converse(&back, &b, &a, flags[i]);
 		converse(&there, &a, &b, flags[i]);
 		for (uint8_t what = 0; what < 8; what++)
-			add_record(&back, RC_RECORD_POST, what, NULL);
-		add_record(&back, RC_RECORD_WAIT, 255, NULL);
-		add_record(&back, RC_RECORD_PULL, 0, NULL);
+			records_add(&back, RECORD_POST, what, NULL);
+		records_add(&back, RECORD_WAIT, 255, NULL);
+		records_add(&back, RECORD_PULL, 0, NULL);
 		write("rc", 2 * i, (struct cspan){there.bytes, there.len});
 		write("rc", 2 * i + 1, (struct cspan){back.bytes, back.len});
 		end_side(&a);

@@ -74,36 +74,6 @@ static void write_sample(const struct sample *s, uint32_t number)
 			   (struct cspan){frame.at + net.srh.at, 8u + 8u * net.srh.head.ext_len});
 }
 
-/* A seed under construction: records one after the other. */
-struct records {
-	uint8_t bytes[4096];
-	uint32_t len;
-};
-
-static void add_record(struct records *r, uint8_t what, uint8_t flags, const struct tx_pkt *tx)
-{
-	uint8_t *head = r->bytes + r->len, *end = head + REF_RECORD_HEAD;
-	uint32_t n_virtual = 0;
-
-	if (tx) {
-		memcpy(end, tx->head, tx->head_len);
-		end += tx->head_len;
-	}
-	for (uint32_t i = 0; tx && i < tx->n_body; i++) {
-		if (!tx->body[i].at) {
-			n_virtual += tx->body[i].len;
-			continue;
-		}
-		memcpy(end, tx->body[i].at, tx->body[i].len);
-		end += tx->body[i].len;
-	}
-	head[0] = what;
-	head[1] = flags;
-	head[2] = (uint8_t)(n_virtual / 16);
-	head[3] = (uint8_t)(end - head - REF_RECORD_HEAD);
-	r->len = (uint32_t)(end - r->bytes);
-}
-
 static struct engine *new_engine(void)
 {
 	struct ref_cfg cfg = ref_record_cfg(NULL);
@@ -129,14 +99,14 @@ static void converse(struct records *r, struct engine *from, struct engine *to, 
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct rx_pkt rx = {.head = {tx[i].head, tx[i].head_len},
-				    .peer = REF_PEER,
+				    .peer = RECORD_PEER,
 				    .port = tx[i].port,
 				    .ev = tx[i].ev,
-				    .trimmed = flags & REF_IS_TRIMMED};
+				    .trimmed = flags & RECORD_IS_TRIMMED};
 
 		for (uint32_t k = 0; k < tx[i].n_body; k++)
 			rx.body[1].len += tx[i].body[k].len;
-		add_record(r, REF_RECORD_PACKET, flags, &tx[i]);
+		records_add(r, RECORD_PACKET, flags, &tx[i]);
 		if (to)
 			ref_ops.input(to, 1, &rx, 1);
 	}
@@ -148,16 +118,17 @@ static void write_conversation(uint32_t number, uint8_t flags, void *payload)
 	struct engine *a = new_engine(), *b = new_engine();
 	struct sge sge = {payload, 8 * 128, 0};
 	struct op op = {.code = ENGINE_WRITE_IMM, .sg = &sge, .n_sg = 1};
-	struct records there = {.len = 0}, back = {.len = 0};
+	static struct records there, back;
 
+	there.len = back.len = 0;
 	ref_ops.post(a, 1, &op);
 	converse(&there, a, b, flags);
-	add_record(&there, REF_RECORD_PULL, 0, NULL);
-	add_record(&back, REF_RECORD_POST, 0, NULL);
-	add_record(&back, REF_RECORD_PULL, 0, NULL);
+	records_add(&there, RECORD_PULL, 0, NULL);
+	records_add(&back, RECORD_POST, 0, NULL);
+	records_add(&back, RECORD_PULL, 0, NULL);
 	converse(&back, b, NULL, 0);
-	add_record(&back, REF_RECORD_WAIT, 255, NULL);
-	add_record(&back, REF_RECORD_PULL, 0, NULL);
+	records_add(&back, RECORD_WAIT, 255, NULL);
+	records_add(&back, RECORD_PULL, 0, NULL);
 	write_seed("ref", 2 * number, (struct cspan){there.bytes, there.len});
 	write_seed("ref", 2 * number + 1, (struct cspan){back.bytes, back.len});
 	free(a);
@@ -219,7 +190,7 @@ int main(int argc, char **argv)
 		write_sample(&s, number++);
 	}
 	write_conversation(0, 0, NULL);
-	write_conversation(1, REF_IS_TRIMMED, NULL);
+	write_conversation(1, RECORD_IS_TRIMMED, NULL);
 	write_conversation(2, 0, (uint8_t[8 * 128]){0x57});
 	rc_seeds_write(write_seed);
 	write_scenarios();
