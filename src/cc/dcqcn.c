@@ -61,7 +61,8 @@ const char *dcqcn_cfg_problem(const struct dcqcn_cfg *cfg, uint64_t line_rate_bp
 }
 
 /* What one round adds to the target: nothing in fast recovery. Rounds of the timer and of the byte
- * counter count separately, and hyper increase takes both (Zhu et al., section 3.1). */
+ * counter count separately; one of them beyond fast recovery makes the increase additive, both make
+ * it hyper (Zhu et al., section 3.1). */
 static uint64_t step_bps(const struct dcqcn *d, const struct dcqcn_cfg *cfg)
 {
 	uint32_t timer = d->timer_rounds, byte = d->byte_rounds;
@@ -77,20 +78,22 @@ static void count(uint32_t *rounds, uint64_t more)
 	*rounds = more > UINT32_MAX - *rounds ? UINT32_MAX : *rounds + (uint32_t)more;
 }
 
-/* Lets alpha decay for the whole periods up to now. Nobody sees alpha between two cuts, so it needs
- * no timer of its own. Ends at an alpha too small to decay, after less than 2^15 steps. */
+/* Lets alpha decay for the whole periods up to now, at line rate too: silence is all that counts
+ * (Zhu et al., section 3.1). Nobody sees alpha between two cuts, so it needs no timer of its own.
+ * Ends at an alpha too small to decay, after less than 2^15 steps. */
 static void decay(struct dcqcn *d, const struct dcqcn_cfg *cfg, nsec now)
 {
+	if (d->alpha_at == NSEC_NEVER)
+		return;
 	uint64_t periods = (now - d->alpha_at) / cfg->alpha_ns;
 
-	d->alpha_at += periods * cfg->alpha_ns;
 	for (; periods > 0 && d->alpha >> cfg->g_shift > 0; periods--)
 		d->alpha -= d->alpha >> cfg->g_shift;
 }
 
-/* One round at now: the rate goes half the way to the target, upwards if that is not whole, or it
- * would never arrive. At line rate the flow is let go, its alpha kept for the next cut. */
-static void increase(struct cc *c, const struct dcqcn_cfg *cfg, nsec now, uint32_t *rounds)
+/* One round: the rate goes half the way to the target, upwards if that is not whole, or it would
+ * never arrive. At line rate the flow is let go. */
+static void increase(struct cc *c, const struct dcqcn_cfg *cfg, uint32_t *rounds)
 {
 	struct dcqcn *d = &c->u.dcqcn;
 	uint64_t line_bps = c->cfg->line_rate_bps, step = step_bps(d, cfg);
@@ -98,10 +101,8 @@ static void increase(struct cc *c, const struct dcqcn_cfg *cfg, nsec now, uint32
 	count(rounds, 1);
 	d->target_bps = step < line_bps - d->target_bps ? d->target_bps + step : line_bps;
 	d->rate_bps += (d->target_bps - d->rate_bps + 1) / 2;
-	if (d->rate_bps < line_bps)
-		return;
-	decay(d, cfg, now);
-	d->increase_at = NSEC_NEVER;
+	if (d->rate_bps == line_bps)
+		d->increase_at = NSEC_NEVER;
 }
 
 /* Runs the increase timer up to now. Once in its last stage a flow soon trails its target by the
@@ -113,10 +114,9 @@ static void run_timer(struct cc *c, const struct dcqcn_cfg *cfg, nsec now)
 
 	while (d->increase_at <= now) {
 		uint64_t trail = d->target_bps - d->rate_bps;
-		nsec at = d->increase_at;
 
 		d->increase_at += cfg->increase_ns;
-		increase(c, cfg, at, &d->timer_rounds);
+		increase(c, cfg, &d->timer_rounds);
 		bool is_last_stage = d->timer_rounds > cfg->fast_rounds + 1;
 
 		if (!is_last_stage || d->increase_at > now || d->target_bps - d->rate_bps != trail)
@@ -141,7 +141,7 @@ static void start(struct cc *c, nsec now)
 		.rate_bps = c->cfg->line_rate_bps,
 		.target_bps = c->cfg->line_rate_bps,
 		.alpha = DCQCN_ALPHA_ONE,
-		.alpha_at = now,
+		.alpha_at = NSEC_NEVER,
 		.cut_after = now,
 		.increase_at = NSEC_NEVER,
 	};
@@ -160,7 +160,7 @@ static void on_sent(struct cc *c, nsec now, uint32_t bytes)
 
 	for (; sent >= cfg.increase_bytes && d->increase_at != NSEC_NEVER;
 	     sent -= cfg.increase_bytes)
-		increase(c, &cfg, now, &d->byte_rounds);
+		increase(c, &cfg, &d->byte_rounds);
 	d->bytes = (uint32_t)(sent % cfg.increase_bytes);
 }
 
@@ -178,8 +178,7 @@ static void on_notice(struct cc *c, nsec now)
 	if (now < d->cut_after)
 		return;
 	run_timer(c, &cfg, now);
-	if (d->increase_at != NSEC_NEVER)
-		decay(d, &cfg, now);
+	decay(d, &cfg, now);
 	uint64_t rate_bps = d->rate_bps - (uint64_t)((u128)d->rate_bps * d->alpha >> 31);
 
 	d->target_bps = d->rate_bps;

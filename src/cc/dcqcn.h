@@ -14,7 +14,10 @@
 
 #include "base/nsec.h"
 
-/* Zero stands for the default in brackets, those of the paper and of NICs in use. */
+/* Zero stands for the default in brackets. Those of g, alpha_ns, the byte counter, the rounds and
+ * the additive step are the paper's. Its increase timer is 55 us; ours, and the time between cuts,
+ * are what NICs have (rpg_time_reset, rate_reduce_monitor_period). The paper names no hyper step:
+ * ten additive ones, as in IEEE 802.1Qau and in NICs (rpg_ai_rate, rpg_hai_rate). */
 struct dcqcn_cfg {
 	uint32_t g_shift;        /* gain of alpha is 2^-g_shift, 1 .. 10 [8] */
 	nsec cut_every_ns;       /* at most one cut of the rate in this time [4 us] */
@@ -32,10 +35,10 @@ struct dcqcn_cfg {
 
 struct dcqcn {
 	uint64_t rate_bps, target_bps;
-	uint32_t alpha;                     /* of DCQCN_ALPHA_ONE, as it was at alpha_at */
+	uint32_t alpha;                     /* of DCQCN_ALPHA_ONE, as it was at the last cut */
 	uint32_t timer_rounds, byte_rounds; /* since the last cut */
 	uint32_t bytes;                     /* sent since the last round of the byte counter */
-	nsec alpha_at;                      /* alpha decays alpha_ns after this, and so on */
+	nsec alpha_at;                      /* the last cut, if there was one */
 	nsec cut_after;                     /* notices before this are part of the last one */
 	nsec increase_at;                   /* the increase timer; NSEC_NEVER: at line rate */
 };

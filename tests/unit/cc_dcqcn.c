@@ -90,12 +90,12 @@ static void a_known_sequence_gives_known_rates(void **state)
 	assert_int_equal(rate_of(&c), (12452728735 + UINT64_C(21204933472) + 1) / 2);
 }
 
-/* 20 Gb/s below line rate, halved: the 35th round arrives. 10.5 ms are 190 decays of alpha; an hour
- * at line rate is none. */
+/* 20 Gb/s below line rate, halved: the 35th round arrives. 10.5 ms are 190 decays of alpha, and it
+ * decays on where no timer runs: 55 us later once more, in an hour to nearly nothing. */
 static void timers_stop_at_line_rate(void **state)
 {
 	nsec back = T0 + 35 * 300 * US, hour = UINT64_C(3600) * GBS;
-	struct cc c;
+	struct cc c, early, late;
 
 	(void)state;
 	cc_start(&c, &plain, 0);
@@ -109,9 +109,26 @@ static void timers_stop_at_line_rate(void **state)
 	cc_on_timer(&c, back + hour);
 	cc_on_sent(&c, back + hour, 64 << 20);
 	assert_int_equal(cc_deadline(&c), NSEC_NEVER);
+	early = late = c;
+	cc_on_notice(&early, T0 + 191 * 55 * US - 1);
+	assert_int_equal(rate_of(&early), 30492399466);
+	cc_on_notice(&late, T0 + 191 * 55 * US);
+	assert_int_equal(rate_of(&late), 30529538524);
 	cc_on_notice(&c, back + hour);
-	assert_int_equal(rate_of(&c), 30492399466);
+	assert_int_equal(rate_of(&c), 39999995251);
 	assert_int_equal(cc_deadline(&c), back + hour + 300 * US);
+}
+
+/* Alpha is one at the first notice, however late that comes. */
+static void alpha_waits_for_the_first_notice(void **state)
+{
+	struct cc c;
+
+	(void)state;
+	cc_start(&c, &plain, 0);
+	cc_on_timer(&c, 1000 * T0);
+	cc_on_notice(&c, 1000 * T0);
+	assert_int_equal(rate_of(&c), LINE / 2);
 }
 
 static void a_flood_of_notices_cuts_every_4_us(void **state)
@@ -208,7 +225,9 @@ static void a_long_idle_flow_catches_up_in_one_call(void **state)
 	assert_int_equal(rate_of(&late), CC_UNPACED);
 	cc_on_timer(&c, back);
 	assert_int_equal(rate_of(&c), CC_UNPACED);
-	assert_int_equal(c.u.dcqcn.alpha, late.u.dcqcn.alpha);
+	cc_on_notice(&c, back);
+	cc_on_notice(&late, back);
+	assert_int_equal(rate_of(&c), rate_of(&late));
 }
 
 /* Steady at additive increase by bytes alone, a flow that falls idle still changes to hyper
@@ -293,7 +312,7 @@ static void model_round(struct model *o, uint64_t *rounds)
 	o->rate = (o->rate + o->target + 1) / 2;
 	++*rounds;
 	if (o->rate == o->line)
-		o->increase_at = o->alpha_at = NSEC_NEVER;
+		o->increase_at = NSEC_NEVER;
 }
 
 static void model_run(struct model *o, nsec now)
@@ -331,7 +350,7 @@ static void model_notice(struct model *o, nsec now)
 	o->alpha += (DCQCN_ALPHA_ONE - o->alpha) >> o->cfg.g_shift;
 	o->timer_rounds = o->byte_rounds = o->sent = 0;
 	o->cut_after = now + o->cfg.cut_every_ns;
-	o->alpha_at = o->rate < o->line ? now + o->cfg.alpha_ns : NSEC_NEVER;
+	o->alpha_at = now + o->cfg.alpha_ns;
 	o->increase_at = o->rate < o->line ? now + o->cfg.increase_ns : NSEC_NEVER;
 }
 
@@ -454,6 +473,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_flow_starts_at_line_rate),
 	cmocka_unit_test(a_known_sequence_gives_known_rates),
 	cmocka_unit_test(timers_stop_at_line_rate),
+	cmocka_unit_test(alpha_waits_for_the_first_notice),
 	cmocka_unit_test(a_flood_of_notices_cuts_every_4_us),
 	cmocka_unit_test(the_least_rate_may_be_the_line_rate),
 	cmocka_unit_test(a_long_idle_flow_catches_up_in_one_call),
