@@ -244,11 +244,13 @@ static int open_receiver(struct udp_driver *u, uint32_t handle, char *error, siz
 {
 	struct udp_local *l = &u->locals[handle];
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = handle};
+	bool is_joining;
 	int fd;
 
 	udp_survey_open(l);
 	fd = bind_receiver(u, l, true);
-	if (fd == -EADDRINUSE)
+	is_joining = fd == -EADDRINUSE;
+	if (is_joining)
 		fd = bind_receiver(u, l, false);
 	if (fd < 0)
 		return refused(u, -fd, &l->addr, error, error_len);
@@ -265,6 +267,9 @@ static int open_receiver(struct udp_driver *u, uint32_t handle, char *error, siz
 		l->sources[0] = (struct udp_source){.fd = fd, .port = u->cfg.port};
 		probe_source(&l->sources[0], u, l->addr.family);
 	}
+	l->refs = 1;
+	if (is_joining)
+		udp_survey_join(u, handle);
 	return 0;
 }
 
@@ -307,7 +312,6 @@ int udp_bind(struct udp_driver *u, const struct sockaddr *local, uint32_t *handl
 	result = open_receiver(u, h, error, error_len);
 	if (result)
 		return result;
-	u->locals[h].refs = 1;
 	*handle = h;
 	return 0;
 }
@@ -379,7 +383,7 @@ int udp_new(struct udp_driver **out, const struct udp_cfg *cfg, char *error, siz
 
 	if (!u)
 		return udp_say(-ENOMEM, error, error_len, "out of memory");
-	u->epoll_fd = u->share.fd = u->share.push_fd = -1;
+	u->epoll_fd = u->share.fd = u->share.claim_fd = -1;
 	udp_survey_init(u);
 	u->owner = getpid();
 	result = check_cfg(u, cfg, error, error_len);

@@ -8,10 +8,12 @@
  *
  * Several processes of one user may serve the same address. Each claims a tag, one of UDP_TAGS, and
  * numbers its queue pairs udp_tag(u) << 16 and up: the kernel steers by that byte of the packet,
- * and what still reaches the wrong process is passed on to its owner over a local socket. When that
- * happens, udp_receive finds out which socket is whose and tells the kernel: the processes ask each
- * other by probes, UDP packets to their own address with a manufacturer's opcode, which no engine
- * may use. Nobody else's probes are heard.
+ * and what still reaches the wrong process is passed on to its owner over a local socket: a packet
+ * whose ICRC is right, to a process of whom the kernel says that its effective user is the one that
+ * udp_new found here. Nobody else is given packets, or taken any from. When a process comes to
+ * where others are, and when packets stray, udp_receive finds out which socket is whose and tells
+ * the kernel: the processes ask each other by probes, UDP packets to their own address with a
+ * manufacturer's opcode, which no engine may use. Nobody else's probes are heard.
  *
  * What the kernel imposes, and so deviates from the letter of RoCEv2: the UDP checksum is set where
  * offload is used (the ICRC masks it; receivers ignore it); the packets of a burst share a source
@@ -54,7 +56,7 @@ struct udp_cfg {
 	C(drop_short,    "dropped: shorter than a header and its ICRC") \
 	C(drop_icrc,     "dropped: the invariant CRC was wrong") \
 	C(drop_peers,    "dropped: from an address that no queue pair has, and the table is full") \
-	C(drop_stray,    "dropped: of another process, which is gone or does not listen") \
+	C(drop_stray,    "dropped: of another process, which is gone, too slow or another user's") \
 	C(drop_probe,    "dropped: a probe, but not of a process that shares the address")
 #define UDP_COUNTERS(C) \
 	C(rx,            "packets received") \

@@ -62,6 +62,7 @@ enum {
 
 	STRAY_BYTES = 32768, /* of one message between processes */
 	SHARE_WAITING = 8,   /* messages that may wait for slow owners, 256 KiB in all */
+	SHARE_LINKS = 2 * SHARE_WAITING, /* connections to owners */
 	DELTA_LENGTHS = 16, /* packet lengths whose differences are remembered, see udp_receive.c */
 };
 
@@ -146,21 +147,27 @@ struct udp_message {
 	uint8_t bytes[STRAY_BYTES];
 };
 
+/* A connection to the owner of a tag, to send messages. */
+struct udp_link {
+	int fd;
+	uint8_t tag;
+	bool is_full; /* and in the epoll set: until its owner read some */
+};
+
 /* Messages between processes of one user. */
 struct udp_share {
-	int fd;
+	int fd;        /* an epoll set with all the others in it */
+	int claim_fd;  /* where others connect; its name is the claim on our tag */
+	uid_t uid;     /* effective, when the tag was claimed */
+	bool is_alone; /* the kernel could name another user as us: nobody is trusted */
 	struct udp_message pool[SHARE_WAITING];
 	struct udp_message *out[SHARE_WAITING]; /* the first n_out wait, oldest first */
 	uint32_t n_out;
+	struct udp_link to[SHARE_LINKS];
+	uint32_t n_to;
+	int from[UDP_TAGS]; /* connections of others, -1: none */
 	uint8_t in[STRAY_BYTES];
 	uint32_t in_at, in_len;
-
-	/* An owner whose queue is full is waited for by a socket connected to it: that, unlike one
-	 * without a connection, becomes writable when there is room. */
-	int push_fd; /* -1: not yet opened */
-	uint8_t push_tag;
-	bool is_pushing; /* push_fd is connected to push_tag and in the epoll set */
-	bool is_open;    /* and it became writable */
 };
 
 /* Who is at which place of a local address: one address at a time. */
@@ -219,9 +226,8 @@ struct udp_driver {
 	struct udp_survey survey;
 };
 
-/* Numbers of the sockets of udp_share.c in the epoll set; locals have theirs. */
+/* Number of what udp_share.c waits for in the epoll set; locals have theirs. */
 #define UDP_STRAY UINT32_MAX
-#define UDP_PUSH  (UINT32_MAX - 1)
 
 /* Writes the sentence into error, cut where it does not fit; returns number, a negative errno. */
 __attribute__((format(printf, 4, 5))) static inline int
@@ -279,23 +285,22 @@ void udp_rx_forget(struct udp_driver *u, uint32_t local);
 /* Claims the lowest free tag; 0 or a negative errno and a sentence. */
 int udp_share_open(struct udp_driver *u, char *error, size_t error_len);
 void udp_share_close(struct udp_driver *u);
-/* One packet of another process: kept, then sent with others by udp_share_flush. */
+/* One packet of another process, its ICRC right: kept, then sent with others by udp_share_flush. */
 void udp_share_pass(struct udp_driver *u, const struct udp_run *run, uint32_t len);
 /* A probe that reached us, to its prober: goes the same way. */
 void udp_share_answer(struct udp_driver *u, const struct udp_run *run, uint32_t len,
 		      uint8_t prober);
 void udp_share_flush(struct udp_driver *u);
-/* The owner that was waited for has room. */
-void udp_share_push(struct udp_driver *u);
 /* Messages are to come or to go: the sockets here are not to be forgotten over others. */
 static inline bool udp_share_is_awaited(const struct udp_driver *u)
 {
 	return u->share.n_out > 0 || u->survey.local != UDP_NO_HANDLE;
 }
-/* The next packet that others passed on to us; false: there is none. */
+/* The next packet that others of this user passed on to us, and that they found right; false: there
+ * is none. */
 bool udp_share_next(struct udp_driver *u, struct udp_run *run);
-/* Reads the next message of other processes; false: there is none. */
-bool udp_share_read(struct udp_driver *u);
+/* Does the next thing that UDP_STRAY stands for: reads a message of other processes, for one. */
+void udp_share_read(struct udp_driver *u);
 
 /* udp_survey.c */
 void udp_survey_init(struct udp_driver *u);
@@ -306,6 +311,8 @@ void udp_survey_forget(struct udp_driver *u, uint32_t local);
 /* Makes the kernel choose among all sockets of fd's address by tag; place_of has UDP_TAGS. 0 or a
  * negative errno. */
 int udp_survey_attach(int fd, const uint8_t *place_of);
+/* This process came to where others are: packets will reach the wrong one. */
+void udp_survey_join(struct udp_driver *u, uint32_t local);
 /* Packets of this address reach the wrong process. */
 void udp_survey_want(struct udp_driver *u, uint32_t local);
 /* Does what is due: a few packets at most. */

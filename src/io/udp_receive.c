@@ -199,10 +199,9 @@ static bool refill(struct udp_driver *u)
 	if (which == UDP_STRAY) {
 		udp_share_read(u);
 		rx->n_direct = DIRECT_CALLS; /* messages seldom come alone */
-	} else if (which == UDP_PUSH)
-		udp_share_push(u);
-	else if (which < u->cfg.max_locals && u->locals[which].refs)
+	} else if (which < u->cfg.max_locals && u->locals[which].refs) {
 		receive_from(u, which);
+	}
 	return true;
 }
 
@@ -296,16 +295,18 @@ static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t le
 		u->count.drop_short++;
 		return false;
 	}
+	/* Before others have work with it. What they passed on to us they found right, and they are
+	 * processes of this user. */
+	if (!run->is_stray && !icrc_is_right(u, run, len)) {
+		u->count.drop_icrc++;
+		return false;
+	}
 	if (run->at[UDP_TAG_AT] != u->tag) {
 		/* One that was passed on to us is not passed on again: it could go round. */
 		if (run->is_stray)
 			u->count.drop_stray++;
 		else
 			udp_share_pass(u, run, len);
-		return false;
-	}
-	if (!icrc_is_right(u, run, len)) {
-		u->count.drop_icrc++;
 		return false;
 	}
 	if (run->peer == UDP_NO_HANDLE)

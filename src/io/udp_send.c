@@ -240,6 +240,16 @@ static enum outcome on_error(struct udp_driver *u, const struct udp_group *g, in
 	return SENT;
 }
 
+/* The groups from at on, as sendmmsg(2) takes and counts them; one alone is sent sooner without. */
+static int hand_over(struct udp_tx *tx, uint32_t at)
+{
+	const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+	if (tx->n_groups - at > 1)
+		return sendmmsg(tx->source->fd, tx->msgs + at, tx->n_groups - at, flags);
+	return sendmsg(tx->source->fd, &tx->msgs[at].msg_hdr, flags) < 0 ? -1 : 1;
+}
+
 /* Hands the planned groups to the kernel; *done counts packets that are done with. */
 static enum outcome flush(struct udp_driver *u, uint32_t *done)
 {
@@ -248,8 +258,7 @@ static enum outcome flush(struct udp_driver *u, uint32_t *done)
 	for (uint32_t i = 0; i < tx->n_groups; i++)
 		make_message(u, i);
 	for (uint32_t at = 0; at < tx->n_groups;) {
-		int got = sendmmsg(tx->source->fd, tx->msgs + at, tx->n_groups - at,
-				   MSG_DONTWAIT | MSG_NOSIGNAL);
+		int got = hand_over(tx, at);
 
 		u->count.tx_calls++;
 		if (got <= 0) {

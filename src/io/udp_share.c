@@ -1,11 +1,20 @@
 /* Living with other processes of the same user on the same port.
  *
  * A tag is claimed by binding an abstract unix socket whose name has user, port, scope and tag in
- * it: the kernel gives a name to one socket at a time, and takes it back when the last process that
- * holds the socket is gone, however it ended. Over the same sockets travel the packets that the
- * kernel gave to the wrong process, and the answers of udp_survey.c, which has it give them to the
- * right one. Only messages from the same user are accepted, by the credentials that the kernel
- * itself attaches (unix(7), SO_PASSCRED).
+ * it: the kernel gives a name to one socket at a time, takes it back when the last process that
+ * holds the socket is gone, however it ended, and keeps the names of one network namespace apart
+ * from those of another, as it does addresses and ports. Who has packets that the kernel gave to
+ * the wrong process, or answers of udp_survey.c, which has it give them to the right one, connects
+ * to the tag and sends them.
+ *
+ * Anybody may bind a free name, and anybody may connect. So neither end trusts a name: each asks
+ * the kernel for the effective user of the other (SO_PEERCRED, unix(7): who called connect, and who
+ * called listen), before it sends or reads a byte, and has nothing to do with one that is not its
+ * own, which is also the user without whom the kernel would not let them share an address. The
+ * question is answered for the connection, not for the name: it stays true when the other end dies
+ * and somebody else takes the name. What a tag of somebody else costs us is the tag.
+ *
+ * A connection lasts while there is something in it that its owner did not read.
  *
  * A forked child holds the same sockets as its parent, and so its tag. It may call udp_free, which
  * leaves the parent's side untouched, and nothing else; it opens a device of its own with udp_new.
@@ -13,11 +22,30 @@
  * and the port open, even when the parent is gone. */
 #include "io/udp_inside.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <linux/sockios.h>
 #include <stddef.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+enum {
+	/* Numbers in the epoll set here; those below are of connections in from[]. */
+	AT_CLAIM = UDP_TAGS,
+	AT_TAGS, /* and up: a connection to a tag */
+
+	/* Each of the others has one connection to us, and seldom a second that is at its end. */
+	BACKLOG = 2 * UDP_TAGS,
+	LINK_BYTES = 4 * STRAY_BYTES, /* that may wait in one; the kernel takes it times two */
+	/* Whom the kernel names instead of a user that has no name in this user namespace
+	 * (user_namespaces(7), /proc/sys/kernel/overflowuid). */
+	UID_OF_UNKNOWN = 65534,
+};
 
 enum stray_kind {
 	STRAY_PACKET,
@@ -29,7 +57,7 @@ enum stray_kind {
 struct stray {
 	struct udp_addr from, to;
 	uint16_t bytes, sport, label;
-	uint8_t tos, ttl, id, kind, tag, unused[1];
+	uint8_t tos, ttl, kind, tag, unused[2];
 };
 
 static socklen_t tag_name(const struct udp_driver *u, unsigned tag, struct sockaddr_un *name)
@@ -39,30 +67,87 @@ static socklen_t tag_name(const struct udp_driver *u, unsigned tag, struct socka
 	memset(name, 0, sizeof *name);
 	name->sun_family = AF_UNIX;
 	/* A zero first byte makes it abstract (unix(7)). */
-	len = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "weft-udp-1-%u-%u-%u-%u",
-		       (unsigned)getuid(), (unsigned)u->cfg.port, (unsigned)u->cfg.scope, tag);
+	len = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "weft-udp-2-%u-%u-%u-%u",
+		       (unsigned)u->share.uid, (unsigned)u->cfg.port, (unsigned)u->cfg.scope, tag);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
+/* Whether a user that the kernel names as uid is that one and no other. All the users that have no
+ * name here have one in common; they are not here if the network is of this user namespace, since
+ * only who rules over it could have entered. */
+static bool is_told_apart(uid_t uid)
+{
+	struct stat ours, owner;
+	int net_fd, owner_fd = -1;
+	bool is_same = false;
+
+	if (uid != UID_OF_UNKNOWN)
+		return true;
+	net_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (net_fd >= 0)
+		owner_fd = ioctl(net_fd, NS_GET_USERNS); /* ioctl_ns(2) */
+	if (owner_fd >= 0)
+		is_same = fstat(owner_fd, &owner) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
+			  owner.st_dev == ours.st_dev && owner.st_ino == ours.st_ino;
+	if (owner_fd >= 0)
+		close(owner_fd);
+	if (net_fd >= 0)
+		close(net_fd);
+	return is_same;
+}
+
+/* Of one connection, at either end. */
+static bool is_of_this_user(const struct udp_share *s, int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof cred;
+
+	return !s->is_alone && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
+	       cred.uid == s->uid;
+}
+
+/* By edges, so that a connection that cannot be had (EMFILE) does not keep us awake. */
+static int await_claim(const struct udp_share *s, int how)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u32 = AT_CLAIM};
+
+	return epoll_ctl(s->fd, how, s->claim_fd, &event);
+}
+
+static int open_sockets(struct udp_driver *u)
+{
+	struct udp_share *s = &u->share;
+
+	for (uint32_t i = 0; i < SHARE_WAITING; i++)
+		s->out[i] = &s->pool[i];
+	for (uint32_t i = 0; i < UDP_TAGS; i++)
+		s->from[i] = -1;
+	s->uid = geteuid();
+	s->is_alone = !is_told_apart(s->uid);
+	s->fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->fd < 0)
+		return -errno;
+	s->claim_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (s->claim_fd < 0 || await_claim(s, EPOLL_CTL_ADD))
+		return -errno;
+	return 0;
 }
 
 int udp_share_open(struct udp_driver *u, char *error, size_t error_len)
 {
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int result = open_sockets(u);
 
-	u->share.fd = fd;
-	for (uint32_t i = 0; i < SHARE_WAITING; i++)
-		u->share.out[i] = &u->share.pool[i];
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)))
-		return udp_say(-errno, error, error_len,
+	if (result)
+		return udp_say(result, error, error_len,
 			       "cannot open a local socket: %s; raise the limit on open files "
 			       "(ulimit -n) if it is that",
-			       strerror(errno));
-	/* Of the owner's queue only the number of messages counts, not SO_RCVBUF (unix(7)). */
-	udp_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, u->cfg.buffer_bytes);
+			       strerror(-result));
 	for (unsigned tag = 0; tag < UDP_TAGS; tag++) {
 		struct sockaddr_un name;
 		socklen_t len = tag_name(u, tag, &name);
 
-		if (bind(fd, (struct sockaddr *)&name, len) == 0) {
+		if (bind(u->share.claim_fd, (struct sockaddr *)&name, len) == 0 &&
+		    listen(u->share.claim_fd, BACKLOG) == 0) {
 			u->tag = (uint8_t)tag;
 			return 0;
 		}
@@ -74,71 +159,106 @@ int udp_share_open(struct udp_driver *u, char *error, size_t error_len)
 				strerror(errno));
 	}
 	return udp_say(-EBUSY, error, error_len,
-		       "%u devices of this user already share UDP port %u: end one of their "
-		       "processes, or choose another port",
+		       "all %u numbers of devices that share UDP port %u are taken: end a process "
+		       "that has one (`ss -xl` lists them as @weft-udp), or choose another port",
 		       UDP_TAGS, u->cfg.port);
 }
 
 void udp_share_close(struct udp_driver *u)
 {
-	if (u->share.fd >= 0)
-		close(u->share.fd);
-	if (u->share.push_fd >= 0)
-		close(u->share.push_fd);
-}
-
-static void stop_pushing(struct udp_driver *u)
-{
 	struct udp_share *s = &u->share;
 
-	epoll_ctl(u->epoll_fd, EPOLL_CTL_DEL, s->push_fd, NULL);
-	s->is_pushing = false;
+	if (s->fd < 0)
+		return;
+	close(s->fd);
+	if (s->claim_fd >= 0)
+		close(s->claim_fd);
+	for (uint32_t i = 0; i < UDP_TAGS; i++)
+		if (s->from[i] >= 0)
+			close(s->from[i]);
+	for (uint32_t i = 0; i < s->n_to; i++)
+		close(s->to[i].fd);
 }
 
-/* Connects anew even to the same tag: another process may have it now. Without such a socket the
- * message waits for the next call. */
-static void start_pushing(struct udp_driver *u, uint8_t tag)
+/* Whoever has something waiting is in the set; a forked child may hold the socket too, and then
+ * closing it would not take it out. */
+static void stop_waiting(struct udp_share *s, struct udp_link *link)
+{
+	if (link->is_full)
+		epoll_ctl(s->fd, EPOLL_CTL_DEL, link->fd, NULL);
+	link->is_full = false;
+}
+
+static void start_waiting(struct udp_share *s, struct udp_link *link)
+{
+	struct epoll_event event = {.events = EPOLLOUT, .data.u32 = AT_TAGS + link->tag};
+
+	link->is_full = epoll_ctl(s->fd, EPOLL_CTL_ADD, link->fd, &event) == 0;
+}
+
+/* What is in it can still be read at the other end. */
+static void end_link(struct udp_share *s, struct udp_link *link)
+{
+	stop_waiting(s, link);
+	close(link->fd);
+	*link = s->to[--s->n_to];
+}
+
+static struct udp_link *find_link(struct udp_share *s, uint8_t tag)
+{
+	for (uint32_t i = 0; i < s->n_to; i++)
+		if (s->to[i].tag == tag)
+			return &s->to[i];
+	return NULL;
+}
+
+/* A connection to the owner of a tag, who is of this user; NULL: there is none. An owner's queue of
+ * connections has room for all who share the address: one that is full is not of our making. */
+static struct udp_link *new_link(struct udp_driver *u, uint8_t tag)
 {
 	struct udp_share *s = &u->share;
-	struct epoll_event event = {.events = EPOLLOUT, .data.u32 = UDP_PUSH};
 	struct sockaddr_un name;
 	socklen_t len = tag_name(u, tag, &name);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	if (s->push_fd < 0) {
-		s->push_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-		if (s->push_fd < 0)
-			return;
+	if (fd < 0)
+		return NULL;
+	if (connect(fd, (struct sockaddr *)&name, len) || !is_of_this_user(s, fd)) {
+		close(fd);
+		return NULL;
 	}
-	if (connect(s->push_fd, (struct sockaddr *)&name, len) ||
-	    epoll_ctl(u->epoll_fd, EPOLL_CTL_ADD, s->push_fd, &event))
-		return;
-	s->push_tag = tag;
-	s->is_pushing = true;
-	s->is_open = false;
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){LINK_BYTES}, sizeof(int));
+	if (s->n_to == SHARE_LINKS) {
+		uint32_t idle = 0;
+
+		/* A link is full for a message that waits, and of these there are fewer. */
+		while (idle < SHARE_WAITING && s->to[idle].is_full)
+			idle++;
+		assert(!s->to[idle].is_full);
+		end_link(s, &s->to[idle]);
+	}
+	s->to[s->n_to] = (struct udp_link){.fd = fd, .tag = tag};
+	return &s->to[s->n_to++];
 }
 
 enum sent { SENT, FULL, GONE };
 
-/* One owner is pushed to at a time; for others that are full the next call tries again. */
 static enum sent send_out(struct udp_driver *u, const struct udp_message *m)
 {
 	struct udp_share *s = &u->share;
-	bool is_pushed = s->is_pushing && s->push_tag == m->tag;
-	struct sockaddr_un name;
-	socklen_t len = tag_name(u, m->tag, &name);
+	struct udp_link *link = find_link(s, m->tag);
 
-	/* The kernel copies a message before it finds the queue full. */
-	if (is_pushed && !s->is_open)
+	if (link && link->is_full)
 		return FULL;
-	if (sendto(is_pushed ? s->push_fd : s->fd, m->bytes, m->len, MSG_DONTWAIT | MSG_NOSIGNAL,
-		   (struct sockaddr *)&name, len) == (ssize_t)m->len)
+	if (!link)
+		link = new_link(u, m->tag);
+	if (!link)
+		return GONE;
+	if (send(link->fd, m->bytes, m->len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)m->len)
 		return SENT;
 	if (errno != EAGAIN && errno != ENOBUFS)
 		return GONE;
-	if (is_pushed)
-		stop_pushing(u);
-	if (!s->is_pushing)
-		start_pushing(u, m->tag);
+	start_waiting(s, link);
 	return FULL;
 }
 
@@ -150,8 +270,20 @@ static bool waits(const struct udp_share *s, uint32_t n, uint8_t tag)
 	return false;
 }
 
-/* The owner's queue is short (net.unix.max_dgram_qlen): when it is full, what is here waits, and
- * collects what comes meanwhile. */
+/* One that was read to its end, or whose owner is gone, has no more to do: descriptors are the
+ * application's. */
+static void end_idle_links(struct udp_share *s)
+{
+	for (uint32_t i = s->n_to; i-- > 0;) {
+		int unread = 0;
+
+		if (!waits(s, s->n_out, s->to[i].tag) &&
+		    (ioctl(s->to[i].fd, SIOCOUTQ, &unread) || unread == 0))
+			end_link(s, &s->to[i]);
+	}
+}
+
+/* When an owner has much to read, what is here waits, and collects what comes meanwhile. */
 void udp_share_flush(struct udp_driver *u)
 {
 	struct udp_share *s = &u->share;
@@ -173,14 +305,7 @@ void udp_share_flush(struct udp_driver *u)
 		}
 	}
 	s->n_out = kept;
-	if (s->is_pushing && !waits(s, kept, s->push_tag))
-		stop_pushing(u);
-}
-
-void udp_share_push(struct udp_driver *u)
-{
-	u->share.is_open = true;
-	udp_share_flush(u);
+	end_idle_links(s);
 }
 
 /* Room for one more message to tag, if need be at the cost of the newest to the owner that has the
@@ -244,7 +369,6 @@ static bool put_out(struct udp_driver *u, const struct udp_run *run, uint32_t le
 		.label = run->label,
 		.tos = run->tos,
 		.ttl = run->ttl,
-		.id = run->id,
 		.kind = (uint8_t)kind,
 		.tag = u->tag,
 	};
@@ -273,40 +397,73 @@ void udp_share_answer(struct udp_driver *u, const struct udp_run *run, uint32_t 
 	put_out(u, run, len, prober, STRAY_ANSWER);
 }
 
-static bool is_of_this_user(struct msghdr *msg)
+static void end_from(struct udp_share *s, uint32_t i)
 {
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		struct ucred cred;
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS ||
-		    c->cmsg_len < CMSG_LEN(sizeof cred))
-			continue;
-		memcpy(&cred, CMSG_DATA(c), sizeof cred);
-		return cred.uid == getuid();
-	}
-	return false;
+	epoll_ctl(s->fd, EPOLL_CTL_DEL, s->from[i], NULL);
+	close(s->from[i]);
+	s->from[i] = -1;
 }
 
-bool udp_share_read(struct udp_driver *u)
+static void read_from(struct udp_driver *u, uint32_t i)
 {
 	struct udp_share *s = &u->share;
-	_Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(struct ucred))];
-	struct iovec iov = {s->in, sizeof s->in};
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof control,
-	};
-	ssize_t got = recvmsg(s->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t got = recv(s->from[i], s->in, sizeof s->in, MSG_DONTWAIT | MSG_TRUNC);
+
+	if (got <= 0) {
+		if (got == 0 || errno != EAGAIN)
+			end_from(s, i);
+		return;
+	}
+	u->count.rx_calls++;
+	if ((size_t)got <= sizeof s->in)
+		s->in_len = (uint32_t)got;
+}
+
+static void accept_from(struct udp_driver *u)
+{
+	struct udp_share *s = &u->share;
+	struct epoll_event event = {.events = EPOLLIN};
+	int fd = accept4(s->claim_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	uint32_t i = 0;
+
+	if (fd < 0)
+		return;
+	await_claim(s, EPOLL_CTL_MOD); /* there may be more */
+	while (i < UDP_TAGS && s->from[i] >= 0)
+		i++;
+	event.data.u32 = i;
+	if (i == UDP_TAGS || !is_of_this_user(s, fd) ||
+	    epoll_ctl(s->fd, EPOLL_CTL_ADD, fd, &event)) {
+		close(fd);
+		return;
+	}
+	s->from[i] = fd;
+	read_from(u, i);
+}
+
+/* What was waiting goes with the flush at the end of udp_receive. */
+static void on_room(struct udp_share *s, uint8_t tag)
+{
+	struct udp_link *link = find_link(s, tag);
+
+	if (link)
+		stop_waiting(s, link);
+}
+
+void udp_share_read(struct udp_driver *u)
+{
+	struct udp_share *s = &u->share;
+	struct epoll_event event;
 
 	s->in_at = s->in_len = 0;
-	if (got < 0)
-		return false;
-	u->count.rx_calls++;
-	if (is_of_this_user(&msg) && !(msg.msg_flags & MSG_TRUNC))
-		s->in_len = (uint32_t)got;
-	return true;
+	if (epoll_wait(s->fd, &event, 1, 0) != 1)
+		return;
+	if (event.data.u32 < UDP_TAGS)
+		read_from(u, event.data.u32);
+	else if (event.data.u32 == AT_CLAIM)
+		accept_from(u);
+	else
+		on_room(s, (uint8_t)(event.data.u32 - AT_TAGS));
 }
 
 bool udp_share_next(struct udp_driver *u, struct udp_run *run)
@@ -333,7 +490,6 @@ bool udp_share_next(struct udp_driver *u, struct udp_run *run)
 			.label = stray.label,
 			.tos = stray.tos,
 			.ttl = stray.ttl,
-			.id = stray.id,
 			.is_stray = true,
 		};
 		s->in_at += stray.bytes;

@@ -16,11 +16,13 @@
  * neighbour could forge one: it gets no answer, as that goes to a tag of this machine, and without
  * the nonce of a survey it changes nothing.
  *
- * Strays begin a survey, of ours or of whoever else sees them: a probe of another stands for one of
- * our own, but not time and again. Whatever comes of it, each packet still reaches its owner; a
- * survey that was disturbed, by another, or by somebody who left meanwhile, leaves strays behind,
- * and these begin the next. It costs a place nothing to be silent for long: what was known of it
- * stays. */
+ * Who comes to where others are begins a survey, since one who was alone got all packets whatever
+ * his tag, and now no longer does; and since those of the newcomer may go to a process that is busy
+ * with something else. It costs one probe and one answer for each place. Strays begin one too, of
+ * ours or of whoever else sees them: a probe of another stands for one of our own, but not time and
+ * again. Whatever comes of it, each packet still reaches its owner; a survey that was disturbed, by
+ * another, or by somebody who left meanwhile, leaves strays behind, and these begin the next. It
+ * costs a place nothing to be silent for long: what was known of it stays. */
 #include "io/udp_inside.h"
 
 #include <errno.h>
@@ -92,6 +94,14 @@ void udp_survey_forget(struct udp_driver *u, uint32_t local)
 {
 	if (u->survey.local == local)
 		u->survey.local = UDP_NO_HANDLE;
+}
+
+/* With the next call, unless that brings another's probe: nobody else sees that we came, and a
+ * process that sleeps may not be called again for long. */
+void udp_survey_join(struct udp_driver *u, uint32_t local)
+{
+	u->locals[local].is_wanting = true;
+	u->survey.next_at = 0;
 }
 
 void udp_survey_want(struct udp_driver *u, uint32_t local)

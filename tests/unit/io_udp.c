@@ -1,5 +1,6 @@
-/* io/udp.h on the loopback interface, without privilege: what is sent arrives, whole and in order.
- * The kernel is real, except where a case scripts what sendmmsg(2) answers. */
+/* io/udp.h on the loopback interface, without privilege: what is sent arrives, whole and in order;
+ * peers come and go; and there are sentences for what cannot be had. The kernel is real, except
+ * where a case scripts what sendmmsg(2) answers. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sendmmsg */
 #endif
@@ -8,6 +9,7 @@
 #include "udp_pair.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 
 struct answer {
@@ -47,6 +49,14 @@ int sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 	for (long i = 0; i < got; i++)
 		note_segment(&msgs[i].msg_hdr);
 	return (int)got;
+}
+
+/* One message alone may go this way. */
+ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct mmsghdr one = {.msg_hdr = *msg};
+
+	return sendmmsg(fd, &one, 1, flags) == 1 ? (ssize_t)one.msg_len : -1;
 }
 
 static void play(const struct answer *answers, unsigned n)
@@ -502,6 +512,163 @@ static void what_cannot_be_sent_is_counted(void **state)
 	close_pair();
 }
 
+/* ---- peers ----------------------------------------------------------------------------------- */
+
+static void peers_are_counted(void **state)
+{
+	struct udp_cfg cfg = {.max_peers = 8};
+	uint32_t first, again, many[8];
+
+	(void)state;
+	open_pair(&cfg, &cfg, false);
+	first = peer_of(a, "127.1.0.1");
+	again = peer_of(a, "127.1.0.1");
+	assert_int_equal(first, again);
+	for (unsigned i = 0; i < 6; i++) {
+		char text[32];
+
+		snprintf(text, sizeof text, "127.1.1.%u", i);
+		many[i] = peer_of(a, text);
+		assert_true(many[i] != UDP_NO_HANDLE && many[i] != first && many[i] != b_of_a);
+	}
+	assert_int_equal(peer_of(a, "127.1.2.1"), UDP_NO_HANDLE);
+	udp_peer_put(a, first);
+	assert_int_equal(peer_of(a, "127.1.2.1"), UDP_NO_HANDLE);
+	assert_int_equal(peer_of(a, "127.1.1.3"), many[3]);
+	udp_peer_put(a, first);
+	assert_int_equal(peer_of(a, "127.1.2.1"), first);
+	close_pair();
+}
+
+/* Packets from strangers: a handle for one receive, or kept if somebody takes it. */
+static void a_stranger_has_a_handle_for_one_receive(void **state)
+{
+	struct udp_cfg cfg = {0}, two = {.max_peers = 2};
+	uint32_t stranger;
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &two, false);
+	open_at(a, "127.0.0.5");
+	out[0] = packet(0, 10);
+	out[1] = packet(1, 10);
+	out[2] = packet(2, 10);
+	out[0].local = open_at(a, "127.0.0.6");
+	out[2].local = open_at(a, "127.0.0.7");
+	send_all(a, out, 1);
+	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	stranger = in[0].pkt.peer;
+	assert_true(stranger != a_of_b);
+	/* Taken while it is lent, it stays, and there is no room for the next one. */
+	assert_int_equal(peer_of(b, "127.0.0.6"), stranger);
+	send_all(a, out, 3);
+	assert_int_equal(receive(b, NULL, 3, 3, QUIET_MS), 2);
+	assert_int_equal(in[0].pkt.peer, stranger);
+	assert_int_equal(in[1].pkt.peer, a_of_b);
+	assert_int_equal(udp_counters(b)->drop_peers, 1);
+	/* Put, it is gone with the next receive, and another may come. */
+	udp_peer_put(b, stranger);
+	for (uint32_t i = 0; i < 2; i++) {
+		out[i] = packet(i, 10);
+		out[i].local = out[2].local;
+	}
+	send_all(a, out, 2);
+	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	assert_true(in[0].pkt.peer != peer_of(b, "127.1.0.1"));
+	assert_true(in[0].pkt.peer != a_of_b);
+	close_pair();
+	open_pair(&cfg, &two, false);
+	out[2] = packet(2, 10);
+	out[2].local = open_at(a, "127.0.0.7");
+	send_all(a, out + 2, 1);
+	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	assert_true(in[0].pkt.peer != a_of_b);
+	/* One that is put while lent is still nobody else's. */
+	out[0] = packet(0, 10);
+	send_all(a, out, 1);
+	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	assert_int_equal(in[0].pkt.peer, a_of_b);
+	udp_peer_put(b, a_of_b);
+	assert_true(peer_of(b, "127.1.0.2") != a_of_b);
+	close_pair();
+}
+
+/* ---- sentences ------------------------------------------------------------------------------- */
+
+static void assert_refused(struct udp_driver *u, const char *at, int number, const char *why)
+{
+	struct sockaddr_storage s = address(at, 0);
+	uint32_t handle;
+
+	assert_int_equal(udp_bind(u, (struct sockaddr *)&s, &handle, error, sizeof error), number);
+	if (!strstr(error, why))
+		fail_msg("\"%s\" is not in: %s", why, error);
+}
+
+static void addresses_are_refused_with_a_sentence(void **state)
+{
+	struct udp_cfg cfg = {.max_locals = 2}, low = {.port = 7};
+	struct sockaddr_storage s;
+	struct udp_driver *u;
+	int fd;
+
+	(void)state;
+	open_pair(&cfg, &cfg, false);
+	assert_refused(a, "192.0.2.1", -EADDRNOTAVAIL, "not an address of this machine");
+	assert_refused(a, "2001:db8::1", -EADDRNOTAVAIL, "not an address of this machine");
+	assert_refused(a, "0.0.0.0", -EINVAL, "single address");
+	assert_refused(a, "::", -EINVAL, "single address");
+	assert_refused(a, "224.0.0.1", -EINVAL, "single address");
+	assert_refused(a, "::ffff:127.0.0.1", -EINVAL, "single address");
+	/* A socket that does not share. */
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	s = address("127.0.0.8", port);
+	assert_int_equal(bind(fd, (struct sockaddr *)&s, length_of(&s)), 0);
+	assert_refused(a, "127.0.0.8", -EADDRINUSE, "in use by another user");
+	close(fd);
+	open_at(a, "127.0.0.8");
+	assert_refused(a, "127.0.0.10", -ENOSPC, "max_locals");
+	close_pair();
+	if (geteuid() == 0)
+		return;
+	assert_int_equal(udp_new(&u, &low, error, sizeof error), 0);
+	assert_refused(u, "127.0.0.2", -EACCES, "not permitted");
+	udp_free(u);
+}
+
+static void configurations_are_checked(void **state)
+{
+	static const struct udp_cfg wrong[] = {
+		{.sources = 65},
+		{.max_peers = (1u << 24) + 1},
+		{.max_locals = 4097},
+		{.dscp = {0, 64}},
+	};
+	struct udp_driver *u = NULL;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+		assert_int_equal(udp_new(&u, &wrong[i], error, sizeof error), -EINVAL);
+	assert_null(u);
+	assert_int_equal(udp_new(&u, &wrong[0], NULL, 0), -EINVAL);
+}
+
+static void the_path_says_which_pmtu_fits(void **state)
+{
+	struct udp_cfg cfg = {0};
+
+	(void)state;
+	open_pair(&cfg, &cfg, false);
+	assert_int_equal(udp_pmtu(a, a_local, b_of_a, error, sizeof error), 4096);
+	/* From a loopback address no other machine is reached. */
+	assert_int_equal(udp_pmtu(a, a_local, peer_of(a, "192.0.2.9"), error, sizeof error), 0);
+	assert_non_null(strstr(error, "ip route get"));
+	assert_int_equal(udp_pmtu(a, a_local, peer_of(a, "::1"), error, sizeof error), 0);
+	assert_non_null(strstr(error, "not of one kind"));
+	close_pair();
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(every_size_arrives),
 	cmocka_unit_test(bursts_arrive_in_order),
@@ -518,6 +685,11 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(offload_that_fails_is_done_without),
 	cmocka_unit_test(a_flow_label_that_is_refused_is_done_without),
 	cmocka_unit_test(what_cannot_be_sent_is_counted),
+	cmocka_unit_test(peers_are_counted),
+	cmocka_unit_test(a_stranger_has_a_handle_for_one_receive),
+	cmocka_unit_test(addresses_are_refused_with_a_sentence),
+	cmocka_unit_test(configurations_are_checked),
+	cmocka_unit_test(the_path_says_which_pmtu_fits),
 };
 
 CHECK_MAIN(cases)

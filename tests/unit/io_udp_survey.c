@@ -4,8 +4,8 @@
 #include "udp_others.h"
 #include "udp_pair.h"
 
+#include <linux/filter.h>
 #include <signal.h>
-#include <sys/wait.h>
 
 enum {
 	MEMBERS = 20,
@@ -109,16 +109,6 @@ static uint64_t settled_round(void)
 	return round_of_all();
 }
 
-/* Once it has done what it began, it has nothing more to do. */
-static void assert_asleep(struct udp_driver *u)
-{
-	struct pollfd p = {udp_fd(u), POLLIN, 0};
-
-	for (unsigned i = 0; i < 10 && poll(&p, 1, QUIET_MS) > 0; i++)
-		assert_int_equal(run_one(u), 0);
-	assert_int_equal(poll(&p, 1, QUIET_MS), 0);
-}
-
 static void open_members(uint32_t n, bool is_reverse)
 {
 	struct udp_cfg cfg = {.sources = 64}, small = {.max_peers = 8, .max_locals = 1};
@@ -175,7 +165,7 @@ static void strays_end_when_members_come_and_go(void **state)
 	assert_int_equal(settled_round(), 0);
 	assert_int_equal(udp_counters(member[0])->rx_probes, probes);
 	for (unsigned i = 0; i < 3; i++)
-		assert_asleep(member[i]);
+		assert_asleep(member[i], now);
 	close_members();
 }
 
@@ -194,14 +184,77 @@ static void a_newcomer_does_not_disturb(void **state)
 	close_members();
 }
 
+/* Where others are, before there is a packet; and where nobody is, not at all. */
+static void one_who_comes_surveys(void **state)
+{
+	struct udp_driver *busy;
+
+	(void)state;
+	open_members(1, false);
+	run_members(UINT32_MAX, SETTLE);
+	assert_int_equal(udp_counters(b)->rx_probes, 0);
+	close_members();
+	open_members(5, true);
+	run_members(UINT32_MAX, SETTLE);
+	assert_in_range(surveys(), 1, 4);
+	assert_int_equal(round_of_all(), 0);
+	close_members();
+	/* Not even one who does not run gets what is for the newcomer. */
+	open_members(2, false);
+	busy = member[0];
+	member[0] = NULL;
+	run_members(UINT32_MAX, SETTLE);
+	round_of_all();
+	member[0] = busy;
+	run_members(UINT32_MAX, SETTLE);
+	assert_int_equal(strays(), 0);
+	close_members();
+}
+
+/* A socket of the address that answers nothing, as one of an older version would not. */
+static int mute_socket(const char *at)
+{
+	struct sockaddr_storage s = address(at, port);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &(int){1}, sizeof(int)), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&s, length_of(&s)), 0);
+	return fd;
+}
+
+/* From now on all packets but probes reach the first. */
+static void steer_wrong(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROBE, 0, 2),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 5),
+		BPF_STMT(BPF_RET | BPF_A, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog prog = {sizeof code / sizeof code[0], code};
+	int fd = mute_socket("127.0.0.3");
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog, sizeof prog),
+			 0);
+	close(fd);
+}
+
 /* More than one batch of probes, and nobody at the place of his tag. */
 static void many_members_in_the_wrong_order(void **state)
 {
+	uint64_t before;
+
 	(void)state;
 	open_members(MEMBERS, true);
 	assert_int_equal(settled_round(), 0);
-	/* The strays of the start were seen by all, but few probed. */
-	assert_in_range(surveys(), 1, MEMBERS / 2);
+	run_members(UINT32_MAX, SETTLE);
+	before = surveys();
+	steer_wrong();
+	settled_round();
+	/* Strays were seen by all, but few probed. */
+	assert_in_range(surveys() - before, 1, MEMBERS / 2);
+	assert_int_equal(settled_round(), 0);
 	leave(3);
 	leave(11);
 	settled_round();
@@ -229,7 +282,7 @@ static void a_stopped_process_does_not_hold_up_the_others(void **state)
 	b = member[2];
 	settled_round();
 	assert_int_equal(settled_round(), 0);
-	assert_asleep(b);
+	assert_asleep(b, now);
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -242,7 +295,7 @@ static void a_stopped_process_does_not_hold_up_the_others(void **state)
 static void a_silent_place_stays_known(void **state)
 {
 	struct udp_driver *silent;
-	int nine;
+	struct other nine;
 
 	(void)state;
 	open_members(3, true);
@@ -267,14 +320,14 @@ static void a_silent_place_stays_known(void **state)
 	memset(member_got, 0, sizeof member_got);
 	run_members(UINT32_MAX, QUIET);
 	assert_int_equal(member_got[1], ROUND);
-	close(nine);
+	tag_close(&nine);
 	close_members();
 }
 
 /* Strays that no survey can end are not surveyed for ever more often; those to nobody never. */
 static void surveys_in_vain_become_rare(void **state)
 {
-	int nine = -1;
+	struct other nine = {-1, -1};
 
 	(void)state;
 	open_members(2, false);
@@ -290,7 +343,7 @@ static void surveys_in_vain_become_rare(void **state)
 
 			send_to(9, 8);
 			run_members(UINT32_MAX, 20);
-			while (is_owned && recv(nine, bytes, sizeof bytes, 0) >= 0)
+			while (is_owned && tag_recv(&nine, bytes, sizeof bytes) >= 0)
 				;
 		}
 		/* In two seconds 50, 100, ... 800 ms apart, and by either. */
@@ -299,25 +352,15 @@ static void surveys_in_vain_become_rare(void **state)
 		else
 			assert_int_equal(surveys(), before);
 	}
-	close(nine);
+	tag_close(&nine);
 	close_members();
-}
-
-/* A socket of the address that answers nothing, as one of an older version would not. */
-static int mute_socket(const char *at)
-{
-	struct sockaddr_storage s = address(at, port);
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &(int){1}, sizeof(int)), 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&s, length_of(&s)), 0);
-	return fd;
 }
 
 static void probes_of_others_are_dropped(void **state)
 {
 	uint8_t probe[PROBE_BYTES] = {[0] = PROBE, [4] = 5}, bytes[BYTES];
-	int far, near, mute, five;
+	struct other five;
+	int far, near, mute;
 
 	(void)state;
 	open_members(1, false);
@@ -329,7 +372,7 @@ static void probes_of_others_are_dropped(void **state)
 	run_members(UINT32_MAX, QUIET);
 	assert_int_equal(udp_counters(b)->drop_probe, 2);
 	assert_int_equal(udp_counters(b)->rx_probes, 0);
-	assert_int_equal(recv(five, bytes, sizeof bytes, 0), -1);
+	assert_int_equal(tag_recv(&five, bytes, sizeof bytes), -1);
 	/* From a member: heard, but for its length. */
 	mute = mute_socket("127.0.0.3");
 	plain_send(mute, "127.0.0.3", probe, sizeof probe - 1);
@@ -337,13 +380,13 @@ static void probes_of_others_are_dropped(void **state)
 	run_members(UINT32_MAX, QUIET);
 	assert_int_equal(udp_counters(b)->drop_probe, 3);
 	assert_int_equal(udp_counters(b)->rx_probes, 1);
-	assert_true(recv(five, bytes, sizeof bytes, 0) > PROBE_BYTES);
+	assert_true(tag_recv(&five, bytes, sizeof bytes) > PROBE_BYTES);
 	assert_int_equal(udp_counters(b)->steered, 0);
-	assert_asleep(b);
+	assert_asleep(b, now);
 	close(far);
 	close(near);
 	close(mute);
-	close(five);
+	tag_close(&five);
 	close_members();
 }
 
@@ -351,24 +394,24 @@ static void probes_of_others_are_dropped(void **state)
 static size_t make_answer(int mute, const uint8_t *probe, uint8_t *answer)
 {
 	uint8_t question[PROBE_BYTES] = {[0] = PROBE, [4] = 7};
-	int seven = tag_socket(7);
+	struct other seven = tag_socket(7);
 	ssize_t len;
 
 	plain_send(mute, "127.0.0.3", question, sizeof question);
 	run_members(UINT32_MAX, 1);
-	len = recv(seven, answer, BYTES, 0);
+	len = tag_recv(&seven, answer, BYTES);
 	assert_true(len > PROBE_BYTES);
-	close(seven);
+	tag_close(&seven);
 	memcpy(answer + len - PROBE_BYTES, probe, PROBE_BYTES);
-	assert_int_equal(answer[len - PROBE_BYTES - 2], udp_tag(b));
-	answer[len - PROBE_BYTES - 2] = 9;
+	assert_int_equal(answer[len - PROBE_BYTES - 3], udp_tag(b));
+	answer[len - PROBE_BYTES - 3] = 9;
 	return (size_t)len;
 }
 
 /* Has b survey, and returns its probe for the place of the false member. */
 static void provoke(int mute, uint8_t *probe)
 {
-	int six = tag_socket(6);
+	struct other six = tag_socket(6);
 
 	/* Until one comes to b, which passes it on. */
 	send_to(6, UDP_BATCH);
@@ -376,29 +419,11 @@ static void provoke(int mute, uint8_t *probe)
 		run_members(UINT32_MAX, 1);
 		while (recv(mute, probe, PROBE_BYTES, 0) == PROBE_BYTES)
 			if (probe[0] == PROBE && probe[5] == 1) {
-				close(six);
+				tag_close(&six);
 				return;
 			}
 	}
 	fail_msg("no survey");
-}
-
-static bool send_as_other_user(const uint8_t *bytes, size_t len, unsigned tag)
-{
-	struct sockaddr_un name;
-	socklen_t name_len = tag_name(&name, tag);
-	int status;
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-
-		_exit(setuid(65534) ||
-		      sendto(fd, bytes, len, MSG_DONTWAIT, (struct sockaddr *)&name, name_len) < 0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return status == 0;
 }
 
 /* How many packets of UDP_BATCH to tag 9 the false member gets; those to b still reach b. */
@@ -421,7 +446,7 @@ static void only_right_answers_change_anything(void **state)
 {
 	uint8_t probe[BYTES], answer[BYTES];
 	size_t len;
-	int mute, fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int mute;
 
 	(void)state;
 	open_members(1, false);
@@ -431,19 +456,18 @@ static void only_right_answers_change_anything(void **state)
 	 * who does. */
 	probe[8] ^= 1;
 	len = make_answer(mute, probe, answer);
-	assert_true(send_message(fd, udp_tag(b), answer, len));
+	assert_true(send_message(udp_tag(b), answer, len));
 	answer[len - PROBE_BYTES + 8] ^= 1;
 	if (geteuid() == 0)
-		assert_true(send_as_other_user(answer, len, udp_tag(b)));
+		assert_true(send_as_other_user(udp_tag(b), answer, len, 1));
 	assert_true(nine_of(mute) < UDP_BATCH); /* by hash, some are b's */
 	assert_int_equal(udp_counters(b)->steered, 1);
 	/* The same, but right. */
 	run_members(UINT32_MAX, SETTLE);
 	provoke(mute, probe);
 	len = make_answer(mute, probe, answer);
-	assert_true(send_message(fd, udp_tag(b), answer, len));
+	assert_true(send_message(udp_tag(b), answer, len));
 	assert_int_equal(nine_of(mute), UDP_BATCH);
-	close(fd);
 	close(mute);
 	close_members();
 }
@@ -452,7 +476,8 @@ static void only_right_answers_change_anything(void **state)
 static void probes_put_a_survey_off_only_for_a_while(void **state)
 {
 	uint8_t probe[PROBE_BYTES] = {[0] = PROBE, [4] = 5};
-	int mute, six;
+	struct other six;
+	int mute;
 
 	(void)state;
 	open_members(1, false);
@@ -468,7 +493,7 @@ static void probes_put_a_survey_off_only_for_a_while(void **state)
 	}
 	assert_int_equal(udp_counters(b)->steered, 1);
 	close(mute);
-	close(six);
+	tag_close(&six);
 	close_members();
 }
 
@@ -482,10 +507,12 @@ static void a_survey_ends_with_its_address(void **state)
 	mute = mute_socket("127.0.0.3");
 	provoke(mute, probe);
 	udp_unbind(b, 0);
-	assert_int_equal(open_at(b, "127.0.0.3"), 0);
+	assert_int_equal(open_at(b, "127.0.0.4"), 0);
 	run_members(UINT32_MAX, QUIET);
 	assert_int_equal(udp_counters(b)->steered, 0);
 	close(mute);
+	udp_unbind(b, 0);
+	assert_int_equal(open_at(b, "127.0.0.3"), 0);
 	assert_int_equal(settled_round(), 0);
 	close_members();
 }
@@ -502,15 +529,41 @@ static void stray_to(uint8_t tag, uint32_t n)
 	}
 }
 
-static uint32_t packets_of(int fd)
+static uint32_t packets_of(struct other *o)
 {
 	static uint8_t bytes[1 << 16];
 	uint32_t n = 0;
 	ssize_t got;
 
-	while ((got = recv(fd, bytes, sizeof bytes, 0)) >= 0)
+	while ((got = tag_recv(o, bytes, sizeof bytes)) >= 0)
 		n += (uint32_t)got / 4112;
 	return n;
+}
+
+/* Whether it has packets yet to pass on. */
+static bool b_waits(void)
+{
+	const struct udp_counters *c = udp_counters(b);
+
+	return c->rx > c->rx_passed_on + c->drop_stray;
+}
+
+/* Once an owner has room, it is not waited for, though it has not read all. */
+static void give_room(struct other *owner)
+{
+	struct pollfd p = {udp_fd(b), POLLIN, 0};
+	uint8_t bytes[BYTES];
+	uint32_t n = 0;
+
+	for (; !b_waits() && n < 100; n++)
+		stray_to(5, 1);
+	for (; n > 2; n--)
+		assert_true(tag_recv(owner, bytes, sizeof bytes) > 0);
+	assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+	assert_int_equal(run_one(b), 0);
+	assert_false(b_waits());
+	assert_asleep(b, now);
+	assert_int_equal(packets_of(owner), 2);
 }
 
 static void strays_wait_for_a_slow_owner(void **state)
@@ -518,7 +571,7 @@ static void strays_wait_for_a_slow_owner(void **state)
 	struct udp_cfg cfg = {0};
 	struct pollfd p;
 	uint32_t got = 0, got_six;
-	int five, six;
+	struct other five, six;
 
 	(void)state;
 	fill_data();
@@ -532,37 +585,39 @@ static void strays_wait_for_a_slow_owner(void **state)
 	stray_to(5, 60);
 	assert_true(udp_counters(b)->drop_stray > 0);
 	stray_to(6, 3);
-	got_six = packets_of(six);
+	got_six = packets_of(&six);
 	assert_int_equal(got_six, 3);
 	stray_to(6, 30);
-	assert_asleep(b);
+	assert_asleep(b, now);
 	p = (struct pollfd){udp_fd(b), POLLIN, 0};
 	for (unsigned i = 0; i < 100 && (i == 0 || poll(&p, 1, QUIET_MS)); i++) {
-		got += packets_of(five);
-		got_six += packets_of(six);
+		got += packets_of(&five);
+		got_six += packets_of(&six);
 		assert_int_equal(run_one(b), 0);
 	}
-	got += packets_of(five);
-	got_six += packets_of(six);
+	got += packets_of(&five);
+	got_six += packets_of(&six);
 	assert_int_equal(got_six, 33);
 	assert_int_equal(got + got_six, udp_counters(b)->rx_passed_on);
 	assert_int_equal(got + udp_counters(b)->drop_stray, 120);
 	assert_true(got > 40);
-	assert_asleep(b);
+	assert_asleep(b, now);
+	give_room(&five);
 	/* One that is gone holds nothing up. */
-	stray_to(5, 30);
-	close(five);
+	stray_to(5, 60);
+	tag_close(&five);
 	assert_int_equal(poll(&p, 1, WAIT_MS), 1);
 	assert_int_equal(run_one(b), 0);
 	assert_balance(b);
-	assert_asleep(b);
-	close(six);
+	assert_asleep(b, now);
+	tag_close(&six);
 	close_pair();
 }
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(strays_end_when_members_come_and_go),
 	cmocka_unit_test(a_newcomer_does_not_disturb),
+	cmocka_unit_test(one_who_comes_surveys),
 	cmocka_unit_test(many_members_in_the_wrong_order),
 	cmocka_unit_test(a_stopped_process_does_not_hold_up_the_others),
 	cmocka_unit_test(a_silent_place_stays_known),
