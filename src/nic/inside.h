@@ -20,6 +20,7 @@
 #define NIC_SENTENCE_MAX 256u
 #define NIC_DONES        64u
 #define NIC_LOW_NUMBERS  65536u /* of queue pairs, below the tag */
+#define NIC_LOW_KEYS     256u   /* of windows: the low byte changes, the rest is nobody else's */
 
 /* A file descriptor that is readable while it rings. Nobody but its owner reads or writes it. */
 struct bell {
@@ -58,8 +59,10 @@ struct nic_mr {
 
 struct nic_mw {
 	struct nic_pd *pd;
-	uint8_t kind; /* enum mem_kind */
-	_Atomic uint32_t key;
+	uint8_t kind;  /* enum mem_kind */
+	uint32_t key;  /* of the last binding that was posted, see mw_key */
+	uint32_t qp;   /* on which queue pair, by number, */
+	uint64_t life; /* and in which of its lives */
 };
 
 struct nic_channel {
@@ -78,7 +81,8 @@ struct nic_cq {
 	uint32_t n_users; /* queue pairs, each as often as it names it */
 	struct nic_done *ring;
 	uint32_t cqe, head;
-	_Atomic uint32_t count; /* read without the lock: whether a poll has something to take */
+	uint32_t count;
+	uint32_t n_vain; /* polls that found nothing */
 	bool is_overrun;
 	uint8_t armed;                        /* enum cq_armed */
 	struct nic_cq *next;                  /* of the channel's */
@@ -103,12 +107,12 @@ struct nic_qp {
 	struct nic_srq *srq;
 	struct source source;
 	uint32_t number, remote_qp;
+	uint64_t life; /* a number of its own, and a new one with each reset */
 	bool is_all_signaled;
 	struct way way;
 	struct nic_path path;
 	uint8_t *inline_ring; /* max_send slots of max_inline bytes */
 	uint32_t max_send, max_inline;
-	void *memory;  /* the engine's, from rc_qp_new to rc_qp_free */
 	uint32_t slot; /* of the next send: how many were posted, modulo max_send */
 };
 
@@ -140,7 +144,8 @@ struct device {
 	struct nic_qp **qps; /* by the low bits of their numbers */
 	struct nic_srq **srqs;
 	uint64_t *stems; /* a bit for each: the upper 24 bits of a key in use */
-	uint32_t n_qps, n_cqs, n_srqs, last_pd;
+	uint32_t n_qps, n_cqs, last_pd;
+	uint64_t last_life;
 
 	/* Progress, see progress.c. */
 	pthread_t thread;
@@ -153,7 +158,7 @@ struct device {
 	nsec armed_at;          /* and last armed a queue */
 	uint32_t n_armed, n_held;
 	bool is_waiting; /* an acknowledgement was not sent yet, see progress.c */
-	bool is_behind;  /* the driver may have more that was received */
+	bool is_behind;  /* a round of work is due: the driver may have more, or the engine has */
 	struct backlog backlog;
 	nsec retry_at; /* of the backlog, if there is one */
 	struct rx_pkt rx[UDP_BATCH];
@@ -204,6 +209,12 @@ nsec device_step(struct device *d, bool is_poll);
 int device_start(struct device *d);
 void device_stop(struct device *d);
 
+/* An address that means something on one link only (RFC 4291, 2.5.6). */
+static inline bool gid_is_of_link(const uint8_t gid[16])
+{
+	return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
+}
+
 /* list.c: netlink's word of changed links and addresses; -1: none to be had. */
 int watch_open(void);
 /* Takes all that waits; true: something of that interface changed. */
@@ -224,14 +235,19 @@ void device_raise(struct device *d, const struct rc_event *event);
 /* The interface is now as in info: tells every user what changed. */
 void device_renew(struct device *d, const struct nic_info *info);
 
-/* queue.c */
-void cq_push(struct nic_cq *cq, const struct nic_done *done);
+/* queue.c: false when there is no place for it. */
+bool cq_push(struct nic_cq *cq, const struct nic_done *done);
+
+/* region.c: as nic_mw_key; a binding to that key was posted. */
+uint32_t mw_key(struct nic_mw *mw);
+void mw_bound(struct nic_mw *mw, const struct nic_qp *qp, uint32_t key);
 
 /* channel.c */
 void channel_raise(struct nic_cq *cq);
 void channel_forget(struct nic_cq *cq);
 
-/* pair.c */
+/* pair.c: a completion of the engine's goes to its queue. */
 void device_complete(struct device *d, const struct done *done);
+enum rc_state qp_state(const struct nic_qp *qp);
 
 #endif

@@ -90,7 +90,7 @@ static int gid_rank(const struct nic_gid *gid)
 {
 	if (gid->address.ss_family == AF_INET)
 		return 0;
-	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80 ? 2 : 1;
+	return gid_is_of_link(gid->raw) ? 2 : 1;
 }
 
 static void gid_insert(struct nic_info *info, const struct nic_gid *gid)

@@ -116,18 +116,20 @@ struct nic_mr_spec {
 	uint8_t access; /* enum mem_access */
 };
 struct nic_mr *nic_mr_new(struct nic_pd *pd, const struct nic_mr_spec *spec);
+/* A region of every address for pieces of our own work: zeros are read from it, what is written to
+ * it is forgotten. Peers have no right to it. */
+struct nic_mr *nic_mr_new_null(struct nic_pd *pd);
 /* When it returns 0 no packet that arrives later, and none on its way, touches the memory. -EBUSY
  * while a window is bound to it. */
 int nic_mr_free(struct nic_mr *mr);
 uint32_t nic_mr_key(const struct nic_mr *mr);
 
+/* Windows are bound by work, see struct nic_work. Only the low byte of a window's key ever changes,
+ * when a binding is executed; one that fails, or is flushed, leaves key and binding as they were.
+ * nic_mw_key is the key once all bindings that were posted have been executed. */
 struct nic_mw *nic_mw_new(struct nic_pd *pd, enum mem_kind kind);
 int nic_mw_free(struct nic_mw *mw);
-uint32_t nic_mw_key(const struct nic_mw *mw); /* as last bound */
-/* A key for the next binding: for type 2 the application changes the low byte itself. Type 1 is
- * bound with nic_post of ENGINE_BIND like type 2; the new key is drawn by nic_mw_next_key. */
-uint32_t nic_mw_next_key(const struct nic_mw *mw);
-void nic_mw_set_key(struct nic_mw *mw, uint32_t key);
+uint32_t nic_mw_key(struct nic_mw *mw);
 
 /* Completion channels: fd is readable when a queue of it has an event; as nic_event_get. */
 struct nic_channel *nic_channel_new(struct nic_user *u);
@@ -149,8 +151,10 @@ struct nic_done {
 	uint32_t src_qp; /* of receives: the peer's number */
 };
 
-/* Takes at most n completions, making progress when none is waiting. Does not sleep for one.
- * Negative: the queue has overrun (-EOVERFLOW), or -ENODEV. */
+/* Takes at most n completions, making progress when none is waiting. Does not sleep for one, but
+ * offers the processor to others now and then. Negative: -ENODEV, or the queue has overrun
+ * (-EOVERFLOW): a completion found no place, NIC_EVENT_CQ_ERROR told of it, and every queue pair
+ * that uses it went to RC_ERROR with NIC_EVENT_QP_FATAL. */
 int nic_cq_poll(struct nic_cq *cq, struct nic_done *done, int n);
 
 /* The next completion to be added (or the next solicited or failed one) makes one event. */
@@ -196,8 +200,13 @@ int nic_qp_query(struct nic_qp *qp, struct rc_attr *attr, struct nic_path *path,
 struct nic_work {
 	struct op op;
 	bool is_inline;
+	/* ENGINE_BIND: the window, whose key in op.imm is filled in. The new key in op.bind is
+	 * looked at for type 2, and has the upper bits of the old one; type 1 gets the next. */
+	struct nic_mw *window;
 };
 int nic_post(struct nic_qp *qp, struct nic_work *work, uint32_t n, uint32_t *posted);
+/* The same for send work that is posted whole or not at all. */
+int nic_post_all(struct nic_qp *qp, struct nic_work *work, uint32_t n);
 int nic_srq_post(struct nic_srq *s, struct nic_work *work, uint32_t n, uint32_t *posted);
 
 /* The sentence of the last failure in this thread, or "". */

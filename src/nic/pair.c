@@ -34,7 +34,7 @@ static struct sockaddr_storage address_of(const uint8_t gid[16], uint32_t ifinde
 		return address;
 	}
 	memcpy(&in6.sin6_addr, gid, 16);
-	if (gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80)
+	if (gid_is_of_link(gid))
 		in6.sin6_scope_id = ifindex;
 	memcpy(&address, &in6, sizeof in6);
 	return address;
@@ -145,6 +145,8 @@ static int modify(struct nic_qp *qp, struct rc_attr *attr, uint32_t set,
 	}
 	if (set & RC_SET_REMOTE_QP)
 		qp->remote_qp = attr->remote_qp;
+	if (set & RC_SET_STATE && attr->state == RC_RESET)
+		qp->life = ++d->last_life;
 	device_flush(d);
 	return 0;
 }
@@ -184,13 +186,16 @@ static int qp_make(struct nic_qp *qp, const struct rc_caps *caps, void *memory)
 	struct device *d = qp->user->device;
 	uint32_t number = d->n_qps < NIC_MAX_QPS ? device_draw_qp(d) : 0;
 
-	if (!number)
-		return nic_fail(ENOSPC, "%u queue pairs are in use: no more", d->n_qps);
+	if (!number) {
+		nic_fail(ENOSPC, "%u queue pairs are in use: no more", d->n_qps);
+		return -ENOSPC;
+	}
 	int r = rc_qp_new(d->engine, number, caps, memory);
 
 	if (r)
 		return nic_fail(-r, "no queue pair: %s", strerror(-r));
 	qp->number = number;
+	qp->life = ++d->last_life;
 	d->qps[number % NIC_LOW_NUMBERS] = qp;
 	d->n_qps++;
 	qp->pd->n_users++;
@@ -279,7 +284,6 @@ struct nic_qp *nic_qp_new(struct nic_user *u, struct nic_qp_spec *spec)
 
 	r = -ENOMEM;
 	if (memory) {
-		qp->memory = memory;
 		device_enter(u->device);
 		r = qp_make(qp, &caps, memory);
 		device_leave(u->device);
@@ -329,98 +333,59 @@ uint32_t nic_qp_number(const struct nic_qp *qp)
 	return qp->number;
 }
 
+enum rc_state qp_state(const struct nic_qp *qp)
+{
+	struct rc_attr is;
+
+	rc_qp_query(qp->user->device->engine, qp->number, &is, NULL, NULL);
+	return (enum rc_state)is.state;
+}
+
+/* What it flushes comes out of the engine later than what is being given out now. */
+static void fail(struct nic_qp *qp)
+{
+	const struct rc_attr error = {.state = RC_ERROR};
+	struct device *d = qp->user->device;
+
+	rc_qp_modify(d->engine, d->clock, qp->number, &error, RC_SET_STATE);
+	source_raise(qp->user, &qp->source, NIC_EVENT_QP_FATAL);
+	d->is_behind = true;
+}
+
+/* A completion of qp is lost, and with it the sense of all that follows: whoever uses the queue can
+ * no longer tell what became of its work (IBTA 10.2.6.3, 11.6.3.4). One in RC_RESET has none yet,
+ * and fails with its first. */
+static void on_overrun(struct nic_cq *cq, struct nic_qp *qp)
+{
+	struct device *d = cq->user->device;
+
+	if (cq->is_overrun) {
+		if (qp_state(qp) != RC_ERROR)
+			fail(qp);
+		return;
+	}
+	cq->is_overrun = true;
+	source_raise(cq->user, &cq->source, NIC_EVENT_CQ_ERROR);
+	for (uint32_t i = 0; i < NIC_LOW_NUMBERS; i++) {
+		struct nic_qp *other = d->qps[i];
+
+		if (other && (other->send_cq == cq || other->recv_cq == cq) &&
+		    qp_state(other) != RC_RESET)
+			fail(other);
+	}
+}
+
 void device_complete(struct device *d, const struct done *done)
 {
 	struct nic_qp *qp = d->qps[done->qp % NIC_LOW_NUMBERS];
 	struct nic_done nic = {.done = *done};
 
 	assert(qp);
-	if (done->code == ENGINE_DONE_SENT) {
-		cq_push(qp->send_cq, &nic);
-		return;
-	}
-	nic.src_qp = qp->remote_qp;
-	cq_push(qp->recv_cq, &nic);
-}
+	bool is_sent = done->code == ENGINE_DONE_SENT;
+	struct nic_cq *cq = is_sent ? qp->send_cq : qp->recv_cq;
 
-static bool may_be_inline(uint8_t code)
-{
-	return code == ENGINE_WRITE || code == ENGINE_WRITE_IMM || code == ENGINE_SEND ||
-	       code == ENGINE_SEND_IMM || code == ENGINE_SEND_INV;
-}
-
-/* The engine takes a work only when a place in its ring is free, and frees places in order: then
- * the slot of the same number is free, too. So the bytes go there after the engine said yes, and
- * before it is asked for packets. */
-static int post_inline(struct nic_qp *qp, nsec now, struct op *op)
-{
-	struct device *d = qp->user->device;
-	const struct sge *sg = op->sg;
-	uint16_t n_sg = op->n_sg;
-	struct sge piece = {.at = qp->inline_ring + (size_t)qp->slot * qp->max_inline};
-	uint64_t len = 0;
-
-	for (uint16_t i = 0; i < n_sg; i++)
-		len += sg[i].len;
-	if (!may_be_inline(op->code) || len > qp->max_inline)
-		return -EINVAL;
-	piece.len = (uint32_t)len;
-	op->sg = &piece;
-	op->n_sg = len > 0;
-	op->flags |= ENGINE_TRUSTED;
-	int r = d->engine->ops->post(d->engine, now, op);
-
-	op->sg = sg;
-	op->n_sg = n_sg;
-	if (r)
-		return r;
-	uint8_t *to = piece.at;
-
-	for (uint16_t i = 0; i < n_sg; i++) {
-		if (sg[i].len)
-			memcpy(to, sg[i].at, sg[i].len);
-		to += sg[i].len;
-	}
-	return 0;
-}
-
-static int post_one(struct nic_qp *qp, nsec now, struct nic_work *work)
-{
-	struct device *d = qp->user->device;
-	struct op *op = &work->op;
-	int r;
-
-	op->qp = qp->number;
-	op->flags &= (uint8_t)(ENGINE_SILENT | ENGINE_SOLICITED | ENGINE_FENCE);
-	if (op->code == ENGINE_RECV)
-		return d->engine->ops->post(d->engine, now, op);
-	if (qp->is_all_signaled)
-		op->flags &= (uint8_t)~ENGINE_SILENT;
-	if (work->is_inline)
-		r = post_inline(qp, now, op);
-	else
-		r = d->engine->ops->post(d->engine, now, op);
-	if (!r)
-		qp->slot = qp->slot + 1 == qp->max_send ? 0 : qp->slot + 1;
-	return r;
-}
-
-int nic_post(struct nic_qp *qp, struct nic_work *work, uint32_t n, uint32_t *posted)
-{
-	struct device *d = qp->user->device;
-	int r = device_check(d);
-	uint32_t i = 0;
-
-	*posted = 0;
-	if (r)
-		return r;
-	device_enter(d);
-	nsec now = device_catch_up(d);
-
-	for (; i < n && !r; i += !r)
-		r = post_one(qp, now, &work[i]);
-	device_flush(d);
-	device_leave(d);
-	*posted = i;
-	return r;
+	if (!is_sent)
+		nic.src_qp = qp->remote_qp;
+	if (!cq_push(cq, &nic))
+		on_overrun(cq, qp);
 }

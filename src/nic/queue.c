@@ -1,8 +1,13 @@
 #include "nic/inside.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* So many polls in vain, and the processor is offered to others: on a machine with few of them the
+ * peer, or our own thread, may be who waits for it. */
+#define POLLS_IN_VAIN 64u
 
 static int check_cqe(uint32_t cqe)
 {
@@ -59,16 +64,6 @@ struct nic_cq *nic_cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *
 	return NULL;
 }
 
-static uint32_t cq_count(const struct nic_cq *cq)
-{
-	return atomic_load_explicit(&cq->count, memory_order_relaxed);
-}
-
-static void cq_set_count(struct nic_cq *cq, uint32_t n)
-{
-	atomic_store_explicit(&cq->count, n, memory_order_relaxed);
-}
-
 static uint32_t cq_place(const struct nic_cq *cq, uint32_t i)
 {
 	uint32_t at = cq->head + i;
@@ -90,12 +85,11 @@ int nic_cq_resize(struct nic_cq *cq, uint32_t cqe)
 	if (!ring)
 		return nic_fail(ENOMEM, "no memory for %u completions", cqe);
 	device_enter(d);
-	uint32_t n = cq_count(cq);
-
-	if (n > cqe) {
-		r = nic_fail(EINVAL, "%u completions are waiting: they do not fit %u", n, cqe);
+	if (cq->count > cqe) {
+		r = nic_fail(EINVAL, "%u completions are waiting: they do not fit %u", cq->count,
+			     cqe);
 	} else {
-		for (uint32_t i = 0; i < n; i++)
+		for (uint32_t i = 0; i < cq->count; i++)
 			ring[i] = cq->ring[cq_place(cq, i)];
 		old = cq->ring;
 		cq->ring = ring;
@@ -157,40 +151,31 @@ int nic_cq_free(struct nic_cq *cq)
 	return 0;
 }
 
-void cq_push(struct nic_cq *cq, const struct nic_done *done)
+bool cq_push(struct nic_cq *cq, const struct nic_done *done)
 {
-	uint32_t n = cq_count(cq);
-
-	/* What does not fit is lost, and with it the sense of what follows (IBTA 11.6.3.4). */
-	if (n == cq->cqe) {
-		if (!cq->is_overrun)
-			source_raise(cq->user, &cq->source, NIC_EVENT_CQ_ERROR);
-		cq->is_overrun = true;
-		return;
-	}
-	cq->ring[cq_place(cq, n)] = *done;
-	cq_set_count(cq, n + 1);
+	if (cq->is_overrun || cq->count == cq->cqe)
+		return false;
+	cq->ring[cq_place(cq, cq->count++)] = *done;
 	if (cq->armed == CQ_NOT_ARMED)
-		return;
+		return true;
 	if (cq->armed == CQ_ARMED || done->done.status != ENGINE_OK ||
 	    (done->done.code == ENGINE_DONE_RECEIVED && done->done.flags & ENGINE_SOLICITED)) {
 		cq_disarm(cq);
 		channel_raise(cq);
 	}
+	return true;
 }
 
 static int cq_take(struct nic_cq *cq, struct nic_done *done, uint32_t n)
 {
-	uint32_t has = cq_count(cq);
-
 	if (cq->is_overrun)
 		return -EOVERFLOW;
-	if (n > has)
-		n = has;
+	if (n > cq->count)
+		n = cq->count;
 	for (uint32_t i = 0; i < n; i++)
 		done[i] = cq->ring[cq_place(cq, i)];
 	cq->head = cq_place(cq, n);
-	cq_set_count(cq, has - n);
+	cq->count -= n;
 	return (int)n;
 }
 
@@ -204,16 +189,18 @@ int nic_cq_poll(struct nic_cq *cq, struct nic_done *done, int n)
 	/* Waiting for the lock is better than looking again: whoever has it may be waiting for our
 	 * processor, and a scheduler that is fair to threads that spin lets it wait for long. */
 	device_enter(d);
-	if (!cq_count(cq)) {
+	if (!cq->count) {
 		nsec now = device_step(d, true);
 
 		atomic_store_explicit(&d->polled_at, now, memory_order_relaxed);
 	}
 	r = cq_take(cq, done, (uint32_t)n);
+	bool is_yielding = r == 0 && ++cq->n_vain % POLLS_IN_VAIN == 0;
+
 	device_leave(d);
-	if (r < 0)
-		nic_fail(-r, "the completion queue has overrun");
-	return r;
+	if (is_yielding)
+		sched_yield();
+	return r < 0 ? nic_fail(-r, "the completion queue has overrun") : r;
 }
 
 int nic_cq_arm(struct nic_cq *cq, bool is_solicited_only)

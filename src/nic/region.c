@@ -65,9 +65,38 @@ static bool is_access_wrong(uint8_t access)
 	return (access & (MEM_REMOTE_WRITE | MEM_REMOTE_ATOMIC)) && !(access & MEM_LOCAL_WRITE);
 }
 
-struct nic_mr *nic_mr_new(struct nic_pd *pd, const struct nic_mr_spec *spec)
+/* An object of so many bytes, whose entry is in the table under a key that was drawn. */
+static void *object_new(struct nic_pd *pd, size_t bytes, struct mem_entry *entry)
 {
 	struct device *d = pd->user->device;
+	int r = device_check(d);
+	void *object = r ? NULL : calloc(1, bytes);
+
+	if (object) {
+		device_enter(d);
+		r = add_entry(pd, entry);
+		device_leave(d);
+		if (!r)
+			return object;
+	}
+	free(object);
+	errno = r ? -r : ENOMEM;
+	return NULL;
+}
+
+static struct nic_mr *region_new(struct nic_pd *pd, struct mem_entry *entry)
+{
+	struct nic_mr *mr = object_new(pd, sizeof *mr, entry);
+
+	if (mr) {
+		mr->pd = pd;
+		mr->key = entry->key;
+	}
+	return mr;
+}
+
+struct nic_mr *nic_mr_new(struct nic_pd *pd, const struct nic_mr_spec *spec)
+{
 	struct mem_entry entry = {
 		.at = spec->at,
 		.iova = spec->iova,
@@ -75,30 +104,20 @@ struct nic_mr *nic_mr_new(struct nic_pd *pd, const struct nic_mr_spec *spec)
 		.kind = MEM_REGION,
 		.access = spec->access,
 	};
-	int r = device_check(d);
 
-	if (!r && is_access_wrong(spec->access))
-		r = nic_fail(EINVAL, "remote writes and atomics need local write, too");
-	/* Without an address the table takes a region for virtual memory, that nobody has. */
-	if (!r && !spec->at && spec->len)
-		r = nic_fail(EFAULT, "a region at address 0");
-	struct nic_mr *mr = r ? NULL : calloc(1, sizeof *mr);
+	if (is_access_wrong(spec->access))
+		return nic_fail_null(EINVAL, "remote writes and atomics need local write, too");
+	/* Without an address the table takes a region for virtual memory, see nic_mr_new_null. */
+	if (!spec->at && spec->len)
+		return nic_fail_null(EFAULT, "a region at address 0");
+	return region_new(pd, &entry);
+}
 
-	if (!mr) {
-		errno = r ? -r : ENOMEM;
-		return NULL;
-	}
-	device_enter(d);
-	r = add_entry(pd, &entry);
-	device_leave(d);
-	if (r) {
-		free(mr);
-		errno = -r;
-		return NULL;
-	}
-	mr->pd = pd;
-	mr->key = entry.key;
-	return mr;
+struct nic_mr *nic_mr_new_null(struct nic_pd *pd)
+{
+	struct mem_entry entry = {.len = UINT64_MAX, .kind = MEM_REGION, .access = MEM_LOCAL_WRITE};
+
+	return region_new(pd, &entry);
 }
 
 /* Packets are placed, and read for sending, only with the lock held, and the key is looked up for
@@ -131,43 +150,61 @@ uint32_t nic_mr_key(const struct nic_mr *mr)
 
 struct nic_mw *nic_mw_new(struct nic_pd *pd, enum mem_kind kind)
 {
-	struct device *d = pd->user->device;
 	struct mem_entry entry = {.kind = (uint8_t)kind};
-	int r = device_check(d);
 
-	if (!r && kind != MEM_WINDOW_1 && kind != MEM_WINDOW_2)
-		r = nic_fail(EINVAL, "no such kind of window");
-	struct nic_mw *mw = r ? NULL : calloc(1, sizeof *mw);
+	if (kind != MEM_WINDOW_1 && kind != MEM_WINDOW_2)
+		return nic_fail_null(EINVAL, "no such kind of window");
+	struct nic_mw *mw = object_new(pd, sizeof *mw, &entry);
 
-	if (!mw) {
-		errno = r ? -r : ENOMEM;
-		return NULL;
+	if (mw) {
+		mw->pd = pd;
+		mw->kind = (uint8_t)kind;
+		mw->key = entry.key;
 	}
-	device_enter(d);
-	r = add_entry(pd, &entry);
-	device_leave(d);
-	if (r) {
-		free(mw);
-		errno = -r;
-		return NULL;
-	}
-	mw->pd = pd;
-	mw->kind = (uint8_t)kind;
-	mw->key = entry.key;
 	return mw;
 }
 
-/* The key in the table changes when a bind is executed, not when it was posted: the one it has now
- * is any of those that share the upper bits, and no other entry does. */
+/* Whether the last binding that was posted may still be executed: not when its queue pair failed,
+ * was reset, or is gone. */
+static bool is_pending(const struct nic_mw *mw)
+{
+	const struct nic_qp *qp = mw->pd->user->device->qps[mw->qp % NIC_LOW_NUMBERS];
+
+	return qp && qp->life == mw->life && qp_state(qp) != RC_ERROR;
+}
+
+/* The table changes a key when the binding is executed. If the last one never is, the window has
+ * one of the others that share the upper bits, as no other entry does. */
+uint32_t mw_key(struct nic_mw *mw)
+{
+	const struct mem *mem = mw->pd->user->device->mem;
+	uint32_t first = mw->key - mw->key % NIC_LOW_KEYS;
+
+	if (mem_entry(mem, mw->key) || is_pending(mw))
+		return mw->key;
+	for (uint32_t key = first; key - first < NIC_LOW_KEYS; key++) {
+		if (mem_entry(mem, key))
+			mw->key = key;
+	}
+	return mw->key;
+}
+
+void mw_bound(struct nic_mw *mw, const struct nic_qp *qp, uint32_t key)
+{
+	mw->key = key;
+	mw->qp = qp->number;
+	mw->life = qp->life;
+}
+
+/* Whichever of its keys it has now, with bindings of it still to be executed or not. */
 static int remove_window(struct device *d, uint32_t key)
 {
-	for (uint32_t low = 0; low < 256; low++) {
-		int r = mem_remove(d->mem, (key & ~UINT32_C(255)) | low);
+	uint32_t first = key - key % NIC_LOW_KEYS;
+	int r = -ENOENT;
 
-		if (r != -ENOENT)
-			return r;
-	}
-	return -ENOENT;
+	for (uint32_t low = 0; low < NIC_LOW_KEYS && r == -ENOENT; low++)
+		r = mem_remove(d->mem, first + low);
+	return r;
 }
 
 int nic_mw_free(struct nic_mw *mw)
@@ -190,19 +227,15 @@ int nic_mw_free(struct nic_mw *mw)
 	return 0;
 }
 
-uint32_t nic_mw_key(const struct nic_mw *mw)
+uint32_t nic_mw_key(struct nic_mw *mw)
 {
-	return atomic_load(&mw->key);
-}
+	struct device *d = mw->pd->user->device;
 
-uint32_t nic_mw_next_key(const struct nic_mw *mw)
-{
-	uint32_t key = nic_mw_key(mw);
+	if (device_check(d))
+		return 0;
+	device_enter(d);
+	uint32_t key = mw_key(mw);
 
-	return (key & ~UINT32_C(255)) | ((key + 1) & 255);
-}
-
-void nic_mw_set_key(struct nic_mw *mw, uint32_t key)
-{
-	atomic_store(&mw->key, key);
+	device_leave(d);
+	return key;
 }

@@ -2,10 +2,8 @@
 
 #include "rc/state.h"
 
-#define CREDITS_NONE 31u /* the receiver does not count (IBTA 9.7.7.2) */
-
 /* Receives that a code of the AETH stands for (IBTA table 49). */
-static const uint32_t credits[CREDITS_NONE] = {
+static const uint32_t credits[RC_NO_CREDITS] = {
 	0,    1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
 	48,   64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
 	2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
@@ -13,7 +11,7 @@ static const uint32_t credits[CREDITS_NONE] = {
 
 uint8_t rc_credit_code(uint32_t n)
 {
-	uint8_t code = CREDITS_NONE - 1;
+	uint8_t code = RC_NO_CREDITS - 1;
 
 	while (credits[code] > n)
 		code--;
@@ -22,7 +20,7 @@ uint8_t rc_credit_code(uint32_t n)
 
 uint32_t rc_credits(uint8_t code)
 {
-	return code < CREDITS_NONE ? credits[code] : UINT32_MAX;
+	return code < RC_NO_CREDITS ? credits[code] : UINT32_MAX;
 }
 
 /* An acknowledging AETH. Credits count from the messages completed: the receive of one that is
@@ -31,7 +29,7 @@ static struct aeth positive(const struct rc_qp *q, uint32_t msn)
 {
 	const struct rc_responder *p = &q->resp;
 	uint32_t n = p->queue->n_posted + (p->recv ? 1 : 0);
-	uint8_t code = p->queue == &p->own ? rc_credit_code(n) : CREDITS_NONE;
+	uint8_t code = p->queue == &p->own ? rc_credit_code(n) : RC_NO_CREDITS;
 
 	return (struct aeth){.type = AETH_ACK, .value = code, .msn = msn};
 }
@@ -42,7 +40,7 @@ static void put_cnp(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 	struct roce_pkt h = {.bth = {.opcode = ROCE_OP_CNP, .becn = 1}};
 
 	tx->n_body = 0;
-	rc_finish_packet(r, q, &h, 0, tx);
+	rc_finish_packet(q, &h, 0, tx);
 	tx->tclass = ENGINE_CONTROL;
 	tx->not_ect = 1;
 	q->resp.has_cnp = false;
@@ -59,7 +57,7 @@ static void put_ack(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 	else
 		h.aeth = (struct aeth){.type = p->ack_type, .value = p->ack_value, .msn = p->msn};
 	tx->n_body = 0;
-	rc_finish_packet(r, q, &h, 0, tx);
+	rc_finish_packet(q, &h, 0, tx);
 	p->has_ack = false;
 	if (p->ack_type == AETH_ACK)
 		r->count.tx_ack++;
@@ -83,7 +81,7 @@ static void put_atomic(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 	};
 
 	tx->n_body = 0;
-	rc_finish_packet(r, q, &h, 0, tx);
+	rc_finish_packet(q, &h, 0, tx);
 	r->count.tx_response++;
 	drop_head(&q->resp);
 }
@@ -107,7 +105,7 @@ static void put_read(struct rc *r, struct rc_qp *q, struct cspan bytes, struct t
 	tx->n_body = 0;
 	if (bytes.len > 0)
 		tx->body[tx->n_body++] = bytes;
-	rc_finish_packet(r, q, &h, bytes.len, tx);
+	rc_finish_packet(q, &h, bytes.len, tx);
 	cc_on_sent(&q->req.cc, r->now, tx->head_len + bytes.len + h.bth.pad);
 	q->resp.had_slot = true;
 	r->count.tx_response++;
@@ -132,6 +130,7 @@ static bool may_send(struct rc *r, struct rc_qp *q)
 	/* Requests of the same queue pair are paced with it, and take turns with answers. */
 	if (at < r->now + wheel_width(&r->wheel) && !(q->req.is_paced && q->resp.had_slot))
 		return true;
+	q->resp.is_paced = true;
 	rc_wake_at(r, q, at);
 	return false;
 }
@@ -182,6 +181,7 @@ bool rc_answer_next(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 	struct rc_responder *p = &q->resp;
 	bool has_put = p->has_cnp;
 
+	p->is_paced = false;
 	if (p->has_cnp)
 		put_cnp(r, q, tx);
 	while (!has_put && p->n_answers > 0) {
@@ -200,9 +200,9 @@ bool rc_answer_next(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 	return has_put;
 }
 
-void rc_on_marked(struct rc *r, struct rc_qp *q, nsec now)
+void rc_on_marked(struct rc *r, struct rc_qp *q)
 {
-	if (!dcqcn_np_notify(&q->resp.np, now, r->cfg.cnp_every_ns))
+	if (!dcqcn_np_notify(&q->resp.np, r->now, r->cfg.cnp_every_ns))
 		return;
 	q->resp.has_cnp = true;
 	rc_wake_answer(r, q);

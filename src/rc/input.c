@@ -88,7 +88,7 @@ static enum rc_verdict receive(struct rc *r, const struct rx_pkt *rx)
 {
 	struct cursor c = cursor_of(rx->head);
 	const uint8_t *bth = take(&c, bth_bytes);
-	struct rc_in in = {.now = r->now, .rx = rx};
+	struct rc_in in = {.rx = rx};
 
 	if (rx->trimmed)
 		return RC_VERDICT_drop_trimmed;
@@ -120,7 +120,7 @@ static enum rc_verdict receive(struct rc *r, const struct rx_pkt *rx)
 
 	if (rx->ecn == 3 && is_accepted(verdict) && q->state != RC_ERROR) {
 		r->count.rx_ecn++;
-		rc_on_marked(r, q, r->now);
+		rc_on_marked(r, q);
 	}
 	return verdict;
 }

@@ -1,26 +1,20 @@
 /* Queue pairs and shared receive queues: how they are made, change state and end. */
 #include <assert.h>
 #include <errno.h>
-#include <stdalign.h>
 #include <string.h>
 
 #include "rc/state.h"
 
 #define NEEDED_RTR (RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP | RC_SET_RQ_PSN)
 
-static size_t aligned(size_t bytes)
-{
-	return (bytes + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
-}
-
 static size_t send_stride(uint32_t sges)
 {
-	return aligned(sizeof(struct rc_send) + sges * sizeof(struct sge));
+	return rc_aligned(sizeof(struct rc_send) + sges * sizeof(struct sge));
 }
 
 static size_t recv_stride(uint32_t sges)
 {
-	return aligned(sizeof(struct rc_recv) + sges * sizeof(struct sge));
+	return rc_aligned(sizeof(struct rc_recv) + sges * sizeof(struct sge));
 }
 
 size_t rc_qp_size(const struct rc_caps *caps)
@@ -28,7 +22,7 @@ size_t rc_qp_size(const struct rc_caps *caps)
 	if (caps->max_send == 0 || caps->max_send > RC_WR_MAX || caps->max_recv > RC_WR_MAX ||
 	    caps->max_send_sge > ENGINE_SGE || caps->max_recv_sge > ENGINE_SGE)
 		return 0;
-	return aligned(sizeof(struct rc_qp)) + caps->max_send * send_stride(caps->max_send_sge) +
+	return rc_aligned(sizeof(struct rc_qp)) + caps->max_send * send_stride(caps->max_send_sge) +
 	       caps->max_recv * recv_stride(caps->max_recv_sge);
 }
 
@@ -36,19 +30,19 @@ size_t rc_srq_size(const struct rc_srq_caps *caps)
 {
 	if (caps->max_recv == 0 || caps->max_recv > RC_WR_MAX || caps->max_sge > ENGINE_SGE)
 		return 0;
-	return aligned(sizeof(struct rc_rq)) + caps->max_recv * recv_stride(caps->max_sge);
+	return rc_aligned(sizeof(struct rc_rq)) + caps->max_recv * recv_stride(caps->max_sge);
 }
 
 /* Makes every slot of a receive queue free, the first one to be taken first. */
 static void empty_queue(struct rc_rq *queue)
 {
-	queue->head = queue->tail = queue->free = NULL;
+	queue->posted = queue->free = (struct list){0};
 	queue->n_posted = 0;
-	for (uint32_t i = queue->max; i-- > 0;) {
+	for (uint32_t i = 0; i < queue->max; i++) {
 		struct rc_wr *wr = (void *)(queue->slots + i * queue->stride);
 
-		wr->next = queue->free;
-		queue->free = wr;
+		wr->link = (struct list_link){0};
+		list_push(&queue->free, &wr->link);
 	}
 }
 
@@ -63,7 +57,7 @@ int rc_srq_new(struct engine *e, uint32_t number, const struct rc_srq_caps *caps
 	struct rc_rq *s = memory;
 
 	*s = (struct rc_rq){
-		.slots = (uint8_t *)memory + aligned(sizeof *s),
+		.slots = (uint8_t *)memory + rc_aligned(sizeof *s),
 		.stride = recv_stride(caps->max_sge),
 		.max = caps->max_recv,
 		.max_sge = caps->max_sge,
@@ -78,34 +72,22 @@ int rc_srq_new(struct engine *e, uint32_t number, const struct rc_srq_caps *caps
 /* Completions that are not polled yet and whose memory goes, or whose queue pair begins anew. */
 static void forget_done(struct rc *r, const struct rc_qp *q, const struct rc_rq *queue)
 {
-	struct rc_wr **link = &r->done_head;
+	struct list all = r->done;
+	struct list_link *link;
 
-	r->done_tail = NULL;
-	while (*link) {
-		struct rc_wr *wr = *link;
+	r->done = (struct list){0};
+	while ((link = list_pop(&all))) {
+		const struct rc_wr *wr = LIST_OWNER(link, rc_wr, link);
 
-		if ((q && wr->owner == q) || (queue && !wr->owner && wr->queue == queue)) {
-			*link = wr->next;
-			continue;
-		}
-		r->done_tail = wr;
-		link = &wr->next;
+		if (!((q && wr->owner == q) || (queue && !wr->owner && wr->queue == queue)))
+			list_push(&r->done, link);
 	}
 }
 
-static void forget_srq_event(struct rc *r, const struct rc_rq *s)
+static void unlist(struct list *l, struct list_link *link)
 {
-	struct rc_rq **link = &r->srq_event_head;
-
-	r->srq_event_tail = NULL;
-	while (*link) {
-		if (*link == s) {
-			*link = s->event_next;
-			continue;
-		}
-		r->srq_event_tail = *link;
-		link = &(*link)->event_next;
-	}
+	if (list_is_linked(link))
+		list_remove(l, link);
 }
 
 void *rc_srq_free(struct engine *e, uint32_t number)
@@ -116,7 +98,7 @@ void *rc_srq_free(struct engine *e, uint32_t number)
 	if (!s || s->n_users > 0)
 		return NULL;
 	forget_done(r, NULL, s);
-	forget_srq_event(r, s);
+	unlist(&r->srq_events, &s->event_link);
 	r->srqs[number] = NULL;
 	return s;
 }
@@ -147,36 +129,30 @@ int rc_srq_query(const struct engine *e, uint32_t number, struct rc_srq_caps *ca
 static void raise_limit(struct rc *r, struct rc_rq *s)
 {
 	s->limit = 0;
-	if (s->is_listed)
-		return;
-	s->is_listed = true;
-	s->event_next = NULL;
-	if (r->srq_event_head)
-		r->srq_event_tail->event_next = s;
-	else
-		r->srq_event_head = s;
-	r->srq_event_tail = s;
+	if (!list_is_linked(&s->event_link))
+		list_push(&r->srq_events, &s->event_link);
 }
 
 struct rc_recv *rc_take_recv(struct rc *r, struct rc_qp *q)
 {
 	struct rc_rq *queue = q->resp.queue;
-	struct rc_wr *wr = queue->head;
+	struct list_link *link = list_pop(&queue->posted);
 
-	if (!wr)
+	if (!link)
 		return NULL;
-	queue->head = wr->next;
+	struct rc_recv *recv = LIST_OWNER(link, rc_recv, wr.link);
+
 	queue->n_posted--;
 	if (queue->n_posted < queue->limit)
 		raise_limit(r, queue);
-	wr->qp = q->number;
-	wr->peer = q->attr.peer;
-	return (struct rc_recv *)wr;
+	recv->wr.qp = q->number;
+	recv->wr.peer = q->attr.peer;
+	return recv;
 }
 
 static void make_queues(struct rc_qp *q, struct rc_rq *shared)
 {
-	uint8_t *at = (uint8_t *)q + aligned(sizeof *q);
+	uint8_t *at = (uint8_t *)q + rc_aligned(sizeof *q);
 
 	q->req.slots = at;
 	q->req.stride = send_stride(q->caps.max_send_sge);
@@ -210,70 +186,22 @@ int rc_qp_new(struct engine *e, uint32_t number, const struct rc_caps *caps, voi
 	struct rc_qp *q = memory;
 	struct rc_qp **head = &r->qps[rc_head_of(r, number)];
 
-	*q = (struct rc_qp){.number = number, .caps = *caps, .memory = memory, .hash_next = *head};
+	*q = (struct rc_qp){.number = number, .caps = *caps, .hash_next = *head};
 	*head = q;
 	r->n_qps++;
 	if (shared)
 		shared->n_users++;
 	make_queues(q, shared);
 	rc_requester_reset(r, q);
-	rc_responder_reset(r, q);
+	rc_responder_reset(q);
 	return 0;
-}
-
-static void unlist_sender(struct rc_list *list, const struct rc_qp *q)
-{
-	struct rc_qp **link = &list->head;
-
-	list->tail = NULL;
-	while (*link) {
-		if (*link == q) {
-			*link = q->send_next;
-			continue;
-		}
-		list->tail = *link;
-		link = &(*link)->send_next;
-	}
-}
-
-static void unlist_answerer(struct rc_list *list, const struct rc_qp *q)
-{
-	struct rc_qp **link = &list->head;
-
-	list->tail = NULL;
-	while (*link) {
-		if (*link == q) {
-			*link = q->answer_next;
-			continue;
-		}
-		list->tail = *link;
-		link = &(*link)->answer_next;
-	}
 }
 
 /* q has no turn any more; it gets a new one with new work. Also before its port changes. */
 static void unlist_turns(struct rc *r, struct rc_qp *q)
 {
-	if (q->is_sending)
-		unlist_sender(&r->sending[q->attr.port], q);
-	if (q->is_answering)
-		unlist_answerer(&r->answering[q->attr.port], q);
-	q->is_sending = q->is_answering = false;
-}
-
-static void unlist_events(struct rc *r, const struct rc_qp *q)
-{
-	struct rc_qp **link = &r->event_head;
-
-	r->event_tail = NULL;
-	while (*link) {
-		if (*link == q) {
-			*link = q->event_next;
-			continue;
-		}
-		r->event_tail = *link;
-		link = &(*link)->event_next;
-	}
+	unlist(&r->sending[q->attr.port], &q->send_link);
+	unlist(&r->answering[q->attr.port], &q->answer_link);
 }
 
 /* A message that was arriving is forgotten like all work of a reset. The slot of a shared receive
@@ -284,23 +212,20 @@ static void drop_recv(struct rc_qp *q)
 
 	if (!recv || q->resp.queue == &q->resp.own)
 		return;
-	recv->wr.next = q->resp.queue->free;
-	q->resp.queue->free = &recv->wr;
+	list_push_front(&q->resp.queue->free, &recv->wr.link);
 }
 
 /* Back to the beginning: no work, no packets, no events. */
 static void reset(struct rc *r, struct rc_qp *q)
 {
 	unlist_turns(r, q);
-	if (q->is_listed)
-		unlist_events(r, q);
-	q->is_listed = false;
+	unlist(&r->events, &q->event_link);
 	q->events = 0;
 	q->state = RC_RESET;
 	q->known = 0;
 	drop_recv(q);
 	rc_requester_reset(r, q);
-	rc_responder_reset(r, q);
+	rc_responder_reset(q);
 	forget_done(r, q, &q->resp.own);
 	empty_queue(&q->resp.own);
 }
@@ -321,7 +246,7 @@ void *rc_qp_free(struct engine *e, uint32_t number)
 	r->n_qps--;
 	if (q->resp.queue != &q->resp.own)
 		q->resp.queue->n_users--;
-	return q->memory;
+	return q;
 }
 
 /* Whether the state machine of IBTA 10.3.1 has this step. */
@@ -338,69 +263,60 @@ static bool is_step(uint8_t from, uint8_t to)
 	}
 }
 
-static bool is_pmtu(uint16_t pmtu)
+static bool is_pmtu(uint32_t pmtu)
 {
 	return pmtu >= 256 && pmtu <= 4096 && (pmtu & (pmtu - 1)) == 0;
 }
 
-static bool is_in_range(const struct rc *r, const struct rc_attr *a, uint32_t set)
-{
-	return !((set & RC_SET_PMTU && !is_pmtu(a->pmtu)) ||
-		 (set & RC_SET_PATH && a->port >= r->cfg.n_ports) ||
-		 (set & RC_SET_REMOTE_QP && a->remote_qp >= RC_NUMBERS) ||
-		 (set & RC_SET_RQ_PSN && a->rq_psn >= RC_NUMBERS) ||
-		 (set & RC_SET_SQ_PSN && a->sq_psn >= RC_NUMBERS) ||
-		 (set & RC_SET_RD_ATOMIC && a->rd_atomic > RC_RD_ATOMIC_MAX) ||
-		 (set & RC_SET_DEST_RD_ATOMIC && a->dest_rd_atomic > RC_RD_ATOMIC_MAX) ||
-		 (set & RC_SET_RNR_TIMER && a->rnr_timer > 31) ||
-		 (set & RC_SET_TIMEOUT && a->timeout > 31) ||
-		 (set & RC_SET_RETRIES && a->retries > 7) ||
-		 (set & RC_SET_RNR_RETRIES && a->rnr_retries > 7));
-}
+#define IN(state) (1u << (state))
+#define EARLY     (IN(RC_RESET) | IN(RC_INIT))
+#define ALWAYS    (IN(RC_ERROR + 1) - 1)
 
-/* What may not change under packets that are on their way. */
-static bool is_timely(uint8_t state, uint32_t set)
-{
-	const uint32_t receiving = RC_SET_PMTU | RC_SET_REMOTE_QP | RC_SET_RQ_PSN;
-	const uint32_t quiet = RC_SET_RD_ATOMIC | RC_SET_DEST_RD_ATOMIC | RC_SET_PATH;
+/* clang-format off */
+/* Every attribute: its bit, its member, the states in which it may change, not under packets that
+ * are on their way, and what is right of its value v in a move to the state `to`. */
+#define ATTRIBUTES(A) \
+	A(ACCESS,         access,         ALWAYS,                          true) \
+	A(PMTU,           pmtu,           EARLY,                           is_pmtu(v)) \
+	A(PATH,           peer,           EARLY | IN(RC_SQD),              true) \
+	A(PATH,           local,          EARLY | IN(RC_SQD),              true) \
+	A(PATH,           port,           EARLY | IN(RC_SQD),              v < r->cfg.n_ports) \
+	A(PATH,           ev,             EARLY | IN(RC_SQD),              true) \
+	A(REMOTE_QP,      remote_qp,      EARLY,                           v < RC_NUMBERS) \
+	A(RQ_PSN,         rq_psn,         EARLY,                           v < RC_NUMBERS) \
+	A(SQ_PSN,         sq_psn,         EARLY | IN(RC_RTR),              v < RC_NUMBERS) \
+	A(RD_ATOMIC,      rd_atomic,      EARLY | IN(RC_RTR) | IN(RC_SQD), v <= RC_RD_ATOMIC_MAX) \
+	A(DEST_RD_ATOMIC, dest_rd_atomic, EARLY | IN(RC_SQD),              v <= RC_RD_ATOMIC_MAX) \
+	A(RNR_TIMER,      rnr_timer,      ALWAYS,                          v <= 31) \
+	A(TIMEOUT,        timeout,        ALWAYS,                          v <= 31) \
+	A(RETRIES,        retries,        ALWAYS,                          v <= 7) \
+	A(RNR_RETRIES,    rnr_retries,    ALWAYS,                          v <= 7) \
+	A(WANTS_DRAINED,  wants_drained,  IN(RC_RTS),                      to == RC_SQD)
+/* clang-format on */
 
-	if (state == RC_SQD || state < RC_RTR)
-		return state < RC_RTR || !(set & (receiving | RC_SET_SQ_PSN));
-	if (state == RC_RTR)
-		return !(set & (receiving | RC_SET_PATH | RC_SET_DEST_RD_ATOMIC));
-	return !(set & (receiving | quiet | RC_SET_SQ_PSN));
-}
-
-static void assign(struct rc_attr *to, const struct rc_attr *a, uint32_t set)
+static bool may_assign(const struct rc *r, const struct rc_qp *q, const struct rc_attr *attr,
+		       uint32_t set, uint8_t to)
 {
-	if (set & RC_SET_ACCESS)
-		to->access = a->access;
-	if (set & RC_SET_PMTU)
-		to->pmtu = a->pmtu;
-	if (set & RC_SET_PATH) {
-		to->peer = a->peer;
-		to->local = a->local;
-		to->port = a->port;
-		to->ev = a->ev;
+#define MAY_ASSIGN(bit, member, states, is_right)            \
+	if (set & RC_SET_##bit) {                            \
+		const uint32_t v = attr->member;             \
+                                                             \
+		(void)v;                                     \
+		if (!((states)&IN(q->state)) || !(is_right)) \
+			return false;                        \
 	}
-	if (set & RC_SET_REMOTE_QP)
-		to->remote_qp = a->remote_qp;
-	if (set & RC_SET_RQ_PSN)
-		to->rq_psn = a->rq_psn;
-	if (set & RC_SET_SQ_PSN)
-		to->sq_psn = a->sq_psn;
-	if (set & RC_SET_RD_ATOMIC)
-		to->rd_atomic = a->rd_atomic;
-	if (set & RC_SET_DEST_RD_ATOMIC)
-		to->dest_rd_atomic = a->dest_rd_atomic;
-	if (set & RC_SET_RNR_TIMER)
-		to->rnr_timer = a->rnr_timer;
-	if (set & RC_SET_TIMEOUT)
-		to->timeout = a->timeout;
-	if (set & RC_SET_RETRIES)
-		to->retries = a->retries;
-	if (set & RC_SET_RNR_RETRIES)
-		to->rnr_retries = a->rnr_retries;
+	ATTRIBUTES(MAY_ASSIGN)
+#undef MAY_ASSIGN
+	return true;
+}
+
+static void assign(struct rc_qp *q, const struct rc_attr *attr, uint32_t set)
+{
+#define ASSIGN(bit, member, states, is_right) \
+	if (set & RC_SET_##bit)               \
+		q->attr.member = attr->member;
+	ATTRIBUTES(ASSIGN)
+#undef ASSIGN
 }
 
 static void flush(struct rc *r, struct rc_qp *q)
@@ -429,10 +345,13 @@ static void enter(struct rc *r, struct rc_qp *q, uint8_t state)
 		return;
 	}
 	q->state = state;
+	/* Asked for with the move to RC_SQD, each time anew (IBTA 10.3.1.5). */
+	if (state == RC_RTS)
+		q->attr.wants_drained = false;
 	if (state == RC_RTR && from == RC_INIT)
-		rc_responder_start(r, q);
+		rc_responder_start(q);
 	if (state == RC_RTS && from == RC_RTR)
-		rc_requester_start(r, q);
+		rc_requester_start(q);
 	if (state == RC_SQD && from == RC_RTS) {
 		q->req.is_draining = true;
 		rc_check_drained(r, q);
@@ -458,7 +377,7 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_at
 		reset(r, q);
 		return 0;
 	}
-	if (!is_step(q->state, to) || !is_in_range(r, attr, set) || !is_timely(q->state, set))
+	if (!is_step(q->state, to) || !may_assign(r, q, attr, set, to))
 		return -EINVAL;
 	uint32_t known = q->known | (set & ~(uint32_t)RC_SET_STATE);
 
@@ -466,11 +385,12 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_at
 	    (to == RC_RTS && !(known & RC_SET_SQ_PSN)))
 		return -EINVAL;
 	bool is_moving = (set & RC_SET_PATH) && attr->port != q->attr.port;
-	bool was_sending = q->is_sending, was_answering = q->is_answering;
+	bool was_sending = list_is_linked(&q->send_link);
+	bool was_answering = list_is_linked(&q->answer_link);
 
 	if (is_moving)
 		unlist_turns(r, q);
-	assign(&q->attr, attr, set);
+	assign(q, attr, set);
 	if (is_moving && was_sending)
 		rc_wake_send(r, q);
 	if (is_moving && was_answering)
@@ -498,5 +418,15 @@ int rc_qp_query(const struct engine *e, uint32_t number, struct rc_attr *attr, s
 		*caps = q->caps;
 	if (is_draining)
 		*is_draining = q->state == RC_SQD && q->req.is_draining;
+	return 0;
+}
+
+int rc_qp_room(const struct engine *e, uint32_t number, uint32_t *sends)
+{
+	const struct rc_qp *q = rc_find((const struct rc *)e, number);
+
+	if (!q)
+		return -ENOENT;
+	*sends = q->caps.max_send - (uint32_t)(q->req.posted - q->req.freed);
 	return 0;
 }

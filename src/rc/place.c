@@ -140,12 +140,11 @@ enum mem_fault rc_gather(struct rc *r, const struct rc_place *how, const struct 
 	return fault;
 }
 
-void rc_finish_packet(struct rc *r, const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
+void rc_finish_packet(const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
 		      struct tx_pkt *tx)
 {
 	static const uint8_t zeros[PAD_MAX];
 
-	(void)r;
 	h->bth.pad = rc_pad(payload);
 	h->bth.pkey = RC_PKEY;
 	h->bth.dest_qp = q->attr.remote_qp;

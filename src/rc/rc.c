@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdalign.h>
 #include <string.h>
 
 #include "rc/state.h"
@@ -21,8 +20,7 @@ static size_t reserve(struct layout *l, size_t bytes)
 {
 	size_t at = l->used;
 
-	l->used = at +
-		  (bytes + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+	l->used = at + rc_aligned(bytes);
 	return at;
 }
 
@@ -109,42 +107,19 @@ bool rc_has_qp(const struct engine *e, uint32_t number)
 
 void rc_wake_send(struct rc *r, struct rc_qp *q)
 {
-	struct rc_list *list = &r->sending[q->attr.port];
-
-	if (q->is_sending)
-		return;
-	q->is_sending = true;
-	q->send_next = NULL;
-	if (list->head)
-		list->tail->send_next = q;
-	else
-		list->head = q;
-	list->tail = q;
+	if (!list_is_linked(&q->send_link))
+		list_push(&r->sending[q->attr.port], &q->send_link);
 }
 
 void rc_wake_answer(struct rc *r, struct rc_qp *q)
 {
-	struct rc_list *list = &r->answering[q->attr.port];
-
-	if (q->is_answering)
-		return;
-	q->is_answering = true;
-	q->answer_next = NULL;
-	if (list->head)
-		list->tail->answer_next = q;
-	else
-		list->head = q;
-	list->tail = q;
+	if (!list_is_linked(&q->answer_link))
+		list_push(&r->answering[q->attr.port], &q->answer_link);
 }
 
 void rc_report(struct rc *r, struct rc_wr *wr)
 {
-	wr->next = NULL;
-	if (r->done_head)
-		r->done_tail->next = wr;
-	else
-		r->done_head = wr;
-	r->done_tail = wr;
+	list_push(&r->done, &wr->link);
 }
 
 static int post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const struct op *op)
@@ -153,13 +128,12 @@ static int post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const s
 
 	if (op->n_sg > queue->max_sge || (op->n_sg > 0 && !op->sg))
 		return -EINVAL;
-	if (!queue->free)
+	if (list_is_empty(&queue->free))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < op->n_sg; i++)
 		room += op->sg[i].len;
-	struct rc_recv *w = (struct rc_recv *)queue->free;
+	struct rc_recv *w = LIST_OWNER(list_pop(&queue->free), rc_recv, wr.link);
 
-	queue->free = w->wr.next;
 	w->wr = (struct rc_wr){
 		.queue = queue,
 		.cookie = op->cookie,
@@ -178,11 +152,7 @@ static int post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const s
 		rc_report(r, &w->wr);
 		return 0;
 	}
-	if (queue->head)
-		queue->tail->next = &w->wr;
-	else
-		queue->head = &w->wr;
-	queue->tail = &w->wr;
+	list_push(&queue->posted, &w->wr.link);
 	queue->n_posted++;
 	return 0;
 }
@@ -220,8 +190,7 @@ static void release(struct rc_wr *wr)
 	struct rc_qp *q = wr->owner;
 
 	if (!q) {
-		wr->next = wr->queue->free;
-		wr->queue->free = wr;
+		list_push_front(&wr->queue->free, &wr->link);
 		return;
 	}
 	struct rc_requester *req = &q->req;
@@ -238,10 +207,9 @@ static uint32_t rc_poll(struct engine *e, struct done *done, uint32_t n)
 	struct rc *r = rc_of(e);
 	uint32_t got = 0;
 
-	for (; got < n && r->done_head; got++) {
-		struct rc_wr *wr = r->done_head;
+	for (; got < n && !list_is_empty(&r->done); got++) {
+		struct rc_wr *wr = LIST_OWNER(list_pop(&r->done), rc_wr, link);
 
-		r->done_head = wr->next;
 		done[got] = (struct done){
 			.cookie = wr->cookie,
 			.imm = wr->imm,
@@ -268,10 +236,6 @@ static uint32_t take_turn(struct rc *r, struct rc_qp *q, bool is_answer, struct 
 	while (got < n) {
 		struct tx_pkt *tx = &pkts[got];
 
-		tx->udp_len = 0;
-		tx->n_body = tx->not_ect = 0;
-		tx->sa = 0;
-		tx->stamp = 0;
 		if (!(is_answer ? rc_answer_next(r, q, tx) : rc_request_next(r, q, tx)))
 			return got;
 		got++;
@@ -283,38 +247,21 @@ static uint32_t take_turn(struct rc *r, struct rc_qp *q, bool is_answer, struct 
 	return got;
 }
 
-static struct rc_qp *next_answerer(struct rc_list *list)
-{
-	struct rc_qp *q = list->head;
-
-	list->head = q->answer_next;
-	q->is_answering = false;
-	return q;
-}
-
-static struct rc_qp *next_sender(struct rc_list *list)
-{
-	struct rc_qp *q = list->head;
-
-	list->head = q->send_next;
-	q->is_sending = false;
-	return q;
-}
-
 /* Requests and answers take turns, so that neither starves the other (law 4): an acknowledgement
  * waits for one burst of requests at most. Requests go first: an application that was just told
  * something and answers it waits for that more than for its acknowledgement. */
 static uint32_t pull_port(struct rc *r, uint32_t port, struct tx_pkt *pkts, uint32_t n)
 {
-	struct rc_list *answering = &r->answering[port], *sending = &r->sending[port];
+	struct list *answering = &r->answering[port], *sending = &r->sending[port];
+	struct list_link *link;
 	uint32_t got = 0;
 
-	while (got < n && (answering->head || sending->head)) {
-		if (sending->head)
-			got += take_turn(r, next_sender(sending), false, pkts + got,
+	while (got < n && (!list_is_empty(answering) || !list_is_empty(sending))) {
+		if ((link = list_pop(sending)))
+			got += take_turn(r, LIST_OWNER(link, rc_qp, send_link), false, pkts + got,
 					 n - got < RC_BURST ? n - got : RC_BURST);
-		if (answering->head && got < n)
-			got += take_turn(r, next_answerer(answering), true, pkts + got,
+		if (got < n && (link = list_pop(answering)))
+			got += take_turn(r, LIST_OWNER(link, rc_qp, answer_link), true, pkts + got,
 					 n - got < RC_BURST ? n - got : RC_BURST);
 	}
 	return got;
@@ -341,7 +288,8 @@ static nsec rc_deadline(const struct engine *e, uint32_t free_ports)
 	const struct rc *r = (const struct rc *)e;
 
 	for (uint32_t port = 0; port < r->cfg.n_ports; port++)
-		if ((free_ports >> port & 1) && (r->answering[port].head || r->sending[port].head))
+		if ((free_ports >> port & 1) &&
+		    (!list_is_empty(&r->answering[port]) || !list_is_empty(&r->sending[port])))
 			return r->now;
 	return wheel_next(&r->wheel);
 }
@@ -349,27 +297,19 @@ static nsec rc_deadline(const struct engine *e, uint32_t free_ports)
 void rc_raise(struct rc *r, struct rc_qp *q, enum rc_event_kind kind)
 {
 	q->events = (uint8_t)(q->events | 1u << kind);
-	if (q->is_listed)
-		return;
-	q->is_listed = true;
-	q->event_next = NULL;
-	if (r->event_head)
-		r->event_tail->event_next = q;
-	else
-		r->event_head = q;
-	r->event_tail = q;
+	if (!list_is_linked(&q->event_link))
+		list_push(&r->events, &q->event_link);
 }
 
-/* The lowest of q's events; q leaves the list with the last. */
-static struct rc_event next_event(struct rc *r, struct rc_qp *q)
+/* The lowest event of the first queue pair, which leaves the list with its last. */
+static struct rc_event next_event(struct rc *r)
 {
+	struct rc_qp *q = LIST_OWNER(list_first(&r->events), rc_qp, event_link);
 	uint8_t kind = (uint8_t)__builtin_ctz(q->events);
 
 	q->events = (uint8_t)(q->events & (q->events - 1));
-	if (q->events == 0) {
-		r->event_head = q->event_next;
-		q->is_listed = false;
-	}
+	if (q->events == 0)
+		list_pop(&r->events);
 	return (struct rc_event){q->number, kind};
 }
 
@@ -378,13 +318,11 @@ uint32_t rc_events(struct engine *e, struct rc_event *events, uint32_t n)
 	struct rc *r = rc_of(e);
 	uint32_t got = 0;
 
-	while (got < n && r->event_head)
-		events[got++] = next_event(r, r->event_head);
-	for (; got < n && r->srq_event_head; got++) {
-		struct rc_rq *s = r->srq_event_head;
+	while (got < n && !list_is_empty(&r->events))
+		events[got++] = next_event(r);
+	for (; got < n && !list_is_empty(&r->srq_events); got++) {
+		const struct rc_rq *s = LIST_OWNER(list_pop(&r->srq_events), rc_rq, event_link);
 
-		r->srq_event_head = s->event_next;
-		s->is_listed = false;
 		events[got] = (struct rc_event){s->number, RC_EVENT_SRQ_LIMIT};
 	}
 	return got;

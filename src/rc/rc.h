@@ -69,6 +69,7 @@ struct rc_attr {
 	uint8_t timeout;         /* 4.096 us * 2^timeout, 1 .. 31; 0: never */
 	uint8_t retries;         /* 0 .. 7 */
 	uint8_t rnr_retries;     /* 0 .. 6; 7: without end */
+	bool wants_drained;      /* of this move to RC_SQD: RC_EVENT_DRAINED shall tell its end */
 };
 
 enum rc_set {
@@ -85,12 +86,13 @@ enum rc_set {
 	RC_SET_TIMEOUT = 1 << 10,
 	RC_SET_RETRIES = 1 << 11,
 	RC_SET_RNR_RETRIES = 1 << 12,
+	RC_SET_WANTS_DRAINED = 1 << 13, /* from RC_RTS to RC_SQD only; each time anew */
 };
 
 /* Things that happen to a queue, not to a work request (IBTA 11.6.3). */
 enum rc_event_kind {
 	RC_EVENT_ESTABLISHED,  /* the first packet came while still in RC_RTR */
-	RC_EVENT_DRAINED,      /* RC_SQD: what was out is done */
+	RC_EVENT_DRAINED,      /* RC_SQD: what was out is done, and wants_drained was set */
 	RC_EVENT_FATAL,        /* an error that no work request tells of */
 	RC_EVENT_INVALID,      /* the peer sent a senseless request */
 	RC_EVENT_ACCESS,       /* the peer's request met a protection fault */
@@ -176,6 +178,10 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_at
  * while *is_draining. */
 int rc_qp_query(const struct engine *e, uint32_t number, struct rc_attr *attr, struct rc_caps *caps,
 		bool *is_draining);
+
+/* How many more works ops->post takes into the send queue now. Work that is done holds its place
+ * until it was polled; ENGINE_SILENT work until what was posted before it is free. 0 or -ENOENT. */
+int rc_qp_room(const struct engine *e, uint32_t number, uint32_t *sends);
 
 /* Shared receive queues: the same for them. A queue in use by a queue pair is not freed: NULL. */
 struct rc_srq_caps {

@@ -3,7 +3,6 @@
 
 #include "rc/state.h"
 
-#define NO_CREDITS  31u
 #define RNR_FOREVER 7u
 
 /* A response, and where it belongs. */
@@ -53,7 +52,7 @@ static bool take_credits(struct rc_requester *req, const struct aeth *aeth)
 	uint32_t limit = req->ssn_done + rc_credits(aeth->value);
 	bool had = req->has_credits;
 
-	req->has_credits = aeth->value != NO_CREDITS;
+	req->has_credits = aeth->value != RC_NO_CREDITS;
 	if (!req->has_credits || (had && (int32_t)(limit - req->credit_ssn) <= 0))
 		return false;
 	req->credit_ssn = limit;
@@ -234,8 +233,6 @@ static enum mem_fault place(struct rc *r, const struct rc_qp *q, const struct re
 	/* The application reads a number, in its own order (IBTA 9.4.5). */
 	memcpy(bytes, &original, sizeof original);
 	struct rc_in number = {
-		.now = p->in->now,
-		.rx = p->in->rx,
 		.payload = {{bytes, sizeof bytes}},
 		.n_payload = 1,
 		.len = sizeof bytes,
@@ -279,7 +276,7 @@ static enum rc_verdict on_answer(struct rc *r, struct rc_qp *q, const struct rep
 static enum rc_verdict on_old(struct rc_qp *q, const struct rc_in *in, int32_t ahead)
 {
 	bool has_news = ahead == -1 && in->h.bth.opcode == ROCE_OP_ACKNOWLEDGE &&
-			in->h.aeth.type == AETH_ACK && in->h.aeth.value != NO_CREDITS &&
+			in->h.aeth.type == AETH_ACK && in->h.aeth.value != RC_NO_CREDITS &&
 			q->req.has_credits && take_credits(&q->req, &in->h.aeth);
 
 	return has_news ? RC_VERDICT_rx_response : RC_VERDICT_drop_response;

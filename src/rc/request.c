@@ -4,7 +4,6 @@
 
 #include "rc/state.h"
 
-#define ATOMIC_BYTES 8u
 /* More counts out than this, and an old response could be taken for a new one (IBTA 9.7.3.1). */
 #define PSN_WINDOW ((UINT64_C(1) << 23) - 1)
 #define SEND_FLAGS (ENGINE_SILENT | ENGINE_SOLICITED | ENGINE_FENCE | ENGINE_TRUSTED)
@@ -33,7 +32,7 @@ static bool takes_receive(uint8_t op)
 
 static int check_atomic(const struct op *op)
 {
-	if (op->n_sg != 1 || op->sg[0].len != ATOMIC_BYTES || op->atomic_op > ENGINE_FETCH_ADD)
+	if (op->n_sg != 1 || op->sg[0].len != RC_ATOMIC_BYTES || op->atomic_op > ENGINE_FETCH_ADD)
 		return -EINVAL;
 	return 0;
 }
@@ -280,6 +279,13 @@ static bool may_go(struct rc *r, struct rc_qp *q, const struct step *s)
 		rc_starve(r, q);
 		return false;
 	}
+	/* Answers wait for the same pacer, and requests had its last slot: they go first, and q has
+	 * another turn behind them. */
+	if (q->resp.is_paced && !q->resp.had_slot) {
+		rc_wake_answer(r, q);
+		rc_wake_send(r, q);
+		return false;
+	}
 	return true;
 }
 
@@ -380,7 +386,7 @@ static bool send(struct rc *r, struct rc_qp *q, const struct step *s, struct tx_
 	count_sent(r, q, s);
 	h.bth.ack_req = shall_ask(r, q, s);
 	start_clocks(r, q, count, h.bth.ack_req);
-	rc_finish_packet(r, q, &h, payload, tx);
+	rc_finish_packet(q, &h, payload, tx);
 	cc_on_sent(&req->cc, r->now, tx->head_len + payload + rc_pad(payload));
 	return true;
 }

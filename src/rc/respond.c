@@ -5,8 +5,7 @@
 
 #include "rc/state.h"
 
-#define DMALEN_MAX  (UINT32_C(1) << 31) /* IBTA 9.7.2 */
-#define ATOMIC_SIZE 8u
+#define DMALEN_MAX (UINT32_C(1) << 31) /* IBTA 9.7.2 */
 
 enum kind { KIND_NONE, KIND_SEND, KIND_WRITE, KIND_READ, KIND_ATOMIC };
 
@@ -234,7 +233,7 @@ static enum rc_verdict on_write(struct rc *r, struct rc_qp *q, const struct requ
 	const struct reth *reth = &req->in->h.reth;
 	uint32_t len = req->in->len;
 
-	if (req->shape.has_imm && !p->queue->head)
+	if (req->shape.has_imm && list_is_empty(&p->queue->posted))
 		return not_ready(r, q);
 	enum mem_fault fault = place_write(r, q, req);
 	struct rc_recv *recv = req->shape.has_imm ? rc_take_recv(r, q) : NULL;
@@ -347,14 +346,14 @@ static uint64_t execute(const struct rc_in *in, uint64_t *at)
 static enum rc_verdict on_atomic(struct rc *r, struct rc_qp *q, const struct request *req)
 {
 	const struct atomic_eth *a = &req->in->h.atomic;
-	struct reth where = {.va = a->va, .rkey = a->rkey, .dmalen = ATOMIC_SIZE};
+	struct reth where = {.va = a->va, .rkey = a->rkey, .dmalen = RC_ATOMIC_BYTES};
 	struct mem_want want = want_of(q, &where, MEM_REMOTE_ATOMIC);
 	uint8_t *at = NULL;
 
 	if (mem_find(r->cfg.mem, &want, &at) != MEM_OK)
 		return refuse_access(r, q);
 	/* A region may begin at an address of ours that is less aligned than its peer's. */
-	if ((uintptr_t)at % ATOMIC_SIZE != 0)
+	if ((uintptr_t)at % RC_ATOMIC_BYTES != 0)
 		return refuse_invalid(r, q);
 	uint64_t original = at ? execute(req->in, (uint64_t *)(void *)at) : 0;
 
@@ -425,7 +424,7 @@ static enum rc_verdict on_new(struct rc *r, struct rc_qp *q, const struct reques
 		return on_send(r, q, req);
 	if (s->kind == KIND_WRITE)
 		return on_write(r, q, req);
-	if (s->kind == KIND_ATOMIC && req->in->h.atomic.va % ATOMIC_SIZE != 0)
+	if (s->kind == KIND_ATOMIC && req->in->h.atomic.va % RC_ATOMIC_BYTES != 0)
 		return refuse_invalid(r, q);
 	if (is_one_too_many(q))
 		return refuse_invalid(r, q);
@@ -490,7 +489,7 @@ static enum rc_verdict again_read(struct rc *r, struct rc_qp *q, const struct rc
 	drop_rest(&q->resp, psn, n_pkts);
 	if (q->resp.n_answers == RC_ANSWERS)
 		return RC_VERDICT_drop_again;
-	struct cc_ack lost = {.now = in->now, .bytes = reth->dmalen, .pkts = n_pkts};
+	struct cc_ack lost = {.now = r->now, .bytes = reth->dmalen, .pkts = n_pkts};
 
 	cc_on_loss(&q->req.cc, &lost, CC_LOSS_GAP);
 	add_answer(r, q,
@@ -570,41 +569,29 @@ enum rc_verdict rc_on_request(struct rc *r, struct rc_qp *q, const struct rc_in 
 }
 
 /* All but the receive queue, which lives on. */
-static void clear(struct rc_responder *p)
+void rc_responder_reset(struct rc_qp *q)
 {
-	*p = (struct rc_responder){.own = p->own, .queue = p->queue};
+	q->resp = (struct rc_responder){.own = q->resp.own, .queue = q->resp.queue};
 }
 
-void rc_responder_reset(struct rc *r, struct rc_qp *q)
+void rc_responder_start(struct rc_qp *q)
 {
-	(void)r;
-	clear(&q->resp);
-}
-
-void rc_responder_start(struct rc *r, struct rc_qp *q)
-{
-	(void)r;
-	clear(&q->resp);
+	rc_responder_reset(q);
 	q->resp.expected = psn24_of(q->attr.rq_psn);
 }
 
 void rc_flush_recv(struct rc *r, struct rc_qp *q)
 {
 	struct rc_responder *p = &q->resp;
-	struct rc_rq *own = &p->own;
+	struct list_link *link;
 
 	if (p->recv)
 		complete_recv(r, q, p->recv, ENGINE_FLUSHED);
 	p->recv = NULL;
 	p->message = RC_NO_MESSAGE;
-	while (own->head) {
-		struct rc_wr *wr = own->head;
-
-		own->head = wr->next;
-		complete_recv(r, q, (struct rc_recv *)wr, ENGINE_FLUSHED);
-	}
-	own->tail = NULL;
-	own->n_posted = 0;
+	while ((link = list_pop(&p->own.posted)))
+		complete_recv(r, q, LIST_OWNER(link, rc_recv, wr.link), ENGINE_FLUSHED);
+	p->own.n_posted = 0;
 	p->has_cnp = false;
 	if (!p->is_closing) {
 		p->n_answers = 0;

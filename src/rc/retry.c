@@ -92,7 +92,7 @@ static void on_silence(struct rc *r, struct rc_qp *q)
 	/* Nobody was asked for an answer yet: others of this engine, or the pacer, keep q back, and
 	 * the peer is not to blame. A port that stays shut is another matter, or q would wait for
 	 * ever. */
-	if ((q->is_starved || req->is_paced) && !rc_is_owed(req)) {
+	if ((list_is_linked(&q->starved_link) || req->is_paced) && !rc_is_owed(req)) {
 		rc_clock_restart(r, q);
 		return;
 	}

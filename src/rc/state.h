@@ -16,8 +16,11 @@
 #ifndef WEFT_RC_STATE_H
 #define WEFT_RC_STATE_H
 
+#include <stdalign.h>
 #include <stdbool.h>
+#include <stddef.h>
 
+#include "base/list.h"
 #include "base/serial.h"
 #include "base/wheel.h"
 #include "rc/rc.h"
@@ -30,14 +33,17 @@
 #define RC_BURST 15u
 #define RC_NONE  UINT64_MAX
 
+#define RC_NO_CREDITS   31u /* the AETH's code of a receiver that does not count (IBTA 9.7.7.2) */
+#define RC_ATOMIC_BYTES 8u
+
 struct rc_qp;
 struct rc_rq;
 
 /* Posted work from post until poll, as every kind of it starts. */
 struct rc_wr {
-	struct rc_wr *next;  /* in a receive queue, or in the engine's list of completions */
-	struct rc_qp *owner; /* send work; NULL: a receive */
-	struct rc_rq *queue; /* receives: where it goes back to */
+	struct list_link link; /* in a receive queue, its free slots, or the engine's completions */
+	struct rc_qp *owner;   /* send work; NULL: a receive */
+	struct rc_rq *queue;   /* receives: where it goes back to */
 	uint64_t cookie, imm;
 	uint32_t qp;    /* number of the queue pair it was done on */
 	uint32_t peer;  /* handle of the other end, for the completion */
@@ -76,14 +82,13 @@ struct rc_recv {
 struct rc_rq {
 	uint8_t *slots; /* max of them, stride bytes each */
 	size_t stride;
-	struct rc_wr *head, *tail; /* posted, oldest first */
-	struct rc_wr *free;
+	struct list posted; /* of struct rc_wr, oldest first */
+	struct list free;   /* the same; the one used last is taken first */
 	uint32_t max, max_sge, pd;
 	uint32_t n_posted;
 	/* Of shared ones only. */
 	uint32_t number, limit, n_users;
-	bool is_listed;
-	struct rc_rq *event_next;
+	struct list_link event_link;
 };
 
 struct rc_timer {
@@ -177,6 +182,7 @@ struct rc_responder {
 	bool has_begun;              /* a request came */
 	bool has_nak_gap; /* expected was asked for: what is ahead is ignored until it comes */
 	bool is_closing;  /* in RC_ERROR, and the last NAK is yet to be sent */
+	bool is_paced;    /* the answer at the head waits for the pacer */
 	bool had_slot;    /* of those that the pacer gave, answers had the last one */
 	bool has_cnp;
 	struct dcqcn_np np;
@@ -188,17 +194,12 @@ struct rc_qp {
 	uint16_t known; /* enum rc_set: what was set since RC_RESET */
 	struct rc_caps caps;
 	struct rc_attr attr;
-	void *memory;
 	struct rc_requester req;
 	struct rc_responder resp;
+	struct rc_qp *hash_next;
 	/* In the engine's lists. */
-	struct rc_qp *send_next, *answer_next, *starved_next, *event_next, *hash_next;
-	bool is_sending, is_answering, is_starved, is_listed;
+	struct list_link send_link, answer_link, starved_link, event_link;
 	uint8_t events; /* bit per enum rc_event_kind */
-};
-
-struct rc_list {
-	struct rc_qp *head, *tail;
 };
 
 struct rc {
@@ -211,17 +212,16 @@ struct rc {
 	struct rc_qp **qps;  /* hash of queue pairs by number, chained */
 	struct rc_rq **srqs; /* by place; NULL: free */
 	uint32_t qp_mask, n_qps;
-	struct rc_list sending[ENGINE_PORTS], answering[ENGINE_PORTS];
-	struct rc_qp *starved_head, *starved_tail; /* kept back by total_window_bytes */
-	uint64_t out_bytes;                        /* of all queue pairs */
-	struct rc_wr *done_head, *done_tail;
-	struct rc_qp *event_head, *event_tail;
-	struct rc_rq *srq_event_head, *srq_event_tail;
+	uint64_t out_bytes; /* of all queue pairs */
+	/* Queue pairs by turns: with something to send, to answer; kept back by total_window_bytes;
+	 * with events. */
+	struct list sending[ENGINE_PORTS], answering[ENGINE_PORTS], starved, events;
+	struct list srq_events; /* shared queues with an event */
+	struct list done;       /* struct rc_wr that wait for poll */
 };
 
 /* A request or response packet, read but not yet believed. */
 struct rc_in {
-	nsec now;
 	const struct rx_pkt *rx;
 	struct roce_pkt h;
 	bool is_reserved;        /* an opcode of RC that means nothing: only h.bth is set */
@@ -239,6 +239,12 @@ enum rc_verdict {
 static inline struct rc *rc_of(struct engine *e)
 {
 	return (struct rc *)e;
+}
+
+/* The bytes that a part of a block takes, so that the next one may be of any type. */
+static inline size_t rc_aligned(size_t bytes)
+{
+	return (bytes + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
 }
 
 static inline psn24 rc_psn(const struct rc_qp *q, uint64_t count)
@@ -325,8 +331,8 @@ void rc_fail_send(struct rc *r, struct rc_qp *q, enum engine_status status);
 void rc_flush_send(struct rc *r, struct rc_qp *q);
 /* Everything is forgotten, as in RC_RESET; or made ready to begin at RC_RTS. */
 void rc_requester_reset(struct rc *r, struct rc_qp *q);
-void rc_requester_start(struct rc *r, struct rc_qp *q);
-/* RC_SQD is done draining when nothing is out: says so once. */
+void rc_requester_start(struct rc_qp *q);
+/* RC_SQD is done draining when nothing is out: says so once, to who wants to know. */
 void rc_check_drained(struct rc *r, struct rc_qp *q);
 
 /* reply.c */
@@ -340,14 +346,14 @@ void rc_clock_restart(struct rc *r, struct rc_qp *q);
 /* Something is to be done at `at`, or earlier for another reason. */
 void rc_wake_at(struct rc *r, struct rc_qp *q, nsec at);
 void rc_timers_run(struct rc *r, nsec now);
-/* The times of IBTA tables 45 and 9.7.5.2.8. */
+/* The times of codes: of silence (IBTA 9.7.6.1.3), and of RNR NAKs (9.7.5.2.8, table 45). */
 nsec rc_timeout_ns(uint8_t code);
 nsec rc_rnr_ns(uint8_t code);
 
 /* respond.c */
 enum rc_verdict rc_on_request(struct rc *r, struct rc_qp *q, const struct rc_in *in);
-void rc_responder_reset(struct rc *r, struct rc_qp *q);
-void rc_responder_start(struct rc *r, struct rc_qp *q); /* RC_RTR */
+void rc_responder_reset(struct rc_qp *q);
+void rc_responder_start(struct rc_qp *q); /* RC_RTR */
 /* The receive in hand and those waiting in q's own queue are flushed; nothing more is answered but
  * a last NAK. */
 void rc_flush_recv(struct rc *r, struct rc_qp *q);
@@ -363,9 +369,9 @@ void rc_refuse(struct rc *r, struct rc_qp *q, psn24 psn, enum aeth_nak why);
 /* answer.c. As rc_request_next. */
 bool rc_answer_next(struct rc *r, struct rc_qp *q, struct tx_pkt *tx);
 /* A packet of q's peer arrived marked: tells the peer, if not told just before. */
-void rc_on_marked(struct rc *r, struct rc_qp *q, nsec now);
+void rc_on_marked(struct rc *r, struct rc_qp *q);
 /* The credit code that says at most n receives are posted (IBTA table 49), and how many a code
- * says; 31: no credits. */
+ * says. */
 uint8_t rc_credit_code(uint32_t n);
 uint32_t rc_credits(uint8_t code);
 
@@ -390,7 +396,7 @@ enum mem_fault rc_gather(struct rc *r, const struct rc_place *how, const struct 
 
 /* Completes a packet of q: headers from h, whose opcode and psn are set, padding behind what is in
  * tx->body, addresses. tx->head, body and n_body are the caller's; all else is set here. */
-void rc_finish_packet(struct rc *r, const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
+void rc_finish_packet(const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
 		      struct tx_pkt *tx);
 
 #endif

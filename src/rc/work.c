@@ -9,29 +9,14 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 void rc_starve(struct rc *r, struct rc_qp *q)
 {
-	if (q->is_starved)
-		return;
-	q->is_starved = true;
-	q->starved_next = NULL;
-	if (r->starved_head)
-		r->starved_tail->starved_next = q;
-	else
-		r->starved_head = q;
-	r->starved_tail = q;
+	if (!list_is_linked(&q->starved_link))
+		list_push(&r->starved, &q->starved_link);
 }
 
 static void unlist_starved(struct rc *r, struct rc_qp *q)
 {
-	struct rc_qp **link = &r->starved_head, *before = NULL;
-
-	if (!q->is_starved)
-		return;
-	for (; *link != q; link = &before->starved_next)
-		before = *link;
-	*link = q->starved_next;
-	if (r->starved_tail == q)
-		r->starved_tail = before;
-	q->is_starved = false;
+	if (list_is_linked(&q->starved_link))
+		list_remove(&r->starved, &q->starved_link);
 }
 
 /* Room in the shared window is offered to the first that waits for it on each port, since a port
@@ -40,20 +25,20 @@ static void unlist_starved(struct rc *r, struct rc_qp *q)
 void rc_offer_room(struct rc *r)
 {
 	uint32_t ports = (UINT32_C(1) << r->cfg.n_ports) - 1;
-	struct rc_qp *q = r->starved_head;
+	struct list_link *link = list_first(&r->starved), *next;
 
 	if (r->out_bytes >= r->cfg.total_window_bytes)
 		return;
-	while (q && ports) {
-		struct rc_qp *next = q->starved_next;
+	for (; link && ports; link = next) {
+		struct rc_qp *q = LIST_OWNER(link, rc_qp, starved_link);
 		uint32_t bit = UINT32_C(1) << q->attr.port;
 
+		next = list_after(&r->starved, link);
 		if (ports & bit) {
 			ports &= ~bit;
-			unlist_starved(r, q);
+			list_remove(&r->starved, link);
 			rc_wake_send(r, q);
 		}
-		q = next;
 	}
 }
 
@@ -144,9 +129,8 @@ void rc_requester_reset(struct rc *r, struct rc_qp *q)
 	cc_start(&req->cc, &r->cfg.cc, r->now);
 }
 
-void rc_requester_start(struct rc *r, struct rc_qp *q)
+void rc_requester_start(struct rc_qp *q)
 {
-	(void)r;
 	q->req.tries = q->attr.retries;
 	q->req.rnr_tries = q->attr.rnr_retries;
 }
@@ -160,7 +144,8 @@ void rc_check_drained(struct rc *r, struct rc_qp *q)
 	if (req->current < req->posted && rc_send_at(q, req->current)->first < req->high)
 		return;
 	req->is_draining = false;
-	rc_raise(r, q, RC_EVENT_DRAINED);
+	if (q->attr.wants_drained)
+		rc_raise(r, q, RC_EVENT_DRAINED);
 }
 
 uint64_t rc_bytes_between(const struct rc_qp *q, const struct rc_send *w, uint64_t from,

@@ -1,15 +1,10 @@
 /* Completion channels and queues. */
 #include <arpa/inet.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "verbs/inside.h"
 
 #define POLL_BATCH 16
-
-/* So many polls in vain, and the processor is offered to others: on a machine with few of them the
- * peer, or our own thread, may be who waits for it. */
-#define POLLS_IN_VAIN 64u
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -258,8 +253,6 @@ int verbs_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 		if (got < most)
 			break;
 	}
-	if (!taken && __atomic_add_fetch(&queue->n_vain, 1, __ATOMIC_RELAXED) % POLLS_IN_VAIN == 0)
-		sched_yield();
 	return taken;
 }
 

@@ -18,6 +18,23 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct verbs_card *cards; /* under lock, as is all that follows */
 static struct device_list *lists;
 
+static void lock_list(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void unlock_list(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* A child of fork has one thread, and what another one of its parent had locked would stay so. Said
+ * before there is a second thread: a fork that is under way would not hear of it. */
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(lock_list, unlock_list, unlock_list);
+}
+
 /* No device of the real library bears this function. */
 static void our_mark(struct ibv_context *context)
 {
@@ -85,17 +102,17 @@ static void card_put(struct verbs_card *card)
 
 void verbs_card_hold(struct verbs_card *card, struct nic_info *info)
 {
-	pthread_mutex_lock(&lock);
+	lock_list();
 	card->refs++;
 	*info = card->info;
-	pthread_mutex_unlock(&lock);
+	unlock_list();
 }
 
 void verbs_card_put(struct verbs_card *card)
 {
-	pthread_mutex_lock(&lock);
+	lock_list();
 	card_put(card);
-	pthread_mutex_unlock(&lock);
+	unlock_list();
 }
 
 static struct device_list *list_new(const struct nic_info *infos, size_t n_infos,
@@ -106,7 +123,7 @@ static struct device_list *list_new(const struct nic_info *infos, size_t n_infos
 
 	if (!list)
 		return NULL;
-	pthread_mutex_lock(&lock);
+	lock_list();
 	for (size_t i = 0; i < n_infos; i++) {
 		struct verbs_card *card = card_get(&infos[i]);
 
@@ -115,7 +132,7 @@ static struct device_list *list_new(const struct nic_info *infos, size_t n_infos
 	}
 	list->next = lists;
 	lists = list;
-	pthread_mutex_unlock(&lock);
+	unlock_list();
 	for (size_t i = 0; i < n_foreign; i++)
 		list->at[list->n_ours + i] = foreign[i];
 	list->foreign = foreign;
@@ -164,10 +181,10 @@ static struct device_list *take_list(struct ibv_device **at)
 
 void ibv_free_device_list(struct ibv_device **at)
 {
-	pthread_mutex_lock(&lock);
+	lock_list();
 	struct device_list *list = take_list(at);
 
-	pthread_mutex_unlock(&lock);
+	unlock_list();
 	/* A list that is not ours came from the real library behind our back. */
 	struct ibv_device **foreign = list ? list->foreign : at;
 
@@ -187,10 +204,10 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
 {
 	if (!verbs_is_our_card(device))
 		return VERBS_PASS(ibv_get_device_guid, 0, device);
-	pthread_mutex_lock(&lock);
+	lock_list();
 	__be64 guid = verbs_card_of(device)->info.guid;
 
-	pthread_mutex_unlock(&lock);
+	unlock_list();
 	return guid;
 }
 

@@ -4,9 +4,10 @@
  * Every exported function looks first whose object it was given. One of ours is a struct below with
  * the application's struct in front, and goes to the soft device; every other belongs to the real
  * libibverbs and goes there unchanged. Invariant: nothing of ours reaches the real library, which
- * would follow pointers that are not there. Locks, never two at a time: the list of cards, one per
- * context for its objects, one per pair around changes of its state; the soft device has its own.
- */
+ * would follow pointers that are not there. Locks: those of a batch (ibv_wr_start) and of a poll
+ * (ibv_start_poll) are held between calls, and come before the others; of these never two at a
+ * time: the list of cards, also held over a fork, one per context for its objects, one per pair
+ * around changes of its state. The soft device has its own. */
 #ifndef WEFT_VERBS_INSIDE_H
 #define WEFT_VERBS_INSIDE_H
 
@@ -105,7 +106,6 @@ struct verbs_queue {
 	struct verbs_link link;
 	struct nic_cq *nic;
 	uint32_t n_taken;     /* events of its channel, taken and not yet acknowledged */
-	uint32_t n_vain;      /* polls that found nothing */
 	bool is_unlocked;     /* ibv_start_poll: one thread alone polls it */
 	bool has_time;        /* completions bear the time when they were polled */
 	pthread_mutex_t poll; /* held from ibv_start_poll to ibv_end_poll */
@@ -291,6 +291,7 @@ int verbs_query_device_ex(struct ibv_context *context,
 int verbs_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
 		     size_t size);
 int verbs_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
+struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd);
 int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		    struct ibv_sge *sg_list, uint32_t num_sge);
 struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
@@ -311,13 +312,15 @@ void verbs_fill_wc(struct ibv_wc *wc, const struct nic_done *done);
 /* Functions of a queue that was made with ibv_create_cq_ex. */
 void verbs_fill_readers(struct verbs_queue *queue);
 
-/* A binding of the window as work, with that new key. 0 or an errno value. */
+/* A binding of the window as work; new_key is that of type 2. 0 or an errno value. */
 struct verbs_bind {
 	struct verbs_window *window;
 	const struct ibv_mw_bind_info *info;
 	uint32_t new_key;
 };
-int verbs_fill_bind(const struct verbs_bind *what, struct op *op, struct mem_binding *to);
+int verbs_fill_bind(const struct verbs_bind *what, struct nic_work *work, struct mem_binding *to);
+/* After a binding was posted: the application sees the window's key. */
+void verbs_show_key(struct verbs_window *window);
 
 /* ibv_send_flags as engine_flag. */
 uint8_t verbs_flags(unsigned flags);

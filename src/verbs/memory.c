@@ -117,21 +117,28 @@ static struct nic_mr_spec make_spec(void *addr, size_t length, uint64_t iova, un
 	};
 }
 
-static struct ibv_mr *reg_mr(struct ibv_pd *pd, const struct nic_mr_spec *spec, unsigned access)
+/* The region that stands for nic, or NULL if that is. */
+static struct ibv_mr *region_new(struct ibv_pd *pd, const struct nic_mr_spec *spec,
+				 struct nic_mr *nic)
 {
+	if (!nic)
+		return NULL;
 	struct verbs_region *region = calloc(1, sizeof *region);
 
-	if (!region)
+	if (!region) {
+		nic_mr_free(nic);
 		return verbs_null(ENOMEM);
-	region->spec = *spec;
-	region->nic = new_mr(pd, spec, access);
-	if (!region->nic) {
-		free(region);
-		return NULL;
 	}
+	region->spec = *spec;
+	region->nic = nic;
 	fill_mr(region, pd);
 	region->mr.handle = verbs_join(pd->context, VERBS_REGION, &region->link);
 	return &region->mr;
+}
+
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, const struct nic_mr_spec *spec, unsigned access)
+{
+	return region_new(pd, spec, new_mr(pd, spec, access));
 }
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -171,6 +178,23 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	return verbs_null(EOPNOTSUPP);
 }
 
+/* Only its lkey is for use. Registering it again, or binding a window to it, is not possible (man
+ * ibv_alloc_null_mr). */
+struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd)
+{
+	const struct nic_mr_spec everything = {.len = UINT64_MAX};
+	struct ibv_mr *mr = region_new(pd, &everything, nic_mr_new_null(verbs_domain_of(pd)->nic));
+
+	if (mr)
+		mr->rkey = 0;
+	return mr;
+}
+
+static bool is_null_mr(const struct verbs_region *region)
+{
+	return !region->spec.at && region->spec.len;
+}
+
 /* All memory is there since its registration: advice changes nothing. */
 int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		    struct ibv_sge *sg_list, uint32_t num_sge)
@@ -196,7 +220,7 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
 
 	errno = EINVAL;
 	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags || (moves && (!addr || !length)) ||
-	    (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)))
+	    (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)) || is_null_mr(region))
 		return IBV_REREG_MR_ERR_INPUT;
 	if (!(flags & IBV_REREG_MR_CHANGE_PD))
 		pd = mr->pd;

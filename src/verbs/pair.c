@@ -227,6 +227,7 @@ static struct rc_attr our_attr(const struct ibv_qp_attr *a)
 		.timeout = a->timeout,
 		.retries = a->retry_cnt,
 		.rnr_retries = a->rnr_retry,
+		.wants_drained = a->en_sqd_async_notify != 0,
 	};
 }
 
@@ -249,6 +250,7 @@ static uint32_t our_set(int mask)
 		{IBV_QP_TIMEOUT, RC_SET_TIMEOUT},
 		{IBV_QP_RETRY_CNT, RC_SET_RETRIES},
 		{IBV_QP_RNR_RETRY, RC_SET_RNR_RETRIES},
+		{IBV_QP_EN_SQD_ASYNC_NOTIFY, RC_SET_WANTS_DRAINED},
 	};
 	uint32_t set = 0;
 
@@ -325,6 +327,7 @@ static void fill_attr(struct ibv_qp_attr *attr, const struct rc_attr *is,
 		.sq_psn = is->sq_psn,
 		.dest_qp_num = is->remote_qp,
 		.qp_access_flags = is->access,
+		.en_sqd_async_notify = is->wants_drained,
 		.max_rd_atomic = is->rd_atomic,
 		.max_dest_rd_atomic = is->dest_rd_atomic,
 		.min_rnr_timer = is->rnr_timer,

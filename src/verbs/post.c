@@ -46,25 +46,12 @@ static void fill_rdma(struct op *op, const struct ibv_send_wr *wr, enum engine_o
 }
 
 /* A window of type 2; the application chooses the low byte of its next key. */
-static int fill_bind(struct op *op, const struct ibv_send_wr *wr, struct mem_binding *to)
+static int fill_bind(struct nic_work *work, const struct ibv_send_wr *wr, struct mem_binding *to)
 {
 	struct ibv_mw *mw = wr->bind_mw.mw;
-
-	if (mw->type != IBV_MW_TYPE_2 || (wr->bind_mw.rkey ^ mw->rkey) >> 8)
-		return EINVAL;
 	struct verbs_bind what = {verbs_window_of(mw), &wr->bind_mw.bind_info, wr->bind_mw.rkey};
 
-	return verbs_fill_bind(&what, op, to);
-}
-
-static bool fits_inline(const struct verbs_pair *pair, const struct ibv_send_wr *wr)
-{
-	uint64_t len = 0;
-
-	for (int i = 0; i < wr->num_sge; i++)
-		len += wr->sg_list[i].length;
-	return len <= pair->cap.max_inline_data && wr->opcode != IBV_WR_RDMA_READ &&
-	       wr->opcode != IBV_WR_ATOMIC_CMP_AND_SWP && wr->opcode != IBV_WR_ATOMIC_FETCH_AND_ADD;
+	return mw->type == IBV_MW_TYPE_2 ? verbs_fill_bind(&what, work, to) : EINVAL;
 }
 
 /* 0 or an errno value. */
@@ -83,8 +70,6 @@ static int fill_send(const struct verbs_pair *pair, const struct ibv_send_wr *wr
 		       .flags = verbs_flags(wr->send_flags)},
 		.is_inline = wr->send_flags & IBV_SEND_INLINE,
 	};
-	if (work->is_inline && !fits_inline(pair, wr))
-		return EINVAL;
 	switch (wr->opcode) {
 	case IBV_WR_RDMA_WRITE: fill_rdma(op, wr, ENGINE_WRITE); return 0;
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -108,36 +93,24 @@ static int fill_send(const struct verbs_pair *pair, const struct ibv_send_wr *wr
 		op->imm = wr->invalidate_rkey;
 		op->n_sg = 0;
 		return 0;
-	case IBV_WR_BIND_MW: op->n_sg = 0; return fill_bind(op, wr, to);
+	case IBV_WR_BIND_MW: op->n_sg = 0; return fill_bind(work, wr, to);
 	default: return EINVAL;
 	}
-}
-
-/* A window that was bound has its new key from now on. */
-static void bound(const struct ibv_send_wr *wr)
-{
-	struct ibv_mw *mw = wr->bind_mw.mw;
-
-	nic_mw_set_key(verbs_window_of(mw)->nic, wr->bind_mw.rkey);
-	mw->rkey = wr->bind_mw.rkey;
 }
 
 int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct verbs_pair *pair = verbs_pair_of(qp);
 	struct nic_work work[BATCH];
-	struct mem_binding to;
+	struct mem_binding to[BATCH];
 	int error = 0;
 
 	while (wr && !error) {
 		struct ibv_send_wr *first = wr;
-		bool binds = false;
 		uint32_t n = 0, posted = 0;
 
-		/* The next binding needs the key of this one: it ends the batch. */
-		for (; wr && n < BATCH && !binds && !error; wr = wr->next) {
-			binds = wr->opcode == IBV_WR_BIND_MW;
-			error = fill_send(pair, wr, &work[n], &to);
+		for (; wr && n < BATCH; wr = wr->next) {
+			error = fill_send(pair, wr, &work[n], &to[n]);
 			if (error)
 				break;
 			n++;
@@ -149,7 +122,7 @@ int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 		}
 		for (; posted > 0 && first; posted--, first = first->next)
 			if (first->opcode == IBV_WR_BIND_MW)
-				bound(first);
+				verbs_show_key(verbs_window_of(first->bind_mw.mw));
 		if (error)
 			*bad = first;
 	}

@@ -1,6 +1,6 @@
 /* Work requests by calls: ibv_wr_start, builders and setters, ibv_wr_complete. What is built lies
  * in the pair's draft, which was allocated with it; a mistake is kept until the end, and then
- * nothing is posted. */
+ * nothing is posted, nor when it does not all fit the queue. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,36 +122,21 @@ static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 		op->imm = invalidate_rkey;
 }
 
-/* The key that the window bears when its turn comes: of the last binding in this draft, or its
- * own. */
-static uint32_t key_then(const struct verbs_draft *draft, const struct verbs_window *window)
-{
-	for (uint32_t i = draft->n - 1; i-- > 0;)
-		if (draft->window[i] == window)
-			return draft->bind[i].new_key;
-	return nic_mw_key(window->nic);
-}
-
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *info)
 {
 	struct verbs_draft *draft = pair_of(ex)->draft;
 	struct verbs_bind what = {verbs_window_of(mw), info, rkey};
 
-	if (mw->type != IBV_MW_TYPE_2 || (rkey ^ mw->rkey) >> 8)
+	if (mw->type != IBV_MW_TYPE_2)
 		fail(draft, EINVAL);
-	struct op *op = begin(ex, ENGINE_BIND);
-
-	if (!op)
+	if (!begin(ex, ENGINE_BIND))
 		return;
 	uint32_t last = draft->n - 1;
-	int error = verbs_fill_bind(&what, op, &draft->bind[last]);
+	int error = verbs_fill_bind(&what, &draft->work[last], &draft->bind[last]);
 
-	if (error) {
+	if (error)
 		fail(draft, error);
-		return;
-	}
-	op->imm = key_then(draft, what.window);
 	draft->window[last] = what.window;
 }
 
@@ -283,16 +268,12 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	struct verbs_pair *pair = pair_of(ex);
 	struct verbs_draft *draft = pair->draft;
 	int error = -draft->error;
-	uint32_t posted = 0;
 
 	if (!error && draft->n)
-		error = nic_post(pair->nic, draft->work, draft->n, &posted);
-	for (uint32_t i = 0; i < posted; i++) {
-		if (!draft->window[i])
-			continue;
-		nic_mw_set_key(draft->window[i]->nic, draft->bind[i].new_key);
-		draft->window[i]->mw.rkey = draft->bind[i].new_key;
-	}
+		error = nic_post_all(pair->nic, draft->work, draft->n);
+	for (uint32_t i = 0; i < draft->n && !error; i++)
+		if (draft->window[i])
+			verbs_show_key(draft->window[i]);
 	pthread_mutex_unlock(&draft->lock);
 	return verbs_answer(error);
 }

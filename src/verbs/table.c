@@ -29,6 +29,7 @@ void verbs_fill_table(struct verbs_context *extended)
 	ops->post_recv = verbs_post_recv;
 
 	extended->query_port = verbs_query_port;
+	extended->alloc_null_mr = verbs_alloc_null_mr;
 	extended->advise_mr = verbs_advise_mr;
 	extended->query_rt_values = verbs_query_rt_values;
 	extended->create_cq_ex = verbs_create_cq_ex;

@@ -37,13 +37,14 @@ int verbs_dealloc_mw(struct ibv_mw *mw)
 	return 0;
 }
 
-int verbs_fill_bind(const struct verbs_bind *what, struct op *op, struct mem_binding *to)
+int verbs_fill_bind(const struct verbs_bind *what, struct nic_work *work, struct mem_binding *to)
 {
 	const struct ibv_mw_bind_info *info = what->info;
 	const unsigned rights =
 		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
-	if (!info->mr && info->length)
+	/* The null region has no rkey, and no window. */
+	if (info->length && (!info->mr || !info->mr->rkey))
 		return EINVAL;
 	if (info->mw_access_flags & IBV_ACCESS_ZERO_BASED)
 		return EOPNOTSUPP;
@@ -56,10 +57,17 @@ int verbs_fill_bind(const struct verbs_bind *what, struct op *op, struct mem_bin
 		.new_key = what->new_key,
 		.access = (uint8_t)info->mw_access_flags,
 	};
-	op->code = ENGINE_BIND;
-	op->imm = nic_mw_key(what->window->nic);
-	op->bind = to;
+	work->op.code = ENGINE_BIND;
+	work->op.bind = to;
+	work->window = what->window->nic;
 	return 0;
+}
+
+/* It may be sent behind the binding before that is complete; if it fails, the application puts the
+ * old one back (man ibv_bind_mw). A binding that has failed already never had a new one. */
+void verbs_show_key(struct verbs_window *window)
+{
+	window->mw.rkey = nic_mw_key(window->nic);
 }
 
 /* The header's inline function has looked at type and domain. */
@@ -67,19 +75,18 @@ int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind
 {
 	struct verbs_pair *pair = verbs_pair_of(qp);
 	struct verbs_window *window = verbs_window_of(mw);
-	struct verbs_bind what = {window, &bind->bind_info, nic_mw_next_key(window->nic)};
+	struct verbs_bind what = {window, &bind->bind_info, 0};
 	struct nic_work work = {
 		.op = {.cookie = bind->wr_id, .flags = verbs_flags(bind->send_flags)}};
 	struct mem_binding to;
 	uint32_t posted = 0;
-	int error = verbs_fill_bind(&what, &work.op, &to);
+	int error = verbs_fill_bind(&what, &work, &to);
 
 	if (error)
 		return verbs_answer(-error);
 	error = nic_post(pair->nic, &work, 1, &posted);
 	if (error)
 		return verbs_answer(error);
-	nic_mw_set_key(window->nic, what.new_key);
-	mw->rkey = what.new_key;
+	verbs_show_key(window);
 	return 0;
 }

@@ -284,6 +284,121 @@ static void a_list_is_posted_up_to_the_bad_one(void **state)
 	stage_close(&e[1]);
 }
 
+/* Sends that wait for receives, from a number on. */
+static int send_all(struct end *e, uint32_t first, uint32_t n)
+{
+	struct nic_work work[64];
+	struct sge piece = stage_piece(e, 0, 16);
+
+	for (uint32_t i = 0; i < n; i++)
+		work[i] = (struct nic_work){
+			.op = {.code = ENGINE_SEND, .sg = &piece, .n_sg = 1, .cookie = first + i}};
+	return nic_post_all(e->qp, work, n);
+}
+
+static void all_or_nothing_when_full(void **state)
+{
+	struct end e[2];
+
+	(void)state;
+	stage_pair(e, AF_INET);
+	assert_int_equal(send_all(&e[0], 0, 60), 0);
+	assert_int_equal(send_all(&e[0], 90, 5), -ENOMEM);
+	assert_int_equal(send_all(&e[0], 60, 0), 0);
+	assert_int_equal(send_all(&e[0], 60, 4), 0);
+	assert_int_equal(send_all(&e[0], 90, 1), -ENOMEM);
+	for (uint32_t i = 0; i < 64; i++)
+		stage_recv(&e[1], 0, 64, i);
+	for (uint32_t i = 0; i < 64; i++)
+		assert_int_equal(stage_one(e[0].cq).done.cookie, i);
+	assert_int_equal(send_all(&e[0], 0, 64), 0);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+}
+
+/* Mistakes of a work; those that cost nothing are taken. */
+static const struct mistake {
+	const char *what;
+	uint64_t remote, key;
+	uint32_t len;
+	uint8_t code, atomic_op, n_sg;
+	bool is_inline, is_fine;
+} mistakes[] = {
+	{.what = "no such operation", .code = ENGINE_RECV + 1, .n_sg = 1},
+	{.what = "a receive among sends", .code = ENGINE_RECV},
+	{.what = "too many pieces", .n_sg = 5},
+	{.what = "more than a message", .len = RC_MESSAGE_MAX + 1, .n_sg = 1},
+	{.what = "all of a message, in two", .len = RC_MESSAGE_MAX, .n_sg = 2},
+	{.what = "an address that wraps", .remote = UINT64_MAX - 14, .len = 16, .n_sg = 1},
+	{.what = "a key of 33 bits", .key = UINT64_C(1) << 32, .len = 16, .n_sg = 1},
+	{.what = "an atomic of 4 bytes", .code = ENGINE_ATOMIC, .len = 4, .n_sg = 1},
+	{.what = "an atomic in two pieces", .code = ENGINE_ATOMIC, .len = 4, .n_sg = 2},
+	{.what = "another atomic", .code = ENGINE_ATOMIC, .atomic_op = 2, .len = 8, .n_sg = 1},
+	{.what = "too much inline", .len = 129, .n_sg = 1, .is_inline = true},
+	{.what = "an inline read", .code = ENGINE_READ, .len = 8, .n_sg = 1, .is_inline = true},
+	{.what = "an inline invalidation", .code = ENGINE_LOCAL_INV, .is_inline = true},
+	{.what = "a binding of nothing", .code = ENGINE_BIND},
+	{.what = "nothing", .is_fine = true},
+	{.what = "nothing, of nowhere", .remote = UINT64_MAX, .is_fine = true},
+	{.what = "nothing inline", .is_inline = true, .is_fine = true},
+	{.what = "all that fits inline", .len = 128, .n_sg = 1, .is_inline = true, .is_fine = true},
+	{.what = "a read", .code = ENGINE_READ, .len = 8, .n_sg = 1, .is_fine = true},
+};
+
+static int post_mistake(struct end e[2], const struct mistake *m, bool is_alone)
+{
+	struct sge good = stage_piece(&e[0], 0, 16), pieces[5];
+	struct nic_work work[3] = {{.op = stage_op(&e[1], ENGINE_WRITE, &good)}};
+	uint32_t posted;
+
+	for (uint32_t i = 0; i < 5; i++)
+		pieces[i] = stage_piece(&e[0], 0, m->len);
+	work[1] = work[2] = work[0];
+	struct op *op = &work[1].op;
+
+	op->code = m->code;
+	op->atomic_op = m->atomic_op;
+	op->sg = pieces;
+	op->n_sg = m->n_sg;
+	op->remote = m->remote ? m->remote : op->remote;
+	op->key |= m->key;
+	work[1].is_inline = m->is_inline;
+	return is_alone ? nic_post(e[0].qp, &work[1], 1, &posted) : nic_post_all(e[0].qp, work, 3);
+}
+
+static void all_or_nothing_with_a_mistake(void **state)
+{
+	struct rc_attr reset = {.state = RC_RESET};
+	struct nic_done done[3];
+	struct end e[2];
+
+	(void)state;
+	stage_pair(e, AF_INET);
+	memset(e[0].bytes, 7, 16);
+	for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+		const struct mistake *m = &mistakes[i];
+		int all = post_mistake(e, m, false);
+
+		if (all != (m->is_fine ? 0 : -EINVAL))
+			fail_msg("%s: %d", m->what, all);
+		if (m->is_fine)
+			stage_take(e[0].cq, done, 3);
+		else
+			assert_int_equal(e[1].bytes[0], 0);
+		/* A receive alone is one, and good. */
+		if (m->code != ENGINE_RECV && post_mistake(e, m, true) != all)
+			fail_msg("%s alone", m->what);
+		if (m->is_fine)
+			stage_take(e[0].cq, done, 1);
+		memset(e[1].bytes, 0, 16);
+	}
+	assert_int_equal(nic_cq_poll(e[0].cq, done, 1), 0);
+	assert_int_equal(nic_qp_modify(e[0].qp, &reset, RC_SET_STATE, NULL), 0);
+	assert_int_equal(send_all(&e[0], 0, 1), -EINVAL);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+}
+
 static void signaled_or_silent(void **state)
 {
 	struct end e[2];
@@ -654,6 +769,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(inline_slots_outlive_a_full_queue),
 	cmocka_unit_test(inline_is_refused_where_it_cannot_be),
 	cmocka_unit_test(a_list_is_posted_up_to_the_bad_one),
+	cmocka_unit_test(all_or_nothing_when_full),
+	cmocka_unit_test(all_or_nothing_with_a_mistake),
 	cmocka_unit_test(signaled_or_silent),
 	cmocka_unit_test(a_shared_receive_queue_feeds_many),
 	cmocka_unit_test(destroyed_with_work_pending),

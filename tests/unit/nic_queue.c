@@ -87,10 +87,20 @@ static void resized_in_use(void **state)
 	stage_close(&e);
 }
 
+static void check_event(struct end *e, enum nic_event_kind kind, const void *object)
+{
+	struct nic_event event;
+
+	assert_true(becomes_readable(nic_event_fd(e->user)));
+	assert_int_equal(nic_event_get(e->user, &event), 0);
+	assert_int_equal(event.kind, kind);
+	assert_ptr_equal(event.object, object);
+	nic_event_ack(e->user, &event);
+}
+
 static void overrun_is_told_and_kept(void **state)
 {
 	struct nic_info info = stage_info("lo");
-	struct nic_event event;
 	struct nic_done done;
 	struct end e;
 
@@ -100,15 +110,166 @@ static void overrun_is_told_and_kept(void **state)
 	flush_some(&e, 4, 0);
 	assert_false(is_readable(nic_event_fd(e.user)));
 	flush_some(&e, 3, 4);
-	assert_int_equal(nic_cq_poll(e.cq, &done, 1), -EOVERFLOW);
-	assert_int_equal(nic_cq_poll(e.cq, &done, 1), -EOVERFLOW);
-	assert_int_equal(nic_event_get(e.user, &event), 0);
-	assert_int_equal(event.kind, NIC_EVENT_CQ_ERROR);
-	assert_ptr_equal(event.object, e.cq);
-	assert_ptr_equal(event.context, &e);
-	nic_event_ack(e.user, &event);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(nic_cq_poll(e.cq, &done, 1), -EOVERFLOW);
+	check_event(&e, NIC_EVENT_CQ_ERROR, e.cq);
+	check_event(&e, NIC_EVENT_QP_FATAL, e.qp);
+	/* Told once, however much is lost. */
+	flush_some(&e, 3, 7);
 	assert_false(is_readable(nic_event_fd(e.user)));
+	assert_int_equal(nic_cq_resize(e.cq, 100), 0);
+	assert_int_equal(nic_cq_poll(e.cq, &done, 1), -EOVERFLOW);
 	stage_close(&e);
+}
+
+static enum rc_state state_of(struct nic_qp *qp)
+{
+	struct rc_attr attr;
+
+	assert_int_equal(nic_qp_query(qp, &attr, NULL, NULL), 0);
+	return (enum rc_state)attr.state;
+}
+
+/* Queue pairs of one user; the second has its receives completed elsewhere. */
+struct overrun {
+	struct end e[2];
+	struct nic_cq *small, *elsewhere;
+	struct nic_qp *first, *second, *unused, *other;
+};
+
+static struct nic_qp *pair_with(struct end *e, struct nic_cq *send, struct nic_cq *recv)
+{
+	struct nic_qp_spec spec = {.pd = e->pd,
+				   .send_cq = send,
+				   .recv_cq = recv,
+				   .max_send = 16,
+				   .max_recv = 16,
+				   .max_recv_sge = 1};
+	struct nic_qp *qp = nic_qp_new(e->user, &spec);
+
+	assert_non_null(qp);
+	return qp;
+}
+
+static void overrun_start(struct overrun *o)
+{
+	struct nic_info info = stage_info("lo");
+
+	stage_pair(o->e, AF_INET);
+	struct end *e = &o->e[0];
+
+	o->small = nic_cq_new(e->user, 4, NULL, NULL);
+	o->elsewhere = nic_cq_new(e->user, 64, e->channel, NULL);
+	o->first = pair_with(e, o->small, e->cq);
+	o->second = pair_with(e, o->small, o->elsewhere);
+	o->unused = pair_with(e, o->small, o->small);
+	o->other = pair_with(e, e->cq, e->cq);
+	stage_connect(o->first, o->other, &info, 0);
+	stage_aim(o->second, stage_attr(nic_qp_number(o->first)), &info, 0);
+}
+
+static void overrun_stop(struct overrun *o)
+{
+	assert_int_equal(nic_qp_free(o->first), 0);
+	assert_int_equal(nic_qp_free(o->second), 0);
+	assert_int_equal(nic_qp_free(o->unused), 0);
+	assert_int_equal(nic_qp_free(o->other), 0);
+	assert_int_equal(nic_cq_free(o->small), 0);
+	assert_int_equal(nic_cq_free(o->elsewhere), 0);
+	stage_close(&o->e[0]);
+	stage_close(&o->e[1]);
+}
+
+static void write_some(struct overrun *o, uint32_t n)
+{
+	struct sge piece = stage_piece(&o->e[0], 0, 16);
+
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(stage_post(o->first, stage_op(&o->e[0], ENGINE_WRITE, &piece)), 0);
+}
+
+/* All that use the queue end, and what they flush elsewhere comes out, with nobody polling; also
+ * when it overruns by work that is flushed when it is posted: no packet comes after that. */
+static void overrun_ends_those(bool is_flush)
+{
+	struct rc_attr error = {.state = RC_ERROR};
+	struct timespec nap = {0, 50000000};
+	struct overrun o;
+	struct end *e = &o.e[0];
+	struct nic_cq *cq;
+	void *context;
+
+	overrun_start(&o);
+	struct op recv = {.code = ENGINE_RECV, .cookie = 77};
+
+	assert_int_equal(stage_post(o.second, recv), 0);
+	assert_int_equal(nic_cq_arm(o.elsewhere, false), 0);
+	if (is_flush)
+		assert_int_equal(nic_qp_modify(o.first, &error, RC_SET_STATE, NULL), 0);
+	nanosleep(&nap, NULL); /* the device's thread is fast asleep */
+	write_some(&o, 5);
+	check_event(e, NIC_EVENT_CQ_ERROR, o.small);
+	assert_true(becomes_readable(nic_channel_fd(e->channel)));
+	assert_int_equal(nic_channel_get(e->channel, &cq, &context), 0);
+	assert_ptr_equal(cq, o.elsewhere);
+	nic_cq_ack(cq, 1);
+	struct nic_done done = stage_one(o.elsewhere);
+
+	assert_int_equal(done.done.status, ENGINE_FLUSHED);
+	assert_int_equal(done.done.cookie, 77);
+	assert_int_equal(nic_cq_poll(o.small, &done, 1), -EOVERFLOW);
+	assert_int_equal(state_of(o.first), RC_ERROR);
+	assert_int_equal(state_of(o.second), RC_ERROR);
+	assert_int_equal(state_of(o.unused), RC_RESET);
+	assert_int_equal(state_of(o.other), RC_RTS);
+	assert_int_equal(state_of(e->qp), RC_RTS);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct nic_event event;
+
+		assert_int_equal(nic_event_get(e->user, &event), 0);
+		assert_int_equal(event.kind, NIC_EVENT_QP_FATAL);
+		assert_true(event.object == o.first || event.object == o.second);
+		nic_event_ack(e->user, &event);
+	}
+	assert_false(is_readable(nic_event_fd(e->user)));
+	overrun_stop(&o);
+}
+
+static void overrun_ends_those_who_use_it(void **state)
+{
+	(void)state;
+	overrun_ends_those(false);
+	overrun_ends_those(true);
+}
+
+/* Whoever comes back to it ends with the first completion that it loses. */
+static void an_overrun_queue_stays_of_no_use(void **state)
+{
+	struct nic_info info = stage_info("lo");
+	struct rc_attr reset = {.state = RC_RESET};
+	struct overrun o;
+	struct nic_event event;
+	struct end *e = &o.e[0];
+
+	(void)state;
+	overrun_start(&o);
+	write_some(&o, 5);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_true(becomes_readable(nic_event_fd(e->user)));
+		assert_int_equal(nic_event_get(e->user, &event), 0);
+		nic_event_ack(e->user, &event);
+	}
+	assert_false(is_readable(nic_event_fd(e->user)));
+	assert_int_equal(nic_cq_resize(o.small, 64), 0);
+	assert_int_equal(nic_qp_modify(o.first, &reset, RC_SET_STATE, NULL), 0);
+	assert_int_equal(nic_qp_modify(o.other, &reset, RC_SET_STATE, NULL), 0);
+	stage_connect(o.first, o.other, &info, 0);
+	assert_int_equal(state_of(o.first), RC_RTS);
+	write_some(&o, 1);
+	check_event(e, NIC_EVENT_QP_FATAL, o.first);
+	assert_int_equal(state_of(o.first), RC_ERROR);
+	assert_false(is_readable(nic_event_fd(e->user)));
+	overrun_stop(&o);
 }
 
 static void one_event_for_each_arming(void **state)
@@ -300,24 +461,13 @@ static void freeing_waits_for_acknowledgements(void **state)
 	stage_close(&e);
 }
 
-static void drain(struct nic_qp *qp)
+static void drain(struct nic_qp *qp, uint32_t set)
 {
-	struct rc_attr attr = {.state = RC_SQD};
+	struct rc_attr attr = {.state = RC_SQD, .wants_drained = true};
 
-	assert_int_equal(nic_qp_modify(qp, &attr, RC_SET_STATE, NULL), 0);
+	assert_int_equal(nic_qp_modify(qp, &attr, RC_SET_STATE | set, NULL), 0);
 	attr.state = RC_RTS;
 	assert_int_equal(nic_qp_modify(qp, &attr, RC_SET_STATE, NULL), 0);
-}
-
-static void check_event(struct end *e, enum nic_event_kind kind, const void *object)
-{
-	struct nic_event event;
-
-	assert_true(becomes_readable(nic_event_fd(e->user)));
-	assert_int_equal(nic_event_get(e->user, &event), 0);
-	assert_int_equal(event.kind, kind);
-	assert_ptr_equal(event.object, object);
-	nic_event_ack(e->user, &event);
 }
 
 /* Two that wait at the same time, the second after a write without the right to it, of which the
@@ -328,8 +478,10 @@ static void events_of_a_queue_pair(void **state)
 
 	(void)state;
 	stage_pair(e, AF_INET);
-	drain(e[1].qp);
-	drain(e[1].qp);
+	drain(e[1].qp, 0);
+	assert_false(is_readable(nic_event_fd(e[1].user)));
+	drain(e[1].qp, RC_SET_WANTS_DRAINED);
+	drain(e[1].qp, RC_SET_WANTS_DRAINED);
 	struct sge piece = stage_piece(&e[0], 0, 16);
 	struct op op = stage_op(&e[1], ENGINE_WRITE, &piece);
 
@@ -347,6 +499,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(sizes_are_bounded),
 	cmocka_unit_test(resized_in_use),
 	cmocka_unit_test(overrun_is_told_and_kept),
+	cmocka_unit_test(overrun_ends_those_who_use_it),
+	cmocka_unit_test(an_overrun_queue_stays_of_no_use),
 	cmocka_unit_test(one_event_for_each_arming),
 	cmocka_unit_test(solicited_events_only),
 	cmocka_unit_test(a_channel_need_not_block),

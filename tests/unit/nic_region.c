@@ -241,13 +241,33 @@ static void deregistered_while_being_sent(void **state)
 	stage_close(&e[1]);
 }
 
+static int post_bind(struct nic_qp *qp, struct nic_mw *mw, const struct mem_binding *to,
+		     uint8_t flags)
+{
+	struct nic_work work = {.op = {.code = ENGINE_BIND, .bind = to, .flags = flags},
+				.window = mw};
+	uint32_t posted;
+
+	return nic_post(qp, &work, 1, &posted);
+}
+
 static enum engine_status bind_window(struct end *e, struct nic_mw *mw,
 				      const struct mem_binding *to)
 {
-	struct op op = {.code = ENGINE_BIND, .imm = nic_mw_key(mw), .bind = to};
-
-	assert_int_equal(stage_post(e->qp, op), 0);
+	assert_int_equal(post_bind(e->qp, mw, to, 0), 0);
 	return (enum engine_status)stage_one(e->cq).done.status;
+}
+
+/* The first 64 bytes of e's memory, for writing. */
+static struct mem_binding binding_of(const struct end *e, uint32_t new_key)
+{
+	return (struct mem_binding){
+		.va = (uintptr_t)e->bytes,
+		.len = 64,
+		.region = nic_mr_key(e->mr),
+		.new_key = new_key,
+		.access = MEM_REMOTE_WRITE,
+	};
 }
 
 static enum engine_status write_by_key(struct end e[2], uint32_t key, uint32_t at)
@@ -269,22 +289,19 @@ static void check_window(enum mem_kind kind)
 	struct nic_mw *mw = nic_mw_new(e[1].pd, kind);
 
 	assert_non_null(mw);
-	uint32_t first = nic_mw_key(mw), next = nic_mw_next_key(mw);
-	struct mem_binding to = {
-		.va = (uintptr_t)e[1].bytes + 64,
-		.len = 64,
-		.region = nic_mr_key(e[1].mr),
-		.new_key = next,
-		.qp = kind == MEM_WINDOW_2 ? nic_qp_number(e[1].qp) : MEM_ANY_QP,
-		.access = MEM_REMOTE_WRITE,
-	};
+	uint32_t first = nic_mw_key(mw);
+	struct mem_binding to = binding_of(&e[1], first ^ 0x55);
 
-	assert_int_equal(first >> 8, next >> 8);
-	assert_int_not_equal(first, next);
+	to.va += 64;
 	memset(e[0].bytes, 0x33, 16);
 	assert_int_equal(bind_window(&e[1], mw, &to), ENGINE_OK);
-	nic_mw_set_key(mw, next);
-	assert_int_equal(nic_mw_key(mw), next);
+	uint32_t next = nic_mw_key(mw);
+
+	/* Of type 1 the device chooses. */
+	assert_int_not_equal(next, first);
+	assert_int_equal(first >> 8, next >> 8);
+	if (kind == MEM_WINDOW_2)
+		assert_int_equal(next, to.new_key);
 	assert_int_equal(nic_mr_free(e[1].mr), -EBUSY);
 	assert_int_equal(write_by_key(e, next, 64), ENGINE_OK);
 	assert_memory_equal(e[1].bytes + 64, e[0].bytes, 16);
@@ -306,27 +323,179 @@ static void windows_of_type_2(void **state)
 	check_window(MEM_WINDOW_2);
 }
 
-/* Freed with the key it had before a bind that nobody told the window of. */
-static void a_window_is_found_by_any_key(void **state)
+static void windows_are_checked(void **state)
 {
 	struct end e[2];
 
 	(void)state;
 	stage_pair(e, AF_INET);
+	assert_null(nic_mw_new(e[1].pd, MEM_REGION));
 	struct nic_mw *mw = nic_mw_new(e[1].pd, MEM_WINDOW_2);
-	struct mem_binding to = {
-		.va = (uintptr_t)e[1].bytes,
-		.len = 64,
-		.region = nic_mr_key(e[1].mr),
-		.new_key = nic_mw_next_key(mw),
-		.qp = nic_qp_number(e[1].qp),
-		.access = MEM_REMOTE_WRITE,
-	};
+	uint32_t key = nic_mw_key(mw);
+	struct mem_binding to = binding_of(&e[1], key ^ 0x100);
+
+	assert_int_equal(post_bind(e[1].qp, mw, &to, 0), -EINVAL);
+	to.new_key = 0;
+	assert_int_equal(post_bind(e[1].qp, mw, &to, 0), -EINVAL);
+	assert_int_equal(post_bind(e[1].qp, mw, NULL, 0), -EINVAL);
+	to.new_key = key;
+	assert_int_equal(post_bind(e[1].qp, NULL, &to, 0), -EINVAL);
+	assert_int_equal(nic_mw_key(mw), key);
+	assert_int_equal(bind_window(&e[1], mw, &to), ENGINE_OK);
+	assert_int_equal(nic_mw_key(mw), key);
+	assert_int_equal(nic_mw_free(mw), 0);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+}
+
+/* Another queue pair of e that can bind. */
+static struct nic_qp *binder(struct end *e)
+{
+	struct nic_info info = stage_info("lo");
+	struct nic_qp *qp = stage_qp(e, NULL);
+
+	stage_aim(qp, stage_attr(nic_qp_number(qp)), &info, 0);
+	return qp;
+}
+
+/* A binding that fails, on a queue pair of its own, leaves the window as it was: bound with the key
+ * it had, and ready for another. */
+static void a_failed_bind_changes_nothing(void **state)
+{
+	struct end e[2];
+
+	(void)state;
+	stage_pair(e, AF_INET);
+	struct nic_mw *mw = nic_mw_new(e[1].pd, MEM_WINDOW_1);
+	struct mem_binding to = binding_of(&e[1], 0);
 
 	assert_int_equal(bind_window(&e[1], mw, &to), ENGINE_OK);
+	uint32_t key = nic_mw_key(mw);
+
+	for (uint32_t i = 0; i < 3; i++) {
+		struct nic_qp *other = binder(&e[1]);
+
+		to.region ^= 0x100;
+		assert_int_equal(post_bind(other, mw, &to, i == 1 ? ENGINE_SILENT : 0), 0);
+		assert_int_equal(stage_one(e[1].cq).done.status, ENGINE_BIND_FAILED);
+		assert_int_equal(nic_mw_key(mw), key);
+		to.region ^= 0x100;
+		/* In error it is flushed, and never executed. */
+		assert_int_equal(post_bind(other, mw, &to, 0), 0);
+		assert_int_equal(stage_one(e[1].cq).done.status, ENGINE_FLUSHED);
+		assert_int_equal(nic_qp_free(other), 0);
+		assert_int_equal(nic_mw_key(mw), key);
+	}
+	assert_int_equal(write_by_key(e, key, 0), ENGINE_OK);
+	to.va += 64;
+	assert_int_equal(bind_window(&e[1], mw, &to), ENGINE_OK);
+	assert_int_not_equal(nic_mw_key(mw), key);
+	assert_int_equal(write_by_key(e, nic_mw_key(mw), 64), ENGINE_OK);
+	assert_int_equal(write_by_key(e, key, 0), ENGINE_REMOTE_ACCESS);
 	assert_int_equal(nic_mw_free(mw), 0);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+}
+
+/* A read that nobody answers, and behind it, fenced, two bindings in a chain. */
+static struct nic_qp *post_pending(struct end *e, struct nic_mw *mw, uint32_t last_key)
+{
+	struct nic_info info = stage_info("lo");
+	struct nic_qp *qp = stage_qp(e, NULL);
+	struct mem_binding to = binding_of(e, last_key ^ 1);
+	struct sge piece = stage_piece(e, 0, 16);
+	uint32_t gid = stage_gid(&info, AF_INET);
+
+	/* 127.0.0.9 is an address of the loopback interface without being one of the device's. */
+	info.gids[gid].raw[15] = 9;
+	stage_aim(qp, stage_attr(5), &info, gid);
+	assert_int_equal(stage_post(qp, stage_op(e, ENGINE_READ, &piece)), 0);
+	assert_int_equal(post_bind(qp, mw, &to, ENGINE_FENCE), 0);
+	to.new_key = last_key;
+	assert_int_equal(post_bind(qp, mw, &to, ENGINE_FENCE), 0);
+	return qp;
+}
+
+/* The key is the last one's while they wait, and the old one when their queue pair fails, begins
+ * anew, or goes. */
+static void a_bind_that_waits_may_never_be(void **state)
+{
+	struct nic_info info = stage_info("lo");
+	struct nic_done done[3];
+	struct end e[2];
+
+	(void)state;
+	stage_pair(e, AF_INET);
+	struct nic_mw *mw = nic_mw_new(e[1].pd, MEM_WINDOW_2);
+	uint32_t key = nic_mw_key(mw), next = key ^ 2;
+	struct mem_binding to = binding_of(&e[1], key ^ 4);
+
+	for (uint32_t i = 0; i < 3; i++) {
+		struct nic_qp *qp = post_pending(&e[1], mw, next);
+		struct rc_attr end = {.state = i == 0 ? RC_ERROR : RC_RESET};
+
+		assert_int_equal(nic_mw_key(mw), next);
+		if (i < 2)
+			assert_int_equal(nic_qp_modify(qp, &end, RC_SET_STATE, NULL), 0);
+		if (i == 0)
+			stage_take(e[1].cq, done, 3);
+		if (i == 1)
+			stage_aim(qp, stage_attr(nic_qp_number(qp)), &info, 0);
+		if (i < 2)
+			assert_int_equal(nic_mw_key(mw), key);
+		assert_int_equal(nic_qp_free(qp), 0);
+		assert_int_equal(nic_mw_key(mw), key);
+	}
+	assert_int_equal(bind_window(&e[1], mw, &to), ENGINE_OK);
+	assert_int_equal(nic_mw_key(mw), to.new_key);
+	assert_int_equal(write_by_key(e, to.new_key, 0), ENGINE_OK);
+	/* Freed with one that waits. */
+	struct nic_qp *qp = post_pending(&e[1], mw, next);
+
+	assert_int_equal(nic_mw_free(mw), 0);
+	assert_int_equal(nic_qp_free(qp), 0);
 	assert_int_equal(write_by_key(e, to.new_key, 0), ENGINE_REMOTE_ACCESS);
-	assert_null(nic_mw_new(e[1].pd, MEM_REGION));
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+}
+
+static void nothing_is_in_the_null_region(void **state)
+{
+	struct end e[2];
+
+	(void)state;
+	stage_pair(e, AF_INET);
+	struct nic_mr *null = nic_mr_new_null(e[0].pd);
+
+	assert_non_null(null);
+	memset(e[0].bytes, 0x11, 3000);
+	memset(e[1].bytes, 0x22, 3000);
+	/* Written from: its part is zeros. */
+	struct sge pieces[] = {stage_piece(&e[0], 0, 100), {NULL, 2000, nic_mr_key(null)}};
+	struct op op = stage_op(&e[1], ENGINE_WRITE, pieces);
+
+	op.n_sg = 2;
+	assert_int_equal(stage_post(e[0].qp, op), 0);
+	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);
+	for (uint32_t i = 0; i < 3000; i++)
+		assert_int_equal(e[1].bytes[i], i < 100 ? 0x11 : i < 2100 ? 0 : 0x22);
+	/* Read into: its part is forgotten, at any address. */
+	memset(e[1].bytes, 0x44, 3000);
+	pieces[1] = pieces[0];
+	pieces[0] = (struct sge){(void *)(uintptr_t)0xdead0000, 2000, nic_mr_key(null)};
+	op.code = ENGINE_READ;
+	assert_int_equal(stage_post(e[0].qp, op), 0);
+	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);
+	for (uint32_t i = 0; i < 3000; i++)
+		assert_int_equal(e[0].bytes[i], i < 100 ? 0x44 : 0x11);
+	/* Peers cannot have it. */
+	struct sge piece = stage_piece(&e[1], 0, 16);
+
+	op = stage_op(&e[0], ENGINE_WRITE, &piece);
+	op.key = nic_mr_key(null);
+	assert_int_equal(stage_post(e[1].qp, op), 0);
+	assert_int_equal(stage_one(e[1].cq).done.status, ENGINE_REMOTE_ACCESS);
+	assert_int_equal(nic_mr_free(null), 0);
 	stage_close(&e[0]);
 	stage_close(&e[1]);
 }
@@ -342,6 +511,9 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(deregistered_while_being_sent),
 	cmocka_unit_test(windows_of_type_1),
 	cmocka_unit_test(windows_of_type_2),
-	cmocka_unit_test(a_window_is_found_by_any_key),
+	cmocka_unit_test(windows_are_checked),
+	cmocka_unit_test(a_failed_bind_changes_nothing),
+	cmocka_unit_test(a_bind_that_waits_may_never_be),
+	cmocka_unit_test(nothing_is_in_the_null_region),
 };
 STAGE_MAIN(cases)

@@ -115,6 +115,46 @@ static void attributes_out_of_range(void **state)
 	assert_int_equal(rc_qp_modify(s->e, w.now, 999, &bad[0].attr, 0), -ENOENT);
 }
 
+/* What may change in which state. What is on its way was made with the attributes as they are. */
+static void attributes_by_state(void **state)
+{
+	static const struct {
+		uint32_t set;
+		uint8_t may[6]; /* in RESET, INIT, RTR, RTS, SQD, ERROR */
+	} rows[] = {
+		{RC_SET_ACCESS, {1, 1, 1, 1, 1, 1}},
+		{RC_SET_PMTU, {1, 1, 0, 0, 0, 0}},
+		{RC_SET_PATH, {1, 1, 0, 0, 1, 0}},
+		{RC_SET_REMOTE_QP, {1, 1, 0, 0, 0, 0}},
+		{RC_SET_RQ_PSN, {1, 1, 0, 0, 0, 0}},
+		{RC_SET_SQ_PSN, {1, 1, 1, 0, 0, 0}},
+		{RC_SET_RD_ATOMIC, {1, 1, 1, 0, 1, 0}},
+		{RC_SET_DEST_RD_ATOMIC, {1, 1, 0, 0, 1, 0}},
+		{RC_SET_RNR_TIMER, {1, 1, 1, 1, 1, 1}},
+		{RC_SET_TIMEOUT, {1, 1, 1, 1, 1, 1}},
+		{RC_SET_RETRIES, {1, 1, 1, 1, 1, 1}},
+		{RC_SET_RNR_RETRIES, {1, 1, 1, 1, 1, 1}},
+		{RC_SET_WANTS_DRAINED, {0, 0, 0, 0, 0, 0}},
+	};
+	static const uint8_t to[6] = {RC_INIT, RC_INIT, RC_RTS, RC_RTS, RC_SQD, RC_ERROR};
+	struct end *s = &w.end[0];
+
+	(void)state;
+	for (unsigned in = RC_RESET; in <= RC_ERROR; in++)
+		for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+			uint32_t needed = in == RC_RTR ? RC_SET_SQ_PSN : 0;
+
+			start(1);
+			end_open(s, w.now, 1);
+			end_add_qp(s, 0);
+			end_rise(s, w.now, 0, in < RC_RTS ? (uint8_t)in : RC_RTS);
+			if (in > RC_RTS)
+				assert_int_equal(end_set(s, w.now, 0, (uint8_t)in, 0), 0);
+			assert_int_equal(end_set(s, w.now, 0, to[in], rows[i].set | needed),
+					 rows[i].may[in] ? 0 : -EINVAL);
+		}
+}
+
 /* Query tells what was set, and where the PSNs are. */
 static void query(void **state)
 {
@@ -184,11 +224,25 @@ static void flush(void **state)
 	check_balance(&w.end[0]);
 }
 
+/* To RC_SQD, whose end is told of as asked. */
+static void start_drain(struct end *s, bool wants_drained)
+{
+	s->qp[0].attr.wants_drained = wants_drained;
+	assert_int_equal(end_set(s, w.now, 0, RC_SQD, RC_SET_WANTS_DRAINED), 0);
+}
+
+static bool is_draining(const struct end *s)
+{
+	bool is;
+
+	assert_int_equal(rc_qp_query(s->e, s->qp[0].number, NULL, NULL, &is), 0);
+	return is;
+}
+
 /* Work that was begun is finished, the rest waits; the event comes once; then all goes on. */
 static void drain(void **state)
 {
 	struct work k[3] = {a_write, a_write, a_write};
-	bool is_draining;
 
 	(void)state;
 	start(1);
@@ -199,10 +253,8 @@ static void drain(void **state)
 		post(k[i]);
 	}
 	run_until(w.now + 10);
-	assert_int_equal(end_set(&w.end[0], w.now, 0, RC_SQD, 0), 0);
-	assert_int_equal(rc_qp_query(w.end[0].e, w.end[0].qp[0].number, NULL, NULL, &is_draining),
-			 0);
-	assert_true(is_draining);
+	start_drain(&w.end[0], true);
+	assert_true(is_draining(&w.end[0]));
 	expect_no_event(&w.end[0]);
 	k[2].cookie = 2;
 	post(k[2]);
@@ -212,9 +264,7 @@ static void drain(void **state)
 	expect_sent(&k[0], ENGINE_OK);
 	expect_nothing(0);
 	assert_int_equal(n_seen(0, ROCE_OP_WRITE_FIRST), 1);
-	assert_int_equal(rc_qp_query(w.end[0].e, w.end[0].qp[0].number, NULL, NULL, &is_draining),
-			 0);
-	assert_false(is_draining);
+	assert_false(is_draining(&w.end[0]));
 	/* The other direction is not concerned. */
 	struct work back = {.side = 1, .code = ENGINE_WRITE, .len = 10, .to = 5000};
 
@@ -232,19 +282,15 @@ static void drain(void **state)
 /* What the peer put off is not done: draining lasts until it is. */
 static void drain_while_put_off(void **state)
 {
-	bool is_draining;
-
 	(void)state;
 	start(1);
 	join();
 	post(a_send);
 	run_until(w.now + 3000);
 	assert_int_equal(counts(&w.end[0])->rx_rnr, 1);
-	assert_int_equal(end_set(&w.end[0], w.now, 0, RC_SQD, 0), 0);
+	start_drain(&w.end[0], true);
 	expect_no_event(&w.end[0]);
-	assert_int_equal(rc_qp_query(w.end[0].e, w.end[0].qp[0].number, NULL, NULL, &is_draining),
-			 0);
-	assert_true(is_draining);
+	assert_true(is_draining(&w.end[0]));
 	post_recv(1, 0, 3000, 1, 2);
 	imagine_arrival(&a_send, 0);
 	run();
@@ -259,9 +305,81 @@ static void drain_idle(void **state)
 	(void)state;
 	start(1);
 	join();
-	assert_int_equal(end_set(&w.end[0], w.now, 0, RC_SQD, 0), 0);
+	start_drain(&w.end[0], true);
 	expect_event(&w.end[0], w.end[0].qp[0].number, RC_EVENT_DRAINED);
 	expect_no_event(&w.end[0]);
+}
+
+/* Who does not ask is not told, and each drain is asked for anew. */
+static void drain_untold(void **state)
+{
+	struct end *s = &w.end[0];
+	struct rc_attr got;
+
+	(void)state;
+	start(1);
+	join();
+	for (uint32_t round = 0; round < 4; round++) {
+		bool is_told = round == 1;
+
+		post(a_write);
+		run_until(w.now + 100);
+		if (round == 2)
+			assert_int_equal(end_set(s, w.now, 0, RC_SQD, 0), 0);
+		else
+			start_drain(s, is_told);
+		assert_int_equal(rc_qp_query(s->e, s->qp[0].number, &got, NULL, NULL), 0);
+		assert_int_equal(got.wants_drained, is_told);
+		assert_true(is_draining(s));
+		run();
+		assert_false(is_draining(s));
+		if (is_told)
+			expect_event(s, s->qp[0].number, RC_EVENT_DRAINED);
+		expect_no_event(s);
+		expect_sent(&a_write, ENGINE_OK);
+		assert_int_equal(end_set(s, w.now, 0, RC_RTS, 0), 0);
+	}
+	check_ends();
+}
+
+/* Back in RC_RTS, or in RC_ERROR, before it has drained: then there is no end to tell of. */
+static void drain_broken_off(void **state)
+{
+	(void)state;
+	for (unsigned to = RC_RTS; to <= RC_ERROR; to += RC_ERROR - RC_RTS) {
+		start(1);
+		join();
+		post(a_write);
+		run_until(w.now + 100);
+		start_drain(&w.end[0], true);
+		assert_int_equal(end_set(&w.end[0], w.now, 0, (uint8_t)to, 0), 0);
+		run();
+		expect_sent(&a_write, to == RC_RTS ? ENGINE_OK : ENGINE_FLUSHED);
+		expect_no_event(&w.end[0]);
+	}
+}
+
+/* Only the step that starts a drain takes the wish to be told of its end. */
+static void drain_asked_elsewhere(void **state)
+{
+	struct end *s = &w.end[0];
+	struct rc_attr attr = {.wants_drained = true}, got;
+
+	(void)state;
+	start(1);
+	join();
+	assert_int_equal(rc_qp_modify(s->e, w.now, s->qp[0].number, &attr, RC_SET_WANTS_DRAINED),
+			 -EINVAL);
+	s->qp[0].attr.wants_drained = true;
+	assert_int_equal(end_set(s, w.now, 0, RC_RTS, RC_SET_WANTS_DRAINED), -EINVAL);
+	assert_int_equal(end_set(s, w.now, 0, RC_ERROR, RC_SET_WANTS_DRAINED), -EINVAL);
+	assert_int_equal(end_set(s, w.now, 0, RC_SQD, 0), 0);
+	assert_int_equal(end_set(s, w.now, 0, RC_SQD, RC_SET_WANTS_DRAINED), -EINVAL);
+	assert_int_equal(end_set(s, w.now, 0, RC_RTS, RC_SET_WANTS_DRAINED), -EINVAL);
+	assert_int_equal(rc_qp_query(s->e, s->qp[0].number, &got, NULL, NULL), 0);
+	assert_false(got.wants_drained);
+	assert_int_equal(got.state, RC_SQD);
+	expect_no_event(s);
 }
 
 /* Reset forgets work and completions; the queue pair then works as a new one. */
@@ -624,11 +742,15 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(transitions),
 	cmocka_unit_test(transitions_need_attributes),
 	cmocka_unit_test(attributes_out_of_range),
+	cmocka_unit_test(attributes_by_state),
 	cmocka_unit_test(query),
 	cmocka_unit_test(flush),
 	cmocka_unit_test(drain),
 	cmocka_unit_test(drain_while_put_off),
 	cmocka_unit_test(drain_idle),
+	cmocka_unit_test(drain_untold),
+	cmocka_unit_test(drain_broken_off),
+	cmocka_unit_test(drain_asked_elsewhere),
 	cmocka_unit_test(reset_and_reuse),
 	cmocka_unit_test(free_and_make_anew),
 	cmocka_unit_test(free_with_turns),

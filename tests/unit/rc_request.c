@@ -566,6 +566,77 @@ static void paces(void **state)
 	expect_sent(1, ENGINE_WRITE, ENGINE_OK);
 }
 
+/* The i-th request of the peer to queue pair 0, of len bytes of TARGET. */
+static void peer_asks(uint8_t opcode, uint32_t i, uint32_t len)
+{
+	say((struct roce_pkt){.bth = {.opcode = opcode,
+				      .psn = psn24_of(s.qp[0].attr.rq_psn + i).v,
+				      .ack_req = 1},
+			      .reth = {area_va(TARGET), area_key(&s, TARGET), len}},
+	    0, 0);
+}
+
+#define TURNS 20u
+
+/* A write and a read of the peer, of TURNS packets each, and a pacer for both of them. */
+static void begin_both_sides(bool is_read_first)
+{
+	begin();
+	s.cfg.cc.kind = CC_DCQCN;
+	s.cfg.cc.line_rate_bps = UINT64_C(1000000000);
+	s.qp[0].attr.timeout = 0;
+	connect();
+	say((struct roce_pkt){.bth = {.opcode = ROCE_OP_CNP, .becn = 1}}, 0, 0);
+	if (is_read_first)
+		peer_asks(ROCE_OP_READ_REQUEST, 0, TURNS * PMTU);
+	POST(.code = ENGINE_WRITE, .len = TURNS * PMTU);
+	if (!is_read_first)
+		peer_asks(ROCE_OP_READ_REQUEST, 0, TURNS * PMTU);
+}
+
+/* Pulls what may go now, of either side the one whose turn it is; true when all has gone. */
+static bool pull_in_turn(uint32_t sent[2])
+{
+	if (pull() > 0 && s.out[0].h.bth.opcode != ROCE_OP_ACKNOWLEDGE)
+		sent[is_answer(s.out[0].h.bth.opcode)]++;
+	assert_true(s.n_out <= 1 || sent[0] + sent[1] == 2 * TURNS);
+	assert_true(sent[0] <= sent[1] + 1 && sent[1] <= sent[0] + 1);
+	return sent[0] + sent[1] == 2 * TURNS;
+}
+
+/* Requests and answers of one queue pair share its pacer: while both have something to send, each
+ * packet of one is followed by one of the other, whoever came first. */
+static void paced_sides_take_turns(void **state)
+{
+	(void)state;
+	for (unsigned is_read_first = 0; is_read_first < 2; is_read_first++) {
+		uint32_t sent[2] = {0}; /* requests, answers */
+
+		begin_both_sides(is_read_first);
+		for (uint32_t i = 0; !pull_in_turn(sent); i++) {
+			assert_true(i < 40 * TURNS);
+			now = rc_ops.deadline(s.e, ALL_FREE);
+		}
+		assert_in_range(now, 5000 + (2 * TURNS - 2) * 268 * 16,
+				5000 + 3 * TURNS * 300 * 16);
+	}
+}
+
+/* The same when the peer's packets wake the answers, but not the requests, all the time: also just
+ * before a slot begins, when it is open already. */
+static void paced_sides_take_turns_when_woken(void **state)
+{
+	uint32_t sent[2] = {0};
+
+	(void)state;
+	begin_both_sides(true);
+	for (uint32_t i = 0; !pull_in_turn(sent); i++) {
+		assert_true(i < 40000);
+		peer_asks(ROCE_OP_WRITE_ONLY, TURNS + i, 0);
+		now += WIDTH / 4;
+	}
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(bad_work_is_not_taken),
 	cmocka_unit_test(without_reads_none_is_taken),
@@ -587,5 +658,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(writes_use_no_credits),
 	cmocka_unit_test(credits_and_not_ready),
 	cmocka_unit_test(paces),
+	cmocka_unit_test(paced_sides_take_turns),
+	cmocka_unit_test(paced_sides_take_turns_when_woken),
 };
 CHECK_MAIN(cases)

@@ -1,6 +1,14 @@
-/* The books of a requester: slots of work, the window that all queue pairs share, and when nothing
- * is out any more. */
+/* The books of a requester: slots of work, the window that all queue pairs share, when nothing is
+ * out any more, and what of an engine's lists goes with a queue. */
 #include "rc_requester.h"
+
+static uint32_t room(void)
+{
+	uint32_t sends;
+
+	assert_int_equal(rc_qp_room(s.e, OURS, &sends), 0);
+	return sends;
+}
 
 /* A slot is taken until its completion is polled; silent work only until those before it are. */
 static void queue_is_full(void **state)
@@ -11,14 +19,19 @@ static void queue_is_full(void **state)
 	begin();
 	s.qp[0].caps.max_send = 3;
 	connect();
-	for (uint32_t i = 0; i < 3; i++)
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(room(), 3 - i);
 		POST(.code = ENGINE_WRITE, .flags = i == 1 ? ENGINE_SILENT : 0);
+	}
 	assert_int_equal(end_post(&s, now, op), -ENOMEM);
+	assert_int_equal(room(), 0);
 	assert_int_equal(pull(), 3);
 	ack(1);
 	assert_int_equal(end_post(&s, now, op), -ENOMEM);
+	assert_int_equal(room(), 0);
 	expect_sent(1, ENGINE_WRITE, ENGINE_OK);
 	expect_nothing();
+	assert_int_equal(room(), 2);
 	POST(.code = ENGINE_WRITE, .flags = ENGINE_SILENT);
 	POST(.code = ENGINE_WRITE, .flags = ENGINE_SILENT);
 	assert_int_equal(end_post(&s, now, op), -ENOMEM);
@@ -29,11 +42,34 @@ static void queue_is_full(void **state)
 	/* With nothing before it to be polled, silent work is gone when it is done. */
 	for (uint32_t i = 0; i < 7; i++) {
 		POST(.code = ENGINE_WRITE, .flags = ENGINE_SILENT);
+		assert_int_equal(room(), 2);
 		assert_int_equal(pull(), 1);
 		ack(5 + i);
+		assert_int_equal(room(), 3);
 	}
 	expect_nothing();
 	check_end();
+}
+
+/* Flushed work holds its place until it is polled; a reset gives all places back. */
+static void room_after_the_end(void **state)
+{
+	uint32_t none = 7;
+
+	(void)state;
+	begin();
+	s.qp[0].caps.max_send = 3;
+	connect();
+	POST(.code = ENGINE_WRITE);
+	assert_int_equal(end_set(&s, now, 0, RC_ERROR, 0), 0);
+	POST(.code = ENGINE_WRITE, .flags = ENGINE_SILENT);
+	assert_int_equal(room(), 1);
+	expect_sent(1, ENGINE_WRITE, ENGINE_FLUSHED);
+	assert_int_equal(room(), 2);
+	assert_int_equal(end_set(&s, now, 0, RC_RESET, 0), 0);
+	assert_int_equal(room(), 3);
+	assert_int_equal(rc_qp_room(s.e, OURS + 1, &none), -ENOENT);
+	assert_int_equal(none, 7);
 }
 
 /* The window of all: whoever is kept back gets its turn when another's bytes are gone, also when
@@ -214,11 +250,12 @@ static void drains(void **state)
 
 	(void)state;
 	begin_connected();
+	s.qp[0].attr.wants_drained = true;
 	POST(.code = ENGINE_WRITE);
 	POST(.code = ENGINE_WRITE, .len = 4 * PMTU);
 	POST(.code = ENGINE_WRITE);
 	assert_int_equal(end_pull(&s, now, three, END_BATCH), 3);
-	assert_int_equal(end_set(&s, now, 0, RC_SQD, 0), 0);
+	assert_int_equal(end_set(&s, now, 0, RC_SQD, RC_SET_WANTS_DRAINED), 0);
 	/* Nothing is out, but there is more of it. */
 	ack(2);
 	expect_no_event(&s);
@@ -236,12 +273,118 @@ static void drains(void **state)
 	assert_int_equal(end_set(&s, now, 0, RC_RTS, 0), 0);
 	expect_counts(2, 5);
 	ack(6);
-	assert_int_equal(end_set(&s, now, 0, RC_SQD, 0), 0);
+	assert_int_equal(end_set(&s, now, 0, RC_SQD, RC_SET_WANTS_DRAINED), 0);
 	expect_event(&s, OURS, RC_EVENT_DRAINED);
+}
+
+/* Takes queue pair i away, and its memory. */
+static void wipe(uint32_t i)
+{
+	void *memory = rc_qp_free(s.e, OURS + i);
+
+	assert_ptr_equal(memory, s.qp_memory[i]);
+	memset(memory, 0xff, END_QP);
+}
+
+/* Completions that nobody took yet go with their queue pair, be it the first, in the middle or the
+ * last; those of others stay, in order. */
+static void forgets_its_own_completions(void **state)
+{
+	static const uint32_t left[3][4] = {{2, 3, 5}, {1, 3, 4}, {1, 2, 4, 5}};
+
+	(void)state;
+	for (uint32_t gone = 0; gone < 3; gone++) {
+		begin();
+		s.n_qps = 3;
+		connect();
+		for (uint32_t i = 0; i < 5; i++)
+			POST(.code = ENGINE_WRITE, .qp = i % 3);
+		assert_int_equal(pull(), 5);
+		for (uint32_t i = 0; i < 5; i++)
+			ack_to(i % 3, i / 3);
+		wipe(gone);
+		POST(.code = ENGINE_WRITE, .qp = (gone + 1) % 3);
+		assert_int_equal(pull(), 1);
+		ack_to((gone + 1) % 3, gone == 1 ? 1 : 2);
+		for (uint32_t i = 0; i < 4 && left[gone][i] > 0; i++)
+			expect_sent(left[gone][i], ENGINE_WRITE, ENGINE_OK);
+		expect_sent(6, ENGINE_WRITE, ENGINE_OK);
+		expect_nothing();
+	}
+}
+
+/* Events, too. */
+static void forgets_its_own_events(void **state)
+{
+	(void)state;
+	for (uint32_t gone = 0; gone < 3; gone++) {
+		begin();
+		s.n_qps = 4;
+		connect();
+		for (uint32_t i = 0; i < 4; i++) {
+			if (i == 3)
+				wipe(gone);
+			s.qp[i].attr.wants_drained = true;
+			assert_int_equal(end_set(&s, now, i, RC_SQD, RC_SET_WANTS_DRAINED), 0);
+		}
+		for (uint32_t i = 0; i < 4; i++)
+			if (i != gone)
+				expect_event(&s, OURS + i, RC_EVENT_DRAINED);
+		expect_no_event(&s);
+	}
+}
+
+/* The only receive of shared queue i is taken, and its limit with it. */
+static void reach_limit(uint32_t i)
+{
+	assert_int_equal(end_post(&s, now,
+				  (struct op){.code = ENGINE_RECV,
+					      .flags = ENGINE_SHARED | ENGINE_TRUSTED,
+					      .qp = i}),
+			 0);
+	assert_int_equal(rc_srq_limit(s.e, i, 1), 0);
+	say_to(i,
+	       (struct roce_pkt){.bth = {.opcode = ROCE_OP_SEND_ONLY, .psn = s.qp[i].attr.rq_psn}},
+	       0, 0);
+}
+
+/* And those of shared receive queues. */
+static void forgets_events_of_shared_queues(void **state)
+{
+	static const struct rc_srq_caps caps = {.max_recv = 4, .max_sge = 1, .pd = PD};
+
+	(void)state;
+	for (uint32_t gone = 0; gone < 2; gone++) {
+		struct done done;
+
+		begin();
+		s.n_qps = 2;
+		end_open(&s, now, 1);
+		for (uint32_t i = 0; i < 2; i++) {
+			assert_int_equal(rc_srq_new(s.e, i, &caps, s.srq_memory + i * END_SRQ / 2),
+					 0);
+			s.qp[i].caps.srq = i;
+		}
+		end_connect(&s, now, RC_RTS);
+		for (uint32_t i = 0; i < 2; i++)
+			reach_limit(i);
+		assert_null(rc_srq_free(s.e, gone));
+		wipe(gone);
+		void *memory = rc_srq_free(s.e, gone);
+
+		assert_non_null(memory);
+		memset(memory, 0xff, END_SRQ / 2);
+		expect_event(&s, 1 - gone, RC_EVENT_SRQ_LIMIT);
+		expect_no_event(&s);
+		assert_true(end_poll(&s, &done));
+		assert_int_equal(done.qp, OURS + 1 - gone);
+		expect_nothing();
+	}
 }
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(queue_is_full),
+	cmocka_unit_test(room_after_the_end),
 	cmocka_unit_test(shared_window_goes_round),
 	cmocka_unit_test(shared_window_is_passed_on),
 	cmocka_unit_test(own_windows_stay_open),
@@ -249,5 +392,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(starving_with_packets_out),
 	cmocka_unit_test(shut_port_does_not_starve_the_other),
 	cmocka_unit_test(drains),
+	cmocka_unit_test(forgets_its_own_completions),
+	cmocka_unit_test(forgets_its_own_events),
+	cmocka_unit_test(forgets_events_of_shared_queues),
 };
 CHECK_MAIN(cases)

@@ -4,6 +4,10 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Not in the header, see src/verbs/inside.h. */
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned index, int *type);
@@ -243,7 +247,6 @@ static void what_there_is_not_is_refused(void **state)
 	REFUSED(ibv_alloc_td(rig.context, &td));
 	REFUSED(ibv_alloc_parent_domain(rig.context, &parent));
 	REFUSED(ibv_alloc_dm(rig.context, &dm));
-	REFUSED(ibv_alloc_null_mr(rig.pd));
 	REFUSED(ibv_open_xrcd(rig.context, &xrcd));
 	REFUSED(ibv_create_wq(rig.context, &wq));
 	REFUSED(ibv_create_rwq_ind_table(rig.context, &table));
@@ -322,6 +325,52 @@ static void no_event_is_no_wait_when_asked_for(void **state)
 	assert_int_equal(ibv_close_device(context), 0);
 }
 
+struct asker {
+	struct ibv_device *device;
+	atomic_bool is_over;
+};
+
+/* Has the list of devices locked most of the time. */
+static void *ask_without_end(void *context)
+{
+	struct asker *a = context;
+
+	while (!atomic_load(&a->is_over))
+		ibv_get_device_guid(a->device);
+	return NULL;
+}
+
+/* Whatever other threads do at that moment, a child can use the list. */
+static void a_child_is_not_locked_out(void **state)
+{
+	enum { ASKERS = 3, CHILDREN = 60 };
+	struct asker a = {0};
+	pthread_t threads[ASKERS];
+	int status = 0;
+
+	(void)state;
+	setenv("WEFT_INTERFACES", "lo", 1);
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	a.device = list[0];
+	for (int i = 0; i < ASKERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_without_end, &a), 0);
+	for (int i = 0; i < CHILDREN && status == 0; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			alarm(2);
+			_exit(ibv_get_device_guid(a.device) ? 0 : 1);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+	}
+	atomic_store(&a.is_over, true);
+	for (int i = 0; i < ASKERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(status, 0);
+	ibv_free_device_list(list);
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(list_names_our_devices),
 	cmocka_unit_test(one_interface_is_one_device),
@@ -334,6 +383,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(what_there_is_not_is_refused),
 	cmocka_unit_test(closing_cleans_up),
 	cmocka_unit_test(no_event_is_no_wait_when_asked_for),
+	cmocka_unit_test(a_child_is_not_locked_out),
 };
 
 CHECK_MAIN(cases)

@@ -159,6 +159,54 @@ static void advice_is_taken(void **state)
 	rig_stop(&rig);
 }
 
+static void write_from(struct rig_pair *p, struct ibv_sge *pieces, int n, enum ibv_wr_opcode opcode)
+{
+	struct ibv_send_wr wr = {.sg_list = pieces,
+				 .num_sge = n,
+				 .opcode = opcode,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+
+	wr.wr.rdma.remote_addr = (uintptr_t)p->rig.memory + 32768;
+	wr.wr.rdma.rkey = p->rig.mr->rkey;
+	assert_int_equal(ibv_post_send(p->a.qp, &wr, &bad), 0);
+	assert_int_equal(wait_wc(p->a.send_cq).status, IBV_WC_SUCCESS);
+}
+
+static void the_null_region_is_zeros_and_forgets(void **state)
+{
+	struct rig_pair p;
+
+	(void)state;
+	pair_start(&p);
+	struct ibv_mr *null = ibv_alloc_null_mr(p.rig.pd);
+
+	assert_non_null(null);
+	assert_int_equal(null->rkey, 0);
+	struct ibv_sge pieces[] = {piece(&p.rig, 0, 8), {0, 8, null->lkey}, {8, 8, null->lkey}};
+
+	memset(p.rig.memory, 1, 8);
+	memset(p.rig.memory + 32768, 2, 32);
+	write_from(&p, pieces, 2, IBV_WR_RDMA_WRITE);
+	for (uint32_t i = 0; i < 32; i++)
+		assert_int_equal(p.rig.memory[32768 + i], i < 8 ? 1 : i < 16 ? 0 : 2);
+	memset(p.rig.memory + 32768, 3, 16);
+	write_from(&p, pieces, 3, IBV_WR_RDMA_READ);
+	assert_int_equal(p.rig.memory[7], 3);
+	/* It cannot be registered again, and no window bound to it. */
+	assert_int_equal(ibv_rereg_mr(null, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, p.rig.memory,
+				      RIG_BYTES, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	struct ibv_mw *mw = ibv_alloc_mw(p.rig.pd, IBV_MW_TYPE_1);
+	struct ibv_mw_bind bind = {.send_flags = IBV_SEND_SIGNALED,
+				   .bind_info = {null, 0, 8, IBV_ACCESS_REMOTE_WRITE}};
+
+	assert_int_equal(ibv_bind_mw(p.a.qp, mw, &bind), EINVAL);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	assert_int_equal(ibv_dereg_mr(null), 0);
+	pair_stop(&p);
+}
+
 static void windows_are_of_two_types(void **state)
 {
 	struct rig rig;
@@ -186,6 +234,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(memory_that_is_not_there_is_refused),
 	cmocka_unit_test(a_region_can_be_registered_again),
 	cmocka_unit_test(advice_is_taken),
+	cmocka_unit_test(the_null_region_is_zeros_and_forgets),
 	cmocka_unit_test(windows_are_of_two_types),
 };
 

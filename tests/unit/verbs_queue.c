@@ -262,7 +262,12 @@ static void shared_queue_has_limits(void **state)
 	assert_int_equal(attr.max_wr, init.attr.max_wr);
 	assert_int_equal(attr.srq_limit, 0);
 	attr.srq_limit = 3;
+	attr.max_wr = 20;
 	assert_int_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), EOPNOTSUPP);
+	assert_int_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EOPNOTSUPP);
+	assert_int_equal(ibv_query_srq(srq, &attr), 0);
+	assert_int_equal(attr.max_wr, init.attr.max_wr);
+	assert_int_equal(attr.srq_limit, 0);
 	assert_int_equal(ibv_modify_srq(srq, &attr, 4), EINVAL);
 	assert_int_equal(ibv_modify_srq(srq, &attr, 0), 0);
 	attr.srq_limit = 1000;
@@ -340,6 +345,121 @@ static void shared_queue_tells_of_its_limit(void **state)
 	rig_stop(&p.rig);
 }
 
+/* The next event; its object is the caller's to look at. */
+static struct ibv_async_event expect_event(struct ibv_context *context, enum ibv_event_type type)
+{
+	struct ibv_async_event event = {0};
+
+	wait_readable(context->async_fd);
+	assert_int_equal(ibv_get_async_event(context, &event), 0);
+	assert_int_equal(event.event_type, type);
+	ibv_ack_async_event(&event);
+	return event;
+}
+
+static bool has_event(const struct ibv_context *context)
+{
+	struct pollfd p = {.fd = context->async_fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Both pairs complete their sends there, and end with it. */
+static void overrun_queue_takes_its_pairs_along(void **state)
+{
+	struct rig_pair p;
+	struct ibv_qp_attr attr, reset = {.qp_state = IBV_QPS_RESET};
+	struct ibv_qp_init_attr init;
+	struct ibv_wc wc;
+
+	(void)state;
+	pair_start(&p);
+	assert_int_equal(ibv_destroy_qp(p.b.qp), 0);
+	init = rig_init(&p.b);
+	init.send_cq = p.a.send_cq;
+	p.b.qp = ibv_create_qp(p.rig.pd, &init);
+	assert_int_equal(ibv_modify_qp(p.a.qp, &reset, IBV_QP_STATE), 0);
+	connect_qp(p.a.qp, p.b.qp->qp_num);
+	connect_qp(p.b.qp, p.a.qp->qp_num);
+	assert_int_equal(ibv_resize_cq(p.a.send_cq, 2), 0);
+	for (uint64_t i = 0; i < 4; i++)
+		post_recv(&p.rig, p.b.qp, i, 32768);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(send_bytes(&p, IBV_SEND_SIGNALED, i), 0);
+	struct ibv_async_event event = expect_event(p.rig.context, IBV_EVENT_CQ_ERR);
+
+	assert_ptr_equal(event.element.cq, p.a.send_cq);
+	struct ibv_qp *first = expect_event(p.rig.context, IBV_EVENT_QP_FATAL).element.qp;
+	struct ibv_qp *second = expect_event(p.rig.context, IBV_EVENT_QP_FATAL).element.qp;
+
+	assert_ptr_not_equal(first, second);
+	assert_true(first == p.a.qp || first == p.b.qp);
+	assert_true(second == p.a.qp || second == p.b.qp);
+	assert_false(has_event(p.rig.context));
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ibv_poll_cq(p.a.send_cq, 1, &wc), -1);
+	assert_int_equal(errno, EOVERFLOW);
+	assert_int_equal(ibv_query_qp(p.a.qp, &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_ERR);
+	/* What the peer has received, or had ready, it is told. */
+	for (uint64_t i = 0; i < 4; i++)
+		assert_int_equal(wait_wc(p.b.recv_cq).wr_id, i);
+	end_stop(&p.b);
+	end_stop(&p.a);
+	rig_stop(&p.rig);
+}
+
+static int to_sqd(struct ibv_qp *qp, uint8_t notify, int mask)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = notify};
+
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | mask);
+}
+
+/* A pair that waits for a receive without end. */
+static void connect_patient(struct ibv_qp *qp, uint32_t peer)
+{
+	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+	struct ibv_qp_attr rtr = rtr_attr(qp, peer), rts = rts_attr(qp);
+
+	rts.rnr_retry = 7;
+	assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+	assert_int_equal(to_init(qp), 0);
+	assert_int_equal(ibv_modify_qp(qp, &rtr, RTR_MASK), 0);
+	assert_int_equal(ibv_modify_qp(qp, &rts, RTS_MASK), 0);
+}
+
+static void drained_is_told_to_who_asks(void **state)
+{
+	struct rig_pair p;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS}, is;
+	struct ibv_qp_init_attr init;
+
+	(void)state;
+	pair_start(&p);
+	connect_patient(p.a.qp, p.b.qp->qp_num);
+	assert_int_equal(to_sqd(p.a.qp, 1, 0), 0);
+	assert_int_equal(ibv_modify_qp(p.a.qp, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(to_sqd(p.a.qp, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+	assert_int_equal(ibv_modify_qp(p.a.qp, &attr, IBV_QP_STATE), 0);
+	assert_false(has_event(p.rig.context));
+	/* A message that nobody has a receive for is out: it is waited for. */
+	assert_int_equal(send_bytes(&p, IBV_SEND_SIGNALED, 1), 0);
+	assert_int_equal(to_sqd(p.a.qp, 1, IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+	assert_int_equal(ibv_query_qp(p.a.qp, &is, IBV_QP_STATE, &init), 0);
+	assert_int_equal(is.en_sqd_async_notify, 1);
+	assert_int_equal(is.sq_draining, 1);
+	assert_false(has_event(p.rig.context));
+	post_recv(&p.rig, p.b.qp, 2, 32768);
+	assert_ptr_equal(expect_event(p.rig.context, IBV_EVENT_SQ_DRAINED).element.qp, p.a.qp);
+	assert_int_equal(wait_wc(p.a.send_cq).wr_id, 1);
+	/* Once, and each time anew. */
+	assert_int_equal(ibv_modify_qp(p.a.qp, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(to_sqd(p.a.qp, 1, 0), 0);
+	assert_false(has_event(p.rig.context));
+	pair_stop(&p);
+}
+
 static void event_of_a_port_is_acknowledged(void **state)
 {
 	struct ibv_async_event event = {.element = {.port_num = 1},
@@ -360,6 +480,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(completions_are_read_field_by_field),
 	cmocka_unit_test(shared_queue_has_limits),
 	cmocka_unit_test(shared_queue_tells_of_its_limit),
+	cmocka_unit_test(overrun_queue_takes_its_pairs_along),
+	cmocka_unit_test(drained_is_told_to_who_asks),
 	cmocka_unit_test(event_of_a_port_is_acknowledged),
 };
 

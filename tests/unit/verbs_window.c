@@ -217,6 +217,63 @@ static void mistakes_are_told_at_the_end(void **state)
 	pair_stop(&e.p);
 }
 
+/* No call of these is wrong by itself: the whole is looked at before any of it is posted. */
+static void mistakes_of_the_whole_are_told(void **state)
+{
+	struct ex_pair e;
+	struct ibv_wc wc;
+
+	(void)state;
+	ex_start(&e);
+	uint32_t key = e.p.rig.mr->rkey;
+	uint64_t there = (uintptr_t)e.p.rig.memory + THERE;
+
+	MISTAKE(EINVAL, ibv_wr_atomic_fetch_add(e.ex, key, there, 1));
+	MISTAKE(EINVAL, {
+		ibv_wr_rdma_write(e.ex, key, UINT64_MAX);
+		ibv_wr_set_sge(e.ex, key, there, 8);
+	});
+	MISTAKE(EINVAL, {
+		ibv_wr_rdma_write(e.ex, key, there);
+		ibv_wr_set_sge(e.ex, key, there, UINT32_MAX);
+	});
+	assert_int_equal(ibv_poll_cq(e.p.a.send_cq, 1, &wc), 0);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(e.p.rig.memory[THERE + i], 0);
+	pair_stop(&e.p);
+}
+
+/* A batch of n sends, numbered from first on. */
+static int send_batch(struct ex_pair *e, uint64_t first, uint32_t n)
+{
+	ex_begin(e, first);
+	for (uint32_t i = 0; i < n; i++) {
+		e->ex->wr_id = first + i;
+		ibv_wr_send(e->ex);
+		ibv_wr_set_sge(e->ex, e->p.rig.mr->lkey, (uintptr_t)e->p.rig.memory, 8);
+	}
+	return ibv_wr_complete(e->ex);
+}
+
+static void a_batch_fits_or_is_not_posted(void **state)
+{
+	struct ibv_qp_attr wait = {.qp_state = IBV_QPS_SQD}, error = {.qp_state = IBV_QPS_ERR};
+	struct ex_pair e;
+
+	(void)state;
+	ex_start(&e);
+	/* What is posted stays in the queue. */
+	assert_int_equal(ibv_modify_qp(e.p.a.qp, &wait, IBV_QP_STATE), 0);
+	assert_int_equal(send_batch(&e, 0, 10), 0);
+	assert_int_equal(send_batch(&e, 90, RIG_DEPTH - 9), ENOMEM);
+	assert_int_equal(send_batch(&e, 10, RIG_DEPTH - 10), 0);
+	assert_int_equal(send_batch(&e, 90, 1), ENOMEM);
+	assert_int_equal(ibv_modify_qp(e.p.a.qp, &error, IBV_QP_STATE), 0);
+	for (uint64_t i = 0; i < RIG_DEPTH; i++)
+		assert_int_equal(wait_wc(e.p.a.send_cq).wr_id, i);
+	pair_stop(&e.p);
+}
+
 static void write_with(struct ex_pair *e, uint32_t key, uint64_t to, enum ibv_wc_status status)
 {
 	ex_begin(e, 50);
@@ -310,6 +367,100 @@ static void window_of_type_2_is_bound_and_invalidated(void **state)
 	pair_stop(&e.p);
 }
 
+/* One more pair, connected to itself, to fail with. */
+static struct ibv_qp *spare_pair(struct ex_pair *e)
+{
+	struct ibv_qp_init_attr init = rig_init(&e->p.b);
+	struct ibv_qp *qp = ibv_create_qp(e->p.rig.pd, &init);
+
+	assert_non_null(qp);
+	connect_qp(qp, qp->qp_num);
+	return qp;
+}
+
+/* A binding that cannot be leaves the window bound as before, with the key it had; and the next one
+ * works, whether the application puts the old key back, as the manual wants, or not. */
+static void failed_bind_of_type_1_leaves_the_window(void **state)
+{
+	struct ex_pair e;
+
+	(void)state;
+	ex_start(&e);
+	struct rig *rig = &e.p.rig;
+	uint64_t there = (uintptr_t)rig->memory + THERE;
+	struct ibv_mw *mw = ibv_alloc_mw(rig->pd, IBV_MW_TYPE_1);
+	struct ibv_mr *no_bind =
+		ibv_reg_mr(rig->pd, rig->memory, RIG_BYTES, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mw_bind bind = {.wr_id = 31,
+				   .send_flags = IBV_SEND_SIGNALED,
+				   .bind_info = {rig->mr, there, 64, IBV_ACCESS_REMOTE_WRITE}};
+
+	assert_int_equal(ibv_bind_mw(e.p.b.qp, mw, &bind), 0);
+	expect(e.p.b.send_cq, 31, IBV_WC_BIND_MW);
+	for (int i = 0; i < 2; i++) {
+		uint32_t old = mw->rkey;
+		struct ibv_qp *spare = spare_pair(&e);
+
+		bind.bind_info.mr = no_bind;
+		assert_int_equal(ibv_bind_mw(spare, mw, &bind), 0);
+		assert_int_equal(wait_wc(e.p.b.send_cq).status, IBV_WC_MW_BIND_ERR);
+		if (i == 0)
+			mw->rkey = old;
+		write_with(&e, old, bind.bind_info.addr, IBV_WC_SUCCESS);
+		assert_int_equal(ibv_destroy_qp(spare), 0);
+		bind.bind_info.mr = rig->mr;
+		bind.bind_info.addr += 64;
+		assert_int_equal(ibv_bind_mw(e.p.b.qp, mw, &bind), 0);
+		expect(e.p.b.send_cq, 31, IBV_WC_BIND_MW);
+		assert_int_not_equal(mw->rkey, old);
+		write_with(&e, mw->rkey, bind.bind_info.addr, IBV_WC_SUCCESS);
+	}
+	assert_int_equal(ibv_dereg_mr(no_bind), 0);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	pair_stop(&e.p);
+}
+
+/* The same by work requests. The second of two in a list is flushed. */
+static void failed_bind_of_type_2_leaves_the_window(void **state)
+{
+	struct ex_pair e;
+	struct ibv_send_wr *bad;
+
+	(void)state;
+	ex_start(&e);
+	struct rig *rig = &e.p.rig;
+	struct ibv_mw *mw = ibv_alloc_mw(rig->pd, IBV_MW_TYPE_2);
+	uint32_t old = mw->rkey;
+	uint64_t there = (uintptr_t)rig->memory + THERE;
+	struct ibv_mw_bind_info info = {rig->mr, there, 64, IBV_ACCESS_REMOTE_WRITE};
+	struct ibv_mw_bind_info outside = {rig->mr, there, RIG_BYTES, IBV_ACCESS_REMOTE_WRITE};
+	struct ibv_send_wr second = {.wr_id = 2,
+				     .opcode = IBV_WR_BIND_MW,
+				     .send_flags = IBV_SEND_SIGNALED,
+				     .bind_mw = {mw, old ^ 2, info}};
+	struct ibv_send_wr first = {.wr_id = 1,
+				    .next = &second,
+				    .opcode = IBV_WR_BIND_MW,
+				    .bind_mw = {mw, old ^ 1, outside}};
+	struct ibv_qp *spare = spare_pair(&e);
+
+	assert_int_equal(ibv_post_send(spare, &first, &bad), 0);
+	assert_int_equal(wait_wc(e.p.b.send_cq).status, IBV_WC_MW_BIND_ERR);
+	assert_int_equal(wait_wc(e.p.b.send_cq).status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(mw->rkey, old);
+	assert_int_equal(ibv_destroy_qp(spare), 0);
+	/* Now both can be, one after the other. */
+	first.bind_mw.bind_info = info;
+	second.bind_mw.bind_info.addr += 64;
+	assert_int_equal(ibv_post_send(e.p.b.qp, &first, &bad), 0);
+	expect(e.p.b.send_cq, 2, IBV_WC_BIND_MW);
+	assert_int_equal(mw->rkey, old ^ 2);
+	write_with(&e, mw->rkey, there + 64, IBV_WC_SUCCESS);
+	write_with(&e, old ^ 1, there, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	pair_stop(&e.p);
+}
+
 /* The calls: bound twice in one go, invalidated, and gone. */
 static void window_is_bound_by_calls(void **state)
 {
@@ -359,8 +510,12 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(calls_do_atomics),
 	cmocka_unit_test(inline_data_is_copied_at_once),
 	cmocka_unit_test(mistakes_are_told_at_the_end),
+	cmocka_unit_test(mistakes_of_the_whole_are_told),
+	cmocka_unit_test(a_batch_fits_or_is_not_posted),
 	cmocka_unit_test(window_of_type_1_is_bound),
 	cmocka_unit_test(window_of_type_2_is_bound_and_invalidated),
+	cmocka_unit_test(failed_bind_of_type_1_leaves_the_window),
+	cmocka_unit_test(failed_bind_of_type_2_leaves_the_window),
 	cmocka_unit_test(window_is_bound_by_calls),
 };
 
