@@ -269,9 +269,9 @@ void host_pump(struct sim *s, uint32_t host, bool has_news)
 		deadline = h->engine->ops->deadline(h->engine, free_ports);
 		if (deadline > now)
 			break;
-		/* A pull without packets ran timers, which may have ended some work. One that also
-		 * sent has an acknowledgement or a timeout to come, and is asked then. */
-		has_news = pull(s, host, now, room, total) == 0;
+		/* Any pull may end work: timers do, and a bind, which needs no packet. */
+		pull(s, host, now, room, total);
+		has_news = true;
 		turns++;
 		assert(turns < PUMPS_MAX);
 	}

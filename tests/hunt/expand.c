@@ -6,29 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hunt.h"
+#include "expand.h"
+#include "mem/mem.h"
 
-#define MESSAGE_PKTS 6u  /* about the most packets of a message */
-#define WORKS_MOST   40u /* of one end */
-#define WORD         8u
+#define MESSAGE_PKTS  6u /* about the most packets of a message */
+#define SESSIONS_MOST 3u
 
 enum { STREAM_FABRIC = 1, STREAM_ENDS, STREAM_WORK, STREAM_RECVS, STREAM_FAULTS, STREAM_BYTES };
 
 /* What one end's work is made of. */
 enum flavour { MIXED, SENDS, WRITES, READS, ATOMICS, FLAVOURS };
 
-/* Where memory of an arena is given out next. */
-struct bump {
-	struct prng *p;
-	uint32_t local, remote;
-};
-
 static const struct fwd_names names = {0, 10, 12, 18, 20, 46};
-
-static uint32_t draw(struct prng *p, uint32_t low, uint32_t high)
-{
-	return (uint32_t)prng_range(p, low, high);
-}
 
 nsec hunt_timeout_ns(uint8_t code)
 {
@@ -59,13 +48,19 @@ struct hunt_target hunt_target(const struct hunt_story *s, uint32_t end, const s
 	const struct hunt_arena *peers = &s->arenas[end ^ 1];
 	struct hunt_target to = {peers->iova + w->remote, peers->remote_key};
 
+	if (w->window != HUNT_NOTHING)
+		to.key = w->key;
 	switch (w->flaw) {
+	case HUNT_OTHER_PAIR:
+		to.va = s->arenas[s->windows[w->window].end].iova + s->windows[w->window].range.at;
+		break;
 	case HUNT_BAD_KEY: to.key = HUNT_NO_KEY; break;
 	case HUNT_FORBIDDEN: to = (struct hunt_target){peers->iova, peers->closed_key}; break;
 	case HUNT_MISALIGNED: to.va += 4; break;
 	case HUNT_FOREIGN:
 		for (uint32_t e = 0; e < s->n_ends; e++)
-			if (e != (end ^ 1) && s->ends[e].host == s->ends[end ^ 1].host)
+			if (s->arenas[e].pd != peers->pd &&
+			    s->ends[e].host == s->ends[end ^ 1].host)
 				to = (struct hunt_target){s->arenas[e].iova,
 							  s->arenas[e].remote_key};
 		/* Nobody else is there: then it is any key. */
@@ -85,27 +80,27 @@ static void draw_shape(struct hunt_story *s, struct prng *p)
 {
 	static const uint64_t rates[] = {10, 25, 100, 400};
 	struct topology_link link = {
-		.rate_bps = rates[draw(p, 0, 3)] * UINT64_C(1000000000),
-		.delay_ps = draw(p, 50, 2000) * PSEC_NS,
+		.rate_bps = rates[hunt_draw(p, 0, 3)] * UINT64_C(1000000000),
+		.delay_ps = hunt_draw(p, 50, 2000) * PSEC_NS,
 	};
 	uint32_t planes = prng_chance(p, 1, 3) ? 2 : 1;
 	struct topology_cfg *t = &s->shape;
 
 	*t = (struct topology_cfg){
-		.kind = (enum topology_kind)draw(p, TOPOLOGY_WIRE, TOPOLOGY_FAT_TREE),
+		.kind = (enum topology_kind)hunt_draw(p, TOPOLOGY_WIRE, TOPOLOGY_FAT_TREE),
 		.hosts = 2,
-		.hosts_per_leaf = draw(p, 1, 2),
-		.spines = draw(p, 1, 2),
-		.leaves_per_pod = draw(p, 1, 2),
+		.hosts_per_leaf = hunt_draw(p, 1, 2),
+		.spines = hunt_draw(p, 1, 2),
+		.leaves_per_pod = hunt_draw(p, 1, 2),
 		.planes = planes,
-		.nic_ports = planes * draw(p, 1, 2),
+		.nic_ports = planes * hunt_draw(p, 1, 2),
 		.uplinks = 1,
 		.links = {link, link, link},
-		.switch_delay_ps = draw(p, 0, 300) * PSEC_NS,
+		.switch_delay_ps = hunt_draw(p, 0, 300) * PSEC_NS,
 	};
 	t->cores = t->spines;
 	if (t->kind == TOPOLOGY_LEAF_SPINE)
-		t->hosts = t->hosts_per_leaf * draw(p, 2, 4);
+		t->hosts = t->hosts_per_leaf * hunt_draw(p, 2, 4);
 	if (t->kind == TOPOLOGY_FAT_TREE)
 		t->hosts = t->hosts_per_leaf * t->leaves_per_pod * 2;
 }
@@ -118,22 +113,22 @@ static int draw_fabric(struct hunt_story *s, struct prng *p)
 
 	draw_shape(s, p);
 	s->routing_cfg = (struct routing_cfg){
-		.mode = s->shape.kind == TOPOLOGY_WIRE ? ROUTING_ECMP : modes[draw(p, 0, 3)],
+		.mode = s->shape.kind == TOPOLOGY_WIRE ? ROUTING_ECMP : modes[hunt_draw(p, 0, 3)],
 		.hash_fields = FWD_HASH_5TUPLE | FWD_HASH_FLOW_LABEL,
 		.ev_layout = {3, {10, 8, 4}},
 		.dscp_trimmed = names.trimmed,
 		.dscp_trimmed_lasthop = names.trimmed_lasthop,
 	};
 	struct fwd_bdp bdp = {
-		.plane_bytes = draw(p, 20000, 200000),
+		.plane_bytes = hunt_draw(p, 20000, 200000),
 		.trimming = prng_chance(p, 1, 2),
 		.three_classes = true,
 		.min_trim_bytes = 92,
 	};
 
 	fwd_qos_recommended(&s->qos, &names, &bdp);
-	s->buffer_bytes = prng_chance(p, 1, 2) ? 0 : draw(p, 50000, 1000000);
-	s->nic_queue_pkts = draw(p, 1, 4);
+	s->buffer_bytes = prng_chance(p, 1, 2) ? 0 : hunt_draw(p, 50000, 1000000);
+	s->nic_queue_pkts = hunt_draw(p, 1, 4);
 	if (topology_build(&s->topology, &s->shape, error, sizeof error) ||
 	    routing_build(&s->routing, &s->topology, &s->routing_cfg, prng_u64(p), error,
 			  sizeof error)) {
@@ -146,11 +141,12 @@ static int draw_fabric(struct hunt_story *s, struct prng *p)
 /* What all connections have in common, and whether packets may be forged. */
 static void draw_manner(struct hunt_story *s, struct prng *p)
 {
-	s->pmtu = 256u << draw(p, 0, 4);
+	s->pmtu = 256u << hunt_draw(p, 0, 4);
 	s->has_dcqcn = prng_chance(p, 1, 4);
-	s->window_bytes = s->pmtu * (prng_chance(p, 1, 3) ? draw(p, 1, 4) : draw(p, 4, 64));
-	s->ack_every = prng_chance(p, 1, 2) ? draw(p, 1, 4) : draw(p, 4, 64);
-	s->n_faults = prng_chance(p, 1, 8) ? 0 : draw(p, 1, HUNT_FAULTS);
+	s->window_bytes =
+		s->pmtu * (prng_chance(p, 1, 3) ? hunt_draw(p, 1, 4) : hunt_draw(p, 4, 64));
+	s->ack_every = prng_chance(p, 1, 2) ? hunt_draw(p, 1, 4) : hunt_draw(p, 4, 64);
+	s->n_faults = prng_chance(p, 1, 8) ? 0 : hunt_draw(p, 1, HUNT_FAULTS);
 	s->has_forgery = s->n_faults > 0 && prng_chance(p, 1, 6);
 	for (uint32_t h = 0; h < s->topology.n_hosts; h++)
 		s->has_srq[h] = !s->has_forgery && prng_chance(p, 1, 3);
@@ -159,7 +155,7 @@ static void draw_manner(struct hunt_story *s, struct prng *p)
 static uint32_t draw_qp(const struct hunt_story *s, struct prng *p, uint32_t host)
 {
 	for (;;) {
-		uint32_t qp = draw(p, 0, 3) ? draw(p, 2, 0xffffff) : draw(p, 0, 40);
+		uint32_t qp = hunt_draw(p, 0, 3) ? hunt_draw(p, 2, 0xffffff) : hunt_draw(p, 0, 40);
 
 		if (hunt_find_end(s, host, qp) == HUNT_NOTHING)
 			return qp;
@@ -172,65 +168,86 @@ static void draw_end(struct hunt_story *s, struct prng *p, uint32_t host)
 	struct hunt_end end = {
 		.host = host,
 		.qp = draw_qp(s, p, host),
-		.psn = prng_chance(p, 1, 3) ? 0xffffff - draw(p, 0, 40) : draw(p, 0, 0xffffff),
-		.port = (uint8_t)draw(p, 0, s->shape.nic_ports - 1),
-		.rd_atomic = (uint8_t)(prng_chance(p, 1, 2) ? draw(p, 0, 2) : draw(p, 1, 16)),
-		.timeout = (uint8_t)(is_calm ? draw(p, 7, 10) : draw(p, 3, 9)),
-		.retries = (uint8_t)(is_calm || prng_chance(p, 1, 2) ? 7 : draw(p, 0, 6)),
-		.rnr_retries = (uint8_t)(is_calm || prng_chance(p, 1, 2) ? 7 : draw(p, 0, 6)),
-		.rnr_timer = (uint8_t)draw(p, 1, 11),
-		.max_send = prng_chance(p, 1, 2) ? draw(p, 1, 4) : draw(p, 5, 40),
+		.psn = prng_chance(p, 1, 3) ? 0xffffff - hunt_draw(p, 0, 40)
+					    : hunt_draw(p, 0, 0xffffff),
+		.port = (uint8_t)hunt_draw(p, 0, s->shape.nic_ports - 1),
+		.rd_atomic =
+			(uint8_t)(prng_chance(p, 1, 2) ? hunt_draw(p, 0, 2) : hunt_draw(p, 1, 16)),
+		.timeout = (uint8_t)(is_calm ? hunt_draw(p, 7, 10) : hunt_draw(p, 3, 9)),
+		.retries = (uint8_t)(is_calm || prng_chance(p, 1, 2) ? 7 : hunt_draw(p, 0, 6)),
+		.rnr_retries = (uint8_t)(is_calm || prng_chance(p, 1, 2) ? 7 : hunt_draw(p, 0, 6)),
+		.rnr_timer = (uint8_t)hunt_draw(p, 1, 11),
+		.max_send = prng_chance(p, 1, 2) ? hunt_draw(p, 1, 4) : hunt_draw(p, 5, 40),
 		.has_srq = s->has_srq[host] && prng_chance(p, 2, 3),
 	};
 
 	/* A forged message takes a receive that a real one then lacks, and waits for. */
 	if (s->has_forgery && end.rnr_retries == 7)
 		end.rnr_retries = 6;
-	end.ev = routing_entropy(&s->routing, s->seed, draw(p, 0, 0xffff));
+	end.ev = routing_entropy(&s->routing, s->seed, hunt_draw(p, 0, 0xffff));
 	s->ends[s->n_ends++] = end;
 }
 
 static void draw_ends(struct hunt_story *s, struct prng *p)
 {
-	uint32_t n = draw(p, 1, prng_chance(p, 1, 2) ? 2 : HUNT_ENDS / 2);
+	uint32_t n = hunt_draw(p, 1, prng_chance(p, 1, 2) ? 2 : HUNT_ENDS / 2);
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t a = draw(p, 0, s->topology.n_hosts - 1);
-		uint32_t b = draw(p, 0, s->topology.n_hosts - 2);
+		uint32_t a = hunt_draw(p, 0, s->topology.n_hosts - 1);
+		uint32_t b = hunt_draw(p, 0, s->topology.n_hosts - 2);
 
 		draw_end(s, p, a);
 		draw_end(s, p, b >= a ? b + 1 : b);
 	}
 	for (uint32_t i = 0; i < s->n_ends; i++)
 		s->ends[i].dest_rd_atomic =
-			(uint8_t)draw(p, s->ends[i ^ 1].rd_atomic, HUNT_RD_MOST);
+			(uint8_t)hunt_draw(p, s->ends[i ^ 1].rd_atomic, HUNT_RD_MOST);
 }
 
-static uint32_t take_local(struct bump *b, uint32_t len)
+/* No two keys are alike, no window's is among them, and none is HUNT_NO_KEY. Half of the ends are
+ * in the domain of another one of their host, if there is one. */
+static void draw_keys(struct hunt_story *s, struct prng *p)
+{
+	for (uint32_t i = 0; i < HUNT_ENDS + HUNT_HOSTS; i++) {
+		struct hunt_arena *a = &s->arenas[i];
+
+		a->pd = prng_u32(p);
+		a->local_key = (prng_u32(p) & 0xffffff00) | (4 * i + 1);
+		a->remote_key = (prng_u32(p) & 0xffffff00) | (4 * i + 2);
+		a->closed_key = (prng_u32(p) & 0xffffff00) | (4 * i + 3);
+		a->closed_access = prng_chance(p, 1, 2) ? MEM_LOCAL_WRITE : MEM_BIND;
+	}
+	for (uint32_t e = 1; e < s->n_ends; e++)
+		for (uint32_t k = 0; k < e; k++)
+			if (s->ends[k].host == s->ends[e].host && prng_chance(p, 1, 2))
+				s->arenas[e].pd = s->arenas[k].pd;
+}
+
+static uint32_t take_local(struct hunt_bump *b, uint32_t len)
 {
 	uint32_t at = b->local;
 
-	b->local += len + draw(b->p, 1, 24);
+	b->local += len + hunt_draw(b->p, 1, 24);
 	return at;
 }
 
-static uint32_t take_remote(struct bump *b, uint32_t len, uint32_t align)
+uint32_t hunt_take_remote(struct hunt_bump *b, uint32_t len, uint32_t align)
 {
 	uint32_t at = (b->remote + align - 1) / align * align;
 
-	b->remote = at + len + draw(b->p, 1, 24);
+	b->remote = at + len + hunt_draw(b->p, 1, 24);
 	return at;
 }
 
 /* Cuts len bytes into pieces with gaps between them. */
-static uint8_t draw_pieces(struct bump *b, uint32_t len, struct hunt_piece *sg)
+static uint8_t draw_pieces(struct hunt_bump *b, uint32_t len, struct hunt_piece *sg)
 {
 	uint8_t n = 0;
 
 	if (len == 0 && prng_chance(b->p, 1, 2))
 		return 0;
 	while (n < HUNT_SGE - 1 && prng_chance(b->p, 1, 3)) {
-		uint32_t part = draw(b->p, 0, len);
+		uint32_t part = hunt_draw(b->p, 0, len);
 
 		sg[n++] = (struct hunt_piece){take_local(b, part), part};
 		len -= part;
@@ -239,31 +256,40 @@ static uint8_t draw_pieces(struct bump *b, uint32_t len, struct hunt_piece *sg)
 	return n;
 }
 
-static uint32_t draw_len(const struct hunt_story *s, struct prng *p)
+uint32_t hunt_draw_len(const struct hunt_story *s, struct prng *p)
 {
-	switch (draw(p, 0, 5)) {
-	case 0: return draw(p, 0, 8);
-	case 1: return draw(p, 0, s->pmtu);
-	case 2: return s->pmtu * draw(p, 1, MESSAGE_PKTS);
-	case 3: return s->pmtu * draw(p, 1, MESSAGE_PKTS) - draw(p, 1, 3);
-	case 4: return s->pmtu * draw(p, 1, MESSAGE_PKTS) + draw(p, 1, 3);
-	default: return draw(p, 1, s->pmtu * MESSAGE_PKTS);
+	switch (hunt_draw(p, 0, 5)) {
+	case 0: return hunt_draw(p, 0, 8);
+	case 1: return hunt_draw(p, 0, s->pmtu);
+	case 2: return s->pmtu * hunt_draw(p, 1, MESSAGE_PKTS);
+	case 3: return s->pmtu * hunt_draw(p, 1, MESSAGE_PKTS) - hunt_draw(p, 1, 3);
+	case 4: return s->pmtu * hunt_draw(p, 1, MESSAGE_PKTS) + hunt_draw(p, 1, 3);
+	default: return hunt_draw(p, 1, s->pmtu * MESSAGE_PKTS);
 	}
 }
 
-static uint8_t draw_code(struct prng *p, enum flavour flavour, bool may_read)
+static bool can(const struct hunt_transport *t, uint8_t code)
+{
+	return t->codes & HUNT_OP(code);
+}
+
+/* One of those that the transport has; all of them have ENGINE_WRITE. */
+static uint8_t draw_code(struct hunt_draft *d, enum flavour flavour, bool may_read)
 {
 	static const uint8_t sends[] = {ENGINE_SEND, ENGINE_SEND_IMM, ENGINE_WRITE_IMM};
 	static const uint8_t any[] = {ENGINE_SEND,      ENGINE_SEND_IMM, ENGINE_WRITE,
 				      ENGINE_WRITE_IMM, ENGINE_READ,     ENGINE_ATOMIC};
+	uint8_t code = any[hunt_draw(d->p, 0, may_read ? 5 : 3)];
 
 	if (flavour == READS && may_read)
-		return ENGINE_READ;
+		code = ENGINE_READ;
 	if (flavour == ATOMICS && may_read)
-		return ENGINE_ATOMIC;
+		code = ENGINE_ATOMIC;
 	if (flavour == WRITES)
-		return ENGINE_WRITE;
-	return flavour == SENDS ? sends[draw(p, 0, 2)] : any[draw(p, 0, may_read ? 5 : 3)];
+		code = ENGINE_WRITE;
+	if (flavour == SENDS)
+		code = sends[hunt_draw(d->p, 0, 2)];
+	return can(d->t, code) ? code : ENGINE_WRITE;
 }
 
 /* Half of the compare-and-swaps find what they look for. */
@@ -273,25 +299,26 @@ static void draw_atomic(struct prng *p, struct hunt_work *w, uint64_t *word)
 	w->before = *word;
 	if (w->atomic_op == ENGINE_FETCH_ADD) {
 		w->operand[0] = prng_u64(p) | 1;
-		w->after = *word + w->operand[0];
+		w->after_word = *word + w->operand[0];
 	} else {
 		bool is_hit = prng_chance(p, 1, 2);
 
 		w->operand[0] = is_hit ? *word : ~*word;
 		w->operand[1] = prng_u64(p);
-		w->after = is_hit ? w->operand[1] : *word;
+		w->after_word = is_hit ? w->operand[1] : *word;
 	}
-	*word = w->after;
+	*word = w->after_word;
 }
 
-/* At most one work of an end is flawed: nothing behind it is done. */
+/* At most one such work of an end is flawed: nothing behind it is done. */
 static void draw_flaw(struct prng *p, const struct hunt_story *s, struct hunt_work *w,
 		      const struct hunt_end *peer)
 {
-	bool is_remote = w->code == ENGINE_WRITE || w->code == ENGINE_WRITE_IMM ||
-			 w->code == ENGINE_READ || w->code == ENGINE_ATOMIC;
-
-	w->flaw = (uint8_t)draw(p, HUNT_BAD_KEY, HUNT_SHORT);
+	w->flaw = (uint8_t)hunt_draw(p, HUNT_BAD_KEY, HUNT_SHORT);
+	if (w->flaw == HUNT_SHORT && w->code == ENGINE_ATOMIC)
+		w->flaw = HUNT_MISALIGNED;
+	if (w->flaw == HUNT_MISALIGNED && hunt_is_send(w))
+		w->flaw = HUNT_SHORT;
 	if (w->flaw == HUNT_NO_LOCAL && !(w->flags & ENGINE_TRUSTED) && w->n_sg > 0 && w->len > 0)
 		return;
 	if (w->flaw == HUNT_SHORT && !peer->has_srq && w->len > 0 &&
@@ -299,79 +326,132 @@ static void draw_flaw(struct prng *p, const struct hunt_story *s, struct hunt_wo
 		return;
 	if (w->flaw == HUNT_MISALIGNED && w->code == ENGINE_ATOMIC)
 		return;
-	if (w->flaw <= HUNT_FORBIDDEN && is_remote && w->len > 0 &&
+	if (w->flaw <= HUNT_FORBIDDEN && hunt_is_remote(w) && w->len > 0 &&
 	    (w->flaw != HUNT_FOREIGN || s->n_ends > 2))
 		return;
 	w->flaw = HUNT_SOUND;
 }
 
-static void draw_work(struct hunt_story *s, struct bump bumps[HUNT_ENDS], uint32_t e,
-		      enum flavour flavour, uint64_t words[HUNT_WORDS])
+/* Where its bytes are, here and there. */
+static void place_work(struct hunt_draft *d, uint32_t side, struct hunt_work *w)
 {
-	struct bump *own = &bumps[e], *peers = &bumps[e ^ 1];
-	struct prng *p = own->p;
-	struct hunt_end *end = &s->ends[e];
-	struct hunt_work *w = &s->works[s->n_works++];
+	struct hunt_bump *own = &d->bumps[d->first + side],
+			 *peers = &d->bumps[d->first + (side ^ 1)];
 
-	end->n_works++;
-	w->code = draw_code(p, flavour, end->rd_atomic > 0);
-	w->len = w->code == ENGINE_ATOMIC ? WORD : draw_len(s, p);
-	if (w->code == ENGINE_ATOMIC)
-		w->sg[w->n_sg++] = (struct hunt_piece){take_local(own, WORD), WORD};
-	else
-		w->n_sg = draw_pieces(own, w->len, w->sg);
-	w->imm = prng_u32(p);
-	w->message = HUNT_NOTHING;
-	w->flags = (uint8_t)((prng_chance(p, 1, 4) ? ENGINE_SILENT : 0) |
-			     (prng_chance(p, 1, 4) ? ENGINE_SOLICITED : 0) |
-			     (prng_chance(p, 1, 6) ? ENGINE_FENCE : 0) |
-			     (prng_chance(p, 1, 8) ? ENGINE_TRUSTED : 0));
 	if (w->code == ENGINE_ATOMIC) {
-		uint32_t i = draw(p, 0, HUNT_WORDS - 1);
+		uint32_t i = hunt_draw(d->p, 0, HUNT_WORDS - 1);
 
-		draw_atomic(p, w, &words[i]);
-		w->remote = s->ends[e ^ 1].words[i];
-	} else if (w->code != ENGINE_SEND && w->code != ENGINE_SEND_IMM) {
-		w->remote = take_remote(peers, w->len, 1);
+		w->len = HUNT_WORD;
+		w->sg[w->n_sg++] = (struct hunt_piece){take_local(own, HUNT_WORD), HUNT_WORD};
+		draw_atomic(d->p, w, &d->words[side][i]);
+		w->remote = d->s->ends[d->first + (side ^ 1)].words[i];
+		return;
 	}
-	if (w->code == ENGINE_SEND || w->code == ENGINE_SEND_IMM || w->code == ENGINE_WRITE_IMM)
-		w->message = end->n_messages++;
-	w->n_pkts = w->code == ENGINE_ATOMIC ? 1 : (w->len + s->pmtu - 1) / s->pmtu;
-	w->n_pkts += w->n_pkts == 0;
+	w->n_sg = draw_pieces(own, w->len, w->sg);
+	if (hunt_is_remote(w))
+		w->remote = hunt_take_remote(peers, w->len, 1);
 }
 
-static void draw_works(struct hunt_story *s, struct prng *p, struct bump bumps[HUNT_ENDS],
-		       uint32_t e)
+struct hunt_work *hunt_draft_add(struct hunt_draft *d, uint32_t side, uint8_t code, uint32_t len)
 {
-	struct hunt_end *end = &s->ends[e];
-	enum flavour flavour = (enum flavour)draw(p, 0, FLAVOURS - 1);
-	uint32_t n = draw(p, 0, WORKS_MOST), spread = draw(p, 0, 1) * draw(p, 1, 200000);
-	uint32_t flawed = prng_chance(p, 1, 10) ? draw(p, 0, WORKS_MOST - 1) : HUNT_NOTHING;
-	uint64_t words[HUNT_WORDS], first = 0;
-	psec at = 0;
+	struct prng *p = d->p;
+	struct hunt_work *w = &d->works[side][d->n[side]++];
+	uint32_t gap_ns = 2 * d->spread_ns[side] / HUNT_END_WORKS;
 
-	/* The words of the peer, which only this end changes. */
-	for (uint32_t i = 0; i < HUNT_WORDS; i++) {
-		s->ends[e ^ 1].words[i] = take_remote(&bumps[e ^ 1], WORD, WORD);
-		words[i] = prng_u64(p);
-	}
+	*w = (struct hunt_work){
+		.code = code,
+		.len = len,
+		.imm = prng_u32(p),
+		.message = HUNT_NOTHING,
+		.window = HUNT_NOTHING,
+		.after_end = d->first + side,
+		.flags = (uint8_t)((prng_chance(p, 1, 4) ? ENGINE_SILENT : 0) |
+				   (prng_chance(p, 1, 4) ? ENGINE_SOLICITED : 0) |
+				   (prng_chance(p, 1, 6) ? ENGINE_FENCE : 0) |
+				   (prng_chance(p, 1, 8) ? ENGINE_TRUSTED : 0)),
+	};
+	d->at[side] += gap_ns ? hunt_draw(p, 0, gap_ns) * PSEC_NS : 0;
+	w->at = d->at[side];
+	if (hunt_is_local(w))
+		return w;
+	place_work(d, side, w);
+	if (hunt_is_send(w) || code == ENGINE_WRITE_IMM)
+		w->message = d->n_messages[side]++;
+	w->n_pkts = w->len == 0 ? 1 : (w->len + d->s->pmtu - 1) / d->s->pmtu;
+	return w;
+}
+
+/* Puts the works of a side where the story has them. */
+static void keep_works(struct hunt_draft *d, uint32_t side)
+{
+	struct hunt_story *s = d->s;
+	struct hunt_end *end = &s->ends[d->first + side];
+	uint64_t first = 0;
+
 	end->first_work = s->n_works;
-	for (uint32_t i = 0; i < n; i++) {
-		struct hunt_work *w = &s->works[s->n_works];
+	end->n_works = d->n[side];
+	end->n_messages = d->n_messages[side];
+	for (uint32_t i = 0; i < d->n[side]; i++) {
+		struct hunt_work *w = &s->works[s->n_works++];
 
-		draw_work(s, bumps, e, flavour, words);
-		if (i == flawed)
-			draw_flaw(p, s, w, &s->ends[e ^ 1]);
+		*w = d->works[side][i];
 		w->first = first;
 		first += w->n_pkts;
-		at += spread ? draw(p, 0, 2 * spread / WORKS_MOST) * PSEC_NS : 0;
-		w->at = at;
-		if (at > s->healed_at)
-			s->healed_at = at;
 	}
+	if (d->at[side] > s->healed_at)
+		s->healed_at = d->at[side];
 	/* The last one is told of, so that all are known to be done. */
-	if (n > 0)
+	if (d->n[side] > 0)
 		s->works[s->n_works - 1].flags &= (uint8_t)~ENGINE_SILENT;
+}
+
+/* Works of one connection: those of its ends, and those that both play a part in, mixed. */
+static void draw_works(struct hunt_story *s, const struct hunt_transport *t, struct prng *p,
+		       struct hunt_bump bumps[HUNT_ENDS], uint32_t first)
+{
+	static struct hunt_draft d;
+	enum flavour flavours[2];
+	uint32_t left[2], flawed[2];
+	uint32_t sessions =
+		can(t, ENGINE_BIND) && prng_chance(p, 1, 2) ? hunt_draw(p, 1, SESSIONS_MOST) : 0;
+	bool has_flaw = prng_chance(p, 1, 3);
+
+	memset(&d, 0, sizeof d);
+	d.s = s;
+	d.t = t;
+	d.p = p;
+	d.bumps = bumps;
+	d.first = first;
+	for (uint32_t side = 0; side < 2; side++) {
+		flavours[side] = (enum flavour)hunt_draw(p, 0, FLAVOURS - 1);
+		left[side] = hunt_draw(p, 0, HUNT_END_WORKS - sessions * HUNT_SESSION);
+		flawed[side] =
+			prng_chance(p, 1, 10) ? hunt_draw(p, 0, HUNT_END_WORKS - 1) : HUNT_NOTHING;
+		d.spread_ns[side] = hunt_draw(p, 0, 1) * hunt_draw(p, 1, 200000);
+		/* The words of the peer, which only this end changes. */
+		for (uint32_t i = 0; i < HUNT_WORDS; i++) {
+			s->ends[first + (side ^ 1)].words[i] =
+				hunt_take_remote(&bumps[first + (side ^ 1)], HUNT_WORD, HUNT_WORD);
+			d.words[side][i] = prng_u64(p);
+		}
+	}
+	while (left[0] + left[1] + sessions > 0) {
+		uint32_t pick = hunt_draw(p, 1, left[0] + left[1] + sessions);
+		uint32_t side = pick > left[0];
+
+		if (pick > left[0] + left[1]) {
+			hunt_draft_session(&d, --sessions == 0 && has_flaw);
+			continue;
+		}
+		uint8_t code = draw_code(&d, flavours[side], s->ends[first + side].rd_atomic > 0);
+		struct hunt_work *w = hunt_draft_add(&d, side, code, hunt_draw_len(s, p));
+
+		if (d.n[side] - 1 == flawed[side])
+			draw_flaw(p, s, w, &s->ends[first + (side ^ 1)]);
+		left[side]--;
+	}
+	keep_works(&d, 0);
+	keep_works(&d, 1);
 }
 
 /* The work that takes receive number i of an end, or NULL. */
@@ -391,12 +471,12 @@ struct pace {
 	psec at;
 };
 
-static void draw_recv(struct hunt_story *s, struct bump *b, struct pace *pace,
+static void draw_recv(struct hunt_story *s, struct hunt_bump *b, struct pace *pace,
 		      struct hunt_recv recv)
 {
 	recv.n_sg = draw_pieces(b, recv.len, recv.sg);
 	recv.flags = prng_chance(b->p, 1, 8) ? ENGINE_TRUSTED : 0;
-	pace->at += draw(b->p, 0, pace->gap_ns) * PSEC_NS;
+	pace->at += hunt_draw(b->p, 0, pace->gap_ns) * PSEC_NS;
 	recv.at = pace->at;
 	if (recv.at > s->healed_at)
 		s->healed_at = recv.at;
@@ -405,17 +485,17 @@ static void draw_recv(struct hunt_story *s, struct bump *b, struct pace *pace,
 
 static struct pace draw_pace(struct prng *p)
 {
-	uint32_t kind = draw(p, 0, 3);
+	uint32_t kind = hunt_draw(p, 0, 3);
 
 	return (struct pace){
-		.gap_ns = kind < 2 ? 0 : draw(p, 1, 30000),
-		.at = kind == 3 ? draw(p, 1, 400) * PSEC_US : 0,
+		.gap_ns = kind < 2 ? 0 : hunt_draw(p, 1, 30000),
+		.at = kind == 3 ? hunt_draw(p, 1, 400) * PSEC_US : 0,
 	};
 }
 
-static void draw_recvs(struct hunt_story *s, struct prng *p, struct bump *bumps, uint32_t e)
+static void draw_recvs(struct hunt_story *s, struct prng *p, struct hunt_bump *bumps, uint32_t e)
 {
-	uint32_t n = s->ends[e ^ 1].n_messages + draw(p, 0, 2);
+	uint32_t n = s->ends[e ^ 1].n_messages + hunt_draw(p, 0, 2);
 	struct pace pace = draw_pace(p);
 
 	s->ends[e].max_recv = n > 0 ? n : 1;
@@ -426,16 +506,17 @@ static void draw_recvs(struct hunt_story *s, struct prng *p, struct bump *bumps,
 		struct hunt_recv recv = {.end = e, .host = s->ends[e].host};
 
 		if (w && w->code != ENGINE_WRITE_IMM)
-			recv.len = w->flaw == HUNT_SHORT ? draw(p, 0, w->len - 1)
-							 : w->len + draw(p, 0, 3);
+			recv.len = w->flaw == HUNT_SHORT ? hunt_draw(p, 0, w->len - 1)
+							 : w->len + hunt_draw(p, 0, 3);
 		draw_recv(s, &bumps[e], &pace, recv);
 	}
 }
 
-static void draw_shared(struct hunt_story *s, struct prng *p, struct bump *bumps, uint32_t host)
+static void draw_shared(struct hunt_story *s, struct prng *p, struct hunt_bump *bumps,
+			uint32_t host)
 {
 	struct pace pace = draw_pace(p);
-	uint32_t n = draw(p, 1, 3), len = 0;
+	uint32_t n = hunt_draw(p, 1, 3), len = 0;
 
 	for (uint32_t e = 0; e < s->n_ends; e++) {
 		if (s->ends[e].host != host || !s->ends[e].has_srq)
@@ -461,18 +542,18 @@ static void sharpen(const struct hunt_story *s, struct prng *p, struct fault *f)
 	bool is_on_packets = f->kind <= FAULT_FORGE;
 
 	if (is_on_packets && (is_forgery || prng_chance(p, 2, 3))) {
-		f->from_ps = draw(p, 0, 40000) * PSEC_NS;
-		f->until_ps = f->from_ps + draw(p, 1000, 300000) * PSEC_NS;
+		f->from_ps = hunt_draw(p, 0, 40000) * PSEC_NS;
+		f->until_ps = f->from_ps + hunt_draw(p, 1000, 300000) * PSEC_NS;
 	}
 	if (is_on_packets && f->kind != FAULT_DELAY && f->kind != FAULT_BLACK_HOLE &&
 	    (is_forgery || prng_chance(p, 2, 3)))
-		f->ppm = draw(p, 10000, 300000);
+		f->ppm = hunt_draw(p, 10000, 300000);
 	if (is_forgery) {
 		f->crc = f->kind == FAULT_CORRUPT ? FAULT_CRC_ALL_REPAIRED : FAULT_CRC_BAD;
-		f->count = draw(p, 1, 8);
+		f->count = hunt_draw(p, 1, 8);
 		f->amount_ps = 0;
 		f->match = FAULT_ANY;
-		f->port = s->topology.nodes[draw(p, 0, s->topology.n_hosts - 1)].first_port;
+		f->port = s->topology.nodes[hunt_draw(p, 0, s->topology.n_hosts - 1)].first_port;
 	}
 	if (f->kind == FAULT_CORRUPT && !s->has_forgery && f->crc == FAULT_CRC_ALL_REPAIRED)
 		f->crc = FAULT_CRC_FCS_REPAIRED;
@@ -481,7 +562,7 @@ static void sharpen(const struct hunt_story *s, struct prng *p, struct fault *f)
 static void draw_faults(struct hunt_story *s, struct prng *p)
 {
 	uint64_t kinds = (UINT64_C(1) << FAULT_KIND_COUNT) - 1;
-	psec until = draw(p, 10, 500) * PSEC_US;
+	psec until = hunt_draw(p, 10, 500) * PSEC_US;
 
 	if (!s->has_forgery)
 		kinds &= ~(UINT64_C(1) << FAULT_FORGE);
@@ -503,14 +584,14 @@ static void draw_faults(struct hunt_story *s, struct prng *p)
 	}
 }
 
-static int make_arena(struct hunt_story *s, uint32_t i, const struct bump *b, struct prng *p)
+static int make_arena(struct hunt_story *s, uint32_t i, const struct hunt_bump *b, struct prng *p)
 {
 	struct hunt_arena *a = &s->arenas[i];
 	uint32_t local = b->local - HUNT_GUARD;
 
 	a->local = (struct hunt_piece){HUNT_GUARD, local};
 	/* Words lie on addresses that are multiples of their size. */
-	a->remote.at = (2 * HUNT_GUARD + local + WORD - 1) / WORD * WORD;
+	a->remote.at = (2 * HUNT_GUARD + local + HUNT_WORD - 1) / HUNT_WORD * HUNT_WORD;
 	a->remote.len = b->remote;
 	a->closed = (struct hunt_piece){a->remote.at + a->remote.len + HUNT_GUARD, HUNT_GUARD};
 	a->len = a->closed.at + a->closed.len + HUNT_GUARD;
@@ -519,14 +600,11 @@ static int make_arena(struct hunt_story *s, uint32_t i, const struct bump *b, st
 	if (!a->bytes || !a->shadow)
 		return -ENOMEM;
 	prng_fill(p, a->shadow, a->len);
-	a->pd = prng_u32(p);
-	/* No two are alike, and none is HUNT_NO_KEY. */
-	a->local_key = (prng_u32(p) & 0xffffff00) | (4 * i + 1);
-	a->remote_key = (prng_u32(p) & 0xffffff00) | (4 * i + 2);
-	a->closed_key = (prng_u32(p) & 0xffffff00) | (4 * i + 3);
-	switch (draw(p, 0, 3)) {
+	switch (hunt_draw(p, 0, 3)) {
 	case 0: a->iova = UINT64_C(0xfffffff0); break;
-	case 1: a->iova = -(uint64_t)((a->remote.len + WORD - 1) / WORD * WORD); break;
+	case 1:
+		a->iova = -(uint64_t)((a->remote.len + HUNT_WORD - 1) / HUNT_WORD * HUNT_WORD);
+		break;
 	default: a->iova = prng_u64(p) >> 8 & ~UINT64_C(7); break;
 	}
 	return 0;
@@ -588,7 +666,7 @@ static int paint(struct hunt_story *s)
 					continue;
 				has_word[k] = true;
 				memcpy(peers->shadow + peers->remote.at + w->remote, &w->before,
-				       WORD);
+				       HUNT_WORD);
 			}
 		}
 	}
@@ -600,15 +678,13 @@ static int paint(struct hunt_story *s)
 
 /* By when everything is over: after the last fault each connection needs at most its timeouts and
  * waits, one after the other, and the time that its bytes take at the lowest rate. */
-static void compute_bound(struct hunt_story *s)
+static void compute_bound(struct hunt_story *s, const struct hunt_transport *t)
 {
 	nsec most = 0;
 	uint64_t bytes = 0;
 
 	for (uint32_t e = 0; e < s->n_ends; e++) {
-		const struct hunt_end *end = &s->ends[e];
-		nsec ns = 4 * hunt_timeout_ns(end->timeout) * (end->retries + 2u) +
-			  hunt_rnr_ns(s->ends[e ^ 1].rnr_timer) * (end->rnr_retries + 2u);
+		nsec ns = t->give_up_ns(s, e);
 
 		most = ns > most ? ns : most;
 	}
@@ -617,9 +693,9 @@ static void compute_bound(struct hunt_story *s)
 	s->bound = s->healed_at + (4 * most + 10000000) * PSEC_NS + bytes * 80 * PSEC_NS;
 }
 
-int hunt_expand(struct hunt_story *s, uint64_t seed)
+int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t seed)
 {
-	struct bump bumps[HUNT_ENDS + HUNT_HOSTS];
+	struct hunt_bump bumps[HUNT_ENDS + HUNT_HOSTS];
 	struct prng fabric, ends, work, recvs, faults, bytes;
 	int error;
 
@@ -636,10 +712,11 @@ int hunt_expand(struct hunt_story *s, uint64_t seed)
 		return error;
 	draw_manner(s, &ends);
 	draw_ends(s, &ends);
+	draw_keys(s, &ends);
 	for (uint32_t i = 0; i < HUNT_ENDS + HUNT_HOSTS; i++)
-		bumps[i] = (struct bump){&work, HUNT_GUARD, 0};
-	for (uint32_t e = 0; e < s->n_ends; e++)
-		draw_works(s, &work, bumps, e);
+		bumps[i] = (struct hunt_bump){&work, HUNT_GUARD, 0};
+	for (uint32_t e = 0; e < s->n_ends; e += 2)
+		draw_works(s, t, &work, bumps, e);
 	for (uint32_t e = 0; e < s->n_ends; e++)
 		draw_recvs(s, &recvs, bumps, e);
 	for (uint32_t h = 0; h < s->topology.n_hosts; h++)
@@ -651,7 +728,7 @@ int hunt_expand(struct hunt_story *s, uint64_t seed)
 			error = make_arena(s, i, &bumps[i], &bytes);
 	if (!error)
 		error = paint(s);
-	compute_bound(s);
+	compute_bound(s, t);
 	return error;
 }
 

@@ -3,13 +3,16 @@
  * the engine watches every call that goes into it and every byte and packet that comes out.
  *
  *	expand.c        seed to story
+ *	windows.c       the part of it that memory windows play
  *	tell.c          a story in lines that a person can read
+ *	memory.c        arenas, regions and windows in a host's memory table; guarded blocks
  *	oracle.c        memory and completions: the same for every transport
- *	oracle_rc.c     what RC packets may leave, seen on the wire
- *	transport_rc.c  RC behind struct hunt_transport
  *	run.c           one story in the simulator, with the oracle around each engine
  *	main.c          the command
+ *	oracle_rc.c     what RC packets may be, seen on the wire
+ *	transport_rc.c  RC behind struct hunt_transport
  *
+ * The last two are all that knows of RC: another transport has two such files of its own.
  * docs/hunt.md says what is checked, and what holds under which fault. */
 #ifndef WEFT_TESTS_HUNT_HUNT_H
 #define WEFT_TESTS_HUNT_HUNT_H
@@ -28,6 +31,7 @@
 #define HUNT_ENDS     16u /* two for each connection */
 #define HUNT_WORKS    640u
 #define HUNT_RECVS    1024u
+#define HUNT_WINDOWS  48u
 #define HUNT_FAULTS   8u
 #define HUNT_SGE      3u
 #define HUNT_WORDS    4u  /* that atomics of one end go to */
@@ -48,12 +52,29 @@ enum hunt_flaw {
 	HUNT_NO_LOCAL,   /* a local key that nobody has */
 	HUNT_MISALIGNED, /* an atomic on no word */
 	HUNT_SHORT,      /* the receive that it will take has too little room */
+	/* Of memory windows. */
+	HUNT_UNBOUND,        /* through a window before its bind */
+	HUNT_INVALIDATED,    /* through one of type 2 after either side invalidated it */
+	HUNT_REBOUND,        /* by the key of one of type 1 before it was bound anew, or unbound */
+	HUNT_BEYOND_WINDOW,  /* the range ends behind the window, and inside its region */
+	HUNT_NO_RIGHT,       /* a right that the region gives and the window does not */
+	HUNT_OTHER_PAIR,     /* through one of type 2 that another queue pair bound */
+	HUNT_BAD_INVALIDATE, /* of what cannot be invalidated, or not by this queue pair */
+	HUNT_BAD_BIND,       /* to memory that it cannot be bound to */
 	HUNT_FLAWS,
 };
 
 /* Bytes of an arena. */
 struct hunt_piece {
 	uint32_t at, len;
+};
+
+/* What a bind asks for. */
+struct hunt_bind {
+	uint32_t arena;          /* of an end: whose addresses they are */
+	struct hunt_piece range; /* of its remote part; of no bytes: to nothing */
+	uint32_t region, new_key;
+	uint8_t access; /* enum mem_access */
 };
 
 /* A work request of an end. */
@@ -63,13 +84,18 @@ struct hunt_work {
 	uint8_t n_sg;
 	struct hunt_piece sg[HUNT_SGE]; /* of its own arena */
 	uint32_t len, imm;
-	uint32_t remote;        /* where in the peer's arena; atomics: the word's place */
-	uint64_t operand[2];    /* as op.operand */
-	uint64_t before, after; /* atomics: what the word is before it, and then */
-	psec at;                /* not posted before */
-	uint32_t n_pkts;        /* numbers of packets it takes */
-	uint64_t first;         /* the first of them, counted from 0 */
-	uint32_t message;       /* which of those that take a receive; HUNT_NOTHING: none */
+	uint32_t remote;             /* where in the peer's arena; atomics: the word's place */
+	uint64_t operand[2];         /* as op.operand */
+	uint64_t before, after_word; /* atomics: what the word is before it, and then */
+	psec at;                     /* not posted before, ... */
+	uint32_t after_end;          /* ... nor before this end, while it lives, ... */
+	uint32_t after;              /* ... has received so many messages */
+	uint32_t window; /* that it goes through, binds or invalidates; HUNT_NOTHING: none */
+	uint32_t key;    /* of the window, or in place of it, as this work names it */
+	struct hunt_bind bind;
+	uint32_t n_pkts;  /* numbers of packets it takes; 0: done without any */
+	uint64_t first;   /* the first of them, counted from 0 */
+	uint32_t message; /* which of those that take a receive; HUNT_NOTHING: none */
 };
 
 /* A receive of an end or, with ends that share, of a host. */
@@ -82,6 +108,16 @@ struct hunt_recv {
 	psec at;
 };
 
+/* A memory window of an end, which its peer reads and writes through. */
+struct hunt_window {
+	uint32_t end;
+	uint32_t key; /* before it is first bound */
+	uint8_t kind; /* enum mem_kind */
+	/* As it was bound last, and how many messages have told its user so. */
+	struct hunt_piece range;
+	uint32_t bound_key, ready;
+};
+
 /* Memory of one owner: an end, or a host's shared receive queue. Bytes [0, local_len) are for its
  * own work, the next remote_len for its peer's, the last ones for nobody: guards lie around each.
  */
@@ -90,10 +126,12 @@ struct hunt_arena {
 	uint32_t len;
 	struct hunt_piece local, remote, closed;
 	uint32_t pd, local_key, remote_key, closed_key;
-	uint64_t iova; /* of the remote part, as the peer names it */
+	uint8_t closed_access; /* enum mem_access: no window can be bound to it for writing */
+	uint64_t iova;         /* of the remote part, as the peer names it */
 };
 
-/* One end of a connection: end i speaks to end i ^ 1. */
+/* One end of a connection: end i speaks to end i ^ 1. Numbers and times have the ranges and units
+ * of IBTA's reliable connections; a transport leaves alone what it does not have. */
 struct hunt_end {
 	uint32_t host, qp, psn; /* psn: of the first packet it sends */
 	uint8_t port;
@@ -120,6 +158,8 @@ struct hunt_story {
 	struct hunt_end ends[HUNT_ENDS];
 	struct hunt_work works[HUNT_WORKS];
 	struct hunt_recv recvs[HUNT_RECVS];
+	struct hunt_window windows[HUNT_WINDOWS];
+	uint32_t n_windows, n_keys;
 	struct fault faults[HUNT_FAULTS];
 	struct hunt_arena arenas[HUNT_ENDS + HUNT_HOSTS]; /* of ends, then of hosts */
 	bool has_srq[HUNT_HOSTS];
@@ -131,8 +171,10 @@ struct hunt_story {
 	psec bound;       /* by when everything must be over */
 };
 
-/* Expands a seed. 0 or -ENOMEM. */
-int hunt_expand(struct hunt_story *s, uint64_t seed);
+struct hunt_transport;
+
+/* Expands a seed, for what the transport can do. 0 or -ENOMEM. */
+int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t seed);
 void hunt_story_free(struct hunt_story *s);
 
 /* Writes the story to standard output. */
@@ -141,6 +183,23 @@ void hunt_tell(const struct hunt_story *s);
 /* Name of a work's operation, and of a flaw. */
 const char *hunt_op_name(const struct hunt_work *w);
 const char *hunt_flaw_name(enum hunt_flaw flaw);
+
+/* Whether a work names memory of the peer, takes a receive there, or needs no packet. */
+static inline bool hunt_is_remote(const struct hunt_work *w)
+{
+	return w->code == ENGINE_WRITE || w->code == ENGINE_WRITE_IMM || w->code == ENGINE_READ ||
+	       w->code == ENGINE_ATOMIC;
+}
+
+static inline bool hunt_is_send(const struct hunt_work *w)
+{
+	return w->code == ENGINE_SEND || w->code == ENGINE_SEND_IMM || w->code == ENGINE_SEND_INV;
+}
+
+static inline bool hunt_is_local(const struct hunt_work *w)
+{
+	return w->code == ENGINE_LOCAL_INV || w->code == ENGINE_BIND;
+}
 
 /* The end of a host with that queue pair number, or HUNT_NOTHING. */
 uint32_t hunt_find_end(const struct hunt_story *s, uint32_t host, uint32_t qp);
@@ -161,6 +220,8 @@ struct hunt_counts {
 	uint64_t rx, accepted, dropped, tx, rx_bytes, again, timeouts, duplicates, rnr, naks;
 };
 
+#define HUNT_OP(code) (UINT32_C(1) << (code))
+
 /* The seam: what the hunt must know of a transport. A device is what the transport needs of one
  * host beside its engine: memory tables, queue pairs' memory. */
 struct hunt_device;
@@ -168,8 +229,13 @@ struct hunt_oracle;
 struct hunt_transport {
 	const char *name;
 	const struct engine_ops *ops;
-	uint32_t head_bytes;
-	bool is_in_order; /* payload is placed in the order it was sent */
+	uint32_t codes;                  /* HUNT_OP of each enum engine_op that it has */
+	uint32_t head_bytes, tail_bytes; /* most before the payload; behind it, padding apart */
+	bool is_in_order;                /* payload is placed in the order it was sent */
+	/* How long an end hears nothing, or is told to wait, until it tries once more, at the most;
+	 * and until it gives up. */
+	nsec (*try_ns)(const struct hunt_story *s, uint32_t end);
+	nsec (*give_up_ns)(const struct hunt_story *s, uint32_t end);
 	/* A device without queue pairs; NULL without memory. */
 	struct hunt_device *(*device_new)(const struct hunt_story *s, uint32_t host);
 	/* Frees it; the sentence that says what the engine did to memory that is not its own, or
@@ -182,10 +248,15 @@ struct hunt_transport {
 	/* Ends work on an end: everything is flushed. */
 	int (*fail)(struct engine *e, uint32_t qp, nsec now);
 	void (*count)(const struct engine *e, struct hunt_counts *counts);
-	/* The wire, to the oracle: each answers by oracle_fail. on_input is called before the
-	 * engine sees the packet, on_placed after that. */
+	/* The wire, to the oracle: o->wire is this part's own memory, and it answers by
+	 * oracle_fail. wire_new: 0 or -ENOMEM. on_input is called before the engine sees a packet,
+	 * on_taken after that, with what the engine counted. */
+	int (*wire_new)(struct hunt_oracle *o);
+	void (*wire_free)(struct hunt_oracle *o);
 	void (*on_output)(struct hunt_oracle *o, uint32_t host, nsec now, const struct tx_pkt *tx);
 	void (*on_input)(struct hunt_oracle *o, uint32_t host, nsec now, const struct rx_pkt *rx);
+	void (*on_taken)(struct hunt_oracle *o, uint32_t end, const struct hunt_counts *before,
+			 const struct hunt_counts *after);
 	/* The end that a packet is for, HUNT_NOTHING: none. */
 	uint32_t (*end_of)(const struct hunt_story *s, uint32_t host, struct cspan head);
 	/* The packet in a few words. */
@@ -197,7 +268,10 @@ extern const struct hunt_transport hunt_rc;
 struct hunt_met {
 	struct hunt_counts counts;
 	uint64_t packets, works, receives;
-	uint64_t ops[16], statuses[ENGINE_STATUSES], flaws[HUNT_FLAWS];
+	uint64_t ops[ENGINE_RECV], atomics[2], statuses[ENGINE_STATUSES];
+	uint64_t flaws[HUNT_FLAWS];   /* works that have it, ... */
+	uint64_t refused[HUNT_FLAWS]; /* ... and those that failed for it */
+	uint64_t through[2];          /* done well through windows, by type */
 	uint64_t faults[FAULT_KIND_COUNT], touched[FAULT_KIND_COUNT];
 	uint64_t tainted, restarted, dropped;
 };

@@ -140,7 +140,7 @@ static bool run_once(const struct job *job, uint64_t seed, bool is_traced,
 		     struct hunt_result *result)
 {
 	static struct hunt_story story;
-	int error = hunt_expand(&story, seed);
+	int error = hunt_expand(&story, job->transport, seed);
 
 	if (error) {
 		*result = (struct hunt_result){.has_failed = true};
@@ -159,7 +159,7 @@ static void tell(const struct job *job, uint64_t seed, const char *why)
 	static struct hunt_story story;
 
 	printf("FAILED seed %" PRIu64 ": %s\n", seed, why);
-	if (hunt_expand(&story, seed) == 0)
+	if (hunt_expand(&story, job->transport, seed) == 0)
 		hunt_tell(&story);
 	hunt_story_free(&story);
 	printf("replay: hunt --transport %s --seed %" PRIu64 " --trace\n", job->transport->name,
@@ -202,11 +202,13 @@ static void show_progress(const struct job *job, uint64_t seed)
 		job->last - job->first + 1, job->n_failed);
 }
 
-/* Numbers by name; NULL at the end. */
+/* A number, and HUNT_OP of the operations that a transport must have for it not to be 0. */
 struct figure {
 	const char *name;
 	uint64_t value;
+	uint32_t codes;
 };
+#define NEVER_DUE UINT32_MAX
 
 static void print_figures(const struct job *job, const char *title, const struct figure *f,
 			  uint32_t n)
@@ -239,55 +241,98 @@ static const char *const status_names[ENGINE_STATUSES] = {"ok",
 							  "rnr-exceeded",
 							  "fatal"};
 
+/* The operations without which a flaw cannot be. */
+static uint32_t codes_of(enum hunt_flaw flaw)
+{
+	if (flaw == HUNT_MISALIGNED)
+		return HUNT_OP(ENGINE_ATOMIC);
+	if (flaw == HUNT_SHORT)
+		return HUNT_OP(ENGINE_SEND);
+	return flaw >= HUNT_UNBOUND ? HUNT_OP(ENGINE_BIND) | HUNT_OP(ENGINE_LOCAL_INV) : 0;
+}
+
+/* Prints figures, and returns how many are 0 of those that are for operations of the transport. */
+static uint32_t print_due(const struct job *job, const char *title, const struct figure *f,
+			  uint32_t n)
+{
+	uint32_t missed = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		missed += f[i].value == 0 && !(f[i].codes & ~job->transport->codes);
+	print_figures(job, title, f, n);
+	return missed;
+}
+
+static uint32_t print_totals(const struct job *job)
+{
+	const struct hunt_met *m = &job->met;
+	const struct figure totals[] = {
+		{"seeds", job->n_run, 0},
+		{"failed", job->n_failed, NEVER_DUE},
+		{"milliseconds", (uint64_t)(job->seconds * 1000), 0},
+		{"packets", m->packets, 0},
+		{"packets lost", m->dropped, 0},
+		{"sent again", m->counts.again, 0},
+		{"timeouts", m->counts.timeouts, 0},
+		{"duplicates", m->counts.duplicates, 0},
+		{"NAKs", m->counts.naks, 0},
+		{"RNR NAKs", m->counts.rnr, 0},
+		{"works", m->works, 0},
+		{"messages received", m->receives, 0},
+		{"through windows, type 1", m->through[0], HUNT_OP(ENGINE_BIND)},
+		{"through windows, type 2", m->through[1], HUNT_OP(ENGINE_BIND)},
+		{"connections forged at", m->tainted, 0},
+		{"restarts", m->restarted, 0},
+	};
+
+	return print_due(job, "totals", totals, sizeof totals / sizeof totals[0]);
+}
+
+static uint32_t print_works(const struct job *job)
+{
+	const struct hunt_met *m = &job->met;
+	struct figure ops[ENGINE_RECV + 1], flaws[HUNT_FLAWS], refused[HUNT_FLAWS - 1];
+	uint32_t n = 0, missed;
+
+	for (unsigned code = 0; code < ENGINE_RECV; code++) {
+		struct hunt_work w = {.code = (uint8_t)code};
+		bool is_atomic = code == ENGINE_ATOMIC;
+
+		for (w.atomic_op = 0; w.atomic_op < (is_atomic ? 2 : 1); w.atomic_op++)
+			ops[n++] = (struct figure){
+				.name = hunt_op_name(&w),
+				.value = is_atomic ? m->atomics[w.atomic_op] : m->ops[code],
+				.codes = HUNT_OP(code),
+			};
+	}
+	for (enum hunt_flaw i = HUNT_SOUND; i < HUNT_FLAWS; i++) {
+		flaws[i] = (struct figure){hunt_flaw_name(i), m->flaws[i], codes_of(i)};
+		if (i > HUNT_SOUND)
+			refused[i - 1] =
+				(struct figure){hunt_flaw_name(i), m->refused[i], codes_of(i)};
+	}
+	missed = print_due(job, "work by operation", ops, n);
+	missed += print_due(job, "work that cannot succeed", flaws, HUNT_FLAWS);
+	return missed + print_due(job, "work that failed for that", refused, HUNT_FLAWS - 1);
+}
+
 /* Everything that a hunt of this size has to meet; returns how much it did not. */
 static uint32_t print_report(const struct job *job)
 {
 	const struct hunt_met *m = &job->met;
-	struct figure totals[] = {
-		{"seeds", job->n_run},
-		{"failed", job->n_failed},
-		{"milliseconds", (uint64_t)(job->seconds * 1000)},
-		{"packets", m->packets},
-		{"packets lost", m->dropped},
-		{"sent again", m->counts.again},
-		{"timeouts", m->counts.timeouts},
-		{"duplicates", m->counts.duplicates},
-		{"NAKs", m->counts.naks},
-		{"RNR NAKs", m->counts.rnr},
-		{"works", m->works},
-		{"messages received", m->receives},
-		{"connections forged at", m->tainted},
-		{"restarts", m->restarted},
-	};
-	struct figure ops[] = {
-		{"WRITE", m->ops[ENGINE_WRITE]},      {"WRITE_IMM", m->ops[ENGINE_WRITE_IMM]},
-		{"SEND", m->ops[ENGINE_SEND]},        {"SEND_IMM", m->ops[ENGINE_SEND_IMM]},
-		{"READ", m->ops[ENGINE_READ]},        {"CAS", m->ops[8 + ENGINE_COMPARE_SWAP]},
-		{"FAA", m->ops[8 + ENGINE_FETCH_ADD]}};
-	struct figure statuses[ENGINE_STATUSES], faults[FAULT_KIND_COUNT], flaws[HUNT_FLAWS];
-	uint32_t missed = 0;
+	struct figure statuses[ENGINE_STATUSES], faults[FAULT_KIND_COUNT];
+	uint32_t missed;
 
 	for (uint32_t i = 0; i < ENGINE_STATUSES; i++)
-		statuses[i] = (struct figure){status_names[i], m->statuses[i]};
-	for (uint32_t i = 0; i < FAULT_KIND_COUNT; i++) {
-		faults[i] = (struct figure){fault_kind_name(i), m->touched[i]};
-		missed += m->touched[i] == 0;
-	}
-	for (uint32_t i = 0; i < HUNT_FLAWS; i++) {
-		flaws[i] = (struct figure){hunt_flaw_name(i), m->flaws[i]};
-		missed += m->flaws[i] == 0;
-	}
-	for (uint32_t i = 0; i < sizeof totals / sizeof totals[0]; i++)
-		missed += i != 1 && totals[i].value == 0;
-	for (uint32_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
-		missed += ops[i].value == 0;
+		statuses[i] = (struct figure){status_names[i], m->statuses[i], 0};
+	for (uint32_t i = 0; i < FAULT_KIND_COUNT; i++)
+		faults[i] = (struct figure){fault_kind_name(i), m->touched[i], 0};
 	if (job->is_json)
 		printf("{\"transport\":\"%s\"", job->transport->name);
-	print_figures(job, "totals", totals, sizeof totals / sizeof totals[0]);
-	print_figures(job, "work by operation", ops, sizeof ops / sizeof ops[0]);
-	print_figures(job, "work that cannot succeed", flaws, HUNT_FLAWS);
+	missed = print_totals(job);
+	missed += print_works(job);
 	print_figures(job, "completions by status", statuses, ENGINE_STATUSES);
-	print_figures(job, "what faults touched", faults, FAULT_KIND_COUNT);
+	missed += print_due(job, "what faults touched", faults, FAULT_KIND_COUNT);
 	if (job->is_json) {
 		printf(",\n \"failed_seeds\":[");
 		for (uint64_t i = 0; i < job->n_failed && i < FAILED_MOST; i++)

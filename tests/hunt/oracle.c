@@ -10,30 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mem/mem.h"
+
 #define WORD 8u
 
 int oracle_init(struct hunt_oracle *o, struct hunt_story *s, const struct hunt_transport *t,
 		struct hunt_result *result)
 {
 	*o = (struct hunt_oracle){.story = s, .transport = t, .result = result};
-	for (uint32_t e = 0; e < s->n_ends; e++) {
-		const struct hunt_end *peer = &s->ends[e ^ 1];
-		const struct hunt_work *last = &s->works[peer->first_work + peer->n_works];
-		struct oracle_end *end = &o->ends[e];
-
-		end->credit_limit = UINT64_MAX;
-		end->n_asked = peer->n_works ? last[-1].first + last[-1].n_pkts : 0;
-		end->asked = calloc(end->n_asked + 1, sizeof *end->asked);
-		if (!end->asked)
-			return -ENOMEM;
-	}
-	return 0;
+	return t->wire_new(o);
 }
 
 void oracle_fini(struct hunt_oracle *o)
 {
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
-		free(o->ends[e].asked);
+	o->transport->wire_free(o);
 	free(o->sent);
 }
 
@@ -162,7 +152,7 @@ static bool is_same(const struct hunt_arena *a, const struct hunt_piece *sg, uin
 
 static bool places(const struct hunt_work *w)
 {
-	return w->code != ENGINE_SEND && w->code != ENGINE_SEND_IMM && w->len > 0;
+	return hunt_is_remote(w) && w->len > 0;
 }
 
 static uint64_t all_of(const struct hunt_work *w)
@@ -188,10 +178,13 @@ static bool look_at(struct hunt_oracle *o, uint32_t end, uint32_t work, uint32_t
 	const struct hunt_work *w = &o->story->works[work];
 	uint32_t pmtu = o->story->pmtu, off = i * pmtu;
 	uint32_t len = w->len - off < pmtu ? w->len - off : pmtu;
+	/* Of many that may come next one byte is looked at: every byte of one that is placed
+	 * differs. */
+	uint32_t probe = o->transport->is_in_order ? len : 1;
 	struct aim aim = aim_of(o, end, w);
 	uint8_t want[4096];
 
-	if (is_same(aim.arena, aim.sg, off, len))
+	if (is_same(aim.arena, aim.sg, off, probe))
 		return false;
 	take_from(&aim, off, len, want);
 	if (!oracle_equal(aim.arena->bytes, aim.sg, off, want, len))
@@ -253,12 +246,12 @@ static void look_at_word(struct hunt_oracle *o, uint32_t end)
 		while (*at < e->n_works &&
 		       (o->story->works[e->first_work + *at].code != ENGINE_ATOMIC ||
 			o->story->works[e->first_work + *at].before ==
-				o->story->works[e->first_work + *at].after))
+				o->story->works[e->first_work + *at].after_word))
 			(*at)++;
 		const struct hunt_work *w = &o->story->works[e->first_work + *at];
 
 		if (*at == e->n_works || w->remote != o->story->ends[end ^ 1].words[i] ||
-		    w->before != was || w->after != is ||
+		    w->before != was || w->after_word != is ||
 		    (w->flaw != HUNT_SOUND && w->flaw != HUNT_NO_LOCAL)) {
 			oracle_fail(o,
 				    "end %u: word %u went from %016" PRIx64 " to %016" PRIx64
@@ -274,8 +267,12 @@ static void look_at_word(struct hunt_oracle *o, uint32_t end)
 
 void oracle_on_post(struct hunt_oracle *o, uint32_t work)
 {
+	const struct hunt_work *w = &o->story->works[work];
+	struct oracle_end *e = &o->ends[end_of_work(o, work)];
+
 	o->works[work].fate = HUNT_POSTED;
-	o->ends[end_of_work(o, work)].n_posted++;
+	e->n_posted++;
+	e->has_lapsed |= o->ends[w->after_end].n_received < w->after;
 }
 
 void oracle_on_post_recv(struct hunt_oracle *o, uint32_t recv)
@@ -374,14 +371,13 @@ void oracle_before_input(struct hunt_oracle *o, uint32_t host, nsec now, const s
 }
 
 void oracle_after_input(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
-			bool is_put_off)
+			const struct hunt_counts *before, const struct hunt_counts *after)
 {
 	uint32_t end = o->transport->end_of(o->story, host, rx->head);
 
 	if (end == HUNT_NOTHING || o->ends[end].is_tainted)
 		return;
-	if (is_put_off && o->ends[end].quiet_next > o->ends[end].quiet_until)
-		o->ends[end].quiet_until = o->ends[end].quiet_next;
+	o->transport->on_taken(o, end, before, after);
 	look_for(o, end, &o->ends[end].read_at, true);
 	look_for(o, end ^ 1, &o->ends[end ^ 1].write_at, false);
 	look_at_word(o, end ^ 1);
@@ -404,8 +400,11 @@ static void check_done(struct hunt_oracle *o, uint32_t end, uint32_t work)
 	else if (w->message != HUNT_NOTHING && o->ends[end ^ 1].n_received <= w->message &&
 		 !o->ends[end ^ 1].is_gone)
 		oracle_fail(o, "end %u, work %u: done before its message was received", end, work);
-	else if (w->code == ENGINE_ATOMIC && w->before != w->after && !o->works[work].is_executed)
+	else if (w->code == ENGINE_ATOMIC && w->before != w->after_word &&
+		 !o->works[work].is_executed)
 		oracle_fail(o, "end %u, work %u: done before it was executed", end, work);
+	if (w->window != HUNT_NOTHING && hunt_is_remote(w))
+		o->result->met.through[o->story->windows[w->window].kind == MEM_WINDOW_2]++;
 }
 
 static bool has_flaw(const struct hunt_story *s, uint32_t end)
@@ -414,6 +413,39 @@ static bool has_flaw(const struct hunt_story *s, uint32_t end)
 		if (s->works[s->ends[end].first_work + i].flaw != HUNT_SOUND)
 			return true;
 	return false;
+}
+
+static bool is_dead(const struct hunt_oracle *o, uint32_t end)
+{
+	const struct oracle_end *e = &o->ends[end];
+
+	return e->has_failed || e->has_fallen || e->is_gone || e->is_tainted;
+}
+
+bool oracle_has_come(const struct hunt_oracle *o, uint32_t end, const struct hunt_work *w)
+{
+	return o->ends[w->after_end].n_received >= w->after || is_dead(o, end) ||
+	       is_dead(o, end ^ 1) || is_dead(o, w->after_end) || is_dead(o, w->after_end ^ 1);
+}
+
+/* The status that a work with that flaw ends with, if it is the first. */
+static bool is_due(const struct hunt_work *w, int16_t status)
+{
+	switch (w->flaw) {
+	case HUNT_SOUND: return false;
+	case HUNT_NO_LOCAL: return status == ENGINE_LOCAL_PROTECTION;
+	case HUNT_SHORT: return status == ENGINE_REMOTE_INVALID;
+	case HUNT_MISALIGNED:
+		return status == ENGINE_REMOTE_INVALID || status == ENGINE_REMOTE_ACCESS;
+	case HUNT_BEYOND:
+		return status == ENGINE_REMOTE_ACCESS ||
+		       (status == ENGINE_REMOTE_INVALID && w->code == ENGINE_ATOMIC);
+	case HUNT_BAD_BIND: return status == ENGINE_BIND_FAILED;
+	case HUNT_BAD_INVALIDATE:
+		return status ==
+		       (w->code == ENGINE_LOCAL_INV ? ENGINE_LOCAL_QP : ENGINE_REMOTE_ACCESS);
+	default: return status == ENGINE_REMOTE_ACCESS;
+	}
 }
 
 /* Whether an end may say so of the first of its works that did not go well. */
@@ -431,20 +463,13 @@ static bool may_fail(const struct hunt_oracle *o, uint32_t end, const struct hun
 		/* The faults were over long ago, and the other side is there. */
 		if (!has_flaws && !peer->is_gone && !peer->has_failed && !peer->has_fallen &&
 		    o->now(o->clock) >
-			    s->healed_at + 5 * hunt_timeout_ns(s->ends[end].timeout) * PSEC_NS +
-				    2 * hunt_rnr_ns(s->ends[end ^ 1].rnr_timer) * PSEC_NS + PSEC_MS)
+			    s->healed_at + o->transport->try_ns(s, end) * PSEC_NS + PSEC_MS)
 			return false;
 		return s->n_faults > 0 || has_flaws || peer->has_failed || peer->has_fallen;
 	case ENGINE_RNR_EXCEEDED: return s->ends[end].rnr_retries < 7;
-	case ENGINE_FLUSHED: return has_flaws || e->has_fallen || o->has_ended || e->is_gone;
-	case ENGINE_LOCAL_PROTECTION: return w->flaw == HUNT_NO_LOCAL;
-	case ENGINE_REMOTE_INVALID:
-		return w->flaw == HUNT_SHORT || w->flaw == HUNT_MISALIGNED ||
-		       (w->flaw == HUNT_BEYOND && w->code == ENGINE_ATOMIC);
-	case ENGINE_REMOTE_ACCESS:
-		return (w->flaw >= HUNT_BAD_KEY && w->flaw <= HUNT_FORBIDDEN) ||
-		       w->flaw == HUNT_MISALIGNED;
-	default: return false;
+	case ENGINE_FLUSHED:
+		return has_flaws || e->has_fallen || e->has_lapsed || o->has_ended || e->is_gone;
+	default: return is_due(w, status);
 	}
 }
 
@@ -493,6 +518,7 @@ static void on_sent(struct hunt_oracle *o, uint32_t host, const struct done *don
 	else if (!e->has_failed && !may_fail(o, end, w, done->status))
 		oracle_fail(o, "end %u, work %u (%s): status %d, and there is no reason", end, work,
 			    hunt_flaw_name(w->flaw), done->status);
+	o->result->met.refused[w->flaw] += !e->has_failed && is_due(w, done->status);
 	e->has_failed = true;
 }
 
@@ -520,7 +546,8 @@ static void check_message(struct hunt_oracle *o, uint32_t end, uint32_t recv,
 		return;
 	}
 	const struct hunt_work *w = &o->story->works[work];
-	bool is_write = w->code == ENGINE_WRITE_IMM, has_imm = w->code != ENGINE_SEND;
+	bool is_write = w->code == ENGINE_WRITE_IMM, has_inv = w->code == ENGINE_SEND_INV;
+	bool has_imm = is_write || w->code == ENGINE_SEND_IMM;
 	uint8_t *bytes = malloc(w->len + 1);
 	struct aim aim = {.memory = o->story->arenas[end ^ 1].shadow};
 
@@ -538,6 +565,9 @@ static void check_message(struct hunt_oracle *o, uint32_t end, uint32_t recv,
 	if (!!(done->flags & ENGINE_HAS_IMM) != has_imm || (has_imm && done->imm != w->imm))
 		oracle_fail(o, "end %u, receive %u: not the immediate data of work %u", end, recv,
 			    work);
+	if (!!(done->flags & ENGINE_HAS_INV) != has_inv || (has_inv && done->imm != w->key))
+		oracle_fail(o, "end %u, receive %u: not the key that work %u invalidates", end,
+			    recv, work);
 	if (!(done->flags & ENGINE_SOLICITED) != !(w->flags & ENGINE_SOLICITED))
 		oracle_fail(o, "end %u, receive %u: solicited, or not, unlike work %u", end, recv,
 			    work);
@@ -675,7 +705,7 @@ void oracle_finish(struct hunt_oracle *o)
 				    o->story->ends[e].first_work + o->ends[e].n_done);
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
 		if (o->ends[e].fell_early && !o->ends[e].has_failed && !o->ends[e].is_tainted &&
-		    !has_flaw(o->story, e) && !has_flaw(o->story, e ^ 1))
+		    !o->ends[e].has_lapsed && !has_flaw(o->story, e) && !has_flaw(o->story, e ^ 1))
 			oracle_fail(o, "end %u: its receives failed without reason", e);
 	for (uint32_t i = 0; i < o->story->n_recvs; i++)
 		if (o->recv_fates[i] == HUNT_POSTED && o->story->recvs[i].end != HUNT_NOTHING &&

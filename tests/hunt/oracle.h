@@ -19,7 +19,7 @@ struct oracle_work {
 	uint64_t placed;  /* bit per packet of payload that is where it belongs */
 };
 
-/* One end at work; the wire part is the transport's. Packets are counted from 0. */
+/* One end at work. */
 struct oracle_end {
 	uint32_t n_posted, n_done;             /* of its works, in order */
 	uint32_t n_received;                   /* messages that its receives reported */
@@ -28,25 +28,10 @@ struct oracle_end {
 	bool has_failed;                       /* a send work was reported as failed */
 	bool has_fallen;                       /* a receive was */
 	bool fell_early;                       /* and not because we ended it */
-	bool is_gone;                          /* the host restarted, or this end was ended by us */
-	bool is_tainted;                       /* a packet that nobody sent was put in */
-	/* The requester. */
-	uint64_t una, high;      /* acknowledged at most up to here; never sent from here on */
-	nsec quiet_until;        /* it has been told to wait, and took it in */
-	nsec quiet_next;         /* it would have to, if it took in what just came */
-	bool has_credits;        /* it was told how many receives there are: */
-	uint64_t credit_limit;   /* messages with a receive that may be out; UINT64_MAX: any */
-	bool has_beyond;         /* one went beyond them: */
-	uint64_t beyond;         /* this packet ... */
-	uint64_t beyond_message; /* ... of this message */
-	/* The responder: of the peer's packets. */
-	uint64_t expected;
-	uint64_t acked; /* told to be through up to here */
-	uint64_t n_requests, n_answers, n_marked, n_notices;
-	nsec noticed_at;
-	uint16_t *asked; /* by number: times that an answer to this packet was asked for, unanswered
-			  */
-	uint64_t n_asked;
+	bool has_lapsed; /* it went on without a message of a peer that died, whose packets may
+			  * still come and find a window gone */
+	bool is_gone;    /* the host restarted, or this end was ended by us */
+	bool is_tainted; /* a packet that nobody sent was put in */
 };
 
 struct hunt_oracle {
@@ -58,6 +43,7 @@ struct hunt_oracle {
 	uint64_t *sent;                 /* hashes of what hosts sent, if there are forgeries */
 	uint32_t n_sent, sent_room;
 	bool has_ended; /* all ends were ended by us */
+	void *wire;     /* of the transport's own part, see struct hunt_transport */
 	psec (*now)(const void *clock);
 	const void *clock;
 	struct hunt_result *result;
@@ -72,16 +58,18 @@ void oracle_fini(struct hunt_oracle *o);
 void oracle_fail(struct hunt_oracle *o, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Events, in the order in which they happen. is_put_off: the engine says that the packet made it
- * wait; one that came too late may be dropped instead. */
+/* Events, in the order in which they happen. */
 void oracle_on_post(struct hunt_oracle *o, uint32_t work);
 void oracle_on_post_recv(struct hunt_oracle *o, uint32_t recv);
 void oracle_on_output(struct hunt_oracle *o, uint32_t host, nsec now, const struct tx_pkt *tx);
 void oracle_before_input(struct hunt_oracle *o, uint32_t host, nsec now, const struct rx_pkt *rx);
 void oracle_after_input(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
-			bool is_put_off);
+			const struct hunt_counts *before, const struct hunt_counts *after);
 void oracle_on_done(struct hunt_oracle *o, uint32_t host, const struct done *done);
 void oracle_on_restart(struct hunt_oracle *o, uint32_t host);
+
+/* Whether a work that waits for messages may be posted: they came, or will never come. */
+bool oracle_has_come(const struct hunt_oracle *o, uint32_t end, const struct hunt_work *w);
 
 /* Whether every work of every living end has ended. */
 bool oracle_is_idle(const struct hunt_oracle *o);

@@ -1,8 +1,10 @@
 /* RC as it shows on the wire, from IBTA volume 1 chapter 9 alone: which packet may carry which
  * number, what it must look like, and who may have been told what. A packet's place in its
  * connection is counted from 0 in 64 bits; numbers on the wire are the last 24. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "oracle_rc.h"
@@ -37,8 +39,62 @@ enum {
 	ATOMIC_ACK,
 	COMPARE_SWAP,
 	FETCH_ADD,
+	SEND_LAST_INV = 22,
+	SEND_ONLY_INV,
 	CNP = 0x81,
 };
+
+/* What the wire tells of an end. Packets are counted from 0. */
+struct wire_end {
+	/* The requester. */
+	uint64_t una, high;      /* acknowledged at most up to here; never sent from here on */
+	nsec quiet_until;        /* it has been told to wait, and took it in */
+	nsec quiet_next;         /* it would have to, if it took in what just came */
+	bool has_credits;        /* it was told how many receives there are: */
+	uint64_t credit_limit;   /* messages with a receive that may be out; UINT64_MAX: any */
+	bool has_beyond;         /* one went beyond them: */
+	uint64_t beyond;         /* this packet ... */
+	uint64_t beyond_message; /* ... of this message */
+	/* The responder: of the peer's packets. */
+	uint64_t expected;
+	uint64_t acked; /* told to be through up to here */
+	uint64_t n_requests, n_answers, n_marked, n_notices;
+	nsec noticed_at;
+	uint16_t *asked; /* by number: times that an answer to this packet was asked for, unanswered
+			  */
+	uint64_t n_asked;
+};
+
+static struct wire_end *wire_at(const struct hunt_oracle *o, uint32_t end)
+{
+	return (struct wire_end *)o->wire + end;
+}
+
+int oracle_rc_new(struct hunt_oracle *o)
+{
+	const struct hunt_story *s = o->story;
+	struct wire_end *wire = calloc(HUNT_ENDS, sizeof *wire);
+
+	o->wire = wire;
+	for (uint32_t e = 0; e < s->n_ends && wire; e++) {
+		const struct hunt_end *peer = &s->ends[e ^ 1];
+		const struct hunt_work *last = &s->works[peer->first_work + peer->n_works];
+
+		wire[e].credit_limit = UINT64_MAX;
+		wire[e].n_asked = peer->n_works ? last[-1].first + last[-1].n_pkts : 0;
+		wire[e].asked = calloc(wire[e].n_asked + 1, sizeof *wire[e].asked);
+		if (!wire[e].asked)
+			return -ENOMEM;
+	}
+	return wire ? 0 : -ENOMEM;
+}
+
+void oracle_rc_free(struct hunt_oracle *o)
+{
+	for (uint32_t e = 0; e < HUNT_ENDS && o->wire; e++)
+		free(wire_at(o, e)->asked);
+	free(o->wire);
+}
 
 /* A packet's headers. */
 struct head {
@@ -79,7 +135,8 @@ static bool read_head(struct cspan bytes, struct head *h)
 
 static bool is_request(uint8_t opcode)
 {
-	return opcode <= READ_REQUEST || opcode == COMPARE_SWAP || opcode == FETCH_ADD;
+	return opcode <= READ_REQUEST || opcode == COMPARE_SWAP || opcode == FETCH_ADD ||
+	       opcode == SEND_LAST_INV || opcode == SEND_ONLY_INV;
 }
 
 static bool is_read_response(uint8_t opcode)
@@ -89,13 +146,18 @@ static bool is_read_response(uint8_t opcode)
 
 static const char *name_of(uint8_t opcode)
 {
-	static const char *const names[] = {"SEND first",     "SEND middle",  "SEND last",
-					    "SEND last imm",  "SEND only",    "SEND only imm",
-					    "WRITE first",    "WRITE middle", "WRITE last",
-					    "WRITE last imm", "WRITE only",   "WRITE only imm",
-					    "READ request",   "READ first",   "READ middle",
-					    "READ last",      "READ only",    "ACK",
-					    "ATOMIC ack",     "CAS",          "FAA"};
+	static const char *const names[] = {"SEND first",    "SEND middle",
+					    "SEND last",     "SEND last imm",
+					    "SEND only",     "SEND only imm",
+					    "WRITE first",   "WRITE middle",
+					    "WRITE last",    "WRITE last imm",
+					    "WRITE only",    "WRITE only imm",
+					    "READ request",  "READ first",
+					    "READ middle",   "READ last",
+					    "READ only",     "ACK",
+					    "ATOMIC ack",    "CAS",
+					    "FAA",           "?",
+					    "SEND last inv", "SEND only inv"};
 
 	if (opcode == CNP)
 		return "CNP";
@@ -192,6 +254,8 @@ static uint8_t opcode_of(const struct hunt_work *w, uint32_t i)
 		return READ_REQUEST;
 	if (w->code == ENGINE_ATOMIC)
 		return w->atomic_op == ENGINE_FETCH_ADD ? FETCH_ADD : COMPARE_SWAP;
+	if (w->code == ENGINE_SEND_INV && is_last)
+		return i == 0 ? SEND_ONLY_INV : SEND_LAST_INV;
 	if (i == 0)
 		return (uint8_t)(base + (is_last ? SEND_ONLY + has_imm : SEND_FIRST));
 	return (uint8_t)(base + (is_last ? SEND_LAST + has_imm : SEND_MIDDLE));
@@ -204,6 +268,7 @@ static bool is_extension(const struct hunt_oracle *o, uint32_t end, const struct
 	const uint8_t *at = h->more;
 	uint32_t off = i * o->story->pmtu, n = 0;
 	struct hunt_target to = hunt_target(o->story, end, w);
+	bool has_inv = w->code == ENGINE_SEND_INV && i + 1 == w->n_pkts;
 	bool has_imm =
 		(w->code == ENGINE_WRITE_IMM || w->code == ENGINE_SEND_IMM) && i + 1 == w->n_pkts;
 	bool is_write = w->code == ENGINE_WRITE || w->code == ENGINE_WRITE_IMM;
@@ -223,8 +288,8 @@ static bool is_extension(const struct hunt_oracle *o, uint32_t end, const struct
 			return false;
 		n = 16;
 	}
-	if (has_imm) {
-		if (h->n_more < n + 4 || big(at + n, 4) != w->imm)
+	if (has_imm || has_inv) {
+		if (h->n_more < n + 4 || big(at + n, 4) != (has_inv ? w->key : w->imm))
 			return false;
 		n += 4;
 	}
@@ -260,11 +325,11 @@ static void check_bytes(struct hunt_oracle *o, uint32_t end, uint32_t work, uint
 static void check_fetches(struct hunt_oracle *o, uint32_t end, uint32_t work, bool is_new)
 {
 	const struct hunt_end *e = &o->story->ends[end];
-	const struct oracle_end *state = &o->ends[end];
+	const struct wire_end *state = wire_at(o, end);
 	bool has_fence = o->story->works[work].flags & ENGINE_FENCE;
 	uint32_t n = 0;
 
-	for (uint32_t k = e->first_work + state->n_done; k <= work; k++) {
+	for (uint32_t k = e->first_work + o->ends[end].n_done; k <= work; k++) {
 		const struct hunt_work *w = &o->story->works[k];
 
 		if (!is_fetch(w) || oracle_is_whole(o, k) || w->first >= state->high)
@@ -282,7 +347,7 @@ static void check_fetches(struct hunt_oracle *o, uint32_t end, uint32_t work, bo
 static void check_window(struct hunt_oracle *o, uint32_t end, uint32_t work, uint64_t last)
 {
 	const struct hunt_end *e = &o->story->ends[end];
-	const struct oracle_end *state = &o->ends[end];
+	const struct wire_end *state = wire_at(o, end);
 	uint64_t bytes = 0, own = 0;
 
 	for (uint32_t k = e->first_work; k <= work; k++) {
@@ -305,7 +370,7 @@ static void check_window(struct hunt_oracle *o, uint32_t end, uint32_t work, uin
 static void check_credits(struct hunt_oracle *o, uint32_t end, uint32_t work, uint32_t i)
 {
 	const struct hunt_work *w = &o->story->works[work];
-	struct oracle_end *state = &o->ends[end];
+	struct wire_end *state = wire_at(o, end);
 	bool takes = w->code == ENGINE_WRITE_IMM ? i + 1 == w->n_pkts : i == 0;
 
 	if (w->message == HUNT_NOTHING || !takes || w->message < state->credit_limit)
@@ -322,7 +387,7 @@ static void check_credits(struct hunt_oracle *o, uint32_t end, uint32_t work, ui
 static void on_request(struct hunt_oracle *o, uint32_t end, nsec now, const struct head *h,
 		       const struct tx_pkt *tx)
 {
-	struct oracle_end *state = &o->ends[end];
+	struct wire_end *state = wire_at(o, end);
 	uint64_t count = count_of(o, end, h->psn, state->high);
 	uint32_t work = oracle_work_at(o, end, count);
 
@@ -339,7 +404,7 @@ static void on_request(struct hunt_oracle *o, uint32_t end, nsec now, const stru
 	if (o->works[work].fate != HUNT_POSTED)
 		oracle_fail(o, "end %u, work %u, packet %u: sent although it is over", end, work,
 			    i);
-	if (state->has_failed)
+	if (o->ends[end].has_failed)
 		oracle_fail(o, "end %u, work %u, packet %u: sent after an error", end, work, i);
 	/* A read finds out when it has something to place. */
 	if (w->flaw == HUNT_NO_LOCAL && !is_fetch(w))
@@ -375,16 +440,16 @@ static void check_placed(struct hunt_oracle *o, uint32_t end, uint64_t count)
 	}
 }
 
-/* Works of end that are wholly among its packets before count. */
+/* Works of end that are wholly among its packets before count; those without packets do not
+ * count. */
 static uint32_t works_before(const struct hunt_oracle *o, uint32_t end, uint64_t count)
 {
 	const struct hunt_end *e = &o->story->ends[end];
+	const struct hunt_work *works = &o->story->works[e->first_work];
 	uint32_t n = 0;
 
-	while (n < e->n_works && o->story->works[e->first_work + n].first +
-						 o->story->works[e->first_work + n].n_pkts <=
-					 count)
-		n++;
+	for (uint32_t k = 0; k < e->n_works && works[k].first + works[k].n_pkts <= count; k++)
+		n += works[k].n_pkts > 0;
 	return n;
 }
 
@@ -394,15 +459,15 @@ static void check_msn(struct hunt_oracle *o, uint32_t end, uint64_t count, const
 	uint32_t msn = (uint32_t)big(aeth + 1, 3);
 
 	if (msn < works_before(o, end ^ 1, count) ||
-	    msn > works_before(o, end ^ 1, o->ends[end].expected))
+	    msn > works_before(o, end ^ 1, wire_at(o, end)->expected))
 		oracle_fail(o, "end %u: MSN %u where %u to %u messages are complete", end, msn,
 			    works_before(o, end ^ 1, count),
-			    works_before(o, end ^ 1, o->ends[end].expected));
+			    works_before(o, end ^ 1, wire_at(o, end)->expected));
 }
 
 static void on_acknowledge(struct hunt_oracle *o, uint32_t end, const struct head *h)
 {
-	struct oracle_end *state = &o->ends[end];
+	struct wire_end *state = wire_at(o, end);
 	uint64_t count = count_of(o, end ^ 1, h->psn, state->expected);
 	uint8_t type = h->n_more >= 4 ? h->more[0] >> 5 & 3 : AETH_IS_RESERVED;
 	uint8_t value = h->n_more >= 4 ? h->more[0] & 31 : 0;
@@ -437,7 +502,7 @@ static void on_acknowledge(struct hunt_oracle *o, uint32_t end, const struct hea
 static const struct hunt_work *answered(struct hunt_oracle *o, uint32_t end, const struct head *h,
 					uint64_t *count)
 {
-	struct oracle_end *state = &o->ends[end];
+	struct wire_end *state = wire_at(o, end);
 
 	*count = count_of(o, end ^ 1, h->psn, state->expected);
 	uint32_t work = oracle_work_at(o, end ^ 1, *count);
@@ -489,7 +554,7 @@ static void on_atomic_ack(struct hunt_oracle *o, uint32_t end, const struct head
 	uint64_t count;
 	const struct hunt_work *w = answered(o, end, h, &count);
 
-	if (++o->ends[end].n_answers > o->ends[end].n_requests)
+	if (++wire_at(o, end)->n_answers > wire_at(o, end)->n_requests)
 		oracle_fail(o, "end %u: more answers than requests", end);
 	if (!w)
 		return;
@@ -504,7 +569,7 @@ static void on_atomic_ack(struct hunt_oracle *o, uint32_t end, const struct head
 
 static void on_notice(struct hunt_oracle *o, uint32_t end, nsec now)
 {
-	struct oracle_end *state = &o->ends[end];
+	struct wire_end *state = wire_at(o, end);
 
 	if (++state->n_notices > state->n_marked)
 		oracle_fail(o, "end %u: more congestion notifications than marked packets", end);
@@ -552,7 +617,7 @@ void oracle_rc_output(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 /* A request arrives: what its answer may be. */
 static void asks(struct hunt_oracle *o, uint32_t end, const struct head *h)
 {
-	struct oracle_end *state = &o->ends[end];
+	struct wire_end *state = wire_at(o, end);
 	uint64_t count = count_of(o, end ^ 1, h->psn, state->expected);
 	uint32_t work = oracle_work_at(o, end ^ 1, count), step = 1;
 
@@ -569,14 +634,17 @@ static void asks(struct hunt_oracle *o, uint32_t end, const struct head *h)
 		state->expected += step;
 }
 
-/* Messages that take a receive among the first n works of an end. */
+/* Messages that take a receive among the first n works of an end that have packets. */
 static uint32_t messages_of(const struct hunt_oracle *o, uint32_t end, uint32_t n)
 {
+	const struct hunt_end *e = &o->story->ends[end];
+	const struct hunt_work *works = &o->story->works[e->first_work];
 	uint32_t messages = 0;
 
-	for (uint32_t k = 0; k < n && k < o->story->ends[end].n_works; k++)
-		messages +=
-			o->story->works[o->story->ends[end].first_work + k].message != HUNT_NOTHING;
+	for (uint32_t k = 0; k < e->n_works && n > 0; k++) {
+		messages += works[k].message != HUNT_NOTHING;
+		n -= works[k].n_pkts > 0;
+	}
 	return messages;
 }
 
@@ -590,7 +658,7 @@ static uint64_t credits_of(uint8_t code)
 /* What an answer tells its requester. It may know less, if it dropped it: never more. */
 static void hears(struct hunt_oracle *o, uint32_t end, nsec now, const struct head *h)
 {
-	struct oracle_end *state = &o->ends[end];
+	struct wire_end *state = wire_at(o, end);
 	uint64_t count = count_of(o, end, h->psn, state->high);
 	uint8_t type = h->n_more >= 4 ? h->more[0] >> 5 & 3 : AETH_IS_ACK;
 	bool has_open = false;
@@ -631,9 +699,19 @@ void oracle_rc_input(struct hunt_oracle *o, uint32_t host, nsec now, const struc
 	if (end == HUNT_NOTHING || !read_head(rx->head, &h) || o->ends[end].is_gone)
 		return;
 	if (rx->ecn == 3)
-		o->ends[end].n_marked++;
+		wire_at(o, end)->n_marked++;
 	if (is_request(h.opcode))
 		asks(o, end, &h);
 	else if (h.opcode != CNP)
 		hears(o, end, now, &h);
+}
+
+/* The engine says whether an answer made it wait: one that came too late may be dropped instead. */
+void oracle_rc_taken(struct hunt_oracle *o, uint32_t end, const struct hunt_counts *before,
+		     const struct hunt_counts *after)
+{
+	struct wire_end *state = wire_at(o, end);
+
+	if (after->rnr != before->rnr && state->quiet_next > state->quiet_until)
+		state->quiet_until = state->quiet_next;
 }

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mem/mem.h"
 #include "oracle.h"
 #include "sim/impair.h"
-#include "wire/icrc.h"
 
 #define SLICE      (100 * PSEC_US)
 #define RETRY      (5 * PSEC_US) /* until work that found a full queue is posted again */
@@ -48,7 +48,8 @@ struct hunt_run {
 	struct impair_plan *impair;
 	struct witness_cfg cfg; /* of the host asked for last */
 	struct hunt_device *devices[HUNT_HOSTS];
-	bool is_begun[HUNT_HOSTS]; /* its engine was made */
+	bool is_begun[HUNT_HOSTS];  /* its engine was made */
+	bool is_waiting[HUNT_ENDS]; /* its next work was not posted, as a message was to come */
 	bool is_traced;
 };
 
@@ -85,6 +86,24 @@ static void trace_packet(const struct hunt_run *r, uint32_t host, const char *wh
 		return;
 	r->transport->print(head, bytes, text, sizeof text);
 	trace(r, "h%u %s %s", host, what, text);
+}
+
+static bool is_waiting(const struct hunt_run *r, uint32_t end)
+{
+	const struct oracle_end *e = &r->oracle.ends[end];
+
+	return e->n_posted < r->story->ends[end].n_works && !e->is_gone &&
+	       !oracle_has_come(&r->oracle, end,
+				&r->story->works[r->story->ends[end].first_work + e->n_posted]);
+}
+
+/* Hosts whose work waited for what came, or is known to never come, now. */
+static void wake_waiting(struct hunt_run *r)
+{
+	for (uint32_t e = 0; e < r->story->n_ends; e++) {
+		if (r->is_waiting[e] && !is_waiting(r, e))
+			sim_alarm_arm(&r->sim, r->story->ends[e].host, sim_now(&r->sim));
+	}
 }
 
 static size_t witness_size(const void *cfg)
@@ -144,8 +163,9 @@ static void witness_input(struct engine *e, nsec now, const struct rx_pkt *pkts,
 		w->run->transport->count(w->inner, &before);
 		w->inner->ops->input(w->inner, now, &pkts[i], 1);
 		w->run->transport->count(w->inner, &after);
-		oracle_after_input(&w->run->oracle, w->host, &pkts[i], after.rnr != before.rnr);
+		oracle_after_input(&w->run->oracle, w->host, &pkts[i], &before, &after);
 	}
+	wake_waiting(w->run);
 }
 
 static uint32_t free_ports(const uint16_t room[ENGINE_PORTS])
@@ -305,10 +325,22 @@ static int post_work(struct hunt_run *r, uint32_t end, uint32_t work)
 		.atomic_op = w->atomic_op,
 	};
 
-	if (w->code != ENGINE_SEND && w->code != ENGINE_SEND_IMM) {
+	struct mem_binding bind = {
+		.va = s->arenas[w->bind.arena].iova + w->bind.range.at,
+		.len = w->bind.range.len,
+		.region = w->bind.region,
+		.new_key = w->bind.new_key,
+		.access = w->bind.access,
+	};
+
+	if (hunt_is_remote(w)) {
 		op.remote = to.va;
 		op.key = to.key;
 	}
+	if (hunt_is_local(w) || w->code == ENGINE_SEND_INV)
+		op.imm = w->key;
+	if (w->code == ENGINE_BIND)
+		op.bind = &bind;
 	memcpy(op.operand[0], &w->operand[0], sizeof w->operand[0]);
 	memcpy(op.operand[1], &w->operand[1], sizeof w->operand[1]);
 	for (uint32_t i = 0; i < w->n_sg; i++)
@@ -349,6 +381,9 @@ static psec post_works(struct hunt_run *r, uint32_t end)
 
 		if (r->story->works[work].at > sim_now(&r->sim))
 			return r->story->works[work].at;
+		r->is_waiting[end] = is_waiting(r, end);
+		if (r->is_waiting[end])
+			return PSEC_NEVER;
 		int answer = post_work(r, end, work);
 
 		if (answer == -ENOMEM || answer == -EAGAIN)
@@ -408,6 +443,7 @@ static void on_done(void *context, struct sim *s, uint32_t host, const struct do
 	      done->code == ENGINE_DONE_RECEIVED ? "receive" : "work", done->cookie, done->status);
 	oracle_on_done(&r->oracle, host, done);
 	post_due(r, host);
+	wake_waiting(r);
 }
 
 static void on_timer(void *context, struct sim *s, uint32_t timer)
@@ -431,6 +467,7 @@ static void on_restarted(void *context, struct sim *s, uint32_t host)
 	r->is_begun[host] = true;
 	oracle_on_restart(&r->oracle, host);
 	sim_alarm_arm(s, host, PSEC_NEVER);
+	wake_waiting(r);
 }
 
 static int open_all(struct hunt_run *r)
@@ -465,8 +502,8 @@ static int begin(struct hunt_run *r)
 		.ops = &witness_ops,
 		.head_bytes = r->transport->head_bytes,
 		.payload_bytes = s->pmtu,
-		.data_head_bytes = r->transport->head_bytes + icrc_bytes,
-		.ack_bytes = r->transport->head_bytes + icrc_bytes,
+		.data_head_bytes = r->transport->head_bytes + r->transport->tail_bytes,
+		.ack_bytes = r->transport->head_bytes + r->transport->tail_bytes,
 		.context = r,
 		.host_cfg = host_cfg,
 		.open = open_nothing,
@@ -565,7 +602,8 @@ static void add_up(struct hunt_run *r)
 	for (uint32_t i = 0; i < r->story->n_works; i++) {
 		const struct hunt_work *w = &r->story->works[i];
 
-		met->ops[w->code == ENGINE_ATOMIC ? 8 + w->atomic_op : w->code]++;
+		met->ops[w->code]++;
+		met->atomics[w->atomic_op] += w->code == ENGINE_ATOMIC;
 		met->flaws[w->flaw]++;
 	}
 	for (uint32_t i = 0; i < r->story->n_faults && counts; i++) {

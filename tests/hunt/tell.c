@@ -3,14 +3,15 @@
 #include <stdio.h>
 
 #include "hunt.h"
+#include "mem/mem.h"
 
 static const char *const kinds[] = {"a wire", "leaves and spines", "a fat tree"};
 static const char *const modes[] = {"ECMP", "structured entropy", "uSID", "uSID and SRH"};
 
 const char *hunt_op_name(const struct hunt_work *w)
 {
-	static const char *const ops[] = {"WRITE",    "WRITE_IMM", "SEND",  "SEND_IMM",
-					  "SEND_INV", "READ",      "ATOMIC"};
+	static const char *const ops[] = {"WRITE", "WRITE_IMM", "SEND",      "SEND_IMM", "SEND_INV",
+					  "READ",  "ATOMIC",    "LOCAL_INV", "BIND"};
 
 	if (w->code == ENGINE_ATOMIC)
 		return w->atomic_op == ENGINE_FETCH_ADD ? "FAA" : "CAS";
@@ -19,20 +20,59 @@ const char *hunt_op_name(const struct hunt_work *w)
 
 const char *hunt_flaw_name(enum hunt_flaw flaw)
 {
-	static const char *const flaws[HUNT_FLAWS] = {
-		"sound",         "bad remote key", "key of another domain", "beyond", "forbidden",
-		"bad local key", "misaligned",     "receive too short"};
+	static const char *const flaws[HUNT_FLAWS] = {"sound",
+						      "bad remote key",
+						      "key of another domain",
+						      "beyond",
+						      "forbidden",
+						      "bad local key",
+						      "misaligned",
+						      "receive too short",
+						      "window not bound",
+						      "window invalidated",
+						      "window bound anew",
+						      "beyond the window",
+						      "right not of the window",
+						      "window of another pair",
+						      "bad invalidate",
+						      "bad bind"};
 
 	return flaws[flaw];
+}
+
+static void tell_window(const struct hunt_story *s, const struct hunt_work *w)
+{
+	const struct hunt_bind *b = &w->bind;
+
+	if (w->window != HUNT_NOTHING)
+		printf(", window %u of type %u", w->window,
+		       s->windows[w->window].kind == MEM_WINDOW_1 ? 1 : 2);
+	if (w->window != HUNT_NOTHING || hunt_is_local(w) || w->code == ENGINE_SEND_INV)
+		printf(", key %08x", w->key);
+	if (w->code != ENGINE_BIND)
+		return;
+	if (b->range.len == 0)
+		printf(", to nothing");
+	else
+		printf(", to bytes %u..%u of end %u's region %08x for%s%s%s", b->range.at,
+		       b->range.at + b->range.len - 1, b->arena, b->region,
+		       b->access & MEM_REMOTE_WRITE ? " write" : "",
+		       b->access & MEM_REMOTE_READ ? " read" : "",
+		       b->access & MEM_REMOTE_ATOMIC ? " atomic" : "");
+	printf(", new key %08x", b->new_key);
 }
 
 static void tell_work(const struct hunt_story *s, uint32_t i)
 {
 	const struct hunt_work *w = &s->works[i];
 
-	printf("    work %u: %s %u B in %u piece%s, packets %" PRIu64 "..%" PRIu64 ", at %.3f us",
-	       i, hunt_op_name(w), w->len, w->n_sg, w->n_sg == 1 ? "" : "s", w->first,
-	       w->first + w->n_pkts - 1, (double)w->at / PSEC_US);
+	printf("    work %u: %s", i, hunt_op_name(w));
+	if (w->n_pkts > 0)
+		printf(" %u B in %u piece%s, packets %" PRIu64 "..%" PRIu64, w->len, w->n_sg,
+		       w->n_sg == 1 ? "" : "s", w->first, w->first + w->n_pkts - 1);
+	printf(", at %.3f us", (double)w->at / PSEC_US);
+	if (w->after > 0)
+		printf(", after message %u to end %u", w->after - 1, w->after_end);
 	if (w->flags & ENGINE_SILENT)
 		printf(", silent");
 	if (w->flags & ENGINE_SOLICITED)
@@ -41,6 +81,7 @@ static void tell_work(const struct hunt_story *s, uint32_t i)
 		printf(", fence");
 	if (w->flags & ENGINE_TRUSTED)
 		printf(", trusted");
+	tell_window(s, w);
 	if (w->flaw)
 		printf(", FLAW: %s", hunt_flaw_name(w->flaw));
 	printf("\n");

@@ -1,48 +1,32 @@
-/* RC behind the seam: one memory table a host, one region for each of an arena's parts, queue pairs
- * in memory with guards around it. */
+/* RC behind the seam: its device, and how its queue pairs are made and connected. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "memory.h"
 #include "oracle_rc.h"
 #include "rc/rc.h"
-
-#define ENTRIES (3 * HUNT_ENDS + 1)
-#define BLOCKS  (HUNT_ENDS + 1)
-#define CANARY  0xa5
-
-/* Memory that the engine has, with a guard on either side. */
-struct block {
-	uint8_t *memory;
-	size_t bytes;
-};
+#include "wire/icrc.h"
 
 struct hunt_device {
 	const struct hunt_story *story;
-	uint32_t host;
-	struct mem *mem;
-	void *table;
+	struct hunt_memory memory;
 	struct rc_cfg cfg;
-	struct block blocks[BLOCKS];
-	uint32_t n_blocks;
 };
 
 static struct hunt_device *device_new(const struct hunt_story *s, uint32_t host)
 {
 	struct hunt_device *d = calloc(1, sizeof *d);
 
+	(void)host;
 	if (!d)
 		return NULL;
-	d->table = calloc(1, mem_bytes(ENTRIES));
-	if (!d->table) {
+	if (hunt_memory_init(&d->memory, s)) {
 		free(d);
 		return NULL;
 	}
 	d->story = s;
-	d->host = host;
-	d->mem = mem_init(d->table, ENTRIES);
 	d->cfg = (struct rc_cfg){
-		.mem = d->mem,
+		.mem = d->memory.mem,
 		.max_qps = HUNT_ENDS,
 		.max_srqs = HUNT_HOSTS,
 		.n_ports = s->shape.nic_ports,
@@ -57,26 +41,10 @@ static struct hunt_device *device_new(const struct hunt_story *s, uint32_t host)
 	return d;
 }
 
-static bool is_whole(const uint8_t *at)
-{
-	for (uint32_t i = 0; i < HUNT_GUARD; i++)
-		if (at[i] != CANARY)
-			return false;
-	return true;
-}
-
 static const char *device_free(struct hunt_device *d)
 {
-	const char *problem = NULL;
+	const char *problem = hunt_memory_fini(&d->memory);
 
-	for (uint32_t i = 0; i < d->n_blocks; i++) {
-		uint8_t *at = d->blocks[i].memory;
-
-		if (!is_whole(at) || !is_whole(at + HUNT_GUARD + d->blocks[i].bytes))
-			problem = "the engine wrote beside a queue's memory";
-		free(at);
-	}
-	free(d->table);
 	free(d);
 	return problem;
 }
@@ -84,54 +52,6 @@ static const char *device_free(struct hunt_device *d)
 static const void *cfg(struct hunt_device *d)
 {
 	return &d->cfg;
-}
-
-/* HUNT_GUARD is a multiple of the strictest alignment. */
-static void *block_new(struct hunt_device *d, size_t bytes)
-{
-	uint8_t *at = bytes ? malloc(bytes + 2 * HUNT_GUARD) : NULL;
-
-	if (!at)
-		return NULL;
-	memset(at, CANARY, bytes + 2 * HUNT_GUARD);
-	d->blocks[d->n_blocks++] = (struct block){at, bytes};
-	return at + HUNT_GUARD;
-}
-
-static int add_region(struct hunt_device *d, const struct hunt_arena *a, struct hunt_piece part,
-		      uint64_t iova, uint32_t key, uint8_t access)
-{
-	struct mem_entry entry = {
-		.at = a->bytes + part.at,
-		.iova = iova,
-		.len = part.len,
-		.key = key,
-		.pd = a->pd,
-		.qp = MEM_ANY_QP,
-		.access = access,
-	};
-
-	return mem_add(d->mem, &entry);
-}
-
-/* Addresses of our own work are where the bytes are. */
-static int add_local(struct hunt_device *d, const struct hunt_arena *a)
-{
-	return add_region(d, a, a->local, (uintptr_t)(a->bytes + a->local.at), a->local_key,
-			  MEM_LOCAL_WRITE);
-}
-
-static int add_arena(struct hunt_device *d, const struct hunt_arena *a)
-{
-	int error = add_local(d, a);
-
-	if (!error)
-		error = add_region(d, a, a->remote, a->iova, a->remote_key,
-				   MEM_LOCAL_WRITE | MEM_REMOTE_WRITE | MEM_REMOTE_READ |
-					   MEM_REMOTE_ATOMIC);
-	if (!error)
-		error = add_region(d, a, a->closed, a->iova, a->closed_key, MEM_LOCAL_WRITE);
-	return error;
 }
 
 static int go_to(struct engine *e, uint32_t qp, nsec now, struct rc_attr *attr, uint8_t state,
@@ -187,8 +107,8 @@ static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec 
 		.pd = d->story->arenas[end].pd,
 		.srq = own->has_srq ? own->host : RC_NO_SRQ,
 	};
-	void *memory = block_new(d, rc_qp_size(&caps));
-	int error = memory ? add_arena(d, &d->story->arenas[end]) : -ENOMEM;
+	void *memory = hunt_memory_block(&d->memory, rc_qp_size(&caps));
+	int error = memory ? hunt_memory_add_end(&d->memory, end) : -ENOMEM;
 
 	if (!error)
 		error = rc_qp_new(e, own->qp, &caps, memory);
@@ -199,8 +119,8 @@ static int open_shared(struct hunt_device *d, struct engine *e, uint32_t host)
 {
 	const struct hunt_arena *a = &d->story->arenas[HUNT_ENDS + host];
 	struct rc_srq_caps caps = {.max_recv = HUNT_RECVS, .max_sge = HUNT_SGE, .pd = a->pd};
-	void *memory = block_new(d, rc_srq_size(&caps));
-	int error = memory ? add_local(d, a) : -ENOMEM;
+	void *memory = hunt_memory_block(&d->memory, rc_srq_size(&caps));
+	int error = memory ? hunt_memory_add_shared(&d->memory, host) : -ENOMEM;
 
 	return error ? error : rc_srq_new(e, host, &caps, memory);
 }
@@ -232,11 +152,30 @@ static void count(const struct engine *e, struct hunt_counts *n)
 	n->naks += c->rx_nak;
 }
 
+/* Timeouts may be four times what was asked for (IBTA 9.7.6.1.3). */
+static nsec try_ns(const struct hunt_story *s, uint32_t end)
+{
+	return 5 * hunt_timeout_ns(s->ends[end].timeout) +
+	       2 * hunt_rnr_ns(s->ends[end ^ 1].rnr_timer);
+}
+
+static nsec give_up_ns(const struct hunt_story *s, uint32_t end)
+{
+	const struct hunt_end *own = &s->ends[end];
+
+	return 4 * hunt_timeout_ns(own->timeout) * (own->retries + 2u) +
+	       hunt_rnr_ns(s->ends[end ^ 1].rnr_timer) * (own->rnr_retries + 2u);
+}
+
 const struct hunt_transport hunt_rc = {
 	.name = "rc",
 	.ops = &rc_ops,
+	.codes = HUNT_OP(ENGINE_RECV) - 1,
 	.head_bytes = RC_HEAD_BYTES,
+	.tail_bytes = icrc_bytes,
 	.is_in_order = true,
+	.try_ns = try_ns,
+	.give_up_ns = give_up_ns,
 	.device_new = device_new,
 	.device_free = device_free,
 	.cfg = cfg,
@@ -244,8 +183,11 @@ const struct hunt_transport hunt_rc = {
 	.open_shared = open_shared,
 	.fail = fail,
 	.count = count,
+	.wire_new = oracle_rc_new,
+	.wire_free = oracle_rc_free,
 	.on_output = oracle_rc_output,
 	.on_input = oracle_rc_input,
+	.on_taken = oracle_rc_taken,
 	.end_of = oracle_rc_end_of,
 	.print = oracle_rc_print,
 };
