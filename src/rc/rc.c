@@ -6,6 +6,8 @@
 
 #include "rc/state.h"
 
+#define PAD_MAX 3u
+
 #define TABLE_MAX    (UINT32_C(1) << 20)
 #define CNP_EVERY_NS 50000u
 #define ACK_EVERY    32u
@@ -227,6 +229,29 @@ static uint32_t rc_poll(struct engine *e, struct done *done, uint32_t n)
 	return got;
 }
 
+void rc_finish_packet(const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
+		      struct tx_pkt *tx)
+{
+	static const uint8_t zeros[PAD_MAX];
+
+	h->bth.pad = rc_pad(payload);
+	h->bth.pkey = RC_PKEY;
+	h->bth.dest_qp = q->attr.remote_qp;
+	tx->head_len = (uint16_t)roce_head_put(h, (struct span){tx->head, ENGINE_HEAD_MAX});
+	assert(tx->head_len > 0);
+	if (h->bth.pad > 0)
+		tx->body[tx->n_body++] = (struct cspan){zeros, h->bth.pad};
+	tx->udp_len = 0;
+	tx->port = q->attr.port;
+	tx->tclass = ENGINE_NO_TRIM;
+	tx->not_ect = 0;
+	tx->peer = q->attr.peer;
+	tx->local = q->attr.local;
+	tx->ev = q->attr.ev;
+	tx->sa = 0;
+	tx->stamp = 0;
+}
+
 /* Lets q send, or answer, up to n packets; it keeps a turn if it stopped for lack of room. */
 static uint32_t take_turn(struct rc *r, struct rc_qp *q, bool is_answer, struct tx_pkt *pkts,
 			  uint32_t n)
@@ -248,21 +273,24 @@ static uint32_t take_turn(struct rc *r, struct rc_qp *q, bool is_answer, struct 
 }
 
 /* Requests and answers take turns, so that neither starves the other (law 4): an acknowledgement
- * waits for one burst of requests at most. Requests go first: an application that was just told
- * something and answers it waits for that more than for its acknowledgement. */
+ * waits for one burst of requests at most, also where a driver has room for less than a burst in
+ * each pull. Requests go first: an application that was just told something and answers it waits
+ * for that more than for its acknowledgement. */
 static uint32_t pull_port(struct rc *r, uint32_t port, struct tx_pkt *pkts, uint32_t n)
 {
 	struct list *answering = &r->answering[port], *sending = &r->sending[port];
-	struct list_link *link;
+	bool *is_owed = &r->is_answer_owed[port];
 	uint32_t got = 0;
 
 	while (got < n && (!list_is_empty(answering) || !list_is_empty(sending))) {
-		if ((link = list_pop(sending)))
-			got += take_turn(r, LIST_OWNER(link, rc_qp, send_link), false, pkts + got,
-					 n - got < RC_BURST ? n - got : RC_BURST);
-		if (got < n && (link = list_pop(answering)))
-			got += take_turn(r, LIST_OWNER(link, rc_qp, answer_link), true, pkts + got,
-					 n - got < RC_BURST ? n - got : RC_BURST);
+		bool is_answer = list_is_empty(sending) || (*is_owed && !list_is_empty(answering));
+		struct list_link *link = list_pop(is_answer ? answering : sending);
+		struct rc_qp *q = is_answer ? LIST_OWNER(link, rc_qp, answer_link)
+					    : LIST_OWNER(link, rc_qp, send_link);
+
+		got += take_turn(r, q, is_answer, pkts + got,
+				 n - got < RC_BURST ? n - got : RC_BURST);
+		*is_owed = !is_answer;
 	}
 	return got;
 }

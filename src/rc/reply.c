@@ -219,7 +219,8 @@ static enum mem_fault place(struct rc *r, const struct rc_qp *q, const struct re
 	const struct rc_send *w = p->w;
 	uint64_t original = p->in->h.atomic_ack.original;
 	uint8_t bytes[sizeof original];
-	struct rc_place how = {
+	struct place how = {
+		.mem = r->cfg.mem,
 		.pd = q->caps.pd,
 		.qp = q->number,
 		.access = MEM_LOCAL_WRITE,
@@ -227,18 +228,19 @@ static enum mem_fault place(struct rc *r, const struct rc_qp *q, const struct re
 		.is_trusted = w->wr.flags & ENGINE_TRUSTED,
 	};
 
+	struct place_payload payload = rc_payload(p->in);
+	struct place_list to = {w->sg, w->wr.n_sg, (uint32_t)(p->count - w->first) * q->attr.pmtu,
+				payload.len};
+
 	if (w->wr.op == ENGINE_READ)
-		return rc_place_pieces(r, p->in, &how, w->sg, w->wr.n_sg,
-				       (uint32_t)(p->count - w->first) * q->attr.pmtu);
+		return place_pieces(&how, &payload, &to);
 	/* The application reads a number, in its own order (IBTA 9.4.5). */
 	memcpy(bytes, &original, sizeof original);
-	struct rc_in number = {
-		.payload = {{bytes, sizeof bytes}},
-		.n_payload = 1,
-		.len = sizeof bytes,
-	};
+	struct cspan number = {bytes, sizeof bytes};
 
-	return rc_place_pieces(r, &number, &how, w->sg, w->wr.n_sg, 0);
+	payload = (struct place_payload){&number, 1, sizeof bytes};
+	to = (struct place_list){w->sg, w->wr.n_sg, 0, sizeof bytes};
+	return place_pieces(&how, &payload, &to);
 }
 
 /* A read response or an atomic's acknowledgement. */

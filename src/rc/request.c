@@ -368,17 +368,18 @@ static bool send(struct rc *r, struct rc_qp *q, const struct step *s, struct tx_
 	struct rc_send *w = s->w;
 	uint64_t count = req->next;
 	uint32_t payload = rc_is_fetch(w) ? 0 : s->bytes;
-	struct rc_place how = {
+	struct place how = {
+		.mem = r->cfg.mem,
 		.pd = q->caps.pd,
 		.qp = q->number,
 		.is_local = true,
 		.is_trusted = w->wr.flags & ENGINE_TRUSTED,
 	};
+	struct place_list from = {w->sg, w->wr.n_sg, s->at, payload};
 	struct roce_pkt h = {0};
 
 	tx->n_body = 0;
-	if (payload > 0 && rc_gather(r, &how, w->sg, w->wr.n_sg, s->at, payload, tx->body,
-				     &tx->n_body) != MEM_OK) {
+	if (payload > 0 && place_gather(&how, &from, tx->body, &tx->n_body) != MEM_OK) {
 		refuse(r, q, w, ENGINE_LOCAL_PROTECTION);
 		return false;
 	}

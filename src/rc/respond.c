@@ -168,7 +168,10 @@ static enum rc_verdict on_send(struct rc *r, struct rc_qp *q, const struct reque
 
 	if (!recv)
 		return not_ready(r, q);
-	struct rc_place how = {
+	struct place_payload payload = rc_payload(in);
+	struct place_list to = {recv->sg, recv->wr.n_sg, got, payload.len};
+	struct place how = {
+		.mem = r->cfg.mem,
 		.pd = p->queue->pd,
 		.qp = q->number,
 		.access = MEM_LOCAL_WRITE,
@@ -178,7 +181,7 @@ static enum rc_verdict on_send(struct rc *r, struct rc_qp *q, const struct reque
 
 	if (in->len > recv->room - got)
 		return fail_recv(r, q, recv, ENGINE_LOCAL_LENGTH, AETH_NAK_INVALID_REQUEST);
-	if (rc_place_pieces(r, in, &how, recv->sg, recv->wr.n_sg, got) != MEM_OK)
+	if (place_pieces(&how, &payload, &to) != MEM_OK)
 		return fail_recv(r, q, recv, ENGINE_LOCAL_PROTECTION, AETH_NAK_REMOTE_OPERATION);
 	if (req->shape.has_inv &&
 	    mem_invalidate(r->cfg.mem, in->h.ieth.rkey, q->caps.pd, q->number) != MEM_OK)
@@ -212,19 +215,21 @@ static enum mem_fault place_write(struct rc *r, struct rc_qp *q, const struct re
 {
 	const struct rc_responder *p = &q->resp;
 	const struct reth *reth = &req->in->h.reth;
-	struct rc_place how = {
+	struct place_payload payload = rc_payload(req->in);
+	struct place how = {
+		.mem = r->cfg.mem,
 		.pd = q->caps.pd,
 		.qp = q->number,
 		.access = MEM_REMOTE_WRITE,
 	};
 
 	if (!req->shape.starts)
-		return rc_place_region(r, req->in, &how, p->key, p->va);
+		return place_region(&how, &payload, p->key, p->va);
 	struct mem_want whole = want_of(q, reth, MEM_REMOTE_WRITE);
 	uint8_t *at;
 	enum mem_fault fault = mem_find(r->cfg.mem, &whole, &at);
 
-	return fault != MEM_OK ? fault : rc_place_region(r, req->in, &how, reth->rkey, reth->va);
+	return fault != MEM_OK ? fault : place_region(&how, &payload, reth->rkey, reth->va);
 }
 
 static enum rc_verdict on_write(struct rc *r, struct rc_qp *q, const struct request *req)

@@ -9,7 +9,6 @@
  *	retry.c    the requester's timers: retransmission, RNR, pacing
  *	respond.c  the responder executes requests and decides what to answer
  *	answer.c   the responder sends: responses, acknowledgements, CNPs
- *	place.c    payload into regions and receives, each byte checked first
  *
  * Packets of a requester are counted from 0 in 64 bits; the PSN on the wire is sq_psn plus the
  * count, modulo 2^24. A read takes as many counts as its response has packets (IBTA 9.7.3.1). */
@@ -23,6 +22,7 @@
 #include "base/list.h"
 #include "base/serial.h"
 #include "base/wheel.h"
+#include "engine/place.h"
 #include "rc/rc.h"
 #include "wire/roce.h"
 
@@ -216,8 +216,9 @@ struct rc {
 	/* Queue pairs by turns: with something to send, to answer; kept back by total_window_bytes;
 	 * with events. */
 	struct list sending[ENGINE_PORTS], answering[ENGINE_PORTS], starved, events;
-	struct list srq_events; /* shared queues with an event */
-	struct list done;       /* struct rc_wr that wait for poll */
+	bool is_answer_owed[ENGINE_PORTS]; /* requests had the last turn */
+	struct list srq_events;            /* shared queues with an event */
+	struct list done;                  /* struct rc_wr that wait for poll */
 };
 
 /* A request or response packet, read but not yet believed. */
@@ -269,6 +270,11 @@ static inline uint8_t rc_pad(uint32_t len)
 	return (uint8_t)(-len & 3);
 }
 
+static inline struct place_payload rc_payload(const struct rc_in *in)
+{
+	return (struct place_payload){in->payload, in->n_payload, in->len};
+}
+
 /* rc.c */
 /* Where the chain of a number starts: numbers are random in their low bits, or count from 0. */
 static inline uint32_t rc_head_of(const struct rc *r, uint32_t number)
@@ -284,6 +290,10 @@ void rc_wake_answer(struct rc *r, struct rc_qp *q);
 /* Work is complete: it comes out of poll. */
 void rc_report(struct rc *r, struct rc_wr *wr);
 void rc_raise(struct rc *r, struct rc_qp *q, enum rc_event_kind kind);
+/* Completes a packet of q: headers from h, whose opcode and psn are set, padding behind what is in
+ * tx->body, addresses. tx->head, body and n_body are the caller's; all else is set here. */
+void rc_finish_packet(const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
+		      struct tx_pkt *tx);
 
 /* pair.c. Ends q on our own account: RC_ERROR, all work flushed. What the responder still has to
  * say is said if is_closing was set before. */
@@ -374,29 +384,5 @@ void rc_on_marked(struct rc *r, struct rc_qp *q);
  * says. */
 uint8_t rc_credit_code(uint32_t n);
 uint32_t rc_credits(uint8_t code);
-
-/* place.c */
-/* Where a packet's payload goes. */
-struct rc_place {
-	uint32_t pd, qp;
-	uint8_t access; /* enum mem_access */
-	bool is_local;
-	bool is_trusted; /* pieces only: keys are not looked at */
-};
-/* Copies payload to va of a region. MEM_OK, or why not, and then nothing was written. */
-enum mem_fault rc_place_region(struct rc *r, const struct rc_in *in, const struct rc_place *how,
-			       uint32_t key, uint64_t va);
-/* Copies payload into the pieces sg[0 .. n) from byte `at` of them on: it fits, the caller saw to
- * that. All keys are checked before the first byte is written. */
-enum mem_fault rc_place_pieces(struct rc *r, const struct rc_in *in, const struct rc_place *how,
-			       const struct sge *sg, uint32_t n, uint32_t at);
-/* The bytes at ... at + len - 1 of the pieces as spans, at most ENGINE_SGE of them, checked. */
-enum mem_fault rc_gather(struct rc *r, const struct rc_place *how, const struct sge *sg, uint32_t n,
-			 uint32_t at, uint32_t len, struct cspan *out, uint8_t *n_out);
-
-/* Completes a packet of q: headers from h, whose opcode and psn are set, padding behind what is in
- * tx->body, addresses. tx->head, body and n_body are the caller's; all else is set here. */
-void rc_finish_packet(const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
-		      struct tx_pkt *tx);
 
 #endif
