@@ -1,0 +1,267 @@
+/* What MRC costs: nanoseconds of one core for each data packet delivered, both ends and all their
+ * acknowledgements together, with virtual payload; and the memory of a queue pair that is idle.
+ *
+ * bench-mrc [--quick] [--json]. Two engines hand each other packets without a wire, in virtual
+ * time. Times are reported, never judged. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "mrc/mrc.h"
+
+#define BATCH      60u /* packets a pull, as drivers ask for */
+#define STEP_NS    1000u
+#define PMTU       4096u
+#define MESSAGE    (1u << 20)
+#define WAYS       64u
+#define FIRST_QP   3u
+#define AIM_NS     250.0
+#define RUNS       5u
+#define WINDOW     (256u * PMTU)
+#define MPR        8u
+#define DEPTH      4u /* messages posted at a time */
+#define QUICK_PKTS 200000u
+#define FULL_PKTS  2000000u
+
+struct end {
+	struct engine *engine;
+	void **memory; /* of queue pairs */
+	struct tx_pkt tx[BATCH];
+	uint8_t heads[BATCH][ENGINE_HEAD_MAX];
+};
+
+struct bench {
+	struct mem *mem;
+	struct path_way ways[WAYS];
+	struct path_set set;
+	struct end ends[2];
+	uint32_t n_qps;
+	nsec now;
+	uint64_t delivered;
+};
+
+/* Time of this processor that we had: others may have it in between. */
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void must(bool is_right, const char *what)
+{
+	if (is_right)
+		return;
+	fprintf(stderr, "bench-mrc: %s\n", what);
+	exit(1);
+}
+
+static void *block(size_t bytes)
+{
+	void *memory = bytes ? calloc(1, bytes) : NULL;
+
+	must(memory, "out of memory");
+	return memory;
+}
+
+static struct mrc_caps caps_of(void)
+{
+	return (struct mrc_caps){
+		.max_send = 2 * DEPTH, .max_recv = 0, .max_send_sge = 1, .max_mpr = MPR};
+}
+
+static void open_pair(struct bench *b, uint32_t side, uint32_t i)
+{
+	const struct mrc_caps caps = caps_of();
+	struct engine *e = b->ends[side].engine;
+	struct mrc_attr attr = {
+		.access = MEM_REMOTE_WRITE,
+		.pmtu = PMTU,
+		.peer = 1 - side,
+		.ways = &b->set,
+		.remote_qp = FIRST_QP + i,
+		.timeout = 14,
+		.linear_retries = 7,
+		.mpr = MPR,
+		.mpr_dest = MPR,
+		.state = MRC_INIT,
+	};
+	void *memory = block(mrc_qp_size(&caps));
+
+	b->ends[side].memory[i] = memory;
+	must(mrc_qp_new(e, FIRST_QP + i, &caps, memory) == 0, "no queue pair");
+	bool is_open =
+		mrc_qp_modify(e, b->now, FIRST_QP + i, &attr, MRC_SET_STATE | MRC_SET_ACCESS) == 0;
+
+	attr.state = MRC_RTR;
+	is_open &= mrc_qp_modify(e, b->now, FIRST_QP + i, &attr,
+				 MRC_SET_STATE | MRC_SET_PMTU | MRC_SET_PATH | MRC_SET_REMOTE_QP |
+					 MRC_SET_RQ_PSN | MRC_SET_MPR) == 0;
+	attr.state = MRC_RTS;
+	is_open &= mrc_qp_modify(e, b->now, FIRST_QP + i, &attr,
+				 MRC_SET_STATE | MRC_SET_SQ_PSN | MRC_SET_MPR_DEST |
+					 MRC_SET_TIMEOUT | MRC_SET_RETRIES) == 0;
+	must(is_open, "a queue pair does not open");
+}
+
+static void open_end(struct bench *b, uint32_t side)
+{
+	struct end *end = &b->ends[side];
+	struct mrc_cfg cfg = {
+		.mem = b->mem,
+		.max_qps = b->n_qps,
+		.cc = {.kind = CC_FIXED, .window_bytes = WINDOW},
+		.max_out_pkts = b->n_qps * 512u,
+		.max_early_pkts = b->n_qps * 512u,
+	};
+
+	end->engine = block(mrc_ops.size(&cfg));
+	end->memory = block(b->n_qps * sizeof(void *));
+	must(mrc_ops.init(end->engine, &cfg, b->now) == 0, "the engine does not start");
+	for (uint32_t i = 0; i < BATCH; i++)
+		end->tx[i].head = end->heads[i];
+	for (uint32_t i = 0; i < b->n_qps; i++)
+		open_pair(b, side, i);
+}
+
+static void open_bench(struct bench *b, uint32_t n_qps)
+{
+	struct mem_entry all = {
+		.len = UINT64_MAX,
+		.key = 1,
+		.qp = MEM_ANY_QP,
+		.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE,
+	};
+
+	*b = (struct bench){.n_qps = n_qps, .now = 1000000};
+	b->mem = mem_init(block(mem_bytes(1)), 1);
+	must(mem_add(b->mem, &all) == 0, "no memory region");
+	for (uint32_t i = 0; i < WAYS; i++)
+		b->ways[i] = (struct path_way){.ev = i << 16};
+	path_set_init(&b->set, b->ways, WAYS, 1);
+	open_end(b, 0);
+	open_end(b, 1);
+}
+
+static void close_bench(struct bench *b)
+{
+	for (uint32_t side = 0; side < 2; side++) {
+		for (uint32_t i = 0; i < b->n_qps; i++)
+			free(b->ends[side].memory[i]);
+		free(b->ends[side].memory);
+		free(b->ends[side].engine);
+	}
+	free(b->mem);
+}
+
+static void post(struct bench *b, uint32_t qp)
+{
+	struct sge sge = {NULL, MESSAGE, 1};
+	struct op op = {
+		.code = ENGINE_WRITE, .key = 1, .cookie = qp, .qp = qp, .sg = &sge, .n_sg = 1};
+	struct engine *e = b->ends[0].engine;
+
+	must(e->ops->post(e, b->now, &op) == 0, "work is refused");
+}
+
+/* What one end has to say reaches the other at once. */
+static uint32_t pass(struct bench *b, uint32_t side)
+{
+	static const uint16_t room[ENGINE_PORTS] = {BATCH};
+	struct end *from = &b->ends[side], *to = &b->ends[1 - side];
+	struct rx_pkt rx[BATCH];
+	uint32_t n = from->engine->ops->pull(from->engine, b->now, room, from->tx, BATCH);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tx_pkt *t = &from->tx[i];
+		uint32_t bytes = t->head_len;
+
+		rx[i] = (struct rx_pkt){.head = {t->head, t->head_len},
+					.at = b->now,
+					.peer = side,
+					.ev = t->ev,
+					.tclass = t->tclass,
+					.ecn = 2};
+		for (uint32_t k = 0; k < t->n_body && k < 2; k++) {
+			rx[i].body[k] = t->body[k];
+			bytes += t->body[k].len;
+		}
+		rx[i].udp_len = (uint16_t)(8 + bytes + 4);
+	}
+	if (n)
+		to->engine->ops->input(to->engine, b->now, rx, n);
+	return n;
+}
+
+static void run(struct bench *b, uint64_t pkts)
+{
+	const struct mrc_counters *c = mrc_counters(b->ends[1].engine);
+	struct engine *e = b->ends[0].engine;
+	uint64_t end = c->rx_data + pkts;
+	struct done done[BATCH];
+
+	while (c->rx_data < end) {
+		uint32_t moved = pass(b, 0) + pass(b, 1);
+		uint32_t n = e->ops->poll(e, done, BATCH);
+
+		for (uint32_t i = 0; i < n; i++) {
+			must(done[i].status == ENGINE_OK, "work failed");
+			post(b, (uint32_t)done[i].cookie);
+		}
+		b->now += STEP_NS;
+		must(moved || n || e->ops->deadline(e, 1) != NSEC_NEVER, "it stands still");
+	}
+}
+
+static double measure(uint32_t n_qps, uint64_t pkts)
+{
+	static struct bench b;
+	double best = 1e9;
+
+	open_bench(&b, n_qps);
+	for (uint32_t i = 0; i < n_qps; i++)
+		for (uint32_t k = 0; k < DEPTH; k++)
+			post(&b, FIRST_QP + i);
+	run(&b, pkts / 4);
+	for (uint32_t i = 0; i < RUNS; i++) {
+		double start = now_s();
+
+		run(&b, pkts);
+		double ns = (now_s() - start) * 1e9 / (double)pkts;
+
+		best = ns < best ? ns : best;
+	}
+	close_bench(&b);
+	return best;
+}
+
+int main(int argc, char **argv)
+{
+	bool is_json = false;
+	uint64_t pkts = FULL_PKTS;
+	const struct mrc_caps caps = caps_of();
+
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--quick"))
+			pkts = QUICK_PKTS;
+		else if (!strcmp(argv[i], "--json"))
+			is_json = true;
+	}
+	double one = measure(1, pkts), many = measure(1000, pkts);
+	size_t idle = mrc_qp_size(&caps);
+
+	if (is_json) {
+		printf("{\"one_qp_ns\": %.1f, \"thousand_qps_ns\": %.1f, \"idle_qp_bytes\": %zu}\n",
+		       one, many, idle);
+		return 0;
+	}
+	printf("%-58s %10s %10s\n", "MRC, PMTU 4096, virtual payload, 64 ways", "measured", "aim");
+	printf("%-58s %10.1f %10.0f\n", "ns a delivered packet, both ends, 1 queue pair", one,
+	       AIM_NS);
+	printf("%-58s %10.1f %10.0f\n", "the same, 1000 queue pairs", many, AIM_NS);
+	printf("%-58s %10zu\n", "bytes of an idle queue pair (8 sends, a range of 1024)", idle);
+	return 0;
+}

@@ -1,0 +1,236 @@
+/* The responder sends: SACKs, NACKs, and Transport ACKs behind them. What a SACK says of the window
+ * is read off when it is sent, not when something caused it: newer is better. */
+#include <assert.h>
+
+#include "mrc/state.h"
+
+#define MAP_BITS     64u
+#define ID16(number) ((number)&0xffffu) /* spdcid and dpdcid hold the low half (M-09) */
+#define BYTES_SHIFT  8u                 /* rcvd_bytes counts 256 (Table 7-13), ... */
+#define BYTES_MASK   UINT32_C(0xffffff) /* ... in 24 bits (M-16) */
+
+uint16_t mrc_reflect(const struct mrc *m, const struct mrc_reflected *r)
+{
+	nsec waited = (m->now - r->arrived) >> MRC_STAMP_SHIFT;
+
+	if (!m->cfg.has_service_time)
+		return r->has_stamp ? r->stamp : 0;
+	if (!r->has_stamp)
+		return waited < UINT16_MAX ? (uint16_t)waited : UINT16_MAX;
+	/* As if it had been sent later by what it waited here: the round trip comes out shorter. */
+	return r->is_stamp_ours ? (uint16_t)(r->stamp + waited) : r->stamp;
+}
+
+/* The timestamp of the packet that is answered, if it has one (M-36, M-43). */
+static void note_stamp(struct mrc_answer *a, const struct mrc_in *in)
+{
+	const struct tseth *t = &in->h.tseth;
+	const struct peth *p = &in->h.peth;
+
+	if (a->kind == MRC_ANSWER_PROBED) {
+		a->has_stamp = p->ftype == MRC_FTYPE_TIMESTAMP;
+		a->stamp = p->tx_timestamp;
+		a->is_stamp_ours = p->tsr == 0;
+		a->probe_id = p->probe_id;
+	} else if (in->h.has & MRC_TSETH) {
+		a->has_stamp = t->ftype == MRC_FTYPE_TIMESTAMP;
+		a->stamp = t->tx_timestamp;
+		a->is_stamp_ours = t->tsr == 0;
+	}
+}
+
+bool mrc_answer_add(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in,
+		    enum mrc_answer_kind kind, uint8_t reason)
+{
+	struct mrc_responder *p = &q->resp;
+	const struct rx_pkt *rx = in->rx;
+	struct mrc_answer *a = pool_get(&m->answers);
+
+	if (!a)
+		return false;
+	*a = (struct mrc_answer){
+		.arrived = rx->at,
+		.psn = in->h.bth.psn,
+		.ev = rx->ev,
+		.kind = (uint8_t)kind,
+		.reason = reason,
+		/* A trimmed packet was not received: a SACK must not say so (M-41). */
+		.has_psn = !rx->trimmed,
+		.is_again = in->h.bth.rtx,
+		.is_marked = rx->ecn == MRC_ECN_CE,
+	};
+	if (reason == MRC_NACK_TRIMMED || reason == MRC_NACK_TRIMMED_LASTHOP)
+		a->udp_len = rx->udp_len;
+	note_stamp(a, in);
+	if (p->answer_head)
+		p->answer_tail->next = a;
+	else
+		p->answer_head = a;
+	p->answer_tail = a;
+	mrc_wake_answer(m, q);
+	return true;
+}
+
+/* Takes the oldest answer out. */
+static void drop_head(struct mrc *m, struct mrc_responder *p)
+{
+	struct mrc_answer *a = p->answer_head;
+
+	p->answer_head = a->next;
+	if (!p->answer_head)
+		p->answer_tail = NULL;
+	pool_put(&m->answers, a);
+}
+
+void mrc_answer_clear(struct mrc *m, struct mrc_qp *q)
+{
+	while (q->resp.answer_head)
+		drop_head(m, &q->resp);
+}
+
+static uint16_t stamp_of(const struct mrc *m, const struct mrc_answer *a)
+{
+	return mrc_reflect(m, &(struct mrc_reflected){.arrived = a->arrived,
+						      .stamp = a->stamp,
+						      .has_stamp = a->has_stamp,
+						      .is_stamp_ours = a->is_stamp_ours});
+}
+
+/* sack_base + 1 (7.5.2.2, with the 63 of M-18); the next map begins behind this one. */
+static uint64_t choose_base(struct mrc_responder *p)
+{
+	uint64_t base = p->unsacked;
+
+	assert(base >= p->expected);
+	if (base + MAP_BITS - 1 >= p->seen)
+		base = p->seen > p->expected + MAP_BITS - 1 ? p->seen - (MAP_BITS - 1)
+							    : p->expected;
+	p->unsacked = base + MAP_BITS;
+	return base;
+}
+
+/* ack_psn as an offset from cack_psn; 0, which is cack_psn, where there is none or it is out of
+ * reach (M-20, M-41). */
+static uint16_t ack_offset(const struct mrc_answer *a, psn24 cack)
+{
+	int32_t ahead = psn24_diff(psn24_of(a->psn), cack);
+
+	if (a->kind == MRC_ANSWER_PROBED)
+		return a->probe_id;
+	return a->has_psn && ahead >= INT16_MIN && ahead <= INT16_MAX ? (uint16_t)ahead : 0;
+}
+
+static struct cc_state cc_state_of(const struct mrc *m, const struct mrc_qp *q,
+				   const struct mrc_answer *a)
+{
+	return (struct cc_state){
+		.tx_timestamp = stamp_of(m, a),
+		.ooo_count = (uint16_t)q->resp.n_early,
+		.restore_cwnd = (q->attr.flags & MRC_RESTORE_CWND) != 0,
+		.rcv_cwnd_pen = q->attr.penalty,
+		.rcvd_bytes =
+			(uint32_t)((q->resp.rx_bytes + (1u << BYTES_SHIFT) - 1) >> BYTES_SHIFT) &
+			BYTES_MASK,
+	};
+}
+
+static void fill_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_answer *a,
+		      struct mrc_pkt *h)
+{
+	struct mrc_responder *p = &q->resp;
+	psn24 cack = mrc_psn(q->attr.rq_psn, p->expected - 1);
+	uint64_t base = choose_base(p);
+	bool is_probed = a->kind == MRC_ANSWER_PROBED;
+
+	/* The PSN of an answer to a probe is reserved (7.4.6). */
+	h->bth = (struct mrc_bth){
+		.opcode = MRC_OP_SACK, .rtx = a->is_again, .psn = is_probed ? 0 : cack.v};
+	h->seth = (struct seth){
+		.m = a->is_marked ? MRC_MARK_SKIP : MRC_MARK_NONE,
+		.pr = is_probed,
+		.ack_psn_offset = ack_offset(a, cack),
+		.entropy = a->ev,
+		.spdcid = ID16(q->number),
+		.dpdcid = ID16(q->attr.remote_qp),
+		.cack_psn = cack.v,
+		.cc_type = MRC_CC_TYPE_NSCC,
+		.mpr = q->attr.flags & MRC_DYNAMIC_MPR ? q->attr.mpr : 0,
+		.sack_offset = (uint16_t)(base - p->expected),
+		.sack_bitmap = mrc_track_map(m, q, base - 1),
+	};
+	h->cc = cc_state_of(m, q, a);
+	p->n_trigger = 0;
+	p->is_owed = false;
+	m->count.tx_sack++;
+}
+
+static void fill_nack(struct mrc *m, const struct mrc_qp *q, const struct mrc_answer *a,
+		      struct mrc_pkt *h)
+{
+	h->bth = (struct mrc_bth){.opcode = MRC_OP_NACK, .rtx = a->is_again, .psn = a->psn};
+	h->neth = (struct neth){
+		.nack_reason = a->reason,
+		.entropy = a->ev,
+		.spdcid = ID16(q->number),
+		.dpdcid = ID16(q->attr.remote_qp),
+		.nack_psn = a->psn,
+		.cc_type = MRC_CC_TYPE_TIMESTAMP,
+		.tx_timestamp = stamp_of(m, a),
+	};
+	m->count.tx_nack++;
+}
+
+/* What was executed is acknowledged also before a NAK, which says nothing of it (M-40). */
+static void fill_ack(struct mrc *m, struct mrc_qp *q, struct mrc_pkt *h)
+{
+	struct mrc_responder *p = &q->resp;
+	bool is_nak = !p->has_ack;
+
+	h->bth = (struct mrc_bth){.opcode = MRC_OP_ACKNOWLEDGE,
+				  .psn = is_nak ? p->nak_psn
+						: mrc_psn(q->attr.rq_psn, p->expected - 1).v};
+	h->aeth = (struct aeth){.type = is_nak ? AETH_NAK : AETH_ACK,
+				.value = is_nak ? p->nak : MRC_AETH_NO_CREDIT,
+				.msn = p->msn};
+	if (is_nak) {
+		p->has_nak = p->is_closing = false;
+		m->count.tx_nak++;
+	} else {
+		p->has_ack = false;
+		m->count.tx_ack++;
+	}
+}
+
+bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx,
+		     bool *is_blocked)
+{
+	struct mrc_responder *p = &q->resp;
+	const struct mrc_answer *a = p->answer_head;
+	uint16_t udp_len = 0;
+	struct mrc_pkt h;
+
+	*is_blocked = false;
+	if (!a && !p->has_ack && !p->has_nak)
+		return false;
+	const struct path_way *way = path_next(&q->req.answer_path, free_ports);
+
+	if (!way) {
+		*is_blocked = true;
+		return false;
+	}
+	if (!a) {
+		fill_ack(m, q, &h);
+	} else {
+		if (a->kind == MRC_ANSWER_NACK)
+			fill_nack(m, q, a, &h);
+		else
+			fill_sack(m, q, a, &h);
+		udp_len = a->udp_len;
+		drop_head(m, p);
+	}
+	mrc_finish_packet(m, q, way, &h, 0, tx);
+	tx->tclass = ENGINE_CONTROL;
+	tx->not_ect = 1;
+	tx->udp_len = udp_len;
+	return true;
+}

@@ -1,0 +1,381 @@
+/* Endpoint operations (7.3): EV probes and port status updates, asked and answered on queue pair 2,
+ * connectionless and best effort. Requests that are out and responses that wait come from pools, so
+ * that a flood of either is dropped, not stored. */
+#include <assert.h>
+#include <errno.h>
+#include <stdalign.h>
+#include <string.h>
+
+#include "mrc/state.h"
+
+/* The parts of the memory, as offsets from its start. */
+struct layout {
+	size_t used, requests, responses, by_id, done;
+	struct pool_shape request_shape, response_shape;
+	uint32_t n_ids;
+};
+
+static size_t reserve(struct layout *l, size_t bytes)
+{
+	size_t at = l->used;
+
+	l->used = at +
+		  (bytes + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+	return at;
+}
+
+static struct layout layout_of(const struct mrc_cfg *cfg)
+{
+	struct layout l = {
+		.request_shape = {sizeof(struct mrc_request), alignof(struct mrc_request),
+				  cfg->max_probes},
+		.response_shape = {sizeof(struct mrc_response), alignof(struct mrc_response),
+				   cfg->max_probes},
+		.n_ids = 1,
+	};
+
+	while (l.n_ids < cfg->max_probes)
+		l.n_ids *= 2;
+	l.requests = reserve(&l, pool_bytes(&l.request_shape));
+	l.responses = reserve(&l, pool_bytes(&l.response_shape));
+	l.by_id = reserve(&l, l.n_ids * sizeof(struct mrc_request *));
+	l.done = reserve(&l, cfg->max_probes * sizeof(struct mrc_endpoint_done));
+	return l;
+}
+
+size_t mrc_endpoint_bytes(const struct mrc_cfg *cfg)
+{
+	return layout_of(cfg).used;
+}
+
+void mrc_endpoint_init(struct mrc *m, void *memory)
+{
+	struct mrc_endpoints *ends = &m->endpoints;
+	struct layout l = layout_of(&m->cfg);
+	uint8_t *at = memory;
+
+	*ends = (struct mrc_endpoints){
+		.by_id = (void *)(at + l.by_id),
+		.id_mask = (uint16_t)(l.n_ids - 1),
+		.done = (void *)(at + l.done),
+	};
+	memset(ends->by_id, 0, l.n_ids * sizeof(struct mrc_request *));
+	pool_init(&ends->requests, at + l.requests, &l.request_shape);
+	pool_init(&ends->responses, at + l.responses, &l.response_shape);
+}
+
+static void queue_request(struct mrc_endpoints *ends, struct mrc_request *r)
+{
+	struct mrc_endpoint_queue *queue = &ends->wait[r->what.way.port];
+
+	r->next = NULL;
+	if (queue->request_head)
+		queue->request_tail->next = r;
+	else
+		queue->request_head = r;
+	queue->request_tail = r;
+	ends->waiting |= UINT32_C(1) << r->what.way.port;
+}
+
+/* Each id has one place in the table and a request in it keeps it from being given again. There are
+ * at least as many places as requests, so that a free one is found. */
+static uint16_t new_id(struct mrc_endpoints *ends, struct mrc_request *r)
+{
+	while (ends->by_id[ends->next_id & ends->id_mask])
+		ends->next_id++;
+	ends->by_id[ends->next_id & ends->id_mask] = r;
+	return ends->next_id++;
+}
+
+int mrc_endpoint_post(struct engine *e, nsec now, const struct mrc_endpoint *request)
+{
+	struct mrc *m = mrc_of(e);
+	struct mrc_endpoints *ends = &m->endpoints;
+
+	m->now = now;
+	if (request->op > MRC_ENDPOINT_EV_PROBE || request->way.port >= m->cfg.n_ports ||
+	    (request->op == MRC_ENDPOINT_EV_PROBE && request->tclass >= ENGINE_TCLASSES))
+		return -EINVAL;
+	/* Those that ended and were not polled yet keep their place among the completions. */
+	if (pool_in_use(&ends->requests) + ends->done_n >= m->cfg.max_probes)
+		return -ENOMEM;
+	struct mrc_request *r = pool_get(&ends->requests);
+
+	if (!r)
+		return -ENOMEM;
+	*r = (struct mrc_request){.what = *request, .sent_at = now, .id = new_id(ends, r)};
+	queue_request(ends, r);
+	return 0;
+}
+
+/* The request ends: it is not waited for any more, and its id is free. */
+static void give_back(struct mrc *m, struct mrc_request *r, enum mrc_endpoint_news news,
+		      nsec rtt_ns)
+{
+	struct mrc_endpoints *ends = &m->endpoints;
+	uint32_t at = (ends->done_head + ends->done_n) % m->cfg.max_probes;
+
+	assert(ends->done_n < m->cfg.max_probes);
+	ends->done_n++;
+	ends->done[at] = (struct mrc_endpoint_done){
+		.news = (uint8_t)news,
+		.op = r->what.op,
+		.peer = r->what.peer,
+		.local = r->what.local,
+		.ev = r->what.way.ev,
+		.cookie = r->what.cookie,
+		.rtt_ns = rtt_ns,
+	};
+	ends->by_id[r->id & ends->id_mask] = NULL;
+	pool_put(&ends->requests, r);
+}
+
+/* The same for one that was sent. */
+static void end_request(struct mrc *m, struct mrc_request *r, enum mrc_endpoint_news news,
+			nsec rtt_ns)
+{
+	struct mrc_endpoints *ends = &m->endpoints;
+
+	assert(r->is_sent);
+	if (r->prev)
+		r->prev->next = r->next;
+	else
+		ends->out_head = r->next;
+	if (r->next)
+		r->next->prev = r->prev;
+	else
+		ends->out_tail = r->prev;
+	give_back(m, r, news, rtt_ns);
+}
+
+/* Those that wait for a port which stays shut. */
+static void expire_waiting(struct mrc *m, uint32_t port, nsec before)
+{
+	struct mrc_endpoint_queue *queue = &m->endpoints.wait[port];
+
+	while (queue->request_head && queue->request_head->sent_at < before) {
+		struct mrc_request *r = queue->request_head;
+
+		queue->request_head = r->next;
+		give_back(m, r, MRC_ENDPOINT_UNANSWERED, 0);
+	}
+	if (!queue->request_head && !queue->response_head)
+		m->endpoints.waiting &= ~(UINT32_C(1) << port);
+}
+
+void mrc_endpoint_expire(struct engine *e, nsec before)
+{
+	struct mrc *m = mrc_of(e);
+
+	while (m->endpoints.out_head && m->endpoints.out_head->sent_at < before)
+		end_request(m, m->endpoints.out_head, MRC_ENDPOINT_UNANSWERED, 0);
+	for (uint32_t port = 0; port < m->cfg.n_ports; port++)
+		expire_waiting(m, port, before);
+}
+
+uint32_t mrc_endpoint_poll(struct engine *e, struct mrc_endpoint_done *done, uint32_t n)
+{
+	struct mrc *m = mrc_of(e);
+	struct mrc_endpoints *ends = &m->endpoints;
+	uint32_t got = ends->n_ports < n ? ends->n_ports : n;
+
+	ends->n_ports -= got;
+	memcpy(done, ends->ports, got * sizeof *done);
+	memmove(ends->ports, ends->ports + got, ends->n_ports * sizeof *done);
+	for (; got < n && ends->done_n > 0; got++) {
+		done[got] = ends->done[ends->done_head];
+		ends->done_head = (ends->done_head + 1) % m->cfg.max_probes;
+		ends->done_n--;
+	}
+	return got;
+}
+
+/* Where a peer's port update goes: over an older one of that peer, or behind the others; NULL: too
+ * many peers told of theirs. */
+static struct mrc_endpoint_done *port_place(struct mrc_endpoints *ends, const struct rx_pkt *rx)
+{
+	uint32_t i = 0;
+
+	while (i < ends->n_ports && ends->ports[i].peer != rx->peer)
+		i++;
+	return i < MRC_PORT_UPDATES ? &ends->ports[i] : NULL;
+}
+
+static void tell_ports(struct mrc_endpoints *ends, struct mrc_endpoint_done *place,
+		       const struct mrc_in *in)
+{
+	if (place == &ends->ports[ends->n_ports])
+		ends->n_ports++;
+	*place = (struct mrc_endpoint_done){
+		.news = MRC_ENDPOINT_PORTS,
+		.op = MRC_ENDPOINT_PORT_STATUS,
+		.peer = in->rx->peer,
+		.local = in->rx->local,
+		.ev = in->rx->ev,
+		.port_status = in->h.erth.port_status_mask,
+	};
+}
+
+static void queue_response(struct mrc_endpoints *ends, struct mrc_response *r)
+{
+	struct mrc_endpoint_queue *queue = &ends->wait[r->port];
+
+	r->next = NULL;
+	if (queue->response_head)
+		queue->response_tail->next = r;
+	else
+		queue->response_head = r;
+	queue->response_tail = r;
+	ends->waiting |= UINT32_C(1) << r->port;
+}
+
+/* The response goes back by the port that the request came in by, with its entropy: the responder
+ * chooses it (Table 7-6), and this one just worked. */
+enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in)
+{
+	struct mrc_endpoints *ends = &m->endpoints;
+	const struct rx_pkt *rx = in->rx;
+	const struct erth *erth = &in->h.erth;
+	struct mrc_endpoint_done *place = NULL;
+
+	if (erth->op > MRC_ENDPOINT_EV_PROBE)
+		return MRC_VERDICT_drop_opcode;
+	if (erth->op == MRC_ENDPOINT_PORT_STATUS && !(place = port_place(ends, rx)))
+		return MRC_VERDICT_drop_busy;
+	struct mrc_response *r = pool_get(&ends->responses);
+
+	if (!r)
+		return MRC_VERDICT_drop_busy;
+	*r = (struct mrc_response){
+		.arrived = rx->at,
+		.peer = rx->peer,
+		.local = rx->local,
+		.ev = rx->ev,
+		.id = (uint16_t)in->h.bth.psn,
+		.stamp = erth->tx_timestamp,
+		.op = erth->op,
+		.port = rx->port < m->cfg.n_ports ? rx->port : 0,
+		.has_stamp = erth->ftype == MRC_FTYPE_TIMESTAMP,
+		.is_stamp_ours = erth->tsr == 0,
+	};
+	if (place)
+		tell_ports(ends, place, in);
+	queue_response(ends, r);
+	return MRC_VERDICT_rx_endpoint;
+}
+
+/* The time between sending and arrival, less what the peer says that it took: our timestamp comes
+ * back later by that (Table 7-23). A service time longer than all of it is not believed. */
+static nsec round_trip(const struct mrc_request *r, const struct mrc_in *in)
+{
+	nsec whole = in->rx->at > r->sent_at ? in->rx->at - r->sent_at : 0;
+	uint16_t later = (uint16_t)(in->h.eeth.tx_timestamp - mrc_stamp(r->sent_at));
+	nsec held = r->what.has_service_time ? (nsec)later << MRC_STAMP_SHIFT : 0;
+
+	return held <= whole ? whole - held : whole;
+}
+
+/* Only BTH.PSN[15:0] is the identifier. */
+enum mrc_verdict mrc_on_endpoint_response(struct mrc *m, const struct mrc_in *in)
+{
+	struct mrc_endpoints *ends = &m->endpoints;
+	uint16_t id = (uint16_t)in->h.bth.psn;
+	struct mrc_request *r = ends->by_id[id & ends->id_mask];
+
+	if (!r || r->id != id || !r->is_sent || r->what.op != in->h.eeth.op)
+		return MRC_VERDICT_drop_unasked;
+	if (r->what.peer != in->rx->peer)
+		return MRC_VERDICT_drop_stranger;
+	end_request(m, r, MRC_ENDPOINT_ANSWERED, round_trip(r, in));
+	return MRC_VERDICT_rx_endpoint_re;
+}
+
+/* What every endpoint packet is, of whichever opcode and id. */
+static void finish(const struct mrc *m, struct mrc_pkt *h, struct tx_pkt *tx)
+{
+	h->bth.dest_qp = MRC_ENDPOINT_QP;
+	h->bth.pkey = m->cfg.pkey;
+	tx->head_len = (uint16_t)mrc_head_put(h, (struct span){tx->head, ENGINE_HEAD_MAX});
+	assert(tx->head_len > 0);
+	tx->not_ect = tx->tclass == ENGINE_CONTROL;
+}
+
+static void put_request(struct mrc *m, struct mrc_endpoint_queue *queue, struct tx_pkt *tx)
+{
+	struct mrc_endpoints *ends = &m->endpoints;
+	struct mrc_request *r = queue->request_head;
+	bool is_probe = r->what.op == MRC_ENDPOINT_EV_PROBE;
+	struct mrc_pkt h = {
+		.bth = {.opcode = MRC_OP_ENDPOINT_REQUEST, .psn = r->id},
+		.erth = {.op = r->what.op,
+			 .port_status_mask = is_probe ? 0 : r->what.port_status,
+			 .tx_timestamp = mrc_stamp(m->now),
+			 .ftype = MRC_FTYPE_TIMESTAMP},
+	};
+
+	queue->request_head = r->next;
+	tx->tclass = is_probe ? r->what.tclass : ENGINE_CONTROL;
+	tx->port = (uint8_t)r->what.way.port;
+	tx->ev = r->what.way.ev;
+	tx->peer = r->what.peer;
+	tx->local = r->what.local;
+	finish(m, &h, tx);
+	r->sent_at = m->now;
+	r->is_sent = true;
+	r->next = NULL;
+	r->prev = ends->out_tail;
+	if (ends->out_tail)
+		ends->out_tail->next = r;
+	else
+		ends->out_head = r;
+	ends->out_tail = r;
+	m->count.tx_endpoint++;
+}
+
+static void put_response(struct mrc *m, struct mrc_endpoint_queue *queue, struct tx_pkt *tx)
+{
+	struct mrc_response *r = queue->response_head;
+	struct mrc_reflected reflected = {r->arrived, r->stamp, r->has_stamp, r->is_stamp_ours};
+	struct mrc_pkt h = {
+		.bth = {.opcode = MRC_OP_ENDPOINT_RESPONSE, .psn = r->id},
+		.eeth = {.op = r->op, .tx_timestamp = mrc_reflect(m, &reflected)},
+	};
+
+	queue->response_head = r->next;
+	tx->tclass = ENGINE_CONTROL;
+	tx->port = r->port;
+	tx->ev = r->ev;
+	tx->peer = r->peer;
+	tx->local = r->local;
+	finish(m, &h, tx);
+	pool_put(&m->endpoints.responses, r);
+	m->count.tx_endpoint_re++;
+}
+
+bool mrc_endpoint_waits(const struct mrc *m, uint32_t free_ports)
+{
+	return m->endpoints.waiting & free_ports;
+}
+
+/* Ports take turns, and so do requests and responses of a port. */
+bool mrc_endpoint_next(struct mrc *m, uint32_t free_ports, struct tx_pkt *tx)
+{
+	struct mrc_endpoints *ends = &m->endpoints;
+	uint32_t ports = ends->waiting & free_ports;
+
+	if (!ports)
+		return false;
+	uint32_t later = ports & -(UINT32_C(1) << ends->next_port);
+	uint32_t port = (uint32_t)__builtin_ctz(later ? later : ports);
+	struct mrc_endpoint_queue *queue = &ends->wait[port];
+
+	if (queue->request_head && (ends->is_request_next || !queue->response_head))
+		put_request(m, queue, tx);
+	else
+		put_response(m, queue, tx);
+	ends->is_request_next = !ends->is_request_next;
+	ends->next_port = (uint8_t)((port + 1) % ENGINE_PORTS);
+	if (!queue->request_head && !queue->response_head)
+		ends->waiting &= ~(UINT32_C(1) << port);
+	return true;
+}

@@ -1,0 +1,365 @@
+#include <assert.h>
+
+#include "mrc/state.h"
+
+#define OLDEST   32768 /* how far before una a SACK or ACK may be: what its offsets reach */
+#define WRAP_NS  (UINT64_C(65536) << MRC_STAMP_SHIFT)
+#define SLACK_NS UINT64_C(256) /* two units of a timestamp: rounding at both ends */
+
+/* When a packet of ours was sent, as its answer tells. */
+struct timing {
+	uint64_t n;     /* its count */
+	nsec at;        /* when the answer came */
+	uint16_t stamp; /* what came back */
+	bool is_again;  /* it was one sent again (M-05) */
+	bool is_absent; /* the answer carries no stamp that we understand */
+};
+
+struct sample {
+	nsec rtt_ns;  /* 0: not known */
+	nsec held_ns; /* of that, at the peer */
+};
+
+/* How far a PSN is ahead of una. */
+static int32_t ahead(const struct mrc_qp *q, uint32_t psn)
+{
+	return psn24_diff((psn24){psn}, mrc_psn(q->attr.sq_psn, q->req.una));
+}
+
+static uint32_t bytes_out(const struct mrc_requester *req)
+{
+	return req->out_bytes < UINT32_MAX ? (uint32_t)req->out_bytes : UINT32_MAX;
+}
+
+/* The time since the stamp that came back, modulo WRAP_NS (M-30). */
+static nsec since_stamp(const struct timing *t)
+{
+	return (nsec)(uint16_t)(mrc_stamp(t->at) - t->stamp) << MRC_STAMP_SHIFT;
+}
+
+/* The time since packet n went, never 0. */
+static nsec since_sent(const struct mrc *m, const struct mrc_qp *q, uint64_t n, nsec at)
+{
+	nsec sent = mrc_flight_time(m, q, n);
+
+	return at > sent ? at - sent : 1;
+}
+
+/* The round trip of a packet that is out, by its record. The answer must be to the time it was sent
+ * last: it was sent once, or what came back says so (8.4). A peer with service time moved the stamp
+ * by what it took; or, where we send none, tells that in its place (7.5.5.8, M-37). */
+static struct sample time_recorded(const struct mrc *m, const struct mrc_qp *q,
+				   const struct timing *t)
+{
+	bool has_stamp = !(q->attr.flags & MRC_NO_TIMESTAMPS) && !t->is_absent, is_again;
+	struct sample s = {0};
+
+	mrc_flight_sent_at(m, q, t->n, &is_again);
+	nsec age = since_sent(m, q, t->n, t->at), back = since_stamp(t);
+	bool is_match = has_stamp && back <= age + SLACK_NS;
+
+	if (is_again && !(t->is_again && is_match && age < WRAP_NS))
+		return s;
+	s.rtt_ns = age;
+	if (!(q->attr.flags & MRC_PEER_SERVICE_TIME) || t->is_absent)
+		return s;
+	if (has_stamp)
+		s.held_ns = is_match && age < WRAP_NS && back < age ? age - back : 0;
+	else if ((nsec)t->stamp << MRC_STAMP_SHIFT < age)
+		s.held_ns = (nsec)t->stamp << MRC_STAMP_SHIFT;
+	return s;
+}
+
+/* The round trip of the packet that an answer is about. One that is out no more, as when its
+ * Transport ACK came first, is timed by the stamp alone, while round trips are far from wrapping
+ * it. */
+static struct sample time_of(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
+{
+	const struct mrc_requester *req = &q->req;
+	struct sample s = {0};
+
+	if (t->n >= req->una && t->n < req->next)
+		return time_recorded(m, q, t);
+	nsec back = since_stamp(t);
+
+	if (!(q->attr.flags & MRC_NO_TIMESTAMPS) && !t->is_absent && req->srtt > 0 &&
+	    req->srtt < WRAP_NS / 8 && back < WRAP_NS / 2)
+		s.rtt_ns = back > 0 ? back : 1;
+	return s;
+}
+
+/* A SACK as counts, believed as far as decoding goes. */
+struct sack {
+	uint64_t to;      /* all before it arrived: cack_psn + 1 */
+	uint64_t from;    /* bit 0 of the maps */
+	uint64_t map;     /* which arrived, ... */
+	uint64_t missing; /* ... and which did not */
+	uint64_t acked;   /* the packet that caused it, or MRC_NONE */
+};
+
+/* False when it speaks of packets never sent, or of times long gone. */
+static bool read_sack(const struct mrc_qp *q, const struct seth *h, struct sack *s)
+{
+	const struct mrc_requester *req = &q->req;
+	int32_t off = ahead(q, psn24_next((psn24){h->cack_psn}).v);
+	int64_t una = (int64_t)req->una, to = una + off, base, caused;
+
+	if (off < -OLDEST || to < 0 || to > (int64_t)req->next)
+		return false;
+	base = to - 1 + (int16_t)h->sack_offset;
+	caused = to - 1 + (int16_t)h->ack_psn_offset;
+	s->map = h->sack_bitmap;
+	s->missing = ~s->map;
+	/* Before the first packet there is none to speak of. */
+	if (base < 0) {
+		s->map = base > -64 ? s->map >> -base : 0;
+		s->missing = base > -64 ? s->missing >> -base : 0;
+		base = 0;
+	}
+	if (s->map && base + 63 - __builtin_clzll(s->map) >= (int64_t)req->next)
+		return false;
+	if (!h->pr && caused >= (int64_t)req->next)
+		return false;
+	s->to = (uint64_t)to;
+	s->from = (uint64_t)base;
+	s->acked = h->pr || caused < 0 ? MRC_NONE : (uint64_t)caused;
+	return true;
+}
+
+/* 7.5.4: the range that the peer tracks, as told by its newest SACKs only. */
+static void take_range(struct mrc *m, struct mrc_qp *q, const struct seth *h, bool is_ahead)
+{
+	uint8_t mpr = h->mpr < q->caps.max_mpr ? h->mpr : q->caps.max_mpr;
+
+	if (!(q->attr.flags & MRC_DYNAMIC_MPR))
+		return;
+	if (h->mpr == 0) {
+		mrc_raise(m, q, MRC_EVENT_NO_MPR);
+		return;
+	}
+	if (!is_ahead)
+		return;
+	q->attr.mpr_dest = h->mpr;
+	q->req.range = mpr * MRC_MPR_UNIT;
+}
+
+static void tell_ack(struct mrc *m, struct mrc_qp *q, const struct mrc_news *news,
+		     const struct sample *time, const struct mrc_pkt *sack)
+{
+	struct cc_ack ack = {
+		.now = m->now,
+		.rtt_ns = time->rtt_ns,
+		.held_ns = time->held_ns,
+		.bytes = news->bytes,
+		.pkts = news->pkts,
+		.out_bytes = bytes_out(&q->req),
+	};
+
+	if (sack) {
+		ack.is_marked = sack->seth.m == MRC_MARK_SKIP;
+		if (sack->seth.cc_type == MRC_CC_TYPE_NSCC) {
+			ack.is_restored = sack->cc.restore_cwnd;
+			ack.penalty = sack->cc.rcv_cwnd_pen;
+		}
+	}
+	cc_on_ack(&q->req.cc, &ack);
+}
+
+/* What was heard may have made room. */
+static void go_on(struct mrc *m, struct mrc_qp *q)
+{
+	mrc_check_drained(m, q);
+	if (q->req.current < q->req.posted || q->req.n_lost > 0)
+		mrc_wake_send(m, q);
+}
+
+/* The SACK's word on packets; whether any of it was news. */
+static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
+		      const struct mrc_pkt *h, struct sample time)
+{
+	struct mrc_requester *req = &q->req;
+	struct mrc_news news = {0};
+	uint32_t lost = req->n_lost;
+
+	mrc_flight_acked(m, q, s->from, s->map, &news);
+	if (s->acked != MRC_NONE)
+		mrc_flight_acked(m, q, s->acked, 1, &news);
+	mrc_flight_advance(m, q, s->to > req->una ? s->to : req->una, &news);
+	mrc_learn(m, q, time.rtt_ns, &news);
+	tell_ack(m, q, &news, &time, h);
+	struct mrc_view view = {s->from, s->missing, s->to == req->una, false};
+
+	/* As many arrived behind the gap as we know of: all others had not. */
+	view.is_all = view.is_first && h->seth.cc_type == MRC_CC_TYPE_NSCC &&
+		      h->cc.ooo_count == req->n_early;
+	mrc_judge(m, q, &view);
+	if (h->seth.pr) {
+		req->is_probing = false;
+		req->probe_tries = 0;
+		mrc_judge_probed(m, q, &view);
+	}
+	return news.pkts > 0 || req->n_lost > lost;
+}
+
+enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
+{
+	struct mrc_requester *req = &q->req;
+	const struct seth *h = &in->h.seth;
+	struct sack s;
+
+	assert(q->state == MRC_RTS || q->state == MRC_SQD);
+	if (!read_sack(q, h, &s))
+		return MRC_VERDICT_drop_stale;
+	if (h->pr && !(req->is_probing && h->ack_psn_offset == req->probe_id))
+		return MRC_VERDICT_drop_unasked;
+	bool is_ahead = s.to > req->sacked;
+	struct timing t = {
+		.n = s.acked,
+		.at = in->rx->at,
+		.stamp = in->h.cc.tx_timestamp,
+		.is_again = in->h.bth.rtx,
+		.is_absent = h->cc_type != MRC_CC_TYPE_NSCC,
+	};
+	struct sample time = {0};
+
+	if (h->pr)
+		time.rtt_ns = t.at > req->probe_at ? t.at - req->probe_at : 1;
+	else if (s.acked != MRC_NONE)
+		time = time_of(m, q, &t);
+	bool is_news = take_sack(m, q, &s, &in->h, time);
+
+	take_range(m, q, h, is_ahead);
+	if (is_ahead)
+		req->sacked = s.to;
+	if (is_news)
+		mrc_clock_restart(m, q, true);
+	go_on(m, q);
+	return MRC_VERDICT_rx_sack;
+}
+
+static enum cc_loss kind_of(uint8_t reason)
+{
+	switch (reason) {
+	case MRC_NACK_TRIMMED: return CC_LOSS_TRIM;
+	case MRC_NACK_TRIMMED_LASTHOP: return CC_LOSS_TRIM_LAST_HOP;
+	default: return CC_LOSS_REFUSED;
+	}
+}
+
+enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
+{
+	struct mrc_requester *req = &q->req;
+	const struct neth *h = &in->h.neth;
+	bool is_again;
+
+	assert(q->state == MRC_RTS || q->state == MRC_SQD);
+	int32_t off = ahead(q, h->nack_psn);
+
+	if (off < 0 || (uint64_t)off >= req->next - req->una)
+		return MRC_VERDICT_drop_stale;
+	uint64_t n = req->una + (uint32_t)off;
+
+	/* Table 7-3. What is known to have arrived is not wanted again (MRC-7.4.4-04). */
+	if (mrc_flight_of(m, q, n)->acked >> n % MRC_FLIGHT & 1)
+		return MRC_VERDICT_rx_nack;
+	if (h->nack_reason == MRC_NACK_UNEXP_EVENT) {
+		mrc_fail_packet(m, q, n, ENGINE_REMOTE_OPERATION);
+		return MRC_VERDICT_rx_nack;
+	}
+	struct timing t = {
+		.n = n,
+		.at = in->rx->at,
+		.stamp = h->tx_timestamp,
+		.is_again = in->h.bth.rtx,
+		.is_absent = h->cc_type != MRC_CC_TYPE_TIMESTAMP,
+	};
+	struct sample time = time_of(m, q, &t);
+	struct cc_ack loss = {
+		.now = m->now,
+		.rtt_ns = time.rtt_ns,
+		.held_ns = time.held_ns,
+		.bytes = mrc_flight_sent_at(m, q, n, &is_again)->bytes,
+		.pkts = 1,
+	};
+	uint32_t lost = req->n_lost;
+
+	mrc_try_again(m, q, n, kind_of(h->nack_reason) != CC_LOSS_REFUSED);
+	if (q->state == MRC_ERROR || req->n_lost == lost)
+		return MRC_VERDICT_rx_nack;
+	loss.out_bytes = bytes_out(req);
+	cc_on_loss(&req->cc, &loss, kind_of(h->nack_reason));
+	if (kind_of(h->nack_reason) == CC_LOSS_REFUSED)
+		mrc_pause(m, q, n, time.rtt_ns);
+	mrc_clock_restart(m, q, true);
+	return MRC_VERDICT_rx_nack;
+}
+
+/* The peer executed all up to count n. */
+static enum mrc_verdict on_positive(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec at)
+{
+	struct mrc_requester *req = &q->req;
+	struct mrc_news news = {0};
+	struct sample time = {0};
+	bool is_again = true;
+
+	/* One that says what was known is no news, but no mistake either: duplicates are answered
+	 * so. */
+	if (n < req->heard)
+		return MRC_VERDICT_rx_ack;
+	if (n >= req->una) {
+		mrc_flight_sent_at(m, q, n, &is_again);
+		bool is_known = mrc_flight_of(m, q, n)->acked >> n % MRC_FLIGHT & 1;
+		nsec age = since_sent(m, q, n, at);
+
+		mrc_flight_advance(m, q, n + 1, &news);
+		/* One that had waited for another to be sent again is no measure. */
+		if (!is_known && !is_again && news.again_at == 0)
+			time.rtt_ns = age;
+		mrc_learn(m, q, time.rtt_ns, &news);
+		tell_ack(m, q, &news, &time, NULL);
+	}
+	mrc_retire(m, q, n + 1);
+	if (q->state == MRC_ERROR)
+		return MRC_VERDICT_rx_ack;
+	mrc_clock_restart(m, q, true);
+	go_on(m, q);
+	return MRC_VERDICT_rx_ack;
+}
+
+/* M-40: it names the packet that was refused, and says nothing of those before it. */
+static enum mrc_verdict on_negative(struct mrc *m, struct mrc_qp *q, uint64_t n, uint8_t code)
+{
+	static const uint8_t statuses[] = {
+		[AETH_NAK_INVALID_REQUEST] = ENGINE_REMOTE_INVALID,
+		[AETH_NAK_REMOTE_ACCESS] = ENGINE_REMOTE_ACCESS,
+		[AETH_NAK_REMOTE_OPERATION] = ENGINE_REMOTE_OPERATION,
+	};
+
+	if (code >= sizeof statuses || statuses[code] == 0)
+		return MRC_VERDICT_drop_malformed;
+	if (n < q->req.heard)
+		return MRC_VERDICT_drop_stale;
+	mrc_fail_packet(m, q, n, statuses[code]);
+	return MRC_VERDICT_rx_nak;
+}
+
+enum mrc_verdict mrc_on_ack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
+{
+	const struct mrc_requester *req = &q->req;
+	const struct aeth *h = &in->h.aeth;
+
+	assert(q->state == MRC_RTS || q->state == MRC_SQD);
+	int32_t off = ahead(q, in->h.bth.psn);
+	int64_t n = (int64_t)req->una + off;
+
+	if (h->type != AETH_ACK && h->type != AETH_NAK)
+		return MRC_VERDICT_drop_malformed;
+	/* The packet before the first: the answer to a duplicate, or a gap at the very start. */
+	if (n == -1 && h->type == AETH_ACK)
+		return MRC_VERDICT_rx_ack;
+	if (off < -OLDEST || n < 0 || n >= (int64_t)req->next)
+		return MRC_VERDICT_drop_stale;
+	if (h->type == AETH_ACK)
+		return on_positive(m, q, (uint64_t)n, in->rx->at);
+	return on_negative(m, q, (uint64_t)n, h->value);
+}

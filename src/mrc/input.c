@@ -1,0 +1,187 @@
+/* What every packet must pass before requestor, responder or the endpoint look at it
+ * (6.3.1, 7.5.3): nothing changes here but counters. */
+#include <assert.h>
+
+#include "mrc/state.h"
+
+#define VERSION 0u
+
+/* The counter of a verdict. */
+static uint64_t *counter_of(struct mrc *m, enum mrc_verdict verdict)
+{
+	static const size_t offsets[] = {
+#define MRC_VERDICT_OFFSET(name, text) offsetof(struct mrc_counters, name),
+		MRC_ACCEPTED(MRC_VERDICT_OFFSET) MRC_DROPS(MRC_VERDICT_OFFSET)
+#undef MRC_VERDICT_OFFSET
+	};
+
+	return (void *)((uint8_t *)&m->count + offsets[verdict]);
+}
+
+static bool is_accepted(enum mrc_verdict verdict)
+{
+	return verdict < MRC_VERDICT_drop_malformed;
+}
+
+static bool is_endpoint(uint8_t opcode)
+{
+	return opcode == MRC_OP_ENDPOINT_REQUEST || opcode == MRC_OP_ENDPOINT_RESPONSE;
+}
+
+static bool is_answer(uint8_t opcode)
+{
+	return opcode == MRC_OP_SACK || opcode == MRC_OP_NACK || opcode == MRC_OP_ACKNOWLEDGE;
+}
+
+/* Which states take which packets (IBTA 10.3.1, table 91): the receiving side works from MRC_RTR
+ * on, the sending side from MRC_RTS on. */
+static bool is_state_right(const struct mrc_qp *q, uint8_t opcode)
+{
+	return q->state == MRC_RTS || q->state == MRC_SQD ||
+	       (q->state == MRC_RTR && !is_answer(opcode));
+}
+
+/* What follows the headers of a data packet, less its padding, as spans. False: the lengths
+ * contradict (IBTA 9.6.1.1.5). */
+static bool cut_payload(struct mrc_in *in, const struct cursor *c)
+{
+	const struct cspan pieces[3] = {cursor_rest(c), in->rx->body[0], in->rx->body[1]};
+	uint64_t total = (uint64_t)pieces[0].len + pieces[1].len + pieces[2].len;
+	uint32_t pad = in->h.bth.pad;
+
+	if (total % 4 != 0 || pad > total || total > UINT32_MAX)
+		return false;
+	uint32_t left = in->len = (uint32_t)total - pad;
+
+	for (uint32_t i = 0; i < 3 && left > 0; i++) {
+		struct cspan piece = pieces[i];
+
+		if (piece.len > left)
+			piece.len = left;
+		if (piece.len > 0)
+			in->payload[in->n_payload++] = piece;
+		left -= piece.len;
+	}
+	return true;
+}
+
+/* Reads all headers of a packet whose base transport header is good. What a switch left of a
+ * trimmed packet's payload is offered to nobody (7.5.3), and only data is ever trimmed. The padding
+ * field of control packets is ignored (Table 7-11), and nothing follows their headers. */
+static bool read_packet(struct mrc_in *in)
+{
+	const struct rx_pkt *rx = in->rx;
+	struct cursor c = cursor_of(rx->head);
+	uint16_t stack;
+
+	in->n_payload = in->len = 0;
+	in->is_foreign = !mrc_opcode_stack(in->h.bth.opcode, &stack);
+	if (in->is_foreign) {
+		in->h.has = 0;
+		return !rx->trimmed;
+	}
+	if (mrc_head_get(&c, rx->trimmed, &in->h, NULL).why != WIRE_DROP_NONE)
+		return false;
+	if (rx->trimmed)
+		return true;
+	if (stack & MRC_PAYLOAD)
+		return cut_payload(in, &c);
+	return cursor_left(&c) == 0 && rx->body[0].len == 0 && rx->body[1].len == 0;
+}
+
+static enum mrc_verdict receive_endpoint(struct mrc *m, struct mrc_in *in)
+{
+	if (in->h.bth.dest_qp != MRC_ENDPOINT_QP)
+		return MRC_VERDICT_drop_qp;
+	if (!read_packet(in))
+		return MRC_VERDICT_drop_malformed;
+	return in->h.bth.opcode == MRC_OP_ENDPOINT_REQUEST ? mrc_on_endpoint_request(m, in)
+							   : mrc_on_endpoint_response(m, in);
+}
+
+/* The queue pair of a packet. Most follow one of the same: *last. */
+static struct mrc_qp *find(const struct mrc *m, uint32_t number, struct mrc_qp **last)
+{
+	if (!*last || (*last)->number != number)
+		*last = mrc_find(m, number);
+	return *last;
+}
+
+static enum mrc_verdict receive(struct mrc *m, const struct rx_pkt *rx, struct mrc_qp **last)
+{
+	struct cursor c = cursor_of(rx->head);
+	const uint8_t *bth = take(&c, mrc_bth_bytes);
+	struct mrc_in in;
+
+	if (!bth)
+		return MRC_VERDICT_drop_malformed;
+	in.rx = rx;
+	mrc_bth_get(bth, &in.h.bth);
+	uint8_t opcode = in.h.bth.opcode;
+
+	if (in.h.bth.tver != VERSION)
+		return MRC_VERDICT_drop_version;
+	if (!mrc_opcode_is_ours(opcode))
+		return MRC_VERDICT_drop_opcode;
+	if (is_endpoint(opcode))
+		return receive_endpoint(m, &in);
+	struct mrc_qp *q = find(m, in.h.bth.dest_qp, last);
+
+	if (!q)
+		return MRC_VERDICT_drop_qp;
+	if (!is_state_right(q, opcode))
+		return MRC_VERDICT_drop_state;
+	if (rx->peer != q->attr.peer)
+		return MRC_VERDICT_drop_stranger;
+	if (!read_packet(&in))
+		return MRC_VERDICT_drop_malformed;
+	switch (opcode) {
+	case MRC_OP_SACK: return mrc_on_sack(m, q, &in);
+	case MRC_OP_NACK: return mrc_on_nack(m, q, &in);
+	case MRC_OP_ACKNOWLEDGE: return mrc_on_ack(m, q, &in);
+	case MRC_OP_PROBE_REQUEST: return mrc_on_probe(m, q, &in);
+	default: return mrc_on_data(m, q, &in);
+	}
+}
+
+/* With many queue pairs those of the packets are cold: fetched all at once they come while others
+ * are worked on. */
+static void fetch(const struct mrc *m, const struct rx_pkt *pkts, uint32_t n)
+{
+	uint32_t last = UINT32_MAX;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct mrc_bth bth;
+
+		if (pkts[i].head.len < mrc_bth_bytes)
+			continue;
+		mrc_bth_get(pkts[i].head.at, &bth);
+		if (bth.dest_qp == last)
+			continue;
+		last = bth.dest_qp;
+		const struct mrc_qp *q = mrc_find(m, last);
+
+		if (q && is_answer(bth.opcode))
+			mrc_fetch(&q->req, sizeof q->req);
+		else if (q)
+			mrc_fetch(&q->resp, sizeof q->resp);
+	}
+}
+
+void mrc_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n)
+{
+	struct mrc *m = mrc_of(e);
+	struct mrc_qp *last = NULL;
+
+	m->now = now;
+	if (n > 1)
+		fetch(m, pkts, n);
+	for (uint32_t i = 0; i < n; i++) {
+		enum mrc_verdict verdict = receive(m, &pkts[i], &last);
+
+		m->count.rx++;
+		(*counter_of(m, verdict))++;
+		if (pkts[i].ecn == MRC_ECN_CE && is_accepted(verdict))
+			m->count.rx_ecn++;
+	}
+}

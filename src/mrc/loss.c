@@ -1,0 +1,513 @@
+/* What is lost, and when the peer is asked or given up.
+ *
+ * Sprayed packets overtake each other, but not by much. As in RACK (RFC 8985) a packet is lost when
+ * another that was sent reorder_ns after it has arrived, and a SACK says that it has not; or when
+ * it was overtaken and is overdue by as much. reorder_ns is learnt from packets that came late.
+ * Only packets sent once are judged so, hence each at most once (MRC-7.4.5-01); one that was sent
+ * again has its next chance with a probe, a NACK or a timeout. */
+#include <assert.h>
+
+#include "mrc/state.h"
+
+#define TIMEOUT_UNIT_NS UINT64_C(1024)
+#define REORDER_MIN_NS  UINT64_C(1000)
+#define REORDER_DECAY   10u /* what is above the least shrinks by 2^-10 with each SACK */
+#define PROBE_DOUBLINGS 16u
+#define PAUSE_MAX       16u
+
+/* Packets newly taken for lost. */
+struct losses {
+	uint32_t pkts, bytes;
+};
+
+nsec mrc_timeout_ns(const struct mrc_attr *attr, uint32_t i)
+{
+	nsec base = TIMEOUT_UNIT_NS << attr->timeout, most = TIMEOUT_UNIT_NS << MRC_TIMEOUT_MAX;
+	uint32_t doublings = i > attr->linear_retries ? i - attr->linear_retries : 0;
+
+	if (doublings > MRC_TIMEOUT_MAX || base << doublings > most)
+		return most;
+	return base << doublings;
+}
+
+static bool is_endless(const struct mrc_qp *q)
+{
+	return q->attr.exp_retries == MRC_EXP_MAX;
+}
+
+static uint32_t max_tries(const struct mrc_qp *q)
+{
+	return q->attr.linear_retries + q->attr.exp_retries;
+}
+
+/* How long a packet may take before it is overdue, if others overtook it. */
+static nsec overdue_ns(const struct mrc_requester *req)
+{
+	return req->srtt + req->rttvar + req->reorder_ns;
+}
+
+static nsec probe_ns(const struct mrc_requester *req)
+{
+	nsec wait = 2 * req->srtt + 4 * req->rttvar + req->reorder_ns;
+
+	return wait << (req->probe_tries < PROBE_DOUBLINGS ? req->probe_tries : PROBE_DOUBLINGS);
+}
+
+/* A timer that came may not be armed for the slot it came from. */
+static nsec soonest(const struct mrc *m, nsec at)
+{
+	nsec later = m->now + wheel_width(&m->wheel);
+
+	return at > later ? at : later;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The timer stays where it is when what it waits for moves on, and looks again when it comes: most
+ * SACKs cost no work in the wheel. */
+static void arm(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_requester *req = &q->req;
+	struct wheel_timer *t = &req->retry.timer;
+	nsec at = least(least(req->due, req->judge_due), req->probe_due);
+
+	if (at == NSEC_NEVER || (wheel_is_armed(t) && t->deadline <= at))
+		return;
+	wheel_arm(&m->wheel, t, soonest(m, at));
+}
+
+/* A probe goes when nothing was heard for a while; or when una was sent again and is not
+ * acknowledged, though others are: SACKs do not judge it any more. */
+static void plan_probe(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_requester *req = &q->req;
+	nsec from = m->now;
+
+	req->probe_due = NSEC_NEVER;
+	if (req->srtt == 0 || req->has_probe)
+		return;
+	if (req->una < req->next) {
+		const struct mrc_flight *f = mrc_flight_of(m, q, req->una);
+
+		if ((f->again & ~f->lost) >> req->una % MRC_FLIGHT & 1)
+			from = mrc_flight_time(m, q, req->una);
+	}
+	if (from < req->probe_at)
+		from = req->probe_at;
+	req->probe_due = from + probe_ns(req);
+}
+
+void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news)
+{
+	struct mrc_requester *req = &q->req;
+
+	if (is_news || req->heard == req->next) {
+		req->tries = req->probe_tries = 0;
+		req->has_probe = req->is_unheard = false;
+	}
+	if (req->heard == req->next) {
+		req->due = req->judge_due = req->probe_due = NSEC_NEVER;
+		return;
+	}
+	if (req->una == req->next)
+		req->judge_due = NSEC_NEVER;
+	req->due = m->now + mrc_timeout_ns(&q->attr, req->tries);
+	plan_probe(m, q);
+	arm(m, q);
+}
+
+void mrc_probe_sent(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_requester *req = &q->req;
+
+	req->has_probe = false;
+	req->is_probing = true;
+	req->probe_at = m->now;
+	req->probe_tries = (uint8_t)(req->probe_tries + (req->probe_tries < UINT8_MAX));
+	req->probe_due = m->now + probe_ns(req);
+	arm(m, q);
+}
+
+void mrc_wake_at(struct mrc *m, struct mrc_qp *q, nsec at)
+{
+	struct wheel_timer *t = &q->req.wake.timer;
+
+	if (at == NSEC_NEVER)
+		return;
+	at = soonest(m, at);
+	if (!wheel_is_armed(t) || t->deadline > at)
+		wheel_arm(&m->wheel, t, at);
+}
+
+static void learn_rtt(struct mrc_requester *req, nsec rtt)
+{
+	nsec off = rtt > req->srtt ? rtt - req->srtt : req->srtt - rtt;
+
+	/* RFC 6298. */
+	if (req->srtt == 0) {
+		req->srtt = rtt;
+		req->rttvar = rtt / 2;
+		return;
+	}
+	req->rttvar -= req->rttvar / 4;
+	req->rttvar += off / 4;
+	req->srtt -= req->srtt / 8;
+	req->srtt += rtt / 8;
+}
+
+void mrc_learn(struct mrc *m, struct mrc_qp *q, nsec rtt, const struct mrc_news *news)
+{
+	struct mrc_requester *req = &q->req;
+
+	if (rtt > 0)
+		learn_rtt(req, rtt);
+	req->n_news = (uint8_t)(req->n_news + (news->pkts > 0));
+	if (req->srtt > 0 && news->pkts > 0) {
+		nsec low = req->srtt / 4 > REORDER_MIN_NS ? req->srtt / 4 : REORDER_MIN_NS;
+		/* Ways may differ by more than the mean of them all: those far from it count. */
+		nsec high = req->srtt + 4 * req->rttvar, late = 0;
+
+		/* Later than others by so much, and a quarter as a margin: another will be later
+		 * still. */
+		if (news->oldest > 0 && news->oldest < req->newest)
+			late = req->newest - news->oldest;
+		late += late / 4;
+		/* Sent again and there at once: it was the first one that arrived. */
+		if (news->again_at > 0 && m->now - news->again_at < req->srtt / 2 &&
+		    late < 2 * req->reorder_ns)
+			late = 2 * req->reorder_ns;
+		if (req->reorder_ns < low)
+			req->reorder_ns = low;
+		req->reorder_ns -= (req->reorder_ns - low) >> REORDER_DECAY;
+		/* The bound is for what is learnt now. What was learnt shrinks slowly, and not with
+		 * a run of packets that all took a quick way. */
+		if (late > high)
+			late = high;
+		if (req->reorder_ns < late)
+			req->reorder_ns = late;
+	}
+	if (req->newest_end < news->newest_end) {
+		req->newest = news->newest;
+		req->newest_end = news->newest_end;
+	}
+}
+
+static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
+{
+	struct mrc_sent *sent = &mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT];
+
+	if (!mrc_flight_lost(m, q, n))
+		return false;
+	l->pkts++;
+	l->bytes += sent->bytes;
+	return true;
+}
+
+/* The same, and it counts as a try of the packet. */
+static bool lose_try(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
+{
+	struct mrc_sent *sent = &mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT];
+
+	if (!lose(m, q, n, l))
+		return false;
+	if (sent->tries < UINT8_MAX)
+		sent->tries++;
+	return true;
+}
+
+static void tell_loss(struct mrc *m, struct mrc_qp *q, const struct losses *l, enum cc_loss why)
+{
+	struct mrc_requester *req = &q->req;
+	struct cc_ack ack = {
+		.now = m->now,
+		.bytes = l->bytes,
+		.pkts = l->pkts,
+		.out_bytes = req->out_bytes < UINT32_MAX ? (uint32_t)req->out_bytes : UINT32_MAX,
+	};
+
+	if (l->pkts == 0)
+		return;
+	cc_on_loss(&req->cc, &ack, why);
+	mrc_wake_send(m, q);
+}
+
+/* Packets sent once, neither acked nor lost: a bit each of the chunk of n, those before n not. */
+static uint64_t open_from(const struct mrc *m, const struct mrc_qp *q, uint64_t n)
+{
+	const struct mrc_flight *f = mrc_flight_of(m, q, n);
+
+	return ~(f->acked | f->lost | f->again) & UINT64_MAX << n % MRC_FLIGHT;
+}
+
+/* Those of them before `end` that were sent before limit are lost; judged moves to the first that
+ * was not. The first time, packets go in their order, so that each is looked at once. */
+static void judge_before(struct mrc *m, struct mrc_qp *q, uint64_t end, nsec limit,
+			 struct losses *l)
+{
+	struct mrc_requester *req = &q->req;
+	uint64_t n = req->judged;
+
+	while (n < end) {
+		uint64_t open = open_from(m, q, n);
+
+		if (!open) {
+			n = (n | (MRC_FLIGHT - 1)) + 1;
+			continue;
+		}
+		n = (n & ~(uint64_t)(MRC_FLIGHT - 1)) + (uint32_t)__builtin_ctzll(open);
+		if (n >= end || mrc_flight_time(m, q, n) >= limit)
+			break;
+		lose_try(m, q, n, l);
+	}
+	if (req->judged < end)
+		req->judged = n < end ? n : end;
+}
+
+/* The next one to be overdue is the first that is open, if others overtook it. */
+static void plan_judgement(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_requester *req = &q->req;
+
+	req->judge_due = NSEC_NEVER;
+	if (req->judged < req->told && req->judged < req->newest_end)
+		req->judge_due = mrc_flight_time(m, q, req->judged) + overdue_ns(req);
+}
+
+/* What the view's bits say is missing, of una and those after it: bits from *from on. */
+static uint64_t missing_of(const struct mrc_requester *req, const struct mrc_view *v,
+			   uint64_t *from)
+{
+	uint64_t missing = v->missing;
+
+	*from = v->from;
+	if (*from < req->una) {
+		missing = req->una - *from < 64 ? missing >> (req->una - *from) : 0;
+		*from = req->una;
+	}
+	if (*from >= req->next)
+		return 0;
+	if (req->next - *from < 64)
+		missing &= (UINT64_C(1) << (req->next - *from)) - 1;
+	return missing;
+}
+
+void mrc_judge(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
+{
+	struct mrc_requester *req = &q->req;
+	struct losses l = {0};
+
+	if (v->is_all)
+		req->told = req->next;
+	else if (v->is_first)
+		req->told = req->una < req->next ? req->una + 1 : req->una;
+	if (req->told < req->judged)
+		req->told = req->judged;
+	if (req->srtt == 0 || req->newest <= req->reorder_ns)
+		return;
+	nsec limit = req->newest - req->reorder_ns;
+
+	judge_before(m, q, req->told, limit, &l);
+	if (!v->is_all) {
+		uint64_t from, missing = missing_of(req, v, &from);
+
+		for (; missing; missing &= missing - 1) {
+			uint64_t n = from + (uint32_t)__builtin_ctzll(missing);
+
+			if (!(open_from(m, q, n) >> n % MRC_FLIGHT & 1))
+				continue;
+			if (mrc_flight_time(m, q, n) >= limit)
+				break;
+			lose_try(m, q, n, &l);
+		}
+	}
+	plan_judgement(m, q);
+	m->count.lost_gap += l.pkts;
+	tell_loss(m, q, &l, CC_LOSS_GAP);
+}
+
+/* No SACK came that would have told: what others overtook is overdue. */
+static void judge_overdue(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_requester *req = &q->req;
+	struct losses l = {0};
+	nsec overdue = overdue_ns(req);
+
+	if (m->now >= overdue)
+		judge_before(m, q, least(req->told, req->newest_end), m->now - overdue + 1, &l);
+	plan_judgement(m, q);
+	m->count.lost_gap += l.pkts;
+	tell_loss(m, q, &l, CC_LOSS_GAP);
+}
+
+/* A packet that the probe did not find. One without a try left is for the timeouts, which count
+ * how long the peer makes no progress. */
+static void judge_one_probed(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
+{
+	const struct mrc_flight *f = mrc_flight_of(m, q, n);
+
+	if (mrc_flight_time(m, q, n) + q->req.reorder_ns >= q->req.probe_at)
+		return;
+	if (is_endless(q) || f->sent[n % MRC_FLIGHT].tries < max_tries(q))
+		lose_try(m, q, n, l);
+}
+
+void mrc_judge_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
+{
+	struct mrc_requester *req = &q->req;
+	struct losses l = {0};
+
+	if (v->is_all) {
+		for (uint64_t n = req->una; n < req->next; n++)
+			judge_one_probed(m, q, n, &l);
+	} else {
+		uint64_t from, missing = missing_of(req, v, &from);
+
+		if (v->is_first && req->una < req->next)
+			judge_one_probed(m, q, req->una, &l);
+		for (; missing; missing &= missing - 1)
+			judge_one_probed(m, q, from + (uint32_t)__builtin_ctzll(missing), &l);
+	}
+	m->count.lost_probe += l.pkts;
+	tell_loss(m, q, &l, CC_LOSS_GAP);
+}
+
+void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
+{
+	const struct mrc_flight *f = mrc_flight_of(m, q, n);
+	const struct mrc_sent *sent = &f->sent[n % MRC_FLIGHT];
+	struct mrc_requester *req = &q->req;
+	struct losses l = {0};
+
+	if ((f->acked | f->lost) >> n % MRC_FLIGHT & 1)
+		return;
+	/* Where many send to one, a packet may be trimmed time and again: that is congestion, and
+	 * no reason to give up while others of its queue pair arrive, nor before the time has
+	 * passed that so many timeouts would take. The counter is the queue pair's (7.4.2): packet
+	 * una stands for all, which goes while the peer has no room, and needs none. */
+	bool is_stuck = n == req->una && sent->news == req->n_news;
+
+	if (is_trimmed && (!is_stuck || m->now < req->try_due)) {
+		lose(m, q, n, &l);
+	} else if (!is_stuck || is_endless(q) || sent->tries < max_tries(q)) {
+		lose_try(m, q, n, &l);
+		req->try_due = m->now + mrc_timeout_ns(&q->attr, 0);
+	} else {
+		mrc_fail_packet(m, q, n, ENGINE_RETRY_EXCEEDED);
+		return;
+	}
+	m->count.lost_nack++;
+	mrc_wake_send(m, q);
+}
+
+/* Room that is short comes back, if it is not asked for all the time: the wait doubles with each
+ * try of a packet. Packet una needs none (it is in order), so that there is progress all the while.
+ */
+void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt)
+{
+	struct mrc_requester *req = &q->req;
+	uint32_t tries = mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT].tries;
+	nsec wait = (req->srtt > 0 ? req->srtt : rtt) << (tries < PAUSE_MAX ? tries : PAUSE_MAX);
+	nsec until = m->now + least(wait, mrc_timeout_ns(&q->attr, 0));
+
+	if (req->pause_until < until)
+		req->pause_until = until;
+}
+
+/* What is out for as long as the timeout is lost, and una in any case (7.4.1). */
+static void lose_silent(struct mrc *m, struct mrc_qp *q, nsec timeout)
+{
+	struct mrc_requester *req = &q->req;
+	struct losses l = {0};
+
+	for (uint64_t n = req->una; n < req->next; n++)
+		if (n == req->una || m->now - mrc_flight_time(m, q, n) >= timeout)
+			lose(m, q, n, &l);
+	m->count.lost_timeout += l.pkts;
+	tell_loss(m, q, &l, CC_LOSS_TIMEOUT);
+}
+
+/* Nobody was asked for an answer yet: others of this engine, or the pacer, keep q back, and the
+ * peer is not to blame. A port that stays shut is another matter, or q would wait for ever. */
+static bool is_excused(const struct mrc_qp *q)
+{
+	const struct mrc_requester *req = &q->req;
+	bool is_owed = req->asked != MRC_NONE && req->asked >= req->heard;
+
+	return (q->is_starved || req->is_paced) && !is_owed;
+}
+
+static void on_silence(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_requester *req = &q->req;
+	nsec timeout = mrc_timeout_ns(&q->attr, req->tries);
+
+	if (is_excused(q)) {
+		req->due = m->now + timeout;
+		return;
+	}
+	m->count.timeouts++;
+	if (!is_endless(q) && req->tries >= max_tries(q)) {
+		mrc_fail_send(m, q, ENGINE_RETRY_EXCEEDED);
+		return;
+	}
+	if (req->tries < UINT8_MAX)
+		req->tries++;
+	/* From when it was due, so that a timer's width does not add up; unless that is over. */
+	req->due += mrc_timeout_ns(&q->attr, req->tries);
+	if (req->due <= m->now)
+		req->due = m->now + mrc_timeout_ns(&q->attr, req->tries);
+	if (req->una < req->next) {
+		lose_silent(m, q, timeout);
+		return;
+	}
+	req->is_unheard = true;
+	mrc_wake_send(m, q);
+}
+
+/* Nothing was heard for longer than a round trip should take. What arrived need not be asked for:
+ * the Transport ACK alone is missing. */
+static void on_quiet(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_requester *req = &q->req;
+
+	if (req->una < req->next) {
+		req->has_probe = true;
+		req->probe_due = NSEC_NEVER;
+	} else {
+		req->is_unheard = true;
+		req->probe_tries = (uint8_t)(req->probe_tries + (req->probe_tries < UINT8_MAX));
+		req->probe_due = m->now + probe_ns(req);
+	}
+	mrc_wake_send(m, q);
+}
+
+static void on_retry(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_requester *req = &q->req;
+
+	if (req->judge_due <= m->now)
+		judge_overdue(m, q);
+	if (req->probe_due <= m->now)
+		on_quiet(m, q);
+	if (req->due <= m->now)
+		on_silence(m, q);
+	arm(m, q);
+}
+
+void mrc_timers_run(struct mrc *m, nsec now)
+{
+	struct wheel_timer *t;
+
+	/* Each timer comes once at most: those armed on the way are due later. */
+	while ((t = wheel_expire(&m->wheel, now))) {
+		struct mrc_timer *timer = (struct mrc_timer *)t;
+
+		if (timer->is_retry)
+			on_retry(m, timer->owner);
+		else
+			mrc_wake_send(m, timer->owner);
+	}
+}

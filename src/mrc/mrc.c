@@ -1,0 +1,553 @@
+#include "mrc/mrc.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdalign.h>
+#include <string.h>
+
+#include "mrc/state.h"
+
+#define QPS_MAX          (UINT32_C(1) << 20)
+#define PACKETS_MAX      (UINT32_C(1) << 24)
+#define ANSWERS_MAX      (UINT32_C(1) << 20)
+#define PROBES_MAX       (UINT32_C(1) << 15) /* half of the ids (7.3) */
+#define PACKETS          65536u
+#define ANSWERS          4096u
+#define PROBES           256u
+#define LINE_BYTES       64u    /* of the cache */
+#define SACK_EVERY_BYTES 16384u /* M-38 */
+#define SACK_LEAST_BYTES 1024u  /* MIN_ACK_PACKET_SIZE (7.5.2) */
+#define PAD_MAX          3u
+#define HASH_SHIFT       12u /* of 32 bits: what is left is QPS_MAX */
+
+/* The parts of the one block of memory, as offsets from its start. */
+struct layout {
+	size_t used, qps, flights, tracks, answers, endpoints;
+	uint32_t qp_heads;
+	struct pool_shape flight_shape, track_shape, answer_shape;
+};
+
+static size_t reserve(struct layout *l, size_t bytes)
+{
+	size_t at = l->used;
+
+	l->used = at +
+		  (bytes + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+	return at;
+}
+
+static struct layout layout_of(const struct mrc_cfg *cfg)
+{
+	struct layout l = {
+		.qp_heads = 1,
+		.flight_shape = {sizeof(struct mrc_flight), alignof(struct mrc_flight),
+				 (cfg->max_out_pkts + MRC_FLIGHT - 1) / MRC_FLIGHT},
+		.track_shape = {sizeof(struct mrc_track), alignof(struct mrc_track),
+				(cfg->max_early_pkts + MRC_TRACK - 1) / MRC_TRACK},
+		.answer_shape = {sizeof(struct mrc_answer), alignof(struct mrc_answer),
+				 cfg->max_answers},
+	};
+
+	while (l.qp_heads < cfg->max_qps)
+		l.qp_heads *= 2;
+	reserve(&l, sizeof(struct mrc));
+	l.qps = reserve(&l, l.qp_heads * sizeof(struct mrc_qp *));
+	l.flights = reserve(&l, pool_bytes(&l.flight_shape));
+	l.tracks = reserve(&l, pool_bytes(&l.track_shape));
+	l.answers = reserve(&l, pool_bytes(&l.answer_shape));
+	l.endpoints = reserve(&l, mrc_endpoint_bytes(cfg));
+	return l;
+}
+
+static void use_default(uint32_t *value, uint32_t fallback)
+{
+	if (*value == 0)
+		*value = fallback;
+}
+
+/* The configuration with its defaults filled in; false when it is bad. */
+static bool complete_cfg(struct mrc_cfg *cfg, const struct mrc_cfg *from)
+{
+	*cfg = *from;
+	use_default(&cfg->n_ports, 1);
+	use_default(&cfg->max_out_pkts, PACKETS);
+	use_default(&cfg->max_early_pkts, PACKETS);
+	use_default(&cfg->max_answers, ANSWERS);
+	use_default(&cfg->max_probes, PROBES);
+	use_default(&cfg->sack_every_bytes, SACK_EVERY_BYTES);
+	use_default(&cfg->sack_least_bytes, SACK_LEAST_BYTES);
+	if (cfg->pkey == 0)
+		cfg->pkey = MRC_PKEY_DEFAULT;
+	return cfg->mem && cfg->max_qps > 0 && cfg->max_qps <= QPS_MAX &&
+	       cfg->n_ports <= ENGINE_PORTS && cfg->max_out_pkts <= PACKETS_MAX &&
+	       cfg->max_early_pkts <= PACKETS_MAX && cfg->max_answers <= ANSWERS_MAX &&
+	       cfg->max_probes <= PROBES_MAX && cc_cfg_problem(&cfg->cc) == NULL;
+}
+
+static size_t mrc_size(const void *cfg)
+{
+	struct mrc_cfg full;
+
+	return complete_cfg(&full, cfg) ? layout_of(&full).used : 0;
+}
+
+static int mrc_init(struct engine *e, const void *cfg, nsec now)
+{
+	struct mrc *m = mrc_of(e);
+	struct mrc_cfg full;
+
+	if (!complete_cfg(&full, cfg))
+		return -EINVAL;
+	struct layout l = layout_of(&full);
+	uint8_t *block = (uint8_t *)m;
+
+	*m = (struct mrc){
+		.engine.ops = &mrc_ops,
+		.cfg = full,
+		.now = now,
+		.qps = (void *)(block + l.qps),
+		.qp_mask = l.qp_heads - 1,
+	};
+	memset(m->qps, 0, l.qp_heads * sizeof(struct mrc_qp *));
+	pool_init(&m->flights, block + l.flights, &l.flight_shape);
+	pool_init(&m->tracks, block + l.tracks, &l.track_shape);
+	pool_init(&m->answers, block + l.answers, &l.answer_shape);
+	mrc_endpoint_init(m, block + l.endpoints);
+	wheel_init(&m->wheel,
+		   (struct wheel_cfg){
+			   .now = now, .shift = MRC_WHEEL_SHIFT, .levels = MRC_WHEEL_LEVELS},
+		   m->wheel_slots);
+	return 0;
+}
+
+struct mrc_qp **mrc_head_of(const struct mrc *m, uint32_t number)
+{
+	return &m->qps[number * UINT32_C(0x9e3779b1) >> HASH_SHIFT & m->qp_mask];
+}
+
+struct mrc_qp *mrc_find(const struct mrc *m, uint32_t number)
+{
+	struct mrc_qp *q = *mrc_head_of(m, number);
+
+	while (q && q->number != number)
+		q = q->hash_next;
+	return q;
+}
+
+bool mrc_has_qp(const struct engine *e, uint32_t number)
+{
+	return number == MRC_ENDPOINT_QP || mrc_find((const struct mrc *)e, number) != NULL;
+}
+
+static struct mrc_qp **turn_link(struct mrc_qp *q, bool is_answer)
+{
+	return is_answer ? &q->answer_next : &q->send_next;
+}
+
+static void count_turn(struct mrc_list *list, const struct mrc_qp *q, uint32_t by)
+{
+	for (uint32_t ports = q->attr.ways->ports; ports; ports &= ports - 1)
+		list->n_on[__builtin_ctz(ports)] += by;
+}
+
+static void add_turn(struct mrc_list *list, struct mrc_qp *q, bool is_answer)
+{
+	*turn_link(q, is_answer) = NULL;
+	if (list->head)
+		*turn_link(list->tail, is_answer) = q;
+	else
+		list->head = q;
+	list->tail = q;
+	count_turn(list, q, 1);
+}
+
+/* Takes *link out, which `before` stands in front of; NULL: it is the head. */
+static struct mrc_qp *take_out(struct mrc_list *list, struct mrc_qp *before, struct mrc_qp **link,
+			       bool is_answer)
+{
+	struct mrc_qp *q = *link;
+
+	*link = *turn_link(q, is_answer);
+	if (list->tail == q)
+		list->tail = before;
+	count_turn(list, q, UINT32_MAX);
+	if (is_answer)
+		q->is_answering = false;
+	else
+		q->is_sending = false;
+	return q;
+}
+
+/* A queue pair without ways has not begun, and nothing to say. */
+void mrc_wake_send(struct mrc *m, struct mrc_qp *q)
+{
+	if (q->is_sending || !q->attr.ways)
+		return;
+	q->is_sending = true;
+	add_turn(&m->sending, q, false);
+}
+
+void mrc_wake_answer(struct mrc *m, struct mrc_qp *q)
+{
+	if (q->is_answering || !q->attr.ways)
+		return;
+	q->is_answering = true;
+	add_turn(&m->answering, q, true);
+}
+
+static void unlist(struct mrc_list *list, const struct mrc_qp *q, bool is_answer)
+{
+	struct mrc_qp **link = &list->head, *before = NULL;
+
+	while (*link != q) {
+		before = *link;
+		link = turn_link(before, is_answer);
+	}
+	take_out(list, before, link, is_answer);
+}
+
+void mrc_unlist_turns(struct mrc *m, struct mrc_qp *q)
+{
+	if (q->is_sending)
+		unlist(&m->sending, q, false);
+	if (q->is_answering)
+		unlist(&m->answering, q, true);
+}
+
+void mrc_starve(struct mrc *m, struct mrc_qp *q)
+{
+	if (q->is_starved)
+		return;
+	q->is_starved = true;
+	q->starved_next = NULL;
+	if (m->starved_head)
+		m->starved_tail->starved_next = q;
+	else
+		m->starved_head = q;
+	m->starved_tail = q;
+}
+
+void mrc_unlist_starved(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_qp **link = &m->starved_head, *before = NULL;
+
+	if (!q->is_starved)
+		return;
+	for (; *link != q; link = &before->starved_next)
+		before = *link;
+	*link = q->starved_next;
+	if (m->starved_tail == q)
+		m->starved_tail = before;
+	q->is_starved = false;
+}
+
+/* A chunk is offered to the first that starves on each port, since a port may be shut. Whoever gets
+ * a turn offers what it leaves, so that one offer goes on until it is taken, and a thousand starved
+ * queue pairs are not all woken for one chunk. */
+void mrc_offer_chunk(struct mrc *m)
+{
+	uint32_t ports = (UINT32_C(1) << m->cfg.n_ports) - 1;
+	struct mrc_qp *q = m->starved_head;
+
+	if (pool_left(&m->flights) == 0)
+		return;
+	while (q && ports) {
+		struct mrc_qp *next = q->starved_next;
+
+		if (ports & q->attr.ways->ports) {
+			ports &= ~q->attr.ways->ports;
+			mrc_unlist_starved(m, q);
+			mrc_wake_send(m, q);
+		}
+		q = next;
+	}
+}
+
+void mrc_report(struct mrc *m, struct mrc_wr *wr)
+{
+	wr->next = NULL;
+	if (m->done_head)
+		m->done_tail->next = wr;
+	else
+		m->done_head = wr;
+	m->done_tail = wr;
+}
+
+static int mrc_post(struct engine *e, nsec now, const struct op *op)
+{
+	struct mrc *m = mrc_of(e);
+	struct mrc_qp *q = mrc_find(m, op->qp);
+
+	m->now = now;
+	if (!q)
+		return -ENOENT;
+	return op->code == ENGINE_RECV ? mrc_post_recv(m, q, op) : mrc_post_send(m, q, op);
+}
+
+static bool is_silent(const struct mrc_wr *wr)
+{
+	return (wr->flags & ENGINE_SILENT) && wr->status == ENGINE_OK;
+}
+
+/* The slot of work that was polled is free again, and with it those of the works around it that
+ * nobody will be told of. Receives end in their order, each of them reported. */
+static void release(const struct mrc_wr *wr)
+{
+	struct mrc_qp *q = wr->owner;
+	struct mrc_requester *req = &q->req;
+
+	if (wr->is_recv) {
+		q->resp.recv_freed++;
+		return;
+	}
+	while (&mrc_send_at(q, req->freed)->wr != wr)
+		req->freed++;
+	req->freed++;
+	while (req->freed < req->done && is_silent(&mrc_send_at(q, req->freed)->wr))
+		req->freed++;
+}
+
+static uint32_t mrc_poll(struct engine *e, struct done *done, uint32_t n)
+{
+	struct mrc *m = mrc_of(e);
+	uint32_t got = 0;
+
+	for (; got < n && m->done_head; got++) {
+		const struct mrc_wr *wr = m->done_head;
+
+		m->done_head = wr->next;
+		done[got] = (struct done){
+			.cookie = wr->cookie,
+			.imm = wr->imm,
+			.qp = wr->owner->number,
+			.peer = wr->owner->attr.peer,
+			.len = wr->len,
+			.status = wr->status,
+			.code = wr->is_recv ? ENGINE_DONE_RECEIVED : ENGINE_DONE_SENT,
+			.flags = wr->flags & (ENGINE_SOLICITED | ENGINE_HAS_IMM),
+			.op = wr->op,
+		};
+		release(wr);
+	}
+	return got;
+}
+
+/* A pull under way. */
+struct pulling {
+	struct tx_pkt *pkts;
+	uint32_t n, got;
+	uint32_t free_ports;         /* bit per port with room, ... */
+	uint16_t left[ENGINE_PORTS]; /* ... and that much */
+};
+
+static bool has_turns(const struct mrc_list *list, uint32_t free_ports)
+{
+	for (; free_ports; free_ports &= free_ports - 1)
+		if (list->n_on[__builtin_ctz(free_ports)] > 0)
+			return true;
+	return false;
+}
+
+/* The first member that can leave by these ports, of which there is one: those in front of it that
+ * cannot keep their turns. */
+static struct mrc_qp *next_turn(struct mrc_list *list, uint32_t free_ports, bool is_answer)
+{
+	struct mrc_qp **link = &list->head, *before = NULL;
+
+	while (!((*link)->attr.ways->ports & free_ports)) {
+		before = *link;
+		link = turn_link(before, is_answer);
+	}
+	struct mrc_qp *q = take_out(list, before, link, is_answer);
+
+	/* With many queue pairs each is cold when its turn comes: the next one is fetched while
+	 * this one has its turn. */
+	if (list->head && is_answer)
+		mrc_fetch(&list->head->resp, sizeof list->head->resp);
+	else if (list->head)
+		mrc_fetch(&list->head->req, sizeof list->head->req);
+	return q;
+}
+
+static struct tx_pkt *fresh_packet(const struct pulling *p)
+{
+	struct tx_pkt *tx = &p->pkts[p->got];
+
+	tx->udp_len = 0;
+	tx->tclass = ENGINE_DATA;
+	tx->n_body = tx->not_ect = 0;
+	tx->sa = 0;
+	tx->stamp = 0;
+	return tx;
+}
+
+/* The packet in hand goes. */
+static void count_packet(struct pulling *p)
+{
+	uint32_t port = p->pkts[p->got++].port;
+
+	assert(p->free_ports >> port & 1);
+	if (--p->left[port] == 0)
+		p->free_ports &= ~(UINT32_C(1) << port);
+}
+
+/* Lets q send, or answer, a burst; it has a turn again if it stopped for lack of room. */
+static void take_turn(struct mrc *m, struct mrc_qp *q, struct pulling *p, bool is_answer)
+{
+	uint32_t end = p->n - p->got < MRC_BURST ? p->n : p->got + MRC_BURST;
+
+	while (p->got < end && (q->attr.ways->ports & p->free_ports)) {
+		struct tx_pkt *tx = fresh_packet(p);
+		bool is_blocked = false;
+
+		if (!(is_answer ? mrc_answer_next(m, q, p->free_ports, tx, &is_blocked)
+				: mrc_request_next(m, q, p->free_ports, tx, &is_blocked))) {
+			assert(!is_blocked);
+			return;
+		}
+		count_packet(p);
+	}
+	if (is_answer)
+		mrc_wake_answer(m, q);
+	else
+		mrc_wake_send(m, q);
+}
+
+/* A turn of one kind of packets; false: it has none that may go. */
+static bool take_turn_of(struct mrc *m, struct pulling *p, uint8_t kind)
+{
+	if (kind == MRC_TURN_ENDPOINTS) {
+		if (!mrc_endpoint_next(m, p->free_ports, fresh_packet(p)))
+			return false;
+		count_packet(p);
+		return true;
+	}
+	bool is_answer = kind == MRC_TURN_ANSWERS;
+	struct mrc_list *list = is_answer ? &m->answering : &m->sending;
+
+	if (!has_turns(list, p->free_ports))
+		return false;
+	take_turn(m, next_turn(list, p->free_ports, is_answer), p, is_answer);
+	if (!is_answer)
+		mrc_offer_chunk(m);
+	return true;
+}
+
+/* Answers, requests and endpoint packets take turns, so that none starves another (law 4). The
+ * order goes on from pull to pull: a driver may have room for one packet at a time. */
+static void take_turns(struct mrc *m, struct pulling *p)
+{
+	for (uint32_t idle = 0; p->got < p->n && idle < MRC_TURNS;) {
+		idle = take_turn_of(m, p, m->turn) ? 0 : idle + 1;
+		m->turn = (uint8_t)((m->turn + 1) % MRC_TURNS);
+	}
+}
+
+static uint32_t mrc_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
+			 struct tx_pkt *pkts, uint32_t n)
+{
+	struct mrc *m = mrc_of(e);
+	struct pulling p = {.pkts = pkts, .n = n};
+
+	m->now = now;
+	mrc_timers_run(m, now);
+	for (uint32_t port = 0; port < m->cfg.n_ports; port++) {
+		p.left[port] = room[port];
+		p.free_ports |= (uint32_t)(room[port] > 0) << port;
+	}
+	take_turns(m, &p);
+	return p.got;
+}
+
+static nsec mrc_deadline(const struct engine *e, uint32_t free_ports)
+{
+	const struct mrc *m = (const struct mrc *)e;
+
+	free_ports &= (UINT32_C(1) << m->cfg.n_ports) - 1;
+	if (has_turns(&m->sending, free_ports) || has_turns(&m->answering, free_ports) ||
+	    mrc_endpoint_waits(m, free_ports))
+		return m->now;
+	return wheel_next(&m->wheel);
+}
+
+void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_way *way,
+		       struct mrc_pkt *h, uint32_t payload, struct tx_pkt *tx)
+{
+	static const uint8_t zeros[PAD_MAX];
+
+	h->bth.pad = -payload & PAD_MAX;
+	h->bth.pkey = m->cfg.pkey;
+	h->bth.dest_qp = q->attr.remote_qp;
+	tx->head_len = (uint16_t)mrc_head_put(h, (struct span){tx->head, ENGINE_HEAD_MAX});
+	assert(tx->head_len > 0);
+	if (h->bth.pad > 0)
+		tx->body[tx->n_body++] = (struct cspan){zeros, h->bth.pad};
+	tx->port = (uint8_t)way->port;
+	tx->ev = way->ev;
+	tx->peer = q->attr.peer;
+	tx->local = q->attr.local;
+}
+
+void mrc_raise(struct mrc *m, struct mrc_qp *q, enum mrc_event_kind kind)
+{
+	q->events = (uint8_t)(q->events | 1u << kind);
+	if (q->is_listed)
+		return;
+	q->is_listed = true;
+	q->event_next = NULL;
+	if (m->event_head)
+		m->event_tail->event_next = q;
+	else
+		m->event_head = q;
+	m->event_tail = q;
+}
+
+/* The lowest of q's events; q leaves the list with the last. */
+static struct mrc_event next_event(struct mrc *m, struct mrc_qp *q)
+{
+	uint8_t kind = (uint8_t)__builtin_ctz(q->events);
+
+	q->events = (uint8_t)(q->events & (q->events - 1));
+	if (q->events == 0) {
+		m->event_head = q->event_next;
+		q->is_listed = false;
+	}
+	return (struct mrc_event){q->number, kind};
+}
+
+uint32_t mrc_events(struct engine *e, struct mrc_event *events, uint32_t n)
+{
+	struct mrc *m = mrc_of(e);
+	uint32_t got = 0;
+
+	while (got < n && m->event_head)
+		events[got++] = next_event(m, m->event_head);
+	return got;
+}
+
+const struct mrc_counters *mrc_counters(const struct engine *e)
+{
+	return &((const struct mrc *)e)->count;
+}
+
+struct mrc_usage mrc_usage(const struct engine *e)
+{
+	const struct mrc *m = (const struct mrc *)e;
+
+	return (struct mrc_usage){
+		.out_chunks = pool_in_use(&m->flights),
+		.early_chunks = pool_in_use(&m->tracks),
+		.answers = pool_in_use(&m->answers),
+		.probes = pool_in_use(&m->endpoints.requests),
+	};
+}
+
+const struct engine_ops mrc_ops = {
+	.size = mrc_size,
+	.init = mrc_init,
+	.post = mrc_post,
+	.input = mrc_input,
+	.pull = mrc_pull,
+	.poll = mrc_poll,
+	.deadline = mrc_deadline,
+};

@@ -1,0 +1,267 @@
+/* OCP MRC 1.0 as an engine (engine/engine.h): sections 6 and 7, requestor and responder of RDMA
+ * writes sprayed over many ways, and the endpoint operations on queue pair 2.
+ *
+ * One struct mrc is one device: queue pairs by number above one memory table. Numbers, keys and
+ * first PSNs come from the caller, who draws them so that no peer can guess them; so does the
+ * memory of a queue pair, with mrc_qp_new. What depends on how much is under way is not reserved
+ * for each queue pair: packets out, packets tracked ahead of a gap, and answers that wait come from
+ * pools that all share. A window advertises, it does not reserve.
+ *
+ * Work is posted with ops->post: ENGINE_WRITE, ENGINE_WRITE_IMM and ENGINE_RECV. Send work
+ * completes in the order it was posted, when the peer's Transport ACK says that it was executed:
+ * a SACK says only that packets arrived (7.2.1). A receive is consumed by a write with immediate
+ * data, in the order of sending, after all data sent before it was placed (6.3.2). Invariants:
+ * every packet put in increments one counter of MRC_ACCEPTED or MRC_DROPS; nothing is placed that
+ * is not wholly inside a region with the right to it; each packet's payload is placed once. */
+#ifndef WEFT_MRC_MRC_H
+#define WEFT_MRC_MRC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cc/cc.h"
+#include "engine/engine.h"
+#include "mem/mem.h"
+#include "path/path.h"
+
+#define MRC_NUMBERS      (UINT32_C(1) << 24) /* of queue pairs and of packets */
+#define MRC_WR_MAX       32768u
+#define MRC_MESSAGE_MAX  (UINT32_C(1) << 30) /* that we send; we take twice that (IBTA 9.7.2) */
+#define MRC_MPR_UNIT     128u                /* packets (Table 6-1) */
+#define MRC_MPR_MAX      255u
+#define MRC_WIMM_MAX     4096u
+#define MRC_TIMEOUT_MAX  24u /* M-33 */
+#define MRC_LINEAR_MAX   7u  /* Table 7-1 */
+#define MRC_EXP_MAX      25u /* and this many exponential retries are retries without end */
+#define MRC_PENALTY_MAX  127u
+#define MRC_HEAD_BYTES   48u /* most header bytes: BTH and an endpoint response, or a SACK */
+#define MRC_PORT_UPDATES 16u /* peers' ports told of and not yet polled, see mrc_endpoint_poll */
+
+/* Zero stands for the default in brackets. */
+struct mrc_cfg {
+	struct mem *mem;           /* lent for the engine's life */
+	uint32_t max_qps;          /* 1 .. 2^20 */
+	uint32_t n_ports;          /* 1 .. ENGINE_PORTS [1] */
+	struct cc_cfg cc;          /* of every queue pair */
+	uint32_t max_out_pkts;     /* of all queue pairs, sent and not acknowledged [65536] */
+	uint32_t max_early_pkts;   /* of all, received ahead of a gap: tracked in units of
+				    * MRC_MPR_UNIT; without room NACK NO_BITMAP [65536] */
+	uint32_t max_answers;      /* of all, SACKs and NACKs that wait to be sent [4096] */
+	uint32_t max_probes;       /* endpoint requests without their response [256] */
+	uint32_t sack_every_bytes; /* a SACK after more than so many (M-38) [16 KiB] */
+	uint32_t sack_least_bytes; /* that a packet counts at least there (7.5.2) [1 KiB] */
+	uint16_t pkey;             /* M-04 [0xFFFF] */
+	uint16_t first_msn;        /* of METH, both numbers (M-07): for tests */
+	bool has_service_time;     /* 7.5.5.8: we tell how long an answer waited here */
+	bool has_trim_nack;        /* 7.5.3: we answer trimmed packets with NACKs */
+};
+
+enum mrc_state { MRC_RESET, MRC_INIT, MRC_RTR, MRC_RTS, MRC_SQD, MRC_ERROR };
+
+/* What a queue pair is made with, for life. */
+struct mrc_caps {
+	uint32_t max_send, max_recv; /* work requests, 1 .. MRC_WR_MAX; max_recv 0: none */
+	uint32_t max_send_sge;       /* 0 .. ENGINE_SGE; receives take no pieces */
+	uint32_t pd;
+	uint8_t max_mpr;   /* the largest range either way, 1 .. MRC_MPR_MAX */
+	uint16_t max_wimm; /* immediate data stashed ahead of a gap, 0 .. MRC_WIMM_MAX (6.3.3) */
+};
+
+/* What mrc_qp_modify sets, as named by the bits of enum mrc_set. */
+struct mrc_attr {
+	uint8_t state;               /* enum mrc_state */
+	uint8_t access;              /* enum mem_access: what the peer may do at all */
+	uint16_t pmtu;               /* 256, 512, 1024, 2048, 4096 */
+	uint32_t peer, local;        /* driver's handles; the peer may send to others of our
+				      * addresses too: a host may have one in each plane */
+	const struct path_set *ways; /* lent until others are set, or the queue pair ends */
+	uint32_t remote_qp;          /* < MRC_NUMBERS */
+	uint32_t rq_psn, sq_psn;     /* first to receive, first to send, < MRC_NUMBERS */
+	uint8_t timeout;             /* 1.024 us * 2^timeout, 0 .. MRC_TIMEOUT_MAX (Table 7-1) */
+	uint8_t linear_retries;      /* 0 .. MRC_LINEAR_MAX */
+	uint8_t exp_retries;         /* 0 .. MRC_EXP_MAX */
+	uint8_t mpr;        /* the range we track now, 1 .. max_mpr: any time from RTR on */
+	uint8_t mpr_dest;   /* the peer's at the start, 1 .. MRC_MPR_MAX */
+	uint16_t wimm_dest; /* the peer's max_wimm: more of them wait here; 0: no limit */
+	uint8_t penalty;    /* rcv_cwnd_pen of our SACKs, 0 .. MRC_PENALTY_MAX (7.5.1) */
+	uint8_t flags;      /* enum mrc_flag */
+};
+
+/* What the ends of a connection agreed on. */
+enum mrc_flag {
+	MRC_DYNAMIC_MPR = 1,       /* both ends do it (7.5.4) */
+	MRC_PEER_TRIM_NACK = 2,    /* the peer sends trim NACKs (7.5.3) */
+	MRC_PEER_SERVICE_TIME = 4, /* the peer tells its service time (7.5.5.8) */
+	MRC_NO_TIMESTAMPS = 8,     /* our requests carry no TSETH */
+	MRC_NO_TRIM = 16,          /* our requests ask not to be trimmed (DSCP_NO_TRIM) */
+	MRC_RESTORE_CWND = 32,     /* restore_cwnd of our SACKs, with penalty (7.5.1) */
+};
+
+enum mrc_set {
+	MRC_SET_STATE = 1 << 0,
+	MRC_SET_ACCESS = 1 << 1,
+	MRC_SET_PMTU = 1 << 2,
+	MRC_SET_PATH = 1 << 3, /* peer, local, ways */
+	MRC_SET_REMOTE_QP = 1 << 4,
+	MRC_SET_RQ_PSN = 1 << 5,
+	MRC_SET_SQ_PSN = 1 << 6,
+	MRC_SET_TIMEOUT = 1 << 7,
+	MRC_SET_RETRIES = 1 << 8, /* linear and exponential */
+	MRC_SET_MPR = 1 << 9,
+	MRC_SET_MPR_DEST = 1 << 10,
+	MRC_SET_WIMM_DEST = 1 << 11,
+	MRC_SET_PENALTY = 1 << 12,
+	MRC_SET_FLAGS = 1 << 13,
+};
+
+/* Things that happen to a queue pair, not to a work request (IBTA 11.6.3). */
+enum mrc_event_kind {
+	MRC_EVENT_ESTABLISHED, /* the first packet came while still in MRC_RTR */
+	MRC_EVENT_DRAINED,     /* MRC_SQD: nothing is out any more */
+	MRC_EVENT_FATAL,       /* an error that no work request tells of */
+	MRC_EVENT_INVALID,     /* the peer sent a senseless request */
+	MRC_EVENT_ACCESS,      /* the peer's request met a protection fault */
+	MRC_EVENT_NO_MPR,      /* a SACK without a range, though MRC_DYNAMIC_MPR (7.5.4) */
+	MRC_EVENT_KINDS,
+};
+struct mrc_event {
+	uint32_t number;
+	uint8_t kind;
+};
+
+/* clang-format off */
+/* What became of a packet: exactly one of these two lists counts it. */
+#define MRC_ACCEPTED(C) \
+	C(rx_data,         "data packets taken, each placed once") \
+	C(rx_duplicate,    "data packets that had come before: acknowledged, not placed again") \
+	C(rx_trimmed,      "data packets that a switch cut: told to the sender, not placed") \
+	C(rx_nacked,       "data packets refused with a NACK: out of range, or no room") \
+	C(rx_nak_sent,     "data packets refused with a NAK: the queue pair failed") \
+	C(rx_probe,        "reliability probes answered") \
+	C(rx_sack,         "SACKs taken") \
+	C(rx_nack,         "NACKs taken") \
+	C(rx_ack,          "Transport ACKs taken") \
+	C(rx_nak,          "Transport NAKs taken") \
+	C(rx_endpoint,     "endpoint requests answered") \
+	C(rx_endpoint_re,  "endpoint responses taken")
+#define MRC_DROPS(C) \
+	C(drop_malformed,  "dropped: too short, too long, or padding that contradicts the length") \
+	C(drop_version,    "dropped: a transport version that is not 0") \
+	C(drop_opcode,     "dropped: not an opcode of MRC") \
+	C(drop_qp,         "dropped: no such queue pair, or the wrong one for this opcode") \
+	C(drop_state,      "dropped: the queue pair is in no state to take it") \
+	C(drop_stranger,   "dropped: not from the queue pair's peer") \
+	C(drop_range,      "dropped: a PSN far outside the window (6.3.1 rule 6)") \
+	C(drop_stale,      "dropped: an answer about packets never sent, or settled long ago") \
+	C(drop_unasked,    "dropped: the answer to a probe that is not out") \
+	C(drop_busy,       "dropped: no room for its answer")
+#define MRC_COUNTERS(C) \
+	C(tx_data,         "data packets sent the first time") \
+	C(tx_again,        "data packets sent again") \
+	C(tx_sack,         "SACKs sent, those for probes included") \
+	C(tx_nack,         "NACKs sent") \
+	C(tx_ack,          "Transport ACKs sent") \
+	C(tx_nak,          "Transport NAKs sent") \
+	C(tx_probe,        "reliability probes sent") \
+	C(tx_endpoint,     "endpoint requests sent") \
+	C(tx_endpoint_re,  "endpoint responses sent") \
+	C(rx,              "packets received") \
+	MRC_ACCEPTED(C) \
+	MRC_DROPS(C) \
+	C(rx_ecn,          "packets that carried congestion experienced") \
+	C(rx_bytes,        "payload bytes placed, each once") \
+	C(lost_gap,        "packets taken for lost because later ones had arrived") \
+	C(lost_probe,      "packets taken for lost because a probe did not find them") \
+	C(lost_nack,       "packets that a NACK asked for") \
+	C(lost_timeout,    "packets taken for lost in silence") \
+	C(timeouts,        "times that nothing was heard for too long") \
+	C(spared,          "packets taken for lost that arrived before they were sent again") \
+	C(failed,          "queue pairs that went to error on their own")
+/* clang-format on */
+
+struct mrc_counters {
+#define MRC_COUNTER_MEMBER(name, text) uint64_t name;
+	MRC_COUNTERS(MRC_COUNTER_MEMBER)
+#undef MRC_COUNTER_MEMBER
+};
+
+/* The engine's functions; its configuration is a struct mrc_cfg. post answers -ENOMEM when the
+ * queue is full, -EINVAL for what the queue pair, its caps or its state do not allow (any other
+ * operation than the three; sends before MRC_RTS, receives in MRC_RESET), -ENOENT for an unknown
+ * number. In MRC_ERROR work is taken and comes back flushed. */
+extern const struct engine_ops mrc_ops;
+
+/* The memory a queue pair of these caps needs, at max_align_t; 0: caps out of range. */
+size_t mrc_qp_size(const struct mrc_caps *caps);
+
+/* Makes queue pair number, in MRC_RESET, in memory, which is the engine's until mrc_qp_free. 0,
+ * -EINVAL, -EEXIST, -ENOSPC. Numbers 0 to 2 are special on the wire (IBTA 3.5.1, M-28) and
+ * refused. */
+int mrc_qp_new(struct engine *e, uint32_t number, const struct mrc_caps *caps, void *memory);
+
+/* Ends it: its work is forgotten, reported or not. Returns its memory, or NULL: no such number. */
+void *mrc_qp_free(struct engine *e, uint32_t number);
+
+/* Sets what `set` names and moves to attr->state if that is named: the transitions of IBTA 10.3.1,
+ * any state to MRC_RESET or MRC_ERROR. MRC_INIT to MRC_RTR needs PMTU, PATH, REMOTE_QP, RQ_PSN and
+ * MPR set; MRC_RTR to MRC_RTS needs SQ_PSN and MPR_DEST. MPR may change from then on too, if
+ * MRC_DYNAMIC_MPR. 0, -ENOENT, -EINVAL; then nothing changed. MRC_ERROR flushes, MRC_RESET forgets
+ * all work. */
+int mrc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct mrc_attr *attr,
+		  uint32_t set);
+
+/* The attributes and caps as they are; either may be NULL. mpr_dest is what the peer said last. 0
+ * or -ENOENT. MRC_SQD counts as draining while *is_draining. */
+int mrc_qp_query(const struct engine *e, uint32_t number, struct mrc_attr *attr,
+		 struct mrc_caps *caps, bool *is_draining);
+
+/* Takes at most n events, oldest queue pair first; none is ever lost. */
+uint32_t mrc_events(struct engine *e, struct mrc_event *events, uint32_t n);
+
+/* Whether a packet's queue pair number is one of this engine's; 2 always is. */
+bool mrc_has_qp(const struct engine *e, uint32_t number);
+
+/* Endpoint operations (7.3): requests to a peer as such, best effort, each answered once or not at
+ * all. */
+struct mrc_endpoint {
+	uint32_t peer, local;  /* driver's handles */
+	struct path_way way;   /* the forward way; with an EV probe, the one to be probed */
+	uint8_t op;            /* enum mrc_endpoint_op of wire/mrc.h */
+	uint8_t tclass;        /* enum engine_tclass of an EV probe; port status: control (M-22) */
+	bool has_service_time; /* the peer tells its service time */
+	uint32_t port_status;  /* port status update: bit per port of ours that is reachable */
+	uint64_t cookie;
+};
+
+/* 0, -EINVAL, -ENOMEM when max_probes are out. */
+int mrc_endpoint_post(struct engine *e, nsec now, const struct mrc_endpoint *request);
+
+enum mrc_endpoint_news {
+	MRC_ENDPOINT_ANSWERED,   /* rtt_ns is valid */
+	MRC_ENDPOINT_UNANSWERED, /* given up: mrc_endpoint_expire */
+	MRC_ENDPOINT_PORTS,      /* a peer told the state of its ports: port_status is valid */
+};
+struct mrc_endpoint_done {
+	uint8_t news; /* enum mrc_endpoint_news */
+	uint8_t op;
+	uint32_t peer, local, ev;
+	uint32_t port_status;
+	uint64_t cookie;
+	nsec rtt_ns; /* without the peer's service time, where it told that */
+};
+/* Gives up the requests sent before `before`, or posted before it and not sent yet; their answers
+ * will be dropped. */
+void mrc_endpoint_expire(struct engine *e, nsec before);
+/* Takes at most n; of one peer's port updates not yet taken, the newest replaces the others. */
+uint32_t mrc_endpoint_poll(struct engine *e, struct mrc_endpoint_done *done, uint32_t n);
+
+const struct mrc_counters *mrc_counters(const struct engine *e);
+
+/* What mrc uses of its pools now: for tests, and for reports of memory. */
+struct mrc_usage {
+	uint32_t out_chunks, early_chunks, answers, probes;
+};
+struct mrc_usage mrc_usage(const struct engine *e);
+
+#endif

@@ -1,0 +1,388 @@
+/* Queue pairs: how they are made, change state and end. */
+#include <assert.h>
+#include <errno.h>
+#include <stdalign.h>
+#include <string.h>
+
+#include "mrc/state.h"
+
+#define ALL_SET      ((MRC_SET_FLAGS << 1) - 1)
+#define ALL_FLAGS    ((MRC_RESTORE_CWND << 1) - 1)
+#define FIRST_NUMBER 3u /* 0 and 1: IBTA 3.5.1, 2: endpoint operations (M-28) */
+
+static const uint32_t needed_rtr =
+	MRC_SET_PMTU | MRC_SET_PATH | MRC_SET_REMOTE_QP | MRC_SET_RQ_PSN | MRC_SET_MPR;
+static const uint32_t needed_rts = MRC_SET_SQ_PSN | MRC_SET_MPR_DEST;
+
+/* The parts of a queue pair's memory, as offsets from its start. */
+struct layout {
+	size_t used, sends, receives, stash, flights, tracks;
+	size_t stride;
+	uint32_t n_flights, n_tracks;
+};
+
+static size_t aligned(size_t bytes)
+{
+	return (bytes + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+}
+
+static size_t reserve(struct layout *l, size_t bytes)
+{
+	size_t at = l->used;
+
+	l->used = at + aligned(bytes);
+	return at;
+}
+
+/* A power of two, so that a place is a mask away. */
+static uint32_t ring_of(uint32_t least)
+{
+	uint32_t n = 1;
+
+	while (n < least)
+		n *= 2;
+	return n;
+}
+
+/* Chunks are reserved for nobody: only their places are. A window that is not at a chunk's border
+ * has a part of one more. */
+static struct layout layout_of(const struct mrc_caps *caps)
+{
+	struct layout l = {
+		.stride =
+			aligned(sizeof(struct mrc_send) + caps->max_send_sge * sizeof(struct sge)),
+		.n_flights = ring_of(caps->max_mpr * (MRC_MPR_UNIT / MRC_FLIGHT) + 1),
+		.n_tracks = ring_of(caps->max_mpr * (MRC_MPR_UNIT / MRC_TRACK) + 1),
+	};
+
+	reserve(&l, sizeof(struct mrc_qp));
+	l.sends = reserve(&l, caps->max_send * l.stride);
+	l.receives = reserve(&l, caps->max_recv * sizeof(struct mrc_wr));
+	l.stash = reserve(&l, caps->max_wimm * sizeof(struct mrc_stash));
+	l.flights = reserve(&l, l.n_flights * sizeof(uint32_t));
+	l.tracks = reserve(&l, l.n_tracks * sizeof(uint32_t));
+	return l;
+}
+
+size_t mrc_qp_size(const struct mrc_caps *caps)
+{
+	if (caps->max_send == 0 || caps->max_send > MRC_WR_MAX || caps->max_recv > MRC_WR_MAX ||
+	    caps->max_send_sge > ENGINE_SGE || caps->max_mpr == 0 || caps->max_wimm > MRC_WIMM_MAX)
+		return 0;
+	return layout_of(caps).used;
+}
+
+static void make_rings(struct mrc_qp *q)
+{
+	struct layout l = layout_of(&q->caps);
+	uint8_t *at = q->memory;
+
+	q->req.slots = at + l.sends;
+	q->req.stride = l.stride;
+	q->req.chunks = (void *)(at + l.flights);
+	q->req.n_chunks = l.n_flights;
+	q->resp.receives = (void *)(at + l.receives);
+	q->resp.stash = (void *)(at + l.stash);
+	q->resp.chunks = (void *)(at + l.tracks);
+	q->resp.n_chunks = l.n_tracks;
+	for (uint32_t i = 0; i < l.n_flights; i++)
+		q->req.chunks[i] = MRC_NO_CHUNK;
+	for (uint32_t i = 0; i < l.n_tracks; i++)
+		q->resp.chunks[i] = MRC_NO_CHUNK;
+}
+
+int mrc_qp_new(struct engine *e, uint32_t number, const struct mrc_caps *caps, void *memory)
+{
+	struct mrc *m = mrc_of(e);
+
+	if (number < FIRST_NUMBER || number >= MRC_NUMBERS || mrc_qp_size(caps) == 0)
+		return -EINVAL;
+	if (mrc_find(m, number))
+		return -EEXIST;
+	if (m->n_qps == m->cfg.max_qps)
+		return -ENOSPC;
+	struct mrc_qp *q = memory;
+	struct mrc_qp **head = mrc_head_of(m, number);
+
+	*q = (struct mrc_qp){.number = number, .caps = *caps, .memory = memory, .hash_next = *head};
+	*head = q;
+	m->n_qps++;
+	make_rings(q);
+	mrc_requester_reset(m, q);
+	mrc_responder_reset(m, q);
+	return 0;
+}
+
+/* Completions that are not polled yet and whose memory goes, or whose queue pair begins anew. */
+static void forget_done(struct mrc *m, const struct mrc_qp *q)
+{
+	struct mrc_wr **link = &m->done_head;
+
+	m->done_tail = NULL;
+	while (*link) {
+		if ((*link)->owner == q) {
+			*link = (*link)->next;
+			continue;
+		}
+		m->done_tail = *link;
+		link = &(*link)->next;
+	}
+}
+
+static void forget_events(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_qp **link = &m->event_head, *before = NULL;
+
+	q->events = 0;
+	if (!q->is_listed)
+		return;
+	q->is_listed = false;
+	for (; *link != q; link = &before->event_next)
+		before = *link;
+	*link = q->event_next;
+	if (m->event_tail == q)
+		m->event_tail = before;
+}
+
+/* Back to the beginning: no work, no packets, no events, no attributes. */
+static void reset(struct mrc *m, struct mrc_qp *q)
+{
+	mrc_unlist_turns(m, q);
+	mrc_unlist_starved(m, q);
+	forget_events(m, q);
+	forget_done(m, q);
+	mrc_requester_reset(m, q);
+	mrc_responder_reset(m, q);
+	q->state = MRC_RESET;
+	q->known = 0;
+	q->attr = (struct mrc_attr){.state = MRC_RESET};
+}
+
+void *mrc_qp_free(struct engine *e, uint32_t number)
+{
+	struct mrc *m = mrc_of(e);
+	struct mrc_qp *q = mrc_find(m, number);
+
+	if (!q)
+		return NULL;
+	struct mrc_qp **link = mrc_head_of(m, number);
+
+	reset(m, q);
+	while (*link != q)
+		link = &(*link)->hash_next;
+	*link = q->hash_next;
+	m->n_qps--;
+	return q->memory;
+}
+
+/* Whether the state machine of IBTA 10.3.1 has this step. */
+static bool is_step(uint8_t from, uint8_t to)
+{
+	switch (to) {
+	case MRC_RESET:
+	case MRC_ERROR: return true;
+	case MRC_INIT: return from == MRC_RESET || from == MRC_INIT;
+	case MRC_RTR: return from == MRC_INIT;
+	case MRC_RTS: return from == MRC_RTR || from == MRC_RTS || from == MRC_SQD;
+	case MRC_SQD: return from == MRC_RTS || from == MRC_SQD;
+	default: return false;
+	}
+}
+
+static bool is_pmtu(uint16_t pmtu)
+{
+	return pmtu >= 256 && pmtu <= 4096 && (pmtu & (pmtu - 1)) == 0;
+}
+
+static bool are_ways(const struct mrc *m, const struct path_set *ways)
+{
+	return ways && ways->n > 0 && ways->n <= PATH_WAYS_MAX && ways->ports != 0 &&
+	       ways->ports >> m->cfg.n_ports == 0;
+}
+
+static bool is_in_range(const struct mrc *m, const struct mrc_qp *q, const struct mrc_attr *a,
+			uint32_t set)
+{
+	return !((set & MRC_SET_PMTU && !is_pmtu(a->pmtu)) ||
+		 (set & MRC_SET_PATH && !are_ways(m, a->ways)) ||
+		 (set & MRC_SET_REMOTE_QP && a->remote_qp >= MRC_NUMBERS) ||
+		 (set & MRC_SET_RQ_PSN && a->rq_psn >= MRC_NUMBERS) ||
+		 (set & MRC_SET_SQ_PSN && a->sq_psn >= MRC_NUMBERS) ||
+		 (set & MRC_SET_TIMEOUT && a->timeout > MRC_TIMEOUT_MAX) ||
+		 (set & MRC_SET_RETRIES &&
+		  (a->linear_retries > MRC_LINEAR_MAX || a->exp_retries > MRC_EXP_MAX)) ||
+		 (set & MRC_SET_MPR && (a->mpr == 0 || a->mpr > q->caps.max_mpr)) ||
+		 (set & MRC_SET_MPR_DEST && a->mpr_dest == 0) ||
+		 (set & MRC_SET_PENALTY && a->penalty > MRC_PENALTY_MAX) ||
+		 (set & MRC_SET_FLAGS && a->flags > ALL_FLAGS));
+}
+
+/* What may not change under packets that are on their way, or after the ends agreed on it. Other
+ * ways to the same peer may be set at any time, and our range where that is dynamic (7.5.4). */
+static bool is_timely(const struct mrc_qp *q, const struct mrc_attr *a, uint32_t set)
+{
+	const uint32_t receiving = MRC_SET_PMTU | MRC_SET_REMOTE_QP | MRC_SET_RQ_PSN;
+	const uint32_t sending = MRC_SET_SQ_PSN | MRC_SET_MPR_DEST;
+	const uint8_t agreed =
+		MRC_DYNAMIC_MPR | MRC_PEER_TRIM_NACK | MRC_PEER_SERVICE_TIME | MRC_NO_TIMESTAMPS;
+	uint8_t flags = set & MRC_SET_FLAGS ? a->flags : q->attr.flags;
+
+	if (q->state < MRC_RTR)
+		return true;
+	if (set & receiving)
+		return false;
+	if (set & MRC_SET_PATH && q->state != MRC_SQD && a->peer != q->attr.peer)
+		return false;
+	if (set & MRC_SET_MPR && a->mpr != q->attr.mpr && !(flags & MRC_DYNAMIC_MPR))
+		return false;
+	return q->state == MRC_RTR || (!(set & sending) && !((flags ^ q->attr.flags) & agreed));
+}
+
+static void assign(struct mrc_attr *to, const struct mrc_attr *a, uint32_t set)
+{
+	if (set & MRC_SET_ACCESS)
+		to->access = a->access;
+	if (set & MRC_SET_PMTU)
+		to->pmtu = a->pmtu;
+	if (set & MRC_SET_PATH) {
+		to->peer = a->peer;
+		to->local = a->local;
+		to->ways = a->ways;
+	}
+	if (set & MRC_SET_REMOTE_QP)
+		to->remote_qp = a->remote_qp;
+	if (set & MRC_SET_RQ_PSN)
+		to->rq_psn = a->rq_psn;
+	if (set & MRC_SET_SQ_PSN)
+		to->sq_psn = a->sq_psn;
+	if (set & MRC_SET_TIMEOUT)
+		to->timeout = a->timeout;
+	if (set & MRC_SET_RETRIES) {
+		to->linear_retries = a->linear_retries;
+		to->exp_retries = a->exp_retries;
+	}
+	if (set & MRC_SET_MPR)
+		to->mpr = a->mpr;
+	if (set & MRC_SET_MPR_DEST)
+		to->mpr_dest = a->mpr_dest;
+	if (set & MRC_SET_WIMM_DEST)
+		to->wimm_dest = a->wimm_dest;
+	if (set & MRC_SET_PENALTY)
+		to->penalty = a->penalty;
+	if (set & MRC_SET_FLAGS)
+		to->flags = a->flags;
+}
+
+/* A queue pair that has a turn keeps one, on the ports of its new ways. */
+static void take_ways(struct mrc *m, struct mrc_qp *q, const struct mrc_attr *a, uint32_t set)
+{
+	bool was_sending = q->is_sending, was_answering = q->is_answering;
+
+	if (set & MRC_SET_PATH)
+		mrc_unlist_turns(m, q);
+	assign(&q->attr, a, set);
+	if (!(set & MRC_SET_PATH))
+		return;
+	path_start(&q->req.path, q->attr.ways, q->number);
+	path_start(&q->req.answer_path, q->attr.ways, ~q->number);
+	if (was_sending)
+		mrc_wake_send(m, q);
+	if (was_answering)
+		mrc_wake_answer(m, q);
+}
+
+static void flush(struct mrc *m, struct mrc_qp *q)
+{
+	q->state = MRC_ERROR;
+	mrc_unlist_starved(m, q);
+	mrc_flush_send(m, q);
+	mrc_flush_recv(m, q);
+}
+
+void mrc_fail(struct mrc *m, struct mrc_qp *q)
+{
+	if (q->state == MRC_ERROR)
+		return;
+	m->count.failed++;
+	flush(m, q);
+}
+
+static void enter(struct mrc *m, struct mrc_qp *q, uint8_t state)
+{
+	uint8_t from = q->state;
+
+	if (state == MRC_ERROR && from != MRC_ERROR) {
+		flush(m, q);
+		return;
+	}
+	q->state = state;
+	if (state == MRC_RTR && from == MRC_INIT)
+		mrc_responder_start(m, q);
+	if (state == MRC_RTS && from == MRC_RTR)
+		mrc_requester_start(m, q);
+	if (state == MRC_SQD && from == MRC_RTS) {
+		q->req.is_draining = true;
+		mrc_check_drained(m, q);
+	}
+	if (state == MRC_RTS && from == MRC_SQD)
+		q->req.is_draining = false;
+	/* A limit may have gone up. */
+	if (state == MRC_RTS)
+		mrc_wake_send(m, q);
+}
+
+int mrc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct mrc_attr *attr,
+		  uint32_t set)
+{
+	struct mrc *m = mrc_of(e);
+	struct mrc_qp *q = mrc_find(m, number);
+
+	if (!q)
+		return -ENOENT;
+	bool is_stepping = set & MRC_SET_STATE;
+	uint8_t to = is_stepping ? attr->state : q->state;
+
+	if (set > ALL_SET || (is_stepping && !is_step(q->state, to)))
+		return -EINVAL;
+	m->now = now;
+	if (is_stepping && to == MRC_RESET) {
+		reset(m, q);
+		return 0;
+	}
+	if (!is_in_range(m, q, attr, set) || !is_timely(q, attr, set))
+		return -EINVAL;
+	uint32_t known = q->known | (set & ~(uint32_t)MRC_SET_STATE);
+
+	if ((to == MRC_RTR && (known & needed_rtr) != needed_rtr) ||
+	    (to == MRC_RTS && (known & needed_rts) != needed_rts))
+		return -EINVAL;
+	bool is_resizing = q->state >= MRC_RTR && q->state < MRC_ERROR && (set & MRC_SET_MPR) &&
+			   attr->mpr != q->attr.mpr;
+
+	take_ways(m, q, attr, set);
+	q->known = (uint16_t)known;
+	if (is_resizing)
+		mrc_responder_resize(m, q);
+	enter(m, q, to);
+	return 0;
+}
+
+int mrc_qp_query(const struct engine *e, uint32_t number, struct mrc_attr *attr,
+		 struct mrc_caps *caps, bool *is_draining)
+{
+	const struct mrc_qp *q = mrc_find((const struct mrc *)e, number);
+
+	if (!q)
+		return -ENOENT;
+	if (attr) {
+		*attr = q->attr;
+		attr->state = q->state;
+		attr->sq_psn = mrc_psn(q->attr.sq_psn, q->req.next).v;
+		attr->rq_psn = mrc_psn(q->attr.rq_psn, q->resp.expected).v;
+	}
+	if (caps)
+		*caps = q->caps;
+	if (is_draining)
+		*is_draining = q->state == MRC_SQD && q->req.is_draining;
+	return 0;
+}

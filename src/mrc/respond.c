@@ -1,0 +1,393 @@
+/* The responder takes data packets and probes (6.3, 7.5): each packet is placed where it says as
+ * soon as it comes; messages complete in the order of sending. Everything is checked before
+ * anything changes (tables 6-14 and 6-15 for what is answered how). */
+#include <assert.h>
+#include <errno.h>
+
+#include "engine/place.h"
+#include "mrc/state.h"
+#include "wire/net.h"
+
+#define PSN_HALF   (INT32_C(1) << 23)
+#define DMALEN_MAX (UINT32_C(1) << 31) /* IBTA 9.7.2 */
+
+/* A data packet that is new: its count, and what its opcode says. */
+struct request {
+	const struct mrc_in *in;
+	uint64_t n;
+	bool is_end, has_imm;
+};
+
+static bool has_recv(const struct mrc_qp *q)
+{
+	return q->resp.recv_taken < q->resp.recv_posted;
+}
+
+/* A Transport ACK is to be sent (6.3.1 rule 4). */
+static void acknowledge(struct mrc *m, struct mrc_qp *q)
+{
+	q->resp.has_ack = true;
+	mrc_wake_answer(m, q);
+}
+
+/* A NAK about the packet with this PSN is the last thing that q says. No work request tells of it,
+ * so an event does. */
+static enum mrc_verdict refuse(struct mrc *m, struct mrc_qp *q, uint32_t psn, enum aeth_nak why)
+{
+	struct mrc_responder *p = &q->resp;
+	enum mrc_event_kind kind = why == AETH_NAK_INVALID_REQUEST ? MRC_EVENT_INVALID
+				   : why == AETH_NAK_REMOTE_ACCESS ? MRC_EVENT_ACCESS
+								   : MRC_EVENT_FATAL;
+
+	p->has_nak = true;
+	p->nak = (uint8_t)why;
+	p->nak_psn = psn;
+	p->is_closing = true;
+	mrc_raise(m, q, kind);
+	mrc_fail(m, q);
+	mrc_wake_answer(m, q);
+	return MRC_VERDICT_rx_nak_sent;
+}
+
+static enum mrc_verdict nack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in,
+			     enum mrc_nack why)
+{
+	return mrc_answer_add(m, q, in, MRC_ANSWER_NACK, (uint8_t)why) ? MRC_VERDICT_rx_nacked
+								       : MRC_VERDICT_drop_busy;
+}
+
+/* Tells of a packet by a SACK, or remembers that one is owed. */
+static bool sack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
+{
+	struct mrc_responder *p = &q->resp;
+
+	p->is_owed = !mrc_answer_add(m, q, in, MRC_ANSWER_SACK, 0);
+	if (!p->is_owed)
+		p->n_trigger = 0;
+	return !p->is_owed;
+}
+
+/* A packet that a switch cut is not received, whatever is left of it (7.5.3). */
+static enum mrc_verdict on_trimmed(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in,
+				   bool is_here)
+{
+	enum mrc_nack why = in->rx->trimmed == NET_TRIMMED_LASTHOP ? MRC_NACK_TRIMMED_LASTHOP
+								   : MRC_NACK_TRIMMED;
+	bool is_nack = m->cfg.has_trim_nack && !is_here;
+
+	if (mrc_answer_add(m, q, in, is_nack ? MRC_ANSWER_NACK : MRC_ANSWER_SACK,
+			   is_nack ? (uint8_t)why : 0))
+		return MRC_VERDICT_rx_trimmed;
+	return MRC_VERDICT_drop_busy;
+}
+
+/* Acknowledged again, both ways (6.3.1 rule 5); nothing of it is looked at. */
+static enum mrc_verdict on_duplicate(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
+{
+	if (in->is_foreign)
+		return MRC_VERDICT_drop_opcode;
+	sack(m, q, in);
+	acknowledge(m, q);
+	return MRC_VERDICT_rx_duplicate;
+}
+
+/* Whether the payload is as long as this part of a message must be (6.3.5 with M-06). */
+static bool is_length_right(const struct mrc_qp *q, const struct mrc_in *in)
+{
+	uint32_t len = in->len, pmtu = q->attr.pmtu, total = in->h.reth.dmalen;
+
+	if (total > DMALEN_MAX)
+		return false;
+	switch (in->h.bth.opcode) {
+	case MRC_OP_WRITE_FIRST: return len == pmtu && total > pmtu;
+	case MRC_OP_WRITE_MIDDLE: return len == pmtu && total > 2 * pmtu;
+	case MRC_OP_WRITE_LAST:
+	case MRC_OP_WRITE_LAST_IMM: return total > pmtu && len == ((total - 1) & (pmtu - 1)) + 1;
+	default: return len <= pmtu && len == total;
+	}
+}
+
+/* The oldest receive is consumed. */
+static void complete(struct mrc *m, struct mrc_qp *q, const struct mrc_stash *s,
+		     enum engine_status status)
+{
+	struct mrc_wr *wr = &q->resp.receives[q->resp.recv_taken++ % q->caps.max_recv];
+
+	wr->op = ENGINE_WRITE_IMM;
+	wr->imm = s->imm;
+	wr->len = s->len;
+	wr->flags = status == ENGINE_OK ? ENGINE_HAS_IMM : 0;
+	if (s->is_solicited)
+		wr->flags |= ENGINE_SOLICITED;
+	wr->status = (uint8_t)status;
+	mrc_report(m, wr);
+}
+
+static struct mrc_stash *stash_at(const struct mrc_qp *q, uint32_t i)
+{
+	uint32_t at = q->resp.stash_at + i;
+
+	return &q->resp.stash[at < q->caps.max_wimm ? at : at - q->caps.max_wimm];
+}
+
+/* Keeps immediate data until all before it is here; there is room. */
+static void keep(struct mrc_qp *q, const struct mrc_stash *s)
+{
+	uint32_t i = q->resp.n_stash++;
+
+	for (; i > 0 && stash_at(q, i - 1)->at > s->at; i--)
+		*stash_at(q, i) = *stash_at(q, i - 1);
+	*stash_at(q, i) = *s;
+}
+
+/* expected moves over what came ahead of it, and immediate data that was kept completes on the way.
+ * Without a receive that is the end (6.3.3): the write it belongs to, and all behind it, are not
+ * executed. */
+static void catch_up(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_responder *p = &q->resp;
+
+	/* Bounded by the immediate data that was kept. */
+	while (p->n_stash > 0) {
+		const struct mrc_stash *s = stash_at(q, 0);
+
+		mrc_track_run(m, q, s->at);
+		if (p->expected < s->at)
+			return;
+		if (!has_recv(q)) {
+			refuse(m, q, mrc_psn(q->attr.rq_psn, s->at).v, AETH_NAK_REMOTE_OPERATION);
+			return;
+		}
+		complete(m, q, s, ENGINE_OK);
+		mrc_track_run(m, q, s->at + 1);
+		p->stash_at = p->stash_at + 1 < q->caps.max_wimm ? p->stash_at + 1 : 0;
+		p->n_stash--;
+	}
+	mrc_track_run(m, q, MRC_NONE);
+}
+
+static struct mrc_stash stash_of(const struct request *r)
+{
+	return (struct mrc_stash){
+		.at = r->n,
+		.imm = r->in->h.imm.immdt,
+		.len = r->in->h.reth.dmalen,
+		.is_solicited = r->in->h.bth.se,
+	};
+}
+
+/* Whether a SACK is to be sent for a packet that was taken (7.5.2). */
+static bool wants_sack(const struct mrc *m, const struct mrc_responder *p, const struct mrc_in *in)
+{
+	return in->h.bth.ack_req || in->h.bth.rtx || in->rx->ecn == MRC_ECN_CE ||
+	       p->n_trigger > m->cfg.sack_every_bytes || p->is_owed ||
+	       (p->asked > 0 && p->expected >= p->asked);
+}
+
+/* What follows for SACKs from a packet that was taken when `before` was expected. */
+static void tell(struct mrc *m, struct mrc_qp *q, const struct request *r, uint64_t before)
+{
+	struct mrc_responder *p = &q->resp;
+	bool wants = wants_sack(m, p, r->in);
+
+	if (p->expected >= p->asked)
+		p->asked = 0;
+	/* One that asks and came early is answered again when all before it are here. */
+	if (r->in->h.bth.ack_req && p->expected <= r->n && p->asked <= r->n)
+		p->asked = r->n + 1;
+	bool is_told = wants && sack(m, q, r->in);
+
+	/* 7.5.2.2, whose else belongs to the outer if (M-19). */
+	if (p->expected != before) {
+		if (p->unsacked < p->expected)
+			p->unsacked = p->expected;
+	} else if (!is_told && r->n + 1 < p->unsacked) {
+		p->unsacked = r->n + 1;
+	}
+}
+
+/* A packet that was placed is in the books. */
+static void accept(struct mrc *m, struct mrc_qp *q, const struct request *r)
+{
+	struct mrc_responder *p = &q->resp;
+	uint32_t len = r->in->len, least = m->cfg.sack_least_bytes, msn = p->msn;
+	uint64_t before = p->expected;
+
+	if (!p->has_begun && q->state == MRC_RTR)
+		mrc_raise(m, q, MRC_EVENT_ESTABLISHED);
+	p->has_begun = true;
+	m->count.rx_bytes += len;
+	p->rx_bytes += (uint64_t)r->in->rx->udp_len + MRC_NOMINAL_HDR;
+	p->n_trigger += len < least ? least : len;
+	mrc_track_add(m, q, r->n, r->is_end);
+	if (r->has_imm) {
+		struct mrc_stash s = stash_of(r);
+
+		if (r->n == before)
+			complete(m, q, &s, ENGINE_OK);
+		else
+			keep(q, &s);
+	}
+	if (r->n == before && p->n_early > 0)
+		catch_up(m, q);
+	if (p->promised < p->expected + p->range)
+		p->promised = p->expected + p->range;
+	if (p->msn != msn || r->in->h.bth.ack_req)
+		acknowledge(m, q);
+	if (q->state != MRC_ERROR)
+		tell(m, q, r, before);
+}
+
+/* A fault of protection. A write with immediate data whose turn it is has a receive that tells of
+ * it (IBTA 11.6.2). */
+static enum mrc_verdict refuse_access(struct mrc *m, struct mrc_qp *q, const struct request *r)
+{
+	if (r->has_imm && r->n == q->resp.expected) {
+		struct mrc_stash s = stash_of(r);
+
+		complete(m, q, &s, ENGINE_LOCAL_ACCESS);
+	}
+	return refuse(m, q, r->in->h.bth.psn, AETH_NAK_REMOTE_ACCESS);
+}
+
+/* A packet of the window that did not come before. */
+static enum mrc_verdict on_new(struct mrc *m, struct mrc_qp *q, const struct request *r)
+{
+	const struct mrc_in *in = r->in;
+	bool is_next = r->n == q->resp.expected;
+	struct place how = {
+		.mem = m->cfg.mem,
+		.pd = q->caps.pd,
+		.qp = q->number,
+		.access = MEM_REMOTE_WRITE,
+	};
+	struct place_payload payload = {in->payload, in->n_payload, in->len};
+
+	if (in->is_foreign)
+		return refuse(m, q, in->h.bth.psn, AETH_NAK_INVALID_REQUEST);
+	if (!mrc_track_reserve(m, q, r->n))
+		return nack(m, q, in, MRC_NACK_NO_BITMAP);
+	/* A queue pair that allows no writes does not support the operation (IBTA table 57). */
+	if (!(q->attr.access & MEM_REMOTE_WRITE) || !is_length_right(q, in) ||
+	    (r->has_imm && !is_next && q->resp.n_stash == q->caps.max_wimm))
+		return refuse(m, q, in->h.bth.psn, AETH_NAK_INVALID_REQUEST);
+	if (r->has_imm && is_next && !has_recv(q))
+		return refuse(m, q, in->h.bth.psn, AETH_NAK_REMOTE_OPERATION);
+	if (place_region(&how, &payload, in->h.reth.rkey, in->h.reth.va) != MEM_OK)
+		return refuse_access(m, q, r);
+	accept(m, q, r);
+	return MRC_VERDICT_rx_data;
+}
+
+enum mrc_verdict mrc_on_data(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
+{
+	const struct mrc_responder *p = &q->resp;
+	uint8_t opcode = in->h.bth.opcode;
+	int32_t ahead = psn24_diff(psn24_of(in->h.bth.psn), mrc_psn(q->attr.rq_psn, p->expected));
+	struct request r = {
+		.in = in,
+		.n = p->expected + (uint64_t)(int64_t)ahead,
+		.is_end = opcode != MRC_OP_WRITE_FIRST && opcode != MRC_OP_WRITE_MIDDLE,
+		.has_imm = opcode == MRC_OP_WRITE_LAST_IMM || opcode == MRC_OP_WRITE_ONLY_IMM,
+	};
+
+	/* 6.3.1 rule 6 with M-14 and M-21. */
+	if (ahead == -PSN_HALF || (ahead >= 0 && r.n >= p->promised))
+		return MRC_VERDICT_drop_range;
+	bool is_here = ahead < 0 || mrc_track_has(m, q, r.n);
+
+	if (!is_here && (uint32_t)ahead >= p->range)
+		return in->is_foreign ? MRC_VERDICT_drop_opcode
+				      : nack(m, q, in, MRC_NACK_PSN_OOR_WINDOW);
+	if (in->rx->trimmed)
+		return on_trimmed(m, q, in, is_here);
+	return is_here ? on_duplicate(m, q, in) : on_new(m, q, &r);
+}
+
+enum mrc_verdict mrc_on_probe(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
+{
+	return mrc_answer_add(m, q, in, MRC_ANSWER_PROBED, 0) ? MRC_VERDICT_rx_probe
+							      : MRC_VERDICT_drop_busy;
+}
+
+/* All but the receives that are posted. */
+static void begin(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_responder *p = &q->resp;
+
+	mrc_track_clear(m, q);
+	mrc_answer_clear(m, q);
+	*p = (struct mrc_responder){
+		.chunks = p->chunks,
+		.n_chunks = p->n_chunks,
+		.stash = p->stash,
+		.receives = p->receives,
+		.recv_freed = p->recv_freed,
+		.recv_taken = p->recv_taken,
+		.recv_posted = p->recv_posted,
+	};
+}
+
+void mrc_responder_reset(struct mrc *m, struct mrc_qp *q)
+{
+	begin(m, q);
+	q->resp.recv_freed = q->resp.recv_taken = q->resp.recv_posted = 0;
+}
+
+void mrc_responder_start(struct mrc *m, struct mrc_qp *q)
+{
+	const struct mrc_responder *p = &q->resp;
+
+	assert((p->n_chunks & (p->n_chunks - 1)) == 0 && p->n_chunks > q->caps.max_mpr);
+	begin(m, q);
+	mrc_responder_resize(m, q);
+}
+
+void mrc_responder_resize(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_responder *p = &q->resp;
+
+	(void)m;
+	p->range = q->attr.mpr * MRC_MPR_UNIT;
+	/* What a larger range allowed is still on its way when it shrinks: that is not dropped but
+	 * refused with a NACK (M-14). */
+	if (p->promised < p->expected + p->range)
+		p->promised = p->expected + p->range;
+}
+
+int mrc_post_recv(struct mrc *m, struct mrc_qp *q, const struct op *op)
+{
+	struct mrc_responder *p = &q->resp;
+
+	if (q->state == MRC_RESET || op->n_sg > 0 || op->flags & ENGINE_SHARED ||
+	    q->caps.max_recv == 0)
+		return -EINVAL;
+	if (p->recv_posted - p->recv_freed == q->caps.max_recv)
+		return -ENOMEM;
+	struct mrc_wr *wr = &p->receives[p->recv_posted++ % q->caps.max_recv];
+
+	*wr = (struct mrc_wr){.owner = q, .cookie = op->cookie, .is_recv = true, .op = ENGINE_RECV};
+	if (q->state == MRC_ERROR) {
+		p->recv_taken++;
+		wr->status = ENGINE_FLUSHED;
+		mrc_report(m, wr);
+	}
+	return 0;
+}
+
+void mrc_flush_recv(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_responder *p = &q->resp;
+
+	while (has_recv(q)) {
+		struct mrc_wr *wr = &p->receives[p->recv_taken++ % q->caps.max_recv];
+
+		wr->status = ENGINE_FLUSHED;
+		mrc_report(m, wr);
+	}
+	mrc_track_clear(m, q);
+	mrc_answer_clear(m, q);
+	p->n_stash = 0;
+	if (!p->is_closing)
+		p->has_ack = p->has_nak = false;
+}

@@ -1,0 +1,498 @@
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "engine/place.h"
+#include "mrc/state.h"
+
+#define SEND_FLAGS (ENGINE_SILENT | ENGINE_SOLICITED | ENGINE_FENCE | ENGINE_TRUSTED)
+#define UDP_BYTES  8u
+#define ICRC_BYTES 4u
+
+/* A packet that may be next. */
+struct step {
+	struct mrc_send *w;
+	uint64_t n;     /* its count */
+	uint32_t index; /* in its message */
+	uint32_t at;    /* its first byte in the message */
+	uint32_t bytes; /* of the message that it carries */
+	bool is_last;
+	bool is_again;
+	bool is_unheard; /* arrived, and goes again only for its Transport ACK */
+};
+
+/* What can be said of work before its turn; keys are looked at when they are used. */
+static int check(const struct mrc_qp *q, const struct op *op, uint32_t *len)
+{
+	uint64_t total = 0;
+
+	if ((op->code != ENGINE_WRITE && op->code != ENGINE_WRITE_IMM) || op->key > UINT32_MAX ||
+	    op->imm > UINT32_MAX || op->n_sg > q->caps.max_send_sge || (op->n_sg > 0 && !op->sg))
+		return -EINVAL;
+	for (uint32_t i = 0; i < op->n_sg; i++)
+		total += op->sg[i].len;
+	if (total > MRC_MESSAGE_MAX || (total > 0 && op->remote > UINT64_MAX - (total - 1)))
+		return -EINVAL;
+	*len = (uint32_t)total;
+	return 0;
+}
+
+static void fill(struct mrc_qp *q, const struct op *op, uint32_t len, struct mrc_send *w)
+{
+	w->wr = (struct mrc_wr){
+		.owner = q,
+		.cookie = op->cookie,
+		.imm = op->imm,
+		.len = len,
+		.op = op->code,
+		.flags = op->flags & SEND_FLAGS,
+		.status = ENGINE_OK,
+	};
+	w->first = q->req.end;
+	w->remote = op->remote;
+	/* What is flushed at once has no packets, and there may never have been a PMTU. */
+	w->n_pkts = q->state != MRC_ERROR ? mrc_packets(len, q->attr.pmtu) : 0;
+	w->key = (uint32_t)op->key;
+	w->msn = q->req.msn;
+	w->rqmsn = q->req.rqmsn;
+	w->n_sg = (uint8_t)op->n_sg;
+	if (w->n_sg > 0)
+		memcpy(w->sg, op->sg, w->n_sg * sizeof *op->sg);
+}
+
+int mrc_post_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
+{
+	struct mrc_requester *req = &q->req;
+	uint32_t len;
+
+	if (q->state != MRC_RTS && q->state != MRC_SQD && q->state != MRC_ERROR)
+		return -EINVAL;
+	int error = check(q, op, &len);
+
+	if (error)
+		return error;
+	if (req->posted - req->freed == q->caps.max_send)
+		return -ENOMEM;
+	struct mrc_send *w = mrc_send_at(q, req->posted);
+
+	fill(q, op, len, w);
+	req->posted++;
+	req->end += w->n_pkts;
+	/* Table 6-9: each message has a number, and each write with immediate data another. */
+	req->msn++;
+	req->rqmsn = (uint16_t)(req->rqmsn + (op->code == ENGINE_WRITE_IMM));
+	if (q->state == MRC_ERROR)
+		mrc_flush_send(m, q);
+	else
+		mrc_wake_send(m, q);
+	return 0;
+}
+
+static void end_work(struct mrc *m, struct mrc_qp *q, enum engine_status status)
+{
+	struct mrc_requester *req = &q->req;
+	struct mrc_send *w = mrc_send_at(q, req->done);
+
+	w->wr.status = (uint8_t)status;
+	req->done++;
+	if (status == ENGINE_OK && w->wr.op == ENGINE_WRITE_IMM)
+		req->n_wimm--;
+	if (status != ENGINE_OK || !(w->wr.flags & ENGINE_SILENT))
+		mrc_report(m, &w->wr);
+	else if (req->freed == req->done - 1)
+		req->freed = req->done;
+}
+
+/* Works that were executed are done, in order. One that failed here has waited for those before it,
+ * which the peer may have executed: now it fails, and q with it. */
+static void end_works(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_requester *req = &q->req;
+
+	while (req->done < req->posted) {
+		const struct mrc_send *w = mrc_send_at(q, req->done);
+
+		if (w->wr.status != ENGINE_OK) {
+			mrc_fail_send(m, q, w->wr.status);
+			return;
+		}
+		if (req->heard < w->first + w->n_pkts)
+			return;
+		end_work(m, q, ENGINE_OK);
+	}
+}
+
+void mrc_retire(struct mrc *m, struct mrc_qp *q, uint64_t end)
+{
+	assert(end > q->req.heard && end <= q->req.una);
+	q->req.heard = end;
+	end_works(m, q);
+}
+
+void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status)
+{
+	assert(q->req.done < q->req.posted);
+	end_work(m, q, status);
+	mrc_fail(m, q);
+}
+
+/* The work of packet n, which is sent, or is next, and not done. */
+static uint64_t work_of(const struct mrc_qp *q, uint64_t n)
+{
+	uint64_t low = q->req.done, high = q->req.posted;
+
+	/* The last whose first packet is n or before it: low is one, high is none. */
+	while (high - low > 1) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (mrc_send_at(q, middle)->first <= n)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, uint64_t n, enum engine_status status)
+{
+	uint64_t work = work_of(q, n);
+
+	assert(n >= q->req.heard && n < q->req.next);
+	while (q->req.done < work)
+		end_work(m, q, ENGINE_FLUSHED);
+	mrc_fail_send(m, q, status);
+}
+
+void mrc_flush_send(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_requester *req = &q->req;
+
+	mrc_flight_clear(m, q);
+	while (req->done < req->posted)
+		end_work(m, q, ENGINE_FLUSHED);
+	req->current = req->posted;
+	req->heard = req->una = req->next = req->end;
+	req->n_wimm = 0;
+	req->is_unheard = req->has_probe = req->is_probing = req->is_draining = false;
+	req->due = req->judge_due = req->probe_due = NSEC_NEVER;
+	wheel_cancel(&m->wheel, &req->retry.timer);
+	wheel_cancel(&m->wheel, &req->wake.timer);
+}
+
+void mrc_requester_reset(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_requester *req = &q->req;
+
+	wheel_cancel(&m->wheel, &req->retry.timer);
+	wheel_cancel(&m->wheel, &req->wake.timer);
+	mrc_flight_clear(m, q);
+	*req = (struct mrc_requester){
+		.slots = req->slots,
+		.stride = req->stride,
+		.chunks = req->chunks,
+		.n_chunks = req->n_chunks,
+		.asked = MRC_NONE,
+		.due = NSEC_NEVER,
+		.judge_due = NSEC_NEVER,
+		.probe_due = NSEC_NEVER,
+		.retry = {.owner = q, .is_retry = true},
+		.wake = {.owner = q},
+	};
+	cc_start(&req->cc, &m->cfg.cc, m->now);
+}
+
+void mrc_requester_start(struct mrc *m, struct mrc_qp *q)
+{
+	uint32_t mpr = q->attr.mpr_dest < q->caps.max_mpr ? q->attr.mpr_dest : q->caps.max_mpr;
+
+	q->req.range = mpr * MRC_MPR_UNIT;
+	q->req.msn = q->req.rqmsn = m->cfg.first_msn;
+}
+
+void mrc_check_drained(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_requester *req = &q->req;
+
+	if (!req->is_draining || req->heard < req->next)
+		return;
+	if (req->current < req->posted && mrc_send_at(q, req->current)->first < req->next)
+		return;
+	req->is_draining = false;
+	mrc_raise(m, q, MRC_EVENT_DRAINED);
+}
+
+/* Work that cannot be done here. It fails when its turn to complete comes. */
+static void refuse(struct mrc *m, struct mrc_qp *q, struct mrc_send *w)
+{
+	w->wr.status = ENGINE_LOCAL_PROTECTION;
+	end_works(m, q);
+}
+
+/* Packet n of work w. */
+static struct step step_of(const struct mrc_qp *q, struct mrc_send *w, uint64_t n)
+{
+	uint32_t index = (uint32_t)(n - w->first), at = index * q->attr.pmtu;
+	bool is_last = index + 1 == w->n_pkts;
+
+	return (struct step){
+		.w = w,
+		.n = n,
+		.index = index,
+		.at = at,
+		.bytes = is_last ? w->wr.len - at : q->attr.pmtu,
+		.is_last = is_last,
+	};
+}
+
+/* Whether something is to wait until `at`. The wheel may wake early by less than its width, and so
+ * early is good enough. */
+static bool is_early(const struct mrc *m, nsec at)
+{
+	return at >= m->now + wheel_width(&m->wheel);
+}
+
+/* The work whose packet is next of those never sent, if its order and the peer's range let it go;
+ * else NULL. */
+static struct mrc_send *new_work(const struct mrc *m, const struct mrc_qp *q)
+{
+	const struct mrc_requester *req = &q->req;
+
+	if (req->current == req->posted || req->next >= req->una + req->range ||
+	    (req->next > req->una && is_early(m, req->pause_until)))
+		return NULL;
+	struct mrc_send *w = mrc_send_at(q, req->current);
+
+	if (w->wr.status != ENGINE_OK)
+		return NULL;
+	if (req->next > w->first)
+		return w;
+	/* MRC_SQD: what has begun is finished, no more (IBTA 10.3.1.5). */
+	if (q->state == MRC_SQD)
+		return NULL;
+	/* 6.3.3: the peer keeps so much immediate data, and what was posted later does not
+	 * overtake. */
+	if (w->wr.op == ENGINE_WRITE_IMM && q->attr.wimm_dest > 0 &&
+	    req->n_wimm >= q->attr.wimm_dest)
+		return NULL;
+	return w;
+}
+
+/* A packet that must go again: the oldest first. Beyond a range that shrank, what is lost waits
+ * (MRC-7.5.4-09), and so it does while the peer has no room. */
+static bool repeat_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, struct step *s)
+{
+	const struct mrc_requester *req = &q->req;
+
+	if (n >= req->una + req->range || (n > req->una && is_early(m, req->pause_until)))
+		return false;
+	*s = step_of(q, mrc_send_at(q, work_of(q, n)), n);
+	s->is_again = true;
+	s->is_unheard = n < req->una;
+	return s->w->wr.status == ENGINE_OK;
+}
+
+/* The packet that is next: all that is new lies behind what must go again. */
+static bool next_step(struct mrc *m, struct mrc_qp *q, struct step *s)
+{
+	struct mrc_requester *req = &q->req;
+
+	/* Where that one's work failed here, the oldest: the work of that one did not, or it would
+	 * be done. */
+	if (req->is_unheard && req->una > req->heard)
+		return repeat_of(m, q, req->una - 1, s) || repeat_of(m, q, req->heard, s);
+	uint64_t n = mrc_flight_next_lost(m, q);
+
+	if (n != MRC_NONE)
+		return repeat_of(m, q, n, s);
+	struct mrc_send *w = new_work(m, q);
+
+	if (w)
+		*s = step_of(q, w, req->next);
+	return w != NULL;
+}
+
+/* Whether window and pacing let a packet go now; if not, what changes that gives q a turn: packets
+ * are acknowledged or lost, or the wake timer. */
+static bool may_go(struct mrc *m, struct mrc_qp *q)
+{
+	struct mrc_requester *req = &q->req;
+
+	cc_on_timer(&req->cc, m->now);
+	nsec at = cc_next_send(&req->cc);
+
+	if (req->out_bytes >= cc_grant(&req->cc).window_bytes) {
+		mrc_wake_at(m, q, cc_deadline(&req->cc));
+		return false;
+	}
+	if (is_early(m, at)) {
+		req->is_paced = true;
+		mrc_wake_at(m, q, at);
+		return false;
+	}
+	return true;
+}
+
+/* Whether the packet just counted shall ask for an answer. The last one that can go now must, or
+ * what it closed would not open again; one sent again has only this to be heard of by. */
+static bool shall_ask(const struct mrc *m, const struct mrc_qp *q, const struct step *s)
+{
+	const struct mrc_requester *req = &q->req;
+
+	return s->is_again || req->next % MRC_FLIGHT == 0 || !new_work(m, q) ||
+	       req->out_bytes >= cc_grant(&req->cc).window_bytes;
+}
+
+static uint8_t opcode_of(const struct step *s)
+{
+	bool has_imm = s->w->wr.op == ENGINE_WRITE_IMM;
+
+	if (!s->is_last)
+		return s->index == 0 ? MRC_OP_WRITE_FIRST : MRC_OP_WRITE_MIDDLE;
+	if (s->index == 0)
+		return has_imm ? MRC_OP_WRITE_ONLY_IMM : MRC_OP_WRITE_ONLY;
+	return has_imm ? MRC_OP_WRITE_LAST_IMM : MRC_OP_WRITE_LAST;
+}
+
+static void put_headers(const struct mrc *m, const struct mrc_qp *q, const struct step *s,
+			struct mrc_pkt *h)
+{
+	const struct mrc_send *w = s->w;
+
+	h->bth = (struct mrc_bth){
+		.opcode = opcode_of(s),
+		.se = s->is_last && w->wr.op == ENGINE_WRITE_IMM &&
+		      (w->wr.flags & ENGINE_SOLICITED),
+		.rtx = s->is_again,
+		.ts = !(q->attr.flags & MRC_NO_TIMESTAMPS),
+		.psn = mrc_psn(q->attr.sq_psn, s->n).v,
+	};
+	h->meth = (struct meth){.rqmsn = w->rqmsn, .msn = w->msn};
+	h->tseth = (struct tseth){.tx_timestamp = mrc_stamp(m->now), .ftype = MRC_FTYPE_TIMESTAMP};
+	/* Table 6-5: where this packet goes, and the length of all. */
+	h->reth = (struct reth){w->remote + s->at, w->key, w->wr.len};
+	h->imm.immdt = (uint32_t)w->wr.imm;
+}
+
+/* nominal_pktsize (8.3.1): what both ends count, whatever becomes of the packet on its way. */
+static uint32_t nominal_bytes(const struct step *s, const struct mrc_pkt *h)
+{
+	bool has_imm = s->is_last && s->w->wr.op == ENGINE_WRITE_IMM;
+	uint32_t head = mrc_bth_bytes + meth_bytes + reth_bytes + (h->bth.ts ? tseth_bytes : 0) +
+			(has_imm ? immdt_bytes : 0);
+
+	return MRC_NOMINAL_HDR + UDP_BYTES + head + ((s->bytes + 3) & ~UINT32_C(3)) + ICRC_BYTES;
+}
+
+/* Counts s as sent. The clock starts with the first packet that is out. */
+static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t ev,
+		       uint32_t bytes)
+{
+	struct mrc_requester *req = &q->req;
+	bool is_first = req->una == req->next;
+
+	if (s->is_unheard) {
+		req->is_unheard = false;
+		m->count.tx_again++;
+		return;
+	}
+	mrc_flight_sent(m, q, s->n, ev, bytes);
+	if (s->is_again)
+		return;
+	req->current += s->is_last;
+	req->n_wimm += s->index == 0 && s->w->wr.op == ENGINE_WRITE_IMM;
+	if (is_first)
+		mrc_clock_restart(m, q, false);
+}
+
+static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t free_ports,
+		 struct tx_pkt *tx)
+{
+	struct mrc_requester *req = &q->req;
+	const struct place how = {
+		.mem = m->cfg.mem,
+		.pd = q->caps.pd,
+		.qp = q->number,
+		.is_local = true,
+		.is_trusted = s->w->wr.flags & ENGINE_TRUSTED,
+	};
+	const struct place_list from = {s->w->sg, s->w->n_sg, s->at, s->bytes};
+	struct mrc_pkt h;
+
+	tx->n_body = 0;
+	if (s->bytes > 0 && place_gather(&how, &from, tx->body, &tx->n_body) != MEM_OK) {
+		refuse(m, q, s->w);
+		return false;
+	}
+	if (!s->is_again && !mrc_flight_reserve(m, q)) {
+		mrc_starve(m, q);
+		return false;
+	}
+	const struct path_way *way = path_next(&req->path, free_ports);
+
+	assert(way);
+	put_headers(m, q, s, &h);
+	uint32_t bytes = nominal_bytes(s, &h);
+
+	count_sent(m, q, s, way->ev, bytes);
+	h.bth.ack_req = shall_ask(m, q, s);
+	if (h.bth.ack_req && (req->asked == MRC_NONE || req->asked < s->n))
+		req->asked = s->n;
+	mrc_finish_packet(m, q, way, &h, s->bytes, tx);
+	tx->tclass = s->is_again                   ? ENGINE_RETX
+		     : q->attr.flags & MRC_NO_TRIM ? ENGINE_NO_TRIM
+						   : ENGINE_DATA;
+	cc_on_sent(&req->cc, m->now, bytes);
+	return true;
+}
+
+/* 7.4.6: asks what has arrived. It takes the next way like any packet, so that one that is repeated
+ * takes another. */
+static void put_probe(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx)
+{
+	struct mrc_requester *req = &q->req;
+	const struct path_way *way = path_next(&req->path, free_ports);
+	bool has_stamp = !(q->attr.flags & MRC_NO_TIMESTAMPS);
+	struct mrc_pkt h;
+
+	assert(way);
+	h.bth = (struct mrc_bth){.opcode = MRC_OP_PROBE_REQUEST};
+	h.peth = (struct peth){
+		.probe_id = ++req->probe_id,
+		.spdcid = (uint16_t)q->number,
+		.dpdcid = (uint16_t)q->attr.remote_qp,
+		.tx_timestamp = has_stamp ? mrc_stamp(m->now) : 0,
+		.ftype = has_stamp ? MRC_FTYPE_TIMESTAMP : 0,
+	};
+	tx->n_body = 0;
+	mrc_finish_packet(m, q, way, &h, 0, tx);
+	tx->tclass = ENGINE_DATA;
+	mrc_probe_sent(m, q);
+	m->count.tx_probe++;
+}
+
+bool mrc_request_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx,
+		      bool *is_blocked)
+{
+	struct mrc_requester *req = &q->req;
+	struct step s;
+
+	*is_blocked = false;
+	req->is_paced = false;
+	if (q->state != MRC_RTS && q->state != MRC_SQD)
+		return false;
+	if (!req->has_probe && !next_step(m, q, &s)) {
+		if (is_early(m, req->pause_until))
+			mrc_wake_at(m, q, req->pause_until);
+		return false;
+	}
+	if (!req->has_probe && !may_go(m, q))
+		return false;
+	if (!(req->path.set->ports & free_ports)) {
+		*is_blocked = true;
+		return false;
+	}
+	if (!req->has_probe)
+		return send(m, q, &s, free_ports, tx);
+	put_probe(m, q, free_ports, tx);
+	return true;
+}

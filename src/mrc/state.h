@@ -1,0 +1,511 @@
+/* The MRC engine's memory, shared by its own source files.
+ *
+ *	mrc.c       the block, numbers, post and poll, the turns of pull
+ *	pair.c      queue pairs: make, modify, flush, free
+ *	input.c     what every packet must pass before either side looks at it
+ *	flight.c    the requestor's books of packets: sent, acknowledged, lost
+ *	send.c      the requestor sends: new packets, lost ones again, probes
+ *	hear.c      the requestor hears: SACKs, NACKs, Transport ACKs
+ *	loss.c      the requestor's judgement: what is lost, when to probe, when to give up
+ *	track.c     the responder's books of packets: which came, and what follows from that
+ *	respond.c   the responder takes data packets and probes
+ *	answer.c    the responder sends: SACKs, NACKs, Transport ACKs
+ *	endpoint.c  endpoint operations, on queue pair 2
+ *
+ * Packets of each direction are counted from 0 in 64 bits; the PSN on the wire is sq_psn, or
+ * rq_psn, plus the count, modulo 2^24. "Before n" means counts less than n. */
+#ifndef WEFT_MRC_STATE_H
+#define WEFT_MRC_STATE_H
+
+#include <stdbool.h>
+
+#include "base/pool.h"
+#include "base/serial.h"
+#include "base/wheel.h"
+#include "mrc/mrc.h"
+#include "wire/mrc.h"
+
+#define MRC_WHEEL_SHIFT  6u  /* slots of 64 ns: pacing needs no finer time */
+#define MRC_WHEEL_LEVELS 5u  /* and 68 s are within reach: the longest timeout is 17 s */
+#define MRC_BURST        15u /* packets of one queue pair before the next has its turn */
+#define MRC_NONE         UINT64_MAX
+#define MRC_LINE_BYTES   64u /* of the cache */
+#define MRC_NO_CHUNK     UINT32_MAX
+#define MRC_FLIGHT       64u          /* packets of a chunk of those out */
+#define MRC_TRACK        MRC_MPR_UNIT /* and of those that came ahead of a gap */
+#define MRC_NOMINAL_HDR  40u          /* nominal_hdrsize (8.3.1), on top of the UDP length */
+#define MRC_STAMP_SHIFT  7u           /* timestamps on the wire count 128 ns (Table 6-7) */
+#define MRC_SENT_SHIFT   6u           /* times in mrc_sent count 64 ns: 274 s before they wrap */
+#define MRC_ECN_CE       3u           /* congestion experienced, in the two bits of IP */
+
+struct mrc_qp;
+
+/* Posted work from post until poll. */
+struct mrc_wr {
+	struct mrc_wr *next; /* in the engine's list of completions */
+	struct mrc_qp *owner;
+	uint64_t cookie, imm;
+	uint32_t len; /* of the message; of a receive, of the message that took it */
+	bool is_recv;
+	uint8_t op;     /* enum engine_op; of a receive: RECV, or WRITE_IMM once consumed */
+	uint8_t flags;  /* enum engine_flag */
+	uint8_t status; /* enum engine_status */
+};
+
+struct mrc_send {
+	struct mrc_wr wr;
+	uint64_t first; /* count of its first packet */
+	uint64_t remote;
+	uint32_t n_pkts;
+	uint32_t key;
+	uint16_t msn, rqmsn; /* of METH */
+	uint8_t n_sg;
+	struct sge sg[];
+};
+
+/* A packet that is out. */
+struct mrc_sent {
+	uint32_t at;    /* when it was sent last, in units of 2^MRC_SENT_SHIFT ns, modulo 2^32 */
+	uint32_t ev;    /* the entropy it went with */
+	uint16_t bytes; /* nominal_pktsize (8.3.1) */
+	uint8_t tries;  /* times it was sent again, but for timeouts: those count per queue pair */
+	uint8_t news;   /* req.n_news when it was sent last */
+};
+
+/* MRC_FLIGHT packets that are out or were: bit i and sent[i] are of the count 64 * n + i. */
+struct mrc_flight {
+	uint64_t acked; /* the peer has it */
+	uint64_t lost;  /* taken for lost and not sent again yet */
+	uint64_t again; /* sent more than once */
+	struct mrc_sent sent[MRC_FLIGHT];
+};
+
+struct mrc_timer {
+	struct wheel_timer timer;
+	struct mrc_qp *owner;
+	bool is_retry; /* else wake */
+};
+
+struct mrc_requester {
+	uint8_t *slots; /* ring of caps.max_send works, stride bytes each */
+	size_t stride;
+	/* Counts of works: freed <= done <= current <= posted; works freed ... done - 1 are done
+	 * and wait for poll, current is the one that packet `next` belongs to. */
+	uint64_t freed, done, current, posted;
+	/* Counts of packets: heard <= una <= next <= end. Before heard the peer has executed all
+	 * (Transport ACK), before una it has received all (unack_psn, Table 7-4), next was never
+	 * sent (max_psn_sent + 1), end is the end of what is posted. */
+	uint64_t heard, una, next, end;
+	/* Before it all came, as SACKs told, whose range counts if they move it (MRC-7.5.4): una is
+	 * ahead of it when a Transport ACK overtakes its SACK. */
+	uint64_t sacked;
+	/* una + range: no packet from there on is sent, the first time or again (7.5.4, M-17). */
+	uint32_t range;
+	uint32_t *chunks;   /* of pool `flights`, by count / MRC_FLIGHT modulo n_chunks */
+	uint32_t n_chunks;  /* a power of two, more than caps.max_mpr * MRC_MPR_UNIT / MRC_FLIGHT */
+	uint32_t n_early;   /* acked at or after una */
+	uint32_t n_lost;    /* lost and not sent again yet, ... */
+	uint64_t lost_from; /* ... none of them before this */
+	uint64_t judged;    /* before it, no packet sent once is neither acked nor lost: loss.c */
+	uint64_t told;      /* before it, what is not acked was last said to be missing */
+	uint64_t out_bytes; /* nominal, of packets sent, neither acked nor lost: inflight (8.3.1) */
+	uint64_t asked;     /* the newest packet out that asks for an answer (BTH.a), or MRC_NONE */
+	uint32_t n_wimm;    /* writes with immediate data sent and not executed */
+	uint16_t msn, rqmsn; /* of the next work */
+	bool is_unheard;     /* all arrived, but not the Transport ACK: packet una - 1 goes again */
+	bool is_paced;       /* its next packet waits for the pacer alone */
+	bool is_draining;    /* MRC_SQD, and something is out or half sent */
+	nsec pause_until;    /* the peer has no room: before this, only packet una goes */
+	/* What loss.c knows of the ways: all 0 before the first round trip. */
+	nsec newest; /* when the newest packet known to have arrived was sent, of those sent once */
+	uint64_t newest_end; /* one past that packet */
+	nsec srtt, rttvar;
+	nsec reorder_ns; /* how much later than others a packet may arrive */
+	/* Silence. */
+	uint8_t tries;          /* timeouts since the peer was last heard to have new packets */
+	uint8_t n_news;         /* times that packets were heard to have arrived, modulo 2^8 */
+	nsec try_due;           /* before it, a trimmed packet costs no try */
+	nsec due;               /* when silence becomes a timeout; NSEC_NEVER: nothing is out */
+	nsec judge_due;         /* when one that others overtook is overdue; NSEC_NEVER: none is */
+	struct mrc_timer retry; /* armed at or before the first of due, judge_due and probe_due */
+	struct mrc_timer wake;  /* pacing, the congestion controller */
+	/* Probes: one is out at a time. */
+	nsec probe_due; /* when the next one goes; NSEC_NEVER: none is wanted */
+	nsec probe_at;  /* when the one that is out went */
+	uint16_t probe_id;
+	uint8_t probe_tries; /* without an answer, in a row */
+	bool is_probing;     /* one is out */
+	bool has_probe;      /* one is to be sent */
+	struct cc cc;
+	struct path path; /* the walk of requests */
+	/* That of answers: were it the same one, requests and answers in a steady pattern would
+	 * each keep to some of the ways. */
+	struct path answer_path;
+};
+
+/* Packets received ahead of a gap: bit i of word i / 64 is of the count 128 * n + i. */
+struct mrc_track {
+	uint64_t got[2];
+	uint64_t ends[2]; /* and it is the last of its message */
+};
+
+/* A write with immediate data that waits for what was sent before it. */
+struct mrc_stash {
+	uint64_t at; /* count of its last packet */
+	uint32_t imm;
+	uint32_t len; /* of the message */
+	bool is_solicited;
+};
+
+enum mrc_answer_kind { MRC_ANSWER_SACK, MRC_ANSWER_PROBED, MRC_ANSWER_NACK };
+
+/* A SACK or NACK to be sent, with what it says of the packet that caused it. */
+struct mrc_answer {
+	struct mrc_answer *next;
+	nsec arrived;   /* of that packet: service time counts from there */
+	uint32_t psn;   /* of that packet; of a trimmed one answered by SACK: none (M-41) */
+	uint32_t ev;    /* reflected */
+	uint16_t stamp; /* its tx_timestamp */
+	uint16_t probe_id;
+	uint16_t udp_len; /* trim NACKs: the original length (M-13); else 0 */
+	uint8_t kind;     /* enum mrc_answer_kind */
+	uint8_t reason;   /* enum mrc_nack */
+	bool has_psn, has_stamp, is_stamp_ours /* tsr 0: in units we know */;
+	bool is_again;  /* BTH.rtx, reflected (M-05) */
+	bool is_marked; /* it met congestion */
+};
+
+struct mrc_responder {
+	/* Counts: before expected all came (cack_psn + 1), none at or after seen did
+	 * (max_rcv_psn + 1). expected <= seen <= expected + range, but for a shrinking range. */
+	uint64_t expected, seen;
+	uint64_t unsacked;  /* lowest_unsacked_psn + 1 (7.5.2.2) */
+	uint64_t asked;     /* one past the newest packet that wants a SACK once all before it are
+			     * here (prev_ar, 7.5.2); 0: none does */
+	uint64_t promised;  /* the peer may have been told that packets before this fit (M-14) */
+	uint32_t range;     /* packets tracked from expected on: mpr * MRC_MPR_UNIT */
+	uint32_t *chunks;   /* of pool `tracks`, by count / MRC_TRACK modulo n_chunks */
+	uint32_t n_chunks;  /* a power of two, more than caps.max_mpr */
+	uint32_t n_held;    /* of them, taken from the pool */
+	uint32_t n_early;   /* received at or after expected: rx_ooo_count */
+	uint32_t n_trigger; /* sack_trigger_cnt */
+	uint64_t rx_bytes;  /* rx_rcvd_bytes: nominal (M-44) */
+	uint32_t msn;       /* messages completed, 24 bits, for AETH */
+	struct mrc_stash *stash; /* ring of caps.max_wimm: n_stash from stash_at on, by `at` */
+	uint32_t n_stash, stash_at;
+	/* Receives: counts freed <= taken <= posted, places in a ring of caps.max_recv. */
+	struct mrc_wr *receives;
+	uint64_t recv_freed, recv_taken, recv_posted;
+	struct mrc_answer *answer_head, *answer_tail;
+	bool has_ack;    /* a Transport ACK is to be sent, ... */
+	bool has_nak;    /* ... and behind it the NAK below */
+	bool is_closing; /* in MRC_ERROR, and the NAK is yet to be sent */
+	bool is_owed;    /* a SACK was due when there was no room for it: the next packet has one */
+	bool has_begun;  /* a packet came */
+	uint8_t nak;     /* enum aeth_nak */
+	uint32_t nak_psn;
+};
+
+struct mrc_qp {
+	uint32_t number;
+	uint8_t state;  /* enum mrc_state */
+	uint16_t known; /* enum mrc_set: what was set since MRC_RESET */
+	struct mrc_caps caps;
+	struct mrc_attr attr;
+	void *memory;
+	struct mrc_requester req;
+	struct mrc_responder resp;
+	/* In the engine's lists. */
+	struct mrc_qp *send_next, *answer_next, *starved_next, *event_next, *hash_next;
+	bool is_sending, is_answering, is_starved, is_listed;
+	uint8_t events; /* bit per enum mrc_event_kind */
+};
+
+struct mrc_list {
+	struct mrc_qp *head, *tail;
+	uint32_t n_on[ENGINE_PORTS]; /* members whose ways leave by this port */
+};
+
+/* An endpoint request that is to be sent or was; and a response to one. */
+struct mrc_request {
+	struct mrc_request *next, *prev; /* prev: of those sent */
+	struct mrc_endpoint what;
+	nsec sent_at; /* before that: posted at */
+	uint16_t id;
+	bool is_sent;
+};
+struct mrc_response {
+	struct mrc_response *next;
+	nsec arrived;
+	uint32_t peer, local, ev;
+	uint16_t id, stamp;
+	uint8_t op, port;
+	bool has_stamp, is_stamp_ours;
+};
+
+/* What waits to leave by one port, oldest first. */
+struct mrc_endpoint_queue {
+	struct mrc_request *request_head, *request_tail;
+	struct mrc_response *response_head, *response_tail;
+};
+
+struct mrc_endpoints {
+	struct pool requests, responses;
+	struct mrc_endpoint_queue wait[ENGINE_PORTS];
+	uint32_t waiting;                        /* bit per port with something to send */
+	uint8_t next_port;                       /* the first to be asked */
+	bool is_request_next;                    /* else a response, if both wait */
+	struct mrc_request *out_head, *out_tail; /* sent, oldest first */
+	struct mrc_request **by_id;              /* all of them, by id modulo id_mask + 1 */
+	uint16_t id_mask, next_id;
+	struct mrc_endpoint_done *done; /* ring of cfg.max_probes places */
+	uint32_t done_head, done_n;
+	struct mrc_endpoint_done ports[MRC_PORT_UPDATES]; /* told by peers, n_ports of them */
+	uint32_t n_ports;
+};
+
+/* What takes turns in pull. */
+enum mrc_turn { MRC_TURN_ANSWERS, MRC_TURN_REQUESTS, MRC_TURN_ENDPOINTS, MRC_TURNS };
+
+struct mrc {
+	struct engine engine;
+	struct mrc_cfg cfg;
+	struct mrc_counters count;
+	nsec now;
+	struct wheel wheel;
+	struct wheel_timer *wheel_slots[WHEEL_SLOTS(MRC_WHEEL_LEVELS)];
+	struct mrc_qp **qps; /* hash of queue pairs by number, chained */
+	uint32_t qp_mask, n_qps;
+	struct pool flights, tracks, answers; /* struct mrc_flight, mrc_track, mrc_answer */
+	struct mrc_list sending, answering;
+	uint8_t turn;                               /* enum mrc_turn: whose is next */
+	struct mrc_qp *starved_head, *starved_tail; /* kept back: no chunk of `flights` is free */
+	struct mrc_endpoints endpoints;
+	struct mrc_wr *done_head, *done_tail;
+	struct mrc_qp *event_head, *event_tail;
+};
+
+/* A packet, read but not yet believed. */
+struct mrc_in {
+	const struct rx_pkt *rx;
+	struct mrc_pkt h;
+	struct cspan payload[3]; /* without padding; pieces may be virtual */
+	uint32_t n_payload, len;
+	bool is_foreign; /* an opcode of MRC's space that is not assigned: only h.bth is set */
+};
+
+/* What became of a packet; the names are those of the counters. */
+enum mrc_verdict {
+#define MRC_VERDICT_ENUM(name, text) MRC_VERDICT_##name,
+	MRC_ACCEPTED(MRC_VERDICT_ENUM) MRC_DROPS(MRC_VERDICT_ENUM)
+#undef MRC_VERDICT_ENUM
+};
+
+static inline struct mrc *mrc_of(struct engine *e)
+{
+	return (struct mrc *)e;
+}
+
+/* The PSN of a count, ours to send or the peer's. */
+static inline psn24 mrc_psn(uint32_t first, uint64_t count)
+{
+	return psn24_of(first + (uint32_t)count);
+}
+
+static inline struct mrc_send *mrc_send_at(const struct mrc_qp *q, uint64_t count)
+{
+	return (void *)(q->req.slots + count % q->caps.max_send * q->req.stride);
+}
+
+/* Packets that carry len bytes: one at least (IBTA 9.7.2). */
+static inline uint32_t mrc_packets(uint32_t len, uint32_t pmtu)
+{
+	return len == 0 ? 1 : (uint32_t)(((uint64_t)len + pmtu - 1) / pmtu);
+}
+
+/* A time as timestamps on the wire tell it. */
+static inline uint16_t mrc_stamp(nsec t)
+{
+	return (uint16_t)(t >> MRC_STAMP_SHIFT);
+}
+
+/* Asks for memory that will be read and written soon. */
+static inline void mrc_fetch(const void *at, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += MRC_LINE_BYTES)
+		__builtin_prefetch((const uint8_t *)at + i, 1);
+}
+
+/* mrc.c */
+struct mrc_qp *mrc_find(const struct mrc *m, uint32_t number);
+/* Where the chain of queue pairs begins that holds this number. */
+struct mrc_qp **mrc_head_of(const struct mrc *m, uint32_t number);
+/* q may have a packet to send, or to answer: it gets a turn. Any number of times. */
+void mrc_wake_send(struct mrc *m, struct mrc_qp *q);
+void mrc_wake_answer(struct mrc *m, struct mrc_qp *q);
+/* q has no turn any more; it gets a new one with new work. Also before its ways change. */
+void mrc_unlist_turns(struct mrc *m, struct mrc_qp *q);
+/* No chunk was free for q's next packet: it gets a turn when one is. */
+void mrc_starve(struct mrc *m, struct mrc_qp *q);
+void mrc_unlist_starved(struct mrc *m, struct mrc_qp *q);
+/* A chunk of `flights` was given back: those that starve get their turns. */
+void mrc_offer_chunk(struct mrc *m);
+/* Work is complete: it comes out of poll. */
+void mrc_report(struct mrc *m, struct mrc_wr *wr);
+void mrc_raise(struct mrc *m, struct mrc_qp *q, enum mrc_event_kind kind);
+/* Completes a packet of q on a way: headers from h, whose opcode, psn and what follows are set;
+ * padding behind the payload bytes in tx->body, pkey, destination and addresses. */
+void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_way *way,
+		       struct mrc_pkt *h, uint32_t payload, struct tx_pkt *tx);
+
+/* pair.c. Ends q on our own account: MRC_ERROR, all work flushed. What the responder still has to
+ * say is said if is_closing was set before. */
+void mrc_fail(struct mrc *m, struct mrc_qp *q);
+
+/* input.c */
+void mrc_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n);
+
+/* flight.c: counts una <= n < next have a chunk; others have none. */
+struct mrc_flight *mrc_flight_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n);
+/* Makes room for packet q->req.next; false: no chunk is free. */
+bool mrc_flight_reserve(struct mrc *m, struct mrc_qp *q);
+/* Packet n goes out now: n == next, which then moves on, or one that is lost, which then is not. */
+void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t ev, uint32_t bytes);
+/* What the peer was not known to have before. */
+struct mrc_news {
+	uint32_t bytes; /* nominal */
+	uint32_t pkts;
+	nsec oldest, newest; /* when the first and last of them that were sent once were; 0: none */
+	uint64_t newest_end; /* one past that last one */
+	nsec again_at;       /* when the last of them that were sent again was; 0: none */
+};
+/* The peer has the packets from + i for bits i of map: those from una on are news, or are not; all
+ * are before next. Not lost any more, if they were. una stays. */
+void mrc_flight_acked(struct mrc *m, struct mrc_qp *q, uint64_t from, uint64_t map,
+		      struct mrc_news *news);
+/* The peer has all before `to`, una <= to <= next: una moves there, and on over what is acked;
+ * chunks go back. */
+void mrc_flight_advance(struct mrc *m, struct mrc_qp *q, uint64_t to, struct mrc_news *news);
+/* The packet's record, una <= n < next, and whether it was sent more than once. */
+const struct mrc_sent *mrc_flight_sent_at(const struct mrc *m, const struct mrc_qp *q, uint64_t n,
+					  bool *is_again);
+/* Takes packet n for lost, una <= n < next; false if it is acked, or lost already. */
+bool mrc_flight_lost(struct mrc *m, struct mrc_qp *q, uint64_t n);
+/* The first packet to be sent again, or MRC_NONE. */
+uint64_t mrc_flight_next_lost(struct mrc *m, struct mrc_qp *q);
+/* When packet n was sent last. */
+nsec mrc_flight_time(const struct mrc *m, const struct mrc_qp *q, uint64_t n);
+/* Nothing is out: all chunks go back. */
+void mrc_flight_clear(struct mrc *m, struct mrc_qp *q);
+
+/* send.c. Checks and takes send work into the ring; as ops->post. */
+int mrc_post_send(struct mrc *m, struct mrc_qp *q, const struct op *op);
+/* The next packet of q into tx, on a way whose port is in free_ports; false when none may go now,
+ * and whatever changes that calls mrc_wake_send; or when no port is free, and then q keeps its turn
+ * (*is_blocked). May end work, or q, on the way. */
+bool mrc_request_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx,
+		      bool *is_blocked);
+/* Packets before `end` were executed, una >= end > heard: their works are done, in order. */
+void mrc_retire(struct mrc *m, struct mrc_qp *q, uint64_t end);
+/* The oldest work that is not done fails with this status, and q with it. */
+void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status);
+/* The work of packet n, heard <= n < next, fails with this status, those around it are flushed, and
+ * q fails. */
+void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, uint64_t n, enum engine_status status);
+/* Everything not done is flushed; nothing is out, and the clocks stop. */
+void mrc_flush_send(struct mrc *m, struct mrc_qp *q);
+/* Everything is forgotten, as in MRC_RESET; or made ready to begin at MRC_RTS. */
+void mrc_requester_reset(struct mrc *m, struct mrc_qp *q);
+void mrc_requester_start(struct mrc *m, struct mrc_qp *q);
+/* MRC_SQD is done draining when nothing is out: says so once. */
+void mrc_check_drained(struct mrc *m, struct mrc_qp *q);
+
+/* hear.c */
+enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in);
+enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in);
+enum mrc_verdict mrc_on_ack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in);
+
+/* loss.c. Packets were news: their round trip, and how far they came behind others. rtt 0: not
+ * known. */
+void mrc_learn(struct mrc *m, struct mrc_qp *q, nsec rtt, const struct mrc_news *news);
+/* What a SACK says is missing: bits from `from` on; if is_first packet una; and if is_all
+ * everything that is not acked. */
+struct mrc_view {
+	uint64_t from, missing;
+	bool is_first, is_all;
+};
+/* What is now lost, by what arrived (7.4.5): each packet at most once. */
+void mrc_judge(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
+/* The answer to the probe that is out came: what was sent well before it and is not here is lost.
+ */
+void mrc_judge_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
+/* Silence counts from now, if anything is out; else the clocks stop. Tries count anew if the peer
+ * told of new packets. */
+void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news);
+/* A probe goes out now. */
+void mrc_probe_sent(struct mrc *m, struct mrc_qp *q);
+/* Packet n is wanted again by a NACK: lost, if it has a try left; else q fails, if n is una.
+ * Trimmed it costs one try a timeout, and none while others arrive. */
+void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed);
+/* The peer had no room for packet n, which is lost now; rtt: its round trip, 0 if not known. */
+void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt);
+/* Something is to be done at `at`, or earlier for another reason. */
+void mrc_wake_at(struct mrc *m, struct mrc_qp *q, nsec at);
+void mrc_timers_run(struct mrc *m, nsec now);
+/* The timeout of the i-th silence in a row, i = 0 .. (Table 7-1). */
+nsec mrc_timeout_ns(const struct mrc_attr *attr, uint32_t i);
+
+/* track.c: what came. */
+/* Whether count n, expected <= n, is here. */
+bool mrc_track_has(const struct mrc *m, const struct mrc_qp *q, uint64_t n);
+/* Room to track count n, within the range; false: no chunk is free. One in order needs none. */
+bool mrc_track_reserve(struct mrc *m, struct mrc_qp *q, uint64_t n);
+/* Count n is here now, is_end: the last of its message. seen and n_early follow; expected and msn
+ * too if n is expected, but not yet over what came ahead of it. */
+void mrc_track_add(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_end);
+/* expected moves over what came ahead of it, msn with it, but not beyond `limit`. */
+void mrc_track_run(struct mrc *m, struct mrc_qp *q, uint64_t limit);
+/* 64 counts from `from` on, expected - 1 <= from: bit i says that from + i is here. */
+uint64_t mrc_track_map(const struct mrc *m, const struct mrc_qp *q, uint64_t from);
+/* All chunks go back. */
+void mrc_track_clear(struct mrc *m, struct mrc_qp *q);
+
+/* respond.c */
+enum mrc_verdict mrc_on_data(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in);
+enum mrc_verdict mrc_on_probe(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in);
+void mrc_responder_reset(struct mrc *m, struct mrc_qp *q);
+void mrc_responder_start(struct mrc *m, struct mrc_qp *q); /* MRC_RTR */
+/* The range changes to attr.mpr (7.5.4). */
+void mrc_responder_resize(struct mrc *m, struct mrc_qp *q);
+int mrc_post_recv(struct mrc *m, struct mrc_qp *q, const struct op *op);
+/* Receives that wait are flushed; nothing more is answered but a last NAK. */
+void mrc_flush_recv(struct mrc *m, struct mrc_qp *q);
+
+/* answer.c. As mrc_request_next. */
+bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx,
+		     bool *is_blocked);
+/* An answer about the packet in `in` waits to be sent; false: no room, and none will be. */
+bool mrc_answer_add(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in,
+		    enum mrc_answer_kind kind, uint8_t reason);
+/* Answers that wait are forgotten. */
+void mrc_answer_clear(struct mrc *m, struct mrc_qp *q);
+/* The field of a SACK, NACK or endpoint response that carries a timestamp back, or tells how long
+ * it waited here (7.5.5.8, M-37). */
+struct mrc_reflected {
+	nsec arrived;
+	uint16_t stamp;
+	bool has_stamp, is_stamp_ours;
+};
+uint16_t mrc_reflect(const struct mrc *m, const struct mrc_reflected *r);
+
+/* endpoint.c */
+enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in);
+enum mrc_verdict mrc_on_endpoint_response(struct mrc *m, const struct mrc_in *in);
+/* The next endpoint packet into tx; as mrc_request_next. */
+bool mrc_endpoint_next(struct mrc *m, uint32_t free_ports, struct tx_pkt *tx);
+/* Whether one could go on these ports. */
+bool mrc_endpoint_waits(const struct mrc *m, uint32_t free_ports);
+size_t mrc_endpoint_bytes(const struct mrc_cfg *cfg);
+void mrc_endpoint_init(struct mrc *m, void *memory);
+
+#endif

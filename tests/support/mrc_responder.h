@@ -1,0 +1,479 @@
+/* A responder of MRC alone, in w: data packets are put in as bytes, and what it sends, places and
+ * reports is compared field by field. Packets are counted from the first, whose PSN is just before
+ * the wrap; payload arrives in two pieces. SACKs come only when asked for, unless a test sets
+ * sack_every_bytes. One per test program; start begins anew. */
+#ifndef WEFT_TESTS_SUPPORT_MRC_RESPONDER_H
+#define WEFT_TESTS_SUPPORT_MRC_RESPONDER_H
+
+#include <stdalign.h>
+#include <string.h>
+
+#include "check.h"
+#include "mrc/state.h"
+#include "wire/net.h"
+
+#define BLOCK    (512u * 1024u)
+#define MEMORY   65536u
+#define PMTU     256u
+#define NUMBER   0x50222u
+#define REMOTE   0x60111u
+#define PEER     77u
+#define LOCAL    3u
+#define PSN      0xfffffdu
+#define EV       0xc0010203u
+#define UDP_LEN  1234u                        /* of every packet here, as its UDP header says */
+#define BASE     UINT64_C(0x7000000000000000) /* where the peer sees memory */
+#define SELDOM   (UINT32_C(1) << 30)
+#define RECEIVES 8u
+#define NO_EVENT MRC_EVENT_KINDS
+#define N_WAYS   3u
+
+enum { KEY_ALL = 0x100, KEY_READ_ONLY, KEY_FOREIGN, KEY_VIRTUAL, KEY_TOP };
+enum { PD = 1, PD_OTHER };
+
+static struct {
+	alignas(max_align_t) uint8_t block[BLOCK], table[MEMORY], pair[BLOCK];
+	uint8_t memory[MEMORY], packet[16384];
+	uint8_t head[ENGINE_HEAD_MAX];
+	struct path_way ways[N_WAYS];
+	struct path_set set;
+	struct mrc_cfg cfg;
+	struct mrc_caps caps;
+	struct mrc_attr attr;
+	struct engine *e;
+	struct mem *mem;
+	struct mrc_qp *q;
+	struct rx_pkt rx; /* how packets arrive; reset by start */
+	struct tx_pkt tx;
+	struct mrc_pkt got;
+
+	nsec now;
+	bool is_open;
+} w;
+
+static inline struct mrc *engine(void)
+{
+	return mrc_of(w.e);
+}
+
+static inline const struct mrc_counters *count(void)
+{
+	return mrc_counters(w.e);
+}
+
+static inline struct mrc_responder *books(void)
+{
+	return &w.q->resp;
+}
+
+static inline uint32_t wire_psn(int64_t n)
+{
+	return (w.attr.rq_psn + (uint32_t)n) & 0xffffff;
+}
+
+static inline void add_region(uint32_t key, uint32_t pd, uint64_t iova, uint8_t access)
+{
+	struct mem_entry entry = {
+		.at = key == KEY_VIRTUAL ? NULL : w.memory,
+		.iova = iova,
+		.len = key == KEY_TOP ? 4096 : MEMORY,
+		.key = key,
+		.pd = pd,
+		.qp = MEM_ANY_QP,
+		.kind = MEM_REGION,
+		.access = access,
+	};
+
+	assert_int_equal(mem_add(w.mem, &entry), 0);
+}
+
+static inline uint8_t original_byte(uint32_t i)
+{
+	return (uint8_t)(i * 7 + (i >> 8));
+}
+
+static inline void make_memory(void)
+{
+	const uint8_t all = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE | MEM_REMOTE_READ;
+
+	memset(w.table, 0, sizeof w.table);
+	assert_in_range(mem_bytes(16), 1, sizeof w.table);
+	w.mem = mem_init(w.table, 16);
+	for (uint32_t i = 0; i < MEMORY; i++)
+		w.memory[i] = original_byte(i);
+	add_region(KEY_ALL, PD, BASE, all);
+	add_region(KEY_READ_ONLY, PD, BASE, MEM_LOCAL_WRITE | MEM_REMOTE_READ);
+	add_region(KEY_FOREIGN, PD_OTHER, BASE, all);
+	add_region(KEY_VIRTUAL, PD, BASE, all);
+	add_region(KEY_TOP, PD, UINT64_MAX - 4095, all);
+}
+
+/* Free slots of a pool are poisoned, and the block is used again. */
+static inline void close_engine(void)
+{
+	struct mrc *m = engine();
+
+	if (!w.is_open)
+		return;
+	pool_fini(&m->flights);
+	pool_fini(&m->tracks);
+	pool_fini(&m->answers);
+	pool_fini(&m->endpoints.requests);
+	pool_fini(&m->endpoints.responses);
+	w.is_open = false;
+}
+
+/* What a test may change before open_engine. */
+static inline void defaults(void)
+{
+	close_engine();
+	w.cfg = (struct mrc_cfg){
+		.max_qps = 4,
+		.n_ports = 2,
+		.cc = {.kind = CC_FIXED, .window_bytes = 1 << 20},
+		.max_out_pkts = 1024,
+		.max_early_pkts = 16384,
+		.max_answers = 64,
+		.max_probes = 4,
+		.sack_every_bytes = SELDOM,
+		.sack_least_bytes = 1024,
+	};
+	w.caps = (struct mrc_caps){
+		.max_send = 4,
+		.max_recv = RECEIVES,
+		.max_send_sge = 1,
+		.pd = PD,
+		.max_mpr = 32,
+		.max_wimm = 4,
+	};
+	w.attr = (struct mrc_attr){
+		.access = MEM_REMOTE_WRITE,
+		.pmtu = PMTU,
+		.peer = PEER,
+		.local = LOCAL,
+		.ways = &w.set,
+		.remote_qp = REMOTE,
+		.rq_psn = PSN,
+		.sq_psn = 7,
+		.timeout = 14,
+		.linear_retries = 3,
+		.exp_retries = 3,
+		.mpr = 8,
+		.mpr_dest = 8,
+	};
+	w.rx = (struct rx_pkt){
+		.peer = PEER, .local = LOCAL, .ev = EV, .udp_len = UDP_LEN, .ecn = 2};
+	for (uint32_t i = 0; i < N_WAYS; i++)
+		w.ways[i] = (struct path_way){0xa0000000u + i, i % 2};
+	assert_true(path_set_init(&w.set, w.ways, N_WAYS, w.cfg.n_ports));
+}
+
+static inline int modify(uint8_t state, uint32_t set)
+{
+	struct mrc_attr attr = w.attr;
+
+	attr.state = state;
+	return mrc_qp_modify(w.e, w.now, NUMBER, &attr, set | MRC_SET_STATE);
+}
+
+static inline void to_rts(void)
+{
+	assert_int_equal(modify(MRC_RTS, MRC_SET_SQ_PSN | MRC_SET_MPR_DEST | MRC_SET_TIMEOUT |
+						 MRC_SET_RETRIES),
+			 0);
+}
+
+/* A fresh engine with one queue pair that can receive. */
+static inline void open_engine(void)
+{
+	w.now = 100000;
+	w.tx.head = w.head;
+	make_memory();
+	w.cfg.mem = w.mem;
+	w.e = (struct engine *)(void *)w.block;
+	assert_in_range(mrc_ops.size(&w.cfg), 1, BLOCK);
+	assert_int_equal(mrc_ops.init(w.e, &w.cfg, w.now), 0);
+	w.is_open = true;
+	assert_in_range(mrc_qp_size(&w.caps), 1, BLOCK);
+	memset(w.pair, 0x5a, sizeof w.pair);
+	assert_int_equal(mrc_qp_new(w.e, NUMBER, &w.caps, w.pair), 0);
+	assert_int_equal(modify(MRC_INIT, MRC_SET_ACCESS), 0);
+	assert_int_equal(modify(MRC_RTR, MRC_SET_PMTU | MRC_SET_PATH | MRC_SET_REMOTE_QP |
+						 MRC_SET_RQ_PSN | MRC_SET_MPR | MRC_SET_PENALTY |
+						 MRC_SET_FLAGS),
+			 0);
+	w.q = mrc_find(engine(), NUMBER);
+}
+
+static inline void start(void)
+{
+	defaults();
+	open_engine();
+}
+
+static inline void post_recv(uint64_t cookie)
+{
+	struct op op = {.cookie = cookie, .qp = NUMBER, .code = ENGINE_RECV};
+
+	assert_int_equal(mrc_ops.post(w.e, w.now, &op), 0);
+}
+
+/* Packet number n, a whole message of its own for BASE if nothing else is set. */
+static inline struct mrc_pkt request(enum mrc_opcode opcode, int64_t n)
+{
+	return (struct mrc_pkt){
+		.bth = {.opcode = (uint8_t)opcode,
+			.pkey = 0xffff,
+			.dest_qp = NUMBER,
+			.psn = wire_psn(n)},
+		.reth = {.va = BASE, .rkey = KEY_ALL},
+		.imm.immdt = 0xabcd0000u + (uint32_t)n,
+	};
+}
+
+/* Byte i of the payload of the packet with this PSN. */
+static inline uint8_t payload_byte(uint32_t psn, uint32_t i)
+{
+	return (uint8_t)(psn * 31 + i * 3 + 1);
+}
+
+static inline void input(uint32_t head, uint32_t len)
+{
+	uint8_t *body = w.packet + ENGINE_HEAD_MAX;
+
+	w.rx.head = (struct cspan){w.packet, head};
+	w.rx.body[0] = (struct cspan){body, len / 3};
+	w.rx.body[1] = (struct cspan){body + len / 3, len - len / 3};
+	w.rx.at = w.now;
+	mrc_ops.input(w.e, w.now, &w.rx, 1);
+}
+
+static inline void deliver(struct mrc_pkt h, uint32_t len)
+{
+	uint8_t *body = w.packet + ENGINE_HEAD_MAX;
+
+	h.bth.pad = -len & 3;
+	for (uint32_t i = 0; i < len; i++)
+		body[i] = payload_byte(h.bth.psn, i);
+	memset(body + len, 0, h.bth.pad);
+	uint32_t n = mrc_head_put(&h, (struct span){w.packet, ENGINE_HEAD_MAX});
+
+	if (n == 0) {
+		mrc_bth_put(&h.bth, w.packet);
+		n = mrc_bth_bytes;
+	}
+	input(n, len + h.bth.pad);
+}
+
+/* Packet number n as a message of len bytes for BASE + at. */
+static inline void write_at(int64_t n, uint32_t at, uint32_t len)
+{
+	struct mrc_pkt h = request(MRC_OP_WRITE_ONLY, n);
+
+	h.reth.va += at;
+	h.reth.dmalen = len;
+	deliver(h, len);
+}
+
+static inline void write_one(int64_t n)
+{
+	write_at(n, 0, 8);
+}
+
+/* The same, asking for an answer. */
+static inline void ask(int64_t n)
+{
+	struct mrc_pkt h = request(MRC_OP_WRITE_ONLY, n);
+
+	h.reth.dmalen = 8;
+	h.bth.ack_req = 1;
+	deliver(h, 8);
+}
+
+/* All packets from..to - 1, in order. */
+static inline void write_many(int64_t from, int64_t to)
+{
+	for (int64_t n = from; n < to; n++)
+		write_one(n);
+}
+
+static inline void write_imm(int64_t n)
+{
+	struct mrc_pkt h = request(MRC_OP_WRITE_ONLY_IMM, n);
+
+	h.reth.dmalen = 8;
+	deliver(h, 8);
+}
+
+/* What every answer has in common (Table 7-11, 7.5.5.1). */
+static inline void check_answer(void)
+{
+	const struct mrc_bth *b = &w.got.bth;
+	const struct path_way *way = NULL;
+
+	assert_int_equal(b->dest_qp, w.attr.remote_qp);
+	assert_int_equal(b->pkey, 0xffff);
+	assert_int_equal(b->se + b->m + b->pad + b->tver + b->rsv_var + b->ack_req + b->rsv0, 0);
+	assert_int_equal(b->ts + b->rsv_inv, 0);
+	assert_int_equal(w.tx.n_body, 0);
+	assert_int_equal(w.tx.peer, PEER);
+	assert_int_equal(w.tx.local, LOCAL);
+	assert_int_equal(w.tx.tclass, ENGINE_CONTROL);
+	assert_int_equal(w.tx.not_ect, 1);
+	assert_int_equal(w.tx.sa + w.tx.stamp, 0);
+	for (uint32_t i = 0; i < N_WAYS; i++)
+		if (w.ways[i].ev == w.tx.ev)
+			way = &w.ways[i];
+	assert_non_null(way);
+	if (way)
+		assert_int_equal(way->port, w.tx.port);
+}
+
+/* The next packet sent, decoded into w.got; false when there is none. */
+static inline bool pull_on(uint16_t port0, uint16_t port1)
+{
+	const uint16_t room[ENGINE_PORTS] = {port0, port1};
+
+	w.tx.udp_len = 0xeeee;
+	if (mrc_ops.pull(w.e, w.now, room, &w.tx, 1) == 0)
+		return false;
+	struct cursor c = cursor_of((struct cspan){w.tx.head, w.tx.head_len});
+
+	assert_int_equal(mrc_pkt_get(&c, false, &w.got, NULL).why, WIRE_DROP_NONE);
+	check_answer();
+	return true;
+}
+
+static inline bool pull(void)
+{
+	return pull_on(8, 8);
+}
+
+static inline void expect_none(void)
+{
+	assert_false(pull());
+}
+
+/* A SACK: all before packet `expected` are here, the map begins at `base`. */
+static inline void expect_sack(int64_t expected, int64_t base, uint64_t map)
+{
+	assert_true(pull());
+	assert_int_equal(w.got.bth.opcode, MRC_OP_SACK);
+	assert_int_equal(w.got.bth.psn, wire_psn(expected - 1));
+	assert_int_equal(w.got.seth.cack_psn, wire_psn(expected - 1));
+	assert_int_equal(w.got.seth.sack_offset, base - (expected - 1));
+	assert_true(w.got.seth.sack_bitmap == map);
+	assert_int_equal(w.got.seth.pr, 0);
+	assert_int_equal(w.got.seth.spdcid, NUMBER & 0xffff);
+	assert_int_equal(w.got.seth.dpdcid, w.attr.remote_qp & 0xffff);
+	assert_int_equal(w.tx.udp_len, 0);
+}
+
+/* The packet that the SACK pulled last acknowledges as such. */
+static inline void expect_ack_psn(int64_t n)
+{
+	uint32_t psn = mrc_offset_psn(w.got.seth.cack_psn, w.got.seth.ack_psn_offset);
+
+	assert_int_equal(psn, wire_psn(n));
+}
+
+static inline void expect_nack(int64_t n, enum mrc_nack reason)
+{
+	assert_true(pull());
+	assert_int_equal(w.got.bth.opcode, MRC_OP_NACK);
+	assert_int_equal(w.got.bth.psn, wire_psn(n));
+	assert_int_equal(w.got.neth.nack_psn, wire_psn(n));
+	assert_int_equal(w.got.neth.nack_reason, reason);
+	assert_int_equal(w.got.neth.spdcid, NUMBER & 0xffff);
+	assert_int_equal(w.got.neth.dpdcid, w.attr.remote_qp & 0xffff);
+	assert_int_equal(w.got.neth.cc_type, MRC_CC_TYPE_TIMESTAMP);
+	assert_int_equal(w.got.neth.vendor_info, 0);
+}
+
+/* A Transport ACK: all before packet `expected`, and so many messages. */
+static inline void expect_ack(int64_t expected, uint32_t msn)
+{
+	assert_true(pull());
+	assert_int_equal(w.got.bth.opcode, MRC_OP_ACKNOWLEDGE);
+	assert_int_equal(w.got.bth.psn, wire_psn(expected - 1));
+	assert_int_equal(w.got.aeth.type, AETH_ACK);
+	assert_int_equal(w.got.aeth.value, MRC_AETH_NO_CREDIT);
+	assert_int_equal(w.got.aeth.msn, msn);
+	assert_int_equal(w.tx.udp_len, 0);
+}
+
+static inline void expect_event(uint32_t kind)
+{
+	struct mrc_event event;
+
+	if (kind == NO_EVENT) {
+		assert_int_equal(mrc_events(w.e, &event, 1), 0);
+		return;
+	}
+	assert_int_equal(mrc_events(w.e, &event, 1), 1);
+	assert_int_equal(event.kind, kind);
+	assert_int_equal(event.number, NUMBER);
+}
+
+/* The NAK for packet n, after which the queue pair is at its end and silent. */
+static inline void expect_nak(int64_t n, enum aeth_nak why, uint32_t msn)
+{
+	assert_true(pull());
+	assert_int_equal(w.got.bth.opcode, MRC_OP_ACKNOWLEDGE);
+	assert_int_equal(w.got.bth.psn, wire_psn(n));
+	assert_int_equal(w.got.aeth.type, AETH_NAK);
+	assert_int_equal(w.got.aeth.value, why);
+	assert_int_equal(w.got.aeth.msn, msn);
+	assert_int_equal(w.q->state, MRC_ERROR);
+	assert_int_equal(count()->failed, 1);
+	assert_int_equal(count()->tx_nak, 1);
+	assert_false(books()->is_closing);
+	assert_int_equal(mrc_usage(w.e).early_chunks, 0);
+	assert_int_equal(mrc_usage(w.e).answers, 0);
+	expect_none();
+}
+
+static inline struct done expect_done(uint64_t cookie, int status)
+{
+	struct done done;
+
+	assert_int_equal(mrc_ops.poll(w.e, &done, 1), 1);
+	assert_int_equal(done.code, ENGINE_DONE_RECEIVED);
+	assert_int_equal(done.cookie, cookie);
+	assert_int_equal(done.status, status);
+	assert_int_equal(done.qp, NUMBER);
+	assert_int_equal(done.peer, PEER);
+	return done;
+}
+
+static inline void expect_no_done(void)
+{
+	struct done done;
+
+	assert_int_equal(mrc_ops.poll(w.e, &done, 1), 0);
+}
+
+/* The payload of packet n is at BASE + at. */
+static inline void expect_placed(int64_t n, uint32_t at, uint32_t len)
+{
+	for (uint32_t i = 0; i < len; i++)
+		assert_int_equal(w.memory[at + i], payload_byte(wire_psn(n), i));
+}
+
+/* Nothing is changed from BASE + at on. */
+static inline void expect_untouched(uint32_t at)
+{
+	for (uint32_t i = at; i < MEMORY; i++)
+		assert_int_equal(w.memory[i], original_byte(i));
+}
+
+/* Law 1: every packet that came is in one counter. */
+static inline void check_balance(void)
+{
+	const struct mrc_counters *c = count();
+#define ADD(name, text) +c->name
+	assert_int_equal(c->rx, 0 MRC_ACCEPTED(ADD) MRC_DROPS(ADD));
+#undef ADD
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* The requestor's books of packets, held against a recount: what mrc keeps as sums must be the sums
+ * of what it keeps for each packet, at any moment. For tests on the stage of mrc_stage.h. */
+#ifndef WEFT_TESTS_UNIT_MRC_BOOKS_H
+#define WEFT_TESTS_UNIT_MRC_BOOKS_H
+
+#include "mrc/state.h"
+#include "mrc_stage.h"
+
+static inline struct mrc *engine_of(uint32_t side)
+{
+	return mrc_of(w.end[side].e);
+}
+
+static inline struct mrc_qp *pair_of(uint32_t side, uint32_t i)
+{
+	return mrc_find(engine_of(side), w.end[side].qp[i].number);
+}
+
+/* Returns how many chunks the packets that are out need. */
+static inline uint32_t check_requester(const struct mrc *m, const struct mrc_qp *q)
+{
+	const struct mrc_requester *req = &q->req;
+	uint64_t bytes = 0;
+	uint32_t n_lost = 0, n_early = 0, n_chunks = 0;
+
+	assert_true(req->freed <= req->done && req->done <= req->current);
+	assert_true(req->current <= req->posted && req->posted - req->freed <= q->caps.max_send);
+	assert_true(req->heard <= req->una && req->una <= req->next && req->next <= req->end);
+	for (uint64_t n = req->una; n < req->next; n++) {
+		const struct mrc_flight *f = mrc_flight_of(m, q, n);
+		uint64_t bit = UINT64_C(1) << n % MRC_FLIGHT;
+
+		n_chunks += n == req->una || n % MRC_FLIGHT == 0;
+		n_lost += (f->lost & bit) != 0;
+		n_early += (f->acked & bit) != 0;
+		if (!((f->lost | f->acked) & bit))
+			bytes += f->sent[n % MRC_FLIGHT].bytes;
+		assert_false(f->lost & f->acked & bit);
+		if (f->lost & bit)
+			assert_true(n >= req->lost_from);
+		if (n < req->judged)
+			assert_true((f->lost | f->acked | f->again) & bit);
+	}
+	assert_int_equal(req->out_bytes, bytes);
+	assert_int_equal(req->n_lost, n_lost);
+	assert_int_equal(req->n_early, n_early);
+	if (req->una < req->next)
+		assert_false(mrc_flight_of(m, q, req->una)->acked >> req->una % MRC_FLIGHT & 1);
+	assert_int_equal(req->due == NSEC_NEVER, req->heard == req->next);
+	return n_chunks;
+}
+
+static inline void check_books(uint32_t side)
+{
+	const struct mrc *m = engine_of(side);
+	uint32_t n_chunks = 0;
+
+	for (uint32_t i = 0; i < w.end[side].n_qps; i++)
+		n_chunks += check_requester(m, pair_of(side, i));
+	assert_int_equal(mrc_usage(w.end[side].e).out_chunks, n_chunks);
+}
+
+#endif

@@ -1,0 +1,163 @@
+/* Ways: which sets are good, that a walk is even over all its ways, and what free ports do to it.
+ */
+#include "path/path.h"
+
+#include "base/prng.h"
+#include "check.h"
+
+#define WAYS 12u
+
+static struct path_way ways[PATH_WAYS_MAX + 1];
+
+/* n ways over n_ports ports, each with an entropy of its own. */
+static void make_ways(uint32_t n, uint32_t n_ports)
+{
+	for (uint32_t i = 0; i < n; i++)
+		ways[i] = (struct path_way){0xc0000000 + i, i % n_ports};
+}
+
+static uint32_t index_of(const struct path_way *way)
+{
+	assert_non_null(way);
+	return way->ev - 0xc0000000;
+}
+
+static void good_and_bad_sets(void **state)
+{
+	struct path_set s;
+
+	(void)state;
+	make_ways(PATH_WAYS_MAX + 1, 1);
+	assert_false(path_set_init(&s, ways, 0, 8));
+	assert_true(path_set_init(&s, ways, 1, 8));
+	assert_int_equal(s.n, 1);
+	assert_int_equal(s.ports, 1);
+	assert_true(path_set_init(&s, ways, PATH_WAYS_MAX, 8));
+	assert_false(path_set_init(&s, ways, PATH_WAYS_MAX + 1, 8));
+	for (uint32_t port = 0; port < 40; port++) {
+		make_ways(WAYS, 1);
+		ways[WAYS - 1].port = port;
+		for (uint32_t max = 1; max < 40; max++) {
+			bool is_good = port < max && port < 32;
+
+			assert_int_equal(path_set_init(&s, ways, WAYS, max), is_good);
+			if (is_good)
+				assert_int_equal(s.ports, 1u | UINT32_C(1) << port);
+		}
+	}
+}
+
+/* Every way once in each round, in their order, from wherever the walk starts. */
+static void even_walk(void **state)
+{
+	struct path_set s;
+	struct path p;
+
+	(void)state;
+	make_ways(WAYS, 4);
+	assert_true(path_set_init(&s, ways, WAYS, 4));
+	assert_int_equal(s.ports, 0xf);
+	for (uint32_t salt = 0; salt < 100; salt++) {
+		path_start(&p, &s, salt);
+		uint32_t at = index_of(path_next(&p, UINT32_MAX));
+
+		for (uint32_t i = 1; i < 3 * WAYS; i++)
+			assert_int_equal(index_of(path_next(&p, UINT32_MAX)), (at + i) % WAYS);
+	}
+}
+
+/* Senders that share a set do not all begin at one way: a thousand neighbours load each of ten as
+ * evenly as they can, within a few. */
+static void spread_starts(void **state)
+{
+	struct path_set s;
+	struct path p;
+	uint32_t n[10] = {0};
+
+	(void)state;
+	make_ways(10, 1);
+	assert_true(path_set_init(&s, ways, 10, 1));
+	for (uint32_t salt = 0; salt < 1000; salt++) {
+		path_start(&p, &s, salt);
+		n[index_of(path_next(&p, 1))]++;
+	}
+	for (uint32_t i = 0; i < 10; i++)
+		assert_in_range(n[i], 90, 110);
+	/* Every salt, the largest too, starts inside. */
+	for (uint32_t i = 0; i < 32; i++) {
+		path_start(&p, &s, UINT32_MAX >> i);
+		assert_true(index_of(path_next(&p, 1)) < 10);
+	}
+}
+
+/* Only free ports are used, none of their ways is left out, and a walk that finds none free does
+ * not move. */
+static void free_ports_only(void **state)
+{
+	struct path_set s;
+	struct path p;
+
+	(void)state;
+	make_ways(WAYS, 4);
+	assert_true(path_set_init(&s, ways, WAYS, 4));
+	for (uint32_t free_ports = 1; free_ports < 16; free_ports++) {
+		uint32_t seen = 0, n = 0;
+
+		for (uint32_t i = 0; i < WAYS; i++)
+			n += free_ports >> ways[i].port & 1;
+		path_start(&p, &s, 7);
+		for (uint32_t i = 0; i < n; i++) {
+			const struct path_way *way = path_next(&p, free_ports);
+
+			assert_true(free_ports >> ways[index_of(way)].port & 1);
+			assert_false(seen >> index_of(way) & 1);
+			seen |= UINT32_C(1) << index_of(way);
+			assert_null(path_next(&p, 0));
+			assert_null(path_next(&p, 0xf0));
+		}
+	}
+}
+
+/* Against a naive walk, with ports that open and shut at random. */
+static void like_a_naive_walk(void **state)
+{
+	struct prng rng;
+	struct path_set s;
+	struct path p;
+
+	(void)state;
+	prng_init(&rng, check_seed(1), 0);
+	for (uint32_t round = 0; round < 200; round++) {
+		uint32_t n = 1 + (uint32_t)prng_below(&rng, 40);
+		uint32_t n_ports = 1 + (uint32_t)prng_below(&rng, 8);
+
+		make_ways(n, 1);
+		for (uint32_t i = 0; i < n; i++)
+			ways[i].port = (uint32_t)prng_below(&rng, n_ports);
+		assert_true(path_set_init(&s, ways, n, n_ports));
+		path_start(&p, &s, prng_u32(&rng));
+		uint32_t at = p.at;
+
+		for (uint32_t step = 0; step < 100; step++) {
+			uint32_t free_ports = prng_u32(&rng) & 0xff, tried = 0;
+
+			while (tried < n && !(free_ports >> ways[(at + tried) % n].port & 1))
+				tried++;
+			const struct path_way *way = path_next(&p, free_ports);
+
+			if (tried == n) {
+				assert_null(way);
+				continue;
+			}
+			assert_int_equal(index_of(way), (at + tried) % n);
+			at = (at + tried + 1) % n;
+		}
+	}
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(good_and_bad_sets), cmocka_unit_test(even_walk),
+	cmocka_unit_test(spread_starts),     cmocka_unit_test(free_ports_only),
+	cmocka_unit_test(like_a_naive_walk),
+};
+CHECK_MAIN(cases)
