@@ -105,6 +105,15 @@ static const struct scenario_builtin builtins[] = {
 	"  dcqcn: {increase_every: 55us, increase_bytes: 1MiB, additive: 200Mbps, hyper: 1Gbps}\n"
 	"workload: {kind: incast, dst: h0, fan_in: 16, victim: true, bytes: 4MiB}\n"},
 
+	{"mrc-spray", "MRC sprays over 64 ways, past a link that loses one packet in fifty.",
+	"name: mrc-spray\n"
+	"seed: 1\n"
+	"topology: {kind: leaf-spine, hosts: 64, hosts_per_leaf: 16, spines: 16}\n"
+	"transport: {kind: mrc, entropies: 64}\n"
+	"workload: {kind: permutation, bytes: 2MiB}\n"
+	"faults:\n"
+	"  - {kind: gray, at: leaf0-spine1, chance: 2%}\n"},
+
 	{"pfc", "An incast on a fabric that pauses instead of dropping.",
 	"name: pfc\n"
 	"seed: 1\n"

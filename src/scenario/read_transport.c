@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "cc/cc.h"
+#include "mrc/mrc.h"
 #include "ref/ref.h"
 #include "scenario/reader.h"
 
@@ -20,7 +21,7 @@ struct trip {
 	psec total_ps;
 };
 
-/* RC has five sizes of packets, and no others (IBTA 9.7.2). */
+/* RC and MRC have five sizes of packets, and no others (IBTA 9.7.2). */
 static void read_pmtu(struct reader *r)
 {
 	struct conf *c = &r->conf;
@@ -30,20 +31,20 @@ static void read_pmtu(struct reader *r)
 					     (struct conf_range){256, 4096, 4096});
 	if ((*payload & (*payload - 1)) != 0)
 		conf_fail_key(c, r->transport, "payload",
-			      "%u is no path MTU of rc; use 256, 512, 1024, 2048 or 4096",
-			      *payload);
+			      "%u is no path MTU of %s; use 256, 512, 1024, 2048 or 4096", *payload,
+			      r->s->transport.name);
 }
 
 void read_payload(struct reader *r)
 {
-	static const char *const kinds[] = {"ref", "rc", NULL};
+	static const char *const kinds[] = {"ref", "rc", "mrc", NULL};
 	struct conf *c = &r->conf;
 	struct scenario_transport *t = &r->s->transport;
 	uint32_t *payload = &t->payload_bytes;
 
 	t->kind = (uint8_t)conf_get_choice(c, r->transport, "kind", kinds, SCENARIO_REF);
 	snprintf(t->name, sizeof t->name, "%s", kinds[t->kind]);
-	if (t->kind == SCENARIO_RC) {
+	if (t->kind != SCENARIO_REF) {
 		read_pmtu(r);
 		return;
 	}
@@ -136,6 +137,18 @@ static void read_window(struct reader *r, uint32_t n_ports, uint32_t most)
 	r->s->transport.window_pkts = (uint32_t)pkts;
 }
 
+static void read_entropies(struct reader *r, uint32_t n_ports, uint32_t most)
+{
+	struct scenario_transport *t = &r->s->transport;
+
+	t->entropies =
+		conf_get_u32(&r->conf, r->transport, "entropies", (struct conf_range){1, most, 64});
+	if (!r->conf.status && t->entropies < n_ports)
+		conf_fail_key(&r->conf, r->transport, "entropies",
+			      "%u are fewer than the %u ports of a host; use more", t->entropies,
+			      n_ports);
+}
+
 static void read_ref(struct reader *r)
 {
 	struct conf *c = &r->conf;
@@ -144,15 +157,11 @@ static void read_ref(struct reader *r)
 	uint32_t n_ports = r->s->topology.nodes[0].n_ports;
 
 	read_window(r, n_ports, REF_WINDOW_MAX);
-	t->entropies = conf_get_u32(c, map, "entropies", (struct conf_range){1, 65535, 64});
+	read_entropies(r, n_ports, 65535);
 	t->ack_every = conf_get_u32(c, map, "ack_every", (struct conf_range){1, REF_WINDOW_MAX, 4});
 	t->retries = conf_get_u32(c, map, "retries", (struct conf_range){0, REF_RETRIES_MAX, 7});
 	t->timeout_ps = conf_get_number(c, map, "timeout", UNITS_TIME,
 					(struct conf_range){PSEC_NS, READER_TIME_MAX, 0});
-	if (!c->status && t->entropies < n_ports)
-		conf_fail_key(c, map, "entropies",
-			      "%u are fewer than the %u ports of a host; use more", t->entropies,
-			      n_ports);
 	conf_finish(c, map, "a ref transport");
 }
 
@@ -219,12 +228,34 @@ static void read_rc(struct reader *r)
 	conf_finish(c, map, "an rc transport");
 }
 
+static void read_mrc(struct reader *r)
+{
+	struct conf *c = &r->conf;
+	struct conf_node *map = r->transport;
+	struct scenario_transport *t = &r->s->transport;
+	uint32_t n_ports = r->s->topology.nodes[0].n_ports;
+
+	read_window(r, n_ports, SCENARIO_MRC_WINDOW);
+	read_entropies(r, n_ports, PATH_WAYS_MAX);
+	t->retries = conf_get_u32(c, map, "linear_retries",
+				  (struct conf_range){0, MRC_LINEAR_MAX, MRC_LINEAR_MAX});
+	t->exp_retries =
+		conf_get_u32(c, map, "exponential_retries", (struct conf_range){0, MRC_EXP_MAX, 8});
+	t->mpr = conf_get_u32(c, map, "mpr", (struct conf_range){1, MRC_MPR_MAX, 0});
+	t->has_trim_nack = conf_get_flag(c, map, "trim_nack", true);
+	t->timeout_ps = conf_get_number(c, map, "timeout", UNITS_TIME,
+					(struct conf_range){PSEC_NS, READER_TIME_MAX, 0});
+	conf_finish(c, map, "an mrc transport");
+}
+
 void read_transport(struct reader *r)
 {
-	if (r->conf.status)
-		return;
-	if (r->s->transport.kind == SCENARIO_RC)
-		read_rc(r);
-	else
-		read_ref(r);
+	static void (*const readers[])(struct reader *) = {
+		[SCENARIO_REF] = read_ref,
+		[SCENARIO_RC] = read_rc,
+		[SCENARIO_MRC] = read_mrc,
+	};
+
+	if (!r->conf.status)
+		readers[r->s->transport.kind](r);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/prng.h"
+#include "mrc/mrc.h"
 #include "sim/ideal.h"
 
 /* Streams of the seed: one for each part, so that one more draw here shifts nothing there. */
@@ -136,9 +137,22 @@ static uint32_t window_of(const struct scenario *s)
 	uint64_t full = s->transport.payload_bytes + s->overhead_bytes;
 	uint64_t pkts = (bytes + full - 1) / full;
 
-	uint64_t limit = s->transport.kind == SCENARIO_RC ? SCENARIO_RC_WINDOW : REF_WINDOW_MAX;
+	static const uint32_t limits[] = {
+		[SCENARIO_REF] = REF_WINDOW_MAX,
+		[SCENARIO_RC] = SCENARIO_RC_WINDOW,
+		[SCENARIO_MRC] = SCENARIO_MRC_WINDOW,
+	};
+	uint32_t limit = limits[s->transport.kind];
 
-	return (uint32_t)(pkts < limit ? pkts : limit);
+	return pkts < limit ? (uint32_t)pkts : limit;
+}
+
+/* Room for a window behind a gap and one beyond it. */
+static uint32_t mpr_of(uint32_t window_pkts)
+{
+	uint32_t mpr = (2 * window_pkts + MRC_MPR_UNIT - 1) / MRC_MPR_UNIT;
+
+	return mpr < MRC_MPR_MAX ? mpr : MRC_MPR_MAX;
 }
 
 static int init_transport(struct run *r)
@@ -158,6 +172,8 @@ static int init_transport(struct run *r)
 		.has_dcqcn = t->has_dcqcn,
 		.dcqcn = t->dcqcn,
 		.cnp_every_ns = t->cnp_every_ns,
+		.exp_retries = t->exp_retries,
+		.has_trim_nack = t->has_trim_nack,
 		.qps = r->traffic.qps,
 		.ops = r->traffic.ops,
 	};
@@ -165,6 +181,11 @@ static int init_transport(struct run *r)
 	if (t->kind == SCENARIO_REF)
 		return transport_init_ref(&r->transport, &cfg);
 	/* The time that a queue pair really waits: powers of two are what it can say. */
+	if (t->kind == SCENARIO_MRC) {
+		cfg.timeout_ns = transport_mrc_timeout_ns(transport_mrc_timeout(timeout_ns));
+		cfg.mpr = t->mpr ? t->mpr : mpr_of(cfg.window_pkts);
+		return transport_init_mrc(&r->transport, &cfg);
+	}
 	cfg.timeout_ns = transport_rc_timeout_ns(transport_rc_timeout(timeout_ns));
 	return transport_init_rc(&r->transport, &cfg);
 }

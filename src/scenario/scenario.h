@@ -18,14 +18,15 @@
 
 #define SCENARIO_ERROR_MAX 512u
 
-enum scenario_transport_kind { SCENARIO_REF, SCENARIO_RC };
+enum scenario_transport_kind { SCENARIO_REF, SCENARIO_RC, SCENARIO_MRC };
 
-#define SCENARIO_RC_WINDOW 65536u /* most packets of a window of RC */
+#define SCENARIO_RC_WINDOW  65536u /* most packets of a window of RC, ... */
+#define SCENARIO_MRC_WINDOW 32640u /* ... and of MRC: those of the largest range */
 
 /* The transport every host runs, and its parameters. Those that a transport does not know are
  * refused when the file is read. */
 struct scenario_transport {
-	char name[16];          /* "ref", "rc" */
+	char name[16];          /* "ref", "rc", "mrc" */
 	uint8_t kind;           /* enum scenario_transport_kind */
 	uint32_t payload_bytes; /* of a full packet */
 	uint32_t window_pkts;   /* 0: 1.5 bandwidth-delay products of the fabric */
@@ -37,6 +38,10 @@ struct scenario_transport {
 	bool has_dcqcn;
 	struct dcqcn_cfg dcqcn;
 	uint64_t cnp_every_ns; /* 0: the default */
+	/* MRC; retries are the linear ones. */
+	uint32_t exp_retries;
+	uint32_t mpr; /* 0: twice the window */
+	bool has_trim_nack;
 };
 
 struct scenario_buffer {

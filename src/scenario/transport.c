@@ -7,6 +7,25 @@
 #include "wire/icrc.h"
 #include "wire/mrc.h"
 
+uint64_t transport_line_rate(const struct topology *t, uint32_t host)
+{
+	const struct topology_node *node = &t->nodes[host];
+	uint64_t rate = UINT64_MAX;
+
+	for (uint32_t i = 0; i < node->n_ports; i++)
+		if (t->ports[node->first_port + i].rate_bps < rate)
+			rate = t->ports[node->first_port + i].rate_bps;
+	return rate;
+}
+
+uint32_t transport_draw(const struct transport *t, uint32_t host, uint32_t qp,
+			enum transport_draw what)
+{
+	uint64_t state = t->cfg.seed ^ ((uint64_t)host << 32 | (uint64_t)qp << 2 | what);
+
+	return (uint32_t)(prng_splitmix64(&state) >> 32);
+}
+
 static const void *ref_host_cfg(void *context, uint32_t host, uint64_t seed)
 {
 	struct transport *t = context;
@@ -74,4 +93,12 @@ int transport_init_ref(struct transport *t, const struct transport_cfg *cfg)
 	for (uint32_t i = 0; i < cfg->entropies; i++)
 		t->evs[i] = routing_entropy(cfg->routing, cfg->seed + i % n_ports, i / n_ports);
 	return 0;
+}
+
+void transport_fini(struct transport *t)
+{
+	transport_fini_rc(t);
+	transport_fini_mrc(t);
+	free(t->evs);
+	*t = (struct transport){0};
 }

@@ -15,16 +15,20 @@ struct transport_cfg {
 	uint64_t seed;
 	uint32_t payload_bytes, window_pkts, ack_every, retries;
 	uint32_t entropies; /* of each connection; RC: 1 */
-	nsec timeout_ns;    /* RC: one of its own, see transport_rc_timeout */
+	nsec timeout_ns;    /* RC and MRC: one of their own, see transport_rc_timeout */
 	/* RC. */
 	bool has_dcqcn;
 	struct dcqcn_cfg dcqcn;
 	nsec cnp_every_ns; /* 0: the default */
+	/* MRC: retries are the linear ones. */
+	uint32_t exp_retries, mpr;
+	bool has_trim_nack;
 	/* Per host: queue pairs, and messages posted at a time. Lent for life. */
 	const uint32_t *qps, *ops;
 };
 
 struct transport_rc;
+struct transport_mrc;
 
 struct transport {
 	struct sim_transport sim; /* what the simulator gets */
@@ -32,6 +36,7 @@ struct transport {
 	struct ref_cfg host; /* of the host asked for last */
 	uint32_t *evs;
 	struct transport_rc *rc;
+	struct transport_mrc *mrc;
 };
 
 /* Wraps the reference transport. 0 or -ENOMEM. */
@@ -41,11 +46,31 @@ int transport_init_ref(struct transport *t, const struct transport_cfg *cfg);
  * the engine refuses it refuses when the simulation starts. */
 int transport_init_rc(struct transport *t, const struct transport_cfg *cfg);
 
+/* Wraps MRC: every queue pair sprays over cfg->entropies ways, spread evenly over its ports. 0 or
+ * -ENOMEM; what the engine refuses it refuses when the simulation starts. */
+int transport_init_mrc(struct transport *t, const struct transport_cfg *cfg);
+
 void transport_fini(struct transport *t);
 
 /* The code of the shortest of RC's timeouts that is not shorter than ns, or the longest; and the
  * time that a code stands for (IBTA 9.7.6.1.3). */
 uint8_t transport_rc_timeout(nsec ns);
 nsec transport_rc_timeout_ns(uint8_t code);
+
+/* The same of MRC's (Table 7-1). */
+uint8_t transport_mrc_timeout(nsec ns);
+nsec transport_mrc_timeout_ns(uint8_t code);
+
+/* For the files of transports. What was made by init, also where that failed half-way. */
+void transport_fini_rc(struct transport *t);
+void transport_fini_mrc(struct transport *t);
+
+/* A number of an end of a connection that either end can work out. */
+enum transport_draw { TRANSPORT_DRAW_PSN, TRANSPORT_DRAW_PORT, TRANSPORT_DRAW_PATH };
+uint32_t transport_draw(const struct transport *t, uint32_t host, uint32_t qp,
+			enum transport_draw what);
+
+/* The rate of a host's slowest port. */
+uint64_t transport_line_rate(const struct topology *t, uint32_t host);
 
 #endif

@@ -1,32 +1,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/prng.h"
 #include "rc/rc.h"
+#include "scenario/pairs.h"
 #include "scenario/transport.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
 
-#define KEY          1u /* of the one region, which is everything */
 #define TIMEOUT_UNIT UINT64_C(4096)
 #define TIMEOUT_LAST 31u
 #define RNR_TIMER    1u /* 10 us; each message finds a receive, unless packets are forged */
 #define RNR_RETRIES  7u
 
-/* What is drawn for each end of a connection. */
-enum draw { DRAW_PSN, DRAW_PORT, DRAW_PATH };
-
-/* A queue pair's memory, in the list of its host's. */
-struct rc_block {
-	struct rc_block *next;
-	max_align_t memory[];
-};
-
 struct transport_rc {
 	struct rc_cfg host; /* of the host asked for last */
-	void *table;        /* of mem: read only, so one will do for all hosts */
-	struct rc_block **blocks;
-	uint32_t n_hosts;
+	struct pairs pairs;
 };
 
 uint8_t transport_rc_timeout(nsec ns)
@@ -43,58 +31,28 @@ nsec transport_rc_timeout_ns(uint8_t code)
 	return TIMEOUT_UNIT << code;
 }
 
-static void free_blocks(struct transport_rc *rc, uint32_t host)
-{
-	while (rc->blocks[host]) {
-		struct rc_block *block = rc->blocks[host];
-
-		rc->blocks[host] = block->next;
-		free(block);
-	}
-}
-
-static uint64_t line_rate(const struct topology *t, uint32_t host)
-{
-	const struct topology_node *node = &t->nodes[host];
-	uint64_t rate = UINT64_MAX;
-
-	for (uint32_t i = 0; i < node->n_ports; i++)
-		if (t->ports[node->first_port + i].rate_bps < rate)
-			rate = t->ports[node->first_port + i].rate_bps;
-	return rate;
-}
-
-/* An engine starts afresh with its configuration: whatever queue pairs there were are gone. */
 static const void *rc_host_cfg(void *context, uint32_t host, uint64_t seed)
 {
 	struct transport *t = context;
 	const struct topology *topology = t->cfg.routing->topology;
 
 	(void)seed;
-	free_blocks(t->rc, host);
+	pairs_forget(&t->rc->pairs, host);
 	t->rc->host = (struct rc_cfg){
-		.mem = t->rc->host.mem,
+		.mem = t->rc->pairs.mem,
 		.max_qps = t->cfg.qps[host] ? t->cfg.qps[host] : 1,
 		.n_ports = topology->nodes[host].n_ports,
 		.cc =
 			{
 				.kind = t->cfg.has_dcqcn ? CC_DCQCN : CC_FIXED,
 				.window_bytes = (uint64_t)t->cfg.window_pkts * t->cfg.payload_bytes,
-				.line_rate_bps = line_rate(topology, host),
+				.line_rate_bps = transport_line_rate(topology, host),
 				.dcqcn = t->cfg.dcqcn,
 			},
 		.cnp_every_ns = t->cfg.cnp_every_ns,
 		.ack_every_pkts = t->cfg.ack_every,
 	};
 	return &t->rc->host;
-}
-
-/* A number of an end of a connection that either end can work out. */
-static uint32_t draw(const struct transport *t, uint32_t host, uint32_t qp, enum draw what)
-{
-	uint64_t state = t->cfg.seed ^ ((uint64_t)host << 32 | (uint64_t)qp << 2 | what);
-
-	return (uint32_t)(prng_splitmix64(&state) >> 32);
 }
 
 static uint32_t capped(uint32_t n)
@@ -112,7 +70,7 @@ static int go_to(struct engine *e, const struct sim_qp *qp, struct rc_attr *attr
 /* The port that an end of a connection sends by, among its host's. */
 static uint8_t port_of(const struct transport *t, uint32_t host, uint32_t qp)
 {
-	return (uint8_t)(draw(t, host, qp, DRAW_PORT) %
+	return (uint8_t)(transport_draw(t, host, qp, TRANSPORT_DRAW_PORT) %
 			 t->cfg.routing->topology->nodes[host].n_ports);
 }
 
@@ -128,7 +86,7 @@ static uint32_t address_of(const struct transport *t, const struct sim_qp *qp)
 /* From RC_RESET to RC_RTS. */
 static int connect(const struct transport *t, struct engine *e, const struct sim_qp *qp)
 {
-	uint32_t path = draw(t, qp->host, qp->qp, DRAW_PATH) & 0xffff;
+	uint32_t path = transport_draw(t, qp->host, qp->qp, TRANSPORT_DRAW_PATH) & 0xffff;
 	struct rc_attr attr = {
 		.access = MEM_REMOTE_WRITE,
 		.pmtu = (uint16_t)t->cfg.payload_bytes,
@@ -137,8 +95,8 @@ static int connect(const struct transport *t, struct engine *e, const struct sim
 		.port = port_of(t, qp->host, qp->qp),
 		.ev = routing_entropy(t->cfg.routing, t->cfg.seed, path),
 		.remote_qp = qp->peer_qp,
-		.rq_psn = draw(t, qp->peer, qp->peer_qp, DRAW_PSN) % RC_NUMBERS,
-		.sq_psn = draw(t, qp->host, qp->qp, DRAW_PSN) % RC_NUMBERS,
+		.rq_psn = transport_draw(t, qp->peer, qp->peer_qp, TRANSPORT_DRAW_PSN) % RC_NUMBERS,
+		.sq_psn = transport_draw(t, qp->host, qp->qp, TRANSPORT_DRAW_PSN) % RC_NUMBERS,
 		.rnr_timer = RNR_TIMER,
 		.timeout = transport_rc_timeout(t->cfg.timeout_ns),
 		.retries = (uint8_t)t->cfg.retries,
@@ -168,18 +126,16 @@ static int rc_open(void *context, struct engine *e, const struct sim_qp *qp)
 		.srq = RC_NO_SRQ,
 	};
 	size_t bytes = rc_qp_size(&caps);
-	struct rc_block *block = bytes ? malloc(sizeof *block + bytes) : NULL;
+	void *memory = bytes ? pairs_new(&t->rc->pairs, qp->host, bytes) : NULL;
 
-	if (!block)
+	if (!memory)
 		return bytes ? -ENOMEM : -EINVAL;
-	int error = rc_qp_new(e, qp->qp, &caps, block->memory);
+	int error = rc_qp_new(e, qp->qp, &caps, memory);
 
 	if (error) {
-		free(block);
+		pairs_undo(&t->rc->pairs, qp->host);
 		return error;
 	}
-	block->next = t->rc->blocks[qp->host];
-	t->rc->blocks[qp->host] = block;
 	error = connect(t, e, qp);
 	struct op op = {.code = ENGINE_RECV, .qp = qp->qp};
 
@@ -198,23 +154,6 @@ static uint64_t rc_received(const struct engine *e)
 	return rc_counters(e)->rx_bytes;
 }
 
-/* One region of virtual memory that covers every address. */
-static int init_memory(struct transport_rc *rc)
-{
-	struct mem_entry all = {
-		.len = UINT64_MAX,
-		.key = KEY,
-		.qp = MEM_ANY_QP,
-		.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE,
-	};
-
-	rc->table = calloc(1, mem_bytes(1));
-	if (!rc->table)
-		return -ENOMEM;
-	rc->host.mem = mem_init(rc->table, 1);
-	return mem_add(rc->host.mem, &all);
-}
-
 int transport_init_rc(struct transport *t, const struct transport_cfg *cfg)
 {
 	*t = (struct transport){.cfg = *cfg};
@@ -225,7 +164,7 @@ int transport_init_rc(struct transport *t, const struct transport_cfg *cfg)
 		.payload_bytes = cfg->payload_bytes,
 		.data_head_bytes = bth_bytes + icrc_bytes,
 		.ack_bytes = bth_bytes + aeth_bytes + icrc_bytes,
-		.key = KEY,
+		.key = PAIRS_KEY,
 		.takes_receives = true,
 		.context = t,
 		.host_cfg = rc_host_cfg,
@@ -236,20 +175,12 @@ int transport_init_rc(struct transport *t, const struct transport_cfg *cfg)
 	t->rc = calloc(1, sizeof *t->rc);
 	if (!t->rc)
 		return -ENOMEM;
-	t->rc->n_hosts = cfg->routing->topology->n_hosts;
-	t->rc->blocks = calloc(t->rc->n_hosts, sizeof(void *));
-	return t->rc->blocks ? init_memory(t->rc) : -ENOMEM;
+	return pairs_init(&t->rc->pairs, cfg->routing->topology->n_hosts);
 }
 
-void transport_fini(struct transport *t)
+void transport_fini_rc(struct transport *t)
 {
-	for (uint32_t h = 0; t->rc && t->rc->blocks && h < t->rc->n_hosts; h++)
-		free_blocks(t->rc, h);
-	if (t->rc) {
-		free(t->rc->blocks);
-		free(t->rc->table);
-	}
+	if (t->rc)
+		pairs_fini(&t->rc->pairs);
 	free(t->rc);
-	free(t->evs);
-	*t = (struct transport){0};
 }

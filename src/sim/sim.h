@@ -70,6 +70,7 @@ struct sim_transport {
 	uint32_t payload_bytes;   /* of a full data packet */
 	uint32_t data_head_bytes; /* transport headers and ICRC of a data packet */
 	uint32_t ack_bytes;       /* the same of an acknowledgement */
+	uint32_t first_qp;        /* the lowest number that a queue pair may have */
 	uint32_t key;             /* of the memory that messages are read from and written to */
 	bool takes_receives;      /* a message takes a receive: open posts sim_qp.takes of them */
 	void *context;

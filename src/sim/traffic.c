@@ -162,10 +162,11 @@ static void arm(const struct traffic *t, struct sim *s, uint32_t host)
 static int open_end(struct sim *s, const struct traffic_link *link, bool is_source)
 {
 	const struct sim_transport *transport = s->cfg.transport;
+	uint32_t first = transport->first_qp;
 	struct sim_qp qp = {
-		.qp = is_source ? link->src_qp : link->dst_qp,
+		.qp = first + (is_source ? link->src_qp : link->dst_qp),
 		.peer = is_source ? link->dst : link->src,
-		.peer_qp = is_source ? link->dst_qp : link->src_qp,
+		.peer_qp = first + (is_source ? link->dst_qp : link->src_qp),
 		.host = is_source ? link->src : link->dst,
 		.sends = is_source ? link->messages : 0,
 		.takes = is_source ? 0 : link->messages,
@@ -246,7 +247,7 @@ static void post(struct traffic *t, struct sim *s, uint32_t flow)
 			.key = key,
 			.cookie = flow | (uint64_t)sge.len << 32,
 			.imm = flow,
-			.qp = link->src_qp,
+			.qp = s->cfg.transport->first_qp + link->src_qp,
 			.peer = link->dst,
 			.sg = &sge,
 			.n_sg = 1,

@@ -299,7 +299,7 @@ def main(usage, find_cases, requires=()):
     """Runs the cases of find_cases(source directory); returns the exit status."""
     source = pathlib.Path(__file__).resolve().parents[2]
     arguments = sys.argv[1:]
-    if arguments == ["--list"]:
+    if arguments[-1:] == ["--list"]:
         print("\n".join(find_cases(source)))
         return 0
     if len(arguments) not in (2, 3):

@@ -436,7 +436,7 @@ static void bad_fabrics(void **state)
 						      "unit; write a time like 1.5us (ps, ns, "
 						      "us, ms or s)"},
 		{LS PERM "transport: {kind: tcp}\n",
-		 "f.yaml:3: transport.kind: \"tcp\" is unknown; one of ref, rc"},
+		 "f.yaml:3: transport.kind: \"tcp\" is unknown; one of ref, rc, mrc"},
 	};
 
 	(void)state;
@@ -620,7 +620,7 @@ static void builtins(void **state)
 		assert_ptr_equal(scenario_builtin_find(b->name), b);
 		scenario_fini(&s);
 	}
-	assert_int_equal(n, 14);
+	assert_int_equal(n, 15);
 	assert_null(scenario_builtin_find("no such"));
 }
 

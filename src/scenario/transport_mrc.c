@@ -1,0 +1,204 @@
+#include <errno.h>
+#include <stdlib.h>
+
+#include "mrc/mrc.h"
+#include "scenario/pairs.h"
+#include "scenario/transport.h"
+#include "wire/icrc.h"
+#include "wire/mrc.h"
+
+#define TIMEOUT_UNIT UINT64_C(1024)
+#define POOL_MAX     (UINT64_C(1) << 20) /* packets of a host's pools */
+#define SLACK_PKTS   128u                /* of each queue pair: chunks are seldom full */
+#define FIRST_QP     3u                  /* lower ones are special on the wire (M-28) */
+
+struct transport_mrc {
+	struct mrc_cfg host; /* of the host asked for last */
+	struct pairs pairs;
+	struct path_way *ways;
+	struct path_set set; /* hosts of a fabric have the same ports */
+};
+
+uint8_t transport_mrc_timeout(nsec ns)
+{
+	uint8_t code = 0;
+
+	while (code < MRC_TIMEOUT_MAX && transport_mrc_timeout_ns(code) < ns)
+		code++;
+	return code;
+}
+
+nsec transport_mrc_timeout_ns(uint8_t code)
+{
+	return TIMEOUT_UNIT << code;
+}
+
+static uint32_t pool_pkts(uint32_t qps, uint32_t each)
+{
+	uint64_t pkts = (uint64_t)qps * (each + SLACK_PKTS);
+
+	return (uint32_t)(pkts < POOL_MAX ? pkts : POOL_MAX);
+}
+
+static const void *mrc_host_cfg(void *context, uint32_t host, uint64_t seed)
+{
+	struct transport *t = context;
+	const struct topology *topology = t->cfg.routing->topology;
+	uint32_t qps = t->cfg.qps[host] ? t->cfg.qps[host] : 1;
+
+	(void)seed;
+	pairs_forget(&t->mrc->pairs, host);
+	t->mrc->host = (struct mrc_cfg){
+		.mem = t->mrc->pairs.mem,
+		.max_qps = qps,
+		.n_ports = topology->nodes[host].n_ports,
+		.cc =
+			{
+				.kind = CC_FIXED,
+				.window_bytes = (uint64_t)t->cfg.window_pkts * t->cfg.payload_bytes,
+				.line_rate_bps = transport_line_rate(topology, host),
+			},
+		.max_out_pkts = pool_pkts(qps, t->cfg.window_pkts),
+		.max_early_pkts = pool_pkts(qps, t->cfg.mpr * MRC_MPR_UNIT),
+		.has_trim_nack = t->cfg.has_trim_nack,
+	};
+	return &t->mrc->host;
+}
+
+static uint32_t capped(uint32_t n, uint32_t most)
+{
+	return n < most ? n : most;
+}
+
+static int go_to(struct engine *e, const struct sim_qp *qp, struct mrc_attr *attr, uint8_t state,
+		 uint32_t set)
+{
+	attr->state = state;
+	return mrc_qp_modify(e, qp->now, qp->qp, attr, MRC_SET_STATE | set);
+}
+
+/* From MRC_RESET to MRC_RTS. */
+static int connect(const struct transport *t, struct engine *e, const struct sim_qp *qp)
+{
+	struct mrc_attr attr = {
+		.access = MEM_REMOTE_WRITE,
+		.pmtu = (uint16_t)t->cfg.payload_bytes,
+		.peer = qp->peer,
+		.ways = &t->mrc->set,
+		.remote_qp = qp->peer_qp,
+		.rq_psn =
+			transport_draw(t, qp->peer, qp->peer_qp, TRANSPORT_DRAW_PSN) % MRC_NUMBERS,
+		.sq_psn = transport_draw(t, qp->host, qp->qp, TRANSPORT_DRAW_PSN) % MRC_NUMBERS,
+		.timeout = transport_mrc_timeout(t->cfg.timeout_ns),
+		.linear_retries = (uint8_t)t->cfg.retries,
+		.exp_retries = (uint8_t)t->cfg.exp_retries,
+		.mpr = (uint8_t)t->cfg.mpr,
+		.mpr_dest = (uint8_t)t->cfg.mpr,
+		.flags = t->cfg.has_trim_nack ? MRC_PEER_TRIM_NACK : 0,
+	};
+	int error = go_to(e, qp, &attr, MRC_INIT, MRC_SET_ACCESS);
+
+	if (!error)
+		error = go_to(e, qp, &attr, MRC_RTR,
+			      MRC_SET_PMTU | MRC_SET_PATH | MRC_SET_REMOTE_QP | MRC_SET_RQ_PSN |
+				      MRC_SET_MPR | MRC_SET_FLAGS);
+	if (!error)
+		error = go_to(e, qp, &attr, MRC_RTS,
+			      MRC_SET_SQ_PSN | MRC_SET_MPR_DEST | MRC_SET_TIMEOUT |
+				      MRC_SET_RETRIES);
+	return error;
+}
+
+static int mrc_open(void *context, struct engine *e, const struct sim_qp *qp)
+{
+	struct transport *t = context;
+	struct mrc_caps caps = {
+		.max_send = qp->sends ? capped(qp->sends, MRC_WR_MAX) : 1,
+		.max_recv = capped(qp->takes, MRC_WR_MAX),
+		.max_send_sge = 1,
+		.max_mpr = (uint8_t)t->cfg.mpr,
+		.max_wimm = (uint16_t)capped(qp->takes, MRC_WIMM_MAX),
+	};
+	size_t bytes = mrc_qp_size(&caps);
+	void *memory = bytes ? pairs_new(&t->mrc->pairs, qp->host, bytes) : NULL;
+
+	if (!memory)
+		return bytes ? -ENOMEM : -EINVAL;
+	int error = mrc_qp_new(e, qp->qp, &caps, memory);
+
+	if (error) {
+		pairs_undo(&t->mrc->pairs, qp->host);
+		return error;
+	}
+	error = connect(t, e, qp);
+	struct op op = {.code = ENGINE_RECV, .qp = qp->qp};
+
+	for (uint32_t i = 0; i < caps.max_recv && !error; i++)
+		error = e->ops->post(e, qp->now, &op);
+	return error;
+}
+
+static uint64_t mrc_retransmitted(const struct engine *e)
+{
+	return mrc_counters(e)->tx_again;
+}
+
+static uint64_t mrc_received(const struct engine *e)
+{
+	return mrc_counters(e)->rx_bytes;
+}
+
+/* Way i leaves by port i modulo their number: those of one port follow each other, or a port would
+ * miss the paths between. */
+static int init_ways(struct transport_mrc *mrc, const struct transport_cfg *cfg)
+{
+	uint32_t n_ports = cfg->routing->topology->nodes[0].n_ports;
+
+	mrc->ways = malloc(cfg->entropies * sizeof *mrc->ways);
+	if (!mrc->ways)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < cfg->entropies; i++) {
+		uint64_t seed = cfg->seed + i % n_ports;
+
+		mrc->ways[i].ev = routing_entropy(cfg->routing, seed, i / n_ports);
+		mrc->ways[i].port = i % n_ports;
+	}
+	return path_set_init(&mrc->set, mrc->ways, cfg->entropies, n_ports) ? 0 : -EINVAL;
+}
+
+int transport_init_mrc(struct transport *t, const struct transport_cfg *cfg)
+{
+	*t = (struct transport){.cfg = *cfg};
+	t->sim = (struct sim_transport){
+		.name = "mrc",
+		.ops = &mrc_ops,
+		.head_bytes = MRC_HEAD_BYTES,
+		.payload_bytes = cfg->payload_bytes,
+		.data_head_bytes =
+			mrc_bth_bytes + meth_bytes + tseth_bytes + reth_bytes + icrc_bytes,
+		.ack_bytes = mrc_bth_bytes + seth_bytes + cc_state_bytes + icrc_bytes,
+		.first_qp = FIRST_QP,
+		.key = PAIRS_KEY,
+		.takes_receives = true,
+		.context = t,
+		.host_cfg = mrc_host_cfg,
+		.open = mrc_open,
+		.retransmitted = mrc_retransmitted,
+		.received = mrc_received,
+	};
+	t->mrc = calloc(1, sizeof *t->mrc);
+	if (!t->mrc)
+		return -ENOMEM;
+	int error = pairs_init(&t->mrc->pairs, cfg->routing->topology->n_hosts);
+
+	return error ? error : init_ways(t->mrc, cfg);
+}
+
+void transport_fini_mrc(struct transport *t)
+{
+	if (t->mrc) {
+		pairs_fini(&t->mrc->pairs);
+		free(t->mrc->ways);
+	}
+	free(t->mrc);
+}

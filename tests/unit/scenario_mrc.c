@@ -1,0 +1,717 @@
+/* MRC behind a scenario: what may be written, that it reaches the engine, that whole runs on every
+ * kind of fabric and traffic hold what other transports' do, and how it recovers in a fabric, with
+ * a fixed window, from the loss of just this packet or of all of them. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "mrc/mrc.h"
+#include "runs.h"
+#include "wire/mrc.h"
+#include "wire/packet.h"
+
+#define BOUND   (100 * PSEC_MS)
+#define LEAVES  "topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, rate: 100Gbps}\n"
+#define PERM    "workload: {kind: permutation, bytes: 100KB}\n"
+#define N_OF(a) (sizeof(a) / sizeof(a)[0])
+
+static struct scenario scenario;
+static char error[SCENARIO_ERROR_MAX];
+
+static int read_text(const char *text)
+{
+	struct scenario_source source = {.file = "f.yaml", .text = text, .len = strlen(text)};
+
+	error[0] = '\0';
+	return scenario_read(&scenario, &source, error, sizeof error);
+}
+
+static void mistakes_are_told(void **state)
+{
+	static const struct {
+		const char *line, *error;
+	} table[] = {
+		{"payload: 1000", "payload: 1000 is no path MTU of mrc; use 256, 512, 1024, 2048 "
+				  "or 4096"},
+		{"payload: 8192", "payload: \"8192\" is too large; at most 4KiB"},
+		{"payload: 128", "payload: \"128\" is too small; at least 256B"},
+		{"window: 32641", "window: \"32641\" is 32641 packets; 1 to 32640"},
+		{"window: 0", "window: \"0\" is 0 packets; 1 to 32640"},
+		{"entropies: 0", "entropies: \"0\" is too small; at least 1"},
+		{"entropies: 4097", "entropies: \"4097\" is too large; at most 4096"},
+		{"linear_retries: 8", "linear_retries: \"8\" is too large; at most 7"},
+		{"exponential_retries: 26", "exponential_retries: \"26\" is too large; at most 25"},
+		{"mpr: 256", "mpr: \"256\" is too large; at most 255"},
+		{"mpr: 0", "mpr: \"0\" is too small; at least 1"},
+		{"trim_nack: maybe", "trim_nack: \"maybe\" "},
+		{"timeout: 100", "timeout: \"100\" "},
+		{"retries: 3", "retries: unknown key in an mrc transport; "},
+		{"ack_every: 4", "ack_every: unknown key in an mrc transport; "},
+		{"cc: dcqcn", "cc: unknown key in an mrc transport; "},
+	};
+	char text[512], want[256];
+
+	(void)state;
+	for (uint32_t i = 0; i < N_OF(table); i++) {
+		snprintf(text, sizeof text, LEAVES PERM "transport:\n  kind: mrc\n  %s\n",
+			 table[i].line);
+		snprintf(want, sizeof want, "f.yaml:5: transport.%s", table[i].error);
+		assert_int_equal(read_text(text), -EINVAL);
+		/* What would be right is said by others, and may change. */
+		if (strncmp(error, want, strlen(want)) != 0)
+			fail_msg("case %u: \"%s\"\n   instead of \"%s\"", i, error, want);
+	}
+	/* A way for each port at least. */
+	assert_int_equal(read_text("topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, "
+				   "planes: 4}\n" PERM "transport:\n  kind: mrc\n  entropies: 3\n"),
+			 -EINVAL);
+	assert_string_equal(error, "f.yaml:5: transport.entropies: 3 are fewer than the 4 ports of "
+				   "a host; use more");
+}
+
+static void defaults_are_those_of_the_book(void **state)
+{
+	(void)state;
+	assert_int_equal(read_text(LEAVES PERM "transport: {kind: mrc}\n"), 0);
+	assert_string_equal(scenario.transport.name, "mrc");
+	assert_int_equal(scenario.transport.payload_bytes, 4096);
+	assert_int_equal(scenario.transport.entropies, 64);
+	assert_int_equal(scenario.transport.retries, 7);
+	assert_int_equal(scenario.transport.exp_retries, 8);
+	assert_true(scenario.transport.has_trim_nack);
+	scenario_fini(&scenario);
+}
+
+/* Powers of two times 1.024 us, and none shorter than was asked for. */
+static void timeouts_are_rounded_up(void **state)
+{
+	static const struct {
+		nsec asked, is;
+	} table[] = {{1, 1024},
+		     {1024, 1024},
+		     {1025, 2048},
+		     {1000000, 1048576},
+		     {UINT64_MAX, UINT64_C(1024) << 24}};
+
+	(void)state;
+	for (uint32_t i = 0; i < N_OF(table); i++)
+		assert_int_equal(transport_mrc_timeout_ns(transport_mrc_timeout(table[i].asked)),
+				 table[i].is);
+}
+
+static void settings_reach_the_engine(void **state)
+{
+	static const char yaml[] =
+		"topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, planes: 2}\n"
+		"transport: {kind: mrc, payload: 1024, window: 20, entropies: 6, timeout: 50us,\n"
+		"            linear_retries: 3, exponential_retries: 11, mpr: 9}\n" PERM;
+	struct mrc_attr attr;
+
+	(void)state;
+	for (uint32_t has_nack = 0; has_nack < 2; has_nack++) {
+		runs_read(yaml, has_nack ? "" : "transport.trim_nack=false");
+		runs_begin(NULL, NULL);
+		const struct sim_transport *t = &runs_run.transport.sim;
+		const struct mrc_cfg *cfg = t->host_cfg(&runs_run.transport, 7, 1);
+
+		assert_int_equal(cfg->n_ports, 2);
+		assert_int_equal(cfg->cc.kind, CC_FIXED);
+		assert_int_equal(cfg->cc.window_bytes, 20 * 1024);
+		assert_int_equal(cfg->has_trim_nack, has_nack);
+		assert_int_equal(
+			mrc_qp_query(runs_run.sim.hosts[1].engine, t->first_qp, &attr, NULL, NULL),
+			0);
+		assert_int_equal(attr.state, MRC_RTS);
+		assert_int_equal(attr.pmtu, 1024);
+		assert_int_equal(attr.timeout, 6);
+		assert_int_equal(attr.linear_retries, 3);
+		assert_int_equal(attr.exp_retries, 11);
+		assert_int_equal(attr.mpr, 9);
+		assert_int_equal(attr.mpr_dest, 9);
+		assert_int_equal(attr.flags, has_nack ? MRC_PEER_TRIM_NACK : 0);
+		assert_int_equal(attr.ways->n, 6);
+		assert_int_equal(attr.ways->ports, 3);
+		runs_end();
+	}
+}
+
+/* Counters of all hosts together; each host's balance. */
+static struct mrc_counters counters(void)
+{
+	struct mrc_counters sum = {0};
+
+	for (uint32_t h = 0; h < runs_run.sim.n_hosts; h++) {
+		const struct mrc_counters *c = mrc_counters(runs_run.sim.hosts[h].engine);
+		uint64_t ended = 0;
+
+#define ENDED(name, text) ended += c->name;
+		MRC_ACCEPTED(ENDED)
+		MRC_DROPS(ENDED)
+#undef ENDED
+		assert_int_equal(c->rx, ended);
+#define ADD(name, text) sum.name += c->name;
+		MRC_COUNTERS(ADD)
+#undef ADD
+	}
+	return sum;
+}
+
+/* Nothing is left in the pools of any host. */
+static void nothing_is_held(void)
+{
+	for (uint32_t h = 0; h < runs_run.sim.n_hosts; h++) {
+		struct mrc_usage use = mrc_usage(runs_run.sim.hosts[h].engine);
+
+		assert_int_equal(use.out_chunks, 0);
+		assert_int_equal(use.early_chunks, 0);
+		assert_int_equal(use.answers, 0);
+	}
+}
+
+static const char *const topologies[] = {
+	"topology: {kind: wire}\n",
+	LEAVES,
+	"topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 2, planes: 2, nic_ports: 4}\n"
+	"fabric: {routing: usid}\n",
+	"topology: {kind: fat-tree, hosts: 16, hosts_per_leaf: 2, leaves_per_pod: 2}\n"
+	"fabric: {routing: structured}\n",
+	"topology: {kind: fat-tree, hosts: 8, hosts_per_leaf: 2, leaves_per_pod: 2}\n"
+	"fabric: {routing: usid+srh}\n",
+	"topology: {kind: graph, hosts: 4, switches: [s0, {name: t0, tier: 1}, s1], links: [\n"
+	"  {between: [h0, s0]}, {between: [h1, s0]}, {between: [s0, t0]}, {between: [s1, t0]},\n"
+	"  {between: [h2, s1]}, {between: [h3, s1], rate: 50Gbps}]}\n"
+	"fabric: {pfc: on}\n",
+};
+
+static const char *const workloads[] = {
+	"workload: {kind: single, bytes: 300KB, message: 70001, window: 3}\n",
+	"workload: {kind: permutation, bytes: 50KB, repeat: 2, gap: 1us}\n",
+	"workload: {kind: incast, bytes: 40KB, fan_in: 1}\n",
+	"workload: {kind: all-to-all, bytes: 20KB}\n",
+	"workload: {kind: ring, bytes: 60KB}\n",
+	"workload: {kind: tree, bytes: 60KB, chunk: 10KB}\n",
+	"workload: {kind: random, load: 30%, duration: 5us, sizes: [[100, 30%], [50KB, 100%]]}\n",
+};
+
+static uint64_t run_once(const char *yaml)
+{
+	runs_read(yaml, "");
+	runs_begin(NULL, NULL);
+	runs_finish(20 * PSEC_US, BOUND);
+	runs_all_done();
+	struct mrc_counters c = counters();
+
+	assert_int_equal(c.failed, 0);
+	assert_int_equal(c.timeouts, 0);
+	assert_int_equal(c.tx_nak, 0);
+	assert_int_equal(runs_drops(), 0);
+	nothing_is_held();
+	uint64_t hash = runs_run.sim.trace_hash;
+
+	runs_end();
+	return hash;
+}
+
+static void every_fabric_and_workload_runs(void **state)
+{
+	char yaml[1024];
+
+	(void)state;
+	for (uint32_t t = 0; t < N_OF(topologies); t++)
+		for (uint32_t w = 0; w < N_OF(workloads); w++) {
+			int n = snprintf(yaml, sizeof yaml,
+					 "%s%stransport: {kind: mrc, trim_nack: %s, payload: %u}\n",
+					 topologies[t], workloads[w], w % 2 ? "true" : "false",
+					 256u << (t + w) % 5);
+
+			assert_true(n > 0 && (size_t)n < sizeof yaml);
+			assert_int_equal(run_once(yaml), run_once(yaml));
+		}
+}
+
+/* A packet that h0 sent or got, as a tap saw it. */
+struct sight {
+	psec at;
+	uint32_t psn;
+	uint8_t opcode;
+	bool is_out, is_again;
+};
+
+#define SIGHTS 8192u
+static struct sight sights[SIGHTS];
+static uint32_t n_sights;
+
+static void on_frame(void *context, uint32_t port, bool is_out, psec at, struct cspan frame)
+{
+	struct net_cfg cfg = net_cfg_default();
+	struct wire_packet p;
+
+	(void)context;
+	(void)port;
+	assert_int_equal(wire_packet_get(frame, NET_LINK_ETHERNET, &cfg, &p, NULL).why,
+			 WIRE_DROP_NONE);
+	assert_int_equal(p.family, WIRE_MRC);
+	assert_true(n_sights < SIGHTS);
+	sights[n_sights++] =
+		(struct sight){at, p.mrc.bth.psn, p.mrc.bth.opcode, is_out, p.mrc.bth.rtx};
+}
+
+/* What became of the one flow of a run, from h0 on. */
+struct outcome {
+	psec completed; /* 0: it was not */
+	psec ended;     /* the run */
+	psec rtt;       /* unloaded */
+	uint64_t dropped;
+	struct mrc_counters c;
+	int16_t status; /* enum engine_status */
+};
+
+#define PACKETS 64u
+#define FLOW                                                                 \
+	LEAVES "workload: {kind: single, src: h0, dst: h7, bytes: 256KiB}\n" \
+	       "transport: {kind: mrc}\n"
+
+/* Runs it, with all that h0 sends and gets in sights. */
+static struct outcome run_flow_of(const char *yaml, const char *settings, psec bound)
+{
+	static uint8_t tapped[4096];
+	struct run_tap tap = {NULL, on_frame};
+	const struct traffic_flow *flow;
+
+	n_sights = 0;
+	runs_read(yaml, settings);
+	for (uint32_t i = 0; i < runs_scenario.topology.n_ports; i++)
+		tapped[i] = runs_scenario.topology.ports[i].node == 0;
+	runs_begin(&tap, tapped);
+	runs_finish(PSEC_NEVER, bound);
+	flow = &runs_run.traffic.flows[0];
+	struct outcome o = {
+		.completed = flow->completed_ps,
+		.ended = sim_now(&runs_run.sim),
+		.rtt = runs_scenario.base_rtt_ps,
+		.dropped = runs_drops(),
+		.c = counters(),
+		.status = flow->status,
+	};
+
+	nothing_is_held();
+	assert_int_equal(o.c.failed, flow->state == TRAFFIC_FAILED);
+	if (flow->state == TRAFFIC_DONE)
+		runs_all_done();
+	runs_end();
+	return o;
+}
+
+/* Loses just these packets of h0. */
+static struct outcome lose(const char *yaml, const struct sight *which, uint32_t n)
+{
+	char text[2048];
+	int len = snprintf(text, sizeof text, "%sfaults:\n", yaml);
+
+	for (uint32_t i = 0; i < n; i++)
+		len += snprintf(text + len, sizeof text - (size_t)len,
+				"  - {kind: drop, at: \"h0>leaf0\", chance: 100%%, from: %" PRIu64
+				"ps, until: %" PRIu64 "ps}\n",
+				which[i].at, which[i].at + 1);
+	assert_true((size_t)len < sizeof text);
+	struct outcome o = run_flow_of(text, "", BOUND);
+
+	assert_int_equal(o.status, ENGINE_OK);
+	assert_int_equal(o.dropped, n);
+	return o;
+}
+
+/* The packets of the flow when nothing is lost; returns how that went. */
+static struct outcome send_all(const char *yaml, struct sight sent[PACKETS])
+{
+	struct outcome whole = run_flow_of(yaml, "", BOUND);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_sights; i++)
+		if (sights[i].is_out) {
+			assert_true(n < PACKETS);
+			sent[n++] = sights[i];
+		}
+	assert_int_equal(n, PACKETS);
+	assert_int_equal(whole.dropped, 0);
+	assert_int_equal(whole.c.tx_again, 0);
+	assert_int_equal(whole.c.tx_probe, 0);
+	return whole;
+}
+
+/* What was lost went again, once, and nobody waited for a timeout. */
+static void is_repaired(const struct outcome *o, uint64_t again)
+{
+	assert_int_equal(o->c.tx_again, again);
+	assert_int_equal(o->c.rx_duplicate, 0);
+	assert_int_equal(o->c.timeouts, 0);
+}
+
+/* Any packet but the last: later ones tell, and the whole is late by two round trips at most. */
+static void a_loss_costs_two_round_trips(void **state)
+{
+	struct sight sent[PACKETS] = {{0}};
+	struct outcome whole = send_all(FLOW, sent);
+
+	(void)state;
+	for (uint32_t i = 0; i < PACKETS - 1; i++) {
+		struct outcome o = lose(FLOW, &sent[i], 1);
+
+		is_repaired(&o, 1);
+		assert_int_equal(o.c.lost_gap, 1);
+		assert_int_equal(o.c.tx_probe, 0);
+		if (o.completed > whole.completed + 2 * whole.rtt)
+			fail_msg("packet %u: %" PRIu64 " ps late", i,
+				 o.completed - whole.completed);
+	}
+}
+
+/* Behind the last packet there is none that could tell: a probe asks. */
+static void a_lost_end_is_found_by_a_probe(void **state)
+{
+	struct sight sent[PACKETS] = {{0}};
+	struct outcome whole = send_all(FLOW, sent);
+
+	(void)state;
+	for (uint32_t n = 1; n <= 8; n++) {
+		struct outcome o = lose(FLOW, &sent[PACKETS - n], n);
+
+		is_repaired(&o, n);
+		assert_int_equal(o.c.lost_probe, n);
+		assert_int_equal(o.c.tx_probe, 1);
+		assert_true(o.completed <= whole.completed + 5 * whole.rtt);
+	}
+}
+
+/* No SACK judges a packet twice (MRC-7.4.5-01). A probe does, also while others keep coming. */
+static void a_lost_retransmission_is_found_by_a_probe(void **state)
+{
+	struct sight sent[PACKETS] = {{0}};
+	struct outcome whole = send_all(FLOW, sent);
+
+	(void)state;
+	for (uint32_t i = 0; i < PACKETS; i++) {
+		struct sight both[2] = {sent[i], {0}};
+
+		lose(FLOW, both, 1);
+		for (uint32_t k = 0; k < n_sights && both[1].at == 0; k++)
+			if (sights[k].is_again)
+				both[1] = sights[k];
+		assert_int_equal(both[1].psn, sent[i].psn);
+		struct outcome o = lose(FLOW, both, 2);
+
+		is_repaired(&o, 2);
+		assert_true(o.c.lost_probe >= 1);
+		assert_true(o.completed <= whole.completed + (i + 1 < PACKETS ? 5 : 9) * whole.rtt);
+	}
+}
+
+/* Answers alone are lost: what arrived is not sent again for that, but for the one packet that asks
+ * for a lost Transport ACK. */
+static void lost_answers_cost_little(void **state)
+{
+	static const char *const faults[] = {
+		"faults: {kind: drop, at: \"h7>*\", chance: 10%, match: control}\n",
+		"faults: {kind: drop, at: \"h7>*\", chance: 30%, match: control}\n",
+		"faults: {kind: black-hole, at: h7>*, match: control, from: 9us, until: 40us}\n",
+	};
+	uint64_t dropped = 0;
+	char yaml[1024], set[32];
+
+	(void)state;
+	struct outcome whole = run_flow_of(FLOW, "", BOUND);
+
+	for (uint32_t i = 0; i < N_OF(faults); i++)
+		for (uint32_t seed = 1; seed <= 20; seed++) {
+			snprintf(yaml, sizeof yaml, "%s%s", FLOW, faults[i]);
+			snprintf(set, sizeof set, "seed=%u", seed);
+			struct outcome o = run_flow_of(yaml, set, BOUND);
+
+			assert_int_equal(o.status, ENGINE_OK);
+			assert_int_equal(o.c.lost_gap + o.c.lost_probe, 0);
+			assert_int_equal(o.c.timeouts, 0);
+			assert_in_range(o.c.tx_again, 0, 2);
+			assert_true(o.completed <= whole.completed + 12 * whole.rtt);
+			dropped += o.dropped;
+		}
+	assert_true(dropped > 100);
+}
+
+/* Law 4: a host that sends with all its might acknowledges what comes, also where its port has room
+ * for a packet at a time: neither of two flows that meet there is slower than one alone. */
+static void answers_are_not_starved_by_data(void **state)
+{
+	static const char two[] = LEAVES "transport: {kind: mrc}\n"
+					 "workload:\n"
+					 "  - {kind: single, src: h0, dst: h7, bytes: 1MiB}\n"
+					 "  - {kind: single, src: h6, dst: h0, bytes: 1MiB}\n";
+	static const char one[] =
+		LEAVES "transport: {kind: mrc}\n"
+		       "workload: {kind: single, src: h0, dst: h7, bytes: 1MiB}\n";
+	struct outcome alone = run_flow_of(one, "", BOUND), both = run_flow_of(two, "", BOUND);
+
+	(void)state;
+	assert_true(both.ended < alone.ended + alone.ended / 50);
+}
+
+/* Table 7-1: 1 + linear silences of the base timeout, then each twice as long as the one before. */
+static psec silence_ps(uint32_t linear, uint32_t exponential)
+{
+	psec base = 128 * 1024 * PSEC_NS, sum = (1 + linear) * base;
+
+	for (uint32_t k = 1; k <= exponential; k++)
+		sum += base << k;
+	return sum;
+}
+
+static const char *const black_outs[] = {
+	"faults: {kind: black-hole, at: \"h0>*\", until: 5s}\n",
+	"faults: {kind: black-hole, at: \"h0>*\", from: 12us, until: 5s}\n",
+	"faults: {kind: black-hole, at: \"h7>*\", from: 12us, until: 5s}\n",
+	"faults: {kind: down, at: h0-leaf0, from: 15us, until: 5s}\n",
+};
+
+static void a_black_out_is_survived(void **state)
+{
+	char yaml[1024];
+
+	(void)state;
+	assert_true(silence_ps(7, 16) > 10 * PSEC_S);
+	for (uint32_t i = 0; i < N_OF(black_outs); i++)
+		for (uint32_t retries = 16; retries <= 25; retries += 9) {
+			char set[128];
+
+			snprintf(yaml, sizeof yaml, "%s%s", FLOW, black_outs[i]);
+			snprintf(set, sizeof set,
+				 "transport.timeout=100us transport.exponential_retries=%u",
+				 retries);
+			struct outcome o = run_flow_of(yaml, set, 20 * PSEC_S);
+
+			assert_int_equal(o.status, ENGINE_OK);
+			assert_in_range(o.completed, 5 * PSEC_S, 10 * PSEC_S);
+			assert_true(o.c.timeouts > 7);
+		}
+}
+
+/* When h0 last heard anything; 0: never. */
+static psec last_heard(void)
+{
+	for (uint32_t i = n_sights; i-- > 0;)
+		if (!sights[i].is_out)
+			return sights[i].at;
+	return 0;
+}
+
+/* Too few retries: one error, and at the time that Table 7-1 says, after the last that was heard.
+ */
+static void a_long_black_out_is_one_error(void **state)
+{
+	static const struct {
+		uint32_t linear, exponential;
+	} table[] = {{0, 0}, {0, 3}, {2, 6}, {7, 0}, {7, 9}};
+	char yaml[1024], set[160];
+
+	(void)state;
+	for (uint32_t i = 0; i < N_OF(black_outs) * N_OF(table); i++) {
+		uint32_t linear = table[i % N_OF(table)].linear;
+		uint32_t exponential = table[i % N_OF(table)].exponential;
+
+		snprintf(yaml, sizeof yaml, "%s%s", FLOW, black_outs[i / N_OF(table)]);
+		snprintf(set, sizeof set,
+			 "transport.timeout=100us transport.linear_retries=%u "
+			 "transport.exponential_retries=%u",
+			 linear, exponential);
+		struct outcome o = run_flow_of(yaml, set, PSEC_S);
+		psec due = last_heard() + silence_ps(linear, exponential);
+
+		assert_int_equal(o.status, ENGINE_RETRY_EXCEEDED);
+		assert_int_equal(o.c.failed, 1);
+		assert_int_equal(o.c.timeouts, 1 + linear + exponential);
+		/* A run ends on a full microsecond, and a timer has its width. */
+		assert_in_range(o.ended, due, due + PSEC_US + 200 * PSEC_NS);
+	}
+}
+
+#define INCAST                                                                        \
+	"topology: {kind: leaf-spine, hosts: 16, hosts_per_leaf: 4, rate: 100Gbps}\n" \
+	"workload: {kind: incast, dst: h0, fan_in: 8, bytes: 512KiB}\n"               \
+	"transport: {kind: mrc}\n"
+
+/* Where switches trim, the head of a packet comes in place of its loss: by NACK it goes again at
+ * once, by SACK as if it had been lost. Nobody waits for a timeout. */
+static void trimmed_packets_go_again(void **state)
+{
+	psec ideal = 8 * psec_of_bytes(512u << 10, UINT64_C(100000000000));
+
+	(void)state;
+	for (uint32_t has_nack = 0; has_nack < 2; has_nack++) {
+		runs_read(INCAST, has_nack ? "" : "transport.trim_nack=false");
+		runs_begin(NULL, NULL);
+		runs_finish(20 * PSEC_US, BOUND);
+		runs_all_done();
+		struct mrc_counters c = counters();
+		uint64_t trimmed = runs_run.sim.totals.trimmed;
+
+		assert_int_equal(runs_drops(), 0);
+		assert_true(trimmed > 0);
+		assert_int_equal(c.timeouts, 0);
+		/* Without NACKs some go again that were not lost, and may be cut as duplicates. */
+		assert_in_range(c.rx_trimmed, has_nack ? trimmed : trimmed / 2, trimmed);
+		assert_int_equal(c.tx_nack, has_nack ? trimmed : 0);
+		assert_int_equal(c.rx_nack, c.tx_nack);
+		assert_int_equal(c.lost_nack, c.tx_nack);
+		assert_in_range(sim_now(&runs_run.sim), ideal, ideal + ideal / 4);
+		nothing_is_held();
+		runs_end();
+	}
+}
+
+/* Each packet takes the next way, also when it goes again: one plane of four that is gone costs
+ * time, and no flow. */
+static void a_lost_plane_is_gone_round(void **state)
+{
+	static const char yaml[] =
+		"topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, planes: 4, rate: "
+		"100Gbps}\n"
+		"workload: {kind: permutation, bytes: 1MiB}\n"
+		"transport: {kind: mrc}\n"
+		"faults: {kind: plane, plane: 1, from: 10us, until: 1s}\n";
+	static const char *const sets[] = {"faults.from=500ms", "", "fabric.routing=usid",
+					   "faults.from=0", "faults.until=20us"};
+	psec whole = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < N_OF(sets); i++) {
+		runs_read(yaml, sets[i]);
+		runs_begin(NULL, NULL);
+		runs_finish(20 * PSEC_US, BOUND);
+		runs_all_done();
+		struct mrc_counters c = counters();
+
+		assert_int_equal(c.timeouts, 0);
+		assert_int_equal(runs_drops() > 0, i > 0);
+		if (i == 0)
+			whole = sim_now(&runs_run.sim);
+		/* A quarter of the rate is gone, and what was lost goes again. */
+		assert_true(sim_now(&runs_run.sim) <= 2 * whole);
+		nothing_is_held();
+		runs_end();
+	}
+}
+
+/* Node by node is event by event: also with an engine that has timers of its own. */
+static void windows_change_nothing(void **state)
+{
+	static const char *const yaml[] = {
+		INCAST,
+		LEAVES "workload: {kind: ring, bytes: 200KB}\ntransport: {kind: mrc}\n",
+		LEAVES PERM "transport: {kind: mrc, timeout: 20us}\n"
+			    "faults: {kind: gray, at: leaf0-spine1, chance: 5%, until: 40us}\n",
+		LEAVES PERM
+		"transport: {kind: mrc, timeout: 20us}\n"
+		"faults: {kind: random, kinds: [drop, duplicate, reorder, restart, skew],\n"
+		"         count: 6, until: 30us}\n",
+	};
+	bool was_windowed = false;
+
+	(void)state;
+	for (uint32_t i = 0; i < N_OF(yaml); i++) {
+		struct mrc_counters c[2];
+		struct sim_totals totals[2];
+		uint64_t hash[2];
+
+		for (uint32_t is_local = 0; is_local < 2; is_local++) {
+			runs_read(yaml[i], "end=2ms");
+			runs_begin(NULL, NULL);
+			runs_run.sim.cfg.hooks.is_local &= is_local;
+			while (run_step(&runs_run, BOUND))
+				was_windowed |= runs_run.sim.is_windowed;
+			was_windowed |= runs_run.sim.is_windowed;
+			runs_audit(&runs_run.sim);
+			c[is_local] = counters();
+			totals[is_local] = runs_run.sim.totals;
+			hash[is_local] = runs_run.sim.trace_hash;
+			runs_end();
+		}
+		assert_int_equal(hash[0], hash[1]);
+		assert_memory_equal(&c[0], &c[1], sizeof c[0]);
+		assert_memory_equal(&totals[0], &totals[1], sizeof totals[0]);
+	}
+	assert_true(was_windowed);
+}
+
+/* A NIC that restarts has no queue pairs; those that nobody used yet are made anew. */
+static void restarts_end_what_was_under_way(void **state)
+{
+	static const char yaml[] =
+		LEAVES "transport: {kind: mrc, timeout: 10us, linear_retries: 2,\n"
+		       "            exponential_retries: 0}\n"
+		       "workload:\n"
+		       "  - {kind: single, src: h0, dst: h5, bytes: 10MB}\n"
+		       "  - {kind: single, src: h0, dst: h6, bytes: 10KB, start: 50us}\n"
+		       "  - {kind: single, src: h1, dst: h0, bytes: 10KB, start: 60us}\n"
+		       "  - {kind: single, src: h2, dst: h0, bytes: 10MB, start: 1us}\n"
+		       "faults: {kind: restart, at: h0, from: 20us}\n";
+	const struct traffic *t = &runs_run.traffic;
+
+	(void)state;
+	runs_read(yaml, "");
+	runs_begin(NULL, NULL);
+	runs_finish(10 * PSEC_US, BOUND);
+	counters();
+	assert_int_equal(t->flows[0].state, TRAFFIC_FAILED);
+	assert_int_equal(t->flows[1].state, TRAFFIC_DONE);
+	assert_int_equal(t->flows[2].state, TRAFFIC_DONE);
+	assert_int_equal(t->flows[3].state, TRAFFIC_FAILED);
+	runs_end();
+}
+
+/* Whatever happens to packets, links and clocks, the books balance and everything ends. */
+static void random_faults_leave_nothing_behind(void **state)
+{
+	uint64_t first = check_seed(1), failed = 0;
+
+	(void)state;
+	for (uint64_t seed = first; seed < first + 60; seed++) {
+		char set[128];
+
+		snprintf(set, sizeof set, "seed=%" PRIu64 " transport.trim_nack=%s", seed,
+			 seed % 2 ? "true" : "false");
+		runs_read(LEAVES "transport: {kind: mrc, timeout: 20us, linear_retries: 3,\n"
+				 "            exponential_retries: 1}\n"
+				 "workload: {kind: permutation, bytes: 60KB, message: 9000, "
+				 "window: 3}\n"
+				 "faults: {kind: random, count: 8, until: 60us}\n",
+			  set);
+		runs_begin(NULL, NULL);
+		runs_finish(PSEC_NEVER, BOUND);
+		counters();
+		failed += runs_run.traffic.n_failed;
+		runs_end();
+	}
+	assert_true(failed > 0);
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(mistakes_are_told),
+	cmocka_unit_test(defaults_are_those_of_the_book),
+	cmocka_unit_test(timeouts_are_rounded_up),
+	cmocka_unit_test(settings_reach_the_engine),
+	cmocka_unit_test(every_fabric_and_workload_runs),
+	cmocka_unit_test(a_loss_costs_two_round_trips),
+	cmocka_unit_test(a_lost_end_is_found_by_a_probe),
+	cmocka_unit_test(a_lost_retransmission_is_found_by_a_probe),
+	cmocka_unit_test(lost_answers_cost_little),
+	cmocka_unit_test(answers_are_not_starved_by_data),
+	cmocka_unit_test(a_black_out_is_survived),
+	cmocka_unit_test(a_long_black_out_is_one_error),
+	cmocka_unit_test(trimmed_packets_go_again),
+	cmocka_unit_test(a_lost_plane_is_gone_round),
+	cmocka_unit_test(windows_change_nothing),
+	cmocka_unit_test(restarts_end_what_was_under_way),
+	cmocka_unit_test(random_faults_leave_nothing_behind),
+};
+
+CHECK_MAIN(cases)
