@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "catalog.h"
+#include "mrc_seeds.h"
 #include "rc_seeds.h"
 #include "ref_records.h"
 #include "wire/icrc.h"
@@ -192,6 +193,7 @@ int main(int argc, char **argv)
 	write_conversation(0, 0, NULL);
 	write_conversation(1, RECORD_IS_TRIMMED, NULL);
 	write_conversation(2, 0, (uint8_t[8 * 128]){0x57});
+	mrc_seeds_write(write_seed);
 	rc_seeds_write(write_seed);
 	write_scenarios();
 	return EXIT_SUCCESS;
