@@ -389,6 +389,11 @@ void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
 	 * una stands for all, which goes while the peer has no room, and needs none. */
 	bool is_stuck = n == req->una && sent->news == req->n_news;
 
+	/* News begin that time anew, however seldom they come. */
+	if (req->try_news != req->n_news) {
+		req->try_news = req->n_news;
+		req->try_due = m->now + mrc_timeout_ns(&q->attr, 0);
+	}
 	if (is_trimmed && (!is_stuck || m->now < req->try_due)) {
 		lose(m, q, n, &l);
 	} else if (!is_stuck || is_endless(q) || sent->tries < max_tries(q)) {

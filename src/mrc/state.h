@@ -124,6 +124,7 @@ struct mrc_requester {
 	/* Silence. */
 	uint8_t tries;          /* timeouts since the peer was last heard to have new packets */
 	uint8_t n_news;         /* times that packets were heard to have arrived, modulo 2^8 */
+	uint8_t try_news;       /* n_news, when try_due was set */
 	nsec try_due;           /* before it, a trimmed packet costs no try */
 	nsec due;               /* when silence becomes a timeout; NSEC_NEVER: nothing is out */
 	nsec judge_due;         /* when one that others overtook is overdue; NSEC_NEVER: none is */
