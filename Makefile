@@ -90,10 +90,11 @@ soak: setup-test all ## RDMA programs at full length, then SEEDS=20000 seeds of 
 	@WEFT_SOAK=1 tests/scripts/verbs-programs $(BUILD)/src/tools/weft .
 	@$(MAKE) --no-print-directory hunt
 
-hunt: all ## run SEEDS=20000 seeds of the fault hunt, and report (docs/hunt.md)
+hunt: all ## run SEEDS=20000 seeds of the fault hunt for each transport (docs/hunt.md)
 	@$(BUILD)/tests/hunt/hunt --transport rc --seeds 1..$(SEEDS)
+	@$(BUILD)/tests/hunt/hunt --transport mrc --seeds 1..$(SEEDS)
 
-hunt-selftest: setup-test ## plant bugs in a copy of the engine: the hunt must find each
+hunt-selftest: setup-test ## plant bugs in a copy of the engines: the hunt must find each
 	@tests/scripts/hunt-selftest .
 
 lint: setup-test all ## check format, and let clang-tidy, cppcheck and mandoc look for faults

@@ -9,15 +9,22 @@
 #include "expand.h"
 #include "mem/mem.h"
 
-#define MESSAGE_PKTS  6u /* about the most packets of a message */
+#define MESSAGE_PKTS  6u
+#define LONG_PAIRS    2u
 #define SESSIONS_MOST 3u
 
-enum { STREAM_FABRIC = 1, STREAM_ENDS, STREAM_WORK, STREAM_RECVS, STREAM_FAULTS, STREAM_BYTES };
+enum {
+	STREAM_FABRIC = 1,
+	STREAM_ENDS,
+	STREAM_WORK,
+	STREAM_RECVS,
+	STREAM_FAULTS,
+	STREAM_BYTES,
+	STREAM_SPRAY,
+};
 
 /* What one end's work is made of. */
 enum flavour { MIXED, SENDS, WRITES, READS, ATOMICS, FLAVOURS };
-
-static const struct fwd_names names = {0, 10, 12, 18, 20, 46};
 
 nsec hunt_timeout_ns(uint8_t code)
 {
@@ -67,75 +74,17 @@ struct hunt_target hunt_target(const struct hunt_story *s, uint32_t end, const s
 		if (to.key == peers->remote_key)
 			to.key = HUNT_NO_KEY;
 		break;
-	case HUNT_BEYOND: to.va = peers->iova + peers->remote.len - w->len + 8; break;
+	case HUNT_BEYOND:
+		/* Where each packet is by itself, the first is beyond the end, and so are all. */
+		to.va = peers->iova + peers->remote.len + 8 -
+			(s->transport->is_sprayed && w->len > s->pmtu ? s->pmtu : w->len);
+		break;
 	default: break;
 	}
 	/* Beyond the end of all addresses an engine refuses it at once: another flaw then. */
 	if (w->flaw != HUNT_SOUND && to.va + w->len < to.va)
 		to = (struct hunt_target){0, HUNT_NO_KEY};
 	return to;
-}
-
-static void draw_shape(struct hunt_story *s, struct prng *p)
-{
-	static const uint64_t rates[] = {10, 25, 100, 400};
-	struct topology_link link = {
-		.rate_bps = rates[hunt_draw(p, 0, 3)] * UINT64_C(1000000000),
-		.delay_ps = hunt_draw(p, 50, 2000) * PSEC_NS,
-	};
-	uint32_t planes = prng_chance(p, 1, 3) ? 2 : 1;
-	struct topology_cfg *t = &s->shape;
-
-	*t = (struct topology_cfg){
-		.kind = (enum topology_kind)hunt_draw(p, TOPOLOGY_WIRE, TOPOLOGY_FAT_TREE),
-		.hosts = 2,
-		.hosts_per_leaf = hunt_draw(p, 1, 2),
-		.spines = hunt_draw(p, 1, 2),
-		.leaves_per_pod = hunt_draw(p, 1, 2),
-		.planes = planes,
-		.nic_ports = planes * hunt_draw(p, 1, 2),
-		.uplinks = 1,
-		.links = {link, link, link},
-		.switch_delay_ps = hunt_draw(p, 0, 300) * PSEC_NS,
-	};
-	t->cores = t->spines;
-	if (t->kind == TOPOLOGY_LEAF_SPINE)
-		t->hosts = t->hosts_per_leaf * hunt_draw(p, 2, 4);
-	if (t->kind == TOPOLOGY_FAT_TREE)
-		t->hosts = t->hosts_per_leaf * t->leaves_per_pod * 2;
-}
-
-static int draw_fabric(struct hunt_story *s, struct prng *p)
-{
-	static const enum routing_mode modes[] = {ROUTING_ECMP, ROUTING_ECMP, ROUTING_STRUCTURED,
-						  ROUTING_USID};
-	char error[256];
-
-	draw_shape(s, p);
-	s->routing_cfg = (struct routing_cfg){
-		.mode = s->shape.kind == TOPOLOGY_WIRE ? ROUTING_ECMP : modes[hunt_draw(p, 0, 3)],
-		.hash_fields = FWD_HASH_5TUPLE | FWD_HASH_FLOW_LABEL,
-		.ev_layout = {3, {10, 8, 4}},
-		.dscp_trimmed = names.trimmed,
-		.dscp_trimmed_lasthop = names.trimmed_lasthop,
-	};
-	struct fwd_bdp bdp = {
-		.plane_bytes = hunt_draw(p, 20000, 200000),
-		.trimming = prng_chance(p, 1, 2),
-		.three_classes = true,
-		.min_trim_bytes = 92,
-	};
-
-	fwd_qos_recommended(&s->qos, &names, &bdp);
-	s->buffer_bytes = prng_chance(p, 1, 2) ? 0 : hunt_draw(p, 50000, 1000000);
-	s->nic_queue_pkts = hunt_draw(p, 1, 4);
-	if (topology_build(&s->topology, &s->shape, error, sizeof error) ||
-	    routing_build(&s->routing, &s->topology, &s->routing_cfg, prng_u64(p), error,
-			  sizeof error)) {
-		fprintf(stderr, "seed %" PRIu64 ": %s\n", s->seed, error);
-		return -EINVAL;
-	}
-	return 0;
 }
 
 /* What all connections have in common, and whether packets may be forged. */
@@ -149,7 +98,17 @@ static void draw_manner(struct hunt_story *s, struct prng *p)
 	s->n_faults = prng_chance(p, 1, 8) ? 0 : hunt_draw(p, 1, HUNT_FAULTS);
 	s->has_forgery = s->n_faults > 0 && prng_chance(p, 1, 6);
 	for (uint32_t h = 0; h < s->topology.n_hosts; h++)
-		s->has_srq[h] = !s->has_forgery && prng_chance(p, 1, 3);
+		s->has_srq[h] =
+			!s->has_forgery && prng_chance(p, 1, 3) && s->transport->open_shared;
+}
+
+/* Of a story with long messages, where much is out at a time. */
+static void lengthen(struct hunt_story *s, struct prng *p)
+{
+	if (!s->is_long)
+		return;
+	s->pmtu = 256u << hunt_draw(p, 0, 2);
+	s->window_bytes = s->pmtu * hunt_draw(p, 64, 1000);
 }
 
 static uint32_t draw_qp(const struct hunt_story *s, struct prng *p, uint32_t host)
@@ -157,7 +116,7 @@ static uint32_t draw_qp(const struct hunt_story *s, struct prng *p, uint32_t hos
 	for (;;) {
 		uint32_t qp = hunt_draw(p, 0, 3) ? hunt_draw(p, 2, 0xffffff) : hunt_draw(p, 0, 40);
 
-		if (hunt_find_end(s, host, qp) == HUNT_NOTHING)
+		if (qp >= s->transport->first_qp && hunt_find_end(s, host, qp) == HUNT_NOTHING)
 			return qp;
 	}
 }
@@ -181,6 +140,8 @@ static void draw_end(struct hunt_story *s, struct prng *p, uint32_t host)
 		.has_srq = s->has_srq[host] && prng_chance(p, 2, 3),
 	};
 
+	if (s->is_long)
+		end.max_send *= 3;
 	/* A forged message takes a receive that a real one then lacks, and waits for. */
 	if (s->has_forgery && end.rnr_retries == 7)
 		end.rnr_retries = 6;
@@ -192,6 +153,8 @@ static void draw_ends(struct hunt_story *s, struct prng *p)
 {
 	uint32_t n = hunt_draw(p, 1, prng_chance(p, 1, 2) ? 2 : HUNT_ENDS / 2);
 
+	if (s->is_long && n > LONG_PAIRS)
+		n = LONG_PAIRS;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t a = hunt_draw(p, 0, s->topology.n_hosts - 1);
 		uint32_t b = hunt_draw(p, 0, s->topology.n_hosts - 2);
@@ -261,10 +224,10 @@ uint32_t hunt_draw_len(const struct hunt_story *s, struct prng *p)
 	switch (hunt_draw(p, 0, 5)) {
 	case 0: return hunt_draw(p, 0, 8);
 	case 1: return hunt_draw(p, 0, s->pmtu);
-	case 2: return s->pmtu * hunt_draw(p, 1, MESSAGE_PKTS);
-	case 3: return s->pmtu * hunt_draw(p, 1, MESSAGE_PKTS) - hunt_draw(p, 1, 3);
-	case 4: return s->pmtu * hunt_draw(p, 1, MESSAGE_PKTS) + hunt_draw(p, 1, 3);
-	default: return hunt_draw(p, 1, s->pmtu * MESSAGE_PKTS);
+	case 2: return s->pmtu * hunt_draw(p, 1, s->message_pkts);
+	case 3: return s->pmtu * hunt_draw(p, 1, s->message_pkts) - hunt_draw(p, 1, 3);
+	case 4: return s->pmtu * hunt_draw(p, 1, s->message_pkts) + hunt_draw(p, 1, 3);
+	default: return hunt_draw(p, 1, s->pmtu * s->message_pkts);
 	}
 }
 
@@ -289,7 +252,9 @@ static uint8_t draw_code(struct hunt_draft *d, enum flavour flavour, bool may_re
 		code = ENGINE_WRITE;
 	if (flavour == SENDS)
 		code = sends[hunt_draw(d->p, 0, 2)];
-	return can(d->t, code) ? code : ENGINE_WRITE;
+	if (can(d->t, code))
+		return code;
+	return code == ENGINE_SEND || code == ENGINE_SEND_IMM ? ENGINE_WRITE_IMM : ENGINE_WRITE;
 }
 
 /* Half of the compare-and-swaps find what they look for. */
@@ -319,6 +284,10 @@ static void draw_flaw(struct prng *p, const struct hunt_story *s, struct hunt_wo
 		w->flaw = HUNT_MISALIGNED;
 	if (w->flaw == HUNT_MISALIGNED && hunt_is_send(w))
 		w->flaw = HUNT_SHORT;
+	if (w->flaw >= HUNT_MISALIGNED && w->message != HUNT_NOTHING && !s->transport->has_rnr) {
+		w->flaw = HUNT_NO_RECV;
+		return;
+	}
 	if (w->flaw == HUNT_NO_LOCAL && !(w->flags & ENGINE_TRUSTED) && w->n_sg > 0 && w->len > 0)
 		return;
 	if (w->flaw == HUNT_SHORT && !peer->has_srq && w->len > 0 &&
@@ -424,9 +393,9 @@ static void draw_works(struct hunt_story *s, const struct hunt_transport *t, str
 	d.first = first;
 	for (uint32_t side = 0; side < 2; side++) {
 		flavours[side] = (enum flavour)hunt_draw(p, 0, FLAVOURS - 1);
-		left[side] = hunt_draw(p, 0, HUNT_END_WORKS - sessions * HUNT_SESSION);
+		left[side] = hunt_draw(p, 0, s->end_works - sessions * HUNT_SESSION);
 		flawed[side] =
-			prng_chance(p, 1, 10) ? hunt_draw(p, 0, HUNT_END_WORKS - 1) : HUNT_NOTHING;
+			prng_chance(p, 1, 10) ? hunt_draw(p, 0, s->end_works - 1) : HUNT_NOTHING;
 		d.spread_ns[side] = hunt_draw(p, 0, 1) * hunt_draw(p, 1, 200000);
 		/* The words of the peer, which only this end changes. */
 		for (uint32_t i = 0; i < HUNT_WORDS; i++) {
@@ -474,7 +443,8 @@ struct pace {
 static void draw_recv(struct hunt_story *s, struct hunt_bump *b, struct pace *pace,
 		      struct hunt_recv recv)
 {
-	recv.n_sg = draw_pieces(b, recv.len, recv.sg);
+	if (can(s->transport, ENGINE_SEND))
+		recv.n_sg = draw_pieces(b, recv.len, recv.sg);
 	recv.flags = prng_chance(b->p, 1, 8) ? ENGINE_TRUSTED : 0;
 	pace->at += hunt_draw(b->p, 0, pace->gap_ns) * PSEC_NS;
 	recv.at = pace->at;
@@ -483,9 +453,9 @@ static void draw_recv(struct hunt_story *s, struct hunt_bump *b, struct pace *pa
 	s->recvs[s->n_recvs++] = recv;
 }
 
-static struct pace draw_pace(struct prng *p)
+static struct pace draw_pace(const struct hunt_story *s, struct prng *p)
 {
-	uint32_t kind = hunt_draw(p, 0, 3);
+	uint32_t kind = s->transport->has_rnr ? hunt_draw(p, 0, 3) : 0;
 
 	return (struct pace){
 		.gap_ns = kind < 2 ? 0 : hunt_draw(p, 1, 30000),
@@ -496,8 +466,14 @@ static struct pace draw_pace(struct prng *p)
 static void draw_recvs(struct hunt_story *s, struct prng *p, struct hunt_bump *bumps, uint32_t e)
 {
 	uint32_t n = s->ends[e ^ 1].n_messages + hunt_draw(p, 0, 2);
-	struct pace pace = draw_pace(p);
+	struct pace pace = draw_pace(s, p);
 
+	for (uint32_t i = 0; i < s->ends[e ^ 1].n_works; i++) {
+		const struct hunt_work *w = &s->works[s->ends[e ^ 1].first_work + i];
+
+		if (w->flaw == HUNT_NO_RECV)
+			n = w->message;
+	}
 	s->ends[e].max_recv = n > 0 ? n : 1;
 	if (s->ends[e].has_srq)
 		return;
@@ -515,7 +491,7 @@ static void draw_recvs(struct hunt_story *s, struct prng *p, struct hunt_bump *b
 static void draw_shared(struct hunt_story *s, struct prng *p, struct hunt_bump *bumps,
 			uint32_t host)
 {
-	struct pace pace = draw_pace(p);
+	struct pace pace = draw_pace(s, p);
 	uint32_t n = hunt_draw(p, 1, 3), len = 0;
 
 	for (uint32_t e = 0; e < s->n_ends; e++) {
@@ -559,6 +535,19 @@ static void sharpen(const struct hunt_story *s, struct prng *p, struct fault *f)
 		f->crc = FAULT_CRC_FCS_REPAIRED;
 }
 
+/* Answers that come late, after what they tell of has changed. */
+static void delay_answers(const struct hunt_story *s, struct prng *p, struct fault *f)
+{
+	*f = (struct fault){
+		.kind = FAULT_REORDER,
+		.match = FAULT_CONTROL,
+		.port = s->topology.nodes[hunt_draw(p, 0, s->topology.n_hosts - 1)].first_port,
+		.until_ps = hunt_draw(p, 20, 300) * PSEC_US,
+		.ppm = hunt_draw(p, 50000, 500000),
+		.amount_ps = hunt_draw(p, 2000, 60000) * PSEC_NS,
+	};
+}
+
 static void draw_faults(struct hunt_story *s, struct prng *p)
 {
 	uint64_t kinds = (UINT64_C(1) << FAULT_KIND_COUNT) - 1;
@@ -575,6 +564,8 @@ static void draw_faults(struct hunt_story *s, struct prng *p)
 		if (s->has_forgery && i == 0)
 			f->kind = prng_chance(p, 2, 3) ? FAULT_FORGE : FAULT_CORRUPT;
 		sharpen(s, p, f);
+		if (s->transport->is_sprayed && i > 0 && prng_chance(p, 1, 12))
+			delay_answers(s, p, f);
 		/* A late packet of one of these still counts as part of it. */
 		psec end = f->until_ps +
 			   (f->kind == FAULT_DELAY || f->kind == FAULT_REORDER ? f->amount_ps : 0);
@@ -696,21 +687,26 @@ static void compute_bound(struct hunt_story *s, const struct hunt_transport *t)
 int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t seed)
 {
 	struct hunt_bump bumps[HUNT_ENDS + HUNT_HOSTS];
-	struct prng fabric, ends, work, recvs, faults, bytes;
+	struct prng fabric, ends, work, recvs, faults, bytes, spray;
 	int error;
 
 	memset(s, 0, sizeof *s);
 	s->seed = seed;
+	s->transport = t;
+	s->message_pkts = MESSAGE_PKTS;
+	s->end_works = HUNT_END_WORKS;
 	prng_init(&fabric, seed, STREAM_FABRIC);
 	prng_init(&ends, seed, STREAM_ENDS);
 	prng_init(&work, seed, STREAM_WORK);
 	prng_init(&recvs, seed, STREAM_RECVS);
 	prng_init(&faults, seed, STREAM_FAULTS);
 	prng_init(&bytes, seed, STREAM_BYTES);
-	error = draw_fabric(s, &fabric);
+	prng_init(&spray, seed, STREAM_SPRAY);
+	error = hunt_draw_fabric(s, &fabric, &spray);
 	if (error)
 		return error;
 	draw_manner(s, &ends);
+	lengthen(s, &spray);
 	draw_ends(s, &ends);
 	draw_keys(s, &ends);
 	for (uint32_t i = 0; i < HUNT_ENDS + HUNT_HOSTS; i++)
@@ -723,12 +719,15 @@ int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t s
 		if (s->has_srq[h])
 			draw_shared(s, &recvs, bumps, h);
 	draw_faults(s, &faults);
+	if (t->draw)
+		error = t->draw(s);
 	for (uint32_t i = 0; i < HUNT_ENDS + HUNT_HOSTS && !error; i++)
 		if (i < s->n_ends || (i >= HUNT_ENDS && s->has_srq[i - HUNT_ENDS]))
 			error = make_arena(s, i, &bumps[i], &bytes);
 	if (!error)
 		error = paint(s);
-	compute_bound(s, t);
+	if (!error)
+		compute_bound(s, t);
 	return error;
 }
 
@@ -738,6 +737,7 @@ void hunt_story_free(struct hunt_story *s)
 		free(s->arenas[i].bytes);
 		free(s->arenas[i].shadow);
 	}
+	free(s->own);
 	routing_fini(&s->routing);
 	topology_fini(&s->topology);
 }

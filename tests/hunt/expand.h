@@ -1,4 +1,4 @@
-/* What expand.c and windows.c share: the works of a connection as they are drawn. */
+/* What the files share that draw a story: expand.c, fabric.c, windows.c. */
 #ifndef WEFT_TESTS_HUNT_EXPAND_H
 #define WEFT_TESTS_HUNT_EXPAND_H
 
@@ -41,6 +41,10 @@ static inline uint32_t hunt_draw(struct prng *p, uint32_t low, uint32_t high)
 {
 	return (uint32_t)prng_range(p, low, high);
 }
+
+/* Draws and builds the fabric; spray is for what only transports have that spray, of which it also
+ * decides whether messages are long. 0, or a negative errno. */
+int hunt_draw_fabric(struct hunt_story *s, struct prng *p, struct prng *spray);
 
 /* Adds a work of len bytes, with all that any work has; there is room. */
 struct hunt_work *hunt_draft_add(struct hunt_draft *d, uint32_t side, uint8_t code, uint32_t len);

@@ -3,16 +3,18 @@
  * the engine watches every call that goes into it and every byte and packet that comes out.
  *
  *	expand.c        seed to story
+ *	fabric.c        the part of it that is a fabric
  *	windows.c       the part of it that memory windows play
  *	tell.c          a story in lines that a person can read
  *	memory.c        arenas, regions and windows in a host's memory table; guarded blocks
  *	oracle.c        memory and completions: the same for every transport
  *	run.c           one story in the simulator, with the oracle around each engine
  *	main.c          the command
- *	oracle_rc.c     what RC packets may be, seen on the wire
- *	transport_rc.c  RC behind struct hunt_transport
+ *	oracle_X.c      what packets of transport X may be, seen on the wire
+ *	transport_X.c   X behind struct hunt_transport
  *
- * The last two are all that knows of RC: another transport has two such files of its own.
+ * The last two are all that knows of a transport; MRC has another oracle for its responder, and
+ * story_mrc.c, which draws what only MRC has.
  * docs/hunt.md says what is checked, and what holds under which fault. */
 #ifndef WEFT_TESTS_HUNT_HUNT_H
 #define WEFT_TESTS_HUNT_HUNT_H
@@ -61,6 +63,7 @@ enum hunt_flaw {
 	HUNT_OTHER_PAIR,     /* through one of type 2 that another queue pair bound */
 	HUNT_BAD_INVALIDATE, /* of what cannot be invalidated, or not by this queue pair */
 	HUNT_BAD_BIND,       /* to memory that it cannot be bound to */
+	HUNT_NO_RECV,        /* no receive is ever posted for it, and nobody waits for one */
 	HUNT_FLAWS,
 };
 
@@ -145,8 +148,12 @@ struct hunt_end {
 	uint32_t words[HUNT_WORDS]; /* where in its arena */
 };
 
+struct hunt_transport;
+
 struct hunt_story {
 	uint64_t seed;
+	const struct hunt_transport *transport;
+	void *own; /* what its transport drew beyond this, see hunt_transport.draw */
 	struct topology_cfg shape;
 	struct topology topology;
 	struct routing_cfg routing_cfg;
@@ -164,14 +171,15 @@ struct hunt_story {
 	struct hunt_arena arenas[HUNT_ENDS + HUNT_HOSTS]; /* of ends, then of hosts */
 	bool has_srq[HUNT_HOSTS];
 	uint32_t pmtu;
+	bool is_long;          /* few works, of many packets each */
+	uint32_t message_pkts; /* about the most packets of a message */
+	uint32_t end_works;    /* the most works of an end */
 	bool has_dcqcn;
 	uint32_t window_bytes, ack_every;
 	bool has_forgery; /* packets may be changed so that no checksum tells */
 	psec healed_at;   /* the last fault is over, the last work and receive posted */
 	psec bound;       /* by when everything must be over */
 };
-
-struct hunt_transport;
 
 /* Expands a seed, for what the transport can do. 0 or -ENOMEM. */
 int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t seed);
@@ -215,9 +223,11 @@ struct hunt_target hunt_target(const struct hunt_story *s, uint32_t end, const s
 nsec hunt_rnr_ns(uint8_t code);
 nsec hunt_timeout_ns(uint8_t code);
 
-/* What must balance at the end of a run, and what a report adds up. */
+/* What must balance at the end of a run, and what a report adds up. All members are numbers. */
+#define HUNT_MORE 40u
 struct hunt_counts {
-	uint64_t rx, accepted, dropped, tx, rx_bytes, again, timeouts, duplicates, rnr, naks;
+	uint64_t rx, accepted, dropped, tx, rx_bytes, again, timeouts, duplicates, naks;
+	uint64_t more[HUNT_MORE]; /* what only this transport has, see hunt_transport.more */
 };
 
 #define HUNT_OP(code) (UINT32_C(1) << (code))
@@ -231,7 +241,16 @@ struct hunt_transport {
 	const struct engine_ops *ops;
 	uint32_t codes;                  /* HUNT_OP of each enum engine_op that it has */
 	uint32_t head_bytes, tail_bytes; /* most before the payload; behind it, padding apart */
-	bool is_in_order;                /* payload is placed in the order it was sent */
+	uint32_t first_qp;               /* the lowest number of a queue pair */
+	/* Packets are placed each by itself, as soon as they come, in any order; packet_of says
+	 * which one it is that comes. Else all are placed in the order of sending. */
+	bool is_sprayed;
+	bool has_rnr;            /* a message waits for its receive; else that is its end */
+	const char *const *more; /* names of hunt_counts.more, up to NULL: none may stay 0 */
+	/* Draws what only this transport has into s->own, one block that hunt_story_free frees; 0
+	 * or -ENOMEM. tell writes that of an end to standard output. NULL: there is nothing. */
+	int (*draw)(struct hunt_story *s);
+	void (*tell)(const struct hunt_story *s, uint32_t end);
 	/* How long an end hears nothing, or is told to wait, until it tries once more, at the most;
 	 * and until it gives up. */
 	nsec (*try_ns)(const struct hunt_story *s, uint32_t end);
@@ -245,8 +264,13 @@ struct hunt_transport {
 	/* Makes and connects the queue pair of an end, or the host's shared receive queue. */
 	int (*open)(struct hunt_device *d, struct engine *e, uint32_t end, nsec now);
 	int (*open_shared)(struct hunt_device *d, struct engine *e, uint32_t host);
+	/* Does what the story has at a host by now; when to come again. NULL: nothing. */
+	psec (*stir)(struct hunt_device *d, struct engine *e, struct hunt_oracle *o, uint32_t host,
+		     nsec now);
 	/* Ends work on an end: everything is flushed. */
 	int (*fail)(struct engine *e, uint32_t qp, nsec now);
+	/* What the engine still holds when all its queue pairs have ended: a sentence, or NULL. */
+	const char *(*left_over)(const struct engine *e);
 	void (*count)(const struct engine *e, struct hunt_counts *counts);
 	/* The wire, to the oracle: o->wire is this part's own memory, and it answers by
 	 * oracle_fail. wire_new: 0 or -ENOMEM. on_input is called before the engine sees a packet,
@@ -257,12 +281,22 @@ struct hunt_transport {
 	void (*on_input)(struct hunt_oracle *o, uint32_t host, nsec now, const struct rx_pkt *rx);
 	void (*on_taken)(struct hunt_oracle *o, uint32_t end, const struct hunt_counts *before,
 			 const struct hunt_counts *after);
+	/* NULL for a transport that does not need it, as are all up to at_rest. The work, and which
+	 * of its packets, that a packet for this end carries payload of; HUNT_NOTHING: none. */
+	uint32_t (*packet_of)(const struct hunt_oracle *o, uint32_t end, const struct rx_pkt *rx,
+			      uint32_t *i);
+	/* Whether an end was told that a work was executed; and whether it heard nothing for so
+	 * long that it may give up. */
+	bool (*is_told)(const struct hunt_oracle *o, uint32_t end, uint32_t work);
+	bool (*may_give_up)(const struct hunt_oracle *o, uint32_t end);
+	/* All work is done and nothing is on its way. */
+	void (*at_rest)(struct hunt_oracle *o);
 	/* The end that a packet is for, HUNT_NOTHING: none. */
 	uint32_t (*end_of)(const struct hunt_story *s, uint32_t host, struct cspan head);
 	/* The packet in a few words. */
 	void (*print)(struct cspan head, uint32_t bytes, char *text, size_t text_len);
 };
-extern const struct hunt_transport hunt_rc;
+extern const struct hunt_transport hunt_rc, hunt_mrc;
 
 /* What happened in a run, for the report: a hunt that meets nothing finds nothing. */
 struct hunt_met {

@@ -31,7 +31,7 @@ struct job {
 /* For the handler of signals, which has nothing else. */
 static char replay[128];
 
-static const struct hunt_transport *const transports[] = {&hunt_rc};
+static const struct hunt_transport *const transports[] = {&hunt_rc, &hunt_mrc};
 
 static void usage(FILE *out)
 {
@@ -242,12 +242,14 @@ static const char *const status_names[ENGINE_STATUSES] = {"ok",
 							  "fatal"};
 
 /* The operations without which a flaw cannot be. */
-static uint32_t codes_of(enum hunt_flaw flaw)
+static uint32_t codes_of(const struct job *job, enum hunt_flaw flaw)
 {
 	if (flaw == HUNT_MISALIGNED)
 		return HUNT_OP(ENGINE_ATOMIC);
 	if (flaw == HUNT_SHORT)
 		return HUNT_OP(ENGINE_SEND);
+	if (flaw == HUNT_NO_RECV)
+		return job->transport->has_rnr ? NEVER_DUE : 0;
 	return flaw >= HUNT_UNBOUND ? HUNT_OP(ENGINE_BIND) | HUNT_OP(ENGINE_LOCAL_INV) : 0;
 }
 
@@ -276,7 +278,6 @@ static uint32_t print_totals(const struct job *job)
 		{"timeouts", m->counts.timeouts, 0},
 		{"duplicates", m->counts.duplicates, 0},
 		{"NAKs", m->counts.naks, 0},
-		{"RNR NAKs", m->counts.rnr, 0},
 		{"works", m->works, 0},
 		{"messages received", m->receives, 0},
 		{"through windows, type 1", m->through[0], HUNT_OP(ENGINE_BIND)},
@@ -286,6 +287,16 @@ static uint32_t print_totals(const struct job *job)
 	};
 
 	return print_due(job, "totals", totals, sizeof totals / sizeof totals[0]);
+}
+
+static uint32_t print_more(const struct job *job)
+{
+	struct figure more[HUNT_MORE];
+	uint32_t n = 0;
+
+	for (; n < HUNT_MORE && job->transport->more[n]; n++)
+		more[n] = (struct figure){job->transport->more[n], job->met.counts.more[n], 0};
+	return print_due(job, job->transport->name, more, n);
 }
 
 static uint32_t print_works(const struct job *job)
@@ -306,10 +317,10 @@ static uint32_t print_works(const struct job *job)
 			};
 	}
 	for (enum hunt_flaw i = HUNT_SOUND; i < HUNT_FLAWS; i++) {
-		flaws[i] = (struct figure){hunt_flaw_name(i), m->flaws[i], codes_of(i)};
+		flaws[i] = (struct figure){hunt_flaw_name(i), m->flaws[i], codes_of(job, i)};
 		if (i > HUNT_SOUND)
 			refused[i - 1] =
-				(struct figure){hunt_flaw_name(i), m->refused[i], codes_of(i)};
+				(struct figure){hunt_flaw_name(i), m->refused[i], codes_of(job, i)};
 	}
 	missed = print_due(job, "work by operation", ops, n);
 	missed += print_due(job, "work that cannot succeed", flaws, HUNT_FLAWS);
@@ -330,6 +341,7 @@ static uint32_t print_report(const struct job *job)
 	if (job->is_json)
 		printf("{\"transport\":\"%s\"", job->transport->name);
 	missed = print_totals(job);
+	missed += print_more(job);
 	missed += print_works(job);
 	print_figures(job, "completions by status", statuses, ENGINE_STATUSES);
 	missed += print_due(job, "what faults touched", faults, FAULT_KIND_COUNT);

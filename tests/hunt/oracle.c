@@ -178,13 +178,10 @@ static bool look_at(struct hunt_oracle *o, uint32_t end, uint32_t work, uint32_t
 	const struct hunt_work *w = &o->story->works[work];
 	uint32_t pmtu = o->story->pmtu, off = i * pmtu;
 	uint32_t len = w->len - off < pmtu ? w->len - off : pmtu;
-	/* Of many that may come next one byte is looked at: every byte of one that is placed
-	 * differs. */
-	uint32_t probe = o->transport->is_in_order ? len : 1;
 	struct aim aim = aim_of(o, end, w);
 	uint8_t want[4096];
 
-	if (is_same(aim.arena, aim.sg, off, probe))
+	if (is_same(aim.arena, aim.sg, off, len))
 		return false;
 	take_from(&aim, off, len, want);
 	if (!oracle_equal(aim.arena->bytes, aim.sg, off, want, len))
@@ -193,7 +190,7 @@ static bool look_at(struct hunt_oracle *o, uint32_t end, uint32_t work, uint32_t
 	else if (o->works[work].placed >> i & 1)
 		oracle_fail(o, "end %u, work %u: packet %u of its payload was placed again", end,
 			    work, i);
-	if (w->flaw != HUNT_SOUND && w->flaw != HUNT_SHORT)
+	if (w->flaw != HUNT_SOUND && w->flaw != HUNT_SHORT && w->flaw != HUNT_NO_RECV)
 		oracle_fail(o, "end %u, work %u (%s): payload was placed", end, work,
 			    hunt_flaw_name(w->flaw));
 	o->works[work].placed |= UINT64_C(1) << i;
@@ -201,7 +198,7 @@ static bool look_at(struct hunt_oracle *o, uint32_t end, uint32_t work, uint32_t
 	return true;
 }
 
-/* Looks at the first works of a kind that are not wholly placed. *at is where to begin. */
+/* Looks at the first work of a kind that is not wholly placed. *at is where to begin. */
 static void look_for(struct hunt_oracle *o, uint32_t end, uint32_t *at, bool is_answer)
 {
 	const struct hunt_end *e = &o->story->ends[end];
@@ -218,12 +215,8 @@ static void look_for(struct hunt_oracle *o, uint32_t end, uint32_t *at, bool is_
 		}
 		while (o->works[work].placed >> first & 1)
 			first++;
-		for (uint32_t i = first; i < w->n_pkts; i++) {
-			if (look_at(o, end, work, i))
-				return;
-			if (o->transport->is_in_order)
-				return;
-		}
+		look_at(o, end, work, first);
+		return;
 	}
 }
 
@@ -359,6 +352,24 @@ static void taint(struct hunt_oracle *o, uint32_t end)
 	o->ends[end ^ 1].is_tainted = true;
 }
 
+/* A packet that says itself where it belongs is coming: what lies there is as before. All else is
+ * looked at when its own packet comes, and at the end. */
+static void await(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx)
+{
+	uint32_t end = o->transport->end_of(o->story, host, rx->head);
+
+	o->coming = HUNT_NOTHING;
+	o->was_placed = false;
+	if (end == HUNT_NOTHING || o->ends[end].is_tainted)
+		return;
+	o->coming = o->transport->packet_of(o, end, rx, &o->coming_i);
+	if (o->coming == HUNT_NOTHING || !places(&o->story->works[o->coming]))
+		return;
+	if (look_at(o, end ^ 1, o->coming, o->coming_i))
+		oracle_fail(o, "end %u, work %u: packet %u of its payload was placed by another",
+			    end ^ 1, o->coming, o->coming_i);
+}
+
 void oracle_before_input(struct hunt_oracle *o, uint32_t host, nsec now, const struct rx_pkt *rx)
 {
 	struct cspan pieces[3] = {rx->head, rx->body[0], rx->body[1]};
@@ -367,6 +378,8 @@ void oracle_before_input(struct hunt_oracle *o, uint32_t host, nsec now, const s
 		taint(o, o->transport->end_of(o->story, host, rx->head));
 		return;
 	}
+	if (o->transport->is_sprayed)
+		await(o, host, rx);
 	o->transport->on_input(o, host, now, rx);
 }
 
@@ -377,6 +390,12 @@ void oracle_after_input(struct hunt_oracle *o, uint32_t host, const struct rx_pk
 
 	if (end == HUNT_NOTHING || o->ends[end].is_tainted)
 		return;
+	if (o->transport->is_sprayed) {
+		if (o->coming != HUNT_NOTHING && places(&o->story->works[o->coming]))
+			o->was_placed = look_at(o, end ^ 1, o->coming, o->coming_i);
+		o->transport->on_taken(o, end, before, after);
+		return;
+	}
 	o->transport->on_taken(o, end, before, after);
 	look_for(o, end, &o->ends[end].read_at, true);
 	look_for(o, end ^ 1, &o->ends[end ^ 1].write_at, false);
@@ -397,6 +416,8 @@ static void check_done(struct hunt_oracle *o, uint32_t end, uint32_t work)
 	else if (!oracle_is_whole(o, work))
 		oracle_fail(o, "end %u, work %u: done before all its payload was placed", end,
 			    work);
+	else if (o->transport->is_told && !o->transport->is_told(o, end, work))
+		oracle_fail(o, "end %u, work %u: done before it was acknowledged", end, work);
 	else if (w->message != HUNT_NOTHING && o->ends[end ^ 1].n_received <= w->message &&
 		 !o->ends[end ^ 1].is_gone)
 		oracle_fail(o, "end %u, work %u: done before its message was received", end, work);
@@ -419,7 +440,7 @@ static bool is_dead(const struct hunt_oracle *o, uint32_t end)
 {
 	const struct oracle_end *e = &o->ends[end];
 
-	return e->has_failed || e->has_fallen || e->is_gone || e->is_tainted;
+	return e->has_failed || e->has_fallen || e->has_refused || e->is_gone || e->is_tainted;
 }
 
 bool oracle_has_come(const struct hunt_oracle *o, uint32_t end, const struct hunt_work *w)
@@ -435,6 +456,7 @@ static bool is_due(const struct hunt_work *w, int16_t status)
 	case HUNT_SOUND: return false;
 	case HUNT_NO_LOCAL: return status == ENGINE_LOCAL_PROTECTION;
 	case HUNT_SHORT: return status == ENGINE_REMOTE_INVALID;
+	case HUNT_NO_RECV: return status == ENGINE_REMOTE_OPERATION;
 	case HUNT_MISALIGNED:
 		return status == ENGINE_REMOTE_INVALID || status == ENGINE_REMOTE_ACCESS;
 	case HUNT_BEYOND:
@@ -448,27 +470,37 @@ static bool is_due(const struct hunt_work *w, int16_t status)
 	}
 }
 
+/* Whether an end may have lost its patience: it was silent around it, there is a reason for that,
+ * and the faults were not over long ago while the other side is there. */
+static bool may_give_up(const struct hunt_oracle *o, uint32_t end)
+{
+	const struct hunt_story *s = o->story;
+	bool is_dead_peer = is_dead(o, end ^ 1);
+	bool has_flaws = has_flaw(s, end) || has_flaw(s, end ^ 1);
+
+	if (o->transport->may_give_up && !o->transport->may_give_up(o, end))
+		return false;
+	if (!has_flaws && !is_dead_peer &&
+	    o->now(o->clock) > s->healed_at + o->transport->try_ns(s, end) * PSEC_NS + PSEC_MS)
+		return false;
+	return s->n_faults > 0 || has_flaws || is_dead_peer;
+}
+
 /* Whether an end may say so of the first of its works that did not go well. */
 static bool may_fail(const struct hunt_oracle *o, uint32_t end, const struct hunt_work *w,
 		     int16_t status)
 {
 	const struct hunt_story *s = o->story;
-	const struct oracle_end *e = &o->ends[end], *peer = &o->ends[end ^ 1];
-	bool has_flaws = has_flaw(s, end) || has_flaw(s, end ^ 1);
+	const struct oracle_end *e = &o->ends[end];
 
-	if (e->is_tainted)
+	if (e->is_tainted || o->works[w - s->works].refusal == status)
 		return true;
 	switch (status) {
-	case ENGINE_RETRY_EXCEEDED:
-		/* The faults were over long ago, and the other side is there. */
-		if (!has_flaws && !peer->is_gone && !peer->has_failed && !peer->has_fallen &&
-		    o->now(o->clock) >
-			    s->healed_at + o->transport->try_ns(s, end) * PSEC_NS + PSEC_MS)
-			return false;
-		return s->n_faults > 0 || has_flaws || peer->has_failed || peer->has_fallen;
+	case ENGINE_RETRY_EXCEEDED: return may_give_up(o, end);
 	case ENGINE_RNR_EXCEEDED: return s->ends[end].rnr_retries < 7;
 	case ENGINE_FLUSHED:
-		return has_flaws || e->has_fallen || e->has_lapsed || o->has_ended || e->is_gone;
+		return has_flaw(s, end) || has_flaw(s, end ^ 1) || e->has_fallen || e->has_lapsed ||
+		       e->has_refused || e->was_refused || o->has_ended || e->is_gone;
 	default: return is_due(w, status);
 	}
 }
@@ -512,13 +544,17 @@ static void on_sent(struct hunt_oracle *o, uint32_t host, const struct done *don
 		return;
 	}
 	o->works[work].fate = e->has_failed ? HUNT_FLUSHED : HUNT_FAILED;
-	if (e->has_failed && done->status != ENGINE_FLUSHED)
+	/* Sprayed, the one that the peer named may have others in front of it that were not done.
+	 */
+	if (e->has_failed && done->status != ENGINE_FLUSHED &&
+	    !(o->transport->is_sprayed && e->is_tainted) &&
+	    !(e->was_refused && o->works[work].refusal == done->status))
 		oracle_fail(o, "end %u, work %u: status %d after an error", end, work,
 			    done->status);
 	else if (!e->has_failed && !may_fail(o, end, w, done->status))
 		oracle_fail(o, "end %u, work %u (%s): status %d, and there is no reason", end, work,
 			    hunt_flaw_name(w->flaw), done->status);
-	o->result->met.refused[w->flaw] += !e->has_failed && is_due(w, done->status);
+	o->result->met.refused[w->flaw] += is_due(w, done->status);
 	e->has_failed = true;
 }
 
@@ -531,6 +567,19 @@ static uint32_t next_message(const struct hunt_oracle *o, uint32_t end)
 		if (o->story->works[i].message == o->ends[end].n_received)
 			return i;
 	return HUNT_NOTHING;
+}
+
+/* Everything written before this work, and by it, is where it belongs. */
+static bool is_placed_before(const struct hunt_oracle *o, uint32_t end, uint32_t work)
+{
+	for (uint32_t k = o->story->ends[end].first_work; k <= work; k++) {
+		const struct hunt_work *w = &o->story->works[k];
+
+		if ((w->code == ENGINE_WRITE || w->code == ENGINE_WRITE_IMM) &&
+		    !oracle_is_whole(o, k))
+			return false;
+	}
+	return true;
 }
 
 static void check_message(struct hunt_oracle *o, uint32_t end, uint32_t recv,
@@ -575,9 +624,9 @@ static void check_message(struct hunt_oracle *o, uint32_t end, uint32_t recv,
 		oracle_fail(o, "end %u, receive %u: not the bytes of work %u", end, recv, work);
 	if (!is_same(own, r->sg, is_write ? 0 : w->len, is_write ? r->len : r->len - w->len))
 		oracle_fail(o, "end %u, receive %u: bytes behind the message changed", end, recv);
-	if (is_write && !oracle_is_whole(o, work))
-		oracle_fail(o, "end %u, receive %u: told of before the payload was placed", end,
-			    recv);
+	if (!is_placed_before(o, end ^ 1, work))
+		oracle_fail(o, "end %u, receive %u: told of before all up to work %u was placed",
+			    end, recv, work);
 	free(bytes);
 }
 
@@ -705,7 +754,8 @@ void oracle_finish(struct hunt_oracle *o)
 				    o->story->ends[e].first_work + o->ends[e].n_done);
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
 		if (o->ends[e].fell_early && !o->ends[e].has_failed && !o->ends[e].is_tainted &&
-		    !o->ends[e].has_lapsed && !has_flaw(o->story, e) && !has_flaw(o->story, e ^ 1))
+		    !o->ends[e].has_lapsed && !o->ends[e].has_refused && !has_flaw(o->story, e) &&
+		    !has_flaw(o->story, e ^ 1))
 			oracle_fail(o, "end %u: its receives failed without reason", e);
 	for (uint32_t i = 0; i < o->story->n_recvs; i++)
 		if (o->recv_fates[i] == HUNT_POSTED && o->story->recvs[i].end != HUNT_NOTHING &&

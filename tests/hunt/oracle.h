@@ -16,6 +16,7 @@ enum hunt_fate {
 struct oracle_work {
 	uint8_t fate;     /* enum hunt_fate */
 	bool is_executed; /* atomics: the word changed */
+	uint8_t refusal;  /* the status that the peer's word gives it; ENGINE_OK: none */
 	uint64_t placed;  /* bit per packet of payload that is where it belongs */
 };
 
@@ -28,10 +29,12 @@ struct oracle_end {
 	bool has_failed;                       /* a send work was reported as failed */
 	bool has_fallen;                       /* a receive was */
 	bool fell_early;                       /* and not because we ended it */
-	bool has_lapsed; /* it went on without a message of a peer that died, whose packets may
-			  * still come and find a window gone */
-	bool is_gone;    /* the host restarted, or this end was ended by us */
-	bool is_tainted; /* a packet that nobody sent was put in */
+	bool has_lapsed;  /* it went on without a message of a peer that died, whose packets may
+			   * still come and find a window gone */
+	bool has_refused; /* it refused a request of its peer's, and is dead */
+	bool was_refused; /* its peer's word ended it: work before the one named is flushed */
+	bool is_gone;     /* the host restarted, or this end was ended by us */
+	bool is_tainted;  /* a packet that nobody sent was put in */
 };
 
 struct hunt_oracle {
@@ -43,7 +46,11 @@ struct hunt_oracle {
 	uint64_t *sent;                 /* hashes of what hosts sent, if there are forgeries */
 	uint32_t n_sent, sent_room;
 	bool has_ended; /* all ends were ended by us */
-	void *wire;     /* of the transport's own part, see struct hunt_transport */
+	/* The packet of a work that comes, if is_sprayed, and whether its payload was placed. */
+	uint32_t coming, coming_i;
+	bool was_placed;
+	nsec host_now[HUNT_HOSTS]; /* the time on each host's clock when it was last asked */
+	void *wire;                /* of the transport's own part, see struct hunt_transport */
 	psec (*now)(const void *clock);
 	const void *clock;
 	struct hunt_result *result;

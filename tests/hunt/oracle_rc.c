@@ -712,6 +712,7 @@ void oracle_rc_taken(struct hunt_oracle *o, uint32_t end, const struct hunt_coun
 {
 	struct wire_end *state = wire_at(o, end);
 
-	if (after->rnr != before->rnr && state->quiet_next > state->quiet_until)
+	if (after->more[ORACLE_RC_RNR] != before->more[ORACLE_RC_RNR] &&
+	    state->quiet_next > state->quiet_until)
 		state->quiet_until = state->quiet_next;
 }

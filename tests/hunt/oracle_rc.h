@@ -4,6 +4,9 @@
 
 #include "oracle.h"
 
+/* Of hunt_counts.more. */
+enum { ORACLE_RC_RNR };
+
 int oracle_rc_new(struct hunt_oracle *o);
 void oracle_rc_free(struct hunt_oracle *o);
 void oracle_rc_output(struct hunt_oracle *o, uint32_t host, nsec now, const struct tx_pkt *tx);

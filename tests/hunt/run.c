@@ -36,6 +36,7 @@ struct witness_cfg {
 	struct hunt_run *run;
 	uint32_t host;
 	const void *inner;
+	bool is_again; /* in memory that holds its old life */
 };
 
 struct hunt_run {
@@ -128,7 +129,8 @@ static int witness_init(struct engine *e, const void *cfg, nsec now)
 		.inner_bytes = inner->size(c->inner),
 	};
 	/* Not cleared, as the contract says. */
-	memset(w->block, CANARY, w->inner_bytes + HUNT_GUARD);
+	if (!c->is_again)
+		memset(w->block, CANARY, w->inner_bytes + HUNT_GUARD);
 	w->inner->ops = inner;
 	return inner->init(w->inner, c->inner, now);
 }
@@ -157,6 +159,7 @@ static void witness_input(struct engine *e, nsec now, const struct rx_pkt *pkts,
 		struct hunt_counts before = {0}, after = {0};
 
 		w->n_in++;
+		w->run->oracle.host_now[w->host] = now;
 		trace_packet(w->run, w->host, "<-", pkts[i].head,
 			     pkts[i].body[0].len + pkts[i].body[1].len);
 		oracle_before_input(&w->run->oracle, w->host, now, &pkts[i]);
@@ -188,6 +191,7 @@ static uint32_t witness_pull(struct engine *e, nsec now, const uint16_t room[ENG
 	nsec due = ops->deadline(w->inner, free_ports(room));
 	uint32_t got = ops->pull(w->inner, now, room, pkts, n);
 
+	o->host_now[w->host] = now;
 	memcpy(left, room, sizeof left);
 	for (uint32_t i = 0; i < got; i++) {
 		uint32_t bytes = 0;
@@ -251,16 +255,8 @@ static void check_balance(struct hunt_run *r, uint32_t host)
 	for (uint32_t i = 0; i < HUNT_GUARD; i++)
 		if (guard[i] != CANARY)
 			oracle_fail(&r->oracle, "h%u: the engine wrote behind its block", host);
-	sum->rx += n.rx;
-	sum->accepted += n.accepted;
-	sum->dropped += n.dropped;
-	sum->tx += n.tx;
-	sum->rx_bytes += n.rx_bytes;
-	sum->again += n.again;
-	sum->timeouts += n.timeouts;
-	sum->duplicates += n.duplicates;
-	sum->rnr += n.rnr;
-	sum->naks += n.naks;
+	for (size_t i = 0; i < sizeof n / sizeof(uint64_t); i++)
+		((uint64_t *)sum)[i] += ((const uint64_t *)&n)[i];
 }
 
 static void free_device(struct hunt_run *r, uint32_t host)
@@ -278,16 +274,17 @@ static void free_device(struct hunt_run *r, uint32_t host)
 static const void *host_cfg(void *context, uint32_t host, uint64_t seed)
 {
 	struct hunt_run *r = context;
+	bool is_again = r->is_begun[host];
 
 	(void)seed;
-	if (r->is_begun[host])
+	if (is_again)
 		check_balance(r, host);
 	free_device(r, host);
 	r->is_begun[host] = false;
 	r->devices[host] = r->transport->device_new(r->story, host);
 	if (!r->devices[host])
 		return NULL;
-	r->cfg = (struct witness_cfg){r, host, r->transport->cfg(r->devices[host])};
+	r->cfg = (struct witness_cfg){r, host, r->transport->cfg(r->devices[host]), is_again};
 	return &r->cfg;
 }
 
@@ -420,15 +417,28 @@ static psec post_recvs(struct hunt_run *r, uint32_t host)
 	return next;
 }
 
+/* What the story has beside work; a host without anything to send may now have it. */
+static psec stir(struct hunt_run *r, uint32_t host)
+{
+	psec next;
+
+	if (!r->transport->stir || r->oracle.has_ended)
+		return PSEC_NEVER;
+	next = r->transport->stir(r->devices[host], witness_at(r, host)->inner, &r->oracle, host,
+				  sim_host_now(&r->sim, host));
+	sim_host_jump(&r->sim, host, 0);
+	return next;
+}
+
 static void post_due(struct hunt_run *r, uint32_t host)
 {
-	psec next = post_recvs(r, host);
+	psec next = post_recvs(r, host), at = stir(r, host);
 
+	next = at < next ? at : next;
 	for (uint32_t e = 0; e < r->story->n_ends; e++) {
 		if (r->story->ends[e].host != host)
 			continue;
-		psec at = post_works(r, e);
-
+		at = post_works(r, e);
 		next = at < next ? at : next;
 	}
 	sim_alarm_arm(&r->sim, host, r->result->has_failed ? PSEC_NEVER : next);
@@ -586,6 +596,12 @@ static void end_all(struct hunt_run *r)
 	while (!r->result->has_failed && sim_run(&r->sim, until))
 		if (sim_now(&r->sim) >= until)
 			oracle_fail(&r->oracle, "there is no end");
+	for (uint32_t h = 0; h < s->topology.n_hosts && r->transport->left_over; h++) {
+		const char *problem = r->transport->left_over(witness_at(r, h)->inner);
+
+		if (problem)
+			oracle_fail(&r->oracle, "h%u: %s", h, problem);
+	}
 	if (!r->result->has_failed)
 		oracle_finish(&r->oracle);
 }
@@ -637,6 +653,10 @@ void hunt_run(struct hunt_story *s, const struct hunt_transport *t, bool is_trac
 		oracle_fail(&r->oracle, "cannot begin: %s", strerror(-error));
 	} else {
 		run_to_idle(r);
+		for (uint32_t h = 0; h < s->topology.n_hosts; h++)
+			stir(r, h);
+		if (!result->has_failed && t->at_rest)
+			t->at_rest(&r->oracle);
 		if (!result->has_failed)
 			end_all(r);
 		add_up(r);

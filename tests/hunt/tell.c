@@ -35,7 +35,8 @@ const char *hunt_flaw_name(enum hunt_flaw flaw)
 						      "right not of the window",
 						      "window of another pair",
 						      "bad invalidate",
-						      "bad bind"};
+						      "bad bind",
+						      "no receive"};
 
 	return flaws[flaw];
 }
@@ -101,17 +102,26 @@ static void tell_recvs(const struct hunt_story *s, uint32_t end, uint32_t host)
 		printf("    %u receives, the last posted at %.3f us\n", n, (double)last / PSEC_US);
 }
 
+/* What all transports have that draw nothing of their own. */
+static void tell_manner(const struct hunt_end *end)
+{
+	printf("    port %u; timeout %.1f us, %u retries, %u for receives; RNR timer %.0f us\n",
+	       end->port, (double)hunt_timeout_ns(end->timeout) / 1000, end->retries,
+	       end->rnr_retries, (double)hunt_rnr_ns(end->rnr_timer) / 1000);
+	printf("    reads and atomics: %u out, %u in%s\n", end->rd_atomic, end->dest_rd_atomic,
+	       end->has_srq ? "; shared receives" : "");
+}
+
 static void tell_end(const struct hunt_story *s, uint32_t e)
 {
 	const struct hunt_end *end = &s->ends[e];
 
-	printf("  end %u: h%u qp %u, port %u, first psn %u, to end %u; timeout %.1f us, "
-	       "%u retries, %u for receives\n",
-	       e, end->host, end->qp, end->port, end->psn, e ^ 1,
-	       (double)hunt_timeout_ns(end->timeout) / 1000, end->retries, end->rnr_retries);
-	printf("    reads and atomics: %u out, %u in; RNR timer %.0f us; %u works at a time%s\n",
-	       end->rd_atomic, end->dest_rd_atomic, (double)hunt_rnr_ns(end->rnr_timer) / 1000,
-	       end->max_send, end->has_srq ? "; shared receives" : "");
+	printf("  end %u: h%u qp %u, first psn %u, to end %u; %u works at a time\n", e, end->host,
+	       end->qp, end->psn, e ^ 1, end->max_send);
+	if (s->transport->tell)
+		s->transport->tell(s, e);
+	else
+		tell_manner(end);
 	tell_recvs(s, e, end->host);
 	for (uint32_t i = 0; i < end->n_works; i++)
 		tell_work(s, end->first_work + i);

@@ -148,8 +148,8 @@ static void count(const struct engine *e, struct hunt_counts *n)
 	n->again += c->tx_again;
 	n->timeouts += c->timeouts;
 	n->duplicates += c->rx_duplicate;
-	n->rnr += c->rx_rnr;
 	n->naks += c->rx_nak;
+	n->more[ORACLE_RC_RNR] += c->rx_rnr;
 }
 
 /* Timeouts may be four times what was asked for (IBTA 9.7.6.1.3). */
@@ -167,13 +167,16 @@ static nsec give_up_ns(const struct hunt_story *s, uint32_t end)
 	       hunt_rnr_ns(s->ends[end ^ 1].rnr_timer) * (own->rnr_retries + 2u);
 }
 
+static const char *const more[] = {[ORACLE_RC_RNR] = "RNR NAKs", NULL};
+
 const struct hunt_transport hunt_rc = {
 	.name = "rc",
 	.ops = &rc_ops,
 	.codes = HUNT_OP(ENGINE_RECV) - 1,
 	.head_bytes = RC_HEAD_BYTES,
 	.tail_bytes = icrc_bytes,
-	.is_in_order = true,
+	.has_rnr = true,
+	.more = more,
 	.try_ns = try_ns,
 	.give_up_ns = give_up_ns,
 	.device_new = device_new,

@@ -1,0 +1,317 @@
+/* MRC behind the seam: its device, and how its queue pairs are made and connected. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "memory.h"
+#include "mrc/mrc.h"
+#include "oracle_mrc.h"
+#include "story_mrc.h"
+#include "wire/icrc.h"
+
+struct hunt_device {
+	const struct hunt_story *story;
+	struct hunt_memory memory;
+	struct mrc_cfg cfg;
+	struct path_set sets[HUNT_ENDS][2]; /* of its own ends */
+	uint8_t turn[HUNT_ENDS];            /* which of them is in use */
+	uint32_t n_changed;                 /* of the story's changes, all hosts' counted */
+};
+
+static struct hunt_device *device_new(const struct hunt_story *s, uint32_t host)
+{
+	const struct story_mrc_host *h = &story_mrc(s)->hosts[host];
+	struct hunt_device *d = calloc(1, sizeof *d);
+
+	if (!d)
+		return NULL;
+	if (hunt_memory_init(&d->memory, s)) {
+		free(d);
+		return NULL;
+	}
+	d->story = s;
+	d->cfg = (struct mrc_cfg){
+		.mem = d->memory.mem,
+		.max_qps = HUNT_ENDS,
+		.n_ports = s->shape.nic_ports,
+		.cc =
+			{
+				.kind = s->has_dcqcn ? CC_DCQCN : CC_FIXED,
+				.window_bytes = s->window_bytes,
+				.line_rate_bps = s->shape.links[0].rate_bps,
+			},
+		.max_out_pkts = h->max_out,
+		.max_early_pkts = h->max_early,
+		.max_answers = h->max_answers,
+		.max_probes = 1,
+		.sack_every_bytes = h->sack_every,
+		.sack_least_bytes = h->sack_least,
+		.pkey = h->pkey,
+		.first_msn = h->first_msn,
+		.has_service_time = h->has_service_time,
+		.has_trim_nack = h->has_trim_nack,
+	};
+	return d;
+}
+
+static const char *device_free(struct hunt_device *d)
+{
+	const char *problem = hunt_memory_fini(&d->memory);
+
+	free(d);
+	return problem;
+}
+
+static const void *cfg(struct hunt_device *d)
+{
+	return &d->cfg;
+}
+
+static int go_to(struct engine *e, uint32_t qp, nsec now, struct mrc_attr *attr, uint8_t state,
+		 uint32_t set)
+{
+	attr->state = state;
+	return mrc_qp_modify(e, now, qp, attr, MRC_SET_STATE | set);
+}
+
+static uint8_t flags_of(const struct hunt_story *s, uint32_t end)
+{
+	const struct story_mrc_end *own = &story_mrc(s)->ends[end];
+	const struct story_mrc_host *peer = &story_mrc(s)->hosts[s->ends[end ^ 1].host];
+
+	return (uint8_t)((own->is_dynamic ? MRC_DYNAMIC_MPR : 0) |
+			 (peer->has_trim_nack ? MRC_PEER_TRIM_NACK : 0) |
+			 (peer->has_service_time ? MRC_PEER_SERVICE_TIME : 0) |
+			 (own->has_stamps ? 0 : MRC_NO_TIMESTAMPS) |
+			 (own->is_trimmable ? 0 : MRC_NO_TRIM) |
+			 (own->is_restoring ? MRC_RESTORE_CWND : 0));
+}
+
+static int connect(struct hunt_device *d, struct engine *e, uint32_t end, nsec now)
+{
+	const struct hunt_story *s = d->story;
+	const struct story_mrc_end *own = &story_mrc(s)->ends[end];
+	const struct hunt_end *peer = &s->ends[end ^ 1];
+	uint32_t qp = s->ends[end].qp;
+	struct mrc_attr attr = {
+		.access = MEM_REMOTE_WRITE,
+		.pmtu = (uint16_t)s->pmtu,
+		.peer = peer->host,
+		.ways = &d->sets[end][0],
+		.remote_qp = peer->qp,
+		.rq_psn = peer->psn,
+		.sq_psn = s->ends[end].psn,
+		.timeout = own->timeout,
+		.linear_retries = own->linear,
+		.exp_retries = own->exponential,
+		.mpr = own->mpr,
+		.mpr_dest = story_mrc(s)->ends[end ^ 1].mpr,
+		.wimm_dest = own->wimm_dest,
+		.penalty = own->penalty,
+		.flags = flags_of(s, end),
+	};
+	int error = go_to(e, qp, now, &attr, MRC_INIT, MRC_SET_ACCESS);
+
+	if (!error)
+		error = go_to(e, qp, now, &attr, MRC_RTR,
+			      MRC_SET_PMTU | MRC_SET_PATH | MRC_SET_REMOTE_QP | MRC_SET_RQ_PSN |
+				      MRC_SET_MPR | MRC_SET_FLAGS | MRC_SET_PENALTY);
+	if (!error)
+		error = go_to(e, qp, now, &attr, MRC_RTS,
+			      MRC_SET_SQ_PSN | MRC_SET_MPR_DEST | MRC_SET_TIMEOUT |
+				      MRC_SET_RETRIES | MRC_SET_WIMM_DEST);
+	return error;
+}
+
+static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec now)
+{
+	const struct hunt_end *own = &d->story->ends[end];
+	const struct story_mrc_end *more = &story_mrc(d->story)->ends[end];
+	struct mrc_caps caps = {
+		.max_send = own->max_send,
+		.max_recv = own->max_recv,
+		.max_send_sge = HUNT_SGE,
+		.pd = d->story->arenas[end].pd,
+		.max_mpr = more->max_mpr,
+		.max_wimm = more->max_wimm,
+	};
+	void *memory = hunt_memory_block(&d->memory, mrc_qp_size(&caps));
+	int error = memory ? hunt_memory_add_end(&d->memory, end) : -ENOMEM;
+
+	for (uint32_t i = 0; i < 2; i++)
+		if (!path_set_init(&d->sets[end][i], more->ways[i].ways, more->ways[i].n,
+				   d->cfg.n_ports))
+			error = -EINVAL;
+	if (!error)
+		error = mrc_qp_new(e, own->qp, &caps, memory);
+	return error ? error : connect(d, e, end, now);
+}
+
+static int make_change(struct hunt_device *d, struct engine *e, nsec now,
+		       const struct story_mrc_change *c)
+{
+	const struct hunt_story *s = d->story;
+	uint32_t qp = s->ends[c->end].qp;
+	struct mrc_attr attr = {.mpr = c->mpr, .peer = s->ends[c->end ^ 1].host};
+
+	switch (c->what) {
+	case STORY_MRC_RESIZE: return mrc_qp_modify(e, now, qp, &attr, MRC_SET_MPR);
+	case STORY_MRC_TURN:
+		d->turn[c->end] ^= 1;
+		attr.ways = &d->sets[c->end][d->turn[c->end]];
+		return mrc_qp_modify(e, now, qp, &attr, MRC_SET_PATH);
+	case STORY_MRC_DRAIN: return go_to(e, qp, now, &attr, MRC_SQD, 0);
+	default: return go_to(e, qp, now, &attr, MRC_RTS, 0);
+	}
+}
+
+/* What the engine tells of queue pairs and not of work. */
+static void take_events(struct hunt_device *d, struct engine *e, struct hunt_oracle *o,
+			uint32_t host)
+{
+	static const uint8_t news[MRC_EVENT_KINDS] = {
+		[MRC_EVENT_DRAINED] = ORACLE_MRC_DRAINED,
+		[MRC_EVENT_FATAL] = ORACLE_MRC_FATAL,
+		[MRC_EVENT_INVALID] = ORACLE_MRC_INVALID,
+		[MRC_EVENT_ACCESS] = ORACLE_MRC_ACCESS,
+	};
+	struct mrc_event event;
+
+	while (mrc_events(e, &event, 1))
+		oracle_mrc_event(o, hunt_find_end(d->story, host, event.number), news[event.kind]);
+}
+
+/* Things change when the story says so. */
+static psec stir(struct hunt_device *d, struct engine *e, struct hunt_oracle *o, uint32_t host,
+		 nsec now)
+{
+	const struct hunt_story *s = d->story;
+	const struct story_mrc *m = story_mrc(s);
+
+	take_events(d, e, o, host);
+	for (; d->n_changed < m->n_changes; d->n_changed++) {
+		const struct story_mrc_change *c = &m->changes[d->n_changed];
+		struct mrc_attr attr;
+
+		if (s->ends[c->end].host != host || o->ends[c->end].is_gone)
+			continue;
+		if (c->at > o->now(o->clock))
+			return c->at;
+		if (mrc_qp_query(e, s->ends[c->end].qp, &attr, NULL, NULL))
+			oracle_fail(o, "end %u: it is unknown", c->end);
+		if (attr.state == MRC_ERROR)
+			continue;
+		if (make_change(d, e, now, c))
+			oracle_fail(o, "end %u: it cannot change", c->end);
+		oracle_mrc_changed(o, c);
+	}
+	return PSEC_NEVER;
+}
+
+static int fail(struct engine *e, uint32_t qp, nsec now)
+{
+	struct mrc_attr attr = {.state = MRC_ERROR};
+
+	return mrc_qp_modify(e, now, qp, &attr, MRC_SET_STATE);
+}
+
+static const char *left_over(const struct engine *e)
+{
+	struct mrc_usage use = mrc_usage(e);
+
+	if (use.out_chunks > 0)
+		return "room for packets out is not given back";
+	if (use.early_chunks > 0)
+		return "room for early packets is not given back";
+	return use.answers > 0 ? "answers are not given back" : NULL;
+}
+
+static void count(const struct engine *e, struct hunt_counts *n)
+{
+	const struct mrc_counters *c = mrc_counters(e);
+
+	n->rx += c->rx;
+#define HUNT_ACCEPTED(name, text) n->accepted += c->name;
+	MRC_ACCEPTED(HUNT_ACCEPTED)
+#undef HUNT_ACCEPTED
+#define HUNT_DROPPED(name, text) n->dropped += c->name;
+	MRC_DROPS(HUNT_DROPPED)
+#undef HUNT_DROPPED
+	n->tx += c->tx_data + c->tx_again + c->tx_sack + c->tx_nack + c->tx_ack + c->tx_nak +
+		 c->tx_probe + c->tx_endpoint + c->tx_endpoint_re;
+	n->rx_bytes += c->rx_bytes;
+	n->again += c->tx_again;
+	n->timeouts += c->timeouts;
+	n->duplicates += c->rx_duplicate;
+	n->naks += c->rx_nak;
+	n->more[MET_DATA] += c->rx_data;
+	n->more[MET_DUPLICATE] += c->rx_duplicate;
+	n->more[MET_TRIMMED] += c->rx_trimmed;
+	n->more[MET_NACKED] += c->rx_nacked;
+	n->more[MET_REFUSED] += c->rx_nak_sent;
+	n->more[MET_PROBE] += c->rx_probe;
+	n->more[MET_SACK] += c->rx_sack;
+	n->more[MET_NACK] += c->rx_nack;
+	n->more[MET_ACK] += c->rx_ack;
+	n->more[MET_NAK] += c->rx_nak;
+	n->more[MET_LOST_GAP] += c->lost_gap;
+	n->more[MET_LOST_PROBE] += c->lost_probe;
+	n->more[MET_LOST_NACK] += c->lost_nack;
+	n->more[MET_LOST_TIMEOUT] += c->lost_timeout;
+	n->more[MET_SPARED] += c->spared;
+	n->more[MET_ANSWERS_FULL] += c->drop_busy;
+}
+
+static const char *const more[] = {
+#define MET_NAME(id, name) [MET_##id] = name,
+	ORACLE_MRC_MET(MET_NAME)
+#undef MET_NAME
+		NULL,
+};
+
+static nsec try_ns(const struct hunt_story *s, uint32_t end)
+{
+	const struct story_mrc_end *e = &story_mrc(s)->ends[end];
+
+	if (e->exponential == STORY_MRC_ENDLESS)
+		return story_mrc_patience_ns(e, s->healed_at / PSEC_NS);
+	return story_mrc_silence_ns(e, (uint32_t)e->linear + e->exponential);
+}
+
+static nsec give_up_ns(const struct hunt_story *s, uint32_t end)
+{
+	return story_mrc_patience_ns(&story_mrc(s)->ends[end], s->healed_at / PSEC_NS);
+}
+
+const struct hunt_transport hunt_mrc = {
+	.name = "mrc",
+	.ops = &mrc_ops,
+	.codes = HUNT_OP(ENGINE_WRITE) | HUNT_OP(ENGINE_WRITE_IMM),
+	.head_bytes = MRC_HEAD_BYTES,
+	.tail_bytes = icrc_bytes,
+	.first_qp = 3, /* M-28 */
+	.is_sprayed = true,
+	.more = more,
+	.draw = story_mrc_draw,
+	.tell = story_mrc_tell,
+	.try_ns = try_ns,
+	.give_up_ns = give_up_ns,
+	.device_new = device_new,
+	.device_free = device_free,
+	.cfg = cfg,
+	.open = open_end,
+	.stir = stir,
+	.fail = fail,
+	.left_over = left_over,
+	.count = count,
+	.wire_new = oracle_mrc_new,
+	.wire_free = oracle_mrc_free,
+	.on_output = oracle_mrc_output,
+	.on_input = oracle_mrc_input,
+	.on_taken = oracle_mrc_taken,
+	.packet_of = oracle_mrc_packet_of,
+	.is_told = oracle_mrc_is_told,
+	.may_give_up = oracle_mrc_may_give_up,
+	.at_rest = oracle_mrc_at_rest,
+	.end_of = oracle_mrc_end_of,
+	.print = oracle_mrc_print,
+};
