@@ -419,6 +419,7 @@ void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt)
 
 	if (req->pause_until < until)
 		req->pause_until = until;
+	req->pause_una = req->una;
 }
 
 /* What is out for as long as the timeout is lost, and una in any case (7.4.1). */

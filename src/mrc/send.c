@@ -192,6 +192,7 @@ void mrc_requester_reset(struct mrc *m, struct mrc_qp *q)
 		.chunks = req->chunks,
 		.n_chunks = req->n_chunks,
 		.asked = MRC_NONE,
+		.pause_una = MRC_NONE,
 		.due = NSEC_NEVER,
 		.judge_due = NSEC_NEVER,
 		.probe_due = NSEC_NEVER,
@@ -251,6 +252,22 @@ static bool is_early(const struct mrc *m, nsec at)
 	return at >= m->now + wheel_width(&m->wheel);
 }
 
+/* Whether the peer had no room lately: then only packet una goes, which needs none. If that was
+ * lost, others wait until it has arrived: with a burst of them around it, it may be lost each time.
+ */
+static bool is_held(const struct mrc *m, const struct mrc_qp *q)
+{
+	const struct mrc_requester *req = &q->req;
+
+	if (is_early(m, req->pause_until))
+		return true;
+	if (req->una != req->pause_una || req->una == req->next)
+		return false;
+	const struct mrc_flight *f = mrc_flight_of(m, q, req->una);
+
+	return (f->lost | f->again) >> req->una % MRC_FLIGHT & 1;
+}
+
 /* The work whose packet is next of those never sent, if its order and the peer's range let it go;
  * else NULL. */
 static struct mrc_send *new_work(const struct mrc *m, const struct mrc_qp *q)
@@ -258,7 +275,7 @@ static struct mrc_send *new_work(const struct mrc *m, const struct mrc_qp *q)
 	const struct mrc_requester *req = &q->req;
 
 	if (req->current == req->posted || req->next >= req->una + req->range ||
-	    (req->next > req->una && is_early(m, req->pause_until)))
+	    (req->next > req->una && is_held(m, q)))
 		return NULL;
 	struct mrc_send *w = mrc_send_at(q, req->current);
 
@@ -283,7 +300,7 @@ static bool repeat_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, s
 {
 	const struct mrc_requester *req = &q->req;
 
-	if (n >= req->una + req->range || (n > req->una && is_early(m, req->pause_until)))
+	if (n >= req->una + req->range || (n > req->una && is_held(m, q)))
 		return false;
 	*s = step_of(q, mrc_send_at(q, work_of(q, n)), n);
 	s->is_again = true;

@@ -115,7 +115,8 @@ struct mrc_requester {
 	bool is_unheard;     /* all arrived, but not the Transport ACK: packet una - 1 goes again */
 	bool is_paced;       /* its next packet waits for the pacer alone */
 	bool is_draining;    /* MRC_SQD, and something is out or half sent */
-	nsec pause_until;    /* the peer has no room: before this, only packet una goes */
+	nsec pause_until;    /* the peer has no room: before this, only packet una goes, ... */
+	uint64_t pause_una;  /* ... nor others while una is this one and was lost */
 	/* What loss.c knows of the ways: all 0 before the first round trip. */
 	nsec newest; /* when the newest packet known to have arrived was sent, of those sent once */
 	uint64_t newest_end; /* one past that packet */

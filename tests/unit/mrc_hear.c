@@ -214,13 +214,13 @@ static void nacks_ask_for_packets(void **state)
 	(void)state;
 	begin_sent(10);
 	for (uint32_t i = 0; i < sizeof reasons; i++) {
-		nack(i, reasons[i]);
+		nack(i + 1, reasons[i]);
 		assert_int_equal(COUNT(lost_nack), i + 1);
 		/* One that is to be sent is not counted twice. */
-		nack(i, reasons[i]);
+		nack(i + 1, reasons[i]);
 		assert_int_equal(COUNT(lost_nack), i + 1);
 		pass_pause();
-		expect_again(i);
+		expect_again(i + 1);
 	}
 	assert_int_equal(COUNT(rx_nack), 2 * sizeof reasons);
 	/* What arrived is not wanted. */
@@ -428,7 +428,7 @@ static void a_peer_without_room_is_given_time(void **state)
 		nack(1, reasons[i]);
 		assert_int_equal(q->req.pause_until, until);
 		expect_again(1);
-		/* What is new would need room too. */
+		/* What is new would need room too, and might push out the first that is missing. */
 		begin_timed(0);
 		post_packets(1);
 		pull_all();
@@ -436,6 +436,8 @@ static void a_peer_without_room_is_given_time(void **state)
 		post_packets(1);
 		expect_again(1);
 		pass_pause();
+		assert_int_equal(pull_all(), 0);
+		ack(1);
 		assert_int_equal(pull_all(), 1);
 	}
 	/* A switch that trims is another matter. */
