@@ -201,7 +201,8 @@ static void post_half(void)
 {
 	struct sge sg[2] = {area_piece(&w.end[0], SOURCE, 0, PMTU),
 			    area_piece(&w.end[0], SOURCE, 0, PMTU)};
-	struct op op = {.code = ENGINE_WRITE, .qp = OURS, .sg = sg, .n_sg = 2, .cookie = ++cookie};
+	struct op op = {
+		.code = ENGINE_WRITE, .qp = OURS, .sg = sg, .n_sg = 2, .cookie = next_cookie()};
 
 	sg[1].lkey += 17;
 	assert_int_equal(mrc_ops.post(w.end[0].e, w.now, &op), 0);

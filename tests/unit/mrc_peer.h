@@ -18,6 +18,11 @@
 static struct mrc_qp *q;
 static uint64_t cookie; /* of the work posted last */
 
+static inline uint64_t next_cookie(void)
+{
+	return ++cookie;
+}
+
 /* As usual; then a test changes what it likes, then connect. */
 static inline void begin(void)
 {
@@ -135,7 +140,7 @@ static inline void nack(int64_t count, uint8_t reason)
 /* A work of n packets. */
 static inline void post_packets(uint32_t n)
 {
-	post((struct work){.cookie = ++cookie, .len = n * PMTU, .code = ENGINE_WRITE});
+	post((struct work){.cookie = next_cookie(), .len = n * PMTU, .code = ENGINE_WRITE});
 }
 
 /* The next completion; one that is right is of a write of one packet. */

@@ -10,7 +10,7 @@ static void begin_connected(void)
 	connect();
 }
 
-#define POST(...) post((struct work){.cookie = ++cookie, __VA_ARGS__})
+#define POST(...) post((struct work){.cookie = next_cookie(), __VA_ARGS__})
 
 static const struct mrc_pkt *out(uint32_t i)
 {
@@ -222,7 +222,8 @@ static void post_bad_key(uint32_t len)
 {
 	struct sge sg[2] = {area_piece(&w.end[0], SOURCE, 0, PMTU),
 			    area_piece(&w.end[0], SOURCE, 0, len - PMTU)};
-	struct op op = {.code = ENGINE_WRITE, .qp = OURS, .sg = sg, .n_sg = 2, .cookie = ++cookie};
+	struct op op = {
+		.code = ENGINE_WRITE, .qp = OURS, .sg = sg, .n_sg = 2, .cookie = next_cookie()};
 
 	sg[1].lkey += 17;
 	assert_int_equal(mrc_ops.post(w.end[0].e, w.now, &op), 0);
