@@ -225,6 +225,28 @@ static const struct {
 	{UINT32_C(1) << 31, {.flags = 0}, false},
 };
 
+/* Field by field: padding may be anything. */
+static void expect_same(const struct mrc_attr *a, const struct mrc_attr *b)
+{
+	assert_int_equal(a->state, b->state);
+	assert_int_equal(a->access, b->access);
+	assert_int_equal(a->pmtu, b->pmtu);
+	assert_int_equal(a->peer, b->peer);
+	assert_int_equal(a->local, b->local);
+	assert_ptr_equal(a->ways, b->ways);
+	assert_int_equal(a->remote_qp, b->remote_qp);
+	assert_int_equal(a->rq_psn, b->rq_psn);
+	assert_int_equal(a->sq_psn, b->sq_psn);
+	assert_int_equal(a->timeout, b->timeout);
+	assert_int_equal(a->linear_retries, b->linear_retries);
+	assert_int_equal(a->exp_retries, b->exp_retries);
+	assert_int_equal(a->mpr, b->mpr);
+	assert_int_equal(a->mpr_dest, b->mpr_dest);
+	assert_int_equal(a->wimm_dest, b->wimm_dest);
+	assert_int_equal(a->penalty, b->penalty);
+	assert_int_equal(a->flags, b->flags);
+}
+
 /* An attribute out of range, each alone, and nothing of the others taken with it. */
 static void ranges(void **state)
 {
@@ -244,7 +266,7 @@ static void ranges(void **state)
 		if (!settings[i].is_good) {
 			struct mrc_attr after = query();
 
-			assert_memory_equal(&before, &after, sizeof after);
+			expect_same(&before, &after);
 		} else {
 			assert_int_equal(query().access, ALL_ACCESS + 1);
 		}
