@@ -15,12 +15,19 @@
 #define SEED_SECONDS 30u   /* no story takes so long */
 #define ENOUGH       1000u /* so many seeds must meet everything */
 #define FAILED_MOST  20u
+#define RANGES_MOST  32u
 
 enum status { STATUS_OK, STATUS_FAILED, STATUS_USAGE };
 
+struct range {
+	uint64_t first, last;
+};
+
 struct job {
 	const struct hunt_transport *transport;
-	uint64_t first, last;
+	struct range ranges[RANGES_MOST];
+	uint32_t n_ranges;
+	uint64_t n_seeds; /* of all ranges */
 	bool is_traced, is_json;
 	struct hunt_met met;
 	uint64_t n_run, n_failed;
@@ -35,7 +42,7 @@ static const struct hunt_transport *const transports[] = {&hunt_rc, &hunt_mrc};
 
 static void usage(FILE *out)
 {
-	fputs("usage: hunt [--transport NAME] --seed N [--trace]\n"
+	fputs("usage: hunt [--transport NAME] --seed N [--seed N ...] [--trace]\n"
 	      "       hunt [--transport NAME] --seeds A..B [--json]\n"
 	      "\n"
 	      "Expands each seed into a fabric, work and faults, runs it, and checks it against\n"
@@ -62,29 +69,40 @@ static bool read_number(const char *text, uint64_t *value, char **end)
 	return errno == 0 && *end != text && text[0] != '-';
 }
 
+static bool add_range(struct job *job, struct range r)
+{
+	if (r.last < r.first || job->n_ranges == RANGES_MOST)
+		return false;
+	job->ranges[job->n_ranges++] = r;
+	job->n_seeds += r.last - r.first + 1;
+	return true;
+}
+
 static bool read_range(struct job *job, const char *text)
 {
+	struct range r;
 	char *end;
 
-	if (!read_number(text, &job->first, &end) || strncmp(end, "..", 2) != 0 ||
-	    !read_number(end + 2, &job->last, &end) || *end || job->last < job->first)
+	if (!read_number(text, &r.first, &end) || strncmp(end, "..", 2) != 0 ||
+	    !read_number(end + 2, &r.last, &end) || *end)
 		return false;
 	const char *limit = getenv("HUNT_SEEDS");
 	uint64_t n;
 
-	if (limit && read_number(limit, &n, &end) && n > 0 && n <= job->last - job->first)
-		job->last = job->first + n - 1;
-	return true;
+	if (limit && read_number(limit, &n, &end) && n > 0 && n <= r.last - r.first)
+		r.last = r.first + n - 1;
+	return add_range(job, r);
 }
 
 static bool read_seed(struct job *job, const char *text)
 {
+	struct range r;
 	char *end;
 
-	if (!read_number(text, &job->first, &end) || *end)
+	if (!read_number(text, &r.first, &end) || *end)
 		return false;
-	job->last = job->first;
-	return true;
+	r.last = r.first;
+	return add_range(job, r);
 }
 
 static bool read_transport(struct job *job, const char *name)
@@ -109,12 +127,12 @@ static bool read_options(struct job *job, int argc, char **argv)
 		{"list", no_argument, NULL, 'l'},
 		{NULL, 0, NULL, 0},
 	};
-	bool is_good = true, has_seeds = false;
+	bool is_good = true;
 
 	for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
 		switch (option) {
-		case 's': is_good &= has_seeds = read_seed(job, optarg); break;
-		case 'r': is_good &= has_seeds = read_range(job, optarg); break;
+		case 's': is_good &= read_seed(job, optarg); break;
+		case 'r': is_good &= read_range(job, optarg); break;
 		case 'T': is_good &= read_transport(job, optarg); break;
 		case 't': job->is_traced = true; break;
 		case 'j': job->is_json = true; break;
@@ -123,7 +141,7 @@ static bool read_options(struct job *job, int argc, char **argv)
 		default: is_good = false; break;
 		}
 	}
-	return is_good && has_seeds && optind == argc;
+	return is_good && job->n_seeds > 0 && optind == argc;
 }
 
 static void add(struct hunt_met *sum, const struct hunt_met *met)
@@ -196,10 +214,20 @@ static void run_seed(struct job *job, uint64_t seed)
 
 static void show_progress(const struct job *job, uint64_t seed)
 {
-	if (!isatty(STDERR_FILENO) || job->last == job->first || seed % 50)
+	if (!isatty(STDERR_FILENO) || job->n_seeds == 1 || seed % 50)
 		return;
 	fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " seeds, %" PRIu64 " failed ", job->n_run,
-		job->last - job->first + 1, job->n_failed);
+		job->n_seeds, job->n_failed);
+}
+
+static void run_range(struct job *job, struct range r)
+{
+	for (uint64_t seed = r.first;; seed++) {
+		run_seed(job, seed);
+		show_progress(job, seed);
+		if (seed == r.last)
+			return;
+	}
 }
 
 /* A number, and HUNT_OP of the operations that a transport must have for it not to be 0. */
@@ -367,12 +395,8 @@ int main(int argc, char **argv)
 	signal(SIGSEGV, on_signal);
 	signal(SIGALRM, on_signal);
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	for (uint64_t seed = job.first;; seed++) {
-		run_seed(&job, seed);
-		show_progress(&job, seed);
-		if (seed == job.last)
-			break;
-	}
+	for (uint32_t i = 0; i < job.n_ranges; i++)
+		run_range(&job, job.ranges[i]);
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	job.seconds =
 		(double)(until.tv_sec - from.tv_sec) + (double)(until.tv_nsec - from.tv_nsec) / 1e9;

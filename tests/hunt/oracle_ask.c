@@ -181,13 +181,15 @@ static void check_again(struct hunt_oracle *o, uint32_t end, uint64_t count, nse
 	p->in_silence++;
 }
 
-/* Packets of all ends of a host that are out. */
+/* Packets of all ends of a host that are out. An end that gives up in the same pull lets go of its
+ * own before another sends, and we are told later. */
 static uint64_t all_out(const struct hunt_oracle *o, uint32_t host)
 {
 	uint64_t n = 0;
 
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
-		if (o->story->ends[e].host == host && !wire_is_dead(o, e))
+		if (o->story->ends[e].host == host && !wire_is_dead(o, e) &&
+		    !oracle_mrc_may_give_up(o, e))
 			n += wire_at(o, e)->ask.high - wire_at(o, e)->ask.una;
 	return n;
 }

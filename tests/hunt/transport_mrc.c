@@ -203,6 +203,8 @@ static psec stir(struct hunt_device *d, struct engine *e, struct hunt_oracle *o,
 		if (make_change(d, e, now, c))
 			oracle_fail(o, "end %u: it cannot change", c->end);
 		oracle_mrc_changed(o, c);
+		/* Two changes may come at once. */
+		take_events(d, e, o, host);
 	}
 	return PSEC_NEVER;
 }
