@@ -290,7 +290,10 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	cc_on_loss(&req->cc, &loss, kind_of(h->nack_reason));
 	if (kind_of(h->nack_reason) == CC_LOSS_REFUSED)
 		mrc_pause(m, q, n, time.rtt_ns);
-	mrc_clock_restart(m, q, true);
+	if (n == req->una)
+		mrc_clock_restart(m, q, true);
+	else
+		mrc_clock_spare(m, q);
 	return MRC_VERDICT_rx_nack;
 }
 

@@ -14,6 +14,7 @@
 #define REORDER_DECAY   10u /* what is above the least shrinks by 2^-10 with each SACK */
 #define PROBE_DOUBLINGS 16u
 #define PAUSE_MAX       16u
+#define PAUSE_MIN_NS    UINT64_C(1000)
 
 /* Packets newly taken for lost. */
 struct losses {
@@ -100,6 +101,15 @@ static void plan_probe(struct mrc *m, struct mrc_qp *q)
 	req->probe_due = from + probe_ns(req);
 }
 
+/* Whether all of a message was sent and a Transport ACK has yet to end it (6.3.1 rule 4). */
+static bool is_ack_owed(const struct mrc_qp *q)
+{
+	const struct mrc_requester *req = &q->req;
+	const struct mrc_send *w = mrc_send_at(q, req->done);
+
+	return req->heard < req->next && w->first + w->n_pkts <= req->next;
+}
+
 void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news)
 {
 	struct mrc_requester *req = &q->req;
@@ -108,13 +118,23 @@ void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news)
 		req->tries = req->probe_tries = 0;
 		req->has_probe = req->is_unheard = false;
 	}
-	if (req->heard == req->next) {
+	/* Half a message may have arrived, and its other half waits for a turn: no answer is due.
+	 */
+	if (req->una == req->next && !is_ack_owed(q)) {
 		req->due = req->judge_due = req->probe_due = NSEC_NEVER;
 		return;
 	}
 	if (req->una == req->next)
 		req->judge_due = NSEC_NEVER;
 	req->due = m->now + mrc_timeout_ns(&q->attr, req->tries);
+	plan_probe(m, q);
+	arm(m, q);
+}
+
+/* Were all of the clock set back, una could wait for ever behind packets that are refused time and
+ * again. */
+void mrc_clock_spare(struct mrc *m, struct mrc_qp *q)
+{
 	plan_probe(m, q);
 	arm(m, q);
 }
@@ -414,7 +434,8 @@ void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt)
 {
 	struct mrc_requester *req = &q->req;
 	uint32_t tries = mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT].tries;
-	nsec wait = (req->srtt > 0 ? req->srtt : rtt) << (tries < PAUSE_MAX ? tries : PAUSE_MAX);
+	nsec base = req->srtt > 0 ? req->srtt : rtt > 0 ? rtt : PAUSE_MIN_NS;
+	nsec wait = base << (tries < PAUSE_MAX ? tries : PAUSE_MAX);
 	nsec until = m->now + least(wait, mrc_timeout_ns(&q->attr, 0));
 
 	if (req->pause_until < until)
@@ -440,9 +461,9 @@ static void lose_silent(struct mrc *m, struct mrc_qp *q, nsec timeout)
 static bool is_excused(const struct mrc_qp *q)
 {
 	const struct mrc_requester *req = &q->req;
-	bool is_owed = req->asked != MRC_NONE && req->asked >= req->heard;
+	bool is_asked = req->asked != MRC_NONE && req->asked >= req->heard;
 
-	return (q->is_starved || req->is_paced) && !is_owed;
+	return (q->is_starved || req->is_paced) && !is_asked;
 }
 
 static void on_silence(struct mrc *m, struct mrc_qp *q)

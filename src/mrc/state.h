@@ -444,6 +444,8 @@ void mrc_judge_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *vi
 /* Silence counts from now, if anything is out; else the clocks stop. Tries count anew if the peer
  * told of new packets. */
 void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news);
+/* The peer was heard, but not about una: it need not be asked yet, and the timeout stands. */
+void mrc_clock_spare(struct mrc *m, struct mrc_qp *q);
 /* A probe goes out now. */
 void mrc_probe_sent(struct mrc *m, struct mrc_qp *q);
 /* Packet n is wanted again by a NACK: lost, if it has a try left; else q fails, if n is una.

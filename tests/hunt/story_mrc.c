@@ -135,7 +135,9 @@ static void add_change(struct hunt_story *s, const struct story_mrc_change *chan
 
 	if (m->n_changes == STORY_MRC_CHANGES)
 		return;
-	m->changes[m->n_changes++] = *change;
+	m->changes[m->n_changes] = *change;
+	m->changes[m->n_changes].order = m->n_changes;
+	m->n_changes++;
 	if (change->at > s->healed_at)
 		s->healed_at = change->at;
 }
@@ -189,9 +191,7 @@ static int by_time(const void *a, const void *b)
 
 	if (x->at != y->at)
 		return x->at < y->at ? -1 : 1;
-	if (x->end != y->end)
-		return x->end < y->end ? -1 : 1;
-	return x->what < y->what ? -1 : x->what > y->what;
+	return x->order < y->order ? -1 : 1;
 }
 
 int story_mrc_draw(struct hunt_story *s)

@@ -49,6 +49,7 @@ struct story_mrc_change {
 	psec at;
 	uint8_t what; /* enum story_mrc_what */
 	uint8_t mpr;
+	uint32_t order; /* among those of one moment */
 };
 
 struct story_mrc {

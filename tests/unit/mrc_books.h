@@ -46,7 +46,12 @@ static inline uint32_t check_requester(const struct mrc *m, const struct mrc_qp 
 	assert_int_equal(req->n_early, n_early);
 	if (req->una < req->next)
 		assert_false(mrc_flight_of(m, q, req->una)->acked >> req->una % MRC_FLIGHT & 1);
-	assert_int_equal(req->due == NSEC_NEVER, req->heard == req->next);
+	/* Silence counts while something is out. What arrived and was not executed need not be:
+	 * half a message. */
+	if (req->una < req->next)
+		assert_true(req->due != NSEC_NEVER);
+	if (req->heard == req->next)
+		assert_true(req->due == NSEC_NEVER);
 	return n_chunks;
 }
 

@@ -355,33 +355,6 @@ static void naks_end_the_queue_pair(void **state)
 	}
 }
 
-/* Silence begins anew with news, and with nothing else. */
-static void only_news_moves_the_clock(void **state)
-{
-	(void)state;
-	begin_sent(10);
-	nsec base = TIMEOUT_NS(TIMEOUT), due = w.now + base;
-
-	assert_int_equal(q->req.due, due);
-	w.now += 1000;
-	ack(-1);
-	SACK(.cack = -1, .from = -1, .acked = -1);
-	SACK(.cack = 12, .from = -1, .acked = -1);
-	assert_int_equal(q->req.due, due);
-	SACK(.cack = -1, .from = -1, .acked = 4);
-	assert_int_equal(q->req.due, due + 1000);
-	w.now += 1000;
-	SACK(.cack = -1, .from = -1, .acked = 4);
-	assert_int_equal(q->req.due, due + 1000);
-	nack(6, MRC_NACK_TRIMMED);
-	assert_int_equal(q->req.due, due + 2000);
-	w.now += 1000;
-	nack(6, MRC_NACK_TRIMMED);
-	assert_int_equal(q->req.due, due + 2000);
-	ack(9);
-	assert_int_equal(q->req.due, NSEC_NEVER);
-}
-
 /* A first round trip of 40 us, so that probes are 120 us after what was heard last at most. */
 static void begin_timed(uint8_t flags)
 {
@@ -759,7 +732,6 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(an_unexpected_event_ends_the_queue_pair),
 	cmocka_unit_test(odd_acks_are_harmless),
 	cmocka_unit_test(naks_end_the_queue_pair),
-	cmocka_unit_test(only_news_moves_the_clock),
 	cmocka_unit_test(a_peer_without_room_is_given_time),
 	cmocka_unit_test(answers_to_probes_are_matched),
 	cmocka_unit_test(a_probe_judges_what_was_sent_well_before_it),

@@ -1,0 +1,141 @@
+/* A requestor's clocks: what starts them, what sets them back, and what does not. */
+#include "mrc_peer.h"
+
+#define TIMEOUT 10u
+
+static void begin_here(uint8_t flags)
+{
+	begin();
+	w.end[0].qp[0].caps.max_send_sge = 1;
+	w.end[0].qp[0].attr.timeout = TIMEOUT;
+	w.end[0].qp[0].attr.linear_retries = 1;
+	w.end[0].qp[0].attr.exp_retries = 2;
+	w.end[0].qp[0].attr.flags = flags;
+	w.end[0].is_virtual = w.end[1].is_virtual = true;
+	connect();
+}
+
+/* Silence begins anew with news, and with nothing else. */
+static void only_news_moves_the_clock(void **state)
+{
+	(void)state;
+	begin_here(0);
+	for (uint32_t i = 0; i < 10; i++)
+		post_packets(1);
+	pull_all();
+	nsec base = TIMEOUT_NS(TIMEOUT), due = w.now + base;
+
+	assert_int_equal(q->req.due, due);
+	w.now += 1000;
+	ack(-1);
+	SACK(.cack = -1, .from = -1, .acked = -1);
+	SACK(.cack = 12, .from = -1, .acked = -1);
+	assert_int_equal(q->req.due, due);
+	SACK(.cack = -1, .from = -1, .acked = 4);
+	assert_int_equal(q->req.due, due + 1000);
+	w.now += 1000;
+	SACK(.cack = -1, .from = -1, .acked = 4);
+	assert_int_equal(q->req.due, due + 1000);
+	/* Of packet 0, which is first, this one says nothing. */
+	nack(6, MRC_NACK_TRIMMED);
+	assert_int_equal(q->req.due, due + 1000);
+	nack(0, MRC_NACK_TRIMMED);
+	assert_int_equal(q->req.due, due + 2000);
+	w.now += 1000;
+	nack(0, MRC_NACK_TRIMMED);
+	assert_int_equal(q->req.due, due + 2000);
+	ack(9);
+	assert_int_equal(q->req.due, NSEC_NEVER);
+}
+
+/* Four packets of a message are out and arrived, its others wait for a turn: the peer owes nothing,
+ * so that nothing of it goes again, however long that takes. */
+static void half_a_message_waits_in_peace(void **state)
+{
+	(void)state;
+	begin_here(0);
+	post_packets(8);
+	assert_int_equal(end_pull(&w.end[0], w.now, wide, 4), 4);
+	w.now += 10000;
+	sack_all(3);
+	assert_int_equal(q->req.una, q->req.next);
+	assert_int_equal(q->req.due, NSEC_NEVER);
+	assert_int_equal(q->req.probe_due, NSEC_NEVER);
+	w.now += 20 * TIMEOUT_NS(TIMEOUT);
+	assert_int_equal(pull_all(), 4);
+	assert_int_equal(COUNT(tx_again), 0);
+	assert_int_equal(COUNT(timeouts), 0);
+	/* The rest asks, and has a clock again. */
+	assert_int_equal(q->req.due, w.now + TIMEOUT_NS(TIMEOUT));
+	sack_all(7);
+	assert_int_equal(q->req.due, w.now + TIMEOUT_NS(TIMEOUT));
+	ack(7);
+	assert_int_equal(q->req.due, NSEC_NEVER);
+}
+
+/* A whole message arrived, and its Transport ACK is owed though no packet of it asked. */
+static void a_whole_message_is_to_be_executed(void **state)
+{
+	(void)state;
+	begin_here(0);
+	post_packets(2);
+	post_packets(8);
+	assert_int_equal(end_pull(&w.end[0], w.now, wide, 4), 4);
+	assert_int_equal(q->req.asked, MRC_NONE);
+	sack_all(3);
+	assert_int_equal(q->req.due, w.now + TIMEOUT_NS(TIMEOUT));
+	ack(1);
+	assert_int_equal(q->req.due, NSEC_NEVER);
+}
+
+/* Packet 0 is lost without a word, no round trip was ever measured, and the peer refuses all that
+ * is ahead of it, as often as it comes: after a timeout packet 0 goes again. */
+static void refusals_do_not_hold_back_the_first(void **state)
+{
+	nsec begun;
+
+	(void)state;
+	begin_here(MRC_NO_TIMESTAMPS);
+	for (uint32_t i = 0; i < 4; i++)
+		post_packets(1);
+	begun = w.now;
+	assert_int_equal(pull_all(), 4);
+	while (w.now < begun + TIMEOUT_NS(TIMEOUT)) {
+		for (uint32_t i = 1; i < 4; i++)
+			nack(i, MRC_NACK_NO_BITMAP);
+		w.now += TIMEOUT_NS(TIMEOUT) / 16;
+		for (uint32_t n = pull(); n > 0; n = pull())
+			assert_true(w.now >= begun + TIMEOUT_NS(TIMEOUT) ||
+				    w.end[0].out[0].h.bth.psn != psn_of(0));
+	}
+	assert_int_equal(COUNT(timeouts), 1);
+	assert_int_not_equal(mrc_flight_of(engine_of(0), q, 0)->again & 1, 0);
+}
+
+/* Where no round trip is known, what was refused does not come back at once either. */
+static void a_refusal_is_a_pause(void **state)
+{
+	(void)state;
+	begin_here(MRC_NO_TIMESTAMPS);
+	for (uint32_t i = 0; i < 2; i++)
+		post_packets(1);
+	pull_all();
+	/* Of the second one, which goes again, no time is known. */
+	for (uint32_t i = 0; i < 2; i++) {
+		nack(1, MRC_NACK_NO_BITMAP);
+		assert_true(q->req.pause_until > w.now);
+		assert_int_equal(pull_all(), 0);
+		w.now = q->req.pause_until;
+		assert_int_equal(pull_all(), 1);
+	}
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(only_news_moves_the_clock),
+	cmocka_unit_test(half_a_message_waits_in_peace),
+	cmocka_unit_test(a_whole_message_is_to_be_executed),
+	cmocka_unit_test(refusals_do_not_hold_back_the_first),
+	cmocka_unit_test(a_refusal_is_a_pause),
+};
+
+CHECK_MAIN(cases)
