@@ -5,6 +5,7 @@
 #include "mrc/state.h"
 
 #define VERSION 0u
+#define GROUP   64u /* packets that are looked at together */
 
 /* The counter of a verdict. */
 static uint64_t *counter_of(struct mrc *m, enum mrc_verdict verdict)
@@ -65,49 +66,41 @@ static bool cut_payload(struct mrc_in *in, const struct cursor *c)
 	return true;
 }
 
-/* Reads all headers of a packet whose base transport header is good. What a switch left of a
+/* Reads all headers behind a base transport header that is good. What a switch left of a
  * trimmed packet's payload is offered to nobody (7.5.3), and only data is ever trimmed. The padding
  * field of control packets is ignored (Table 7-11), and nothing follows their headers. */
-static bool read_packet(struct mrc_in *in)
+static bool read_packet(struct mrc_in *in, struct cursor *c)
 {
 	const struct rx_pkt *rx = in->rx;
-	struct cursor c = cursor_of(rx->head);
-	uint16_t stack;
+	enum wire_drop why = mrc_rest_get(c, rx->trimmed, &in->h, NULL).why;
 
 	in->n_payload = in->len = 0;
-	in->is_foreign = !mrc_opcode_stack(in->h.bth.opcode, &stack);
+	in->is_foreign = why == WIRE_DROP_OPCODE;
 	if (in->is_foreign) {
 		in->h.has = 0;
 		return !rx->trimmed;
 	}
-	if (mrc_head_get(&c, rx->trimmed, &in->h, NULL).why != WIRE_DROP_NONE)
+	if (why != WIRE_DROP_NONE)
 		return false;
 	if (rx->trimmed)
 		return true;
-	if (stack & MRC_PAYLOAD)
-		return cut_payload(in, &c);
-	return cursor_left(&c) == 0 && rx->body[0].len == 0 && rx->body[1].len == 0;
+	if (in->h.has & MRC_PAYLOAD)
+		return cut_payload(in, c);
+	return cursor_left(c) == 0 && rx->body[0].len == 0 && rx->body[1].len == 0;
 }
 
-static enum mrc_verdict receive_endpoint(struct mrc *m, struct mrc_in *in)
+static enum mrc_verdict receive_endpoint(struct mrc *m, struct mrc_in *in, struct cursor *c)
 {
 	if (in->h.bth.dest_qp != MRC_ENDPOINT_QP)
 		return MRC_VERDICT_drop_qp;
-	if (!read_packet(in))
+	if (!read_packet(in, c))
 		return MRC_VERDICT_drop_malformed;
 	return in->h.bth.opcode == MRC_OP_ENDPOINT_REQUEST ? mrc_on_endpoint_request(m, in)
 							   : mrc_on_endpoint_response(m, in);
 }
 
-/* The queue pair of a packet. Most follow one of the same: *last. */
-static struct mrc_qp *find(const struct mrc *m, uint32_t number, struct mrc_qp **last)
-{
-	if (!*last || (*last)->number != number)
-		*last = mrc_find(m, number);
-	return *last;
-}
-
-static enum mrc_verdict receive(struct mrc *m, const struct rx_pkt *rx, struct mrc_qp **last)
+/* q is the queue pair that the packet names; NULL: there is none. */
+static enum mrc_verdict receive(struct mrc *m, const struct rx_pkt *rx, struct mrc_qp *q)
 {
 	struct cursor c = cursor_of(rx->head);
 	const uint8_t *bth = take(&c, mrc_bth_bytes);
@@ -124,16 +117,14 @@ static enum mrc_verdict receive(struct mrc *m, const struct rx_pkt *rx, struct m
 	if (!mrc_opcode_is_ours(opcode))
 		return MRC_VERDICT_drop_opcode;
 	if (is_endpoint(opcode))
-		return receive_endpoint(m, &in);
-	struct mrc_qp *q = find(m, in.h.bth.dest_qp, last);
-
+		return receive_endpoint(m, &in, &c);
 	if (!q)
 		return MRC_VERDICT_drop_qp;
 	if (!is_state_right(q, opcode))
 		return MRC_VERDICT_drop_state;
 	if (rx->peer != q->attr.peer)
 		return MRC_VERDICT_drop_stranger;
-	if (!read_packet(&in))
+	if (!read_packet(&in, &c))
 		return MRC_VERDICT_drop_malformed;
 	switch (opcode) {
 	case MRC_OP_SACK: return mrc_on_sack(m, q, &in);
@@ -144,44 +135,53 @@ static enum mrc_verdict receive(struct mrc *m, const struct rx_pkt *rx, struct m
 	}
 }
 
-/* With many queue pairs those of the packets are cold: fetched all at once they come while others
- * are worked on. */
-static void fetch(const struct mrc *m, const struct rx_pkt *pkts, uint32_t n)
+/* The queue pairs of packets, NULL where there is none. With many of them they are cold: fetched
+ * all at once they come while others are worked on. Most packets follow one of the same. */
+static void find_all(const struct mrc *m, const struct rx_pkt *pkts, uint32_t n,
+		     struct mrc_qp **found)
 {
+	struct mrc_qp *q = NULL;
 	uint32_t last = UINT32_MAX;
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct mrc_bth bth;
 
+		found[i] = NULL;
 		if (pkts[i].head.len < mrc_bth_bytes)
 			continue;
 		mrc_bth_get(pkts[i].head.at, &bth);
-		if (bth.dest_qp == last)
-			continue;
-		last = bth.dest_qp;
-		const struct mrc_qp *q = mrc_find(m, last);
-
-		if (q && is_answer(bth.opcode))
-			mrc_fetch(&q->req, sizeof q->req);
-		else if (q)
-			mrc_fetch(&q->resp, sizeof q->resp);
+		if (bth.dest_qp != last) {
+			last = bth.dest_qp;
+			q = mrc_find(m, last);
+			if (q && is_answer(bth.opcode))
+				mrc_fetch(&q->req, sizeof q->req);
+			else if (q)
+				mrc_fetch(&q->resp, sizeof q->resp);
+		}
+		found[i] = q;
 	}
 }
 
-void mrc_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n)
+static void receive_group(struct mrc *m, const struct rx_pkt *pkts, uint32_t n)
 {
-	struct mrc *m = mrc_of(e);
-	struct mrc_qp *last = NULL;
+	struct mrc_qp *found[GROUP];
 
-	m->now = now;
-	if (n > 1)
-		fetch(m, pkts, n);
+	find_all(m, pkts, n, found);
 	for (uint32_t i = 0; i < n; i++) {
-		enum mrc_verdict verdict = receive(m, &pkts[i], &last);
+		enum mrc_verdict verdict = receive(m, &pkts[i], found[i]);
 
 		m->count.rx++;
 		(*counter_of(m, verdict))++;
 		if (pkts[i].ecn == MRC_ECN_CE && is_accepted(verdict))
 			m->count.rx_ecn++;
 	}
+}
+
+void mrc_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n)
+{
+	struct mrc *m = mrc_of(e);
+
+	m->now = now;
+	for (uint32_t at = 0; at < n; at += GROUP)
+		receive_group(m, pkts + at, n - at < GROUP ? n - at : GROUP);
 }

@@ -18,7 +18,7 @@ static const uint32_t needed_rts = MRC_SET_SQ_PSN | MRC_SET_MPR_DEST;
 struct layout {
 	size_t used, sends, receives, stash, flights, tracks;
 	size_t stride;
-	uint32_t n_flights, n_tracks;
+	uint32_t n_sends, n_flights, n_tracks;
 };
 
 static size_t aligned(size_t bytes)
@@ -51,12 +51,13 @@ static struct layout layout_of(const struct mrc_caps *caps)
 	struct layout l = {
 		.stride =
 			aligned(sizeof(struct mrc_send) + caps->max_send_sge * sizeof(struct sge)),
+		.n_sends = ring_of(caps->max_send),
 		.n_flights = ring_of(caps->max_mpr * (MRC_MPR_UNIT / MRC_FLIGHT) + 1),
 		.n_tracks = ring_of(caps->max_mpr * (MRC_MPR_UNIT / MRC_TRACK) + 1),
 	};
 
 	reserve(&l, sizeof(struct mrc_qp));
-	l.sends = reserve(&l, caps->max_send * l.stride);
+	l.sends = reserve(&l, l.n_sends * l.stride);
 	l.receives = reserve(&l, caps->max_recv * sizeof(struct mrc_wr));
 	l.stash = reserve(&l, caps->max_wimm * sizeof(struct mrc_stash));
 	l.flights = reserve(&l, l.n_flights * sizeof(uint32_t));
@@ -79,6 +80,7 @@ static void make_rings(struct mrc_qp *q)
 
 	q->req.slots = at + l.sends;
 	q->req.stride = l.stride;
+	q->req.slot_mask = l.n_sends - 1;
 	q->req.chunks = (void *)(at + l.flights);
 	q->req.n_chunks = l.n_flights;
 	q->resp.receives = (void *)(at + l.receives);

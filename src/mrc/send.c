@@ -189,6 +189,7 @@ void mrc_requester_reset(struct mrc *m, struct mrc_qp *q)
 	*req = (struct mrc_requester){
 		.slots = req->slots,
 		.stride = req->stride,
+		.slot_mask = req->slot_mask,
 		.chunks = req->chunks,
 		.n_chunks = req->n_chunks,
 		.asked = MRC_NONE,

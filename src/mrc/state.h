@@ -87,8 +87,9 @@ struct mrc_timer {
 };
 
 struct mrc_requester {
-	uint8_t *slots; /* ring of caps.max_send works, stride bytes each */
+	uint8_t *slots; /* ring of caps.max_send works or more, stride bytes each */
 	size_t stride;
+	uint32_t slot_mask; /* places of it - 1: a power of two, so that one is a mask away */
 	/* Counts of works: freed <= done <= current <= posted; works freed ... done - 1 are done
 	 * and wait for poll, current is the one that packet `next` belongs to. */
 	uint64_t freed, done, current, posted;
@@ -316,7 +317,7 @@ static inline psn24 mrc_psn(uint32_t first, uint64_t count)
 
 static inline struct mrc_send *mrc_send_at(const struct mrc_qp *q, uint64_t count)
 {
-	return (void *)(q->req.slots + count % q->caps.max_send * q->req.stride);
+	return (void *)(q->req.slots + (count & q->req.slot_mask) * q->req.stride);
 }
 
 /* Packets that carry len bytes: one at least (IBTA 9.7.2). */

@@ -50,6 +50,56 @@ bool mrc_opcode_stack(uint8_t opcode, uint16_t *stack)
 	return true;
 }
 
+/* What a sender always writes: the compiler knows its headers, and drops what the others need. */
+#define STACK_DATA (MRC_METH | MRC_TSETH | MRC_RETH)
+#define STACK_SACK (MRC_SETH | MRC_CC_STATE)
+
+WIRE_INLINE void read_stack(uint16_t has, const uint8_t *p,
+			    struct mrc_pkt *pkt){MRC_STACK(STACK_READ)}
+
+WIRE_INLINE void write_stack(uint16_t has, const struct mrc_pkt *pkt, uint8_t *p)
+{
+	MRC_STACK(STACK_WRITE)
+}
+
+static uint32_t stack_bytes(uint16_t has)
+{
+	switch (has & ~MRC_PAYLOAD) {
+	case STACK_DATA: has = STACK_DATA; return 0 MRC_STACK(STACK_BYTES);
+	case STACK_SACK: has = STACK_SACK; return 0 MRC_STACK(STACK_BYTES);
+	default: return 0 MRC_STACK(STACK_BYTES);
+	}
+}
+
+struct wire_fault mrc_rest_get(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
+			       struct wire_trail *trail)
+{
+	uint32_t at = c->at - mrc_bth_bytes;
+
+	if (!mrc_opcode_stack(pkt->bth.opcode, &pkt->has))
+		return fault_at(WIRE_DROP_OPCODE, at, mrc_bth_layout());
+	/* Only data is ever trimmed. A trimmed packet has no ICRC, so taking another kind as
+	 * trimmed would let a changed DSCP switch off the only check that a control packet has. */
+	if (trimmed && !(pkt->has & MRC_PAYLOAD))
+		return fault_at(WIRE_DROP_TRIMMED, at, mrc_bth_layout());
+	/* The bit means something in data only; probe and endpoint packets carry their timestamp in
+	 * a word of their own, and ignore it (M-43). */
+	if (!pkt->bth.ts)
+		pkt->has &= (uint16_t)~MRC_TSETH;
+	const uint8_t *all = trail ? NULL : take(c, stack_bytes(pkt->has));
+
+	if (!all) {
+		MRC_STACK(STACK_GET)
+		return no_fault();
+	}
+	switch (pkt->has & ~MRC_PAYLOAD) {
+	case STACK_DATA: read_stack(STACK_DATA, all, pkt); break;
+	case STACK_SACK: read_stack(STACK_SACK, all, pkt); break;
+	default: read_stack(pkt->has, all, pkt); break;
+	}
+	return no_fault();
+}
+
 struct wire_fault mrc_head_get(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
 			       struct wire_trail *trail)
 {
@@ -61,18 +111,7 @@ struct wire_fault mrc_head_get(struct cursor *c, bool trimmed, struct mrc_pkt *p
 	mrc_bth_get(p, &pkt->bth);
 	if (pkt->bth.tver != 0)
 		return fault_at(WIRE_DROP_BTH_VERSION, at + 1, mrc_bth_layout());
-	if (!mrc_opcode_stack(pkt->bth.opcode, &pkt->has))
-		return fault_at(WIRE_DROP_OPCODE, at, mrc_bth_layout());
-	/* Only data is ever trimmed. A trimmed packet has no ICRC, so taking another kind as
-	 * trimmed would let a changed DSCP switch off the only check that a control packet has. */
-	if (trimmed && !(pkt->has & MRC_PAYLOAD))
-		return fault_at(WIRE_DROP_TRIMMED, at, mrc_bth_layout());
-	/* The bit means something in data only; probe and endpoint packets carry their timestamp in
-	 * a word of their own, and ignore it (M-43). */
-	if (!pkt->bth.ts)
-		pkt->has &= (uint16_t)~MRC_TSETH;
-	MRC_STACK(STACK_GET)
-	return no_fault();
+	return mrc_rest_get(c, trimmed, pkt, trail);
 }
 
 struct wire_fault mrc_pkt_get(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
@@ -97,14 +136,22 @@ struct wire_fault mrc_pkt_get(struct cursor *c, bool trimmed, struct mrc_pkt *pk
 
 uint32_t mrc_head_put(const struct mrc_pkt *pkt, struct span out)
 {
-	uint32_t used = mrc_bth_bytes;
+	uint8_t *rest = out.at + mrc_bth_bytes;
 	uint16_t has;
 
-	if (out.len < mrc_bth_bytes || !mrc_opcode_stack(pkt->bth.opcode, &has))
+	if (!mrc_opcode_stack(pkt->bth.opcode, &has))
 		return 0;
 	if (!pkt->bth.ts)
 		has &= (uint16_t)~MRC_TSETH;
+	uint32_t bytes = mrc_bth_bytes + stack_bytes(has);
+
+	if (out.len < bytes)
+		return 0;
 	mrc_bth_put(&pkt->bth, out.at);
-	MRC_STACK(STACK_PUT)
-	return used;
+	switch (has & ~MRC_PAYLOAD) {
+	case STACK_DATA: write_stack(STACK_DATA, pkt, rest); break;
+	case STACK_SACK: write_stack(STACK_SACK, pkt, rest); break;
+	default: write_stack(has, pkt, rest); break;
+	}
+	return bytes;
 }

@@ -261,8 +261,14 @@ bool mrc_opcode_stack(uint8_t opcode, uint16_t *stack);
 struct wire_fault mrc_head_get(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
 			       struct wire_trail *trail);
 
-/* The same for a packet that ends where c ends, without its ICRC: headers, payload and padding
- * fill it exactly. What is left of a trimmed packet's payload is not offered to anyone. */
+/* The same for one whose base transport header was taken and is good: c stands behind it, pkt->bth
+ * is set. An opcode that is not assigned is a WIRE_DROP_OPCODE. */
+struct wire_fault mrc_rest_get(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
+			       struct wire_trail *trail);
+
+/* The same as mrc_head_get for a packet that ends where c ends, without its ICRC: headers, payload
+ * and padding fill it exactly. What is left of a trimmed packet's payload is not offered to anyone.
+ */
 struct wire_fault mrc_pkt_get(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
 			      struct wire_trail *trail);
 

@@ -6,7 +6,7 @@
  *		...
  *
  * a bit that says the header is there, the header, and its member in the packet's struct. Bits rise
- * in wire order. The two macros below make the reader and the writer of a family from the list. */
+ * in wire order. The macros below make the readers and the writers of a family from the list. */
 #ifndef WEFT_WIRE_STACK_H
 #define WEFT_WIRE_STACK_H
 
@@ -37,6 +37,22 @@
 			return 0;                          \
 		header##_put(&pkt->member, out.at + used); \
 		used += header##_bytes;                    \
+	}
+
+/* The same for who knows that there is room for all of them, which is one check in place of many:
+ * how many bytes the headers of `has` are, and a reader and a writer that go along p. */
+#define STACK_BYTES(bit, header, member) +((has & (bit)) != 0 ? header##_bytes : 0)
+
+#define STACK_READ(bit, header, member)        \
+	if (has & (bit)) {                     \
+		header##_get(p, &pkt->member); \
+		p += header##_bytes;           \
+	}
+
+#define STACK_WRITE(bit, header, member)       \
+	if (has & (bit)) {                     \
+		header##_put(&pkt->member, p); \
+		p += header##_bytes;           \
 	}
 
 #endif
