@@ -406,15 +406,17 @@ void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
 	/* Where many send to one, a packet may be trimmed time and again: that is congestion, and
 	 * no reason to give up while others of its queue pair arrive, nor before the time has
 	 * passed that so many timeouts would take. The counter is the queue pair's (7.4.2): packet
-	 * una stands for all, which goes while the peer has no room, and needs none. */
-	bool is_stuck = n == req->una && sent->news == req->n_news;
+	 * una stands for all, which goes while the peer has no room, and needs none. Table 7-3 does
+	 * not make that difference: who wants its letter has every packet's every NACK counted. */
+	bool is_counted = is_trimmed && (q->attr.flags & MRC_COUNT_TRIMS);
+	bool is_stuck = is_counted || (n == req->una && sent->news == req->n_news);
 
 	/* News begin that time anew, however seldom they come. */
 	if (req->try_news != req->n_news) {
 		req->try_news = req->n_news;
 		req->try_due = m->now + mrc_timeout_ns(&q->attr, 0);
 	}
-	if (is_trimmed && (!is_stuck || m->now < req->try_due)) {
+	if (is_trimmed && !is_counted && (!is_stuck || m->now < req->try_due)) {
 		lose(m, q, n, &l);
 	} else if (!is_stuck || is_endless(q) || sent->tries < max_tries(q)) {
 		lose_try(m, q, n, &l);

@@ -96,6 +96,8 @@ enum mrc_flag {
 	MRC_NO_TIMESTAMPS = 8,     /* our requests carry no TSETH */
 	MRC_NO_TRIM = 16,          /* our requests ask not to be trimmed (DSCP_NO_TRIM) */
 	MRC_RESTORE_CWND = 32,     /* restore_cwnd of our SACKs, with penalty (7.5.1) */
+	MRC_COUNT_TRIMS = 64,      /* each trim NACK is a try of its packet, to the letter of
+				    * Table 7-3; else only where nothing else arrives */
 };
 
 enum mrc_set {

@@ -7,7 +7,7 @@
 #include "mrc/state.h"
 
 #define ALL_SET      ((MRC_SET_FLAGS << 1) - 1)
-#define ALL_FLAGS    ((MRC_RESTORE_CWND << 1) - 1)
+#define ALL_FLAGS    ((MRC_COUNT_TRIMS << 1) - 1)
 #define FIRST_NUMBER 3u /* 0 and 1: IBTA 3.5.1, 2: endpoint operations (M-28) */
 
 static const uint32_t needed_rtr =

@@ -450,7 +450,8 @@ void mrc_clock_spare(struct mrc *m, struct mrc_qp *q);
 /* A probe goes out now. */
 void mrc_probe_sent(struct mrc *m, struct mrc_qp *q);
 /* Packet n is wanted again by a NACK: lost, if it has a try left; else q fails, if n is una.
- * Trimmed it costs one try a timeout, and none while others arrive. */
+ * Trimmed it costs one try a timeout, and none while others arrive; with MRC_COUNT_TRIMS each NACK
+ * costs one, and q fails whichever packet n is. */
 void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed);
 /* The peer had no room for packet n, which is lost now; rtt: its round trip, 0 if not known. */
 void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt);

@@ -3,6 +3,7 @@
 
 #include "fwd/spread.h"
 #include "scenario/reader.h"
+#include "wire/net.h"
 
 #define OVERHEAD_MAX 1000u
 #define MIN_TRIM_MAX 4096u
@@ -96,6 +97,9 @@ void read_forwarding(struct reader *r)
 	read_dscps(r);
 	r->s->overhead_bytes =
 		conf_get_u32(c, map, "overhead", (struct conf_range){0, OVERHEAD_MAX, 24});
+	/* MRC 7.5.5.2: configurable. */
+	r->s->udp_port = (uint16_t)conf_get_u32(c, map, "udp_port",
+						(struct conf_range){1, UINT16_MAX, NET_ROCE_PORT});
 }
 
 uint32_t read_size(struct reader *r, struct conf_node *map, const char *key, uint32_t fallback)

@@ -243,6 +243,7 @@ static void read_mrc(struct reader *r)
 		conf_get_u32(c, map, "exponential_retries", (struct conf_range){0, MRC_EXP_MAX, 8});
 	t->mpr = conf_get_u32(c, map, "mpr", (struct conf_range){1, MRC_MPR_MAX, 0});
 	t->has_trim_nack = conf_get_flag(c, map, "trim_nack", true);
+	t->counts_trims = conf_get_flag(c, map, "count_trims", false);
 	t->timeout_ps = conf_get_number(c, map, "timeout", UNITS_TIME,
 					(struct conf_range){PSEC_NS, READER_TIME_MAX, 0});
 	conf_finish(c, map, "an mrc transport");

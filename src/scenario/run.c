@@ -174,6 +174,7 @@ static int init_transport(struct run *r)
 		.cnp_every_ns = t->cnp_every_ns,
 		.exp_retries = t->exp_retries,
 		.has_trim_nack = t->has_trim_nack,
+		.counts_trims = t->counts_trims,
 		.qps = r->traffic.qps,
 		.ops = r->traffic.ops,
 	};
@@ -213,6 +214,7 @@ static int init_sim(struct run *r, const uint8_t *tapped)
 		.buffer_bytes = s->buffer.total_bytes,
 		.overhead_bytes = s->overhead_bytes,
 		.nic_queue_pkts = NIC_QUEUE_PKTS,
+		.udp_port = s->udp_port,
 		.transport = &r->transport.sim,
 		.hooks =
 			{

@@ -42,6 +42,7 @@ struct scenario_transport {
 	uint32_t exp_retries;
 	uint32_t mpr; /* 0: twice the window */
 	bool has_trim_nack;
+	bool counts_trims;
 };
 
 struct scenario_buffer {
@@ -67,6 +68,7 @@ struct scenario {
 	struct fwd_qos qos;
 	struct scenario_buffer buffer;
 	uint32_t overhead_bytes;  /* on the wire around each frame: preamble, FCS, gap; 24 */
+	uint16_t udp_port;        /* destination of every packet; 4791 */
 	uint32_t plane_bdp_bytes; /* of the longest path, from which defaults were derived */
 	psec base_rtt_ps;         /* unloaded, a full packet out and an acknowledgement back */
 	struct scenario_transport transport;

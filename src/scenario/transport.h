@@ -23,6 +23,7 @@ struct transport_cfg {
 	/* MRC: retries are the linear ones. */
 	uint32_t exp_retries, mpr;
 	bool has_trim_nack;
+	bool counts_trims; /* each trim NACK is a try */
 	/* Per host: queue pairs, and messages posted at a time. Lent for life. */
 	const uint32_t *qps, *ops;
 };

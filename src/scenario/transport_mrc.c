@@ -94,7 +94,8 @@ static int connect(const struct transport *t, struct engine *e, const struct sim
 		.exp_retries = (uint8_t)t->cfg.exp_retries,
 		.mpr = (uint8_t)t->cfg.mpr,
 		.mpr_dest = (uint8_t)t->cfg.mpr,
-		.flags = t->cfg.has_trim_nack ? MRC_PEER_TRIM_NACK : 0,
+		.flags = (uint8_t)((t->cfg.has_trim_nack ? MRC_PEER_TRIM_NACK : 0) |
+				   (t->cfg.counts_trims ? MRC_COUNT_TRIMS : 0)),
 	};
 	int error = go_to(e, qp, &attr, MRC_INIT, MRC_SET_ACCESS);
 

@@ -84,7 +84,7 @@ int host_init(struct sim *s, uint32_t host)
 	h->n_ports = (uint8_t)node->n_ports;
 	h->engine_bytes = bytes;
 	h->engine = malloc(bytes);
-	h->peers = sim_peers_new();
+	h->peers = sim_peers_new(s->net.roce_port);
 	if (!h->engine || !h->peers)
 		return -ENOMEM;
 	h->engine->ops = t->ops;
@@ -171,9 +171,9 @@ static uint32_t room_of(const struct sim *s, const struct sim_host *h, uint16_t 
 	for (uint32_t i = 0; i < h->n_ports; i++) {
 		const struct sim_port *port = &s->ports[h->first_port + i];
 
-		if (port->queued_pkts >= s->cfg.nic_queue_pkts || port->is_down)
+		if (port->queued_pkts >= port->room_pkts || port->is_down)
 			continue;
-		room[i] = (uint16_t)(s->cfg.nic_queue_pkts - port->queued_pkts);
+		room[i] = (uint16_t)(port->room_pkts - port->queued_pkts);
 		total += room[i];
 		*free_ports |= 1u << i;
 	}

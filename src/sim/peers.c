@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "engine/engine.h"
-#include "wire/net.h"
 
 #define HOP_LIMIT  64
 #define SET        4u /* ways that share a cache line */
@@ -32,11 +31,16 @@ struct sim_peers {
 	uint32_t mask, n;
 	struct known *known;
 	uint32_t n_sets;
+	uint16_t dport;
 };
 
-struct sim_peers *sim_peers_new(void)
+struct sim_peers *sim_peers_new(uint16_t dport)
 {
-	return calloc(1, sizeof(struct sim_peers));
+	struct sim_peers *peers = calloc(1, sizeof *peers);
+
+	if (peers)
+		peers->dport = dport;
+	return peers;
 }
 
 void sim_peers_free(struct sim_peers *peers)
@@ -74,6 +78,7 @@ static int grow(struct sim_peers *peers)
 		.n = peers->n,
 		.known = peers->known,
 		.n_sets = peers->n_sets,
+		.dport = peers->dport,
 	};
 
 	if (!next.entries)
@@ -86,11 +91,12 @@ static int grow(struct sim_peers *peers)
 	return 0;
 }
 
-static void fill(struct entry *e, const struct routing *r, const struct sim_way *way, uint32_t path)
+static void fill(struct entry *e, const struct sim_peers *peers, const struct routing *r,
+		 const struct sim_way *way, uint32_t path)
 {
 	const struct topology *t = r->topology;
 	uint32_t port = t->nodes[way->src].first_port + way->port;
-	struct encap_ends ends = {.dport = NET_ROCE_PORT, .hop_limit = HOP_LIMIT};
+	struct encap_ends ends = {.dport = peers->dport, .hop_limit = HOP_LIMIT};
 	struct encap_segments segments;
 	struct routing_path found;
 
@@ -121,7 +127,7 @@ static struct entry *find(struct sim_peers *peers, const struct routing *r,
 
 	e->key = key;
 	e->n_paths = routing_n_paths(r, way->src, way->port, way->dst);
-	fill(e, r, way, path);
+	fill(e, peers, r, way, path);
 	peers->n++;
 	return e;
 }

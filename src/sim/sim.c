@@ -13,8 +13,9 @@
 /* Streams of the seed. Engines and faults have their own; topology and workload drew before. */
 enum { STREAM_MARK = 0x6d61726b };
 
-#define FRAME_MAX 65600u /* more than an IPv6 packet without jumbo payload can be */
-#define NO_EXTRA  UINT32_MAX
+#define FRAME_MAX     65600u /* more than an IPv6 packet without jumbo payload can be */
+#define NO_EXTRA      UINT32_MAX
+#define STAMP_WAIT_NS 500u
 
 static const char *const drop_names[] = {
 #define SIM_DROP_NAME(id, name, text) name,
@@ -48,6 +49,20 @@ static uint8_t group_of(const struct topology_node *node, const struct topology_
 	if (node->is_host)
 		return 0;
 	return (uint8_t)(port->is_up ? 1u + node->tier : 2u * TOPOLOGY_TIERS - node->tier);
+}
+
+/* As many as are asked for, unless their bits take longer than a stamp should wait
+ * (MRC-6.2.2.3-08); one in any case. */
+static uint32_t room_of(const struct sim *s, uint64_t rate_bps)
+{
+	const struct sim_transport *t = s->cfg.transport;
+	uint32_t full =
+		s->encap_bytes + t->data_head_bytes + t->payload_bytes + s->cfg.overhead_bytes;
+	psec fit = STAMP_WAIT_NS * PSEC_NS / psec_of_bytes(full, rate_bps);
+
+	if (fit >= s->cfg.nic_queue_pkts)
+		return s->cfg.nic_queue_pkts;
+	return fit ? (uint32_t)fit : 1;
 }
 
 static int init_ports(struct sim *s)
@@ -84,6 +99,7 @@ static int init_ports(struct sim *s)
 		port->group = group_of(node, from);
 		port->buffer = &s->buffers[s->cfg.is_buffer_shared ? from->node : i];
 		port->most_queued_bytes = from->buffer_bytes;
+		port->room_pkts = room_of(s, from->rate_bps);
 	}
 	return 0;
 }
@@ -120,6 +136,8 @@ static void init_classes(struct sim *s)
 	for (uint32_t c = 0; c < ENGINE_TCLASSES; c++)
 		s->tclass_of[s->dscp_of[c]] = (uint8_t)c;
 	s->net = net_cfg_default();
+	if (s->cfg.udp_port)
+		s->net.roce_port = s->cfg.udp_port;
 	s->net.dscp_trimmed = n->trimmed;
 	s->net.dscp_trimmed_lasthop = n->trimmed_lasthop;
 }

@@ -114,7 +114,8 @@ struct sim_cfg {
 	bool is_buffer_shared;   /* one memory per switch; else one per port */
 	uint64_t buffer_bytes;   /* of each; 0: unbounded. If per port, a port's own wins */
 	uint32_t overhead_bytes; /* on the wire around a frame: preamble, FCS, gap */
-	uint32_t nic_queue_pkts; /* packets a NIC port takes ahead of the wire, >= 1 */
+	uint32_t nic_queue_pkts; /* most packets a NIC port takes ahead of the wire, >= 1 */
+	uint16_t udp_port;       /* hosts send to it, and take nothing else; 0: NET_ROCE_PORT */
 	const struct sim_transport *transport;
 	struct sim_hooks hooks;
 };
@@ -173,6 +174,7 @@ struct sim_port {
 
 	_Alignas(64) struct fwd_buffer *buffer;
 	uint32_t queued_bytes, queued_pkts;
+	uint32_t room_pkts;         /* of a host: most that wait ahead of the wire */
 	uint32_t most_queued_bytes; /* what the link's own buffer allows; 0: no such bound */
 	struct fwd_port link;       /* addresses at both ends, and whether the other is a host */
 	uint8_t group;              /* of ports whose queue lengths are counted together */

@@ -15,6 +15,7 @@
 #include "tools/sim_progress.h"
 #include "tools/sim_report.h"
 #include "tools/text.h"
+#include "wire/net.h"
 
 #define STATUS_UNSOUND     1   /* a packet was lost track of: our mistake */
 #define STATUS_INTERRUPTED 130 /* as a shell says of a command that SIGINT ended */
@@ -245,8 +246,11 @@ static int close_capture(struct job *job, const struct scenario *s)
 		return STATUS_OK;
 	printf("%" PRIu64 " frames in ", job->n_frames);
 	text_put_safe(stdout, job->pcap);
-	printf("; for weft decode: --trimmed %u --trimmed-lasthop %u\n", s->names.trimmed,
+	printf("; for weft decode: --trimmed %u --trimmed-lasthop %u", s->names.trimmed,
 	       s->names.trimmed_lasthop);
+	if (s->udp_port != NET_ROCE_PORT)
+		printf(" --port %u", s->udp_port);
+	putchar('\n');
 	return STATUS_OK;
 }
 

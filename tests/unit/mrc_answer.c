@@ -1,6 +1,7 @@
 /* What the responder of MRC sends: when a SACK goes, and every field of SACKs, NACKs and Transport
  * ACKs (7.5.1, 7.5.2, 7.5.5). */
 #include "base/prng.h"
+#include "frame.h"
 #include "mrc_responder.h"
 
 #define FIRST_PSN 400 /* of the example in 7.5.2.2, where cack_psn is 405 */
@@ -521,6 +522,57 @@ static void entropy_comes_back(void **state)
 	}
 }
 
+/* A write of 8 bytes that asks, in a frame whose sender has the way 0xc0015678; as a driver reads
+ * that, perhaps behind a switch that cut it. */
+static void arrive_in_frame(uint8_t ip_version, bool is_trimmed)
+{
+	static struct frame f;
+	struct frame_spec spec = {.ip_version = ip_version, .sport = 0xc001, .flow_label = 0x5678};
+	struct net_cfg cfg = {NET_ROCE_PORT, 18, 20};
+	struct mrc_pkt h = request(MRC_OP_WRITE_ONLY, 0);
+	uint8_t head[ENGINE_HEAD_MAX], body[8] = {0};
+	struct net_pkt net;
+
+	h.reth.dmalen = sizeof body;
+	h.bth.ack_req = 1;
+	uint32_t len = mrc_head_put(&h, (struct span){head, sizeof head});
+
+	frame_build(&f, &spec, (struct cspan){head, len}, (struct cspan){body, sizeof body});
+	if (is_trimmed)
+		frame_trim(&f, 18, udp_bytes + len);
+	struct cspan frame = {f.bytes, f.len};
+
+	assert_int_equal(net_get(frame, NET_LINK_ETHERNET, &cfg, &net, NULL).why, WIRE_DROP_NONE);
+	assert_int_equal(net.trim, is_trimmed ? NET_TRIMMED : NET_WHOLE);
+	w.rx.ev = net_entropy(&net);
+	w.rx.trimmed = (uint8_t)net.trim;
+	w.rx.head = (struct cspan){f.bytes + net.transport, len};
+	w.rx.body[0] = (struct cspan){f.bytes + net.transport + len, is_trimmed ? 0 : sizeof body};
+	w.rx.at = w.now;
+	mrc_ops.input(w.e, w.now, &w.rx, 1);
+}
+
+/* MRC-7.5.2.1-02: IPv4 has no flow label, and what an answer says of it is 0. */
+static void entropy_without_a_flow_label(void **state)
+{
+	(void)state;
+	for (uint8_t version = 4; version <= 6; version += 2) {
+		uint32_t ev = version == 4 ? 0xc0010000 : 0xc0015678;
+
+		start();
+		arrive_in_frame(version, false);
+		expect_sack(1, 0, 1);
+		assert_int_equal(w.got.seth.entropy, ev);
+		defaults();
+		w.cfg.has_trim_nack = true;
+		open_engine();
+		arrive_in_frame(version, true);
+		assert_true(pull());
+		assert_int_equal(w.got.bth.opcode, MRC_OP_NACK);
+		assert_int_equal(w.got.neth.entropy, ev);
+	}
+}
+
 /* Answers walk over the ways evenly, among the ports that have room; without any they wait. */
 static void ways_of_answers(void **state)
 {
@@ -665,6 +717,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(service_time_of_probes),
 	cmocka_unit_test(service_time_is_bounded),
 	cmocka_unit_test(entropy_comes_back),
+	cmocka_unit_test(entropy_without_a_flow_label),
 	cmocka_unit_test(ways_of_answers),
 	cmocka_unit_test(no_way_is_free),
 	cmocka_unit_test(random_sacks),

@@ -219,8 +219,8 @@ static const struct {
 	{MRC_SET_WIMM_DEST, {.wimm_dest = UINT16_MAX}, true},
 	{MRC_SET_PENALTY, {.penalty = MRC_PENALTY_MAX}, true},
 	{MRC_SET_PENALTY, {.penalty = MRC_PENALTY_MAX + 1}, false},
-	{MRC_SET_FLAGS, {.flags = 63}, true},
-	{MRC_SET_FLAGS, {.flags = 64}, false},
+	{MRC_SET_FLAGS, {.flags = 127}, true},
+	{MRC_SET_FLAGS, {.flags = 128}, false},
 	{MRC_SET_FLAGS << 1, {.flags = 0}, false},
 	{UINT32_C(1) << 31, {.flags = 0}, false},
 };
@@ -315,7 +315,7 @@ static void when_it_may_change(void **state)
 	/* Other ways to the same peer, and flags that nobody agreed on, also at work. */
 	rise(MRC_RTS);
 	attr.peer = PEER;
-	attr.flags = query().flags | MRC_NO_TRIM | MRC_RESTORE_CWND;
+	attr.flags = query().flags | MRC_NO_TRIM | MRC_RESTORE_CWND | MRC_COUNT_TRIMS;
 	assert_int_equal(modify(&attr, MRC_SET_PATH | MRC_SET_FLAGS), 0);
 	assert_int_equal(query().flags, attr.flags);
 	/* Our range, where both ends do that; the same one is no change. */

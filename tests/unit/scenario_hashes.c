@@ -74,7 +74,7 @@ static const struct golden table[] = {
 	 "transport: {entropies: 128, payload: 2048}\n"
 	 "workload: {kind: permutation, bytes: 1MB}\n"
 	 "faults: {kind: plane, plane: 3, from: 10us, until: 40us}\n",
-	 UINT64_C(0xa93929ba1821f032)},
+	 UINT64_C(0x03745b423f6cf72e)},
 	{"rc",
 	 "topology: {kind: leaf-spine, hosts: 16, hosts_per_leaf: 4, planes: 2}\n"
 	 "transport: {kind: rc, payload: 2048, timeout: 30us}\n"
@@ -85,6 +85,17 @@ static const struct golden table[] = {
 	 LEAVES "transport: {kind: rc, cc: dcqcn}\n"
 		"workload: {kind: incast, fan_in: 12, victim: true, bytes: 500KB}\n",
 	 UINT64_C(0x218a75e449aa468e)},
+	{"mrc",
+	 "topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 2, planes: 2}\n"
+	 "transport: {kind: mrc, payload: 2048, timeout: 10us}\n"
+	 "workload: {kind: all-to-all, bytes: 10KB, message: 5KB, window: 2}\n"
+	 "faults: {kind: random, count: 8, until: 30us}\n",
+	 UINT64_C(0x766fa3c9f6c7b87f)},
+	{"mrc over usid, trimmed",
+	 LEAVES "fabric: {routing: usid, udp_port: 4971, threshold: {data: 20KB}}\n"
+		"transport: {kind: mrc, entropies: 16, count_trims: true}\n"
+		"workload: {kind: incast, fan_in: 6, bytes: 60KB}\n",
+	 UINT64_C(0xe554d9dc12efc2f8)},
 };
 #define N_TABLE (sizeof table / sizeof table[0])
 

@@ -46,6 +46,7 @@ static void mistakes_are_told(void **state)
 		{"mpr: 256", "mpr: \"256\" is too large; at most 255"},
 		{"mpr: 0", "mpr: \"0\" is too small; at least 1"},
 		{"trim_nack: maybe", "trim_nack: \"maybe\" "},
+		{"count_trims: 2", "count_trims: \"2\" "},
 		{"timeout: 100", "timeout: \"100\" "},
 		{"retries: 3", "retries: unknown key in an mrc transport; "},
 		{"ack_every: 4", "ack_every: unknown key in an mrc transport; "},
@@ -81,6 +82,7 @@ static void defaults_are_those_of_the_book(void **state)
 	assert_int_equal(scenario.transport.retries, 7);
 	assert_int_equal(scenario.transport.exp_retries, 8);
 	assert_true(scenario.transport.has_trim_nack);
+	assert_false(scenario.transport.counts_trims);
 	scenario_fini(&scenario);
 }
 
@@ -111,7 +113,8 @@ static void settings_reach_the_engine(void **state)
 
 	(void)state;
 	for (uint32_t has_nack = 0; has_nack < 2; has_nack++) {
-		runs_read(yaml, has_nack ? "" : "transport.trim_nack=false");
+		runs_read(yaml,
+			  has_nack ? "transport.count_trims=true" : "transport.trim_nack=false");
 		runs_begin(NULL, NULL);
 		const struct sim_transport *t = &runs_run.transport.sim;
 		const struct mrc_cfg *cfg = t->host_cfg(&runs_run.transport, 7, 1);
@@ -130,7 +133,7 @@ static void settings_reach_the_engine(void **state)
 		assert_int_equal(attr.exp_retries, 11);
 		assert_int_equal(attr.mpr, 9);
 		assert_int_equal(attr.mpr_dest, 9);
-		assert_int_equal(attr.flags, has_nack ? MRC_PEER_TRIM_NACK : 0);
+		assert_int_equal(attr.flags, has_nack ? MRC_PEER_TRIM_NACK | MRC_COUNT_TRIMS : 0);
 		assert_int_equal(attr.ways->n, 6);
 		assert_int_equal(attr.ways->ports, 3);
 		runs_end();
@@ -568,6 +571,39 @@ static void trimmed_packets_go_again(void **state)
 	}
 }
 
+/* Table 7-3: where they are counted, a packet that is trimmed once too often ends its flow. Else
+ * that others arrive is reason enough to go on. */
+static void trims_are_counted_if_wanted(void **state)
+{
+	(void)state;
+	for (uint32_t is_counted = 0; is_counted < 2; is_counted++) {
+		char set[128];
+
+		snprintf(set, sizeof set,
+			 "transport.linear_retries=1 transport.exponential_retries=0 "
+			 "transport.count_trims=%s",
+			 is_counted ? "true" : "false");
+		runs_read(INCAST, set);
+		runs_begin(NULL, NULL);
+		runs_finish(20 * PSEC_US, BOUND);
+		const struct traffic *t = &runs_run.traffic;
+		struct mrc_counters c = counters();
+
+		assert_true(c.rx_trimmed > 100);
+		assert_int_equal(c.timeouts, 0);
+		assert_int_equal(t->n_failed > 0, is_counted);
+		assert_int_equal(c.failed, t->n_failed);
+		for (uint32_t i = 0; i < runs_scenario.workload.n; i++)
+			assert_int_equal(t->flows[i].status, t->flows[i].state == TRAFFIC_FAILED
+								     ? ENGINE_RETRY_EXCEEDED
+								     : ENGINE_OK);
+		/* Else receivers keep what came ahead of packets that never will. */
+		if (!is_counted)
+			nothing_is_held();
+		runs_end();
+	}
+}
+
 /* Each packet takes the next way, also when it goes again: one plane of four that is gone costs
  * time, and no flow. */
 static void a_lost_plane_is_gone_round(void **state)
@@ -708,6 +744,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_black_out_is_survived),
 	cmocka_unit_test(a_long_black_out_is_one_error),
 	cmocka_unit_test(trimmed_packets_go_again),
+	cmocka_unit_test(trims_are_counted_if_wanted),
 	cmocka_unit_test(a_lost_plane_is_gone_round),
 	cmocka_unit_test(windows_change_nothing),
 	cmocka_unit_test(restarts_end_what_was_under_way),

@@ -68,6 +68,7 @@ static void defaults(void **state)
 	assert_int_equal(s.routing.mode, ROUTING_ECMP);
 	assert_int_equal(s.routing.hash_fields, FWD_HASH_5TUPLE | FWD_HASH_FLOW_LABEL);
 	assert_int_equal(s.overhead_bytes, 24);
+	assert_int_equal(s.udp_port, 4791);
 	assert_int_equal(s.qos.n_classes, 3);
 	assert_int_equal(s.qos.dscps[10].trim, FWD_TRIM_TRIMMABLE);
 	assert_int_equal(s.qos.classes[0].min_trim_bytes, 28);
@@ -138,7 +139,7 @@ static void fabric(void **state)
 		  "  buffer: {kind: port, size: 2MiB}\n  trimming: off\n  classes: 3\n  ecn: off\n"
 		  "  threshold: {control: 9KB, trimmed: 8KB, data: 7KB}\n  alpha: 0.5\n"
 		  "  scheduling: wrr\n  weights: {low: 2, med: 5}\n  pfc: {xoff: 100KB}\n"
-		  "  dscp: {control: 63}\n  min_trim: 100\n");
+		  "  dscp: {control: 63}\n  min_trim: 100\n  udp_port: 65535\n");
 	assert_int_equal(s.routing.mode, ROUTING_STRUCTURED);
 	assert_int_equal(s.routing.hash_fields, FWD_HASH_SRC | FWD_HASH_FLOW_LABEL);
 	assert_int_equal(s.routing.ev_layout.n, 3);
@@ -162,6 +163,7 @@ static void fabric(void **state)
 	assert_int_equal(s.qos.classes[0].pfc_xon_bytes, 80000);
 	assert_int_equal(s.qos.dscps[63].tclass, 2);
 	assert_int_equal(s.qos.classes[0].min_trim_bytes, 100);
+	assert_int_equal(s.udp_port, 65535);
 	scenario_fini(&s);
 	read_good(&s, LS PERM "fabric: {pfc: on}\n");
 	assert_int_equal(s.qos.classes[0].threshold_bytes, 0);
@@ -417,6 +419,10 @@ static void bad_fabrics(void **state)
 		 "most 32 bits together"},
 		{LS PERM "fabric:\n  min_trim: 20\n",
 		 "f.yaml:4: fabric.min_trim: \"20\" is too small; at least 28"},
+		{LS PERM "fabric:\n  udp_port: 0\n",
+		 "f.yaml:4: fabric.udp_port: \"0\" is too small; at least 1"},
+		{LS PERM "fabric:\n  udp_port: 65536\n",
+		 "f.yaml:4: fabric.udp_port: \"65536\" is too large; at most 65535"},
 		{LS PERM "fabric:\n  ecn: {min: 2KB, max: 1KB}\n",
 		 "f.yaml:4: fabric.ecn.min: 2000 bytes are above max, 1000; make it smaller"},
 		{LS PERM "fabric:\n  pfc: {xoff: 1KB, xon: 2KB}\n",

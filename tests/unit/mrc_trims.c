@@ -1,0 +1,161 @@
+/* Trim NACKs as tries (Table 7-3): to the letter with MRC_COUNT_TRIMS; without it only those that
+ * come while nothing else arrives, one in the time of a timeout. The peer is made by hand. */
+#include "mrc_peer.h"
+
+#define RETRIES 3u
+#define PACKETS 12u
+#define VICTIM  9u /* packet and work, from 0; not the first that is out */
+
+static const uint8_t reasons[] = {MRC_NACK_TRIMMED, MRC_NACK_TRIMMED_LASTHOP};
+
+/* All packets are out, each a work. */
+static void begin_out(uint8_t flags, uint8_t exponential)
+{
+	begin();
+	w.end[0].qp[0].caps.max_send = 64;
+	w.end[0].qp[0].caps.max_send_sge = 1;
+	w.end[0].qp[0].attr.timeout = 14;
+	w.end[0].qp[0].attr.linear_retries = 1;
+	w.end[0].qp[0].attr.exp_retries = exponential;
+	w.end[0].qp[0].attr.flags = flags;
+	w.end[0].is_virtual = w.end[1].is_virtual = true;
+	connect();
+	for (uint32_t i = 0; i < PACKETS; i++)
+		post_packets(1);
+	assert_int_equal(pull_all(), PACKETS);
+}
+
+/* The packet was trimmed, and goes again at once. */
+static void trim(int64_t count, uint8_t reason)
+{
+	nack(count, reason);
+	assert_int_equal(pull(), 1);
+	assert_int_equal(w.end[0].out[0].h.bth.psn, psn_of(count));
+	assert_int_equal(w.end[0].out[0].h.bth.rtx, 1);
+}
+
+/* One too many for a packet, and its work fails; those around it are flushed. */
+static void expect_failed(uint32_t from, uint32_t victim)
+{
+	for (uint32_t i = from; i < PACKETS; i++)
+		expect_end(i + 1, i == victim ? ENGINE_RETRY_EXCEEDED : ENGINE_FLUSHED);
+	expect_nothing(0);
+	assert_int_equal(end_state(&w.end[0], 0), MRC_ERROR);
+	assert_int_equal(COUNT(failed), 1);
+	check_idle(&w.end[0]);
+}
+
+/* MRC-7.4.4-08, -09: each is a try of its packet, whichever that is and whatever else arrives. */
+static void each_is_a_try_where_they_are_counted(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < sizeof reasons; i++) {
+		begin_out(MRC_COUNT_TRIMS, RETRIES - 1);
+		for (uint32_t k = 0; k < RETRIES; k++) {
+			trim(VICTIM, reasons[i]);
+			ack(k);
+			expect_end(k + 1, ENGINE_OK);
+			/* The others have a count of their own; one is told once. */
+			trim(VICTIM - 1, reasons[i]);
+			nack(VICTIM - 2, reasons[i]);
+			nack(VICTIM - 2, reasons[i]);
+			assert_int_equal(pull_all(), 1);
+		}
+		assert_int_equal(COUNT(lost_nack), 3 * RETRIES);
+		assert_int_equal(end_state(&w.end[0], 0), MRC_RTS);
+		nack(VICTIM, reasons[i]);
+		expect_failed(RETRIES, VICTIM);
+		/* The first that is out is no exception. */
+		begin_out(MRC_COUNT_TRIMS, RETRIES - 1);
+		for (uint32_t k = 0; k < RETRIES; k++)
+			trim(0, reasons[i]);
+		nack(0, reasons[i]);
+		expect_failed(0, 0);
+	}
+}
+
+/* Both kinds are one counter, that of Table 7-1. */
+static void tries_of_both_kinds_add_up(void **state)
+{
+	(void)state;
+	for (uint8_t exponential = 0; exponential < 20; exponential++) {
+		begin_out(MRC_COUNT_TRIMS, exponential);
+		for (uint32_t k = 0; k < 1u + exponential; k++)
+			trim(VICTIM, reasons[k % 2]);
+		nack(VICTIM, MRC_NACK_TRIMMED);
+		expect_failed(0, VICTIM);
+	}
+}
+
+static void what_arrives_in_time_is_no_failure(void **state)
+{
+	(void)state;
+	begin_out(MRC_COUNT_TRIMS, RETRIES - 1);
+	for (uint32_t k = 0; k < RETRIES; k++)
+		trim(VICTIM, MRC_NACK_TRIMMED);
+	SACK(.cack = -1, .from = VICTIM, .acked = VICTIM);
+	nack(VICTIM, MRC_NACK_TRIMMED);
+	assert_int_equal(end_state(&w.end[0], 0), MRC_RTS);
+	ack(PACKETS - 1);
+	for (uint32_t i = 0; i < PACKETS; i++)
+		expect_end(i + 1, ENGINE_OK);
+}
+
+/* Retries without end are so for those who count, too. */
+static void there_may_be_no_end(void **state)
+{
+	(void)state;
+	begin_out(MRC_COUNT_TRIMS, MRC_EXP_MAX);
+	for (uint32_t k = 0; k < 300; k++)
+		trim(VICTIM, reasons[k % 2]);
+	ack(PACKETS - 1);
+	for (uint32_t i = 0; i < PACKETS; i++)
+		expect_end(i + 1, ENGINE_OK);
+}
+
+/* By default a packet may be trimmed as often as it likes while others arrive, and other NACKs are
+ * what they were. The flag may change at any time. */
+static void by_default_congestion_is_no_reason(void **state)
+{
+	struct mrc_attr attr = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof reasons; i++) {
+		begin_out(0, RETRIES - 1);
+		for (uint32_t k = 0; k < 100; k++) {
+			trim(VICTIM, reasons[i]);
+			trim(0, reasons[i]);
+		}
+		assert_int_equal(end_state(&w.end[0], 0), MRC_RTS);
+		attr.flags = q->attr.flags | MRC_COUNT_TRIMS;
+		assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, OURS, &attr, MRC_SET_FLAGS), 0);
+		for (uint32_t k = 0; k < RETRIES; k++)
+			trim(VICTIM, reasons[i]);
+		nack(VICTIM, reasons[i]);
+		expect_failed(0, VICTIM);
+	}
+}
+
+/* Only trim NACKs are counted so: who has no room for a packet refuses it as often as it likes. */
+static void refusals_are_not_counted_so(void **state)
+{
+	(void)state;
+	begin_out(MRC_COUNT_TRIMS, RETRIES - 1);
+	for (uint32_t k = 0; k < 4 * RETRIES; k++) {
+		nack(VICTIM, MRC_NACK_NO_BITMAP);
+		if (w.now < q->req.pause_until)
+			w.now = q->req.pause_until;
+		assert_true(pull_all() > 0);
+	}
+	assert_int_equal(end_state(&w.end[0], 0), MRC_RTS);
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(each_is_a_try_where_they_are_counted),
+	cmocka_unit_test(tries_of_both_kinds_add_up),
+	cmocka_unit_test(what_arrives_in_time_is_no_failure),
+	cmocka_unit_test(there_may_be_no_end),
+	cmocka_unit_test(by_default_congestion_is_no_reason),
+	cmocka_unit_test(refusals_are_not_counted_so),
+};
+CHECK_MAIN(cases)
