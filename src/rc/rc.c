@@ -290,7 +290,7 @@ static uint32_t pull_port(struct rc *r, uint32_t port, struct tx_pkt *pkts, uint
 
 		got += take_turn(r, q, is_answer, pkts + got,
 				 n - got < RC_BURST ? n - got : RC_BURST);
-		*is_owed = !is_answer;
+		*is_owed = !is_answer && !list_is_empty(answering);
 	}
 	return got;
 }

@@ -216,7 +216,7 @@ struct rc {
 	/* Queue pairs by turns: with something to send, to answer; kept back by total_window_bytes;
 	 * with events. */
 	struct list sending[ENGINE_PORTS], answering[ENGINE_PORTS], starved, events;
-	bool is_answer_owed[ENGINE_PORTS]; /* requests had the last turn */
+	bool is_answer_owed[ENGINE_PORTS]; /* answers waited through the last turn */
 	struct list srq_events;            /* shared queues with an event */
 	struct list done;                  /* struct rc_wr that wait for poll */
 };

@@ -637,6 +637,28 @@ static void paced_sides_take_turns_when_woken(void **state)
 	}
 }
 
+/* Who was told something and answers it waits for that more than for its acknowledgement: the write
+ * goes first, whatever went before it. A shorter packet behind a longer one also leaves in one go
+ * with it. */
+static void an_answer_by_write_goes_before_the_acknowledgement(void **state)
+{
+	(void)state;
+	begin();
+	connect();
+	for (uint32_t i = 0; i < 4; i++) {
+		/* Half of the time one went alone before. */
+		if (i % 2) {
+			POST(.code = ENGINE_WRITE, .len = 8);
+			assert_int_equal(pull(), 1);
+		}
+		peer_asks(ROCE_OP_WRITE_ONLY, i, 0);
+		POST(.code = ENGINE_WRITE, .len = 8);
+		assert_int_equal(pull(), 2);
+		assert_int_equal(s.out[0].h.bth.opcode, ROCE_OP_WRITE_ONLY);
+		assert_int_equal(s.out[1].h.bth.opcode, ROCE_OP_ACKNOWLEDGE);
+	}
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(bad_work_is_not_taken),
 	cmocka_unit_test(without_reads_none_is_taken),
@@ -660,5 +682,6 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(paces),
 	cmocka_unit_test(paced_sides_take_turns),
 	cmocka_unit_test(paced_sides_take_turns_when_woken),
+	cmocka_unit_test(an_answer_by_write_goes_before_the_acknowledgement),
 };
 CHECK_MAIN(cases)

@@ -80,7 +80,7 @@ static const struct golden table[] = {
 	 "transport: {kind: rc, payload: 2048, timeout: 30us}\n"
 	 "workload: {kind: all-to-all, bytes: 50KB, message: 20KB, window: 2}\n"
 	 "faults: {kind: random, count: 12, until: 100us}\n",
-	 UINT64_C(0x80daa0012695ce4e)},
+	 UINT64_C(0x6e0045f95a234ecd)},
 	{"rc with dcqcn",
 	 LEAVES "transport: {kind: rc, cc: dcqcn}\n"
 		"workload: {kind: incast, fan_in: 12, victim: true, bytes: 500KB}\n",
