@@ -58,6 +58,9 @@ static void end_work(struct rc *r, struct rc_qp *q, enum engine_status status)
 	w->wr.status = (uint8_t)status;
 	req->ssn_done = w->ssn;
 	req->done++;
+	/* One without packets that ran before q went back: it need not be come by again. */
+	if (req->current < req->done)
+		req->current = req->done;
 	if (status != ENGINE_OK || !(w->wr.flags & ENGINE_SILENT))
 		rc_report(r, &w->wr);
 	else if (req->freed == req->done - 1)

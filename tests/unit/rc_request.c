@@ -345,6 +345,31 @@ static void binds_take_their_turn(void **state)
 	assert_int_equal(mem_entry(s.mem, 72)->qp, OURS);
 }
 
+/* A bind ran before its queue pair went back, and is done with the write before it, which went
+ * again: its place may be taken by then, and the next packet is that of the work behind it. */
+static void a_bind_that_ran_is_not_come_by_again(void **state)
+{
+	(void)state;
+	begin();
+	s.qp[0].caps.max_send = 3;
+	connect();
+	add_window(70, PD);
+	POST(.code = ENGINE_WRITE);
+	post_bind(70, 71, 0);
+	POST(.code = ENGINE_SEND, .len = 8);
+	assert_int_equal(pull(), 2);
+	nak(0, AETH_NAK_SEQUENCE);
+	assert_int_equal(end_pull(&s, now, wide, 1), 1);
+	ack(0);
+	expect_sent(1, ENGINE_WRITE, ENGINE_OK);
+	expect_sent(2, ENGINE_BIND, ENGINE_OK);
+	POST(.code = ENGINE_WRITE, .len = 2 * PMTU);
+	POST(.code = ENGINE_WRITE, .len = 2 * PMTU);
+	assert_int_equal(end_pull(&s, now, wide, 1), 1);
+	assert_int_equal(s.out[0].h.bth.opcode, ROCE_OP_SEND_ONLY);
+	assert_int_equal(s.out[0].h.bth.psn, psn_of(1));
+}
+
 /* What fails here waits for those before it; those behind it are flushed. */
 static void binds_fail_in_order(void **state)
 {
@@ -671,6 +696,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(fence_waits_for_reads),
 	cmocka_unit_test(reads_out_are_limited),
 	cmocka_unit_test(binds_take_their_turn),
+	cmocka_unit_test(a_bind_that_ran_is_not_come_by_again),
 	cmocka_unit_test(binds_fail_in_order),
 	cmocka_unit_test(keys_are_checked_when_used),
 	cmocka_unit_test(failed_work_goes_no_further),
