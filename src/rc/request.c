@@ -252,6 +252,19 @@ static struct rc_send *next_work(struct rc *r, struct rc_qp *q)
 	return NULL;
 }
 
+/* The number of the newest message that has its receive, as far as is known: it is done, or its
+ * first packet was acknowledged, or credits say so. */
+static uint32_t served(const struct rc_qp *q)
+{
+	const struct rc_requester *req = &q->req;
+	const struct rc_send *w = rc_send_at(q, req->done);
+	uint32_t ssn = req->ssn_done;
+
+	if (req->una > w->first && w->wr.op != ENGINE_WRITE_IMM)
+		ssn = w->ssn;
+	return (int32_t)(req->credit_ssn - ssn) > 0 ? req->credit_ssn : ssn;
+}
+
 /* Whether windows and pacing let s go now; if not, what changes that gives q a turn: una moves,
  * the shared window opens, or the wake timer. */
 static bool may_go(struct rc *r, struct rc_qp *q, const struct step *s)
@@ -260,6 +273,10 @@ static bool may_go(struct rc *r, struct rc_qp *q, const struct step *s)
 
 	if (req->is_waiting_rnr || req->limited != RC_NONE ||
 	    req->next + s->n_pkts - req->una > PSN_WINDOW)
+		return false;
+	/* The one beyond the credits that may go alone is the first: others wait for it, also if it
+	 * went before the peer told of credits. */
+	if (s->is_limited && (int32_t)(s->w->ssn - served(q)) > 1)
 		return false;
 	cc_on_timer(&req->cc, r->now);
 	nsec at = cc_next_send(&req->cc);

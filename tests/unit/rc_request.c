@@ -499,6 +499,24 @@ static void credits_hold(void **state)
 }
 
 /* Only the last packet of a write with immediate data takes a receive; writes take none. */
+/* One went when no credits were known, and turns out to be beyond them: the next waits for it. */
+static void one_beyond_credits_is_enough(void **state)
+{
+	(void)state;
+	begin_connected();
+	POST(.code = ENGINE_WRITE);
+	POST(.code = ENGINE_SEND);
+	assert_int_equal(pull(), 2);
+	credit(0, 0);
+	POST(.code = ENGINE_SEND);
+	POST(.code = ENGINE_WRITE);
+	assert_int_equal(pull(), 0);
+	credit(1, 0);
+	expect_one(ROCE_OP_SEND_ONLY, 2, true);
+	credit(2, NO_CREDITS);
+	expect_one(ROCE_OP_WRITE_ONLY, 3, true);
+}
+
 static void credits_hold_last_packet_of_write(void **state)
 {
 	(void)state;
@@ -702,6 +720,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(failed_work_goes_no_further),
 	cmocka_unit_test(read_that_may_never_go),
 	cmocka_unit_test(credits_hold),
+	cmocka_unit_test(one_beyond_credits_is_enough),
 	cmocka_unit_test(credits_hold_last_packet_of_write),
 	cmocka_unit_test(writes_use_no_credits),
 	cmocka_unit_test(credits_and_not_ready),
