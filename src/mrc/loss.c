@@ -68,16 +68,19 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /* The timer stays where it is when what it waits for moves on, and looks again when it comes: most
- * SACKs cost no work in the wheel. */
+ * SACKs cost no work in the wheel. It never moves back: one that is due, armed anew with each
+ * answer, would not come. */
 static void arm(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
 	struct wheel_timer *t = &req->retry.timer;
 	nsec at = least(least(req->due, req->judge_due), req->probe_due);
 
-	if (at == NSEC_NEVER || (wheel_is_armed(t) && t->deadline <= at))
+	if (at == NSEC_NEVER)
 		return;
-	wheel_arm(&m->wheel, t, soonest(m, at));
+	at = soonest(m, at);
+	if (!wheel_is_armed(t) || t->deadline > at)
+		wheel_arm(&m->wheel, t, at);
 }
 
 /* A probe goes when nothing was heard for a while; or when una was sent again and is not
@@ -459,7 +462,7 @@ static void lose_silent(struct mrc *m, struct mrc_qp *q, nsec timeout)
 }
 
 /* Nobody was asked for an answer yet: others of this engine, or the pacer, keep q back, and the
- * peer is not to blame. A port that stays shut is another matter, or q would wait for ever. */
+ * peer is not to blame. A port that stays shut is another matter: what is out by it ends. */
 static bool is_excused(const struct mrc_qp *q)
 {
 	const struct mrc_requester *req = &q->req;

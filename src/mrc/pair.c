@@ -158,6 +158,8 @@ static void reset(struct mrc *m, struct mrc_qp *q)
 	q->state = MRC_RESET;
 	q->known = 0;
 	q->attr = (struct mrc_attr){.state = MRC_RESET};
+	/* It may have had a turn to take a chunk: the next that starves gets it. */
+	mrc_offer_chunk(m);
 }
 
 void *mrc_qp_free(struct engine *e, uint32_t number)
@@ -291,6 +293,8 @@ static void take_ways(struct mrc *m, struct mrc_qp *q, const struct mrc_attr *a,
 		mrc_wake_send(m, q);
 	if (was_answering)
 		mrc_wake_answer(m, q);
+	/* Its turn may have been one to take a chunk, and its new port is shut. */
+	mrc_offer_chunk(m);
 }
 
 static void flush(struct mrc *m, struct mrc_qp *q)

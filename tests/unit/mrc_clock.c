@@ -112,6 +112,26 @@ static void refusals_do_not_hold_back_the_first(void **state)
 	assert_int_not_equal(mrc_flight_of(engine_of(0), q, 0)->again & 1, 0);
 }
 
+/* The same with NACKs that come faster than the wheel turns: each looks at the clock, and none
+ * moves it. */
+static void a_storm_of_nacks_does_not_stop_the_clock(void **state)
+{
+	nsec begun;
+
+	(void)state;
+	begin_here(0);
+	for (uint32_t i = 0; i < 4; i++)
+		post_packets(1);
+	begun = w.now;
+	assert_int_equal(pull_all(), 4);
+	for (uint32_t i = 0; w.now < begun + TIMEOUT_NS(TIMEOUT) + 4 * WIDTH; i++) {
+		w.now += WIDTH / 4;
+		nack(1 + i % 3, MRC_NACK_TRIMMED);
+		pull();
+	}
+	assert_int_equal(COUNT(timeouts), 1);
+}
+
 /* Where no round trip is known, what was refused does not come back at once either. */
 static void a_refusal_is_a_pause(void **state)
 {
@@ -135,6 +155,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(half_a_message_waits_in_peace),
 	cmocka_unit_test(a_whole_message_is_to_be_executed),
 	cmocka_unit_test(refusals_do_not_hold_back_the_first),
+	cmocka_unit_test(a_storm_of_nacks_does_not_stop_the_clock),
 	cmocka_unit_test(a_refusal_is_a_pause),
 };
 

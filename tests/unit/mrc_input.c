@@ -458,31 +458,36 @@ static void virtual_payload(void **state)
 	check_ends();
 }
 
-/* Several at once, good and bad in any order, each in its counter; marked ones among those taken
- * are counted besides. */
+/* Several at once, more than one group and no whole number of them, good and bad in any order, each
+ * in its counter; marked ones among those taken are counted besides, and what follows is not read.
+ */
 static void many_at_once(void **state)
 {
-	static uint8_t bytes[8][256];
-	struct rx_pkt rx[8];
+	enum { MANY = 200, MORE = 264 };
+	static uint8_t bytes[MORE][256];
+	static struct rx_pkt rx[MORE];
 
 	(void)state;
 	rise(MRC_RTS);
-	for (uint32_t i = 0; i < 8; i++) {
+	for (uint32_t i = 0; i < MORE; i++) {
 		struct mrc_pkt h = data(i, LENGTH);
 
-		if (i % 2)
+		if (i % 2 == 0)
 			h.bth.tver = 1;
+		else if (i % 4 == 1)
+			h.bth.dest_qp ^= 1;
 		rx[i] = (struct rx_pkt){.head = {bytes[i], bytes_of(&h, bytes[i])},
 					.at = w.now,
 					.peer = PEER,
 					.local = LOCAL,
-					.ecn = i < 4 ? 3 : 2};
+					.ecn = i % 8 == 7 ? 3 : 2};
 	}
-	mrc_ops.input(w.end[ME].e, w.now, rx, 8);
-	assert_int_equal(c->rx, 8);
-	assert_int_equal(c->rx_data, 4);
-	assert_int_equal(c->drop_version, 4);
-	assert_int_equal(c->rx_ecn, 2);
+	mrc_ops.input(w.end[ME].e, w.now, rx, MANY);
+	assert_int_equal(c->rx, MANY);
+	assert_int_equal(c->rx_data, MANY / 4);
+	assert_int_equal(c->drop_version, MANY / 2);
+	assert_int_equal(c->drop_qp, MANY / 4);
+	assert_int_equal(c->rx_ecn, MANY / 8);
 	memcpy(w.end[ME].image[TARGET] + AT, w.end[1 - ME].image[SOURCE], LENGTH);
 	check_ends();
 }
