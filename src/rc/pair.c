@@ -395,6 +395,9 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_at
 		rc_wake_send(r, q);
 	if (is_moving && was_answering)
 		rc_wake_answer(r, q);
+	/* Its turn may have been one to take room, and its new port is shut. */
+	if (is_moving)
+		rc_offer_room(r);
 	q->known = (uint16_t)known;
 	enter(r, q, to);
 	return 0;

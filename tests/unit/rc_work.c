@@ -141,6 +141,30 @@ static void shared_window_is_passed_on(void **state)
 	expect_sent(5, ENGINE_WRITE, ENGINE_OK);
 }
 
+/* Who was offered room moves to a port that is shut: the next one gets it. */
+static void room_does_not_move_away(void **state)
+{
+	static const uint16_t only_0[ENGINE_PORTS] = {END_BATCH};
+	struct rc_attr attr;
+
+	(void)state;
+	begin();
+	s.n_qps = 3;
+	s.cfg.n_ports = 2;
+	s.cfg.total_window_bytes = PMTU;
+	connect();
+	for (uint32_t i = 0; i < 3; i++)
+		POST(.code = ENGINE_WRITE, .len = PMTU, .qp = i);
+	assert_int_equal(end_pull(&s, now, only_0, END_BATCH), 1);
+	assert_int_equal(end_set(&s, now, 1, RC_SQD, 0), 0);
+	ack(0);
+	assert_int_equal(rc_qp_query(s.e, OURS + 1, &attr, NULL, NULL), 0);
+	attr.port = 1;
+	assert_int_equal(rc_qp_modify(s.e, now, OURS + 1, &attr, RC_SET_PATH), 0);
+	assert_int_equal(end_pull(&s, now, only_0, END_BATCH), 1);
+	assert_int_equal(s.out[0].h.bth.dest_qp, THEIRS + 2);
+}
+
 /* A read of one whose peer does not answer leaves the others their own windows. */
 static void own_windows_stay_open(void **state)
 {
@@ -387,6 +411,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(room_after_the_end),
 	cmocka_unit_test(shared_window_goes_round),
 	cmocka_unit_test(shared_window_is_passed_on),
+	cmocka_unit_test(room_does_not_move_away),
 	cmocka_unit_test(own_windows_stay_open),
 	cmocka_unit_test(starving_is_not_silence),
 	cmocka_unit_test(starving_with_packets_out),
