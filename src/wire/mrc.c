@@ -1,5 +1,7 @@
 #include "wire/mrc.h"
 
+#include <assert.h>
+
 WIRE_DEFINE(mrc_bth, MRC_BTH_FIELDS)
 WIRE_DEFINE(meth, METH_FIELDS)
 WIRE_DEFINE(tseth, TSETH_FIELDS)
@@ -54,12 +56,17 @@ bool mrc_opcode_stack(uint8_t opcode, uint16_t *stack)
 #define STACK_DATA (MRC_METH | MRC_TSETH | MRC_RETH)
 #define STACK_SACK (MRC_SETH | MRC_CC_STATE)
 
-WIRE_INLINE void read_stack(uint16_t has, const uint8_t *p,
-			    struct mrc_pkt *pkt){MRC_STACK(STACK_READ)}
+/* Both return where the headers end. */
+WIRE_INLINE const uint8_t *read_stack(uint16_t has, const uint8_t *p, struct mrc_pkt *pkt)
+{
+	MRC_STACK(STACK_READ)
+	return p;
+}
 
-WIRE_INLINE void write_stack(uint16_t has, const struct mrc_pkt *pkt, uint8_t *p)
+WIRE_INLINE uint8_t *write_stack(uint16_t has, const struct mrc_pkt *pkt, uint8_t *p)
 {
 	MRC_STACK(STACK_WRITE)
+	return p;
 }
 
 static uint32_t stack_bytes(uint16_t has)
@@ -86,17 +93,18 @@ struct wire_fault mrc_rest_get(struct cursor *c, bool trimmed, struct mrc_pkt *p
 	 * a word of their own, and ignore it (M-43). */
 	if (!pkt->bth.ts)
 		pkt->has &= (uint16_t)~MRC_TSETH;
-	const uint8_t *all = trail ? NULL : take(c, stack_bytes(pkt->has));
+	const uint8_t *all = trail ? NULL : take(c, stack_bytes(pkt->has)), *end;
 
 	if (!all) {
 		MRC_STACK(STACK_GET)
 		return no_fault();
 	}
 	switch (pkt->has & ~MRC_PAYLOAD) {
-	case STACK_DATA: read_stack(STACK_DATA, all, pkt); break;
-	case STACK_SACK: read_stack(STACK_SACK, all, pkt); break;
-	default: read_stack(pkt->has, all, pkt); break;
+	case STACK_DATA: end = read_stack(STACK_DATA, all, pkt); break;
+	case STACK_SACK: end = read_stack(STACK_SACK, all, pkt); break;
+	default: end = read_stack(pkt->has, all, pkt); break;
 	}
+	assert(end == c->base + c->at);
 	return no_fault();
 }
 
@@ -136,7 +144,7 @@ struct wire_fault mrc_pkt_get(struct cursor *c, bool trimmed, struct mrc_pkt *pk
 
 uint32_t mrc_head_put(const struct mrc_pkt *pkt, struct span out)
 {
-	uint8_t *rest = out.at + mrc_bth_bytes;
+	uint8_t *rest = out.at + mrc_bth_bytes, *end;
 	uint16_t has;
 
 	if (!mrc_opcode_stack(pkt->bth.opcode, &has))
@@ -149,9 +157,10 @@ uint32_t mrc_head_put(const struct mrc_pkt *pkt, struct span out)
 		return 0;
 	mrc_bth_put(&pkt->bth, out.at);
 	switch (has & ~MRC_PAYLOAD) {
-	case STACK_DATA: write_stack(STACK_DATA, pkt, rest); break;
-	case STACK_SACK: write_stack(STACK_SACK, pkt, rest); break;
-	default: write_stack(has, pkt, rest); break;
+	case STACK_DATA: end = write_stack(STACK_DATA, pkt, rest); break;
+	case STACK_SACK: end = write_stack(STACK_SACK, pkt, rest); break;
+	default: end = write_stack(has, pkt, rest); break;
 	}
+	assert(end == out.at + bytes);
 	return bytes;
 }
