@@ -62,30 +62,25 @@ bool mrc_answer_add(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in,
 	if (reason == MRC_NACK_TRIMMED || reason == MRC_NACK_TRIMMED_LASTHOP)
 		a->udp_len = rx->udp_len;
 	note_stamp(a, in);
-	if (p->answer_head)
-		p->answer_tail->next = a;
-	else
-		p->answer_head = a;
-	p->answer_tail = a;
+	list_push(&p->answers, &a->link);
 	mrc_wake_answer(m, q);
 	return true;
 }
 
-/* Takes the oldest answer out. */
-static void drop_head(struct mrc *m, struct mrc_responder *p)
+/* Takes the oldest answer out, or NULL. */
+static struct mrc_answer *take_answer(struct mrc_responder *p)
 {
-	struct mrc_answer *a = p->answer_head;
+	struct list_link *link = list_pop(&p->answers);
 
-	p->answer_head = a->next;
-	if (!p->answer_head)
-		p->answer_tail = NULL;
-	pool_put(&m->answers, a);
+	return link ? LIST_OWNER(link, mrc_answer, link) : NULL;
 }
 
 void mrc_answer_clear(struct mrc *m, struct mrc_qp *q)
 {
-	while (q->resp.answer_head)
-		drop_head(m, &q->resp);
+	struct mrc_answer *a;
+
+	while ((a = take_answer(&q->resp)))
+		pool_put(&m->answers, a);
 }
 
 static uint16_t stamp_of(const struct mrc *m, const struct mrc_answer *a)
@@ -205,12 +200,11 @@ bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struc
 		     bool *is_blocked)
 {
 	struct mrc_responder *p = &q->resp;
-	const struct mrc_answer *a = p->answer_head;
 	uint16_t udp_len = 0;
 	struct mrc_pkt h;
 
 	*is_blocked = false;
-	if (!a && !p->has_ack && !p->has_nak)
+	if (list_is_empty(&p->answers) && !p->has_ack && !p->has_nak)
 		return false;
 	const struct path_way *way = path_next(&q->req.answer_path, free_ports);
 
@@ -218,6 +212,8 @@ bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struc
 		*is_blocked = true;
 		return false;
 	}
+	struct mrc_answer *a = take_answer(p);
+
 	if (!a) {
 		fill_ack(m, q, &h);
 	} else {
@@ -226,7 +222,7 @@ bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struc
 		else
 			fill_sack(m, q, a, &h);
 		udp_len = a->udp_len;
-		drop_head(m, p);
+		pool_put(&m->answers, a);
 	}
 	mrc_finish_packet(m, q, way, &h, 0, tx);
 	tx->tclass = ENGINE_CONTROL;

@@ -468,7 +468,7 @@ static bool is_excused(const struct mrc_qp *q)
 	const struct mrc_requester *req = &q->req;
 	bool is_asked = req->asked != MRC_NONE && req->asked >= req->heard;
 
-	return (q->is_starved || req->is_paced) && !is_asked;
+	return (list_is_linked(&q->starved_link) || req->is_paced) && !is_asked;
 }
 
 static void on_silence(struct mrc *m, struct mrc_qp *q)

@@ -139,106 +139,55 @@ bool mrc_has_qp(const struct engine *e, uint32_t number)
 	return number == MRC_ENDPOINT_QP || mrc_find((const struct mrc *)e, number) != NULL;
 }
 
-static struct mrc_qp **turn_link(struct mrc_qp *q, bool is_answer)
-{
-	return is_answer ? &q->answer_next : &q->send_next;
-}
-
-static void count_turn(struct mrc_list *list, const struct mrc_qp *q, uint32_t by)
+static void count_turn(struct mrc_turns *t, const struct mrc_qp *q, uint32_t by)
 {
 	for (uint32_t ports = q->attr.ways->ports; ports; ports &= ports - 1)
-		list->n_on[__builtin_ctz(ports)] += by;
+		t->n_on[__builtin_ctz(ports)] += by;
 }
 
-static void add_turn(struct mrc_list *list, struct mrc_qp *q, bool is_answer)
+static void add_turn(struct mrc_turns *t, const struct mrc_qp *q, struct list_link *link)
 {
-	*turn_link(q, is_answer) = NULL;
-	if (list->head)
-		*turn_link(list->tail, is_answer) = q;
-	else
-		list->head = q;
-	list->tail = q;
-	count_turn(list, q, 1);
+	if (list_is_linked(link) || !q->attr.ways)
+		return;
+	list_push(&t->list, link);
+	count_turn(t, q, 1);
 }
 
-/* Takes *link out, which `before` stands in front of; NULL: it is the head. */
-static struct mrc_qp *take_out(struct mrc_list *list, struct mrc_qp *before, struct mrc_qp **link,
-			       bool is_answer)
+static void take_out(struct mrc_turns *t, const struct mrc_qp *q, struct list_link *link)
 {
-	struct mrc_qp *q = *link;
-
-	*link = *turn_link(q, is_answer);
-	if (list->tail == q)
-		list->tail = before;
-	count_turn(list, q, UINT32_MAX);
-	if (is_answer)
-		q->is_answering = false;
-	else
-		q->is_sending = false;
-	return q;
+	if (!list_is_linked(link))
+		return;
+	list_remove(&t->list, link);
+	count_turn(t, q, UINT32_MAX);
 }
 
 /* A queue pair without ways has not begun, and nothing to say. */
 void mrc_wake_send(struct mrc *m, struct mrc_qp *q)
 {
-	if (q->is_sending || !q->attr.ways)
-		return;
-	q->is_sending = true;
-	add_turn(&m->sending, q, false);
+	add_turn(&m->sending, q, &q->send_link);
 }
 
 void mrc_wake_answer(struct mrc *m, struct mrc_qp *q)
 {
-	if (q->is_answering || !q->attr.ways)
-		return;
-	q->is_answering = true;
-	add_turn(&m->answering, q, true);
-}
-
-static void unlist(struct mrc_list *list, const struct mrc_qp *q, bool is_answer)
-{
-	struct mrc_qp **link = &list->head, *before = NULL;
-
-	while (*link != q) {
-		before = *link;
-		link = turn_link(before, is_answer);
-	}
-	take_out(list, before, link, is_answer);
+	add_turn(&m->answering, q, &q->answer_link);
 }
 
 void mrc_unlist_turns(struct mrc *m, struct mrc_qp *q)
 {
-	if (q->is_sending)
-		unlist(&m->sending, q, false);
-	if (q->is_answering)
-		unlist(&m->answering, q, true);
+	take_out(&m->sending, q, &q->send_link);
+	take_out(&m->answering, q, &q->answer_link);
 }
 
 void mrc_starve(struct mrc *m, struct mrc_qp *q)
 {
-	if (q->is_starved)
-		return;
-	q->is_starved = true;
-	q->starved_next = NULL;
-	if (m->starved_head)
-		m->starved_tail->starved_next = q;
-	else
-		m->starved_head = q;
-	m->starved_tail = q;
+	if (!list_is_linked(&q->starved_link))
+		list_push(&m->starved, &q->starved_link);
 }
 
 void mrc_unlist_starved(struct mrc *m, struct mrc_qp *q)
 {
-	struct mrc_qp **link = &m->starved_head, *before = NULL;
-
-	if (!q->is_starved)
-		return;
-	for (; *link != q; link = &before->starved_next)
-		before = *link;
-	*link = q->starved_next;
-	if (m->starved_tail == q)
-		m->starved_tail = before;
-	q->is_starved = false;
+	if (list_is_linked(&q->starved_link))
+		list_remove(&m->starved, &q->starved_link);
 }
 
 /* A chunk is offered to the first that starves on each port, since a port may be shut. Whoever gets
@@ -247,30 +196,25 @@ void mrc_unlist_starved(struct mrc *m, struct mrc_qp *q)
 void mrc_offer_chunk(struct mrc *m)
 {
 	uint32_t ports = (UINT32_C(1) << m->cfg.n_ports) - 1;
-	struct mrc_qp *q = m->starved_head;
+	struct list_link *link = list_first(&m->starved), *next;
 
 	if (pool_left(&m->flights) == 0)
 		return;
-	while (q && ports) {
-		struct mrc_qp *next = q->starved_next;
+	for (; link && ports; link = next) {
+		struct mrc_qp *q = LIST_OWNER(link, mrc_qp, starved_link);
 
+		next = list_after(&m->starved, link);
 		if (ports & q->attr.ways->ports) {
 			ports &= ~q->attr.ways->ports;
-			mrc_unlist_starved(m, q);
+			list_remove(&m->starved, link);
 			mrc_wake_send(m, q);
 		}
-		q = next;
 	}
 }
 
 void mrc_report(struct mrc *m, struct mrc_wr *wr)
 {
-	wr->next = NULL;
-	if (m->done_head)
-		m->done_tail->next = wr;
-	else
-		m->done_head = wr;
-	m->done_tail = wr;
+	list_push(&m->done, &wr->link);
 }
 
 static int mrc_post(struct engine *e, nsec now, const struct op *op)
@@ -312,10 +256,9 @@ static uint32_t mrc_poll(struct engine *e, struct done *done, uint32_t n)
 	struct mrc *m = mrc_of(e);
 	uint32_t got = 0;
 
-	for (; got < n && m->done_head; got++) {
-		const struct mrc_wr *wr = m->done_head;
+	for (; got < n && !list_is_empty(&m->done); got++) {
+		const struct mrc_wr *wr = LIST_OWNER(list_pop(&m->done), mrc_wr, link);
 
-		m->done_head = wr->next;
 		done[got] = (struct done){
 			.cookie = wr->cookie,
 			.imm = wr->imm,
@@ -340,32 +283,39 @@ struct pulling {
 	uint16_t left[ENGINE_PORTS]; /* ... and that much */
 };
 
-static bool has_turns(const struct mrc_list *list, uint32_t free_ports)
+static bool has_turns(const struct mrc_turns *t, uint32_t free_ports)
 {
 	for (; free_ports; free_ports &= free_ports - 1)
-		if (list->n_on[__builtin_ctz(free_ports)] > 0)
+		if (t->n_on[__builtin_ctz(free_ports)] > 0)
 			return true;
 	return false;
 }
 
+static struct mrc_qp *turn_owner(struct list_link *link, bool is_answer)
+{
+	return is_answer ? LIST_OWNER(link, mrc_qp, answer_link)
+			 : LIST_OWNER(link, mrc_qp, send_link);
+}
+
 /* The first member that can leave by these ports, of which there is one: those in front of it that
  * cannot keep their turns. */
-static struct mrc_qp *next_turn(struct mrc_list *list, uint32_t free_ports, bool is_answer)
+static struct mrc_qp *next_turn(struct mrc_turns *t, uint32_t free_ports, bool is_answer)
 {
-	struct mrc_qp **link = &list->head, *before = NULL;
+	struct list_link *link = list_first(&t->list), *first;
+	struct mrc_qp *q = turn_owner(link, is_answer);
 
-	while (!((*link)->attr.ways->ports & free_ports)) {
-		before = *link;
-		link = turn_link(before, is_answer);
+	while (!(q->attr.ways->ports & free_ports)) {
+		link = list_after(&t->list, link);
+		q = turn_owner(link, is_answer);
 	}
-	struct mrc_qp *q = take_out(list, before, link, is_answer);
-
+	take_out(t, q, link);
 	/* With many queue pairs each is cold when its turn comes: the next one is fetched while
 	 * this one has its turn. */
-	if (list->head && is_answer)
-		mrc_fetch(&list->head->resp, sizeof list->head->resp);
-	else if (list->head)
-		mrc_fetch(&list->head->req, sizeof list->head->req);
+	first = list_first(&t->list);
+	if (first && is_answer)
+		mrc_fetch(&turn_owner(first, true)->resp, sizeof q->resp);
+	else if (first)
+		mrc_fetch(&turn_owner(first, false)->req, sizeof q->req);
 	return q;
 }
 
@@ -423,11 +373,11 @@ static bool take_turn_of(struct mrc *m, struct pulling *p, uint8_t kind)
 		return true;
 	}
 	bool is_answer = kind == MRC_TURN_ANSWERS;
-	struct mrc_list *list = is_answer ? &m->answering : &m->sending;
+	struct mrc_turns *t = is_answer ? &m->answering : &m->sending;
 
-	if (!has_turns(list, p->free_ports))
+	if (!has_turns(t, p->free_ports))
 		return false;
-	take_turn(m, next_turn(list, p->free_ports, is_answer), p, is_answer);
+	take_turn(m, next_turn(t, p->free_ports, is_answer), p, is_answer);
 	if (!is_answer)
 		mrc_offer_chunk(m);
 	return true;
@@ -491,15 +441,8 @@ void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_
 void mrc_raise(struct mrc *m, struct mrc_qp *q, enum mrc_event_kind kind)
 {
 	q->events = (uint8_t)(q->events | 1u << kind);
-	if (q->is_listed)
-		return;
-	q->is_listed = true;
-	q->event_next = NULL;
-	if (m->event_head)
-		m->event_tail->event_next = q;
-	else
-		m->event_head = q;
-	m->event_tail = q;
+	if (!list_is_linked(&q->event_link))
+		list_push(&m->events, &q->event_link);
 }
 
 /* The lowest of q's events; q leaves the list with the last. */
@@ -508,10 +451,8 @@ static struct mrc_event next_event(struct mrc *m, struct mrc_qp *q)
 	uint8_t kind = (uint8_t)__builtin_ctz(q->events);
 
 	q->events = (uint8_t)(q->events & (q->events - 1));
-	if (q->events == 0) {
-		m->event_head = q->event_next;
-		q->is_listed = false;
-	}
+	if (q->events == 0)
+		list_pop(&m->events);
 	return (struct mrc_event){q->number, kind};
 }
 
@@ -520,8 +461,9 @@ uint32_t mrc_events(struct engine *e, struct mrc_event *events, uint32_t n)
 	struct mrc *m = mrc_of(e);
 	uint32_t got = 0;
 
-	while (got < n && m->event_head)
-		events[got++] = next_event(m, m->event_head);
+	while (got < n && !list_is_empty(&m->events))
+		events[got++] =
+			next_event(m, LIST_OWNER(list_first(&m->events), mrc_qp, event_link));
 	return got;
 }
 

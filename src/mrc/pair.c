@@ -118,32 +118,20 @@ int mrc_qp_new(struct engine *e, uint32_t number, const struct mrc_caps *caps, v
 /* Completions that are not polled yet and whose memory goes, or whose queue pair begins anew. */
 static void forget_done(struct mrc *m, const struct mrc_qp *q)
 {
-	struct mrc_wr **link = &m->done_head;
+	struct list all = m->done;
+	struct list_link *link;
 
-	m->done_tail = NULL;
-	while (*link) {
-		if ((*link)->owner == q) {
-			*link = (*link)->next;
-			continue;
-		}
-		m->done_tail = *link;
-		link = &(*link)->next;
-	}
+	m->done = (struct list){0};
+	while ((link = list_pop(&all)))
+		if (LIST_OWNER(link, mrc_wr, link)->owner != q)
+			list_push(&m->done, link);
 }
 
 static void forget_events(struct mrc *m, struct mrc_qp *q)
 {
-	struct mrc_qp **link = &m->event_head, *before = NULL;
-
 	q->events = 0;
-	if (!q->is_listed)
-		return;
-	q->is_listed = false;
-	for (; *link != q; link = &before->event_next)
-		before = *link;
-	*link = q->event_next;
-	if (m->event_tail == q)
-		m->event_tail = before;
+	if (list_is_linked(&q->event_link))
+		list_remove(&m->events, &q->event_link);
 }
 
 /* Back to the beginning: no work, no packets, no events, no attributes. */
@@ -280,7 +268,8 @@ static void assign(struct mrc_attr *to, const struct mrc_attr *a, uint32_t set)
 /* A queue pair that has a turn keeps one, on the ports of its new ways. */
 static void take_ways(struct mrc *m, struct mrc_qp *q, const struct mrc_attr *a, uint32_t set)
 {
-	bool was_sending = q->is_sending, was_answering = q->is_answering;
+	bool was_sending = list_is_linked(&q->send_link);
+	bool was_answering = list_is_linked(&q->answer_link);
 
 	if (set & MRC_SET_PATH)
 		mrc_unlist_turns(m, q);

@@ -19,6 +19,7 @@
 
 #include <stdbool.h>
 
+#include "base/list.h"
 #include "base/pool.h"
 #include "base/serial.h"
 #include "base/wheel.h"
@@ -42,7 +43,7 @@ struct mrc_qp;
 
 /* Posted work from post until poll. */
 struct mrc_wr {
-	struct mrc_wr *next; /* in the engine's list of completions */
+	struct list_link link; /* in the engine's list of completions */
 	struct mrc_qp *owner;
 	uint64_t cookie, imm;
 	uint32_t len; /* of the message; of a receive, of the message that took it */
@@ -164,7 +165,7 @@ enum mrc_answer_kind { MRC_ANSWER_SACK, MRC_ANSWER_PROBED, MRC_ANSWER_NACK };
 
 /* A SACK or NACK to be sent, with what it says of the packet that caused it. */
 struct mrc_answer {
-	struct mrc_answer *next;
+	struct list_link link;
 	nsec arrived;   /* of that packet: service time counts from there */
 	uint32_t psn;   /* of that packet; of a trimmed one answered by SACK: none (M-41) */
 	uint32_t ev;    /* reflected */
@@ -199,13 +200,13 @@ struct mrc_responder {
 	/* Receives: counts freed <= taken <= posted, places in a ring of caps.max_recv. */
 	struct mrc_wr *receives;
 	uint64_t recv_freed, recv_taken, recv_posted;
-	struct mrc_answer *answer_head, *answer_tail;
-	bool has_ack;    /* a Transport ACK is to be sent, ... */
-	bool has_nak;    /* ... and behind it the NAK below */
-	bool is_closing; /* in MRC_ERROR, and the NAK is yet to be sent */
-	bool is_owed;    /* a SACK was due when there was no room for it: the next packet has one */
-	bool has_begun;  /* a packet came */
-	uint8_t nak;     /* enum aeth_nak */
+	struct list answers; /* struct mrc_answer, oldest first */
+	bool has_ack;        /* a Transport ACK is to be sent, ... */
+	bool has_nak;        /* ... and behind it the NAK below */
+	bool is_closing;     /* in MRC_ERROR, and the NAK is yet to be sent */
+	bool is_owed;   /* a SACK was due when there was no room for it: the next packet has one */
+	bool has_begun; /* a packet came */
+	uint8_t nak;    /* enum aeth_nak */
 	uint32_t nak_psn;
 };
 
@@ -219,13 +220,14 @@ struct mrc_qp {
 	struct mrc_requester req;
 	struct mrc_responder resp;
 	/* In the engine's lists. */
-	struct mrc_qp *send_next, *answer_next, *starved_next, *event_next, *hash_next;
-	bool is_sending, is_answering, is_starved, is_listed;
+	struct list_link send_link, answer_link, starved_link, event_link;
+	struct mrc_qp *hash_next;
 	uint8_t events; /* bit per enum mrc_event_kind */
 };
 
-struct mrc_list {
-	struct mrc_qp *head, *tail;
+/* Queue pairs that have a turn. */
+struct mrc_turns {
+	struct list list;
 	uint32_t n_on[ENGINE_PORTS]; /* members whose ways leave by this port */
 };
 
@@ -280,12 +282,12 @@ struct mrc {
 	struct mrc_qp **qps; /* hash of queue pairs by number, chained */
 	uint32_t qp_mask, n_qps;
 	struct pool flights, tracks, answers; /* struct mrc_flight, mrc_track, mrc_answer */
-	struct mrc_list sending, answering;
-	uint8_t turn;                               /* enum mrc_turn: whose is next */
-	struct mrc_qp *starved_head, *starved_tail; /* kept back: no chunk of `flights` is free */
+	struct mrc_turns sending, answering;
+	uint8_t turn;        /* enum mrc_turn: whose is next */
+	struct list starved; /* queue pairs kept back: no chunk of `flights` is free */
 	struct mrc_endpoints endpoints;
-	struct mrc_wr *done_head, *done_tail;
-	struct mrc_qp *event_head, *event_tail;
+	struct list done;   /* struct mrc_wr that wait for poll */
+	struct list events; /* queue pairs that have some */
 };
 
 /* A packet, read but not yet believed. */

@@ -31,8 +31,8 @@ static void post_on(uint32_t qp, uint32_t n_pkts)
 
 static void expect_starved(bool second, bool third)
 {
-	assert_int_equal(pair_of(0, 1)->is_starved, second);
-	assert_int_equal(pair_of(0, 2)->is_starved, third);
+	assert_int_equal(list_is_linked(&pair_of(0, 1)->starved_link), second);
+	assert_int_equal(list_is_linked(&pair_of(0, 2)->starved_link), third);
 }
 
 /* n packets of queue pair 2 go now, without a clock to help. */

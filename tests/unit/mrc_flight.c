@@ -285,12 +285,12 @@ static void a_chunk_that_goes_back_is_offered(void **state)
 	assert_true(send_new());
 	mrc_starve(m, q);
 	hear_all_before(next);
-	assert_false(q->is_starved);
-	assert_true(q->is_sending);
+	assert_false(list_is_linked(&q->starved_link));
+	assert_true(list_is_linked(&q->send_link));
 	assert_true(send_new());
 	mrc_starve(m, q);
 	mrc_flight_clear(m, q);
-	assert_false(q->is_starved);
+	assert_false(list_is_linked(&q->starved_link));
 }
 
 static void what_is_not_out_is_our_mistake(void *context)
