@@ -81,4 +81,12 @@ static inline nsec wheel_width(const struct wheel *w)
 	return (nsec)1 << w->shift;
 }
 
+/* `at`, or as soon after now as a timer that was just handed out may be armed again. */
+static inline nsec wheel_soonest(const struct wheel *w, nsec now, nsec at)
+{
+	nsec later = now + wheel_width(w);
+
+	return at > later ? at : later;
+}
+
 #endif

@@ -54,14 +54,6 @@ static nsec probe_ns(const struct mrc_requester *req)
 	return wait << (req->probe_tries < PROBE_DOUBLINGS ? req->probe_tries : PROBE_DOUBLINGS);
 }
 
-/* A timer that came may not be armed for the slot it came from. */
-static nsec soonest(const struct mrc *m, nsec at)
-{
-	nsec later = m->now + wheel_width(&m->wheel);
-
-	return at > later ? at : later;
-}
-
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -78,7 +70,7 @@ static void arm(struct mrc *m, struct mrc_qp *q)
 
 	if (at == NSEC_NEVER)
 		return;
-	at = soonest(m, at);
+	at = wheel_soonest(&m->wheel, m->now, at);
 	if (!wheel_is_armed(t) || t->deadline > at)
 		wheel_arm(&m->wheel, t, at);
 }
@@ -160,7 +152,7 @@ void mrc_wake_at(struct mrc *m, struct mrc_qp *q, nsec at)
 
 	if (at == NSEC_NEVER)
 		return;
-	at = soonest(m, at);
+	at = wheel_soonest(&m->wheel, m->now, at);
 	if (!wheel_is_armed(t) || t->deadline > at)
 		wheel_arm(&m->wheel, t, at);
 }

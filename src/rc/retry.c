@@ -24,14 +24,6 @@ nsec rc_rnr_ns(uint8_t code)
 	return code == 0 ? 65536 * RNR_UNIT_NS : times[code & TIMER_MASK] * RNR_UNIT_NS;
 }
 
-/* A timer that came may not be armed for the slot it came from. */
-static nsec soonest(const struct rc *r, nsec at)
-{
-	nsec later = r->now + wheel_width(&r->wheel);
-
-	return at > later ? at : later;
-}
-
 void rc_clock_restart(struct rc *r, struct rc_qp *q)
 {
 	struct rc_requester *req = &q->req;
@@ -54,7 +46,7 @@ void rc_wake_at(struct rc *r, struct rc_qp *q, nsec at)
 {
 	struct wheel_timer *t = &q->req.wake.timer;
 
-	at = soonest(r, at);
+	at = wheel_soonest(&r->wheel, r->now, at);
 	if (!wheel_is_armed(t) || t->deadline > at)
 		wheel_arm(&r->wheel, t, at);
 }
@@ -86,7 +78,8 @@ static void on_silence(struct rc *r, struct rc_qp *q)
 
 	if (req->due > r->now) {
 		if (req->due != NSEC_NEVER)
-			wheel_arm(&r->wheel, &req->retry.timer, soonest(r, req->due));
+			wheel_arm(&r->wheel, &req->retry.timer,
+				  wheel_soonest(&r->wheel, r->now, req->due));
 		return;
 	}
 	/* Nobody was asked for an answer yet: others of this engine, or the pacer, keep q back, and
