@@ -59,3 +59,13 @@ void pairs_forget(struct pairs *p, uint32_t host)
 	while (p->blocks[host])
 		pairs_undo(p, host);
 }
+
+int pairs_receive(struct engine *e, const struct sim_qp *qp, uint32_t n)
+{
+	const struct op op = {.code = ENGINE_RECV, .qp = qp->qp};
+	int error = 0;
+
+	for (uint32_t i = 0; i < n && !error; i++)
+		error = e->ops->post(e, qp->now, &op);
+	return error;
+}

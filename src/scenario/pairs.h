@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "mem/mem.h"
+#include "sim/sim.h"
 
 #define PAIRS_KEY 1u /* of the one region */
 
@@ -27,6 +28,10 @@ void *pairs_new(struct pairs *p, uint32_t host, size_t bytes);
 
 /* Takes back what pairs_new gave this host last. */
 void pairs_undo(struct pairs *p, uint32_t host);
+
+/* Posts n receives without room for data on a queue pair that was just made. 0 or a negative errno.
+ */
+int pairs_receive(struct engine *e, const struct sim_qp *qp, uint32_t n);
 
 /* The host's engine starts afresh: whatever queue pairs there were are gone. */
 void pairs_forget(struct pairs *p, uint32_t host);

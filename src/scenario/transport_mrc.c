@@ -132,11 +132,7 @@ static int mrc_open(void *context, struct engine *e, const struct sim_qp *qp)
 		return error;
 	}
 	error = connect(t, e, qp);
-	struct op op = {.code = ENGINE_RECV, .qp = qp->qp};
-
-	for (uint32_t i = 0; i < caps.max_recv && !error; i++)
-		error = e->ops->post(e, qp->now, &op);
-	return error;
+	return error ? error : pairs_receive(e, qp, caps.max_recv);
 }
 
 static uint64_t mrc_retransmitted(const struct engine *e)
