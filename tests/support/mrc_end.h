@@ -6,8 +6,8 @@
  * that comes out against what every packet of MRC must be.
  *
  * What a test program may define before it includes this: STAGE_QPS, STAGE_AREA. */
-#ifndef WEFT_TESTS_UNIT_MRC_END_H
-#define WEFT_TESTS_UNIT_MRC_END_H
+#ifndef WEFT_TESTS_SUPPORT_MRC_END_H
+#define WEFT_TESTS_SUPPORT_MRC_END_H
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
  *
  * w.script is asked for the fate of every packet that leaves; inject hands an end a packet that
  * nobody sent. A test that wants one end only lets the other be: w.is_held[1] = true. */
-#ifndef WEFT_TESTS_UNIT_MRC_STAGE_H
-#define WEFT_TESTS_UNIT_MRC_STAGE_H
+#ifndef WEFT_TESTS_SUPPORT_MRC_STAGE_H
+#define WEFT_TESTS_SUPPORT_MRC_STAGE_H
 
 #include "base/serial.h"
 #include "mrc_end.h"

@@ -7,8 +7,8 @@
  * is done, packet 4 has arrived, the others are not acknowledged. Of the peer's packets it has 0,
  * 1, 3 and, with immediate data, 5. Packets are counted from the first of each direction, whose
  * PSNs are just before the wrap. Packets to an end are made by hand. */
-#ifndef WEFT_TESTS_UNIT_MRC_TWINS_H
-#define WEFT_TESTS_UNIT_MRC_TWINS_H
+#ifndef WEFT_TESTS_SUPPORT_MRC_TWINS_H
+#define WEFT_TESTS_SUPPORT_MRC_TWINS_H
 
 #include "mrc/state.h"
 #include "mrc_end.h"

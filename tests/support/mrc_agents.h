@@ -2,8 +2,8 @@
  * seed, and hold what completes against what was posted: each work once and in the order of its
  * queue pair, its bytes placed before anybody is told of it, and those of all before it where
  * immediate data tells (Table 6-13). */
-#ifndef WEFT_TESTS_UNIT_MRC_AGENTS_H
-#define WEFT_TESTS_UNIT_MRC_AGENTS_H
+#ifndef WEFT_TESTS_SUPPORT_MRC_AGENTS_H
+#define WEFT_TESTS_SUPPORT_MRC_AGENTS_H
 
 #include "mrc_stage.h"
 

@@ -1,8 +1,8 @@
 /* A requestor alone, end 0 of the stage, whose peer is a script: what it says is made by hand, with
  * packets named by their counts. PSNs begin just before they wrap. Each word of the peer, and each
  * pull, is followed by a look at the books. */
-#ifndef WEFT_TESTS_UNIT_MRC_PEER_H
-#define WEFT_TESTS_UNIT_MRC_PEER_H
+#ifndef WEFT_TESTS_SUPPORT_MRC_PEER_H
+#define WEFT_TESTS_SUPPORT_MRC_PEER_H
 
 #include "mrc_books.h"
 

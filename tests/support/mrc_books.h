@@ -1,7 +1,7 @@
 /* The requestor's books of packets, held against a recount: what mrc keeps as sums must be the sums
  * of what it keeps for each packet, at any moment. For tests on the stage of mrc_stage.h. */
-#ifndef WEFT_TESTS_UNIT_MRC_BOOKS_H
-#define WEFT_TESTS_UNIT_MRC_BOOKS_H
+#ifndef WEFT_TESTS_SUPPORT_MRC_BOOKS_H
+#define WEFT_TESTS_SUPPORT_MRC_BOOKS_H
 
 #include "mrc/state.h"
 #include "mrc_stage.h"
