@@ -15,8 +15,11 @@ static void psn_comes(uint32_t psn)
 
 static void probe(uint16_t id)
 {
-	deliver((struct mrc_pkt){.bth = {.opcode = MRC_OP_PROBE_REQUEST, .dest_qp = NUMBER},
-				 .peth.probe_id = id},
+	/* The PSN says nothing, and does not come back (MRC-7.4.6-03). */
+	deliver(
+		(struct mrc_pkt){
+			.bth = {.opcode = MRC_OP_PROBE_REQUEST, .dest_qp = NUMBER, .psn = 0x5a5a5a},
+			.peth.probe_id = id},
 		0);
 }
 

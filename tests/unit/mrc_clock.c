@@ -44,6 +44,16 @@ static void only_news_moves_the_clock(void **state)
 	w.now += 1000;
 	nack(0, MRC_NACK_TRIMMED);
 	assert_int_equal(q->req.due, due + 2000);
+	/* After timeouts it is the first time again, not a longer one (MRC-7.4.4-15). */
+	pull_all();
+	while (q->req.tries < 3) {
+		w.now = q->req.due;
+		pull_all();
+	}
+	assert_true(q->req.due > w.now + base);
+	nack(0, MRC_NACK_TRIMMED);
+	assert_int_equal(q->req.tries, 0);
+	assert_int_equal(q->req.due, w.now + base);
 	ack(9);
 	assert_int_equal(q->req.due, NSEC_NEVER);
 }

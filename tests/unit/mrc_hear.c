@@ -239,33 +239,42 @@ static void nacks_ask_for_packets(void **state)
 
 /* The first packet that is out stands for all: one NACK too many for it, and nothing else comes,
  * ends the queue pair. Others may be refused as often as they like. */
-static void nacks_have_an_end(void **state)
+static void expect_end_by_nacks(uint8_t reason)
 {
-	(void)state;
 	begin_sent(3);
 	ack(0);
 	expect_end(1, ENGINE_OK);
 	for (uint32_t i = 0; i < 4; i++) {
-		nack(2, MRC_NACK_NO_BITMAP);
+		nack(2, reason);
 		pass_pause();
 		expect_again(2);
 	}
 	/* Sent before the answer about packet 0 came, so that this one is no try. */
-	nack(1, MRC_NACK_NO_BITMAP);
+	nack(1, reason);
 	pass_pause();
 	expect_again(1);
 	for (uint32_t i = 1; i < 3; i++) {
-		nack(1, MRC_NACK_NO_BITMAP);
+		nack(1, reason);
 		pass_pause();
 		expect_again(1);
 	}
-	nack(1, MRC_NACK_NO_BITMAP);
+	nack(1, reason);
 	expect_end(2, ENGINE_RETRY_EXCEEDED);
 	expect_end(3, ENGINE_FLUSHED);
 	expect_nothing(0);
 	assert_int_equal(end_state(&w.end[0], 0), MRC_ERROR);
 	assert_int_equal(COUNT(failed), 1);
 	check_idle(&w.end[0]);
+}
+
+static void nacks_have_an_end(void **state)
+{
+	static const uint8_t reasons[] = {MRC_NACK_NO_BITMAP, MRC_NACK_NO_PKT_BUFFER,
+					  MRC_NACK_NO_RESOURCE, MRC_NACK_PSN_OOR_WINDOW};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof reasons; i++)
+		expect_end_by_nacks(reasons[i]);
 	/* Without end. */
 	begin_here();
 	w.end[0].qp[0].attr.exp_retries = MRC_EXP_MAX;
@@ -588,6 +597,20 @@ static void place_spy(void)
 	spied = (struct cc_ack){0};
 }
 
+/* Packet 1, which was sent now, is answered 50 us later by a SACK, or by a trim NACK. */
+static void answer_packet(uint16_t stamp, bool is_nack)
+{
+	w.now += 50000;
+	if (!is_nack)
+		SACK(.cack = 1, .from = 1, .acked = 1, .stamp = stamp);
+	else
+		say((struct mrc_pkt){.bth = {.opcode = MRC_OP_NACK},
+				     .neth = {.nack_reason = MRC_NACK_TRIMMED,
+					      .nack_psn = psn_of(1),
+					      .cc_type = MRC_CC_TYPE_TIMESTAMP,
+					      .tx_timestamp = stamp}});
+}
+
 static void service_time_is_told_to_the_controller(void **state)
 {
 	static const struct {
@@ -605,7 +628,9 @@ static void service_time_is_told_to_the_controller(void **state)
 	};
 
 	(void)state;
-	for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (uint32_t k = 0; k < 2 * sizeof cases / sizeof cases[0]; k++) {
+		uint32_t i = k / 2;
+
 		begin_timed(cases[i].flags);
 		place_spy();
 		post_packets(1);
@@ -613,8 +638,7 @@ static void service_time_is_told_to_the_controller(void **state)
 		uint16_t stamp = (uint16_t)(mrc_stamp(w.now) + cases[i].moved);
 		bool has_stamp = !(cases[i].flags & MRC_NO_TIMESTAMPS);
 
-		w.now += 50000;
-		SACK(.cack = 1, .from = 1, .acked = 1, .stamp = has_stamp ? stamp : cases[i].told);
+		answer_packet(has_stamp ? stamp : cases[i].told, k % 2);
 		assert_in_range(spied.rtt_ns, 50000, 50063);
 		assert_in_range(spied.held_ns + 2 * UNIT, cases[i].held, cases[i].held + 4 * UNIT);
 		if (cases[i].held == 0)

@@ -84,6 +84,7 @@ static void immediate_in_order(void **state)
 	h.bth.se = 1;
 	h.reth.dmalen = 40;
 	deliver(h, 40);
+	expect_placed(5, 0, 40);
 	write_imm(2);
 	expect_no_done();
 	write_one(1);
@@ -122,6 +123,7 @@ static void immediate_of_a_long_message(void **state)
 	h = request(MRC_OP_WRITE_LAST_IMM, 1);
 	h.reth.dmalen = PMTU + 9;
 	deliver(h, 9);
+	expect_no_done();
 	h = request(MRC_OP_WRITE_FIRST, 0);
 	h.reth.dmalen = PMTU + 9;
 	deliver(h, PMTU);

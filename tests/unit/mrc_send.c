@@ -168,8 +168,10 @@ static void timestamps_are_there_by_agreement(void **state)
 {
 	(void)state;
 	begin_connected();
-	w.now = 0x123456789;
+	/* Not the time of the post. */
+	w.now = 0x123456789 - 5000;
 	POST(.len = PMTU, .code = ENGINE_WRITE);
+	w.now += 5000;
 	expect_counts(1, 0, true);
 	assert_int_equal(out(0)->bth.ts, 1);
 	assert_int_equal(out(0)->tseth.tx_timestamp, (uint16_t)(0x123456789 >> 7));

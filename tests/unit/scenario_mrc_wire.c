@@ -23,7 +23,7 @@
 struct seen {
 	struct net_cfg net;
 	uint64_t frames, foreign; /* foreign: to another port than that of net */
-	uint64_t data, probes;
+	uint64_t data, again, probes;
 	uint64_t longest_ns; /* between the stamp of a request and its first bit */
 };
 
@@ -54,6 +54,12 @@ static void on_frame(void *context, uint32_t port, bool is_out, psec at, struct 
 		see_stamp(seen, at / PSEC_NS, (uint16_t)p.mrc.peth.tx_timestamp);
 		seen->probes++;
 	} else if (p.mrc.bth.ts) {
+		const struct fwd_names *names = &runs_scenario.names;
+
+		/* MRC-7.5.5.1: what goes again has a class of its own. */
+		assert_int_equal(net_dscp(&p.net),
+				 p.mrc.bth.rtx ? names->trimmable_rtx : names->trimmable);
+		seen->again += p.mrc.bth.rtx;
 		see_stamp(seen, at / PSEC_NS, (uint16_t)p.mrc.tseth.tx_timestamp);
 		seen->data++;
 	}
@@ -85,7 +91,7 @@ static void packets_leave_soon_after_their_stamp(void **state)
 		"workload: {kind: all-to-all, bytes: 100KB}\n",
 		LOSSY,
 	};
-	uint64_t probes = 0;
+	uint64_t probes = 0, again = 0;
 	char yaml[512], set[96];
 
 	(void)state;
@@ -98,6 +104,10 @@ static void packets_leave_soon_after_their_stamp(void **state)
 				 table[i].rate, table[i].payload);
 			begin_tapped(yaml, set, &seen);
 			seen.net = runs_run.sim.net;
+			assert_int_not_equal(runs_scenario.names.trimmable,
+					     runs_scenario.names.trimmable_rtx);
+			assert_int_equal(runs_run.sim.dscp_of[ENGINE_NO_TRIM],
+					 runs_scenario.names.no_trim);
 			runs_finish(PSEC_NEVER, BOUND);
 			runs_all_done();
 			assert_true(seen.data > 300);
@@ -107,9 +117,10 @@ static void packets_leave_soon_after_their_stamp(void **state)
 			/* A port that is busy has packets that wait: the stamps are real ones. */
 			assert_true(seen.longest_ns > UNIT_NS);
 			probes += seen.probes;
+			again += seen.again;
 			runs_end();
 		}
-	assert_true(probes > 0);
+	assert_true(probes > 0 && again > 0);
 }
 
 /* MRC-7.5.5.2-01: 4791 unless the scenario says so, around every packet of either end. */
