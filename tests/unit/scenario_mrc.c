@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "battery.h"
 #include "check.h"
 #include "mrc/mrc.h"
 #include "runs.h"
@@ -637,7 +638,16 @@ static void a_lost_plane_is_gone_round(void **state)
 	}
 }
 
-/* Node by node is event by event: also with an engine that has timers of its own. */
+static void count(void *out)
+{
+	struct mrc_counters c = counters();
+
+	if (out)
+		memcpy(out, &c, sizeof c);
+}
+
+static const struct battery battery = {count, sizeof(struct mrc_counters)};
+
 static void windows_change_nothing(void **state)
 {
 	static const char *const yaml[] = {
@@ -650,84 +660,27 @@ static void windows_change_nothing(void **state)
 		"faults: {kind: random, kinds: [drop, duplicate, reorder, restart, skew],\n"
 		"         count: 6, until: 30us}\n",
 	};
-	bool was_windowed = false;
 
 	(void)state;
-	for (uint32_t i = 0; i < N_OF(yaml); i++) {
-		struct mrc_counters c[2];
-		struct sim_totals totals[2];
-		uint64_t hash[2];
-
-		for (uint32_t is_local = 0; is_local < 2; is_local++) {
-			runs_read(yaml[i], "end=2ms");
-			runs_begin(NULL, NULL);
-			runs_run.sim.cfg.hooks.is_local &= is_local;
-			while (run_step(&runs_run, BOUND))
-				was_windowed |= runs_run.sim.is_windowed;
-			was_windowed |= runs_run.sim.is_windowed;
-			runs_audit(&runs_run.sim);
-			c[is_local] = counters();
-			totals[is_local] = runs_run.sim.totals;
-			hash[is_local] = runs_run.sim.trace_hash;
-			runs_end();
-		}
-		assert_int_equal(hash[0], hash[1]);
-		assert_memory_equal(&c[0], &c[1], sizeof c[0]);
-		assert_memory_equal(&totals[0], &totals[1], sizeof totals[0]);
-	}
-	assert_true(was_windowed);
+	battery_windows(&battery, yaml, N_OF(yaml));
 }
 
-/* A NIC that restarts has no queue pairs; those that nobody used yet are made anew. */
 static void restarts_end_what_was_under_way(void **state)
 {
-	static const char yaml[] =
-		LEAVES "transport: {kind: mrc, timeout: 10us, linear_retries: 2,\n"
-		       "            exponential_retries: 0}\n"
-		       "workload:\n"
-		       "  - {kind: single, src: h0, dst: h5, bytes: 10MB}\n"
-		       "  - {kind: single, src: h0, dst: h6, bytes: 10KB, start: 50us}\n"
-		       "  - {kind: single, src: h1, dst: h0, bytes: 10KB, start: 60us}\n"
-		       "  - {kind: single, src: h2, dst: h0, bytes: 10MB, start: 1us}\n"
-		       "faults: {kind: restart, at: h0, from: 20us}\n";
-	const struct traffic *t = &runs_run.traffic;
-
 	(void)state;
-	runs_read(yaml, "");
-	runs_begin(NULL, NULL);
-	runs_finish(10 * PSEC_US, BOUND);
-	counters();
-	assert_int_equal(t->flows[0].state, TRAFFIC_FAILED);
-	assert_int_equal(t->flows[1].state, TRAFFIC_DONE);
-	assert_int_equal(t->flows[2].state, TRAFFIC_DONE);
-	assert_int_equal(t->flows[3].state, TRAFFIC_FAILED);
-	runs_end();
+	battery_restarts(&battery, "transport: {kind: mrc, timeout: 10us, linear_retries: 2, "
+				   "exponential_retries: 0}\n");
 }
 
-/* Whatever happens to packets, links and clocks, the books balance and everything ends. */
 static void random_faults_leave_nothing_behind(void **state)
 {
-	uint64_t first = check_seed(1), failed = 0;
+	static const char *const sets[] = {"transport.trim_nack=false", "transport.trim_nack=true"};
 
 	(void)state;
-	for (uint64_t seed = first; seed < first + 60; seed++) {
-		char set[128];
-
-		snprintf(set, sizeof set, "seed=%" PRIu64 " transport.trim_nack=%s", seed,
-			 seed % 2 ? "true" : "false");
-		runs_read(LEAVES "transport: {kind: mrc, timeout: 20us, linear_retries: 3,\n"
-				 "            exponential_retries: 1}\n"
-				 "workload: {kind: permutation, bytes: 60KB, message: 9000, "
-				 "window: 3}\n"
-				 "faults: {kind: random, count: 8, until: 60us}\n",
-			  set);
-		runs_begin(NULL, NULL);
-		runs_finish(PSEC_NEVER, BOUND);
-		counters();
-		failed += runs_run.traffic.n_failed;
-		runs_end();
-	}
-	assert_true(failed > 0);
+	battery_faults(&battery,
+		       "transport: {kind: mrc, timeout: 20us, linear_retries: 3, "
+		       "exponential_retries: 1}\n",
+		       sets);
 }
 
 static const struct CMUnitTest cases[] = {
