@@ -1,23 +1,17 @@
 /* Two ends on the loopback device of this process, for the tests of nic: each a user with domain,
  * memory, queues and one queue pair, connected to the other's. All waiting is bounded.
- *
- * Tests run side by side, and processes of one user share an address: each has a network namespace
- * of its own where that is permitted. Include this first: it asks for what is not in POSIX. */
+ * Include this first: isolate.h asks for what is not in POSIX. */
 #ifndef WEFT_TESTS_SUPPORT_NIC_STAGE_H
 #define WEFT_TESTS_SUPPORT_NIC_STAGE_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#include "isolate.h"
 
 #include "check.h"
 #include "nic/nic.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,34 +37,6 @@ static inline uint64_t stage_now(void)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
-
-/* Takes the loopback interface of this network namespace up or down. */
-static inline bool stage_set_up(bool is_up)
-{
-	struct ifreq request = {.ifr_name = "lo"};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	request.ifr_flags = (short)(is_up ? IFF_UP | IFF_RUNNING : 0);
-	bool is_done = fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &request) == 0;
-
-	close(fd);
-	return is_done;
-}
-
-/* A network namespace of its own for this process; false: not permitted. */
-static inline bool stage_isolate(void)
-{
-	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET))
-		return false;
-	return stage_set_up(true);
-}
-
-#define STAGE_MAIN(cases)                                                               \
-	int main(int argc, char **argv)                                                 \
-	{                                                                               \
-		stage_isolate();                                                        \
-		return check_main(argc, argv, cases, sizeof(cases) / sizeof(cases)[0]); \
-	}
 
 /* The device of an interface. */
 static inline struct nic_info stage_info(const char *interface)

@@ -376,11 +376,11 @@ static int in_namespace(void)
 		return 10;
 	if (!set_address(fd, "lo", 0x7f000001) || !wait_events(u, 1u << NIC_EVENT_GID_CHANGE))
 		return 11;
-	if (!stage_set_up(false) || !wait_events(u, 1u << NIC_EVENT_PORT_DOWN))
+	if (!isolate_set_up(false) || !wait_events(u, 1u << NIC_EVENT_PORT_DOWN))
 		return 5;
 	if (nic_query(u, &now) || now.is_up)
 		return 6;
-	if (!stage_set_up(true) || !wait_events(u, 1u << NIC_EVENT_PORT_UP))
+	if (!isolate_set_up(true) || !wait_events(u, 1u << NIC_EVENT_PORT_UP))
 		return 7;
 	/* IPv6's address was gone with the link, and is back in its old place or a free one. */
 	if (nic_query(u, &now) || !now.is_up || !memcmp(&now.gids[0], &none, sizeof none))
@@ -397,7 +397,7 @@ static void the_network_changes(void **state)
 	assert_true(child >= 0);
 	if (child == 0) {
 		alarm(10);
-		if (!stage_isolate())
+		if (!isolate())
 			_exit(77);
 		_exit(in_namespace());
 	}
@@ -420,4 +420,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(not_having_looked_is_not_silence),
 	cmocka_unit_test(the_network_changes),
 };
-STAGE_MAIN(cases)
+ISOLATED_MAIN(cases)

@@ -782,4 +782,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(paths_are_checked),
 	cmocka_unit_test(foreign_objects_are_refused),
 };
-STAGE_MAIN(cases)
+ISOLATED_MAIN(cases)

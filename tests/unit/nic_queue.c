@@ -508,4 +508,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(freeing_waits_for_acknowledgements),
 	cmocka_unit_test(events_of_a_queue_pair),
 };
-STAGE_MAIN(cases)
+ISOLATED_MAIN(cases)

@@ -516,4 +516,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_bind_that_waits_may_never_be),
 	cmocka_unit_test(nothing_is_in_the_null_region),
 };
-STAGE_MAIN(cases)
+ISOLATED_MAIN(cases)

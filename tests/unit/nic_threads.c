@@ -123,4 +123,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(eight_threads_on_one_pair),
 	cmocka_unit_test(four_threads_make_and_end),
 };
-STAGE_MAIN(cases)
+ISOLATED_MAIN(cases)

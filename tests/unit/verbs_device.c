@@ -386,4 +386,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_child_is_not_locked_out),
 };
 
-CHECK_MAIN(cases)
+ISOLATED_MAIN(cases)

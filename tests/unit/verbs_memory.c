@@ -238,4 +238,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(windows_are_of_two_types),
 };
 
-CHECK_MAIN(cases)
+ISOLATED_MAIN(cases)

@@ -372,4 +372,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(what_a_pair_has_not_is_refused),
 };
 
-CHECK_MAIN(cases)
+ISOLATED_MAIN(cases)

@@ -417,4 +417,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(message_that_does_not_fit),
 };
 
-CHECK_MAIN(cases)
+ISOLATED_MAIN(cases)

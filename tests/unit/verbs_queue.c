@@ -485,4 +485,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(event_of_a_port_is_acknowledged),
 };
 
-CHECK_MAIN(cases)
+ISOLATED_MAIN(cases)

@@ -1,8 +1,10 @@
 /* What the tests of libweft-verbs stand on: the loopback device, and two queue pairs on it that
  * talk to each other. Every wait ends after WAIT_MS. A test that fails leaves its objects: the
- * process ends soon after. */
+ * process ends soon after. Include this first: isolate.h asks for what is not in POSIX. */
 #ifndef WEFT_TESTS_UNIT_VERBS_RIG_H
 #define WEFT_TESTS_UNIT_VERBS_RIG_H
+
+#include "isolate.h"
 
 #include "check.h"
 

@@ -519,4 +519,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(window_is_bound_by_calls),
 };
 
-CHECK_MAIN(cases)
+ISOLATED_MAIN(cases)
