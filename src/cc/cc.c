@@ -71,6 +71,7 @@ static const struct cc_ops fixed_ops = {
 static const struct cc_ops *const kinds[] = {
 	[CC_FIXED] = &fixed_ops,
 	[CC_DCQCN] = &dcqcn_ops,
+	[CC_NSCC] = &nscc_ops,
 };
 
 const char *cc_cfg_problem(const struct cc_cfg *cfg)
@@ -83,6 +84,8 @@ const char *cc_cfg_problem(const struct cc_cfg *cfg)
 		return "the slack of pacing is above 1 s";
 	if (cfg->kind == CC_DCQCN)
 		return dcqcn_cfg_problem(&cfg->dcqcn, cfg->line_rate_bps);
+	if (cfg->kind == CC_NSCC)
+		return nscc_cfg_problem(&cfg->nscc, cfg->line_rate_bps);
 	return NULL;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/nsec.h"
 #include "cc/dcqcn.h"
+#include "cc/nscc.h"
 
 /* What an acknowledgement told, or a loss. Zero where a transport does not know. */
 struct cc_ack {
@@ -51,15 +52,16 @@ struct cc_grant {
 #define CC_BPS_MIN UINT64_C(1000)
 #define CC_BPS_MAX UINT64_C(1000000000000000)
 
-enum cc_kind { CC_FIXED, CC_DCQCN };
+enum cc_kind { CC_FIXED, CC_DCQCN, CC_NSCC };
 
 /* Configuration of every flow of an engine. */
 struct cc_cfg {
 	uint8_t kind;           /* enum cc_kind */
-	uint64_t window_bytes;  /* of every flow, whatever the kind; not 0 */
-	uint64_t line_rate_bps; /* CC_DCQCN: the port's, where a flow starts */
+	uint64_t window_bytes;  /* of every flow, whatever the kind, at most; not 0 */
+	uint64_t line_rate_bps; /* the port's: CC_DCQCN starts there, CC_NSCC derives from it */
 	nsec slack_ns;          /* see cc_next_send; at most CC_SLACK_MAX_NS */
 	struct dcqcn_cfg dcqcn;
+	struct nscc_cfg nscc;
 };
 #define CC_SLACK_MAX_NS UINT64_C(1000000000)
 
@@ -71,6 +73,7 @@ struct cc {
 	const struct cc_cfg *cfg; /* lent for life */
 	union cc_memory {
 		struct dcqcn dcqcn;
+		struct nscc nscc;
 	} u;
 	nsec free_at;  /* the pacer: when what was sent has passed at the granted rate, ... */
 	uint64_t part; /* ... and this many of rate_bps parts of a nanosecond later */

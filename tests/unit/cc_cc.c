@@ -251,7 +251,7 @@ static void each_bad_field_is_named(void **state)
 		if (!problem != !expected || (problem && expected && !strstr(problem, expected))) \
 			fail_msg("%s = %s: %s", #field, #value, problem);                         \
 	} while (0)
-	CHECK_FIELD(kind, CC_DCQCN + 1, "controller");
+	CHECK_FIELD(kind, CC_NSCC + 1, "controller");
 	CHECK_FIELD(kind, 255, "controller");
 	CHECK_FIELD(window_bytes, 0, "window");
 	CHECK_FIELD(window_bytes, UINT64_MAX, NULL);
