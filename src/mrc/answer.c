@@ -206,7 +206,7 @@ bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struc
 	*is_blocked = false;
 	if (list_is_empty(&p->answers) && !p->has_ack && !p->has_nak)
 		return false;
-	const struct path_way *way = path_next(&q->req.answer_path, free_ports);
+	const struct path_way *way = path_walk_next(&q->req.answer_path, free_ports);
 
 	if (!way) {
 		*is_blocked = true;

@@ -276,8 +276,8 @@ static void take_ways(struct mrc *m, struct mrc_qp *q, const struct mrc_attr *a,
 	assign(&q->attr, a, set);
 	if (!(set & MRC_SET_PATH))
 		return;
-	path_start(&q->req.path, q->attr.ways, q->number);
-	path_start(&q->req.answer_path, q->attr.ways, ~q->number);
+	path_walk_start(&q->req.path, q->attr.ways, q->number);
+	path_walk_start(&q->req.answer_path, q->attr.ways, ~q->number);
 	if (was_sending)
 		mrc_wake_send(m, q);
 	if (was_answering)

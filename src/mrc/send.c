@@ -445,7 +445,7 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 		mrc_starve(m, q);
 		return false;
 	}
-	const struct path_way *way = path_next(&req->path, free_ports);
+	const struct path_way *way = path_walk_next(&req->path, free_ports);
 
 	assert(way);
 	put_headers(m, q, s, &h);
@@ -468,7 +468,7 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 static void put_probe(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx)
 {
 	struct mrc_requester *req = &q->req;
-	const struct path_way *way = path_next(&req->path, free_ports);
+	const struct path_way *way = path_walk_next(&req->path, free_ports);
 	bool has_stamp = !(q->attr.flags & MRC_NO_TIMESTAMPS);
 	struct mrc_pkt h;
 

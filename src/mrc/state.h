@@ -141,10 +141,10 @@ struct mrc_requester {
 	bool is_probing;     /* one is out */
 	bool has_probe;      /* one is to be sent */
 	struct cc cc;
-	struct path path; /* the walk of requests */
+	struct path_walk path; /* the walk of requests */
 	/* That of answers: were it the same one, requests and answers in a steady pattern would
 	 * each keep to some of the ways. */
-	struct path answer_path;
+	struct path_walk answer_path;
 };
 
 /* Packets received ahead of a gap: bit i of word i / 64 is of the count 128 * n + i. */

@@ -1,40 +1,401 @@
 #include "path/path.h"
 
 #include <assert.h>
-#include <stddef.h>
+#include <string.h>
 
-bool path_set_init(struct path_set *s, const struct path_way *ways, uint32_t n, uint32_t max_ports)
+#include "base/prng.h"
+#include "path/shuffle.h"
+#include "path/state.h"
+
+#define ROUND     32768u /* what the turns of a round move a lane's pass on by */
+#define STEPS_MAX 64u    /* in a drawn order, before the nearest usable way does */
+#define SKIPS_MAX 8u     /* ways passed over for one packet */
+
+/* A lane whose ways are mostly out of use is walked in their order: its drawn order would lead past
+ * too many. */
+#define SPARSE 4u
+
+/* Every queue pair has one. */
+static_assert(sizeof(struct path) <= 168, "struct path has grown");
+
+uint32_t path_words(uint32_t n)
 {
-	uint32_t ports = 0;
-
-	if (n == 0 || n > PATH_WAYS_MAX)
-		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		if (ways[i].port >= max_ports || ways[i].port >= 32)
-			return false;
-		ports |= UINT32_C(1) << ways[i].port;
-	}
-	*s = (struct path_set){ways, n, ports};
-	return true;
+	return PATH_ROWS * ((n + 63) / 64);
 }
 
-void path_start(struct path *p, const struct path_set *set, uint32_t salt)
+uint32_t path_draw(struct path *p)
 {
-	*p = (struct path){set, (uint32_t)((uint64_t)(salt * UINT32_C(0x9e3779b1)) * set->n >> 32)};
+	return (uint32_t)(prng_splitmix64(&p->random) >> 32);
+}
+
+uint32_t path_usable(const struct path *p, uint32_t ports)
+{
+	uint32_t n = 0;
+
+	for (ports &= p->open; ports; ports &= ports - 1)
+		n += p->lanes[__builtin_ctz(ports)].usable;
+	return n;
+}
+
+/* The open ports by their pass. */
+static void sort_ports(struct path *p)
+{
+	uint8_t sorted[PATH_PORTS] = {0};
+	uint32_t n = 0;
+
+	for (uint32_t ports = p->open; ports; ports &= ports - 1, n++) {
+		uint32_t port = (uint32_t)__builtin_ctz(ports), at = n;
+
+		for (; at > 0 && (int32_t)(p->pass[sorted[at - 1]] - p->pass[port]) > 0; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = (uint8_t)port;
+	}
+	p->n_open = (uint8_t)n;
+	p->order = 0;
+	while (n-- > 0)
+		p->order = p->order << 8 | sorted[n];
+}
+
+/* Keeps the lanes within half a round of this one, whose round begins: one that could not take its
+ * turns, as its port was not free, makes up for less than a round, and no difference ever wraps
+ * around. */
+static void draw_together(struct path *p, uint32_t port)
+{
+	uint32_t behind = p->pass[port] - ROUND / 2;
+	bool is_moved = false;
+
+	for (uint32_t i = 0; i < PATH_PORTS; i++)
+		if ((int32_t)(p->pass[i] - behind) < 0) {
+			p->pass[i] = behind;
+			is_moved |= p->open >> i & 1;
+		}
+	if (is_moved)
+		sort_ports(p);
+}
+
+static void new_round(struct path *p, uint32_t port)
+{
+	p->lanes[port].key = (uint16_t)path_draw(p);
+	p->lanes[port].at = 0;
+	draw_together(p, port);
+}
+
+static uint32_t lane_ways(const struct path *p, uint32_t port)
+{
+	return (uint32_t)p->profile->first[port + 1] - p->profile->first[port];
+}
+
+/* A lane that opens starts level with the one that is furthest behind. */
+static void join(struct path *p, uint32_t port)
+{
+	uint32_t ports = p->open;
+
+	if (!ports)
+		return;
+	uint32_t pass = p->pass[__builtin_ctz(ports)];
+
+	for (; ports; ports &= ports - 1) {
+		uint32_t other = p->pass[__builtin_ctz(ports)];
+
+		if ((int32_t)(other - pass) < 0)
+			pass = other;
+	}
+	p->pass[port] = pass;
+}
+
+void path_refresh(struct path *p, uint32_t port)
+{
+	struct path_lane *lane = &p->lanes[port];
+	uint32_t bit = 1u << port;
+	bool is_open = lane->usable && !((path_shut(p) | p->dead) & bit);
+	bool is_sparse = lane->usable * SPARSE < 1u << p->profile->order_bits[port];
+
+	lane->stride = (uint16_t)(lane->usable ? ROUND / lane->usable : 0);
+	if (is_open && !(p->open & bit))
+		join(p, port);
+	p->open = (uint8_t)(is_open ? p->open | bit : p->open & ~bit);
+	sort_ports(p);
+	if (is_sparse != !!(p->sparse & bit)) {
+		p->sparse ^= (uint8_t)bit;
+		new_round(p, port);
+		if (is_sparse)
+			lane->at = (uint16_t)(lane->key % (lane_ways(p, port) + 1));
+	}
+}
+
+void path_put_out(struct path *p, uint32_t way, bool is_out)
+{
+	uint32_t port = path_port(p, way);
+
+	if (path_bit(p, PATH_OUT, way) == is_out)
+		return;
+	path_put_bit(p, PATH_OUT, way, is_out);
+	p->lanes[port].usable = (uint16_t)(p->lanes[port].usable + (is_out ? -1 : 1));
+	path_refresh(p, port);
+}
+
+void path_start(struct path *p, const struct path_sender *sender)
+{
+	const struct path_profile *f = sender->profile;
+
+	assert(sender->burst <= UINT16_MAX);
+	*p = (struct path){
+		.profile = f,
+		.cfg = sender->cfg,
+		.bits = sender->bits,
+		.random = sender->seed,
+		.burst = (uint16_t)(sender->burst ? sender->burst : 1),
+		.last = UINT16_MAX,
+	};
+	memset(p->bits, 0, path_words(f->set.n) * sizeof *p->bits);
+	p->blocked[PATH_BLOCK_DENIED] = f->denied_ports;
+	for (uint32_t port = 0; port < PATH_PORTS; port++) {
+		struct path_lane *lane = &p->lanes[port];
+
+		lane->usable = (uint16_t)lane_ways(p, port);
+		for (uint32_t way = f->first[port]; way < f->first[port + 1]; way++)
+			if (f->denied[way / 64] >> way % 64 & 1) {
+				path_put_bit(p, PATH_DENY, way, true);
+				path_put_bit(p, PATH_OUT, way, true);
+				lane->usable--;
+			}
+		path_refresh(p, port);
+		new_round(p, port);
+	}
+	/* Senders that start together begin with different ports. */
+	for (uint32_t port = 0; port < PATH_PORTS; port++)
+		p->pass[port] = path_draw(p) % (p->lanes[port].stride + 1u);
+	sort_ports(p);
+}
+
+/* The bits of a word of ways that are such ones. */
+static uint64_t such(const struct path *p, uint32_t word, bool is_out, bool is_marked)
+{
+	uint64_t out = *path_word(p, PATH_OUT, word * 64);
+	uint64_t mark = *path_word(p, PATH_MARK, word * 64);
+
+	return (is_out ? out : ~out) & (is_marked ? mark : ~mark) &
+	       ~*path_word(p, PATH_DENY, word * 64);
+}
+
+uint32_t path_find_bits(const struct path *p, uint32_t port, uint32_t from, bool is_out,
+			bool is_marked)
+{
+	uint32_t end = p->profile->first[port + 1];
+
+	for (uint32_t way = from; way < end; way = (way | 63) + 1) {
+		uint64_t bits = such(p, way / 64, is_out, is_marked) >> way % 64;
+
+		if (bits) {
+			way += (uint32_t)__builtin_ctzll(bits);
+			return way < end ? way : PATH_NONE;
+		}
+	}
+	return PATH_NONE;
+}
+
+/* The first usable way of a port at or after its place `at`, else from its first on. There is one.
+ * A word of ways at a time: at most one more step than the port has words. */
+static uint32_t next_in_order(const struct path *p, uint32_t port, uint32_t at)
+{
+	uint32_t first = p->profile->first[port], end = p->profile->first[port + 1];
+
+	for (uint32_t way = first + at;; way = (way | 63) + 1) {
+		if (way >= end)
+			way = first;
+		uint64_t usable = ~*path_word(p, PATH_OUT, way) >> way % 64;
+
+		if (usable && way + (uint32_t)__builtin_ctzll(usable) < end)
+			return way + (uint32_t)__builtin_ctzll(usable);
+	}
+}
+
+static uint32_t next_sparse(struct path *p, uint32_t port, struct path_lane *lane)
+{
+	uint32_t first = p->profile->first[port];
+	uint32_t way = next_in_order(p, port, lane->at);
+
+	if (way == p->last && lane->usable > 1)
+		way = next_in_order(p, port, way - first + 1);
+	if (way - first < lane->at)
+		draw_together(p, port);
+	lane->at = (uint16_t)(way - first + 1);
+	return way;
+}
+
+/* Passes over what is no usable way, from place `at` of the round on. */
+static uint32_t next_drawn(struct path *p, uint32_t port)
+{
+	struct path_lane *lane = &p->lanes[port];
+	uint32_t bits = p->profile->order_bits[port], first = p->profile->first[port];
+	uint32_t n = lane_ways(p, port), at = 0;
+
+	for (uint32_t i = 0; i < STEPS_MAX; i++) {
+		if (lane->at >> bits)
+			new_round(p, port);
+		at = shuffle(lane->at++, bits, lane->key);
+		if (at >= n || path_bit(p, PATH_OUT, first + at))
+			continue;
+		if (first + at == p->last && lane->usable > 1)
+			continue;
+		return first + at;
+	}
+	/* At least a quarter of the places are usable: a chance of 10^-8. */
+	return next_in_order(p, port, at < n ? at : 0);
+}
+
+/* The next usable way of a lane, which has one. In a round every way comes once, but for one that
+ * came last in the round before and would come first now: it loses this round's turn. Mostly the
+ * next place of the round has a good way; what else there may be is kept out of the way. */
+static inline uint32_t next_of_lane(struct path *p, uint32_t port)
+{
+	struct path_lane *lane = &p->lanes[port];
+	uint32_t bits = p->profile->order_bits[port], first = p->profile->first[port];
+	uint32_t way = first + shuffle(lane->at, bits, lane->key);
+
+	if (p->sparse >> port & 1)
+		return next_sparse(p, port, lane);
+	if (lane->at >> bits || way >= p->profile->first[port + 1] || way == p->last ||
+	    path_bit(p, PATH_OUT, way))
+		return next_drawn(p, port);
+	lane->at++;
+	return way;
+}
+
+static inline uint32_t port_at(const struct path *p, uint32_t place)
+{
+	return (uint32_t)(p->order >> 8 * place) & 0xff;
+}
+
+/* The first in the order of some ports, all of them open: its ways had the fewest turns. */
+static inline uint32_t port_behind(const struct path *p, uint32_t ports)
+{
+	if (!(ports & (ports - 1)))
+		return (uint32_t)__builtin_ctz(ports);
+	uint64_t order = p->order;
+
+	while (!(ports >> (order & 0xff) & 1))
+		order >>= 8;
+	return (uint32_t)order & 0xff;
+}
+
+/* The place of an open port in the order: that of the first byte which is its number. Bytes behind
+ * the last open port, if they look like it, come after it. */
+static inline uint32_t place_of(const struct path *p, uint32_t port)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t differ = p->order ^ port * ones;
+
+	return (uint32_t)__builtin_ctzll((differ - ones) & ~differ & ones << 7) / 8;
+}
+
+/* Moves a port's pass on, and the port to its new place: from the first to the last, mostly. */
+static inline void charge(struct path *p, uint32_t port)
+{
+	uint32_t pass = p->pass[port] += p->lanes[port].stride, to = p->n_open - 1u;
+	uint64_t order = p->order;
+
+	if ((order & 0xff) == port && (int32_t)(p->pass[port_at(p, to)] - pass) <= 0) {
+		p->order = order >> 8 | (uint64_t)port << 8 * to;
+		return;
+	}
+	uint32_t place = place_of(p, port);
+	uint64_t low = (UINT64_C(1) << 8 * place) - 1;
+	uint64_t others = (order & low) | (order >> 8 & ~low);
+
+	while (to > place && (int32_t)(p->pass[port_at(p, to)] - pass) > 0)
+		to--;
+	low = (UINT64_C(1) << 8 * to) - 1;
+	p->order = (others & low) | (uint64_t)port << 8 * to | (others & ~low) << 8;
+}
+
+/* A way that is passed over costs its port a turn, so that a plane with congested ways gets fewer
+ * packets, not the same number on fewer ways. When all that are met are to be skipped, the packet
+ * takes the one that it made good itself, so that every packet goes on a good way. */
+static uint32_t choose(struct path *p, uint32_t ports)
+{
+	uint32_t spare = PATH_NONE;
+
+	for (uint32_t i = 0; i < SKIPS_MAX; i++) {
+		uint32_t port = port_behind(p, ports);
+		uint32_t way = next_of_lane(p, port);
+
+		charge(p, port);
+		if (!path_bit(p, PATH_MARK, way))
+			return way;
+		if (spare == PATH_NONE) {
+			path_put_bit(p, PATH_MARK, way, false);
+			spare = way;
+		}
+	}
+	return spare;
 }
 
 const struct path_way *path_next(struct path *p, uint32_t free_ports)
 {
-	const struct path_set *s = p->set;
+	const struct path_way *ways = p->profile->set.ways;
+	uint32_t ports = free_ports & p->open;
 
-	if (!(s->ports & free_ports))
+	if (!ports)
 		return NULL;
-	/* One way at least has a free port. */
-	for (;;) {
-		const struct path_way *way = &s->ways[p->at];
-
-		p->at = p->at + 1 < s->n ? p->at + 1 : 0;
-		if (free_ports >> way->port & 1)
-			return way;
+	if (p->left > 0 && ports >> ways[p->last].port & 1 && !path_bit(p, PATH_OUT, p->last) &&
+	    !path_bit(p, PATH_MARK, p->last)) {
+		p->left--;
+		charge(p, ways[p->last].port);
+	} else {
+		p->last = (uint16_t)choose(p, ports);
+		p->left = (uint16_t)(p->burst - 1);
 	}
+	return &ways[p->last];
+}
+
+void path_on_marked(struct path *p, uint32_t way)
+{
+	assert(way < p->profile->set.n);
+	if (!path_bit(p, PATH_OUT, way))
+		path_put_bit(p, PATH_MARK, way, true);
+}
+
+void path_deny(struct path *p, uint32_t way, bool is_denied, nsec now)
+{
+	assert(way < p->profile->set.n);
+	if (path_bit(p, PATH_DENY, way) == is_denied)
+		return;
+	if (is_denied)
+		path_forget(p, way);
+	path_put_bit(p, PATH_DENY, way, is_denied);
+	path_put_bit(p, PATH_MARK, way, false);
+	path_put_out(p, way, is_denied);
+	path_uphold(p, now);
+}
+
+void path_block(struct path *p, enum path_block why, uint32_t ports, nsec now)
+{
+	uint32_t before = path_shut(p);
+
+	assert((uint32_t)why < PATH_BLOCKS && ports >> PATH_PORTS == 0);
+	p->blocked[why] = (uint8_t)ports;
+	for (uint32_t port = 0; port < PATH_PORTS; port++)
+		path_refresh(p, port);
+	path_kick(p, before & ~path_shut(p), now);
+	path_uphold(p, now);
+}
+
+enum path_state path_state(const struct path *p, uint32_t way)
+{
+	assert(way < p->profile->set.n);
+	uint32_t bit = 1u << path_port(p, way);
+
+	if (path_bit(p, PATH_DENY, way) || p->blocked[PATH_BLOCK_DENIED] & bit)
+		return PATH_DENIED;
+	if (path_bit(p, PATH_OUT, way) || (path_shut(p) | p->dead) & bit)
+		return PATH_ASSUMED_BAD;
+	return path_bit(p, PATH_MARK, way) ? PATH_SKIP : PATH_GOOD;
+}
+
+void path_count(const struct path *p, uint32_t n[PATH_STATES])
+{
+	memset(n, 0, PATH_STATES * sizeof *n);
+	for (uint32_t way = 0; way < p->profile->set.n; way++)
+		n[path_state(p, way)]++;
 }

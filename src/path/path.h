@@ -1,43 +1,186 @@
-/* The ways through a fabric: which entropy value, and which port, a packet leaves with.
+/* A sender's ways through the fabric: which are good, and which one the next packet takes.
  *
- * A way is a 32-bit entropy value (MRC Table 9-1: UDP source port, then the low 16 bits of the flow
- * label) behind one port of the endpoint. A struct path is one sender's walk over its ways: each
- * packet takes the next one, so that consecutive packets spread over all of them evenly. Integers
- * only; same calls, same ways. Engines that spray call this. */
+ * One struct path for each queue pair that sends requests. It knows the state of each of its
+ * profile's ways (MRC Table 9-3) from what the engine tells: congestion, loss, probes, the
+ * controller's word, ports down. It takes the usable ways of each port in a drawn order, drawn anew
+ * each round, and ports by how many usable ways they have, so that every way gets the same share
+ * however ports become free. Ways out of use are probed until they are fit again: recover.c says by
+ * what reasoning. Invariants: only usable ways are handed out; at least the profile's min_active
+ * ways, or all that are neither denied nor behind a blocked port, are usable. No clock: `now` never
+ * decreases. Integers only; same calls, same answers. Engines that spray call this. */
 #ifndef WEFT_PATH_PATH_H
 #define WEFT_PATH_PATH_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/nsec.h"
+#include "base/pool.h"
+#include "path/profile.h"
 
-#define PATH_WAYS_MAX 4096u
+/* Usable are the good and those to be skipped: a skipped one is good again after one turn. */
+enum path_state { PATH_GOOD, PATH_SKIP, PATH_ASSUMED_BAD, PATH_DENIED, PATH_STATES };
 
-struct path_way {
-	uint32_t ev;
-	uint32_t port;
+/* Why a port is not used, apart from what happens to packets. */
+enum path_block {
+	PATH_BLOCK_DENIED, /* the controller's word (9.3.2.1) */
+	PATH_BLOCK_LINK,   /* our side of it is down */
+	PATH_BLOCK_PEER,   /* the peer's Port Status Update: it does not hear this plane (7.4.8) */
+	PATH_BLOCKS,
 };
 
-/* The ways of one or many senders, lent for as long as any path walks over them. */
-struct path_set {
-	const struct path_way *ways;
-	uint32_t n;     /* 1 .. PATH_WAYS_MAX */
-	uint32_t ports; /* bit per port that some way leaves by */
+enum path_outcome {
+	PATH_PROBE_CLEAN,  /* answered, M = NONE */
+	PATH_PROBE_MARKED, /* answered, M = SKIP_ONCE */
+	PATH_PROBE_FAILED, /* no answer in time, or M = ALWAYS_SKIP */
+};
+
+/* What the senders of an engine share. All times > 0. */
+struct path_cfg {
+	struct pool *troubles; /* of struct path_trouble; NULL: nothing is ever taken out */
+	nsec backoff_ns;      /* from a failed probe to the next: at first, doubled each time ... */
+	nsec backoff_max_ns;  /* ... up to this, ... */
+	nsec backoff_port_ns; /* ... or up to this, for a port as a whole */
+	nsec probe_gap_ns;    /* between probes of one train or sweep */
+	nsec memory_ns;       /* how long a way's or port's failures are remembered against it */
+	nsec witness_ns;      /* from a loss to a probe of another way of its port, if none comes */
+	nsec suspect_ns;      /* two losses and nothing arriving for so long: the port is dead */
+};
+#define PATH_CFG_DEFAULT                                                                  \
+	{                                                                                 \
+		.backoff_ns = 25000, .backoff_max_ns = 400000, .backoff_port_ns = 200000, \
+		.probe_gap_ns = 500, .memory_ns = 4000000, .witness_ns = 5000,            \
+		.suspect_ns = 20000,                                                      \
+	}
+
+/* A way or a port in trouble, or lately so; its members are recover.c's. */
+struct path_trouble {
+	struct path_trouble *next, *prev; /* of this sender, by since */
+	nsec since;                       /* it went out of use, or came back */
+	nsec due;     /* its next probe, or when it is forgotten; NSEC_NEVER: outcomes are due */
+	nsec from;    /* port: when the first lost packet was sent, ... */
+	nsec told;    /* ... and when that was found */
+	uint16_t at;  /* its way, or port */
+	uint16_t tag; /* of its probes that count */
+	uint16_t next_way; /* port: where to look for the next to be probed */
+	uint16_t n_left;   /* port, sweep: ways that were not heard of yet */
+	uint8_t kind;
+	uint8_t fails;             /* times it went out, within memory_ns of each other */
+	uint8_t partials;          /* trains that failed after a clean probe, since it went out */
+	uint8_t backoffs;          /* trains that failed in a row */
+	uint8_t need, sent, clean; /* probes of the train */
+	uint8_t losses;            /* port: ways that lost a packet since anything arrived */
+	uint8_t silent;            /* losses and failed probes since a probe was clean */
+};
+
+/* The walk of one port. */
+struct path_lane {
+	uint16_t stride; /* a round / usable */
+	uint16_t at;     /* place in the round */
+	uint16_t key;    /* of the round's order */
+	uint16_t usable; /* ways neither assumed bad nor denied themselves */
 };
 
 struct path {
-	const struct path_set *set;
-	uint32_t at;
+	const struct path_profile *profile;
+	const struct path_cfg *cfg;
+	uint64_t *bits; /* three per way: see state.h */
+	struct path_trouble *head, *tail;
+	uint64_t random;
+	uint32_t pass[PATH_PORTS]; /* of lanes, moved on by stride each turn: the lowest is next */
+	uint64_t order;            /* a byte for each open port, by pass, the lowest byte first */
+	struct path_lane lanes[PATH_PORTS];
+	uint16_t last;        /* way of the packet before */
+	uint16_t burst, left; /* packets of one way; and that may still follow on last */
+	uint16_t tags;        /* trains of probes so far */
+	uint8_t open;         /* ports that packets may take */
+	uint8_t n_open;
+	uint8_t sparse;  /* ports with few usable ways, that are walked in their order */
+	uint8_t dead;    /* ports out of use for what happened to packets */
+	uint8_t suspect; /* ports of which nothing arrived since a loss */
+	uint8_t blocked[PATH_BLOCKS]; /* ports, by reason */
 };
 
-/* The set of these n ways; false: none, too many, or a port beyond max_ports. */
-bool path_set_init(struct path_set *s, const struct path_way *ways, uint32_t n, uint32_t max_ports);
+struct path_sender {
+	const struct path_profile *profile; /* lent until path_stop */
+	const struct path_cfg *cfg;         /* lent until path_stop */
+	uint64_t *bits;                     /* path_words(profile->set.n) of them, likewise */
+	uint64_t seed;                      /* another one for each sender */
+	uint32_t burst; /* packets in a row on one way, 0 for 1, at most UINT16_MAX */
+};
 
-/* Starts a walk. Senders that share a set start at different places, chosen by salt: else they
- * would all load the same way at the same time. */
-void path_start(struct path *p, const struct path_set *set, uint32_t salt);
+/* A probe to be sent on a way; the engine hands it back with its outcome. */
+struct path_probe {
+	uint16_t way;
+	uint16_t tag;
+};
 
-/* The way of the next packet, among those whose port has its bit in free_ports; NULL: none has, and
- * the walk stands still. */
+/* The words that the states of n ways take. */
+uint32_t path_words(uint32_t n);
+
+/* Every way good but for those that the profile denies (9.3.1). */
+void path_start(struct path *p, const struct path_sender *sender);
+
+/* Gives back the records; outcomes of probes that are out are not to be told any more. */
+void path_stop(struct path *p);
+
+/* The way of the next packet, among those usable whose port has its bit in free_ports; NULL: there
+ * is none, and nothing changes. A different one each time where there are two. A skipped way that
+ * is met becomes good and loses this turn, one at most for each packet (11.2.2). */
 const struct path_way *path_next(struct path *p, uint32_t free_ports);
+
+/* The number of a way that path_next returned: what the engine notes with the packet, and tells of
+ * it later. The wire's entropy value alone is found by path_profile_find. */
+static inline uint32_t path_number(const struct path *p, const struct path_way *way)
+{
+	return (uint32_t)(way - p->profile->set.ways);
+}
+
+/* The ports that have a usable way: answers keep to them too, while there is one. */
+static inline uint32_t path_ports(const struct path *p)
+{
+	return p->open;
+}
+
+/* A packet of this way met congestion: a SACK with SKIP_ONCE, or a NACK with TRIMMED; not one with
+ * TRIMMED_LASTHOP, which no other way would have avoided. A good way is skipped once. */
+void path_on_marked(struct path *p, uint32_t way);
+
+/* A SACK with ALWAYS_SKIP: the way is assumed bad. */
+void path_on_avoid(struct path *p, uint32_t way, nsec now);
+
+/* A packet of this way, last sent at sent_at, is taken for lost, by silence or because others
+ * overtook it; not for a trimmed one. The way is assumed bad at once, unless the loss is older than
+ * its return, too few would be left, or the pool is empty: then it is skipped. */
+void path_on_lost(struct path *p, uint32_t way, nsec sent_at, nsec now);
+
+/* A packet of this way, sent once, at sent_at, has arrived: for every such packet, though only a
+ * port under suspicion makes it work. */
+void path_heard(struct path *p, uint32_t way, nsec sent_at, nsec now);
+static inline void path_on_arrived(struct path *p, uint32_t way, nsec sent_at, nsec now)
+{
+	if (p->suspect)
+		path_heard(p, way, sent_at, now);
+}
+
+/* The controller denies a way, or allows it again, which makes it good. */
+void path_deny(struct path *p, uint32_t way, bool is_denied, nsec now);
+
+/* All ports, a bit each, that are blocked for this reason from now on; others are no longer. Port
+ * numbers are ours: the engine maps the bits of a peer's update to the planes of our ports. */
+void path_block(struct path *p, enum path_block why, uint32_t ports, nsec now);
+
+/* When path_probe_next has something to do on one of free_ports; NSEC_NEVER: nothing. */
+nsec path_deadline(const struct path *p, uint32_t free_ports);
+
+/* Whether a probe is to be sent now, on a way whose port is free: *probe says which. To be asked
+ * until false whenever the deadline has come; then the deadline is later than now. */
+bool path_probe_next(struct path *p, nsec now, uint32_t free_ports, struct path_probe *probe);
+
+/* What became of a probe: once for each one sent. A failure should be told within 50 us or so, and
+ * is to be told at some time: its way waits for it. */
+void path_on_probe(struct path *p, struct path_probe probe, enum path_outcome outcome, nsec now);
+
+/* For tools and tests. A way behind a port that is blocked or dead counts as that: denied if the
+ * port is, else assumed bad. */
+enum path_state path_state(const struct path *p, uint32_t way);
+void path_count(const struct path *p, uint32_t n[PATH_STATES]);
 
 #endif

@@ -1,6 +1,6 @@
 /* Ways: which sets are good, that a walk is even over all its ways, and what free ports do to it.
  */
-#include "path/path.h"
+#include "path/walk.h"
 
 #include "base/prng.h"
 #include "check.h"
@@ -51,18 +51,18 @@ static void good_and_bad_sets(void **state)
 static void even_walk(void **state)
 {
 	struct path_set s;
-	struct path p;
+	struct path_walk p;
 
 	(void)state;
 	make_ways(WAYS, 4);
 	assert_true(path_set_init(&s, ways, WAYS, 4));
 	assert_int_equal(s.ports, 0xf);
 	for (uint32_t salt = 0; salt < 100; salt++) {
-		path_start(&p, &s, salt);
-		uint32_t at = index_of(path_next(&p, UINT32_MAX));
+		path_walk_start(&p, &s, salt);
+		uint32_t at = index_of(path_walk_next(&p, UINT32_MAX));
 
 		for (uint32_t i = 1; i < 3 * WAYS; i++)
-			assert_int_equal(index_of(path_next(&p, UINT32_MAX)), (at + i) % WAYS);
+			assert_int_equal(index_of(path_walk_next(&p, UINT32_MAX)), (at + i) % WAYS);
 	}
 }
 
@@ -71,22 +71,22 @@ static void even_walk(void **state)
 static void spread_starts(void **state)
 {
 	struct path_set s;
-	struct path p;
+	struct path_walk p;
 	uint32_t n[10] = {0};
 
 	(void)state;
 	make_ways(10, 1);
 	assert_true(path_set_init(&s, ways, 10, 1));
 	for (uint32_t salt = 0; salt < 1000; salt++) {
-		path_start(&p, &s, salt);
-		n[index_of(path_next(&p, 1))]++;
+		path_walk_start(&p, &s, salt);
+		n[index_of(path_walk_next(&p, 1))]++;
 	}
 	for (uint32_t i = 0; i < 10; i++)
 		assert_in_range(n[i], 90, 110);
 	/* Every salt, the largest too, starts inside. */
 	for (uint32_t i = 0; i < 32; i++) {
-		path_start(&p, &s, UINT32_MAX >> i);
-		assert_true(index_of(path_next(&p, 1)) < 10);
+		path_walk_start(&p, &s, UINT32_MAX >> i);
+		assert_true(index_of(path_walk_next(&p, 1)) < 10);
 	}
 }
 
@@ -95,7 +95,7 @@ static void spread_starts(void **state)
 static void free_ports_only(void **state)
 {
 	struct path_set s;
-	struct path p;
+	struct path_walk p;
 
 	(void)state;
 	make_ways(WAYS, 4);
@@ -105,15 +105,15 @@ static void free_ports_only(void **state)
 
 		for (uint32_t i = 0; i < WAYS; i++)
 			n += free_ports >> ways[i].port & 1;
-		path_start(&p, &s, 7);
+		path_walk_start(&p, &s, 7);
 		for (uint32_t i = 0; i < n; i++) {
-			const struct path_way *way = path_next(&p, free_ports);
+			const struct path_way *way = path_walk_next(&p, free_ports);
 
 			assert_true(free_ports >> ways[index_of(way)].port & 1);
 			assert_false(seen >> index_of(way) & 1);
 			seen |= UINT32_C(1) << index_of(way);
-			assert_null(path_next(&p, 0));
-			assert_null(path_next(&p, 0xf0));
+			assert_null(path_walk_next(&p, 0));
+			assert_null(path_walk_next(&p, 0xf0));
 		}
 	}
 }
@@ -123,7 +123,7 @@ static void like_a_naive_walk(void **state)
 {
 	struct prng rng;
 	struct path_set s;
-	struct path p;
+	struct path_walk p;
 
 	(void)state;
 	prng_init(&rng, check_seed(1), 0);
@@ -135,7 +135,7 @@ static void like_a_naive_walk(void **state)
 		for (uint32_t i = 0; i < n; i++)
 			ways[i].port = (uint32_t)prng_below(&rng, n_ports);
 		assert_true(path_set_init(&s, ways, n, n_ports));
-		path_start(&p, &s, prng_u32(&rng));
+		path_walk_start(&p, &s, prng_u32(&rng));
 		uint32_t at = p.at;
 
 		for (uint32_t step = 0; step < 100; step++) {
@@ -143,7 +143,7 @@ static void like_a_naive_walk(void **state)
 
 			while (tried < n && !(free_ports >> ways[(at + tried) % n].port & 1))
 				tried++;
-			const struct path_way *way = path_next(&p, free_ports);
+			const struct path_way *way = path_walk_next(&p, free_ports);
 
 			if (tried == n) {
 				assert_null(way);

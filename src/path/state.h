@@ -1,0 +1,65 @@
+/* What path.c and recover.c share. Three rows of bits, one bit for each way: out, mark and denied;
+ * a word of each in turn.
+ *
+ * out 0: usable; mark says that it is to be skipped.
+ * out 1, denied 0: assumed bad; mark says that it has a record of its own, else it waits for the
+ * sweep of its port. out 1, denied 1: denied. */
+#ifndef WEFT_PATH_STATE_H
+#define WEFT_PATH_STATE_H
+
+#include "path/path.h"
+
+enum path_row { PATH_OUT, PATH_MARK, PATH_DENY, PATH_ROWS };
+
+static inline uint64_t *path_word(const struct path *p, enum path_row row, uint32_t way)
+{
+	return &p->bits[way / 64 * PATH_ROWS + (uint32_t)row];
+}
+
+static inline bool path_bit(const struct path *p, enum path_row row, uint32_t way)
+{
+	return *path_word(p, row, way) >> way % 64 & 1;
+}
+
+static inline void path_put_bit(struct path *p, enum path_row row, uint32_t way, bool is_set)
+{
+	uint64_t *word = path_word(p, row, way), bit = UINT64_C(1) << way % 64;
+
+	*word = is_set ? *word | bit : *word & ~bit;
+}
+
+static inline uint32_t path_port(const struct path *p, uint32_t way)
+{
+	return p->profile->set.ways[way].port;
+}
+
+/* Ports that somebody said not to use. */
+static inline uint32_t path_shut(const struct path *p)
+{
+	return (uint32_t)p->blocked[PATH_BLOCK_DENIED] | p->blocked[PATH_BLOCK_LINK] |
+	       p->blocked[PATH_BLOCK_PEER];
+}
+
+/* The next number of a sender's own, 32 bits. */
+uint32_t path_draw(struct path *p);
+
+/* Takes a way out of use, or back. */
+void path_put_out(struct path *p, uint32_t way, bool is_out);
+
+/* Counts a port in or out after its usable ways, the blocked or the dead ports changed. */
+void path_refresh(struct path *p, uint32_t port);
+
+/* The usable ways behind these ports, if packets may take them. */
+uint32_t path_usable(const struct path *p, uint32_t ports);
+
+/* The first way of a port at or after way `from` that has these two bits, or PATH_NONE. */
+uint32_t path_find_bits(const struct path *p, uint32_t port, uint32_t from, bool is_out,
+			bool is_marked);
+
+/* recover.c: forgets what it knows of a way that is denied; brings ways back until there are
+ * enough; has what waits behind a port probed at once. */
+void path_forget(struct path *p, uint32_t way);
+void path_uphold(struct path *p, nsec now);
+void path_kick(struct path *p, uint32_t ports, nsec now);
+
+#endif

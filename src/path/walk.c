@@ -1,0 +1,40 @@
+#include "path/walk.h"
+
+#include <stddef.h>
+
+bool path_set_init(struct path_set *s, const struct path_way *ways, uint32_t n, uint32_t max_ports)
+{
+	uint32_t ports = 0;
+
+	if (n == 0 || n > PATH_WAYS_MAX)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		if (ways[i].port >= max_ports || ways[i].port >= 32)
+			return false;
+		ports |= UINT32_C(1) << ways[i].port;
+	}
+	*s = (struct path_set){ways, n, ports};
+	return true;
+}
+
+void path_walk_start(struct path_walk *w, const struct path_set *set, uint32_t salt)
+{
+	*w = (struct path_walk){set,
+				(uint32_t)((uint64_t)(salt * UINT32_C(0x9e3779b1)) * set->n >> 32)};
+}
+
+const struct path_way *path_walk_next(struct path_walk *w, uint32_t free_ports)
+{
+	const struct path_set *s = w->set;
+
+	if (!(s->ports & free_ports))
+		return NULL;
+	/* One way at least has a free port. */
+	for (;;) {
+		const struct path_way *way = &s->ways[w->at];
+
+		w->at = w->at + 1 < s->n ? w->at + 1 : 0;
+		if (free_ports >> way->port & 1)
+			return way;
+	}
+}

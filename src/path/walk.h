@@ -1,0 +1,43 @@
+/* The ways through a fabric, and the plain walk over them.
+ *
+ * A way is a 32-bit entropy value (MRC Table 9-1: UDP source port, then the low 16 bits of the flow
+ * label) behind one port of the endpoint. A struct path_walk takes a set of ways one after the
+ * other, in their order, and hears nothing of what becomes of its packets: it is for answers, which
+ * nobody answers. Requests have a struct path (path.h). Integers only; same calls, same ways. */
+#ifndef WEFT_PATH_WALK_H
+#define WEFT_PATH_WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PATH_WAYS_MAX 4096u
+
+struct path_way {
+	uint32_t ev;
+	uint32_t port;
+};
+
+/* The ways of one or many senders, lent for as long as anyone walks over them. */
+struct path_set {
+	const struct path_way *ways;
+	uint32_t n;     /* 1 .. PATH_WAYS_MAX */
+	uint32_t ports; /* bit per port that some way leaves by */
+};
+
+struct path_walk {
+	const struct path_set *set;
+	uint32_t at;
+};
+
+/* The set of these n ways; false: none, too many, or a port beyond max_ports. */
+bool path_set_init(struct path_set *s, const struct path_way *ways, uint32_t n, uint32_t max_ports);
+
+/* Starts a walk. Senders that share a set start at different places, chosen by salt: else they
+ * would all load the same way at the same time. */
+void path_walk_start(struct path_walk *w, const struct path_set *set, uint32_t salt);
+
+/* The way of the next packet, among those whose port has its bit in free_ports; NULL: none has, and
+ * the walk stands still. */
+const struct path_way *path_walk_next(struct path_walk *w, uint32_t free_ports);
+
+#endif

@@ -1,0 +1,473 @@
+/* Which way the next packet takes, and the states of ways (MRC 9.3.1, 9.3.2, 11.2.2), against a
+ * model that keeps one state for each way and knows nothing of orders, lanes or records. */
+#include "path/path.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/prng.h"
+#include "check.h"
+
+#define RECORDS 64u
+
+static uint64_t memory[PATH_WAYS_MAX * 2], bits[PATH_WAYS_MAX], pool_memory[RECORDS * 32];
+static struct path_profile profile;
+static struct pool pool;
+static struct path_cfg cfg = PATH_CFG_DEFAULT;
+static struct path path;
+
+static void make(uint32_t n, uint32_t ports, uint64_t seed)
+{
+	const struct pool_shape shape = {sizeof(struct path_trouble), 8, RECORDS};
+
+	assert_int_equal(path_profile_auto(&profile, memory, &(struct path_wanted){n, ports, 3}),
+			 PATH_OK);
+	assert_true(path_words(n) <= sizeof bits / sizeof *bits);
+	assert_true(pool_bytes(&shape) <= sizeof pool_memory);
+	if (pool.slots)
+		pool_fini(&pool);
+	pool_init(&pool, pool_memory, &shape);
+	cfg.troubles = &pool;
+	path_start(&path, &(struct path_sender){&profile, &cfg, bits, seed, 0});
+}
+
+static uint32_t next(uint32_t free_ports)
+{
+	const struct path_way *way = path_next(&path, free_ports);
+
+	return way ? path_number(&path, way) : PATH_NONE;
+}
+
+/* Every way once a round, in another order each round, and another one for each sender. */
+static void rounds(void **state)
+{
+	static const uint32_t counts[] = {1, 2, 3, 5, 16, 31, 64, 100, 256, 1000};
+	static uint16_t seen[2][PATH_WAYS_MAX];
+
+	(void)state;
+	for (uint32_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+		uint32_t n = counts[k], alike = 0, again = 0;
+
+		for (uint32_t sender = 0; sender < 2; sender++) {
+			make(n, 1, sender + 1);
+			uint32_t used[1000] = {0}, before = PATH_NONE, got = 0;
+
+			for (uint32_t i = 0; i < 8 * n; i++) {
+				uint32_t way = next(1);
+
+				assert_true(way < n && (way != before || n == 1));
+				before = way;
+				if (i < n)
+					seen[sender][i] = (uint16_t)way;
+				else if (i < 2 * n)
+					again += seen[sender][i - n] == way;
+				used[way]++;
+			}
+			/* A way that is last and would be first loses a turn: seven at most. */
+			for (uint32_t i = 0; i < n; i++) {
+				assert_in_range(used[i], n > 2 ? 5 : 1, n > 2 ? 11 : 8);
+				got += used[i];
+			}
+			assert_int_equal(got, 8 * n);
+			/* The first round: no repetition at all. */
+			bool is_there[1000] = {0};
+
+			for (uint32_t i = 0; i < n; i++) {
+				assert_false(is_there[seen[sender][i]]);
+				is_there[seen[sender][i]] = true;
+			}
+		}
+		for (uint32_t i = 0; i < n; i++)
+			alike += seen[0][i] == seen[1][i];
+		if (n >= 16) {
+			assert_true(alike < n / 2);
+			assert_true(again < n);
+		}
+	}
+}
+
+/* However ports become free, their ways get the same share as far as that is possible. */
+static void even_over_ports(void **state)
+{
+	struct prng rng;
+	uint32_t used[128] = {0}, on[PATH_PORTS] = {0};
+
+	(void)state;
+	prng_init(&rng, check_seed(5), 0);
+	make(128, 0xff, 9);
+	for (uint32_t i = 0; i < 16000; i++) {
+		uint32_t way = next(UINT32_MAX);
+
+		used[way]++;
+		on[profile.set.ways[way].port]++;
+	}
+	for (uint32_t port = 0; port < PATH_PORTS; port++)
+		assert_in_range(on[port], 1998, 2002);
+	for (uint32_t way = 0; way < 128; way++)
+		assert_in_range(used[way], 118, 130);
+	/* Ports come free in pairs, by turns, or as drawn. */
+	for (uint32_t how = 0; how < 3; how++) {
+		memset(on, 0, sizeof on);
+		for (uint32_t i = 0; i < 16000; i++) {
+			uint32_t free_ports = how == 0   ? 3u << i % 4 * 2
+					      : how == 1 ? 1u << i * 3 % 8
+							 : prng_u32(&rng) & 0xff;
+			uint32_t way = next(free_ports);
+
+			if (!free_ports) {
+				assert_int_equal(way, PATH_NONE);
+				continue;
+			}
+			assert_true(free_ports >> profile.set.ways[way].port & 1);
+			on[profile.set.ways[way].port]++;
+		}
+		for (uint32_t port = 0; port < PATH_PORTS; port++)
+			assert_in_range(on[port], 1980, 2020);
+	}
+	/* One port was not free for long: it makes up for no more than a round. */
+	for (uint32_t i = 0; i < 100000; i++)
+		assert_true(profile.set.ways[next(0xfe)].port != 0);
+	memset(on, 0, sizeof on);
+	for (uint32_t i = 0; i < 160; i++)
+		on[profile.set.ways[next(0xff)].port]++;
+	assert_in_range(on[0], 20, 36);
+}
+
+/* A port with half of its ways out gets half of the packets of others. */
+static void shares_by_ways(void **state)
+{
+	uint32_t on[PATH_PORTS] = {0};
+
+	(void)state;
+	make(128, 0xff, 9);
+	for (uint32_t i = 0; i < 8; i++)
+		path_deny(&path, profile.first[2] + i, true, 0);
+	for (uint32_t i = 0; i < 15000; i++)
+		on[profile.set.ways[next(0xff)].port]++;
+	assert_in_range(on[2], 990, 1010);
+	assert_in_range(on[3], 1990, 2010);
+}
+
+static void few_of_many(void **state)
+{
+	static const uint32_t live[] = {5, 77, 1000, 2222, 4095};
+
+	(void)state;
+	for (uint32_t n_live = 1; n_live <= 5; n_live++) {
+		uint32_t used[5] = {0}, before = PATH_NONE;
+
+		make(PATH_WAYS_MAX, 1, 4);
+		for (uint32_t way = 0; way < PATH_WAYS_MAX; way++)
+			path_deny(&path, way, true, 0);
+		assert_int_equal(next(1), PATH_NONE);
+		for (uint32_t i = 0; i < n_live; i++)
+			path_deny(&path, live[i], false, 0);
+		for (uint32_t i = 0; i < 100 * n_live; i++) {
+			uint32_t way = next(1), k = 0;
+
+			while (k < n_live && live[k] != way)
+				k++;
+			assert_true(k < n_live && (way != before || n_live == 1));
+			before = way;
+			used[k]++;
+		}
+		for (uint32_t i = 0; i < n_live; i++)
+			assert_int_equal(used[i], 100);
+	}
+}
+
+/* Also when the way of walking a port changes. */
+static void never_twice(void **state)
+{
+	uint32_t before = PATH_NONE;
+
+	(void)state;
+	make(16, 1, 8);
+	for (uint32_t way = 5; way < 16; way++)
+		path_deny(&path, way, true, 0);
+	for (uint32_t i = 0; i < 4000; i++) {
+		uint32_t way = next(1);
+
+		assert_true(way != before);
+		before = way;
+		path_deny(&path, 3, i % 4 == 0, 0);
+		path_deny(&path, 4, i % 4 < 2, 0);
+	}
+}
+
+/* A port that was closed makes up for nothing. */
+static void opened_ports(void **state)
+{
+	uint32_t on = 0;
+
+	(void)state;
+	make(128, 0xff, 8);
+	for (uint32_t i = 0; i < 1000; i++) {
+		path_block(&path, PATH_BLOCK_LINK, i < 900 ? 1 : 0, i);
+		on += profile.set.ways[next(0xff)].port == 0 && i < 916;
+	}
+	assert_in_range(on, 1, 3);
+}
+
+static void bursts(void **state)
+{
+	uint32_t before = PATH_NONE, run = 0;
+
+	(void)state;
+	make(64, 0x3, 4);
+	path_start(&path, &(struct path_sender){&profile, &cfg, bits, 1, 16});
+	for (uint32_t i = 0; i < 1600; i++) {
+		uint32_t way = next(3);
+
+		if (way == before) {
+			run++;
+		} else {
+			assert_true(before == PATH_NONE || run == 16);
+			run = 1;
+		}
+		before = way;
+	}
+	/* Not beyond a mark, nor on a port that is not free. */
+	uint32_t way = next(3);
+
+	path_on_marked(&path, way);
+	assert_true(next(3) != way);
+	way = next(3);
+	assert_true(next(3u ^ 1u << profile.set.ways[way].port) != way);
+}
+
+/* The first packet that meets a skipped way makes it good and goes on; one at most. */
+static void skipping(void **state)
+{
+	(void)state;
+	make(16, 1, 4);
+	for (uint32_t way = 0; way < 16; way++)
+		path_on_marked(&path, way);
+	uint32_t n[PATH_STATES];
+
+	for (uint32_t i = 1; i <= 4; i++) {
+		uint32_t way = next(1);
+
+		/* All are to be skipped: it takes the one that it made good. */
+		assert_int_equal(path_state(&path, way), PATH_GOOD);
+		path_count(&path, n);
+		assert_true(n[PATH_GOOD] <= i && n[PATH_GOOD] > 0);
+		assert_int_equal(n[PATH_GOOD] + n[PATH_SKIP], 16);
+	}
+	/* A skipped way loses one turn: 15 others come, then it is used like them. */
+	make(16, 1, 4);
+	path_on_marked(&path, 7);
+	uint32_t used[16] = {0};
+
+	for (uint32_t i = 0; i < 15; i++)
+		used[next(1)]++;
+	assert_int_equal(used[7], 0);
+	for (uint32_t i = 0; i < 16; i++)
+		used[next(1)]++;
+	assert_in_range(used[7], 1, 1);
+	/* A plane whose ways are skipped all the time gets fewer packets, not the same on fewer. */
+	uint32_t on[2] = {0};
+
+	make(32, 3, 4);
+	for (uint32_t i = 0; i < 1000; i++) {
+		for (uint32_t way = 0; way < 8; way++)
+			path_on_marked(&path, way);
+		on[profile.set.ways[next(3)].port]++;
+	}
+	assert_in_range(on[0], 300, 400);
+}
+
+/* The model: what a controller and the wire say of each way, and which ports are blocked. */
+struct model {
+	enum path_state way[256];
+	uint32_t blocked[PATH_BLOCKS];
+};
+
+static enum path_state model_state(const struct model *m, uint32_t way)
+{
+	uint32_t port = profile.set.ways[way].port;
+
+	if (m->way[way] == PATH_DENIED || m->blocked[PATH_BLOCK_DENIED] >> port & 1)
+		return PATH_DENIED;
+	if ((m->blocked[PATH_BLOCK_LINK] | m->blocked[PATH_BLOCK_PEER]) >> port & 1)
+		return PATH_ASSUMED_BAD;
+	return m->way[way];
+}
+
+static void compare(const struct model *m)
+{
+	uint32_t n[PATH_STATES], wanted[PATH_STATES] = {0};
+
+	for (uint32_t way = 0; way < profile.set.n; way++) {
+		assert_int_equal(path_state(&path, way), model_state(m, way));
+		wanted[model_state(m, way)]++;
+	}
+	path_count(&path, n);
+	for (uint32_t i = 0; i < PATH_STATES; i++)
+		assert_int_equal(n[i], wanted[i]);
+}
+
+static void model_next(struct model *m, uint32_t free_ports)
+{
+	uint32_t way = next(free_ports), resets = 0, usable = 0;
+
+	for (uint32_t i = 0; i < profile.set.n; i++) {
+		enum path_state before = model_state(m, i);
+
+		if (free_ports >> profile.set.ways[i].port & 1)
+			usable += before == PATH_GOOD || before == PATH_SKIP;
+		if (before != path_state(&path, i)) {
+			assert_int_equal(before, PATH_SKIP);
+			assert_int_equal(path_state(&path, i), PATH_GOOD);
+			m->way[i] = PATH_GOOD;
+			resets++;
+		}
+	}
+	assert_true(resets <= 1);
+	assert_int_equal(usable == 0, way == PATH_NONE);
+	if (way == PATH_NONE)
+		return;
+	assert_int_equal(model_state(m, way), PATH_GOOD);
+	assert_true(free_ports >> profile.set.ways[way].port & 1);
+}
+
+/* Runs all probes that are due at once; those of `way` end like this, others are clean. */
+static void model_probes(struct model *m, uint32_t way, enum path_outcome outcome, nsec now)
+{
+	struct path_probe probe;
+	uint32_t n = 0;
+
+	while (path_probe_next(&path, now, UINT32_MAX, &probe)) {
+		assert_int_equal(m->way[probe.way], PATH_ASSUMED_BAD);
+		enum path_outcome this = probe.way == way ? outcome : PATH_PROBE_CLEAN;
+
+		path_on_probe(&path, probe, this, now);
+		if (path_state(&path, probe.way) != model_state(m, probe.way))
+			m->way[probe.way] = this == PATH_PROBE_CLEAN ? PATH_GOOD : PATH_SKIP;
+		if (this == PATH_PROBE_FAILED)
+			assert_int_equal(m->way[probe.way], PATH_ASSUMED_BAD);
+		assert_true(n++ < 10000);
+	}
+	assert_true(path_deadline(&path, UINT32_MAX) > now);
+}
+
+static uint32_t some_ports(struct prng *rng)
+{
+	uint32_t ports = prng_u32(rng);
+
+	return ports & ports >> 8 & 0xff;
+}
+
+/* A packet is lost, or the peer asks to avoid its way; but no more of them than an eighth, so that
+ * none comes back because too many are out. What arrives next keeps the port above suspicion. */
+static void model_evidence(struct model *m, uint32_t way, bool is_loss, nsec now)
+{
+	uint32_t port = profile.set.ways[way].port, n_bad = 0;
+	bool is_blocked = (m->blocked[0] | m->blocked[1] | m->blocked[2]) >> port & 1;
+
+	for (uint32_t i = 0; i < profile.set.n; i++)
+		n_bad += m->way[i] == PATH_ASSUMED_BAD;
+	if (n_bad >= profile.set.n / 8)
+		return;
+	if (is_loss) {
+		path_on_lost(&path, way, now, now);
+		path_on_arrived(&path, way, now + 1, now);
+	} else {
+		path_on_avoid(&path, way, now);
+	}
+	/* Loss behind a port that is down says nothing of the way. */
+	if ((m->way[way] == PATH_GOOD || m->way[way] == PATH_SKIP) && !(is_loss && is_blocked))
+		m->way[way] = PATH_ASSUMED_BAD;
+}
+
+static void model_step(struct model *m, struct prng *rng, nsec now)
+{
+	uint32_t way = (uint32_t)prng_below(rng, profile.set.n), what = prng_u32(rng) % 16;
+
+	if (what < 2) {
+		model_evidence(m, way, what == 0, now);
+	} else if (what < 5) {
+		path_on_marked(&path, way);
+		m->way[way] = m->way[way] == PATH_GOOD ? PATH_SKIP : m->way[way];
+	} else if (what == 5) {
+		path_deny(&path, way, true, now);
+		m->way[way] = PATH_DENIED;
+	} else if (what == 6) {
+		path_deny(&path, way, false, now);
+		m->way[way] = m->way[way] == PATH_DENIED ? PATH_GOOD : m->way[way];
+	} else if (what == 7) {
+		uint32_t why = prng_u32(rng) % PATH_BLOCKS;
+
+		/* Never all of them. */
+		m->blocked[why] = some_ports(rng) & 0xfa;
+		path_block(&path, (enum path_block)why, m->blocked[why], now);
+	} else if (what == 8) {
+		model_probes(m, way, (enum path_outcome)(prng_u32(rng) % 3), now);
+	} else {
+		model_next(m, some_ports(rng));
+	}
+}
+
+static void states_like_the_model(void **state)
+{
+	uint64_t seed = check_seed(77);
+	struct prng rng;
+
+	(void)state;
+	for (uint32_t round = 0; round < 40; round++) {
+		static struct model m;
+		nsec now = 1000;
+
+		prng_init(&rng, seed, round);
+		make(32u << round % 4, round % 2 ? 0xff : 0x5, round);
+		memset(&m, 0, sizeof m);
+		for (uint32_t step = 0; step < 600; step++) {
+			now += prng_below(&rng, 300000);
+			model_step(&m, &rng, now);
+			compare(&m);
+		}
+		path_stop(&path);
+		assert_int_equal(pool_in_use(&pool), 0);
+	}
+}
+
+static void cost(void **state)
+{
+	static const uint32_t shape[][3] = {
+		{64, 1, 0}, {128, 0xff, 0}, {128, 0xff, 1}, {4096, 0xff, 0}};
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		struct timespec a, b;
+		uint32_t sum = 0;
+
+		make(shape[i][0], shape[i][1], 1);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+		for (uint32_t k = 0; k < 1000000; k++)
+			sum += next(shape[i][2] ? 1u << k % 8 : 0xff);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+		printf("%u ways, ports %#x, %s free: %.1f ns (%u)\n", shape[i][0], shape[i][1],
+		       shape[i][2] ? "one" : "all",
+		       ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) /
+			       1e6,
+		       sum);
+	}
+	printf("struct path %zu, struct path_trouble %zu bytes\n", sizeof(struct path),
+	       sizeof(struct path_trouble));
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(rounds),
+	cmocka_unit_test(even_over_ports),
+	cmocka_unit_test(shares_by_ways),
+	cmocka_unit_test(few_of_many),
+	cmocka_unit_test(never_twice),
+	cmocka_unit_test(opened_ports),
+	cmocka_unit_test(bursts),
+	cmocka_unit_test(skipping),
+	cmocka_unit_test(states_like_the_model),
+	cmocka_unit_test(cost),
+};
+
+CHECK_MAIN(cases)
