@@ -35,7 +35,8 @@ struct end {
 struct bench {
 	struct mem *mem;
 	struct path_way ways[WAYS];
-	struct path_set set;
+	struct path_profile set;
+	uint64_t set_memory[WAYS * 4];
 	struct end ends[2];
 	uint32_t n_qps;
 	nsec now;
@@ -141,7 +142,7 @@ static void open_bench(struct bench *b, uint32_t n_qps)
 	must(mem_add(b->mem, &all) == 0, "no memory region");
 	for (uint32_t i = 0; i < WAYS; i++)
 		b->ways[i] = (struct path_way){.ev = i << 16};
-	path_set_init(&b->set, b->ways, WAYS, 1);
+	path_profile_explicit(&b->set, b->set_memory, b->ways, WAYS);
 	open_end(b, 0);
 	open_end(b, 1);
 }

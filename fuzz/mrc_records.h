@@ -48,14 +48,12 @@ static const struct path_way mrc_record_ways[MRC_RECORD_WAYS] = {
 	{0xc0010001, 0}, {0xc0020002, 1}, {0xc0030003, 0},
 	{0xc0040004, 1}, {0xc0050005, 0}, {0xc0060006, 0},
 };
-static const struct path_set mrc_record_set = {mrc_record_ways, MRC_RECORD_WAYS, 3};
 
 /* Both ends of the connection. */
 static const struct mrc_attr mrc_record_attr = {
 	.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE,
 	.pmtu = MRC_RECORD_PMTU,
 	.peer = RECORD_PEER,
-	.ways = &mrc_record_set,
 	.remote_qp = MRC_RECORD_QP,
 	.rq_psn = 0xfffff0,
 	.sq_psn = 0xfffff0,
@@ -79,8 +77,14 @@ static inline int mrc_record_connect(struct engine *e, nsec now)
 						MRC_SET_FLAGS,
 					MRC_SET_SQ_PSN | MRC_SET_MPR_DEST | MRC_SET_WIMM_DEST |
 						MRC_SET_TIMEOUT | MRC_SET_RETRIES};
+	static struct path_profile ways;
+	static uint64_t ways_memory[MRC_RECORD_WAYS * 8];
 	struct mrc_attr attr = mrc_record_attr;
 	int bad = 0;
+
+	if (ways.set.n == 0)
+		bad |= path_profile_explicit(&ways, ways_memory, mrc_record_ways, MRC_RECORD_WAYS);
+	attr.ways = &ways;
 
 	for (uint32_t i = 0; i < sizeof states; i++) {
 		attr.state = states[i];

@@ -90,7 +90,7 @@ struct nscc_cfg nscc_complete(const struct nscc_cfg *cfg, uint64_t line_rate_bps
 	a.qa_threshold_ns =
 		either(a.qa_threshold_ns, a.has_trimming ? NSEC_NEVER : 4 * a.base_rtt_ns);
 	a.adjust_period_ns = either(a.adjust_period_ns, a.base_rtt_ns);
-	a.near_ns = either(a.near_ns, most(target / 16, 2 * STAMP_NS));
+	a.near_ns = either(a.near_ns, most(target / 6, 2 * STAMP_NS));
 	a.base_bdp_bytes = (uint32_t)either(a.base_bdp_bytes, 150000);
 	a.adjust_bytes = (uint32_t)either(a.adjust_bytes, 8 * a.mtu_bytes);
 	a.qa_gate = (uint32_t)either(a.qa_gate, 3);

@@ -34,7 +34,7 @@ struct nscc_cfg {
 	nsec target_qdelay_ns; /* [base_rtt, or 3/4 of it where switches trim] */
 	nsec qa_threshold_ns;  /* mean delay for quick adapt [4 base_rtt, or never with trims] */
 	nsec adjust_period_ns; /* adjust_period_threshold [base_rtt] */
-	nsec near_ns;          /* a delay "~= 0" [target_qdelay / 16, at least 256 ns] */
+	nsec near_ns;          /* a delay "~= 0" [target_qdelay / 6, at least 256 ns] */
 	uint64_t sender_bps;   /* 1 Gb/s .. 1.6 Tb/s [the line rate] */
 	uint64_t receiver_bps; /* the same [sender_bps] */
 	uint32_t mtu_bytes; /* payload + headers of the transport + 40: 256 .. 65536; no default */

@@ -4,6 +4,7 @@
 
 #include "mrc/state.h"
 
+#define HEARD_PKTS   16u /* of each of the two parts of resp.heard */
 #define MAP_BITS     64u
 #define ID16(number) ((number)&0xffffu) /* spdcid and dpdcid hold the low half (M-09) */
 #define BYTES_SHIFT  8u                 /* rcvd_bytes counts 256 (Table 7-13), ... */
@@ -65,6 +66,34 @@ bool mrc_answer_add(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in,
 	list_push(&p->answers, &a->link);
 	mrc_wake_answer(m, q);
 	return true;
+}
+
+void mrc_heard_by(struct mrc *m, struct mrc_qp *q, uint32_t port)
+{
+	struct mrc_responder *p = &q->resp;
+	uint32_t live = p->heard[0] | p->heard[1];
+
+	if (m->cfg.n_ports == 1 || port >= m->cfg.n_ports)
+		return;
+	if (++p->n_heard == HEARD_PKTS) {
+		p->n_heard = 0;
+		p->heard[1] = p->heard[0];
+		p->heard[0] = 0;
+	}
+	p->heard[0] |= (uint8_t)(1u << port);
+	p->heard_at = m->now;
+	if (live != ((uint32_t)p->heard[0] | p->heard[1]))
+		mrc_recount_turns(m, q);
+}
+
+uint32_t mrc_ports_back(const struct mrc *m, const struct mrc_qp *q)
+{
+	const struct mrc_responder *p = &q->resp;
+	uint32_t ports = path_ports(&q->req.path), live = p->heard[0] | p->heard[1];
+
+	if (!ports)
+		ports = q->attr.ways->set.ports;
+	return ports & live && m->now < p->heard_at + MRC_HEARD_NS ? ports & live : ports;
 }
 
 /* Takes the oldest answer out, or NULL. */
@@ -206,7 +235,8 @@ bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struc
 	*is_blocked = false;
 	if (list_is_empty(&p->answers) && !p->has_ack && !p->has_nak)
 		return false;
-	const struct path_way *way = path_walk_next(&q->req.answer_path, free_ports);
+	const struct path_way *way =
+		path_walk_next(&q->req.answer_path, free_ports & mrc_ports_of(m, q, true));
 
 	if (!way) {
 		*is_blocked = true;

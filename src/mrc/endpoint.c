@@ -108,6 +108,36 @@ int mrc_endpoint_post(struct engine *e, nsec now, const struct mrc_endpoint *req
 	return 0;
 }
 
+/* The engine's own may not take all the places from the caller. */
+bool mrc_endpoint_has_room(const struct mrc *m)
+{
+	const struct mrc_endpoints *ends = &m->endpoints;
+
+	return ends->n_own < (m->cfg.max_probes + 1) / 2 &&
+	       pool_in_use(&ends->requests) + ends->done_n < m->cfg.max_probes;
+}
+
+void mrc_endpoint_ask(struct mrc *m, const struct mrc_request *request)
+{
+	struct mrc_endpoints *ends = &m->endpoints;
+	struct mrc_request *r = pool_get(&ends->requests);
+
+	assert(r);
+	*r = *request;
+	r->sent_at = m->now;
+	r->id = new_id(ends, r);
+	ends->n_own++;
+	list_push(&r->owner->req.own_probes, &r->own_link);
+	queue_request(ends, r);
+}
+
+static void release(struct mrc_endpoints *ends, struct mrc_request *r)
+{
+	ends->n_own -= r->own != MRC_OWN_NONE;
+	ends->by_id[r->id & ends->id_mask] = NULL;
+	pool_put(&ends->requests, r);
+}
+
 /* The request ends: it is not waited for any more, and its id is free. */
 static void give_back(struct mrc *m, struct mrc_request *r, enum mrc_endpoint_news news,
 		      nsec rtt_ns)
@@ -126,16 +156,12 @@ static void give_back(struct mrc *m, struct mrc_request *r, enum mrc_endpoint_ne
 		.cookie = r->what.cookie,
 		.rtt_ns = rtt_ns,
 	};
-	ends->by_id[r->id & ends->id_mask] = NULL;
-	pool_put(&ends->requests, r);
+	release(ends, r);
 }
 
-/* The same for one that was sent. */
-static void end_request(struct mrc *m, struct mrc_request *r, enum mrc_endpoint_news news,
-			nsec rtt_ns)
+/* Takes a request that was sent off the list of those. */
+static void unlist_sent(struct mrc_endpoints *ends, struct mrc_request *r)
 {
-	struct mrc_endpoints *ends = &m->endpoints;
-
 	assert(r->is_sent);
 	if (r->prev)
 		r->prev->next = r->next;
@@ -145,30 +171,61 @@ static void end_request(struct mrc *m, struct mrc_request *r, enum mrc_endpoint_
 		r->next->prev = r->prev;
 	else
 		ends->out_tail = r->prev;
-	give_back(m, r, news, rtt_ns);
 }
 
-/* Those that wait for a port which stays shut. */
+/* Takes a request that was not sent out of its queue. */
+static void unlist_waiting(struct mrc_endpoints *ends, struct mrc_request *r)
+{
+	struct mrc_endpoint_queue *queue = &ends->wait[r->what.way.port];
+	struct mrc_request *before = NULL;
+
+	for (struct mrc_request *at = queue->request_head; at != r; at = at->next)
+		before = at;
+	if (before)
+		before->next = r->next;
+	else
+		queue->request_head = r->next;
+	if (queue->request_tail == r)
+		queue->request_tail = before;
+	if (!queue->request_head && !queue->response_head)
+		ends->waiting &= ~(UINT32_C(1) << r->what.way.port);
+}
+
+void mrc_endpoint_withdraw(struct mrc *m, struct mrc_request *r)
+{
+	if (r->is_sent)
+		unlist_sent(&m->endpoints, r);
+	else
+		unlist_waiting(&m->endpoints, r);
+	release(&m->endpoints, r);
+}
+
+/* Those of the caller that wait for a port which stays shut. */
 static void expire_waiting(struct mrc *m, uint32_t port, nsec before)
 {
-	struct mrc_endpoint_queue *queue = &m->endpoints.wait[port];
+	struct mrc_request *r = m->endpoints.wait[port].request_head, *next;
 
-	while (queue->request_head && queue->request_head->sent_at < before) {
-		struct mrc_request *r = queue->request_head;
-
-		queue->request_head = r->next;
+	for (; r && r->sent_at < before; r = next) {
+		next = r->next;
+		if (r->own)
+			continue;
+		unlist_waiting(&m->endpoints, r);
 		give_back(m, r, MRC_ENDPOINT_UNANSWERED, 0);
 	}
-	if (!queue->request_head && !queue->response_head)
-		m->endpoints.waiting &= ~(UINT32_C(1) << port);
 }
 
 void mrc_endpoint_expire(struct engine *e, nsec before)
 {
 	struct mrc *m = mrc_of(e);
+	struct mrc_request *r = m->endpoints.out_head, *next;
 
-	while (m->endpoints.out_head && m->endpoints.out_head->sent_at < before)
-		end_request(m, m->endpoints.out_head, MRC_ENDPOINT_UNANSWERED, 0);
+	for (; r && r->sent_at < before; r = next) {
+		next = r->next;
+		if (r->own)
+			continue;
+		unlist_sent(&m->endpoints, r);
+		give_back(m, r, MRC_ENDPOINT_UNANSWERED, 0);
+	}
 	for (uint32_t port = 0; port < m->cfg.n_ports; port++)
 		expire_waiting(m, port, before);
 }
@@ -240,6 +297,9 @@ enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in)
 
 	if (erth->op > MRC_ENDPOINT_EV_PROBE)
 		return MRC_VERDICT_drop_opcode;
+	/* By a port that is said to be down nothing goes back. */
+	if (rx->port < m->cfg.n_ports && m->ports_down >> rx->port & 1)
+		return MRC_VERDICT_drop_state;
 	if (erth->op == MRC_ENDPOINT_PORT_STATUS && !(place = port_place(ends, rx)))
 		return MRC_VERDICT_drop_busy;
 	struct mrc_response *r = pool_get(&ends->responses);
@@ -258,9 +318,11 @@ enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in)
 		.has_stamp = erth->ftype == MRC_FTYPE_TIMESTAMP,
 		.is_stamp_ours = erth->tsr == 0,
 	};
-	if (place)
-		tell_ports(ends, place, in);
 	queue_response(ends, r);
+	if (place) {
+		tell_ports(ends, place, in);
+		mrc_ways_heard_ports(m, rx->peer, erth->port_status_mask);
+	}
 	return MRC_VERDICT_rx_endpoint;
 }
 
@@ -286,7 +348,18 @@ enum mrc_verdict mrc_on_endpoint_response(struct mrc *m, const struct mrc_in *in
 		return MRC_VERDICT_drop_unasked;
 	if (r->what.peer != in->rx->peer)
 		return MRC_VERDICT_drop_stranger;
-	end_request(m, r, MRC_ENDPOINT_ANSWERED, round_trip(r, in));
+	nsec rtt_ns = round_trip(r, in);
+
+	unlist_sent(ends, r);
+	if (!r->own) {
+		give_back(m, r, MRC_ENDPOINT_ANSWERED, rtt_ns);
+		return MRC_VERDICT_rx_endpoint_re;
+	}
+	const struct mrc_request was = *r;
+
+	list_remove(&r->owner->req.own_probes, &r->own_link);
+	release(ends, r);
+	mrc_ways_answered(m, &was, rtt_ns);
 	return MRC_VERDICT_rx_endpoint_re;
 }
 
@@ -322,6 +395,8 @@ static void put_request(struct mrc *m, struct mrc_endpoint_queue *queue, struct 
 	finish(m, &h, tx);
 	r->sent_at = m->now;
 	r->is_sent = true;
+	if (r->own)
+		mrc_ways_asked(m, r);
 	r->next = NULL;
 	r->prev = ends->out_tail;
 	if (ends->out_tail)

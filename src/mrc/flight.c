@@ -78,7 +78,7 @@ const struct mrc_sent *mrc_flight_sent_at(const struct mrc *m, const struct mrc_
 	return &f->sent[place_of(n)];
 }
 
-void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t ev, uint32_t bytes)
+void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t way, uint32_t bytes)
 {
 	struct mrc_requester *req = &q->req;
 	struct mrc_flight *f = mrc_flight_of(m, q, n);
@@ -98,9 +98,10 @@ void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t ev, u
 	}
 	sent->at = (uint32_t)(m->now >> MRC_SENT_SHIFT);
 	sent->news = req->n_news;
-	sent->ev = ev;
+	sent->way = (uint16_t)way;
 	sent->bytes = (uint16_t)bytes;
 	req->out_bytes += bytes;
+	req->sent_bytes += bytes;
 }
 
 static void note_times(const struct mrc *m, const struct mrc_flight *f, uint64_t from,
@@ -128,12 +129,23 @@ static void note_times(const struct mrc *m, const struct mrc_flight *f, uint64_t
 	}
 }
 
+/* Packets that were sent once arrived: what is suspected of their ways may be wrong. */
+static void note_ways(struct mrc *m, struct mrc_qp *q, const struct mrc_flight *f, uint64_t once)
+{
+	for (; once; once &= once - 1) {
+		const struct mrc_sent *sent = &f->sent[__builtin_ctzll(once)];
+
+		mrc_way_arrived(m, q, sent->way, whole_time(m, sent->at));
+	}
+	mrc_ways_changed(m, q);
+}
+
 /* The peer has the packets of these bits of the chunk of n. */
 static void note(struct mrc *m, struct mrc_qp *q, uint64_t n, uint64_t which, struct mrc_news *news)
 {
 	struct mrc_requester *req = &q->req;
 	struct mrc_flight *f = mrc_flight_of(m, q, n);
-	uint64_t fresh = which & ~f->acked, lost = fresh & f->lost;
+	uint64_t fresh = which & ~f->acked, lost = fresh & f->lost, once = fresh & ~f->again;
 
 	if (!fresh)
 		return;
@@ -151,11 +163,13 @@ static void note(struct mrc *m, struct mrc_qp *q, uint64_t n, uint64_t which, st
 		uint32_t i = (uint32_t)__builtin_ctzll(fresh), bytes = f->sent[i].bytes;
 
 		news->pkts++;
-		news->bytes += bytes;
+		req->acked_bytes += bytes;
 		if (!(lost >> i & 1))
 			req->out_bytes -= bytes;
 		req->n_early++;
 	}
+	if (req->path.suspect)
+		note_ways(m, q, f, once);
 }
 
 void mrc_flight_acked(struct mrc *m, struct mrc_qp *q, uint64_t from, uint64_t map,
@@ -251,6 +265,12 @@ uint64_t mrc_flight_next_lost(struct mrc *m, struct mrc_qp *q)
 		}
 		req->lost_from += MRC_FLIGHT - place;
 	}
+}
+
+void mrc_flight_forget_ways(struct mrc *m, struct mrc_qp *q)
+{
+	for (uint64_t n = q->req.una; n < q->req.next; n++)
+		mrc_flight_of(m, q, n)->sent[place_of(n)].way = MRC_NO_WAY;
 }
 
 void mrc_flight_clear(struct mrc *m, struct mrc_qp *q)

@@ -6,6 +6,9 @@
 #define WRAP_NS  (UINT64_C(65536) << MRC_STAMP_SHIFT)
 #define SLACK_NS UINT64_C(256) /* two units of a timestamp: rounding at both ends */
 
+#define RCVD_SHIFT 8u /* rcvd_bytes counts 256 bytes, in 24 bits (8.3.1) */
+#define RCVD_MASK  0xffffffu
+
 /* When a packet of ours was sent, as its answer tells. */
 struct timing {
 	uint64_t n;     /* its count */
@@ -24,11 +27,6 @@ struct sample {
 static int32_t ahead(const struct mrc_qp *q, uint32_t psn)
 {
 	return psn24_diff((psn24){psn}, mrc_psn(q->attr.sq_psn, q->req.una));
-}
-
-static uint32_t bytes_out(const struct mrc_requester *req)
-{
-	return req->out_bytes < UINT32_MAX ? (uint32_t)req->out_bytes : UINT32_MAX;
 }
 
 /* The time since the stamp that came back, modulo WRAP_NS (M-30). */
@@ -143,26 +141,72 @@ static void take_range(struct mrc *m, struct mrc_qp *q, const struct seth *h, bo
 	q->req.range = mpr * MRC_MPR_UNIT;
 }
 
-static void tell_ack(struct mrc *m, struct mrc_qp *q, const struct mrc_news *news,
-		     const struct sample *time, const struct mrc_pkt *sack)
+/* 8.4: rcvd_bytes counts up, modulo 2^24 units; one that is behind is out of date. More than was
+ * ever sent is not believed. */
+static void take_received(struct mrc_requester *req, uint32_t rcvd_bytes)
 {
+	uint32_t units = (rcvd_bytes - (uint32_t)(req->told_bytes >> RCVD_SHIFT)) & RCVD_MASK;
+	uint64_t told = req->told_bytes + ((uint64_t)units << RCVD_SHIFT);
+
+	if (units <= RCVD_MASK / 2 && told < req->sent_bytes + (UINT64_C(1) << RCVD_SHIFT))
+		req->told_bytes = told;
+}
+
+/* Bytes that the controller was not told of: newly_rcvd_bytes (8.4). Where the map is ahead of
+ * rcvd_bytes, as with a peer that does not tell them, it counts. */
+static uint32_t newly_received(struct mrc_requester *req)
+{
+	uint64_t all = req->told_bytes > req->acked_bytes ? req->told_bytes : req->acked_bytes;
+	uint64_t fresh = all > req->known_bytes ? all - req->known_bytes : 0;
+
+	req->known_bytes += fresh;
+	return fresh < UINT32_MAX ? (uint32_t)fresh : UINT32_MAX;
+}
+
+/* OnACK (Table 8-2). A Transport ACK is none: its SACK tells of the same packets, and how they came
+ * through. */
+static void tell_ack(struct mrc *m, struct mrc_qp *q, uint32_t pkts, const struct sample *time,
+		     const struct mrc_pkt *sack)
+{
+	struct mrc_requester *req = &q->req;
+	bool has_state = sack->seth.cc_type == MRC_CC_TYPE_NSCC;
+
+	if (has_state)
+		take_received(req, sack->cc.rcvd_bytes);
 	struct cc_ack ack = {
 		.now = m->now,
 		.rtt_ns = time->rtt_ns,
 		.held_ns = time->held_ns,
-		.bytes = news->bytes,
-		.pkts = news->pkts,
-		.out_bytes = bytes_out(&q->req),
+		.bytes = newly_received(req),
+		.pkts = pkts,
+		.out_bytes = mrc_inflight(req),
+		.is_marked = sack->seth.m == MRC_MARK_SKIP,
+		.is_restored = has_state && sack->cc.restore_cwnd,
+		.penalty = has_state ? sack->cc.rcv_cwnd_pen : 0,
 	};
 
-	if (sack) {
-		ack.is_marked = sack->seth.m == MRC_MARK_SKIP;
-		if (sack->seth.cc_type == MRC_CC_TYPE_NSCC) {
-			ack.is_restored = sack->cc.restore_cwnd;
-			ack.penalty = sack->cc.rcv_cwnd_pen;
-		}
-	}
-	cc_on_ack(&q->req.cc, &ack);
+	cc_on_ack(&req->cc, &ack);
+}
+
+/* The way of packet n, which an answer with this entropy is about: by its record while it is out
+ * and was sent once (9.3.2), else by the entropy. */
+static uint32_t way_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, uint32_t entropy)
+{
+	bool is_again = true;
+	uint32_t way = MRC_NO_WAY;
+
+	if (n >= q->req.una && n < q->req.next)
+		way = mrc_flight_sent_at(m, q, n, &is_again)->way;
+	return is_again ? path_profile_find(q->attr.ways, entropy, PATH_ANY_PORT) : way;
+}
+
+/* 9.3.1: what the SACK says of the path that its packet took. */
+static void take_mark(struct mrc *m, struct mrc_qp *q, uint64_t n, const struct seth *h)
+{
+	if (h->m == MRC_MARK_SKIP)
+		mrc_way_marked(q, way_of(m, q, n, h->entropy));
+	else if (h->m == MRC_MARK_ALWAYS_SKIP)
+		mrc_way_avoid(m, q, way_of(m, q, n, h->entropy));
 }
 
 /* What was heard may have made room. */
@@ -186,18 +230,15 @@ static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
 		mrc_flight_acked(m, q, s->acked, 1, &news);
 	mrc_flight_advance(m, q, s->to > req->una ? s->to : req->una, &news);
 	mrc_learn(m, q, time.rtt_ns, &news);
-	tell_ack(m, q, &news, &time, h);
+	tell_ack(m, q, news.pkts, &time, h);
 	struct mrc_view view = {s->from, s->missing, s->to == req->una, false};
 
 	/* As many arrived behind the gap as we know of: all others had not. */
 	view.is_all = view.is_first && h->seth.cc_type == MRC_CC_TYPE_NSCC &&
 		      h->cc.ooo_count == req->n_early;
 	mrc_judge(m, q, &view);
-	if (h->seth.pr) {
-		req->is_probing = false;
-		req->probe_tries = 0;
-		mrc_judge_probed(m, q, &view);
-	}
+	if (h->seth.pr)
+		mrc_on_probed(m, q, &view);
 	return news.pkts > 0 || req->n_lost > lost;
 }
 
@@ -226,6 +267,8 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		time.rtt_ns = t.at > req->probe_at ? t.at - req->probe_at : 1;
 	else if (s.acked != MRC_NONE)
 		time = time_of(m, q, &t);
+	/* Before the record goes. */
+	take_mark(m, q, s.acked, h);
 	bool is_news = take_sack(m, q, &s, &in->h, time);
 
 	take_range(m, q, h, is_ahead);
@@ -233,6 +276,8 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		req->sacked = s.to;
 	if (is_news)
 		mrc_clock_restart(m, q, true);
+	if (!req->is_base_known)
+		mrc_ways_measure(m, q);
 	go_on(m, q);
 	return MRC_VERDICT_rx_sack;
 }
@@ -244,6 +289,12 @@ static enum cc_loss kind_of(uint8_t reason)
 	case MRC_NACK_TRIMMED_LASTHOP: return CC_LOSS_TRIM_LAST_HOP;
 	default: return CC_LOSS_REFUSED;
 	}
+}
+
+static void tell_nack(struct mrc_qp *q, struct cc_ack *loss, uint8_t reason)
+{
+	loss->out_bytes = mrc_inflight(&q->req);
+	cc_on_loss(&q->req.cc, loss, kind_of(reason));
 }
 
 enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
@@ -259,10 +310,9 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		return MRC_VERDICT_drop_stale;
 	uint64_t n = req->una + (uint32_t)off;
 
-	/* Table 7-3. What is known to have arrived is not wanted again (MRC-7.4.4-04). */
-	if (mrc_flight_of(m, q, n)->acked >> n % MRC_FLIGHT & 1)
-		return MRC_VERDICT_rx_nack;
-	if (h->nack_reason == MRC_NACK_UNEXP_EVENT) {
+	bool is_known = mrc_flight_of(m, q, n)->acked >> n % MRC_FLIGHT & 1;
+
+	if (h->nack_reason == MRC_NACK_UNEXP_EVENT && !is_known) {
 		mrc_fail_packet(m, q, n, ENGINE_REMOTE_OPERATION);
 		return MRC_VERDICT_rx_nack;
 	}
@@ -281,13 +331,25 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		.bytes = mrc_flight_sent_at(m, q, n, &is_again)->bytes,
 		.pkts = 1,
 	};
+
+	/* 9.3.1: the last hop is the same for every way. */
+	if (h->nack_reason == MRC_NACK_TRIMMED)
+		mrc_way_marked(q, way_of(m, q, n, h->entropy));
+	/* Table 7-3. What is known to have arrived is not wanted again (MRC-7.4.4-04), but one of
+	 * its kind met congestion: a loss of no bytes (8.5). */
+	if (is_known) {
+		tell_nack(q, &(struct cc_ack){.now = m->now, .rtt_ns = time.rtt_ns},
+			  h->nack_reason);
+		return MRC_VERDICT_rx_nack;
+	}
 	uint32_t lost = req->n_lost;
 
 	mrc_try_again(m, q, n, kind_of(h->nack_reason) != CC_LOSS_REFUSED);
 	if (q->state == MRC_ERROR || req->n_lost == lost)
 		return MRC_VERDICT_rx_nack;
-	loss.out_bytes = bytes_out(req);
-	cc_on_loss(&req->cc, &loss, kind_of(h->nack_reason));
+	tell_nack(q, &loss, h->nack_reason);
+	if (!req->is_base_known)
+		mrc_ways_measure(m, q);
 	if (kind_of(h->nack_reason) == CC_LOSS_REFUSED)
 		mrc_pause(m, q, n, time.rtt_ns);
 	if (n == req->una)
@@ -319,7 +381,6 @@ static enum mrc_verdict on_positive(struct mrc *m, struct mrc_qp *q, uint64_t n,
 		if (!is_known && !is_again && news.again_at == 0)
 			time.rtt_ns = age;
 		mrc_learn(m, q, time.rtt_ns, &news);
-		tell_ack(m, q, &news, &time, NULL);
 	}
 	mrc_retire(m, q, n + 1);
 	if (q->state == MRC_ERROR)

@@ -47,11 +47,21 @@ static nsec overdue_ns(const struct mrc_requester *req)
 	return req->srtt + req->rttvar + req->reorder_ns;
 }
 
+/* Twice the round trip, and then some. */
+static nsec patience(const struct mrc_requester *req)
+{
+	return 2 * req->srtt + 4 * req->rttvar + req->reorder_ns;
+}
+
+nsec mrc_patience(const struct mrc_qp *q)
+{
+	return q->req.srtt > 0 ? patience(&q->req) : mrc_timeout_ns(&q->attr, 0);
+}
+
 static nsec probe_ns(const struct mrc_requester *req)
 {
-	nsec wait = 2 * req->srtt + 4 * req->rttvar + req->reorder_ns;
-
-	return wait << (req->probe_tries < PROBE_DOUBLINGS ? req->probe_tries : PROBE_DOUBLINGS);
+	return patience(req) << (req->probe_tries < PROBE_DOUBLINGS ? req->probe_tries
+								    : PROBE_DOUBLINGS);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -62,11 +72,11 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* The timer stays where it is when what it waits for moves on, and looks again when it comes: most
  * SACKs cost no work in the wheel. It never moves back: one that is due, armed anew with each
  * answer, would not come. */
-static void arm(struct mrc *m, struct mrc_qp *q)
+void mrc_arm(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
 	struct wheel_timer *t = &req->retry.timer;
-	nsec at = least(least(req->due, req->judge_due), req->probe_due);
+	nsec at = least(least(req->due, req->judge_due), least(req->probe_due, req->path_due));
 
 	if (at == NSEC_NEVER)
 		return;
@@ -123,7 +133,7 @@ void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news)
 		req->judge_due = NSEC_NEVER;
 	req->due = m->now + mrc_timeout_ns(&q->attr, req->tries);
 	plan_probe(m, q);
-	arm(m, q);
+	mrc_arm(m, q);
 }
 
 /* Were all of the clock set back, una could wait for ever behind packets that are refused time and
@@ -131,7 +141,7 @@ void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news)
 void mrc_clock_spare(struct mrc *m, struct mrc_qp *q)
 {
 	plan_probe(m, q);
-	arm(m, q);
+	mrc_arm(m, q);
 }
 
 void mrc_probe_sent(struct mrc *m, struct mrc_qp *q)
@@ -143,7 +153,7 @@ void mrc_probe_sent(struct mrc *m, struct mrc_qp *q)
 	req->probe_at = m->now;
 	req->probe_tries = (uint8_t)(req->probe_tries + (req->probe_tries < UINT8_MAX));
 	req->probe_due = m->now + probe_ns(req);
-	arm(m, q);
+	mrc_arm(m, q);
 }
 
 void mrc_wake_at(struct mrc *m, struct mrc_qp *q, nsec at)
@@ -210,23 +220,26 @@ void mrc_learn(struct mrc *m, struct mrc_qp *q, nsec rtt, const struct mrc_news 
 	}
 }
 
-static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
+/* Packet n is lost, if it is not yet. In silence: nobody told of it, and its way is to blame. */
+static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, struct losses *l)
 {
 	struct mrc_sent *sent = &mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT];
 
 	if (!mrc_flight_lost(m, q, n))
 		return false;
+	if (is_silent)
+		mrc_way_lost(m, q, sent->way, mrc_flight_time(m, q, n));
 	l->pkts++;
 	l->bytes += sent->bytes;
 	return true;
 }
 
 /* The same, and it counts as a try of the packet. */
-static bool lose_try(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
+static bool lose_try(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, struct losses *l)
 {
 	struct mrc_sent *sent = &mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT];
 
-	if (!lose(m, q, n, l))
+	if (!lose(m, q, n, is_silent, l))
 		return false;
 	if (sent->tries < UINT8_MAX)
 		sent->tries++;
@@ -240,12 +253,13 @@ static void tell_loss(struct mrc *m, struct mrc_qp *q, const struct losses *l, e
 		.now = m->now,
 		.bytes = l->bytes,
 		.pkts = l->pkts,
-		.out_bytes = req->out_bytes < UINT32_MAX ? (uint32_t)req->out_bytes : UINT32_MAX,
+		.out_bytes = mrc_inflight(req),
 	};
 
 	if (l->pkts == 0)
 		return;
 	cc_on_loss(&req->cc, &ack, why);
+	mrc_ways_changed(m, q);
 	mrc_wake_send(m, q);
 }
 
@@ -275,7 +289,7 @@ static void judge_before(struct mrc *m, struct mrc_qp *q, uint64_t end, nsec lim
 		n = (n & ~(uint64_t)(MRC_FLIGHT - 1)) + (uint32_t)__builtin_ctzll(open);
 		if (n >= end || mrc_flight_time(m, q, n) >= limit)
 			break;
-		lose_try(m, q, n, l);
+		lose_try(m, q, n, true, l);
 	}
 	if (req->judged < end)
 		req->judged = n < end ? n : end;
@@ -335,7 +349,7 @@ void mrc_judge(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 				continue;
 			if (mrc_flight_time(m, q, n) >= limit)
 				break;
-			lose_try(m, q, n, &l);
+			lose_try(m, q, n, true, &l);
 		}
 	}
 	plan_judgement(m, q);
@@ -366,14 +380,28 @@ static void judge_one_probed(struct mrc *m, struct mrc_qp *q, uint64_t n, struct
 	if (mrc_flight_time(m, q, n) + q->req.reorder_ns >= q->req.probe_at)
 		return;
 	if (is_endless(q) || f->sent[n % MRC_FLIGHT].tries < max_tries(q))
-		lose_try(m, q, n, l);
+		lose_try(m, q, n, true, l);
 }
 
-void mrc_judge_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
+/* The map has told of some packets and not of all: the next answer begins where this one ended. */
+static void ask_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
+{
+	struct mrc_requester *req = &q->req;
+
+	if (v->is_all || !v->is_first || req->probe_row == 0 || req->una == req->next)
+		return;
+	req->probe_row--;
+	req->has_probe = true;
+	mrc_wake_send(m, q);
+}
+
+void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 {
 	struct mrc_requester *req = &q->req;
 	struct losses l = {0};
 
+	req->is_probing = false;
+	req->probe_tries = 0;
 	if (v->is_all) {
 		for (uint64_t n = req->una; n < req->next; n++)
 			judge_one_probed(m, q, n, &l);
@@ -387,6 +415,7 @@ void mrc_judge_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 	}
 	m->count.lost_probe += l.pkts;
 	tell_loss(m, q, &l, CC_LOSS_GAP);
+	ask_on(m, q, v);
 }
 
 void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
@@ -412,9 +441,9 @@ void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
 		req->try_due = m->now + mrc_timeout_ns(&q->attr, 0);
 	}
 	if (is_trimmed && !is_counted && (!is_stuck || m->now < req->try_due)) {
-		lose(m, q, n, &l);
+		lose(m, q, n, false, &l);
 	} else if (!is_stuck || is_endless(q) || sent->tries < max_tries(q)) {
-		lose_try(m, q, n, &l);
+		lose_try(m, q, n, false, &l);
 		req->try_due = m->now + mrc_timeout_ns(&q->attr, 0);
 	} else {
 		mrc_fail_packet(m, q, n, ENGINE_RETRY_EXCEEDED);
@@ -440,6 +469,21 @@ void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt)
 	req->pause_una = req->una;
 }
 
+void mrc_lose_ports(struct mrc *m, struct mrc_qp *q, uint32_t ports)
+{
+	const struct path_way *ways = q->attr.ways->set.ways;
+	struct losses l = {0};
+
+	for (uint64_t n = q->req.una; n < q->req.next; n++) {
+		uint32_t way = mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT].way;
+
+		if (way != MRC_NO_WAY && ports >> ways[way].port & 1)
+			lose(m, q, n, false, &l);
+	}
+	m->count.lost_port += l.pkts;
+	tell_loss(m, q, &l, CC_LOSS_GAP);
+}
+
 /* What is out for as long as the timeout is lost, and una in any case (7.4.1). */
 static void lose_silent(struct mrc *m, struct mrc_qp *q, nsec timeout)
 {
@@ -448,7 +492,7 @@ static void lose_silent(struct mrc *m, struct mrc_qp *q, nsec timeout)
 
 	for (uint64_t n = req->una; n < req->next; n++)
 		if (n == req->una || m->now - mrc_flight_time(m, q, n) >= timeout)
-			lose(m, q, n, &l);
+			lose(m, q, n, true, &l);
 	m->count.lost_timeout += l.pkts;
 	tell_loss(m, q, &l, CC_LOSS_TIMEOUT);
 }
@@ -499,6 +543,7 @@ static void on_quiet(struct mrc *m, struct mrc_qp *q)
 
 	if (req->una < req->next) {
 		req->has_probe = true;
+		req->probe_row = (uint8_t)least((req->next - req->una) / MRC_FLIGHT, UINT8_MAX);
 		req->probe_due = NSEC_NEVER;
 	} else {
 		req->is_unheard = true;
@@ -518,7 +563,9 @@ static void on_retry(struct mrc *m, struct mrc_qp *q)
 		on_quiet(m, q);
 	if (req->due <= m->now)
 		on_silence(m, q);
-	arm(m, q);
+	if (req->path_due <= m->now)
+		mrc_ways_run(m, q);
+	mrc_arm(m, q);
 }
 
 void mrc_timers_run(struct mrc *m, nsec now)
@@ -529,9 +576,11 @@ void mrc_timers_run(struct mrc *m, nsec now)
 	while ((t = wheel_expire(&m->wheel, now))) {
 		struct mrc_timer *timer = (struct mrc_timer *)t;
 
-		if (timer->is_retry)
+		if (timer->is_retry) {
 			on_retry(m, timer->owner);
-		else
+		} else {
 			mrc_wake_send(m, timer->owner);
+			mrc_recount_turns(m, timer->owner);
+		}
 	}
 }

@@ -14,6 +14,8 @@
 #define PACKETS          65536u
 #define ANSWERS          4096u
 #define PROBES           256u
+#define TROUBLES         4096u
+#define TROUBLES_MAX     (UINT32_C(1) << 20)
 #define LINE_BYTES       64u    /* of the cache */
 #define SACK_EVERY_BYTES 16384u /* M-38 */
 #define SACK_LEAST_BYTES 1024u  /* MIN_ACK_PACKET_SIZE (7.5.2) */
@@ -22,9 +24,9 @@
 
 /* The parts of the one block of memory, as offsets from its start. */
 struct layout {
-	size_t used, qps, flights, tracks, answers, endpoints;
+	size_t used, qps, flights, tracks, answers, troubles, endpoints;
 	uint32_t qp_heads;
-	struct pool_shape flight_shape, track_shape, answer_shape;
+	struct pool_shape flight_shape, track_shape, answer_shape, trouble_shape;
 };
 
 static size_t reserve(struct layout *l, size_t bytes)
@@ -46,6 +48,8 @@ static struct layout layout_of(const struct mrc_cfg *cfg)
 				(cfg->max_early_pkts + MRC_TRACK - 1) / MRC_TRACK},
 		.answer_shape = {sizeof(struct mrc_answer), alignof(struct mrc_answer),
 				 cfg->max_answers},
+		.trouble_shape = {sizeof(struct path_trouble), alignof(struct path_trouble),
+				  cfg->max_troubles},
 	};
 
 	while (l.qp_heads < cfg->max_qps)
@@ -55,6 +59,7 @@ static struct layout layout_of(const struct mrc_cfg *cfg)
 	l.flights = reserve(&l, pool_bytes(&l.flight_shape));
 	l.tracks = reserve(&l, pool_bytes(&l.track_shape));
 	l.answers = reserve(&l, pool_bytes(&l.answer_shape));
+	l.troubles = reserve(&l, pool_bytes(&l.trouble_shape));
 	l.endpoints = reserve(&l, mrc_endpoint_bytes(cfg));
 	return l;
 }
@@ -65,6 +70,25 @@ static void use_default(uint32_t *value, uint32_t fallback)
 		*value = fallback;
 }
 
+static void use_default_ns(nsec *value, nsec fallback)
+{
+	if (*value == 0)
+		*value = fallback;
+}
+
+static void complete_path(struct path_cfg *cfg)
+{
+	const struct path_cfg whole = PATH_CFG_DEFAULT;
+
+	use_default_ns(&cfg->backoff_ns, whole.backoff_ns);
+	use_default_ns(&cfg->backoff_max_ns, whole.backoff_max_ns);
+	use_default_ns(&cfg->backoff_port_ns, whole.backoff_port_ns);
+	use_default_ns(&cfg->probe_gap_ns, whole.probe_gap_ns);
+	use_default_ns(&cfg->memory_ns, whole.memory_ns);
+	use_default_ns(&cfg->witness_ns, whole.witness_ns);
+	use_default_ns(&cfg->suspect_ns, whole.suspect_ns);
+}
+
 /* The configuration with its defaults filled in; false when it is bad. */
 static bool complete_cfg(struct mrc_cfg *cfg, const struct mrc_cfg *from)
 {
@@ -73,7 +97,9 @@ static bool complete_cfg(struct mrc_cfg *cfg, const struct mrc_cfg *from)
 	use_default(&cfg->max_out_pkts, PACKETS);
 	use_default(&cfg->max_early_pkts, PACKETS);
 	use_default(&cfg->max_answers, ANSWERS);
+	use_default(&cfg->max_troubles, TROUBLES);
 	use_default(&cfg->max_probes, PROBES);
+	complete_path(&cfg->path);
 	use_default(&cfg->sack_every_bytes, SACK_EVERY_BYTES);
 	use_default(&cfg->sack_least_bytes, SACK_LEAST_BYTES);
 	if (cfg->pkey == 0)
@@ -81,7 +107,8 @@ static bool complete_cfg(struct mrc_cfg *cfg, const struct mrc_cfg *from)
 	return cfg->mem && cfg->max_qps > 0 && cfg->max_qps <= QPS_MAX &&
 	       cfg->n_ports <= ENGINE_PORTS && cfg->max_out_pkts <= PACKETS_MAX &&
 	       cfg->max_early_pkts <= PACKETS_MAX && cfg->max_answers <= ANSWERS_MAX &&
-	       cfg->max_probes <= PROBES_MAX && cc_cfg_problem(&cfg->cc) == NULL;
+	       cfg->max_troubles <= TROUBLES_MAX && cfg->max_probes <= PROBES_MAX &&
+	       cc_cfg_problem(&cfg->cc) == NULL;
 }
 
 static size_t mrc_size(const void *cfg)
@@ -112,6 +139,8 @@ static int mrc_init(struct engine *e, const void *cfg, nsec now)
 	pool_init(&m->flights, block + l.flights, &l.flight_shape);
 	pool_init(&m->tracks, block + l.tracks, &l.track_shape);
 	pool_init(&m->answers, block + l.answers, &l.answer_shape);
+	pool_init(&m->troubles, block + l.troubles, &l.trouble_shape);
+	m->cfg.path.troubles = &m->troubles;
 	mrc_endpoint_init(m, block + l.endpoints);
 	wheel_init(&m->wheel,
 		   (struct wheel_cfg){
@@ -139,43 +168,69 @@ bool mrc_has_qp(const struct engine *e, uint32_t number)
 	return number == MRC_ENDPOINT_QP || mrc_find((const struct mrc *)e, number) != NULL;
 }
 
-static void count_turn(struct mrc_turns *t, const struct mrc_qp *q, uint32_t by)
+static void count_turn(struct mrc_turns *t, uint32_t ports, uint32_t by)
 {
-	for (uint32_t ports = q->attr.ways->ports; ports; ports &= ports - 1)
+	for (; ports; ports &= ports - 1)
 		t->n_on[__builtin_ctz(ports)] += by;
 }
 
-static void add_turn(struct mrc_turns *t, const struct mrc_qp *q, struct list_link *link)
+/* One whose ports are all out of use is in the list, and counted by none. */
+static uint8_t add_turn(struct mrc_turns *t, struct list_link *link, uint32_t ports)
 {
-	if (list_is_linked(link) || !q->attr.ways)
-		return;
 	list_push(&t->list, link);
-	count_turn(t, q, 1);
+	count_turn(t, ports, 1);
+	return (uint8_t)ports;
 }
 
-static void take_out(struct mrc_turns *t, const struct mrc_qp *q, struct list_link *link)
+static void take_out(struct mrc_turns *t, struct list_link *link, uint32_t ports)
 {
 	if (!list_is_linked(link))
 		return;
 	list_remove(&t->list, link);
-	count_turn(t, q, UINT32_MAX);
+	count_turn(t, ports, UINT32_MAX);
 }
 
 /* A queue pair without ways has not begun, and nothing to say. */
 void mrc_wake_send(struct mrc *m, struct mrc_qp *q)
 {
-	add_turn(&m->sending, q, &q->send_link);
+	if (!list_is_linked(&q->send_link) && q->attr.ways)
+		q->send_ports = add_turn(&m->sending, &q->send_link, mrc_ports_of(m, q, false));
 }
 
 void mrc_wake_answer(struct mrc *m, struct mrc_qp *q)
 {
-	add_turn(&m->answering, q, &q->answer_link);
+	if (list_is_linked(&q->answer_link) || !q->attr.ways)
+		return;
+	q->answer_ports = add_turn(&m->answering, &q->answer_link, mrc_ports_of(m, q, true));
+	/* Other ports will do, if these stay shut. */
+	if (q->answer_ports != q->attr.ways->set.ports)
+		mrc_wake_at(m, q, q->resp.heard_at + MRC_HEARD_NS);
 }
 
 void mrc_unlist_turns(struct mrc *m, struct mrc_qp *q)
 {
-	take_out(&m->sending, q, &q->send_link);
-	take_out(&m->answering, q, &q->answer_link);
+	take_out(&m->sending, &q->send_link, q->send_ports);
+	take_out(&m->answering, &q->answer_link, q->answer_ports);
+}
+
+static uint8_t recount(struct mrc_turns *t, const struct list_link *link, uint32_t was,
+		       uint32_t ports)
+{
+	if (list_is_linked(link)) {
+		count_turn(t, was, UINT32_MAX);
+		count_turn(t, ports, 1);
+	}
+	return (uint8_t)ports;
+}
+
+void mrc_recount_turns(struct mrc *m, struct mrc_qp *q)
+{
+	uint32_t send = mrc_ports_of(m, q, false), answer = mrc_ports_of(m, q, true);
+
+	if (q->send_ports != send)
+		q->send_ports = recount(&m->sending, &q->send_link, q->send_ports, send);
+	if (q->answer_ports != answer)
+		q->answer_ports = recount(&m->answering, &q->answer_link, q->answer_ports, answer);
 }
 
 void mrc_starve(struct mrc *m, struct mrc_qp *q)
@@ -204,8 +259,8 @@ void mrc_offer_chunk(struct mrc *m)
 		struct mrc_qp *q = LIST_OWNER(link, mrc_qp, starved_link);
 
 		next = list_after(&m->starved, link);
-		if (ports & q->attr.ways->ports) {
-			ports &= ~q->attr.ways->ports;
+		if (ports & mrc_ports_of(m, q, false)) {
+			ports &= ~mrc_ports_of(m, q, false);
 			list_remove(&m->starved, link);
 			mrc_wake_send(m, q);
 		}
@@ -297,6 +352,11 @@ static struct mrc_qp *turn_owner(struct list_link *link, bool is_answer)
 			 : LIST_OWNER(link, mrc_qp, send_link);
 }
 
+static uint32_t turn_ports(const struct mrc_qp *q, bool is_answer)
+{
+	return is_answer ? q->answer_ports : q->send_ports;
+}
+
 /* The first member that can leave by these ports, of which there is one: those in front of it that
  * cannot keep their turns. */
 static struct mrc_qp *next_turn(struct mrc_turns *t, uint32_t free_ports, bool is_answer)
@@ -304,11 +364,11 @@ static struct mrc_qp *next_turn(struct mrc_turns *t, uint32_t free_ports, bool i
 	struct list_link *link = list_first(&t->list), *first;
 	struct mrc_qp *q = turn_owner(link, is_answer);
 
-	while (!(q->attr.ways->ports & free_ports)) {
+	while (!(turn_ports(q, is_answer) & free_ports)) {
 		link = list_after(&t->list, link);
 		q = turn_owner(link, is_answer);
 	}
-	take_out(t, q, link);
+	take_out(t, link, turn_ports(q, is_answer));
 	/* With many queue pairs each is cold when its turn comes: the next one is fetched while
 	 * this one has its turn. */
 	first = list_first(&t->list);
@@ -346,7 +406,7 @@ static void take_turn(struct mrc *m, struct mrc_qp *q, struct pulling *p, bool i
 {
 	uint32_t end = p->n - p->got < MRC_BURST ? p->n : p->got + MRC_BURST;
 
-	while (p->got < end && (q->attr.ways->ports & p->free_ports)) {
+	while (p->got < end && (mrc_ports_of(m, q, is_answer) & p->free_ports)) {
 		struct tx_pkt *tx = fresh_packet(p);
 		bool is_blocked = false;
 

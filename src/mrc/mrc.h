@@ -1,4 +1,4 @@
-/* OCP MRC 1.0 as an engine (engine/engine.h): sections 6 and 7, requestor and responder of RDMA
+/* OCP MRC 1.0 as an engine (engine/engine.h): sections 6 to 9, requestor and responder of RDMA
  * writes sprayed over many ways, and the endpoint operations on queue pair 2.
  *
  * One struct mrc is one device: queue pairs by number above one memory table. Numbers, keys and
@@ -36,6 +36,7 @@
 #define MRC_EXP_MAX      25u /* and this many exponential retries are retries without end */
 #define MRC_PENALTY_MAX  127u
 #define MRC_HEAD_BYTES   48u /* most header bytes: BTH and an endpoint response, or a SACK */
+#define MRC_WAYS         256u
 #define MRC_PORT_UPDATES 16u /* peers' ports told of and not yet polled, see mrc_endpoint_poll */
 
 /* Zero stands for the default in brackets. */
@@ -43,18 +44,25 @@ struct mrc_cfg {
 	struct mem *mem;           /* lent for the engine's life */
 	uint32_t max_qps;          /* 1 .. 2^20 */
 	uint32_t n_ports;          /* 1 .. ENGINE_PORTS [1] */
-	struct cc_cfg cc;          /* of every queue pair */
+	struct cc_cfg cc;          /* of every queue pair, each with one controller (8.3) */
+	struct path_cfg path;      /* of the ways of every queue pair; its pool is the engine's */
+	uint32_t max_troubles;     /* of all, ways out of use or lately so: of more, no more are
+				    * taken out of use [4096] */
 	uint32_t max_out_pkts;     /* of all queue pairs, sent and not acknowledged [65536] */
 	uint32_t max_early_pkts;   /* of all, received ahead of a gap: tracked in units of
 				    * MRC_MPR_UNIT; without room NACK NO_BITMAP [65536] */
 	uint32_t max_answers;      /* of all, SACKs and NACKs that wait to be sent [4096] */
-	uint32_t max_probes;       /* endpoint requests without their response [256] */
+	uint32_t max_probes;       /* endpoint requests without their response, of the caller and
+				    * of the engine itself, who probes ways [256] */
 	uint32_t sack_every_bytes; /* a SACK after more than so many (M-38) [16 KiB] */
 	uint32_t sack_least_bytes; /* that a packet counts at least there (7.5.2) [1 KiB] */
+	uint64_t seed;             /* of the order in which ways are taken, another for each host */
 	uint16_t pkey;             /* M-04 [0xFFFF] */
 	uint16_t first_msn;        /* of METH, both numbers (M-07): for tests */
 	bool has_service_time;     /* 7.5.5.8: we tell how long an answer waited here */
 	bool has_trim_nack;        /* 7.5.3: we answer trimmed packets with NACKs */
+	bool has_base_probe;       /* UE 3.6.13.7: a probe measures the idle path after the first
+				    * answer; not needed where cc has a good base_rtt */
 };
 
 enum mrc_state { MRC_RESET, MRC_INIT, MRC_RTR, MRC_RTS, MRC_SQD, MRC_ERROR };
@@ -66,26 +74,29 @@ struct mrc_caps {
 	uint32_t pd;
 	uint8_t max_mpr;   /* the largest range either way, 1 .. MRC_MPR_MAX */
 	uint16_t max_wimm; /* immediate data stashed ahead of a gap, 0 .. MRC_WIMM_MAX (6.3.3) */
+	uint16_t max_ways; /* of a profile, 1 .. PATH_WAYS_MAX, 0 for MRC_WAYS */
 };
 
 /* What mrc_qp_modify sets, as named by the bits of enum mrc_set. */
 struct mrc_attr {
-	uint8_t state;               /* enum mrc_state */
-	uint8_t access;              /* enum mem_access: what the peer may do at all */
-	uint16_t pmtu;               /* 256, 512, 1024, 2048, 4096 */
-	uint32_t peer, local;        /* driver's handles; the peer may send to others of our
-				      * addresses too: a host may have one in each plane */
-	const struct path_set *ways; /* lent until others are set, or the queue pair ends */
-	uint32_t remote_qp;          /* < MRC_NUMBERS */
-	uint32_t rq_psn, sq_psn;     /* first to receive, first to send, < MRC_NUMBERS */
-	uint8_t timeout;             /* 1.024 us * 2^timeout, 0 .. MRC_TIMEOUT_MAX (Table 7-1) */
-	uint8_t linear_retries;      /* 0 .. MRC_LINEAR_MAX */
-	uint8_t exp_retries;         /* 0 .. MRC_EXP_MAX */
-	uint8_t mpr;        /* the range we track now, 1 .. max_mpr: any time from RTR on */
-	uint8_t mpr_dest;   /* the peer's at the start, 1 .. MRC_MPR_MAX */
-	uint16_t wimm_dest; /* the peer's max_wimm: more of them wait here; 0: no limit */
-	uint8_t penalty;    /* rcv_cwnd_pen of our SACKs, 0 .. MRC_PENALTY_MAX (7.5.1) */
-	uint8_t flags;      /* enum mrc_flag */
+	uint8_t state;                   /* enum mrc_state */
+	uint8_t access;                  /* enum mem_access: what the peer may do at all */
+	uint16_t pmtu;                   /* 256, 512, 1024, 2048, 4096 */
+	uint32_t peer, local;            /* driver's handles; the peer may send to others of our
+					  * addresses too: a host may have one in each plane */
+	const struct path_profile *ways; /* lent until others are set, or the queue pair ends */
+	uint16_t burst;                  /* packets in a row that take one way, 0 for 1 */
+	uint32_t remote_qp;              /* < MRC_NUMBERS */
+	uint32_t rq_psn, sq_psn;         /* first to receive, first to send, < MRC_NUMBERS */
+	uint8_t timeout;        /* 1.024 us * 2^timeout, 0 .. MRC_TIMEOUT_MAX (Table 7-1) */
+	uint8_t linear_retries; /* 0 .. MRC_LINEAR_MAX */
+	uint8_t exp_retries;    /* 0 .. MRC_EXP_MAX */
+	uint8_t mpr;            /* the range we track now, 1 .. max_mpr: any time from RTR on */
+	uint8_t mpr_dest;       /* the peer's at the start, 1 .. MRC_MPR_MAX */
+	uint16_t wimm_dest;     /* the peer's max_wimm: more of them wait here; 0: no limit */
+	uint8_t penalty;        /* rcv_cwnd_pen of our SACKs, 0 .. MRC_PENALTY_MAX (7.5.1) */
+	uint8_t flags;          /* enum mrc_flag */
+	uint8_t denied_ports;   /* bit per port that is not used (9.3.2.1) */
 };
 
 /* What the ends of a connection agreed on. */
@@ -98,13 +109,15 @@ enum mrc_flag {
 	MRC_RESTORE_CWND = 32,     /* restore_cwnd of our SACKs, with penalty (7.5.1) */
 	MRC_COUNT_TRIMS = 64,      /* each trim NACK is a try of its packet, to the letter of
 				    * Table 7-3; else only where nothing else arrives */
+	MRC_OBLIVIOUS = 128,       /* ways are chosen without regard to what happens on them: to
+				    * see what that costs */
 };
 
 enum mrc_set {
 	MRC_SET_STATE = 1 << 0,
 	MRC_SET_ACCESS = 1 << 1,
 	MRC_SET_PMTU = 1 << 2,
-	MRC_SET_PATH = 1 << 3, /* peer, local, ways */
+	MRC_SET_PATH = 1 << 3, /* peer, local, ways, burst */
 	MRC_SET_REMOTE_QP = 1 << 4,
 	MRC_SET_RQ_PSN = 1 << 5,
 	MRC_SET_SQ_PSN = 1 << 6,
@@ -115,6 +128,7 @@ enum mrc_set {
 	MRC_SET_WIMM_DEST = 1 << 11,
 	MRC_SET_PENALTY = 1 << 12,
 	MRC_SET_FLAGS = 1 << 13,
+	MRC_SET_DENIED_PORTS = 1 << 14, /* any time */
 };
 
 /* Things that happen to a queue pair, not to a work request (IBTA 11.6.3). */
@@ -176,6 +190,7 @@ struct mrc_event {
 	C(lost_gap,        "packets taken for lost because later ones had arrived") \
 	C(lost_probe,      "packets taken for lost because a probe did not find them") \
 	C(lost_nack,       "packets that a NACK asked for") \
+	C(lost_port,       "packets taken for lost because their port is") \
 	C(lost_timeout,    "packets taken for lost in silence") \
 	C(timeouts,        "times that nothing was heard for too long") \
 	C(spared,          "packets taken for lost that arrived before they were sent again") \
@@ -217,6 +232,32 @@ int mrc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct mrc_
  * or -ENOENT. MRC_SQD counts as draining while *is_draining. */
 int mrc_qp_query(const struct engine *e, uint32_t number, struct mrc_attr *attr,
 		 struct mrc_caps *caps, bool *is_draining);
+
+/* The controller denies one way of a queue pair, or allows it again (9.3.2.1). 0, -ENOENT, -EINVAL:
+ * its profile has no such way. */
+int mrc_qp_deny(struct engine *e, nsec now, uint32_t number, uint32_t way, bool is_denied);
+
+/* The ports of ours that are down, a bit each, and no others: no way through them is used, and
+ * every peer is told of it by Port Status Updates (7.4.8). */
+void mrc_ports_down(struct engine *e, nsec now, uint32_t ports);
+
+/* What the scheduler holds of a queue pair (8.3). */
+enum mrc_activity {
+	MRC_IDLE,    /* all is acknowledged */
+	MRC_PENDING, /* all is sent */
+	MRC_ACTIVE,  /* something is to be sent and may not go now */
+	MRC_READY,   /* something is to be sent and may go */
+};
+struct mrc_progress {
+	uint8_t activity;           /* enum mrc_activity */
+	uint64_t inflight_bytes;    /* 8.3.1 */
+	uint64_t window_bytes;      /* a packet may go while fewer than so many are in flight */
+	nsec srtt_ns;               /* 0: not known */
+	uint32_t ways[PATH_STATES]; /* of its profile, by state */
+	uint32_t open_ports;        /* bit per port with a usable way */
+};
+/* How a queue pair fares, for reports. 0 or -ENOENT; without ways all of them are 0. */
+int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress *p);
 
 /* Takes at most n events, oldest queue pair first; none is ever lost. */
 uint32_t mrc_events(struct engine *e, struct mrc_event *events, uint32_t n);

@@ -6,8 +6,7 @@
 
 #include "mrc/state.h"
 
-#define ALL_SET      ((MRC_SET_FLAGS << 1) - 1)
-#define ALL_FLAGS    ((MRC_COUNT_TRIMS << 1) - 1)
+#define ALL_SET      ((MRC_SET_DENIED_PORTS << 1) - 1)
 #define FIRST_NUMBER 3u /* 0 and 1: IBTA 3.5.1, 2: endpoint operations (M-28) */
 
 static const uint32_t needed_rtr =
@@ -16,7 +15,7 @@ static const uint32_t needed_rts = MRC_SET_SQ_PSN | MRC_SET_MPR_DEST;
 
 /* The parts of a queue pair's memory, as offsets from its start. */
 struct layout {
-	size_t used, sends, receives, stash, flights, tracks;
+	size_t used, sends, receives, stash, flights, tracks, ways;
 	size_t stride;
 	uint32_t n_sends, n_flights, n_tracks;
 };
@@ -44,6 +43,11 @@ static uint32_t ring_of(uint32_t least)
 	return n;
 }
 
+static uint32_t most_ways(const struct mrc_caps *caps)
+{
+	return caps->max_ways ? caps->max_ways : MRC_WAYS;
+}
+
 /* Chunks are reserved for nobody: only their places are. A window that is not at a chunk's border
  * has a part of one more. */
 static struct layout layout_of(const struct mrc_caps *caps)
@@ -62,13 +66,15 @@ static struct layout layout_of(const struct mrc_caps *caps)
 	l.stash = reserve(&l, caps->max_wimm * sizeof(struct mrc_stash));
 	l.flights = reserve(&l, l.n_flights * sizeof(uint32_t));
 	l.tracks = reserve(&l, l.n_tracks * sizeof(uint32_t));
+	l.ways = reserve(&l, path_words(most_ways(caps)) * sizeof(uint64_t));
 	return l;
 }
 
 size_t mrc_qp_size(const struct mrc_caps *caps)
 {
 	if (caps->max_send == 0 || caps->max_send > MRC_WR_MAX || caps->max_recv > MRC_WR_MAX ||
-	    caps->max_send_sge > ENGINE_SGE || caps->max_mpr == 0 || caps->max_wimm > MRC_WIMM_MAX)
+	    caps->max_send_sge > ENGINE_SGE || caps->max_mpr == 0 ||
+	    caps->max_wimm > MRC_WIMM_MAX || caps->max_ways > PATH_WAYS_MAX)
 		return 0;
 	return layout_of(caps).used;
 }
@@ -87,6 +93,7 @@ static void make_rings(struct mrc_qp *q)
 	q->resp.stash = (void *)(at + l.stash);
 	q->resp.chunks = (void *)(at + l.tracks);
 	q->resp.n_chunks = l.n_tracks;
+	q->way_bits = (void *)(at + l.ways);
 	for (uint32_t i = 0; i < l.n_flights; i++)
 		q->req.chunks[i] = MRC_NO_CHUNK;
 	for (uint32_t i = 0; i < l.n_tracks; i++)
@@ -141,6 +148,7 @@ static void reset(struct mrc *m, struct mrc_qp *q)
 	mrc_unlist_starved(m, q);
 	forget_events(m, q);
 	forget_done(m, q);
+	mrc_ways_stop(m, q);
 	mrc_requester_reset(m, q);
 	mrc_responder_reset(m, q);
 	q->state = MRC_RESET;
@@ -186,17 +194,17 @@ static bool is_pmtu(uint16_t pmtu)
 	return pmtu >= 256 && pmtu <= 4096 && (pmtu & (pmtu - 1)) == 0;
 }
 
-static bool are_ways(const struct mrc *m, const struct path_set *ways)
+static bool are_ways(const struct mrc *m, const struct mrc_qp *q, const struct path_profile *ways)
 {
-	return ways && ways->n > 0 && ways->n <= PATH_WAYS_MAX && ways->ports != 0 &&
-	       ways->ports >> m->cfg.n_ports == 0;
+	return ways && ways->set.n > 0 && ways->set.n <= most_ways(&q->caps) &&
+	       ways->set.ports != 0 && ways->set.ports >> m->cfg.n_ports == 0;
 }
 
 static bool is_in_range(const struct mrc *m, const struct mrc_qp *q, const struct mrc_attr *a,
 			uint32_t set)
 {
 	return !((set & MRC_SET_PMTU && !is_pmtu(a->pmtu)) ||
-		 (set & MRC_SET_PATH && !are_ways(m, a->ways)) ||
+		 (set & MRC_SET_PATH && !are_ways(m, q, a->ways)) ||
 		 (set & MRC_SET_REMOTE_QP && a->remote_qp >= MRC_NUMBERS) ||
 		 (set & MRC_SET_RQ_PSN && a->rq_psn >= MRC_NUMBERS) ||
 		 (set & MRC_SET_SQ_PSN && a->sq_psn >= MRC_NUMBERS) ||
@@ -206,7 +214,7 @@ static bool is_in_range(const struct mrc *m, const struct mrc_qp *q, const struc
 		 (set & MRC_SET_MPR && (a->mpr == 0 || a->mpr > q->caps.max_mpr)) ||
 		 (set & MRC_SET_MPR_DEST && a->mpr_dest == 0) ||
 		 (set & MRC_SET_PENALTY && a->penalty > MRC_PENALTY_MAX) ||
-		 (set & MRC_SET_FLAGS && a->flags > ALL_FLAGS));
+		 (set & MRC_SET_DENIED_PORTS && a->denied_ports >> m->cfg.n_ports != 0));
 }
 
 /* What may not change under packets that are on their way, or after the ends agreed on it. Other
@@ -240,6 +248,7 @@ static void assign(struct mrc_attr *to, const struct mrc_attr *a, uint32_t set)
 		to->peer = a->peer;
 		to->local = a->local;
 		to->ways = a->ways;
+		to->burst = a->burst;
 	}
 	if (set & MRC_SET_REMOTE_QP)
 		to->remote_qp = a->remote_qp;
@@ -263,6 +272,8 @@ static void assign(struct mrc_attr *to, const struct mrc_attr *a, uint32_t set)
 		to->penalty = a->penalty;
 	if (set & MRC_SET_FLAGS)
 		to->flags = a->flags;
+	if (set & MRC_SET_DENIED_PORTS)
+		to->denied_ports = a->denied_ports;
 }
 
 /* A queue pair that has a turn keeps one, on the ports of its new ways. */
@@ -270,14 +281,17 @@ static void take_ways(struct mrc *m, struct mrc_qp *q, const struct mrc_attr *a,
 {
 	bool was_sending = list_is_linked(&q->send_link);
 	bool was_answering = list_is_linked(&q->answer_link);
+	bool is_same_peer = q->attr.ways && q->attr.peer == a->peer;
 
 	if (set & MRC_SET_PATH)
 		mrc_unlist_turns(m, q);
 	assign(&q->attr, a, set);
-	if (!(set & MRC_SET_PATH))
+	if (!(set & MRC_SET_PATH)) {
+		if (set & MRC_SET_DENIED_PORTS && q->attr.ways)
+			mrc_ways_deny_ports(m, q);
 		return;
-	path_walk_start(&q->req.path, q->attr.ways, q->number);
-	path_walk_start(&q->req.answer_path, q->attr.ways, ~q->number);
+	}
+	mrc_ways_start(m, q, is_same_peer);
 	if (was_sending)
 		mrc_wake_send(m, q);
 	if (was_answering)
@@ -290,6 +304,7 @@ static void flush(struct mrc *m, struct mrc_qp *q)
 {
 	q->state = MRC_ERROR;
 	mrc_unlist_starved(m, q);
+	mrc_ways_quiet(m, q);
 	mrc_flush_send(m, q);
 	mrc_flush_recv(m, q);
 }

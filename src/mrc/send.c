@@ -81,10 +81,14 @@ int mrc_post_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 	/* Table 6-9: each message has a number, and each write with immediate data another. */
 	req->msn++;
 	req->rqmsn = (uint16_t)(req->rqmsn + (op->code == ENGINE_WRITE_IMM));
-	if (q->state == MRC_ERROR)
+	if (q->state == MRC_ERROR) {
 		mrc_flush_send(m, q);
-	else
-		mrc_wake_send(m, q);
+		return 0;
+	}
+	mrc_wake_send(m, q);
+	/* Ways that are out of use are probed while there is something to send. */
+	if (req->path_due == NSEC_NEVER && req->path.head)
+		mrc_ways_changed(m, q);
 	return 0;
 }
 
@@ -197,6 +201,7 @@ void mrc_requester_reset(struct mrc *m, struct mrc_qp *q)
 		.due = NSEC_NEVER,
 		.judge_due = NSEC_NEVER,
 		.probe_due = NSEC_NEVER,
+		.path_due = NSEC_NEVER,
 		.retry = {.owner = q, .is_retry = true},
 		.wake = {.owner = q},
 	};
@@ -338,7 +343,7 @@ static bool may_go(struct mrc *m, struct mrc_qp *q)
 	cc_on_timer(&req->cc, m->now);
 	nsec at = cc_next_send(&req->cc);
 
-	if (req->out_bytes >= cc_grant(&req->cc).window_bytes) {
+	if (mrc_inflight(req) >= cc_grant(&req->cc).window_bytes) {
 		mrc_wake_at(m, q, cc_deadline(&req->cc));
 		return false;
 	}
@@ -350,6 +355,17 @@ static bool may_go(struct mrc *m, struct mrc_qp *q)
 	return true;
 }
 
+/* NSCC.AckRequest (UE 3.6.13.5): the window is full, or so small that the peer would not answer of
+ * its own; we take its ACK_Gen_Trigger to be ours. */
+static bool is_ack_needed(const struct mrc *m, const struct mrc_requester *req)
+{
+	const struct cc_cfg *cfg = &m->cfg.cc;
+	uint64_t window = cc_grant(&req->cc).window_bytes;
+
+	return mrc_inflight(req) >= window ||
+	       (cfg->kind == CC_NSCC && window + cfg->nscc.mtu_bytes - 1 < m->cfg.sack_every_bytes);
+}
+
 /* Whether the packet just counted shall ask for an answer. The last one that can go now must, or
  * what it closed would not open again; one sent again has only this to be heard of by. */
 static bool shall_ask(const struct mrc *m, const struct mrc_qp *q, const struct step *s)
@@ -357,7 +373,7 @@ static bool shall_ask(const struct mrc *m, const struct mrc_qp *q, const struct 
 	const struct mrc_requester *req = &q->req;
 
 	return s->is_again || req->next % MRC_FLIGHT == 0 || !new_work(m, q) ||
-	       req->out_bytes >= cc_grant(&req->cc).window_bytes;
+	       is_ack_needed(m, req);
 }
 
 static uint8_t opcode_of(const struct step *s)
@@ -402,7 +418,7 @@ static uint32_t nominal_bytes(const struct step *s, const struct mrc_pkt *h)
 }
 
 /* Counts s as sent. The clock starts with the first packet that is out. */
-static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t ev,
+static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t way,
 		       uint32_t bytes)
 {
 	struct mrc_requester *req = &q->req;
@@ -413,7 +429,7 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 		m->count.tx_again++;
 		return;
 	}
-	mrc_flight_sent(m, q, s->n, ev, bytes);
+	mrc_flight_sent(m, q, s->n, way, bytes);
 	if (s->is_again)
 		return;
 	req->current += s->is_last;
@@ -445,13 +461,13 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 		mrc_starve(m, q);
 		return false;
 	}
-	const struct path_way *way = path_walk_next(&req->path, free_ports);
+	const struct path_way *way = path_next(&req->path, free_ports);
 
 	assert(way);
 	put_headers(m, q, s, &h);
 	uint32_t bytes = nominal_bytes(s, &h);
 
-	count_sent(m, q, s, way->ev, bytes);
+	count_sent(m, q, s, path_number(&req->path, way), bytes);
 	h.bth.ack_req = shall_ask(m, q, s);
 	if (h.bth.ack_req && (req->asked == MRC_NONE || req->asked < s->n))
 		req->asked = s->n;
@@ -468,7 +484,7 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 static void put_probe(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx)
 {
 	struct mrc_requester *req = &q->req;
-	const struct path_way *way = path_walk_next(&req->path, free_ports);
+	const struct path_way *way = path_next(&req->path, free_ports);
 	bool has_stamp = !(q->attr.flags & MRC_NO_TIMESTAMPS);
 	struct mrc_pkt h;
 
@@ -505,7 +521,7 @@ bool mrc_request_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, stru
 	}
 	if (!req->has_probe && !may_go(m, q))
 		return false;
-	if (!(req->path.set->ports & free_ports)) {
+	if (!(path_ports(&req->path) & free_ports)) {
 		*is_blocked = true;
 		return false;
 	}

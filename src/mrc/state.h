@@ -10,6 +10,7 @@
  *	track.c     the responder's books of packets: which came, and what follows from that
  *	respond.c   the responder takes data packets and probes
  *	answer.c    the responder sends: SACKs, NACKs, Transport ACKs
+ *	ways.c      the requestor's ways: what happened on them, and their probes
  *	endpoint.c  endpoint operations, on queue pair 2
  *
  * Packets of each direction are counted from 0 in 64 bits; the PSN on the wire is sq_psn, or
@@ -32,12 +33,14 @@
 #define MRC_NONE         UINT64_MAX
 #define MRC_LINE_BYTES   64u /* of the cache */
 #define MRC_NO_CHUNK     UINT32_MAX
+#define MRC_NO_WAY       UINT16_MAX
 #define MRC_FLIGHT       64u          /* packets of a chunk of those out */
 #define MRC_TRACK        MRC_MPR_UNIT /* and of those that came ahead of a gap */
 #define MRC_NOMINAL_HDR  40u          /* nominal_hdrsize (8.3.1), on top of the UDP length */
 #define MRC_STAMP_SHIFT  7u           /* timestamps on the wire count 128 ns (Table 6-7) */
 #define MRC_SENT_SHIFT   6u           /* times in mrc_sent count 64 ns: 274 s before they wrap */
 #define MRC_ECN_CE       3u           /* congestion experienced, in the two bits of IP */
+#define MRC_HEARD_NS     UINT64_C(200000) /* for so long a port that brought packets is trusted */
 
 struct mrc_qp;
 
@@ -67,7 +70,7 @@ struct mrc_send {
 /* A packet that is out. */
 struct mrc_sent {
 	uint32_t at;    /* when it was sent last, in units of 2^MRC_SENT_SHIFT ns, modulo 2^32 */
-	uint32_t ev;    /* the entropy it went with */
+	uint16_t way;   /* that it went by, or MRC_NO_WAY */
 	uint16_t bytes; /* nominal_pktsize (8.3.1) */
 	uint8_t tries;  /* times it was sent again, but for timeouts: those count per queue pair */
 	uint8_t news;   /* req.n_news when it was sent last */
@@ -110,9 +113,15 @@ struct mrc_requester {
 	uint64_t lost_from; /* ... none of them before this */
 	uint64_t judged;    /* before it, no packet sent once is neither acked nor lost: loss.c */
 	uint64_t told;      /* before it, what is not acked was last said to be missing */
-	uint64_t out_bytes; /* nominal, of packets sent, neither acked nor lost: inflight (8.3.1) */
-	uint64_t asked;     /* the newest packet out that asks for an answer (BTH.a), or MRC_NONE */
-	uint32_t n_wimm;    /* writes with immediate data sent and not executed */
+	/* Nominal bytes (8.3.1). A SACK's rcvd_bytes counts all that arrived, its map may not show
+	 * them all: inflight is out_bytes less what was told and is not in the books yet. */
+	uint64_t out_bytes;   /* of packets sent, neither acked nor lost */
+	uint64_t sent_bytes;  /* of all packets sent, each time */
+	uint64_t acked_bytes; /* of packets acked */
+	uint64_t told_bytes;  /* rcvd_bytes, unwrapped: prev_rcvd_bytes is 24 bits of it (8.3.1) */
+	uint64_t known_bytes; /* the controller was told of so many as received */
+	uint64_t asked;  /* the newest packet out that asks for an answer (BTH.a), or MRC_NONE */
+	uint32_t n_wimm; /* writes with immediate data sent and not executed */
 	uint16_t msn, rqmsn; /* of the next work */
 	bool is_unheard;     /* all arrived, but not the Transport ACK: packet una - 1 goes again */
 	bool is_paced;       /* its next packet waits for the pacer alone */
@@ -138,12 +147,18 @@ struct mrc_requester {
 	nsec probe_at;  /* when the one that is out went */
 	uint16_t probe_id;
 	uint8_t probe_tries; /* without an answer, in a row */
-	bool is_probing;     /* one is out */
-	bool has_probe;      /* one is to be sent */
+	uint8_t probe_row; /* more that may follow at once, each for another part of what is out */
+	bool is_probing;   /* one is out */
+	bool has_probe;    /* one is to be sent */
 	struct cc cc;
-	struct path_walk path; /* the walk of requests */
-	/* That of answers: were it the same one, requests and answers in a steady pattern would
-	 * each keep to some of the ways. */
+	struct path path;       /* the ways of requests */
+	nsec path_due;          /* when ways.c has something to do; NSEC_NEVER: nothing */
+	nsec probed_at;         /* when it last had ways probed */
+	uint8_t dead_ports;     /* whose packets were taken for lost */
+	nsec deaf_due;          /* when ports that the peer does not hear are asked for again */
+	struct list own_probes; /* struct mrc_request of ways.c */
+	bool is_base_known;     /* a probe for the round trip of an idle path went, or none shall */
+	/* Those of answers, whose fate nobody hears of: a plain walk. */
 	struct path_walk answer_path;
 };
 
@@ -201,12 +216,15 @@ struct mrc_responder {
 	struct mrc_wr *receives;
 	uint64_t recv_freed, recv_taken, recv_posted;
 	struct list answers; /* struct mrc_answer, oldest first */
-	bool has_ack;        /* a Transport ACK is to be sent, ... */
-	bool has_nak;        /* ... and behind it the NAK below */
-	bool is_closing;     /* in MRC_ERROR, and the NAK is yet to be sent */
-	bool is_owed;   /* a SACK was due when there was no room for it: the next packet has one */
-	bool has_begun; /* a packet came */
-	uint8_t nak;    /* enum aeth_nak */
+	/* Ports that packets came in by: of the last few, and of those before; and when. */
+	uint8_t heard[2], n_heard;
+	nsec heard_at;
+	bool has_ack;    /* a Transport ACK is to be sent, ... */
+	bool has_nak;    /* ... and behind it the NAK below */
+	bool is_closing; /* in MRC_ERROR, and the NAK is yet to be sent */
+	bool is_owed;    /* a SACK was due when there was no room for it: the next packet has one */
+	bool has_begun;  /* a packet came */
+	uint8_t nak;     /* enum aeth_nak */
 	uint32_t nak_psn;
 };
 
@@ -217,18 +235,31 @@ struct mrc_qp {
 	struct mrc_caps caps;
 	struct mrc_attr attr;
 	void *memory;
+	uint64_t *way_bits; /* of req.path */
 	struct mrc_requester req;
 	struct mrc_responder resp;
 	/* In the engine's lists. */
 	struct list_link send_link, answer_link, starved_link, event_link;
 	struct mrc_qp *hash_next;
-	uint8_t events; /* bit per enum mrc_event_kind */
+	uint8_t events;                   /* bit per enum mrc_event_kind */
+	uint8_t send_ports, answer_ports; /* by which its turns are counted, while it has them */
+	uint8_t told_up;      /* the ports of ours that its peer knows to be up; 0: nobody knows */
+	uint8_t status_tries; /* of telling it */
 };
 
 /* Queue pairs that have a turn. */
 struct mrc_turns {
 	struct list list;
 	uint32_t n_on[ENGINE_PORTS]; /* members whose ways leave by this port */
+};
+
+/* What the engine itself asks peers for. */
+enum mrc_own {
+	MRC_OWN_NONE, /* the caller's */
+	MRC_OWN_WAY,  /* whether a way is fit again */
+	MRC_OWN_BASE, /* the round trip of an idle path (UE 3.6.13.7) */
+	MRC_OWN_DEAF, /* whether a port is heard again that the peer did not hear */
+	MRC_OWN_PORTS /* nothing: it tells which of our ports are up */
 };
 
 /* An endpoint request that is to be sent or was; and a response to one. */
@@ -238,6 +269,12 @@ struct mrc_request {
 	nsec sent_at; /* before that: posted at */
 	uint16_t id;
 	bool is_sent;
+	uint8_t own; /* enum mrc_own; what follows is for those that are not the caller's */
+	uint8_t tries;
+	struct path_probe probe;
+	nsec due; /* given up */
+	struct mrc_qp *owner;
+	struct list_link own_link;
 };
 struct mrc_response {
 	struct mrc_response *next;
@@ -262,6 +299,7 @@ struct mrc_endpoints {
 	bool is_request_next;                    /* else a response, if both wait */
 	struct mrc_request *out_head, *out_tail; /* sent, oldest first */
 	struct mrc_request **by_id;              /* all of them, by id modulo id_mask + 1 */
+	uint32_t n_own;                          /* of them, the engine's */
 	uint16_t id_mask, next_id;
 	struct mrc_endpoint_done *done; /* ring of cfg.max_probes places */
 	uint32_t done_head, done_n;
@@ -282,6 +320,8 @@ struct mrc {
 	struct mrc_qp **qps; /* hash of queue pairs by number, chained */
 	uint32_t qp_mask, n_qps;
 	struct pool flights, tracks, answers; /* struct mrc_flight, mrc_track, mrc_answer */
+	struct pool troubles;                 /* struct path_trouble */
+	uint32_t ports_down;                  /* of ours, bit each */
 	struct mrc_turns sending, answering;
 	uint8_t turn;        /* enum mrc_turn: whose is next */
 	struct list starved; /* queue pairs kept back: no chunk of `flights` is free */
@@ -350,6 +390,8 @@ void mrc_wake_send(struct mrc *m, struct mrc_qp *q);
 void mrc_wake_answer(struct mrc *m, struct mrc_qp *q);
 /* q has no turn any more; it gets a new one with new work. Also before its ways change. */
 void mrc_unlist_turns(struct mrc *m, struct mrc_qp *q);
+/* The turns that q has are counted by the ports that it may leave by now. */
+void mrc_recount_turns(struct mrc *m, struct mrc_qp *q);
 /* No chunk was free for q's next packet: it gets a turn when one is. */
 void mrc_starve(struct mrc *m, struct mrc_qp *q);
 void mrc_unlist_starved(struct mrc *m, struct mrc_qp *q);
@@ -375,10 +417,9 @@ struct mrc_flight *mrc_flight_of(const struct mrc *m, const struct mrc_qp *q, ui
 /* Makes room for packet q->req.next; false: no chunk is free. */
 bool mrc_flight_reserve(struct mrc *m, struct mrc_qp *q);
 /* Packet n goes out now: n == next, which then moves on, or one that is lost, which then is not. */
-void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t ev, uint32_t bytes);
+void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t way, uint32_t bytes);
 /* What the peer was not known to have before. */
 struct mrc_news {
-	uint32_t bytes; /* nominal */
 	uint32_t pkts;
 	nsec oldest, newest; /* when the first and last of them that were sent once were; 0: none */
 	uint64_t newest_end; /* one past that last one */
@@ -400,6 +441,8 @@ bool mrc_flight_lost(struct mrc *m, struct mrc_qp *q, uint64_t n);
 uint64_t mrc_flight_next_lost(struct mrc *m, struct mrc_qp *q);
 /* When packet n was sent last. */
 nsec mrc_flight_time(const struct mrc *m, const struct mrc_qp *q, uint64_t n);
+/* Whatever is out went by no way that is known. */
+void mrc_flight_forget_ways(struct mrc *m, struct mrc_qp *q);
 /* Nothing is out: all chunks go back. */
 void mrc_flight_clear(struct mrc *m, struct mrc_qp *q);
 
@@ -443,7 +486,7 @@ struct mrc_view {
 void mrc_judge(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
 /* The answer to the probe that is out came: what was sent well before it and is not here is lost.
  */
-void mrc_judge_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
+void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
 /* Silence counts from now, if anything is out; else the clocks stop. Tries count anew if the peer
  * told of new packets. */
 void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news);
@@ -455,13 +498,68 @@ void mrc_probe_sent(struct mrc *m, struct mrc_qp *q);
  * Trimmed it costs one try a timeout, and none while others arrive; with MRC_COUNT_TRIMS each NACK
  * costs one, and q fails whichever packet n is. */
 void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed);
+/* All that is out by these ports is lost. */
+void mrc_lose_ports(struct mrc *m, struct mrc_qp *q, uint32_t ports);
 /* The peer had no room for packet n, which is lost now; rtt: its round trip, 0 if not known. */
 void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt);
+/* One of the times that the retry timer waits for has moved. */
+void mrc_arm(struct mrc *m, struct mrc_qp *q);
+/* How long an answer may take before asking again makes sense, by the round trips so far. */
+nsec mrc_patience(const struct mrc_qp *q);
 /* Something is to be done at `at`, or earlier for another reason. */
 void mrc_wake_at(struct mrc *m, struct mrc_qp *q, nsec at);
 void mrc_timers_run(struct mrc *m, nsec now);
 /* The timeout of the i-th silence in a row, i = 0 .. (Table 7-1). */
 nsec mrc_timeout_ns(const struct mrc_attr *attr, uint32_t i);
+
+/* answer.c. A packet came in by this port. */
+void mrc_heard_by(struct mrc *m, struct mrc_qp *q, uint32_t port);
+/* Where answers may leave: by ports whose planes brought packets lately, as who only answers hears
+ * nothing of planes that lose them; by all in use, or all there are, if none did. */
+uint32_t mrc_ports_back(const struct mrc *m, const struct mrc_qp *q);
+
+/* ways.c. Starts with the profile of q->attr, every way as that has it; ends what there was, which
+ * may have led to the same peer. */
+void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer);
+void mrc_ways_stop(struct mrc *m, struct mrc_qp *q);
+/* Nothing is probed any more; answers go on. */
+void mrc_ways_quiet(struct mrc *m, struct mrc_qp *q);
+/* q->attr.denied_ports has changed. */
+void mrc_ways_deny_ports(struct mrc *m, struct mrc_qp *q);
+/* What became of a packet on its way, and of the path that it took: marked or trimmed; known to be
+ * bad, as the peer says; lost, having gone at `at`; arrived, likewise, the only time it was sent.
+ * Ways may be MRC_NO_WAY or of another profile. */
+void mrc_way_marked(struct mrc_qp *q, uint32_t way);
+void mrc_way_avoid(struct mrc *m, struct mrc_qp *q, uint32_t way);
+void mrc_way_lost(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at);
+void mrc_way_arrived(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at);
+/* After some of the above: turns and timers follow the ports that are in use now. */
+void mrc_ways_changed(struct mrc *m, struct mrc_qp *q);
+/* path_due has come. */
+void mrc_ways_run(struct mrc *m, struct mrc_qp *q);
+/* The peer was heard: time to measure an idle path, once (UE 3.6.13.7). */
+void mrc_ways_measure(struct mrc *m, struct mrc_qp *q);
+/* A request of the engine's own is sent. */
+void mrc_ways_asked(struct mrc *m, struct mrc_request *r);
+/* One is answered. */
+void mrc_ways_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns);
+/* A peer says which of its ports are up, a bit each. */
+void mrc_ways_heard_ports(struct mrc *m, uint32_t peer, uint32_t up);
+/* The ports by which q's requests, or answers, may leave. */
+static inline uint32_t mrc_ports_of(const struct mrc *m, const struct mrc_qp *q, bool is_answer)
+{
+	return is_answer ? mrc_ports_back(m, q) : path_ports(&q->req.path);
+}
+
+/* Bytes sent and neither known to have arrived nor lost: inflight, a count of 32 bits (8.3.1). */
+static inline uint32_t mrc_inflight(const struct mrc_requester *req)
+{
+	uint64_t ahead =
+		req->told_bytes > req->acked_bytes ? req->told_bytes - req->acked_bytes : 0;
+	uint64_t left = req->out_bytes > ahead ? req->out_bytes - ahead : 0;
+
+	return left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
+}
 
 /* track.c: what came. */
 /* Whether count n, expected <= n, is here. */
@@ -509,6 +607,12 @@ uint16_t mrc_reflect(const struct mrc *m, const struct mrc_reflected *r);
 /* endpoint.c */
 enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in);
 enum mrc_verdict mrc_on_endpoint_response(struct mrc *m, const struct mrc_in *in);
+/* Whether one more request of the engine's own can be posted; posts it: all but id and sent_at is
+ * set. It is in its owner's list until it is answered. */
+bool mrc_endpoint_has_room(const struct mrc *m);
+void mrc_endpoint_ask(struct mrc *m, const struct mrc_request *request);
+/* One that is in no list of its owner any more is not waited for: it is free, and not told of. */
+void mrc_endpoint_withdraw(struct mrc *m, struct mrc_request *r);
 /* The next endpoint packet into tx; as mrc_request_next. */
 bool mrc_endpoint_next(struct mrc *m, uint32_t free_ports, struct tx_pkt *tx);
 /* Whether one could go on these ports. */

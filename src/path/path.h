@@ -139,6 +139,13 @@ static inline uint32_t path_ports(const struct path *p)
 	return p->open;
 }
 
+/* The ports that are out of use for what happened to packets: all that is under way by them may be
+ * taken for lost. */
+static inline uint32_t path_dead(const struct path *p)
+{
+	return p->dead;
+}
+
 /* A packet of this way met congestion: a SACK with SKIP_ONCE, or a NACK with TRIMMED; not one with
  * TRIMMED_LASTHOP, which no other way would have avoided. A good way is skipped once. */
 void path_on_marked(struct path *p, uint32_t way);

@@ -1,7 +1,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "scenario/scenario.h"
+#include "scenario/studies.h"
 
 /* clang-format off */
 static const struct scenario_builtin builtins[] = {
@@ -124,15 +124,30 @@ static const struct scenario_builtin builtins[] = {
 };
 /* clang-format on */
 
+#define N_BUILTINS ((uint32_t)(sizeof builtins / sizeof builtins[0]))
+
 const struct scenario_builtin *scenario_builtin_at(uint32_t i)
 {
-	return i < sizeof builtins / sizeof builtins[0] ? &builtins[i] : NULL;
+	if (i < N_BUILTINS)
+		return &builtins[i];
+	i -= N_BUILTINS;
+	return i < scenario_n_studies ? &scenario_studies[i] : NULL;
 }
 
 const struct scenario_builtin *scenario_builtin_find(const char *name)
 {
-	for (uint32_t i = 0; i < sizeof builtins / sizeof builtins[0]; i++)
-		if (strcmp(builtins[i].name, name) == 0)
-			return &builtins[i];
+	const struct scenario_builtin *b;
+
+	for (uint32_t i = 0; (b = scenario_builtin_at(i)); i++)
+		if (strcmp(b->name, name) == 0)
+			return b;
 	return NULL;
+}
+
+bool scenario_builtin_is_study(const struct scenario_builtin *b)
+{
+	for (uint32_t i = 0; i < scenario_n_studies; i++)
+		if (b == &scenario_studies[i])
+			return true;
+	return false;
 }

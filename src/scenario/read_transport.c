@@ -230,6 +230,8 @@ static void read_rc(struct reader *r)
 
 static void read_mrc(struct reader *r)
 {
+	static const char *const controls[] = {"nscc", "fixed", "none", NULL};
+	static const char *const ways[] = {"aware", "oblivious", NULL};
 	struct conf *c = &r->conf;
 	struct conf_node *map = r->transport;
 	struct scenario_transport *t = &r->s->transport;
@@ -246,6 +248,10 @@ static void read_mrc(struct reader *r)
 	t->counts_trims = conf_get_flag(c, map, "count_trims", false);
 	t->timeout_ps = conf_get_number(c, map, "timeout", UNITS_TIME,
 					(struct conf_range){PSEC_NS, READER_TIME_MAX, 0});
+	t->is_oblivious = conf_get_choice(c, map, "ways", ways, 0) == 1;
+	t->cc = (uint8_t)conf_get_choice(c, map, "cc", controls, SCENARIO_CC_NSCC);
+	/* Read in any case, so that --set cc=fixed is all it takes to compare. */
+	read_nscc(r, conf_get_map(c, map, "nscc"));
 	conf_finish(c, map, "an mrc transport");
 }
 

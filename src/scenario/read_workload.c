@@ -29,6 +29,7 @@ struct entry {
 	struct conf_node *map;
 	struct workload_cfg cfg;
 	struct workload_size sizes[SIZES_MAX];
+	struct conf_node *listed; /* other ends, one by one; NULL: as the pattern has them */
 };
 
 static psec time_of(struct conf *c, struct conf_node *map, const char *key, psec fallback)
@@ -166,6 +167,7 @@ static void read_pattern(struct reader *r, struct entry *e)
 			c, e->map, "fan_in",
 			(struct conf_range){1, hosts - 1, hosts > 32 ? 32 : hosts - 1});
 		cfg->victims = conf_get_flag(c, e->map, "victim", false);
+		e->listed = conf_get(c, e->map, "srcs");
 		break;
 	case WORKLOAD_ALL_TO_ALL:
 	case WORKLOAD_RING:
@@ -173,7 +175,7 @@ static void read_pattern(struct reader *r, struct entry *e)
 		cfg->members =
 			conf_get_u32(c, e->map, "members", (struct conf_range){2, hosts, hosts});
 		break;
-	case WORKLOAD_PERMUTATION: break;
+	case WORKLOAD_PERMUTATION: e->listed = conf_get(c, e->map, "dsts"); break;
 	case WORKLOAD_RANDOM: read_random(r, e); break;
 	}
 	if (cfg->kind == WORKLOAD_TREE)
@@ -225,6 +227,54 @@ static void build_pattern(struct reader *r, struct entry *e, uint64_t seed)
 		conf_fail_memory(&r->conf);
 	else if (rc)
 		read_refused(r, e->map, error);
+}
+
+/* A flow for each host of the list: of a permutation from host 0, 1, ... to it, of an incast from
+ * it. No host stands there twice, nor sends to itself. */
+static void build_listed(struct reader *r, const struct entry *e)
+{
+	struct conf *c = &r->conf;
+	const struct workload_cfg *cfg = &e->cfg;
+	bool is_incast = cfg->kind == WORKLOAD_INCAST;
+	uint32_t n = 0;
+
+	if (!conf_is_list(c, e->listed))
+		return;
+	if (is_incast && (cfg->victims || conf_get(c, e->map, "fan_in")))
+		conf_fail(c, e->listed, "stands beside fan_in or victim; leave those out");
+	else if (is_incast ? e->listed->n == 0 : e->listed->n != cfg->hosts)
+		conf_fail(c, e->listed, "has %u hosts; %s", e->listed->n,
+			  is_incast ? "name at least one" : "name one for each host");
+	uint8_t *has = calloc(cfg->hosts, 1);
+
+	if (!has) {
+		conf_fail_memory(c);
+		return;
+	}
+	for (const struct conf_node *at = e->listed->first; at && !c->status; at = at->next, n++) {
+		uint32_t host = read_host(r, at), self = is_incast ? cfg->dst : n;
+		struct workload_flow flow = {
+			.src = is_incast ? host : n,
+			.dst = is_incast ? cfg->dst : host,
+			.bytes = cfg->bytes,
+			.message_bytes = cfg->message_bytes,
+			.window = cfg->window,
+			.repeat = cfg->repeat,
+			.start_ps = cfg->start_ps + n * cfg->stagger_ps,
+			.gap_ps = cfg->gap_ps,
+			.id = r->s->workload.n,
+		};
+
+		if (c->status)
+			break;
+		if (host == self || has[host]++)
+			conf_fail(c, at, "%s",
+				  host == self ? "sends to itself; name another host"
+					       : "stands there twice; name each host once");
+		else if (workload_add(&r->s->workload, &flow) == UINT32_MAX)
+			conf_fail_memory(c);
+	}
+	free(has);
 }
 
 static void read_matrix(struct reader *r, struct entry *e)
@@ -304,9 +354,15 @@ static void read_entry(struct reader *r, struct conf_node *map, uint64_t seed)
 	} else {
 		read_pattern(r, &e);
 		conf_finish(c, map, whats[number]);
-		build_pattern(r, &e, seed);
+		if (e.listed)
+			build_listed(r, &e);
+		else
+			build_pattern(r, &e, seed);
 	}
 	check_reach(r, map, first);
+	if (!c->status)
+		r->s->entries[r->s->n_entries++] =
+			(struct scenario_entry){first, r->s->workload.n - first};
 }
 
 void read_workload(struct reader *r, struct conf_node *node)
@@ -315,6 +371,11 @@ void read_workload(struct reader *r, struct conf_node *node)
 
 	if (!node || r->conf.status)
 		return;
+	r->s->entries = calloc(node->type == CONF_LIST ? node->n + 1 : 1, sizeof *r->s->entries);
+	if (!r->s->entries) {
+		conf_fail_memory(&r->conf);
+		return;
+	}
 	if (node->type != CONF_LIST) {
 		read_entry(r, node, prng_splitmix64(&state));
 		return;

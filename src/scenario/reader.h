@@ -31,11 +31,18 @@ void read_payload(struct reader *r);
 void read_queues(struct reader *r);
 void read_transport(struct reader *r);
 
+/* The part of it that NSCC has; map may be NULL. Needs the queues of the fabric. */
+void read_nscc(struct reader *r, struct conf_node *map);
+
 /* Unloaded round trip and bandwidth-delay product of the longest path. Needs routing. */
 void read_times(struct reader *r);
 
 void read_workload(struct reader *r, struct conf_node *node);
 void read_faults(struct reader *r, struct conf_node *node);
+
+/* Variants to run beside the scenario, then what is asked of the runs. */
+void read_beside(struct reader *r, struct conf_node *list);
+void read_targets(struct reader *r, struct conf_node *list);
 
 /* A host by number or name; UINT32_MAX and a mistake when there is none. */
 uint32_t read_host(struct reader *r, const struct conf_node *node);

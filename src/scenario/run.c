@@ -84,6 +84,20 @@ static void on_tap(void *context, uint32_t port, bool is_out, psec at, struct cs
 	r->tap.frame(r->tap.context, port, is_out, at, frame);
 }
 
+static void on_lost(void *context, struct sim *s, const struct packet *p)
+{
+	struct run *r = context;
+
+	watch_lost(&r->watch, s, p);
+}
+
+static void on_pulled(void *context, struct sim *s, uint32_t host)
+{
+	struct run *r = context;
+
+	watch_pulled(&r->watch, s, host);
+}
+
 static int draw_faults(struct run *r)
 {
 	const struct scenario *s = r->scenario;
@@ -155,6 +169,39 @@ static uint32_t mpr_of(uint32_t window_pkts)
 	return mpr < MRC_MPR_MAX ? mpr : MRC_MPR_MAX;
 }
 
+/* The most packets that NSCC lets any host have out. */
+static uint32_t nscc_pkts(const struct scenario *s)
+{
+	const struct nscc_cfg *cfg = &s->transport.nscc;
+	uint32_t most = 1;
+
+	for (uint32_t h = 0; h < s->topology.n_hosts; h++) {
+		uint64_t rate = transport_host_rate(&s->topology, h);
+		uint32_t window = nscc_complete(cfg, rate).max_wnd_bytes;
+
+		if (window / cfg->mtu_bytes + 1 > most)
+			most = window / cfg->mtu_bytes + 1;
+	}
+	return most < SCENARIO_MRC_WINDOW ? most : SCENARIO_MRC_WINDOW;
+}
+
+/* What bounds the packets that are out, and room for so many at both ends. */
+static void set_window(const struct scenario *s, struct transport_cfg *cfg)
+{
+	const struct scenario_transport *t = &s->transport;
+	bool is_bound = t->cc == SCENARIO_CC_FIXED || t->window_pkts;
+
+	cfg->cc = t->cc == SCENARIO_CC_NSCC ? CC_NSCC : CC_FIXED;
+	if (t->cc == SCENARIO_CC_NSCC && !t->window_pkts)
+		cfg->window_pkts = nscc_pkts(s);
+	cfg->mpr = t->mpr ? t->mpr : mpr_of(cfg->window_pkts);
+	if (t->cc == SCENARIO_CC_NONE) {
+		is_bound = false;
+		cfg->window_pkts = cfg->mpr * MRC_MPR_UNIT;
+	}
+	cfg->window_bytes = is_bound ? (uint64_t)cfg->window_pkts * cfg->payload_bytes : UINT64_MAX;
+}
+
 static int init_transport(struct run *r)
 {
 	const struct scenario_transport *t = &r->scenario->transport;
@@ -175,6 +222,8 @@ static int init_transport(struct run *r)
 		.exp_retries = t->exp_retries,
 		.has_trim_nack = t->has_trim_nack,
 		.counts_trims = t->counts_trims,
+		.is_oblivious = t->is_oblivious,
+		.nscc = t->nscc,
 		.qps = r->traffic.qps,
 		.ops = r->traffic.ops,
 	};
@@ -184,7 +233,7 @@ static int init_transport(struct run *r)
 	/* The time that a queue pair really waits: powers of two are what it can say. */
 	if (t->kind == SCENARIO_MRC) {
 		cfg.timeout_ns = transport_mrc_timeout_ns(transport_mrc_timeout(timeout_ns));
-		cfg.mpr = t->mpr ? t->mpr : mpr_of(cfg.window_pkts);
+		set_window(r->scenario, &cfg);
 		return transport_init_mrc(&r->transport, &cfg);
 	}
 	cfg.timeout_ns = transport_rc_timeout_ns(transport_rc_timeout(timeout_ns));
@@ -225,6 +274,8 @@ static int init_sim(struct run *r, const uint8_t *tapped)
 				.alarm = on_alarm,
 				.restarted = on_restarted,
 				.tap = r->tap.frame ? on_tap : NULL,
+				.lost = s->is_watched ? on_lost : NULL,
+				.pulled = s->is_watched ? on_pulled : NULL,
 				.is_over = is_over,
 				.is_local = is_local(r),
 			},
@@ -256,6 +307,8 @@ int run_init(struct run *r, const struct scenario *s, const struct run_tap *tap,
 		answer = draw_faults(r);
 	if (!answer)
 		answer = traffic_init(&r->traffic, &s->workload, s->topology.n_hosts, tick_of(s));
+	if (!answer && s->is_watched)
+		answer = watch_init(&r->watch, s->topology.n_hosts);
 	if (!answer)
 		answer = init_transport(r);
 	if (!answer)
@@ -275,6 +328,7 @@ void run_fini(struct run *r)
 	transport_fini(&r->transport);
 	traffic_fini(&r->traffic);
 	routing_fini(&r->routing);
+	watch_fini(&r->watch);
 	free(r->faults);
 	*r = (struct run){0};
 }

@@ -9,6 +9,7 @@
 
 #include "scenario/scenario.h"
 #include "scenario/transport.h"
+#include "scenario/watch.h"
 #include "sim/impair.h"
 #include "sim/sim.h"
 #include "sim/traffic.h"
@@ -29,6 +30,7 @@ struct run {
 	uint32_t n_faults;
 	struct impair_plan *impair;
 	struct run_tap tap;
+	struct watch watch; /* where a target asks for it */
 	bool is_ended;
 };
 

@@ -113,6 +113,8 @@ static void read_all(struct reader *r)
 	r->fabric = conf_get_map(c, root, "fabric");
 	r->transport = conf_get_map(c, root, "transport");
 	struct conf_node *faults = conf_get(c, root, "faults");
+	struct conf_node *beside = conf_get(c, root, "beside");
+	struct conf_node *targets = conf_get(c, root, "targets");
 	struct conf_node *topology =
 		conf_need(c, root, "topology", "write topology: {kind: leaf-spine}");
 	struct conf_node *workload =
@@ -129,6 +131,8 @@ static void read_all(struct reader *r)
 	read_transport(r);
 	read_workload(r, workload);
 	read_faults(r, faults);
+	read_beside(r, beside);
+	read_targets(r, targets);
 }
 
 int scenario_read(struct scenario *s, const struct scenario_source *source, char *error,
@@ -161,5 +165,10 @@ void scenario_fini(struct scenario *s)
 	workload_fini(&s->workload);
 	free(s->faults);
 	free(s->random_faults);
+	free(s->entries);
+	free(s->targets);
+	for (uint32_t i = 0; i < s->n_beside; i++)
+		free(s->beside[i].set);
+	free(s->beside);
 	memset(s, 0, sizeof *s);
 }

@@ -9,8 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cc/dcqcn.h"
+#include "cc/cc.h"
 #include "fwd/qos.h"
+#include "scenario/units.h"
 #include "sim/fault.h"
 #include "sim/routing.h"
 #include "sim/topology.h"
@@ -19,6 +20,10 @@
 #define SCENARIO_ERROR_MAX 512u
 
 enum scenario_transport_kind { SCENARIO_REF, SCENARIO_RC, SCENARIO_MRC };
+
+/* What bounds the packets that a queue pair of MRC has out: NSCC, a fixed window, or the range that
+ * its peer tracks alone. */
+enum scenario_cc { SCENARIO_CC_NSCC, SCENARIO_CC_FIXED, SCENARIO_CC_NONE };
 
 #define SCENARIO_RC_WINDOW  65536u /* most packets of a window of RC, ... */
 #define SCENARIO_MRC_WINDOW 32640u /* ... and of MRC: those of the largest range */
@@ -43,6 +48,9 @@ struct scenario_transport {
 	uint32_t mpr; /* 0: twice the window */
 	bool has_trim_nack;
 	bool counts_trims;
+	bool is_oblivious; /* ways are used in turn, whatever becomes of their packets */
+	uint8_t cc;        /* enum scenario_cc */
+	struct nscc_cfg nscc;
 };
 
 struct scenario_buffer {
@@ -50,11 +58,63 @@ struct scenario_buffer {
 	uint64_t total_bytes; /* of the switch or of each port; 0: only thresholds count */
 };
 
+/* What the command line says on top of the file: key=value pairs that win ("topology.hosts=64",
+ * "seed=7"), checked like the file's own. */
+struct scenario_override {
+	const char *key, *value;
+};
+
 /* Random faults to draw before the run. */
 struct scenario_random_faults {
 	uint32_t count;
 	uint64_t kinds; /* bit per enum fault_kind */
 	psec from_ps, until_ps;
+};
+
+/* What a target is about; docs/scenarios.md says what each is. */
+enum scenario_metric {
+	SCENARIO_FCT_MEAN,
+	SCENARIO_FCT_P99,
+	SCENARIO_FCT_LAST,
+	SCENARIO_GOODPUT,
+	SCENARIO_FLOW_RATE,
+	SCENARIO_JAIN,
+	SCENARIO_RATE_AFTER,
+	SCENARIO_FLOWS_FAILED,
+	SCENARIO_QUIET_AFTER,
+	SCENARIO_SLOWDOWN_OF_SHARE,
+	SCENARIO_PKTS_PER_SECOND,
+	SCENARIO_METRICS,
+};
+const char *scenario_metric_name(uint8_t metric);
+enum units_kind scenario_metric_unit(uint8_t metric);
+
+#define SCENARIO_MAIN     UINT32_C(0) /* a run: the scenario itself; 1 on: those beside it */
+#define SCENARIO_NONE     UINT32_MAX  /* no run, no entry */
+#define SCENARIO_NAME_MAX 40u         /* of a variant, the end included */
+
+/* What a figure of a run shall be. */
+struct scenario_target {
+	uint8_t metric; /* enum scenario_metric */
+	bool is_most;   /* at most bound; else at least */
+	uint64_t bound; /* in the metric's unit; where there is an `of`, in millionths */
+	uint32_t in;    /* the run it is about */
+	uint32_t of;    /* the figure is one over this run's; SCENARIO_NONE: as it is */
+	uint32_t entry; /* of the workload; SCENARIO_NONE: all flows */
+	psec from_ps, to_ps, before_ps; /* SCENARIO_RATE_AFTER */
+};
+
+/* The same scenario with some keys changed, to run beside it. */
+struct scenario_variant {
+	char name[SCENARIO_NAME_MAX];
+	bool is_long; /* only where all are asked for */
+	struct scenario_override *set;
+	uint32_t n;
+};
+
+/* The flows of one entry of the workload. */
+struct scenario_entry {
+	uint32_t first, n;
 };
 
 struct scenario {
@@ -73,16 +133,17 @@ struct scenario {
 	psec base_rtt_ps;         /* unloaded, a full packet out and an acknowledgement back */
 	struct scenario_transport transport;
 	struct workload workload;
+	struct scenario_entry *entries; /* of the workload, as the file has them */
+	uint32_t n_entries;
 	struct fault *faults;
 	uint32_t n_faults;
 	struct scenario_random_faults *random_faults;
 	uint32_t n_random_faults;
-};
-
-/* What the command line says on top of the file: key=value pairs that win ("topology.hosts=64",
- * "seed=7"), checked like the file's own. */
-struct scenario_override {
-	const char *key, *value;
+	struct scenario_target *targets;
+	uint32_t n_targets;
+	struct scenario_variant *beside;
+	uint32_t n_beside;
+	bool is_watched; /* a target asks what was sent into dead paths */
 };
 
 /* Reads a scenario from YAML text. file is its name for error messages and the folder from which
@@ -94,6 +155,7 @@ struct scenario_source {
 	size_t len;
 	const struct scenario_override *overrides;
 	uint32_t n_overrides;
+	bool is_variant; /* what stands beside it, and is asked of it, is not checked again */
 	/* Larger scenarios are refused before they take memory; 0: only what sim refuses. */
 	uint32_t max_links, max_flows;
 	/* Reads a whole file next to `file`; returns memory the scenario frees, or NULL with a
@@ -104,6 +166,14 @@ struct scenario_source {
 int scenario_read(struct scenario *s, const struct scenario_source *source, char *error,
 		  size_t error_len);
 
+/* Reads the scenario of `source` with the changes of one of the variants that scenario_read found
+ * there on top. A mistake is told with the variant's name in front. */
+int scenario_read_variant(struct scenario *s, const struct scenario_source *source,
+			  const struct scenario_variant *variant, char *error, size_t error_len);
+
+/* NULL, or what keeps a target from being about a run of this scenario: "key: what is wrong". */
+const char *scenario_target_problem(const struct scenario *s, const struct scenario_target *target);
+
 /* Frees what a successful scenario_read made. */
 void scenario_fini(struct scenario *s);
 
@@ -113,5 +183,8 @@ struct scenario_builtin {
 };
 const struct scenario_builtin *scenario_builtin_at(uint32_t i);
 const struct scenario_builtin *scenario_builtin_find(const char *name);
+
+/* Whether it has targets, or variants beside it: many runs. */
+bool scenario_builtin_is_study(const struct scenario_builtin *b);
 
 #endif

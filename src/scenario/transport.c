@@ -18,6 +18,16 @@ uint64_t transport_line_rate(const struct topology *t, uint32_t host)
 	return rate;
 }
 
+uint64_t transport_host_rate(const struct topology *t, uint32_t host)
+{
+	const struct topology_node *node = &t->nodes[host];
+	uint64_t rate = 0;
+
+	for (uint32_t i = 0; i < node->n_ports; i++)
+		rate += t->ports[node->first_port + i].rate_bps;
+	return rate;
+}
+
 uint32_t transport_draw(const struct transport *t, uint32_t host, uint32_t qp,
 			enum transport_draw what)
 {

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "cc/dcqcn.h"
+#include "cc/cc.h"
 #include "ref/ref.h"
 #include "sim/routing.h"
 #include "sim/sim.h"
@@ -23,7 +23,11 @@ struct transport_cfg {
 	/* MRC: retries are the linear ones. */
 	uint32_t exp_retries, mpr;
 	bool has_trim_nack;
-	bool counts_trims; /* each trim NACK is a try */
+	bool counts_trims;     /* each trim NACK is a try */
+	bool is_oblivious;     /* ways in turn, whatever becomes of their packets */
+	uint8_t cc;            /* enum cc_kind */
+	uint64_t window_bytes; /* most that are out, whatever cc says */
+	struct nscc_cfg nscc;
 	/* Per host: queue pairs, and messages posted at a time. Lent for life. */
 	const uint32_t *qps, *ops;
 };
@@ -71,7 +75,11 @@ enum transport_draw { TRANSPORT_DRAW_PSN, TRANSPORT_DRAW_PORT, TRANSPORT_DRAW_PA
 uint32_t transport_draw(const struct transport *t, uint32_t host, uint32_t qp,
 			enum transport_draw what);
 
-/* The rate of a host's slowest port. */
+/* The rate of a host's slowest port, and of all its ports together. */
 uint64_t transport_line_rate(const struct topology *t, uint32_t host);
+uint64_t transport_host_rate(const struct topology *t, uint32_t host);
+
+/* What a full data packet of MRC counts for in its windows (MRC 8.3.1). */
+uint32_t transport_mrc_nominal(uint32_t payload_bytes);
 
 #endif

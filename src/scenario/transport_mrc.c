@@ -6,17 +6,20 @@
 #include "scenario/transport.h"
 #include "wire/icrc.h"
 #include "wire/mrc.h"
+#include "wire/net.h"
 
 #define TIMEOUT_UNIT UINT64_C(1024)
 #define POOL_MAX     (UINT64_C(1) << 20) /* packets of a host's pools */
 #define SLACK_PKTS   128u                /* of each queue pair: chunks are seldom full */
 #define FIRST_QP     3u                  /* lower ones are special on the wire (M-28) */
+#define DATA_HEAD    (mrc_bth_bytes + meth_bytes + tseth_bytes + reth_bytes + icrc_bytes)
 
 struct transport_mrc {
 	struct mrc_cfg host; /* of the host asked for last */
 	struct pairs pairs;
 	struct path_way *ways;
-	struct path_set set; /* hosts of a fabric have the same ports */
+	struct path_profile profile; /* hosts of a fabric have the same ports */
+	void *profile_memory;
 };
 
 uint8_t transport_mrc_timeout(nsec ns)
@@ -33,6 +36,11 @@ nsec transport_mrc_timeout_ns(uint8_t code)
 	return TIMEOUT_UNIT << code;
 }
 
+uint32_t transport_mrc_nominal(uint32_t payload_bytes)
+{
+	return payload_bytes + DATA_HEAD + udp_bytes + ipv6_bytes;
+}
+
 static uint32_t pool_pkts(uint32_t qps, uint32_t each)
 {
 	uint64_t pkts = (uint64_t)qps * (each + SLACK_PKTS);
@@ -46,7 +54,6 @@ static const void *mrc_host_cfg(void *context, uint32_t host, uint64_t seed)
 	const struct topology *topology = t->cfg.routing->topology;
 	uint32_t qps = t->cfg.qps[host] ? t->cfg.qps[host] : 1;
 
-	(void)seed;
 	pairs_forget(&t->mrc->pairs, host);
 	t->mrc->host = (struct mrc_cfg){
 		.mem = t->mrc->pairs.mem,
@@ -54,13 +61,15 @@ static const void *mrc_host_cfg(void *context, uint32_t host, uint64_t seed)
 		.n_ports = topology->nodes[host].n_ports,
 		.cc =
 			{
-				.kind = CC_FIXED,
-				.window_bytes = (uint64_t)t->cfg.window_pkts * t->cfg.payload_bytes,
-				.line_rate_bps = transport_line_rate(topology, host),
+				.kind = t->cfg.cc,
+				.window_bytes = t->cfg.window_bytes,
+				.line_rate_bps = transport_host_rate(topology, host),
+				.nscc = t->cfg.nscc,
 			},
 		.max_out_pkts = pool_pkts(qps, t->cfg.window_pkts),
 		.max_early_pkts = pool_pkts(qps, t->cfg.mpr * MRC_MPR_UNIT),
 		.has_trim_nack = t->cfg.has_trim_nack,
+		.seed = seed,
 	};
 	return &t->mrc->host;
 }
@@ -84,7 +93,7 @@ static int connect(const struct transport *t, struct engine *e, const struct sim
 		.access = MEM_REMOTE_WRITE,
 		.pmtu = (uint16_t)t->cfg.payload_bytes,
 		.peer = qp->peer,
-		.ways = &t->mrc->set,
+		.ways = &t->mrc->profile,
 		.remote_qp = qp->peer_qp,
 		.rq_psn =
 			transport_draw(t, qp->peer, qp->peer_qp, TRANSPORT_DRAW_PSN) % MRC_NUMBERS,
@@ -95,7 +104,8 @@ static int connect(const struct transport *t, struct engine *e, const struct sim
 		.mpr = (uint8_t)t->cfg.mpr,
 		.mpr_dest = (uint8_t)t->cfg.mpr,
 		.flags = (uint8_t)((t->cfg.has_trim_nack ? MRC_PEER_TRIM_NACK : 0) |
-				   (t->cfg.counts_trims ? MRC_COUNT_TRIMS : 0)),
+				   (t->cfg.counts_trims ? MRC_COUNT_TRIMS : 0) |
+				   (t->cfg.is_oblivious ? MRC_OBLIVIOUS : 0)),
 	};
 	int error = go_to(e, qp, &attr, MRC_INIT, MRC_SET_ACCESS);
 
@@ -119,6 +129,7 @@ static int mrc_open(void *context, struct engine *e, const struct sim_qp *qp)
 		.max_send_sge = 1,
 		.max_mpr = (uint8_t)t->cfg.mpr,
 		.max_wimm = (uint16_t)capped(qp->takes, MRC_WIMM_MAX),
+		.max_ways = (uint16_t)t->cfg.entropies,
 	};
 	size_t bytes = mrc_qp_size(&caps);
 	void *memory = bytes ? pairs_new(&t->mrc->pairs, qp->host, bytes) : NULL;
@@ -160,7 +171,13 @@ static int init_ways(struct transport_mrc *mrc, const struct transport_cfg *cfg)
 		mrc->ways[i].ev = routing_entropy(cfg->routing, seed, i / n_ports);
 		mrc->ways[i].port = i % n_ports;
 	}
-	return path_set_init(&mrc->set, mrc->ways, cfg->entropies, n_ports) ? 0 : -EINVAL;
+	mrc->profile_memory = malloc(path_profile_size(cfg->entropies));
+	if (!mrc->profile_memory)
+		return -ENOMEM;
+	enum path_error error = path_profile_explicit(&mrc->profile, mrc->profile_memory, mrc->ways,
+						      cfg->entropies);
+
+	return error == PATH_OK ? 0 : -EINVAL;
 }
 
 int transport_init_mrc(struct transport *t, const struct transport_cfg *cfg)
@@ -171,8 +188,7 @@ int transport_init_mrc(struct transport *t, const struct transport_cfg *cfg)
 		.ops = &mrc_ops,
 		.head_bytes = MRC_HEAD_BYTES,
 		.payload_bytes = cfg->payload_bytes,
-		.data_head_bytes =
-			mrc_bth_bytes + meth_bytes + tseth_bytes + reth_bytes + icrc_bytes,
+		.data_head_bytes = DATA_HEAD,
 		.ack_bytes = mrc_bth_bytes + seth_bytes + cc_state_bytes + icrc_bytes,
 		.first_qp = FIRST_QP,
 		.key = PAIRS_KEY,
@@ -195,6 +211,7 @@ void transport_fini_mrc(struct transport *t)
 {
 	if (t->mrc) {
 		pairs_fini(&t->mrc->pairs);
+		free(t->mrc->profile_memory);
 		free(t->mrc->ways);
 	}
 	free(t->mrc);

@@ -234,6 +234,8 @@ static uint32_t pull(struct sim *s, uint32_t host, nsec now, const uint16_t room
 		packet_put(&s->packets, packets[i]);
 	for (uint32_t i = 0; i < got; i++)
 		send(s, host, &tx[i], packets[i]);
+	if (s->cfg.hooks.pulled && got > 0)
+		s->cfg.hooks.pulled(s->cfg.hooks.context, s, host);
 	return got;
 }
 

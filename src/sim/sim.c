@@ -521,9 +521,17 @@ void sim_stop(struct sim *s)
 	s->stop_at = psec_sooner(s->stop_at, psec_full_us(s->agenda.now));
 }
 
+static bool is_by_fault(uint32_t reason)
+{
+	return reason == SIM_DROP_LINK_DOWN || reason == SIM_DROP_FAULT ||
+	       reason == SIM_DROP_BLACK_HOLE || reason == SIM_DROP_REBOOT;
+}
+
 void sim_drop(struct sim *s, struct sim_port *port, struct packet *p, uint32_t reason)
 {
 	if (!p->is_pause) {
+		if (s->cfg.hooks.lost && is_by_fault(reason))
+			s->cfg.hooks.lost(s->cfg.hooks.context, s, p);
 		port->counts.dropped++;
 		s->totals.drops[reason]++;
 		sim_trace(s, SIM_DROPPED, port_number(s, port) ^ reason << 18, s->agenda.now,

@@ -97,6 +97,10 @@ struct sim_hooks {
 	void (*restarted)(void *context, struct sim *s, uint32_t host);
 	/* A frame left (is_out) or reached a tapped port; bytes are lent. */
 	void (*tap)(void *context, uint32_t port, bool is_out, psec at, struct cspan frame);
+	/* A fault, a black hole or a dead link took a packet, which is lent; and a host's engine
+	 * gave packets to send. NULL: nobody asks. */
+	void (*lost)(void *context, struct sim *s, const struct packet *p);
+	void (*pulled)(void *context, struct sim *s, uint32_t host);
 	/* Asked at the full microsecond after sim_stop: whether it still stands. NULL: it does. */
 	bool (*is_over)(void *context);
 	/* done, received and alarm post to no other host than their own, arm no other alarm and no

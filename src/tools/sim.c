@@ -14,10 +14,12 @@
 #include "tools/sim_input.h"
 #include "tools/sim_progress.h"
 #include "tools/sim_report.h"
+#include "tools/sim_study.h"
 #include "tools/text.h"
 #include "wire/net.h"
 
-#define STATUS_UNSOUND     1   /* a packet was lost track of: our mistake */
+#define STATUS_MISSED      1   /* a target is not met, ... */
+#define STATUS_UNSOUND     1   /* ... or a packet was lost track of: our mistake */
 #define STATUS_INTERRUPTED 130 /* as a shell says of a command that SIGINT ended */
 #define OVERRIDES_MAX      256u
 
@@ -34,12 +36,15 @@ static const char usage[] =
 	"\n"
 	"Runs a simulation of a fabric and reports what became of its flows, packets,\n"
 	"queues and links. SCENARIO is a YAML file, - for standard input, or the name\n"
-	"of a built-in scenario.\n";
+	"of a built-in scenario. One with targets or variants is a study: a row for each\n"
+	"run, then each target beside its result.\n";
 
 static const char notes[] =
 	"exit status:\n"
-	"  0    the simulation ran, whether or not its flows completed\n"
-	"  1    the simulator lost track of a packet: a mistake in weft\n"
+	"  0    the simulation ran, whether or not its flows completed, and every target\n"
+	"       of the scenario is met\n"
+	"  1    a target is not met, or the simulator lost track of a packet: a mistake\n"
+	"       in weft\n"
 	"  2    the command line or the scenario is wrong; nothing was run\n"
 	"  3    a file cannot be read or written\n"
 	"  130  interrupted by SIGINT or SIGTERM; the report says how far it came\n"
@@ -47,11 +52,12 @@ static const char notes[] =
 	"examples:\n"
 	"  weft sim permutation\n"
 	"  weft sim --set workload.bytes=64KiB --seed 7 --pcap h0.pcapng --ports 'h0>*' incast\n"
-	"  weft sim --show gray > mine.yaml && weft sim mine.yaml\n";
+	"  weft sim --show gray > mine.yaml && weft sim mine.yaml\n"
+	"  weft sim mrc-permutation\n";
 
 struct job {
 	const char *name; /* "weft sim" */
-	bool list, check, json, has_all_flows, quiet;
+	bool list, check, json, has_all_flows, has_all_runs, quiet;
 	const char *show, *csv, *pcap, *ports, *scenario;
 	struct scenario_override overrides[OVERRIDES_MAX];
 	uint32_t n_overrides;
@@ -59,6 +65,8 @@ struct job {
 	struct pcapng *capture;
 	uint32_t *interface_of; /* by port */
 	uint64_t n_frames;
+	struct study *study; /* NULL: a single run */
+	uint32_t n_run;      /* of a study, from 0 */
 };
 
 static int add_override(struct job *job, const char *key, const char *value)
@@ -123,6 +131,7 @@ static const struct command_option options[] = {
 	 OPTION_INTO(csv)},
 	{"flows", NULL, "list every flow, in JSON also every link, however many",
 	 OPTION_INTO(has_all_flows)},
+	{"all", NULL, "of a study, also the runs that take long", OPTION_INTO(has_all_runs)},
 	{"pcap", "FILE", "write the frames at some ports to a pcapng capture", OPTION_INTO(pcap)},
 	{"ports", "PATTERN",
 	 "which ports: 'h0>*', '*>spine1', leaf0-spine1, p2.*; several\n"
@@ -161,12 +170,12 @@ static int print_list(const struct job *job)
 	fputs(job->json ? "[" : "", stdout);
 	for (uint32_t i = 0; (b = scenario_builtin_at(i)); i++) {
 		if (!job->json) {
-			printf("%-12s %s\n", b->name, b->summary);
+			printf("%-15s %s\n", b->name, b->summary);
 			continue;
 		}
 		printf("%s{\"name\":\"%s\",\"summary\":", i ? ",\n " : "", b->name);
 		text_put_json(stdout, b->summary);
-		fputc('}', stdout);
+		printf(",\"study\":%s}", scenario_builtin_is_study(b) ? "true" : "false");
 	}
 	fputs(job->json ? "]\n" : "", stdout);
 	return STATUS_OK;
@@ -236,13 +245,15 @@ static int open_capture(struct job *job, const struct topology *t, const uint8_t
 
 static int close_capture(struct job *job, const struct scenario *s)
 {
-	int error = job->capture ? pcapng_close(job->capture) : 0;
+	bool has_one = job->capture;
+	int error = has_one ? pcapng_close(job->capture) : 0;
 
 	free(job->interface_of);
 	job->interface_of = NULL;
+	job->capture = NULL;
 	if (error)
 		return command_error(job->name, STATUS_FILE, job->pcap, strerror(error));
-	if (!job->capture || job->json)
+	if (!has_one || job->json || job->study)
 		return STATUS_OK;
 	printf("%" PRIu64 " frames in ", job->n_frames);
 	text_put_safe(stdout, job->pcap);
@@ -280,7 +291,8 @@ static void run_slices(const struct job *job, struct run *run)
 	bool goes_on = true;
 
 	if (!job->quiet && progress_is_wanted())
-		progress_begin(&progress, run);
+		progress_begin(&progress, run,
+			       job->study ? study_name(job->study, job->n_run) : NULL);
 	while (goes_on && !was_interrupted && !(job->capture && pcapng_error(job->capture))) {
 		nsec before = clock_now();
 
@@ -314,7 +326,9 @@ static int print_report(const struct job *job, struct report *report)
 
 	if (report_gather(report))
 		return memory_error(job->name);
-	if (job->json) {
+	if (job->study) {
+		study_add(stdout, job->study, report);
+	} else if (job->json) {
 		report_json(stdout, report);
 	} else {
 		report_table(stdout, report, is_terminal_unicode());
@@ -324,7 +338,7 @@ static int print_report(const struct job *job, struct report *report)
 		status = command_error(job->name, STATUS_UNSOUND, NULL,
 				       "packets are not conserved: a mistake in weft, not in the "
 				       "scenario; please report it with the scenario and its seed");
-	int error = job->csv ? report_csv(job->csv, report, &file) : 0;
+	int error = job->csv && job->n_run == 0 ? report_csv(job->csv, report, &file) : 0;
 
 	if (error) {
 		fprintf(stderr, "%s: %s in ", job->name, file);
@@ -419,6 +433,47 @@ static int simulate(struct job *job, const struct scenario *s, const char *summa
 	return written > status ? written : status;
 }
 
+/* All runs of a study. Files are about the first: --csv and --pcap say nothing of the others. */
+static int run_all(struct job *job, struct study *st)
+{
+	int status = STATUS_OK;
+
+	job->study = st;
+	study_begin(stdout, st);
+	for (uint32_t i = 0; i <= st->n_variants && status <= STATUS_UNSOUND; i++) {
+		job->n_run = i;
+		if (i > 0)
+			job->pcap = NULL;
+		int answer = simulate(job, study_scenario(st, i), st->summary);
+
+		status = answer > status ? answer : status;
+	}
+	if (!study_end(stdout, st) && status == STATUS_OK)
+		status = STATUS_MISSED;
+	return status;
+}
+
+static int simulate_study(struct job *job, const struct scenario *s,
+			  const struct scenario_source *source, const char *summary)
+{
+	struct study st = {.summary = summary, .is_json = job->json, .has_all = job->has_all_runs};
+	char error[SCENARIO_ERROR_MAX + SCENARIO_NAME_MAX + 16];
+	int answer = study_init(&st, s, source, error, sizeof error), status;
+
+	if (answer) {
+		status = command_error(job->name, answer == -ENOMEM ? STATUS_FILE : STATUS_USAGE,
+				       NULL, error);
+	} else if (job->check) {
+		status = simulate(job, s, summary);
+		if (status == STATUS_OK && !job->json)
+			study_plan(stdout, &st);
+	} else {
+		status = run_all(job, &st);
+	}
+	study_fini(&st);
+	return status;
+}
+
 static int read_and_simulate(struct job *job)
 {
 	char error[SCENARIO_ERROR_MAX];
@@ -442,7 +497,9 @@ static int read_and_simulate(struct job *job)
 		return command_error(job->name, answer == -ENOMEM ? STATUS_FILE : STATUS_USAGE,
 				     NULL, error);
 	}
-	int status = simulate(job, &s, s.summary[0] ? s.summary : in.summary);
+	const char *summary = s.summary[0] ? s.summary : in.summary;
+	int status = study_is_one(&s) ? simulate_study(job, &s, &source, summary)
+				      : simulate(job, &s, summary);
 
 	scenario_fini(&s);
 	input_fini(&in);

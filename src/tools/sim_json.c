@@ -17,6 +17,64 @@ static const char *truth(bool value)
 	return value ? "true" : "false";
 }
 
+/* A bound; null: there is none. */
+static void put_bound(FILE *out, uint64_t bound)
+{
+	if (bound == UINT64_MAX)
+		fputs("null", out);
+	else
+		fprintf(out, "%" PRIu64, bound);
+}
+
+/* A number in fixed point, as a decimal one: exact to nine digits. */
+static void put_fixed(FILE *out, const char *key, uint64_t value, uint32_t bits)
+{
+	uint64_t part = value & ((UINT64_C(1) << bits) - 1);
+
+	fprintf(out, ",\"%s\":%" PRIu64 ".%09" PRIu64, key, value >> bits,
+		(uint64_t)(((stats_wide)part * 1000000000) >> bits));
+}
+
+/* NSCC as the first host has it, defaults filled in. */
+static void put_nscc(FILE *out, const struct run *run)
+{
+	uint64_t rate = transport_host_rate(&run->scenario->topology, 0);
+	const struct nscc_cfg n = nscc_complete(&run->transport.cfg.nscc, rate);
+
+	fprintf(out,
+		",\n \"nscc\":{\"base_rtt_ns\":%" PRIu64 ",\"target_qdelay_ns\":%" PRIu64
+		",\"adjust_period_ns\":%" PRIu64 ",\"near_ns\":%" PRIu64 ",\"qa_threshold_ns\":",
+		n.base_rtt_ns, n.target_qdelay_ns, n.adjust_period_ns, n.near_ns);
+	put_bound(out, n.qa_threshold_ns);
+	fprintf(out, ",\"sender_bps\":%" PRIu64 ",\"receiver_bps\":%" PRIu64 ",\"mtu_bytes\":%u",
+		n.sender_bps, n.receiver_bps, n.mtu_bytes);
+	fprintf(out,
+		",\"bdp_bytes\":%u,\"max_window_bytes\":%u,\"base_bdp_bytes\":%u"
+		",\"adjust_bytes\":%u,\"qa_gate\":%u",
+		n.bdp_bytes, n.max_wnd_bytes, n.base_bdp_bytes, n.adjust_bytes, n.qa_gate);
+	put_fixed(out, "gamma", n.gamma_q32, 32);
+	put_fixed(out, "max_md_jump", n.max_md_jump_q32, 32);
+	put_fixed(out, "scaling_a", n.scaling_a_q32, 32);
+	put_fixed(out, "scaling_b", n.scaling_b_q32, 32);
+	put_fixed(out, "alpha", n.alpha_q40, 40);
+	put_fixed(out, "fi", n.fi_q24, 24);
+	put_fixed(out, "fi_scale", n.fi_scale_q32, 32);
+	put_fixed(out, "eta", n.eta_q24, 24);
+	fprintf(out, ",\"trimming\":%s,\"quick_adapt\":%s}", truth(n.has_trimming),
+		truth(!n.has_no_quick_adapt));
+}
+
+static void put_mrc(FILE *out, const struct run *run)
+{
+	static const char *const names[] = {"nscc", "fixed", "none"};
+	const struct scenario_transport *t = &run->scenario->transport;
+
+	fprintf(out, ",\"ways\":\"%s\",\"cc\":\"%s\"", t->is_oblivious ? "oblivious" : "aware",
+		names[t->cc]);
+	if (t->cc == SCENARIO_CC_NSCC)
+		put_nscc(out, run);
+}
+
 static void put_scenario(FILE *out, const struct run *run, const char *summary)
 {
 	const struct scenario *s = run->scenario;
@@ -39,9 +97,11 @@ static void put_scenario(FILE *out, const struct run *run, const char *summary)
 		s->plane_bdp_bytes);
 	fprintf(out, ",\n \"transport\":{\"name\":\"%s\",\"payload_bytes\":%u,\"window_pkts\":%u",
 		s->transport.name, t->payload_bytes, t->window_pkts);
-	fprintf(out,
-		",\"entropies\":%u,\"ack_every\":%u,\"retries\":%u,\"timeout_ps\":%" PRIu64 "}}",
+	fprintf(out, ",\"entropies\":%u,\"ack_every\":%u,\"retries\":%u,\"timeout_ps\":%" PRIu64,
 		t->entropies, t->ack_every, t->retries, t->timeout_ns * PSEC_NS);
+	if (s->transport.kind == SCENARIO_MRC)
+		put_mrc(out, run);
+	fputs("}}", out);
 }
 
 static void put_stats(FILE *out, const char *key, const struct stats *s)
@@ -118,15 +178,6 @@ static void put_packets(FILE *out, const struct report *r)
 			comma = ",";
 		}
 	fputs("}}", out);
-}
-
-/* Bounds of a queue; null: there is none. */
-static void put_bound(FILE *out, uint64_t bytes)
-{
-	if (bytes == UINT64_MAX)
-		fputs("null", out);
-	else
-		fprintf(out, "%" PRIu64, bytes);
 }
 
 static void put_group(FILE *out, const struct report *r, uint32_t i)

@@ -8,6 +8,7 @@
 #include "tools/amount.h"
 #include "tools/clock.h"
 #include "tools/stats.h"
+#include "tools/text.h"
 
 #define SECOND   UINT64_C(1000000000)
 #define EVERY_NS (SECOND / 5)
@@ -19,11 +20,11 @@ bool progress_is_wanted(void)
 	return isatty(STDERR_FILENO) || (asked && strcmp(asked, "1") == 0);
 }
 
-void progress_begin(struct progress *p, const struct run *run)
+void progress_begin(struct progress *p, const struct run *run, const char *name)
 {
 	const struct workload *w = &run->scenario->workload;
 
-	*p = (struct progress){.run = run, .began = clock_now()};
+	*p = (struct progress){.run = run, .name = name, .began = clock_now()};
 	p->shown = p->began;
 	for (uint32_t i = 0; i < w->n; i++)
 		p->total_bytes += w->flows[i].bytes * w->flows[i].repeat;
@@ -65,8 +66,13 @@ void progress_show(struct progress *p)
 	uint64_t share = share_of(p);
 	uint64_t rate = stats_scale(s->agenda.n_fired - p->shown_events, SECOND, now - p->shown);
 
-	fprintf(stderr, "\rsimulating: %s, %u%% of the bytes, %s events/s",
-		amount_time(sim_now(s)).at, (unsigned)(share / 10), amount_count(rate).at);
+	fputs("\rsimulating", stderr);
+	if (p->name) {
+		fputc(' ', stderr);
+		text_put_safe(stderr, p->name);
+	}
+	fprintf(stderr, ": %s, %u%% of the bytes, %s events/s", amount_time(sim_now(s)).at,
+		(unsigned)(share / 10), amount_count(rate).at);
 	if (share > 0)
 		fprintf(stderr, ", about %u s left",
 			(unsigned)stats_scale(now - p->began, 1000 - share, share * SECOND));

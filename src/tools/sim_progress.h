@@ -11,6 +11,7 @@
 
 struct progress {
 	const struct run *run; /* NULL: nothing is shown */
+	const char *name;      /* of one run among several; NULL: there is one */
 	uint64_t total_bytes, shown_events;
 	nsec began, shown;
 	bool has_line;
@@ -19,8 +20,8 @@ struct progress {
 /* is_wanted: standard error is a terminal, or WEFT_PROGRESS is 1. */
 bool progress_is_wanted(void);
 
-/* Begins to show a run, which is lent until progress_end. */
-void progress_begin(struct progress *p, const struct run *run);
+/* Begins to show a run, which is lent until progress_end, as is its name; that may be NULL. */
+void progress_begin(struct progress *p, const struct run *run, const char *name);
 
 /* Called between slices of a run; prints about five times a second. */
 void progress_show(struct progress *p);

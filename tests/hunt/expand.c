@@ -21,6 +21,7 @@ enum {
 	STREAM_FAULTS,
 	STREAM_BYTES,
 	STREAM_SPRAY,
+	STREAM_TAIL,
 };
 
 /* What one end's work is made of. */
@@ -374,6 +375,27 @@ static void keep_works(struct hunt_draft *d, uint32_t side)
 		s->works[s->n_works - 1].flags &= (uint8_t)~ENGINE_SILENT;
 }
 
+/* A packet now and then, when all is healed: what went out of use has time to come back. */
+static void draw_tail(struct hunt_draft *d)
+{
+	for (uint32_t side = 0; side < 2; side++)
+		for (uint32_t i = 0; i < d->s->n_tail; i++)
+			hunt_draft_add(d, side, ENGINE_WRITE, hunt_draw(d->p, 1, HUNT_GUARD));
+}
+
+/* When its works are posted: those of the ends of a connection take turns, so that they do not
+ * meet in a queue. */
+static void place_tail(struct hunt_story *s)
+{
+	for (uint32_t e = 0; e < s->n_ends; e++) {
+		struct hunt_end *end = &s->ends[e];
+		struct hunt_work *w = &s->works[end->first_work + end->n_works - s->n_tail];
+
+		for (uint32_t i = 0; i < s->n_tail; i++)
+			w[i].at = s->healed_at + i * s->tail_gap + e * s->tail_gap / s->n_ends;
+	}
+}
+
 /* Works of one connection: those of its ends, and those that both play a part in, mixed. */
 static void draw_works(struct hunt_story *s, const struct hunt_transport *t, struct prng *p,
 		       struct hunt_bump bumps[HUNT_ENDS], uint32_t first)
@@ -397,6 +419,8 @@ static void draw_works(struct hunt_story *s, const struct hunt_transport *t, str
 		flawed[side] =
 			prng_chance(p, 1, 10) ? hunt_draw(p, 0, s->end_works - 1) : HUNT_NOTHING;
 		d.spread_ns[side] = hunt_draw(p, 0, 1) * hunt_draw(p, 1, 200000);
+		if (s->is_slow)
+			d.spread_ns[side] = hunt_draw(p, 300000, 1500000);
 		/* The words of the peer, which only this end changes. */
 		for (uint32_t i = 0; i < HUNT_WORDS; i++) {
 			s->ends[first + (side ^ 1)].words[i] =
@@ -419,6 +443,7 @@ static void draw_works(struct hunt_story *s, const struct hunt_transport *t, str
 			draw_flaw(p, s, w, &s->ends[first + (side ^ 1)]);
 		left[side]--;
 	}
+	draw_tail(&d);
 	keep_works(&d, 0);
 	keep_works(&d, 1);
 }
@@ -548,6 +573,18 @@ static void delay_answers(const struct hunt_story *s, struct prng *p, struct fau
 	};
 }
 
+/* Part of the fabric is dead, or nearly so, for as long as work goes on. */
+static void lengthen_outage(const struct hunt_story *s, struct prng *p, struct fault *f)
+{
+	static const uint64_t kinds = UINT64_C(1) << FAULT_PLANE | UINT64_C(1) << FAULT_DOWN |
+				      UINT64_C(1) << FAULT_BLACK_HOLE | UINT64_C(1) << FAULT_GRAY;
+
+	fault_draw(f, p, &s->topology, kinds, 0, PSEC_MS);
+	f->from_ps = hunt_draw(p, 0, 200) * PSEC_US;
+	f->until_ps = f->from_ps + hunt_draw(p, 300, 1200) * PSEC_US;
+	f->match = FAULT_ANY;
+}
+
 static void draw_faults(struct hunt_story *s, struct prng *p)
 {
 	uint64_t kinds = (UINT64_C(1) << FAULT_KIND_COUNT) - 1;
@@ -566,6 +603,8 @@ static void draw_faults(struct hunt_story *s, struct prng *p)
 		sharpen(s, p, f);
 		if (s->transport->is_sprayed && i > 0 && prng_chance(p, 1, 12))
 			delay_answers(s, p, f);
+		if (s->is_slow && i + 1 == s->n_faults && !(s->has_forgery && i == 0))
+			lengthen_outage(s, p, f);
 		/* A late packet of one of these still counts as part of it. */
 		psec end = f->until_ps +
 			   (f->kind == FAULT_DELAY || f->kind == FAULT_REORDER ? f->amount_ps : 0);
@@ -681,13 +720,14 @@ static void compute_bound(struct hunt_story *s, const struct hunt_transport *t)
 	}
 	for (uint32_t i = 0; i < s->n_works; i++)
 		bytes += s->works[i].len;
-	s->bound = s->healed_at + (4 * most + 10000000) * PSEC_NS + bytes * 80 * PSEC_NS;
+	s->bound = s->healed_at + s->n_tail * s->tail_gap + (4 * most + 10000000) * PSEC_NS +
+		   bytes * 80 * PSEC_NS;
 }
 
 int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t seed)
 {
 	struct hunt_bump bumps[HUNT_ENDS + HUNT_HOSTS];
-	struct prng fabric, ends, work, recvs, faults, bytes, spray;
+	struct prng fabric, ends, work, recvs, faults, bytes, spray, tail;
 	int error;
 
 	memset(s, 0, sizeof *s);
@@ -707,6 +747,12 @@ int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t s
 		return error;
 	draw_manner(s, &ends);
 	lengthen(s, &spray);
+	prng_init(&tail, seed, STREAM_TAIL);
+	if (t->is_sprayed && prng_chance(&tail, 1, 2)) {
+		s->n_tail = HUNT_TAIL;
+		s->tail_gap = hunt_draw(&tail, 70, 120) * PSEC_US;
+	}
+	s->is_slow = t->is_sprayed && prng_chance(&tail, 1, 4);
 	draw_ends(s, &ends);
 	draw_keys(s, &ends);
 	for (uint32_t i = 0; i < HUNT_ENDS + HUNT_HOSTS; i++)
@@ -721,6 +767,7 @@ int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t s
 	draw_faults(s, &faults);
 	if (t->draw)
 		error = t->draw(s);
+	place_tail(s);
 	for (uint32_t i = 0; i < HUNT_ENDS + HUNT_HOSTS && !error; i++)
 		if (i < s->n_ends || (i >= HUNT_ENDS && s->has_srq[i - HUNT_ENDS]))
 			error = make_arena(s, i, &bumps[i], &bytes);

@@ -4,7 +4,8 @@
 
 #include "hunt.h"
 
-#define HUNT_END_WORKS 40u /* of one end */
+#define HUNT_END_WORKS 40u /* of one end, ... */
+#define HUNT_TAIL      40u /* ... and so many when all is healed */
 #define HUNT_WORD      8u
 
 /* Where memory of an arena is given out next. */
@@ -29,7 +30,7 @@ struct hunt_draft {
 	struct prng *p;
 	struct hunt_bump *bumps;
 	uint32_t first; /* of its two ends; sides 0 and 1 are first and first + 1 */
-	struct hunt_work works[2][HUNT_END_WORKS];
+	struct hunt_work works[2][HUNT_END_WORKS + HUNT_TAIL];
 	uint32_t n[2], n_messages[2];
 	uint64_t words[2][HUNT_WORDS]; /* as they will be, of those that each side changes */
 	uint32_t spread_ns[2];

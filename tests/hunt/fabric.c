@@ -89,6 +89,7 @@ int hunt_draw_fabric(struct hunt_story *s, struct prng *p, struct prng *spray)
 		bdp.plane_bytes = hunt_draw(spray, 1000, 15000);
 		bdp.trimming = prng_chance(spray, 3, 4);
 	}
+	s->is_trimming = bdp.trimming;
 	fwd_qos_recommended(&s->qos, &names, &bdp);
 	s->buffer_bytes = prng_chance(p, 1, 2) ? 0 : hunt_draw(p, 50000, 1000000);
 	s->nic_queue_pkts = hunt_draw(p, 1, 4);

@@ -13,9 +13,9 @@
  *	oracle_X.c      what packets of transport X may be, seen on the wire
  *	transport_X.c   X behind struct hunt_transport
  *
- * The last two are all that knows of a transport; MRC has another oracle for its responder, and
- * story_mrc.c, which draws what only MRC has.
- * docs/hunt.md says what is checked, and what holds under which fault. */
+ * The last two are all that knows of a transport; MRC's oracle is several files, see wire_mrc.h,
+ *and story_mrc.c and story_ways.c draw what only MRC has. docs/hunt.md says what is checked, and
+ *what holds under which fault. */
 #ifndef WEFT_TESTS_HUNT_HUNT_H
 #define WEFT_TESTS_HUNT_HUNT_H
 
@@ -31,7 +31,7 @@
 
 #define HUNT_HOSTS    8u
 #define HUNT_ENDS     16u /* two for each connection */
-#define HUNT_WORKS    640u
+#define HUNT_WORKS    1280u
 #define HUNT_RECVS    1024u
 #define HUNT_WINDOWS  48u
 #define HUNT_FAULTS   8u
@@ -40,6 +40,7 @@
 #define HUNT_RD_MOST  16u /* reads and atomics out at once */
 #define HUNT_NO_KEY   UINT32_C(0xdeadbeff)
 #define HUNT_NOTHING  UINT32_MAX
+#define HUNT_ALL      (UINT32_MAX - 1) /* in place of an end: every one of a host */
 #define HUNT_WHY_MAX  512u
 #define HUNT_GUARD    64u
 #define HUNT_RNR_CODE 32u
@@ -177,8 +178,12 @@ struct hunt_story {
 	bool has_dcqcn;
 	uint32_t window_bytes, ack_every;
 	bool has_forgery; /* packets may be changed so that no checksum tells */
-	psec healed_at;   /* the last fault is over, the last work and receive posted */
-	psec bound;       /* by when everything must be over */
+	bool is_trimming; /* switches cut packets */
+	bool is_slow;     /* work is spread over a long time, and so is a fault */
+	uint32_t n_tail; /* works of each end that come when all is healed, the last of its works */
+	psec tail_gap;   /* between them */
+	psec healed_at; /* the last fault is over, the last work and receive posted but for tails */
+	psec bound;     /* by when everything must be over */
 };
 
 /* Expands a seed, for what the transport can do. 0 or -ENOMEM. */
@@ -224,7 +229,7 @@ nsec hunt_rnr_ns(uint8_t code);
 nsec hunt_timeout_ns(uint8_t code);
 
 /* What must balance at the end of a run, and what a report adds up. All members are numbers. */
-#define HUNT_MORE 40u
+#define HUNT_MORE 64u
 struct hunt_counts {
 	uint64_t rx, accepted, dropped, tx, rx_bytes, again, timeouts, duplicates, naks;
 	uint64_t more[HUNT_MORE]; /* what only this transport has, see hunt_transport.more */
@@ -291,7 +296,17 @@ struct hunt_transport {
 	bool (*may_give_up)(const struct hunt_oracle *o, uint32_t end);
 	/* All work is done and nothing is on its way. */
 	void (*at_rest)(struct hunt_oracle *o);
-	/* The end that a packet is for, HUNT_NOTHING: none. */
+	/* Whether an end may give up whatever its peer's silence: nothing of it can leave. NULL: it
+	 * may not. Whether it has to hold out, since faults leave it a way; NULL: it has not. */
+	bool (*is_shut)(const struct hunt_oracle *o, uint32_t end);
+	bool (*is_sheltered)(const struct hunt_oracle *o, uint32_t end);
+	/* A pull is over, all its packets were told by on_output. */
+	void (*on_pulled)(struct hunt_oracle *o, uint32_t host, const struct hunt_counts *before,
+			  const struct hunt_counts *after);
+	/* What became of a packet for HUNT_ALL. */
+	void (*on_common)(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
+			  const struct hunt_counts *before, const struct hunt_counts *after);
+	/* The end that a packet is for, HUNT_NOTHING: none, HUNT_ALL: those of the host. */
 	uint32_t (*end_of)(const struct hunt_story *s, uint32_t host, struct cspan head);
 	/* The packet in a few words. */
 	void (*print)(struct cspan head, uint32_t bytes, char *text, size_t text_len);

@@ -15,7 +15,7 @@
 #define SEED_SECONDS 30u   /* no story takes so long */
 #define ENOUGH       1000u /* so many seeds must meet everything */
 #define FAILED_MOST  20u
-#define RANGES_MOST  32u
+#define RANGES_MOST  100u
 
 enum status { STATUS_OK, STATUS_FAILED, STATUS_USAGE };
 

@@ -345,11 +345,21 @@ void oracle_on_output(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 /* A packet that nobody sent may do to its connection whatever its peer could do. */
 static void taint(struct hunt_oracle *o, uint32_t end)
 {
-	if (end == HUNT_NOTHING)
-		return;
 	o->result->met.tainted += !o->ends[end].is_tainted;
 	o->ends[end].is_tainted = true;
 	o->ends[end ^ 1].is_tainted = true;
+}
+
+/* Those whom a packet that came to a host is for. */
+static void taint_all(struct hunt_oracle *o, uint32_t host, uint32_t end)
+{
+	for (uint32_t e = 0; e < o->story->n_ends; e++) {
+		bool is_common = end == HUNT_ALL && o->story->ends[e].host == host;
+
+		if (e == end || is_common)
+			taint(o, e);
+		o->ends[e].is_muted |= is_common;
+	}
 }
 
 /* A packet that says itself where it belongs is coming: what lies there is as before. All else is
@@ -360,7 +370,7 @@ static void await(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx)
 
 	o->coming = HUNT_NOTHING;
 	o->was_placed = false;
-	if (end == HUNT_NOTHING || o->ends[end].is_tainted)
+	if (end >= HUNT_ENDS || o->ends[end].is_tainted)
 		return;
 	o->coming = o->transport->packet_of(o, end, rx, &o->coming_i);
 	if (o->coming == HUNT_NOTHING || !places(&o->story->works[o->coming]))
@@ -375,7 +385,7 @@ void oracle_before_input(struct hunt_oracle *o, uint32_t host, nsec now, const s
 	struct cspan pieces[3] = {rx->head, rx->body[0], rx->body[1]};
 
 	if (o->story->has_forgery && !was_sent(o, hash_of(rx->peer, pieces, 3))) {
-		taint(o, o->transport->end_of(o->story, host, rx->head));
+		taint_all(o, host, o->transport->end_of(o->story, host, rx->head));
 		return;
 	}
 	if (o->transport->is_sprayed)
@@ -388,7 +398,9 @@ void oracle_after_input(struct hunt_oracle *o, uint32_t host, const struct rx_pk
 {
 	uint32_t end = o->transport->end_of(o->story, host, rx->head);
 
-	if (end == HUNT_NOTHING || o->ends[end].is_tainted)
+	if (end == HUNT_ALL)
+		o->transport->on_common(o, host, rx, before, after);
+	if (end >= HUNT_ENDS || o->ends[end].is_tainted)
 		return;
 	if (o->transport->is_sprayed) {
 		if (o->coming != HUNT_NOTHING && places(&o->story->works[o->coming]))
@@ -479,6 +491,11 @@ static bool may_give_up(const struct hunt_oracle *o, uint32_t end)
 	bool has_flaws = has_flaw(s, end) || has_flaw(s, end ^ 1);
 
 	if (o->transport->may_give_up && !o->transport->may_give_up(o, end))
+		return false;
+	if (o->transport->is_shut && o->transport->is_shut(o, end))
+		return true;
+	if (!has_flaws && !is_dead_peer && o->transport->is_sheltered &&
+	    o->transport->is_sheltered(o, end))
 		return false;
 	if (!has_flaws && !is_dead_peer &&
 	    o->now(o->clock) > s->healed_at + o->transport->try_ns(s, end) * PSEC_NS + PSEC_MS)
@@ -704,7 +721,8 @@ void oracle_on_restart(struct hunt_oracle *o, uint32_t host)
 bool oracle_is_idle(const struct hunt_oracle *o)
 {
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
-		if (!o->ends[e].is_gone && o->ends[e].n_done < o->story->ends[e].n_works)
+		if (!o->ends[e].is_gone && !o->ends[e].is_muted &&
+		    o->ends[e].n_done < o->story->ends[e].n_works)
 			return false;
 	return true;
 }
@@ -749,7 +767,8 @@ static void check_arena(struct hunt_oracle *o, uint32_t i)
 void oracle_finish(struct hunt_oracle *o)
 {
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
-		if (!o->ends[e].is_gone && o->ends[e].n_done < o->ends[e].n_posted)
+		if (!o->ends[e].is_gone && !o->ends[e].is_muted &&
+		    o->ends[e].n_done < o->ends[e].n_posted)
 			oracle_fail(o, "end %u, work %u: never completed", e,
 				    o->story->ends[e].first_work + o->ends[e].n_done);
 	for (uint32_t e = 0; e < o->story->n_ends; e++)

@@ -35,6 +35,7 @@ struct oracle_end {
 	bool was_refused; /* its peer's word ended it: work before the one named is flushed */
 	bool is_gone;     /* the host restarted, or this end was ended by us */
 	bool is_tainted;  /* a packet that nobody sent was put in */
+	bool is_muted;    /* and one for all of its host: it may have nothing to send by any more */
 };
 
 struct hunt_oracle {
@@ -50,7 +51,8 @@ struct hunt_oracle {
 	uint32_t coming, coming_i;
 	bool was_placed;
 	nsec host_now[HUNT_HOSTS]; /* the time on each host's clock when it was last asked */
-	void *wire;                /* of the transport's own part, see struct hunt_transport */
+	const struct engine *engines[HUNT_HOSTS]; /* for what they tell of themselves */
+	void *wire; /* of the transport's own part, see struct hunt_transport */
 	psec (*now)(const void *clock);
 	const void *clock;
 	struct hunt_result *result;

@@ -313,16 +313,15 @@ void wire_give_resize(struct hunt_oracle *o, uint32_t end, uint8_t mpr)
 		g->promised = g->expected + g->range;
 }
 
-/* What a SACK or NACK must carry as its timestamp (7.5.5.8), give or take a unit. */
 static bool is_stamp(const struct hunt_oracle *o, uint32_t end, const struct wire_answer *a,
 		     nsec now, uint16_t stamp)
 {
-	uint64_t held = wire_host(o, end)->has_service_time ? (now - a->at) >> WIRE_STAMP : 0;
-	uint16_t want = (uint16_t)((a->has_stamp ? a->stamp : 0) + held);
-
-	if (!a->has_stamp && held > UINT16_MAX)
-		want = UINT16_MAX;
-	return (uint16_t)(stamp - want + 1) <= 2;
+	return wire_is_reflected(o, o->story->ends[end].host,
+				 &(struct wire_reflected){.at = a->at,
+							  .now = now,
+							  .has_stamp = a->has_stamp,
+							  .stamp = a->stamp,
+							  .got = stamp});
 }
 
 /* Where a map begins (7.5.2.2 with M-18), as an offset from cack. */

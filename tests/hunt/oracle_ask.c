@@ -153,6 +153,15 @@ static void give_reason(struct wire_ask *ask, struct wire_pkt *p, uint8_t reason
 	uncount(ask, p);
 }
 
+void wire_ask_died(struct hunt_oracle *o, uint32_t end, uint32_t ports)
+{
+	struct wire_ask *ask = &wire_at(o, end)->ask;
+
+	for (uint64_t n = ask->una; n < ask->high; n++)
+		if (ports >> ask->pkts[n].port & 1)
+			give_reason(ask, &ask->pkts[n], WAS_DEAD);
+}
+
 /* A packet goes again: why? SACKs are a reason once only (MRC-7.4.5-01). */
 static void check_again(struct hunt_oracle *o, uint32_t end, uint64_t count, nsec now)
 {
@@ -172,7 +181,7 @@ static void check_again(struct hunt_oracle *o, uint32_t end, uint64_t count, nse
 			    count);
 		return;
 	}
-	if (p->reasons & (WAS_NACKED | WAS_PROBED | WAS_SILENT) ||
+	if (p->reasons & (WAS_NACKED | WAS_PROBED | WAS_SILENT | WAS_DEAD) ||
 	    (p->sends == 1 && p->reasons & WAS_OVERTAKEN))
 		return;
 	if (silences(o, end, now) <= p->in_silence)
@@ -194,23 +203,33 @@ static uint64_t all_out(const struct hunt_oracle *o, uint32_t host)
 	return n;
 }
 
+/* Bytes that are surely out. What the peer received in all may be more than its maps have shown
+ * (8.4). */
+static uint64_t bytes_out(const struct wire_ask *ask)
+{
+	uint64_t ahead =
+		ask->told_bytes > ask->known_bytes ? ask->told_bytes - ask->known_bytes : 0;
+
+	return ask->certain_bytes > ahead ? ask->certain_bytes - ahead : 0;
+}
+
 static void check_limits(struct hunt_oracle *o, uint32_t end, uint64_t count, bool is_new, nsec now)
 {
 	const struct wire_ask *ask = &wire_at(o, end)->ask;
 	uint32_t range = ask->range > ask->range_also ? ask->range : ask->range_also;
 	uint32_t max_out = wire_host(o, end)->max_out;
+	uint64_t window = wire_at(o, end)->window_bytes;
 	uint32_t room = (max_out + STORY_MRC_CHUNK - 1) / STORY_MRC_CHUNK * STORY_MRC_CHUNK;
 
 	/* M-17. */
 	if (count >= ask->una + range)
 		oracle_fail(o, "end %u: packet %" PRIu64 ", beyond %" PRIu64 " + %u", end, count,
 			    ask->una, range);
-	if (count >= ask->una && silences(o, end, now) == 0 &&
-	    ask->certain_bytes >= o->story->window_bytes)
+	if (count >= ask->una && silences(o, end, now) == 0 && bytes_out(ask) >= window)
 		oracle_fail(o,
 			    "end %u: packet %" PRIu64 " with %" PRIu64
-			    " bytes out, the window is %u",
-			    end, count, ask->certain_bytes, o->story->window_bytes);
+			    " bytes out, the window is %" PRIu64,
+			    end, count, bytes_out(ask), window);
 	if (is_new && all_out(o, o->story->ends[end].host) >= room)
 		oracle_fail(o, "end %u: packet %" PRIu64 ", and its host has no room for it", end,
 			    count);
@@ -281,11 +300,15 @@ static void note_sent(struct hunt_oracle *o, uint32_t end, uint64_t count, nsec 
 		return;
 	uncount(ask, p);
 	p->order = ++ask->orders;
+	p->port = tx->port;
 	p->reasons = 0;
 	p->nominal = (uint16_t)(WIRE_NOMINAL + UDP_ICRC + tx->head_len + body_bytes(tx));
 	p->is_counted = true;
 	ask->certain_bytes += p->nominal;
-	if (ask->certain_bytes >= o->story->window_bytes)
+	p->way = wire_way_of(o, end, tx->ev, tx->port);
+	p->sent_at = o->now(o->clock);
+	wire_at(o, end)->sent_bytes = p->nominal;
+	if (ask->certain_bytes >= wire_at(o, end)->window_bytes)
 		wire_met(o, MET_WINDOW_FULL);
 }
 
@@ -304,6 +327,7 @@ void wire_ask_data(struct hunt_oracle *o, uint32_t end, nsec now, const struct w
 	uint32_t i = (uint32_t)(count - w->first);
 	bool is_new = count == ask->high;
 
+	wire_ways_look(o, end);
 	if (o->works[work].fate != HUNT_POSTED)
 		oracle_fail(o, "end %u, work %u, packet %u: sent although it is over", end, work,
 			    i);
@@ -318,9 +342,12 @@ void wire_ask_data(struct hunt_oracle *o, uint32_t end, nsec now, const struct w
 			    end, work, i, ask->pkts[count].sends, h->rtx);
 	check_bytes(o, end, work, i, now, h, tx);
 	check_limits(o, end, count, is_new, now);
-	if (!is_new)
+	if (!is_new) {
 		check_again(o, end, count, now);
-	else if (i == 0 && w->code == ENGINE_WRITE_IMM)
+		if (count >= ask->una && !(ask->pkts[count].reasons & WAS_NACKED))
+			wire_way_lost(o, end, &ask->pkts[count]);
+	}
+	if (is_new && i == 0 && w->code == ENGINE_WRITE_IMM)
 		check_immediates(o, end, work);
 	if (is_new && i == 0 && wire_big(h->more + 2, 2) == 0 && work > 0)
 		wire_met(o, MET_MSN_WRAP);
@@ -362,6 +389,7 @@ static uint32_t learn(struct wire_ask *ask, uint64_t count)
 		return 0;
 	p->is_known = true;
 	uncount(ask, p);
+	ask->known_bytes += p->nominal;
 	if (p->order > ask->newest)
 		ask->newest = p->order;
 	return 1;
@@ -425,6 +453,15 @@ static void take_range(struct hunt_oracle *o, uint32_t end, const uint8_t *seth,
 		ask->cack = to;
 }
 
+/* rcvd_bytes counts 256 bytes, in 24 bits. What is behind is out of date. */
+static void take_received(struct wire_ask *ask, uint32_t blocks)
+{
+	uint32_t ahead = (blocks - (uint32_t)(ask->told_bytes >> 8)) % WIRE_NUMBERS;
+
+	if (ahead < WIRE_HALF)
+		ask->told_bytes += (uint64_t)ahead << 8;
+}
+
 static void hear_sack(struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
 {
 	struct wire_ask *ask = &wire_at(o, end)->ask;
@@ -435,6 +472,7 @@ static void hear_sack(struct hunt_oracle *o, uint32_t end, const struct wire_com
 	bool is_ahead = to > ask->una;
 	uint32_t news = 0;
 
+	take_received(ask, (uint32_t)wire_big(m + 33, 3));
 	for (uint32_t i = 0; i < 64; i++)
 		if (map >> i & 1 && base + i != WIRE_NO_COUNT)
 			news += learn(ask, base + i);
@@ -495,6 +533,24 @@ static void hear_ack(struct hunt_oracle *o, uint32_t end, const struct wire_comi
 	ask->heard = c->count + 1;
 }
 
+/* The way of a packet that met congestion, if the answer tells of it, the packet was sent once, and
+ * the way is in use. */
+static uint16_t marked_way(const struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
+{
+	const struct wire_ask *ask = &wire_at(o, end)->ask;
+	const uint8_t *m = c->h.more;
+	bool is_sack = c->h.opcode == SACK;
+	uint64_t count = c->count + (is_sack ? (uint64_t)(int16_t)wire_big(m + 2, 2) : 0);
+
+	if (is_sack ? (m[1] >> 5 & 3) != 1 || (m[1] & 2) : m[2] != TRIMMED)
+		return WIRE_NO_WAY;
+	if (count < ask->una || count >= ask->high || ask->pkts[count].sends != 1)
+		return WIRE_NO_WAY;
+	uint16_t way = ask->pkts[count].way;
+
+	return way != WIRE_NO_WAY && oracle_mrc_way(o, end, way) <= PATH_SKIP ? way : WIRE_NO_WAY;
+}
+
 void wire_ask_expect(struct hunt_oracle *o, uint32_t end)
 {
 	const struct wire_ask *ask = &wire_at(o, end)->ask;
@@ -520,6 +576,8 @@ void wire_ask_expect(struct hunt_oracle *o, uint32_t end)
 	} else {
 		c->may = 1u << MET_ACK;
 	}
+	if (c->h.opcode != ACKNOWLEDGE)
+		c->way = marked_way(o, end, c);
 }
 
 void wire_ask_heard(struct hunt_oracle *o, uint32_t end)

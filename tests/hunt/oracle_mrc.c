@@ -12,14 +12,14 @@
 int oracle_mrc_new(struct hunt_oracle *o)
 {
 	const struct hunt_story *s = o->story;
-	struct wire_end *wire = calloc(HUNT_ENDS, sizeof *wire);
+	struct wire *wire = calloc(1, sizeof *wire);
 
 	o->wire = wire;
 	for (uint32_t e = 0; e < s->n_ends && wire; e++) {
 		const struct hunt_end *own = &s->ends[e];
 		const struct hunt_work *last = &s->works[own->first_work + own->n_works];
-		struct wire_ask *ask = &wire[e].ask;
-		struct wire_give *give = &wire[e].give;
+		struct wire_ask *ask = &wire->ends[e].ask;
+		struct wire_give *give = &wire->ends[e].give;
 		uint8_t dest = wire_story(o, e ^ 1)->mpr, most = wire_story(o, e)->max_mpr;
 
 		ask->n_pkts = own->n_works ? last[-1].first + last[-1].n_pkts : 0;
@@ -33,6 +33,8 @@ int oracle_mrc_new(struct hunt_oracle *o)
 			give->n_recvs += s->recvs[i].end == e;
 		if (!ask->pkts)
 			return -ENOMEM;
+		wire->ends[e].denied_ports = wire_story(o, e)->denied_ports;
+		wire_ways_begin(o, e);
 	}
 	return wire ? 0 : -ENOMEM;
 }
@@ -42,6 +44,10 @@ void oracle_mrc_free(struct hunt_oracle *o)
 	for (uint32_t e = 0; e < HUNT_ENDS && o->wire; e++) {
 		free(wire_at(o, e)->ask.pkts);
 		free(wire_at(o, e)->give.answers);
+	}
+	for (uint32_t h = 0; h < HUNT_HOSTS && o->wire; h++) {
+		free(wire_station(o, h)->requests);
+		free(wire_station(o, h)->responses);
 	}
 	free(o->wire);
 }
@@ -104,6 +110,8 @@ static const char *name_of(uint8_t opcode)
 	case SACK: return "SACK";
 	case NACK: return "NACK";
 	case PROBE: return "PROBE";
+	case COMMON_REQUEST: return "endpoint request";
+	case COMMON_RESPONSE: return "endpoint response";
 	default: return "?";
 	}
 }
@@ -143,7 +151,9 @@ uint32_t oracle_mrc_end_of(const struct hunt_story *s, uint32_t host, struct csp
 {
 	struct wire_head h;
 
-	return wire_read(bytes, &h) ? hunt_find_end(s, host, h.qp) : HUNT_NOTHING;
+	if (!wire_read(bytes, &h))
+		return HUNT_NOTHING;
+	return h.qp == WIRE_COMMON ? HUNT_ALL : hunt_find_end(s, host, h.qp);
 }
 
 uint64_t wire_count(const struct hunt_oracle *o, uint32_t end, uint32_t psn, uint64_t near)
@@ -185,51 +195,6 @@ uint32_t oracle_mrc_packet_of(const struct hunt_oracle *o, uint32_t end, const s
 	return work;
 }
 
-/* The first packet may go any way that there is; the place of its way is not known if two are
- * alike. */
-static void begin_walk(struct hunt_oracle *o, uint32_t end, struct wire_walk *walk,
-		       const struct tx_pkt *tx)
-{
-	const struct story_mrc_ways *w = &wire_story(o, end)->ways[wire_at(o, end)->turn];
-	uint32_t n = 0;
-
-	walk->has_begun = true;
-	for (uint32_t i = 0; i < w->n; i++)
-		if (w->ways[i].ev == tx->ev && w->ways[i].port == tx->port) {
-			walk->next = i + 1;
-			n++;
-		}
-	walk->is_known = n == 1;
-	if (n == 0)
-		oracle_fail(o, "end %u: a packet by none of its ways", end);
-}
-
-/* Requests of an end take its ways in turn, and so do answers; only those are left out whose port
- * is not free: never one of the port that is taken. */
-static void check_way(struct hunt_oracle *o, uint32_t end, bool is_answer, const struct tx_pkt *tx)
-{
-	const struct story_mrc_ways *w = &wire_story(o, end)->ways[wire_at(o, end)->turn];
-	struct wire_walk *walk = &wire_at(o, end)->walks[is_answer];
-
-	if (!walk->is_known) {
-		if (!walk->has_begun)
-			begin_walk(o, end, walk, tx);
-		return;
-	}
-	for (uint32_t i = 0; i < w->n; i++) {
-		const struct path_way *way = &w->ways[(walk->next + i) % w->n];
-
-		if (way->port != tx->port)
-			continue;
-		if (way->ev != tx->ev)
-			break;
-		walk->next = (walk->next + i + 1) % w->n;
-		return;
-	}
-	oracle_fail(o, "end %u: a packet by port %u and entropy %08x: not its next way", end,
-		    tx->port, tx->ev);
-}
-
 /* What every packet has: where it goes, by which of its end's ways, in which class (Table 7-8). */
 static void check_common(struct hunt_oracle *o, uint32_t end, const struct wire_head *h,
 			 const struct tx_pkt *tx)
@@ -241,7 +206,10 @@ static void check_common(struct hunt_oracle *o, uint32_t end, const struct wire_
 			 : wire_is_data(h->opcode) && !e->is_trimmable ? ENGINE_NO_TRIM
 								       : ENGINE_DATA;
 
-	check_way(o, end, is_answer, tx);
+	if (is_answer)
+		wire_ways_answer(o, end, tx);
+	else
+		wire_ways_request(o, end, tx);
 	if (h->pkey != wire_host(o, end)->pkey || h->version != 0)
 		oracle_fail(o, "end %u: wrong partition or version", end);
 	if (tx->tclass != tclass || !!tx->not_ect != is_answer)
@@ -252,11 +220,15 @@ static void check_common(struct hunt_oracle *o, uint32_t end, const struct wire_
 
 void oracle_mrc_output(struct hunt_oracle *o, uint32_t host, nsec now, const struct tx_pkt *tx)
 {
-	struct wire_head h;
+	struct wire_head h = {0};
 	uint32_t peer = HUNT_NOTHING;
 
 	if (wire_read((struct cspan){tx->head, tx->head_len}, &h))
 		peer = hunt_find_end(o->story, tx->peer, h.qp);
+	if (h.qp == WIRE_COMMON) {
+		wire_common_sent(o, host, now, &h, tx);
+		return;
+	}
 	if (peer == HUNT_NOTHING || o->story->ends[peer ^ 1].host != host) {
 		oracle_fail(o, "h%u: a packet to nobody", host);
 		return;
@@ -278,15 +250,26 @@ void oracle_mrc_output(struct hunt_oracle *o, uint32_t host, nsec now, const str
 		oracle_fail(o, "end %u: opcode %02x", end, h.opcode);
 }
 
+/* Something of an end's came by a way with this entropy: any that has it may be well. */
+static void came_by(struct hunt_oracle *o, uint32_t end, uint32_t ev)
+{
+	const struct story_mrc_ways *w = &wire_story(o, end)->ways[wire_at(o, end)->turn];
+
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->ways[i].ev == ev)
+			wire_way_arrived(o, end, i);
+}
+
 void oracle_mrc_input(struct hunt_oracle *o, uint32_t host, nsec now, const struct rx_pkt *rx)
 {
 	uint32_t end = oracle_mrc_end_of(o->story, host, rx->head);
 	struct wire_coming *c;
 
-	if (end == HUNT_NOTHING)
+	if (end >= HUNT_ENDS)
 		return;
 	c = &wire_at(o, end)->coming;
-	*c = (struct wire_coming){.rx = rx, .now = now, .may = 1u << WIRE_DROPPED};
+	*c = (struct wire_coming){
+		.rx = rx, .now = now, .may = 1u << WIRE_DROPPED, .way = WIRE_NO_WAY};
 	if (o->ends[end].is_tainted || !wire_read(rx->head, &c->h)) {
 		c->rx = NULL;
 		return;
@@ -295,6 +278,8 @@ void oracle_mrc_input(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 	 * once more. */
 	uint32_t least = c->h.ts ? 8 : 4;
 
+	if (wire_is_data(c->h.opcode) || c->h.opcode == PROBE)
+		came_by(o, end ^ 1, rx->ev);
 	if (wire_is_dead(o, end) || c->h.version != 0 || rx->peer != o->story->ends[end ^ 1].host ||
 	    (rx->trimmed && (!wire_is_data(c->h.opcode) || c->h.n_more < least)))
 		return;
@@ -338,11 +323,18 @@ void oracle_mrc_taken(struct hunt_oracle *o, uint32_t end, const struct hunt_cou
 		wire_give_taken(o, end, verdict);
 	else if (verdict != WIRE_DROPPED)
 		wire_ask_heard(o, end);
+	/* A loss that was told of at the same time may have changed more. */
+	if (after->more[MET_LOST_GAP] == before->more[MET_LOST_GAP] &&
+	    after->more[MET_LOST_PROBE] == before->more[MET_LOST_PROBE])
+		wire_way_marked(o, end, c->way);
+	wire_ways_heard(o, end);
 	c->rx = NULL;
 }
 
 void oracle_mrc_at_rest(struct hunt_oracle *o)
 {
+	for (uint32_t h = 0; h < o->story->topology.n_hosts; h++)
+		wire_common_rest(o, h);
 	for (uint32_t e = 0; e < o->story->n_ends; e++) {
 		const struct wire_give *g = &wire_at(o, e)->give;
 		bool is_open = !wire_is_dead(o, e);
@@ -355,6 +347,8 @@ void oracle_mrc_at_rest(struct hunt_oracle *o)
 			oracle_fail(o, "end %u: a Transport ACK or NAK was never sent", e);
 		if (g->is_closed && !wire_at(o, e)->has_told)
 			oracle_fail(o, "end %u: refused a request, and no event told of it", e);
+		if (is_open)
+			wire_ways_rest(o, e);
 	}
 }
 
@@ -405,19 +399,20 @@ void oracle_mrc_changed(struct hunt_oracle *o, const struct story_mrc_change *c)
 	case STORY_MRC_RESIZE: wire_give_resize(o, c->end, c->mpr); break;
 	case STORY_MRC_TURN:
 		state->turn ^= 1;
-		state->walks[0] = state->walks[1] = (struct wire_walk){0};
+		wire_ways_begin(o, c->end);
 		wire_met(o, MET_TURNED);
 		break;
 	case STORY_MRC_DRAIN:
 		state->is_draining = true;
 		state->has_drained = false;
 		break;
-	default:
+	case STORY_MRC_GO:
 		if (state->has_drained != is_drained(o, c->end) && !o->ends[c->end].is_tainted)
 			oracle_fail(o, "end %u: drained, and it did not say so", c->end);
 		if (!state->has_drained)
 			wire_met(o, MET_HASTE);
 		state->is_draining = false;
 		break;
+	default: wire_ways_changed(o, c); break;
 	}
 }

@@ -41,7 +41,19 @@
 	M(DRAINED,        "queues drained") \
 	M(HASTE,          "queues not drained in time") \
 	M(PSN_WRAP,       "PSNs wrapped") \
-	M(MSN_WRAP,       "MSNs wrapped")
+	M(MSN_WRAP,       "MSNs wrapped") \
+	M(COMMON,         "endpoint requests") \
+	M(COMMON_RE,      "endpoint responses") \
+	M(WAY_PROBED,     "EV probes") \
+	M(PORTS_TOLD,     "Port Status Updates") \
+	M(WAY_SKIPPED,    "ways skipped") \
+	M(WAY_OUT,        "ways out of use") \
+	M(WAY_DENIED,     "ways denied in mid-run") \
+	M(PORT_SHUT,      "packets past shut ports") \
+	M(WAY_DEAD,       "ways that were dead") \
+	M(WINDOW_CUT,     "windows cut for losses") \
+	M(TAILS,          "ends that came to their tail") \
+	M(SHELTERED,      "ends with a plane that works")
 /* clang-format on */
 
 enum oracle_mrc_met {
@@ -65,6 +77,28 @@ bool oracle_mrc_may_give_up(const struct hunt_oracle *o, uint32_t end);
 void oracle_mrc_at_rest(struct hunt_oracle *o);
 uint32_t oracle_mrc_end_of(const struct hunt_story *s, uint32_t host, struct cspan head);
 void oracle_mrc_print(struct cspan bytes, uint32_t payload, char *text, size_t text_len);
+
+bool oracle_mrc_is_shut(const struct hunt_oracle *o, uint32_t end);
+bool oracle_mrc_is_sheltered(const struct hunt_oracle *o, uint32_t end);
+void oracle_mrc_pulled(struct hunt_oracle *o, uint32_t host, const struct hunt_counts *before,
+		       const struct hunt_counts *after);
+void oracle_mrc_common(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
+		       const struct hunt_counts *before, const struct hunt_counts *after);
+
+/* What the engine itself says of an end, in transport_mrc.c: the rules on ways and windows are
+ * about that. False: it has no such queue pair. */
+struct oracle_mrc_view {
+	uint64_t inflight_bytes, window_bytes;
+	uint32_t n_usable, open_ports;
+	nsec srtt_ns;
+};
+bool oracle_mrc_view(const struct hunt_oracle *o, uint32_t end, struct oracle_mrc_view *v);
+
+/* Parts of it, of an end whose host did not restart; they cost less. */
+enum path_state oracle_mrc_way(const struct hunt_oracle *o, uint32_t end, uint32_t way);
+uint32_t oracle_mrc_ports(const struct hunt_oracle *o, uint32_t end);
+uint32_t oracle_mrc_dead_ports(const struct hunt_oracle *o, uint32_t end);
+uint64_t oracle_mrc_window(const struct hunt_oracle *o, uint32_t end);
 
 /* Something changed at an end. All events that there were before it are known. */
 void oracle_mrc_changed(struct hunt_oracle *o, const struct story_mrc_change *c);

@@ -128,6 +128,7 @@ static int witness_init(struct engine *e, const void *cfg, nsec now)
 		.inner = (void *)w->block,
 		.inner_bytes = inner->size(c->inner),
 	};
+	c->run->oracle.engines[c->host] = w->inner;
 	/* Not cleared, as the contract says. */
 	if (!c->is_again)
 		memset(w->block, CANARY, w->inner_bytes + HUNT_GUARD);
@@ -189,6 +190,9 @@ static uint32_t witness_pull(struct engine *e, nsec now, const uint16_t room[ENG
 	const struct engine_ops *ops = w->inner->ops;
 	uint16_t left[ENGINE_PORTS];
 	nsec due = ops->deadline(w->inner, free_ports(room));
+	struct hunt_counts before = {0}, after = {0};
+
+	w->run->transport->count(w->inner, &before);
 	uint32_t got = ops->pull(w->inner, now, room, pkts, n);
 
 	o->host_now[w->host] = now;
@@ -205,6 +209,9 @@ static uint32_t witness_pull(struct engine *e, nsec now, const uint16_t room[ENG
 			oracle_fail(o, "h%u: a packet beyond a port's room", w->host);
 		oracle_on_output(o, w->host, now, &pkts[i]);
 	}
+	w->run->transport->count(w->inner, &after);
+	if (w->run->transport->on_pulled)
+		w->run->transport->on_pulled(o, w->host, &before, &after);
 	if (due > now && got > 0)
 		oracle_fail(o, "h%u: packets before the deadline", w->host);
 	if (got < n && ops->deadline(w->inner, free_ports(left)) <= now)

@@ -56,6 +56,15 @@ static void draw_host(const struct hunt_story *s, struct prng *p, struct story_m
 	};
 }
 
+static int by_port(const void *a, const void *b)
+{
+	const struct path_way *x = a, *y = b;
+
+	if (x->port != y->port)
+		return x->port < y->port ? -1 : 1;
+	return x->ev < y->ev ? -1 : x->ev > y->ev;
+}
+
 /* Ways leave by all ports or by some, each with an entropy of its own, or nearly. */
 static void draw_ways(const struct hunt_story *s, struct prng *p, struct story_mrc_ways *w)
 {
@@ -70,6 +79,7 @@ static void draw_ways(const struct hunt_story *s, struct prng *p, struct story_m
 			.ev = routing_entropy(&s->routing, seed + i % ports, i / ports),
 			.port = (first + i % ports) % s->shape.nic_ports,
 		};
+	qsort(w->ways, w->n, sizeof w->ways[0], by_port);
 }
 
 static bool is_flawed(const struct hunt_story *s, uint32_t end)
@@ -129,7 +139,7 @@ static void draw_pair(struct hunt_story *s, struct prng *p, struct story_mrc_end
 		pair[0].exponential = pair[1].exponential = STORY_MRC_ENDLESS;
 }
 
-static void add_change(struct hunt_story *s, const struct story_mrc_change *change)
+void story_mrc_add(struct hunt_story *s, const struct story_mrc_change *change)
 {
 	struct story_mrc *m = s->own;
 
@@ -156,7 +166,8 @@ static void draw_resizes(struct hunt_story *s, struct prng *p)
 
 		for (uint32_t i = 0; i < n; i++) {
 			at += hunt_draw(p, 0, gap) * PSEC_NS;
-			add_change(s, &(struct story_mrc_change){
+			story_mrc_add(s,
+				      &(struct story_mrc_change){
 					      .end = e,
 					      .at = at,
 					      .mpr = (uint8_t)hunt_draw(p, 1, m->ends[e].max_mpr)});
@@ -173,14 +184,14 @@ static void draw_turns(struct hunt_story *s, struct prng *p)
 
 		for (uint32_t i = 0; i < n; i++) {
 			c.at += hunt_draw(p, 0, 50000) * PSEC_NS;
-			add_change(s, &c);
+			story_mrc_add(s, &c);
 		}
 		c = (struct story_mrc_change){.end = e};
 		n = prng_chance(p, 1, 6) ? hunt_draw(p, 1, TURNS_EACH) : 0;
 		for (uint32_t i = 0; i < 2 * n; i++) {
 			c.at += hunt_draw(p, 0, 30000) * PSEC_NS;
 			c.what = i % 2 == 0 ? STORY_MRC_DRAIN : STORY_MRC_GO;
-			add_change(s, &c);
+			story_mrc_add(s, &c);
 		}
 	}
 }
@@ -211,13 +222,16 @@ int story_mrc_draw(struct hunt_story *s)
 		draw_pair(s, &p, &m->ends[e], e);
 	draw_turns(s, &p);
 	draw_resizes(s, &p);
+	story_mrc_draw_ways(s);
 	qsort(m->changes, m->n_changes, sizeof m->changes[0], by_time);
 	return 0;
 }
 
 static void tell_changes(const struct story_mrc *m, uint32_t end)
 {
-	static const char *const whats[] = {"range", "other ways", "drains", "goes on"};
+	static const char *const whats[] = {"range",        "other ways", "drains",
+					    "goes on",      "denies way", "allows way",
+					    "denies ports", "ports down"};
 
 	for (uint32_t i = 0; i < m->n_changes; i++) {
 		const struct story_mrc_change *c = &m->changes[i];
@@ -227,6 +241,10 @@ static void tell_changes(const struct story_mrc *m, uint32_t end)
 		printf("    %s", whats[c->what]);
 		if (c->what == STORY_MRC_RESIZE)
 			printf(" %u", c->mpr);
+		if (c->what == STORY_MRC_DENY || c->what == STORY_MRC_ALLOW)
+			printf(" %u", c->way);
+		if (c->what == STORY_MRC_PORTS || c->what == STORY_MRC_DOWN)
+			printf(" %02x", c->ports);
 		printf(" at %.3f us\n", (double)c->at / PSEC_US);
 	}
 }
@@ -249,5 +267,6 @@ void story_mrc_tell(const struct hunt_story *s, uint32_t end)
 	       e->is_restoring ? " restored" : "", h->max_out, h->max_early, h->max_answers,
 	       h->sack_every, h->sack_least, h->first_msn,
 	       h->has_service_time ? ", service time" : "", h->has_trim_nack ? ", trim NACKs" : "");
+	story_mrc_tell_ways(s, end);
 	tell_changes(m, end);
 }

@@ -3,11 +3,12 @@
 #ifndef WEFT_TESTS_HUNT_STORY_MRC_H
 #define WEFT_TESTS_HUNT_STORY_MRC_H
 
+#include "cc/cc.h"
 #include "hunt.h"
 #include "path/path.h"
 
 #define STORY_MRC_WAYS    256u
-#define STORY_MRC_CHANGES 256u
+#define STORY_MRC_CHANGES 512u
 #define STORY_MRC_ENDLESS 25u /* so many exponential retries (MRC Table 7-1) */
 #define STORY_MRC_RANGE   128u
 #define STORY_MRC_CHUNK   64u   /* packets out are given room for in such units */
@@ -19,11 +20,16 @@ struct story_mrc_host {
 	uint32_t sack_every, sack_least;
 	uint16_t pkey, first_msn;
 	bool has_service_time, has_trim_nack;
+	uint32_t max_troubles, max_probes;
+	bool has_base_probe;
 };
 
 struct story_mrc_ways {
-	struct path_way ways[STORY_MRC_WAYS];
+	struct path_way ways[STORY_MRC_WAYS]; /* grouped by port, the lowest first */
 	uint32_t n;
+	uint64_t denied[STORY_MRC_WAYS / 64]; /* bit each: from the start */
+	uint8_t denied_ports;                 /* likewise */
+	uint16_t min_active;
 };
 
 /* Of one end. */
@@ -34,6 +40,9 @@ struct story_mrc_end {
 	uint16_t max_wimm, wimm_dest;
 	uint8_t penalty;
 	bool is_dynamic, has_stamps, is_trimmable, is_restoring;
+	uint16_t burst;
+	bool is_oblivious;    /* what happens to packets is not held against their ways */
+	uint8_t denied_ports; /* at the beginning, whichever ways it takes */
 };
 
 enum story_mrc_what {
@@ -41,6 +50,10 @@ enum story_mrc_what {
 	STORY_MRC_TURN,   /* it takes its other ways */
 	STORY_MRC_DRAIN,  /* no message begins any more, ... */
 	STORY_MRC_GO,     /* ... until now */
+	STORY_MRC_DENY,   /* a way is not to be used, ... */
+	STORY_MRC_ALLOW,  /* ... and may be */
+	STORY_MRC_PORTS,  /* these ports are not to be used, all others may be */
+	STORY_MRC_DOWN,   /* these ports of its host are down, all others are up */
 };
 
 /* Something changes at an end. */
@@ -49,6 +62,8 @@ struct story_mrc_change {
 	psec at;
 	uint8_t what; /* enum story_mrc_what */
 	uint8_t mpr;
+	uint8_t ports;
+	uint16_t way;   /* of those in use then, if it has so many */
 	uint32_t order; /* among those of one moment */
 };
 
@@ -57,6 +72,12 @@ struct story_mrc {
 	struct story_mrc_end ends[HUNT_ENDS];
 	struct story_mrc_change changes[STORY_MRC_CHANGES]; /* by time */
 	uint32_t n_changes;
+	struct cc_cfg cc;
+	nsec rtt_ns; /* of the longest way, idle */
+	/* Each end has a way by one of these ports, whichever ways it takes, that nobody denies.
+	 * Nothing shuts them, or, with may_shut, not for long. */
+	uint8_t open_ports;
+	bool may_shut;
 };
 
 static inline const struct story_mrc *story_mrc(const struct hunt_story *s)
@@ -66,6 +87,13 @@ static inline const struct story_mrc *story_mrc(const struct hunt_story *s)
 
 int story_mrc_draw(struct hunt_story *s);
 void story_mrc_tell(const struct hunt_story *s, uint32_t end);
+
+/* story_ways.c: what there is of ways and windows; changes to them are added to the story's. */
+void story_mrc_draw_ways(struct hunt_story *s);
+void story_mrc_tell_ways(const struct hunt_story *s, uint32_t end);
+
+/* Something changes at an end; the story is not healed before. */
+void story_mrc_add(struct hunt_story *s, const struct story_mrc_change *change);
 
 /* The length of the i-th silence in a row, i = 0 .. (Table 7-1, M-33). */
 nsec story_mrc_silence_ns(const struct story_mrc_end *end, uint32_t i);

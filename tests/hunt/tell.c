@@ -151,6 +151,9 @@ void hunt_tell(const struct hunt_story *s)
 		fault_print(&s->faults[i], &s->topology, text, sizeof text);
 		printf("  fault: %s\n", text);
 	}
+	if (s->n_tail > 0)
+		printf("  %u works of each end when all is healed, one in %.1f us\n", s->n_tail,
+		       (double)s->tail_gap / PSEC_US);
 	printf("  healed at %.3f us, over by %.3f us\n", (double)s->healed_at / PSEC_US,
 	       (double)s->bound / PSEC_US);
 }

@@ -3,18 +3,23 @@
 #include <stdlib.h>
 
 #include "memory.h"
-#include "mrc/mrc.h"
+#include "mrc/state.h"
 #include "oracle_mrc.h"
 #include "story_mrc.h"
 #include "wire/icrc.h"
+
+struct hunt_ways {
+	struct path_profile profile;
+	uint64_t memory[STORY_MRC_WAYS * 4];
+};
 
 struct hunt_device {
 	const struct hunt_story *story;
 	struct hunt_memory memory;
 	struct mrc_cfg cfg;
-	struct path_set sets[HUNT_ENDS][2]; /* of its own ends */
-	uint8_t turn[HUNT_ENDS];            /* which of them is in use */
-	uint32_t n_changed;                 /* of the story's changes, all hosts' counted */
+	struct hunt_ways sets[HUNT_ENDS][2]; /* of its own ends */
+	uint8_t turn[HUNT_ENDS];             /* which of them is in use */
+	uint32_t n_changed;                  /* of the story's changes, all hosts' counted */
 };
 
 static struct hunt_device *device_new(const struct hunt_story *s, uint32_t host)
@@ -33,22 +38,20 @@ static struct hunt_device *device_new(const struct hunt_story *s, uint32_t host)
 		.mem = d->memory.mem,
 		.max_qps = HUNT_ENDS,
 		.n_ports = s->shape.nic_ports,
-		.cc =
-			{
-				.kind = s->has_dcqcn ? CC_DCQCN : CC_FIXED,
-				.window_bytes = s->window_bytes,
-				.line_rate_bps = s->shape.links[0].rate_bps,
-			},
+		.cc = story_mrc(s)->cc,
+		.max_troubles = h->max_troubles,
 		.max_out_pkts = h->max_out,
 		.max_early_pkts = h->max_early,
 		.max_answers = h->max_answers,
-		.max_probes = 1,
+		.max_probes = h->max_probes,
 		.sack_every_bytes = h->sack_every,
 		.sack_least_bytes = h->sack_least,
 		.pkey = h->pkey,
 		.first_msn = h->first_msn,
 		.has_service_time = h->has_service_time,
 		.has_trim_nack = h->has_trim_nack,
+		.has_base_probe = h->has_base_probe,
+		.seed = s->seed * HUNT_HOSTS + host,
 	};
 	return d;
 }
@@ -83,7 +86,8 @@ static uint8_t flags_of(const struct hunt_story *s, uint32_t end)
 			 (peer->has_service_time ? MRC_PEER_SERVICE_TIME : 0) |
 			 (own->has_stamps ? 0 : MRC_NO_TIMESTAMPS) |
 			 (own->is_trimmable ? 0 : MRC_NO_TRIM) |
-			 (own->is_restoring ? MRC_RESTORE_CWND : 0));
+			 (own->is_restoring ? MRC_RESTORE_CWND : 0) |
+			 (own->is_oblivious ? MRC_OBLIVIOUS : 0));
 }
 
 static int connect(struct hunt_device *d, struct engine *e, uint32_t end, nsec now)
@@ -96,7 +100,9 @@ static int connect(struct hunt_device *d, struct engine *e, uint32_t end, nsec n
 		.access = MEM_REMOTE_WRITE,
 		.pmtu = (uint16_t)s->pmtu,
 		.peer = peer->host,
-		.ways = &d->sets[end][0],
+		.ways = &d->sets[end][0].profile,
+		.burst = own->burst,
+		.denied_ports = own->denied_ports,
 		.remote_qp = peer->qp,
 		.rq_psn = peer->psn,
 		.sq_psn = s->ends[end].psn,
@@ -114,12 +120,26 @@ static int connect(struct hunt_device *d, struct engine *e, uint32_t end, nsec n
 	if (!error)
 		error = go_to(e, qp, now, &attr, MRC_RTR,
 			      MRC_SET_PMTU | MRC_SET_PATH | MRC_SET_REMOTE_QP | MRC_SET_RQ_PSN |
-				      MRC_SET_MPR | MRC_SET_FLAGS | MRC_SET_PENALTY);
+				      MRC_SET_MPR | MRC_SET_FLAGS | MRC_SET_PENALTY |
+				      MRC_SET_DENIED_PORTS);
 	if (!error)
 		error = go_to(e, qp, now, &attr, MRC_RTS,
 			      MRC_SET_SQ_PSN | MRC_SET_MPR_DEST | MRC_SET_TIMEOUT |
 				      MRC_SET_RETRIES | MRC_SET_WIMM_DEST);
 	return error;
+}
+
+static int make_ways(struct hunt_ways *to, const struct story_mrc_ways *w)
+{
+	struct path_profile *f = &to->profile;
+
+	if (path_profile_explicit(f, to->memory, w->ways, w->n) != PATH_OK ||
+	    path_profile_set_min_active(f, w->min_active) != PATH_OK)
+		return -EINVAL;
+	for (uint32_t i = 0; i < w->n; i++)
+		path_profile_deny(f, i, w->denied[i / 64] >> i % 64 & 1);
+	path_profile_deny_ports(f, w->denied_ports);
+	return 0;
 }
 
 static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec now)
@@ -137,10 +157,8 @@ static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec 
 	void *memory = hunt_memory_block(&d->memory, mrc_qp_size(&caps));
 	int error = memory ? hunt_memory_add_end(&d->memory, end) : -ENOMEM;
 
-	for (uint32_t i = 0; i < 2; i++)
-		if (!path_set_init(&d->sets[end][i], more->ways[i].ways, more->ways[i].n,
-				   d->cfg.n_ports))
-			error = -EINVAL;
+	for (uint32_t i = 0; i < 2 && !error; i++)
+		error = make_ways(&d->sets[end][i], &more->ways[i]);
 	if (!error)
 		error = mrc_qp_new(e, own->qp, &caps, memory);
 	return error ? error : connect(d, e, end, now);
@@ -151,14 +169,23 @@ static int make_change(struct hunt_device *d, struct engine *e, nsec now,
 {
 	const struct hunt_story *s = d->story;
 	uint32_t qp = s->ends[c->end].qp;
-	struct mrc_attr attr = {.mpr = c->mpr, .peer = s->ends[c->end ^ 1].host};
+	struct mrc_attr attr = {
+		.mpr = c->mpr,
+		.peer = s->ends[c->end ^ 1].host,
+		.burst = story_mrc(s)->ends[c->end].burst,
+		.denied_ports = c->ports,
+	};
 
 	switch (c->what) {
 	case STORY_MRC_RESIZE: return mrc_qp_modify(e, now, qp, &attr, MRC_SET_MPR);
 	case STORY_MRC_TURN:
 		d->turn[c->end] ^= 1;
-		attr.ways = &d->sets[c->end][d->turn[c->end]];
+		attr.ways = &d->sets[c->end][d->turn[c->end]].profile;
 		return mrc_qp_modify(e, now, qp, &attr, MRC_SET_PATH);
+	case STORY_MRC_DENY: return mrc_qp_deny(e, now, qp, c->way, true);
+	case STORY_MRC_ALLOW: return mrc_qp_deny(e, now, qp, c->way, false);
+	case STORY_MRC_PORTS: return mrc_qp_modify(e, now, qp, &attr, MRC_SET_DENIED_PORTS);
+	case STORY_MRC_DOWN: mrc_ports_down(e, now, c->ports); return 0;
 	case STORY_MRC_DRAIN: return go_to(e, qp, now, &attr, MRC_SQD, 0);
 	default: return go_to(e, qp, now, &attr, MRC_RTS, 0);
 	}
@@ -198,7 +225,7 @@ static psec stir(struct hunt_device *d, struct engine *e, struct hunt_oracle *o,
 			return c->at;
 		if (mrc_qp_query(e, s->ends[c->end].qp, &attr, NULL, NULL))
 			oracle_fail(o, "end %u: it is unknown", c->end);
-		if (attr.state == MRC_ERROR)
+		if (attr.state == MRC_ERROR && c->what != STORY_MRC_DOWN)
 			continue;
 		if (make_change(d, e, now, c))
 			oracle_fail(o, "end %u: it cannot change", c->end);
@@ -207,6 +234,50 @@ static psec stir(struct hunt_device *d, struct engine *e, struct hunt_oracle *o,
 		take_events(d, e, o, host);
 	}
 	return PSEC_NEVER;
+}
+
+bool oracle_mrc_view(const struct hunt_oracle *o, uint32_t end, struct oracle_mrc_view *v)
+{
+	const struct hunt_end *own = &o->story->ends[end];
+	struct mrc_progress p;
+
+	if (mrc_qp_progress(o->engines[own->host], own->qp, &p))
+		return false;
+	*v = (struct oracle_mrc_view){
+		.inflight_bytes = p.inflight_bytes,
+		.window_bytes = p.window_bytes,
+		.n_usable = p.ways[PATH_GOOD] + p.ways[PATH_SKIP],
+		.open_ports = p.open_ports,
+		.srtt_ns = p.srtt_ns,
+	};
+	return true;
+}
+
+static const struct mrc_requester *requester_of(const struct hunt_oracle *o, uint32_t end)
+{
+	const struct hunt_end *own = &o->story->ends[end];
+
+	return &mrc_find((const struct mrc *)o->engines[own->host], own->qp)->req;
+}
+
+enum path_state oracle_mrc_way(const struct hunt_oracle *o, uint32_t end, uint32_t way)
+{
+	return path_state(&requester_of(o, end)->path, way);
+}
+
+uint32_t oracle_mrc_dead_ports(const struct hunt_oracle *o, uint32_t end)
+{
+	return path_dead(&requester_of(o, end)->path);
+}
+
+uint32_t oracle_mrc_ports(const struct hunt_oracle *o, uint32_t end)
+{
+	return path_ports(&requester_of(o, end)->path);
+}
+
+uint64_t oracle_mrc_window(const struct hunt_oracle *o, uint32_t end)
+{
+	return cc_grant(&requester_of(o, end)->cc).window_bytes;
 }
 
 static int fail(struct engine *e, uint32_t qp, nsec now)
@@ -224,7 +295,9 @@ static const char *left_over(const struct engine *e)
 		return "room for packets out is not given back";
 	if (use.early_chunks > 0)
 		return "room for early packets is not given back";
-	return use.answers > 0 ? "answers are not given back" : NULL;
+	if (use.answers > 0)
+		return "answers are not given back";
+	return use.probes > 0 ? "probes are not given back" : NULL;
 }
 
 static void count(const struct engine *e, struct hunt_counts *n)
@@ -255,12 +328,14 @@ static void count(const struct engine *e, struct hunt_counts *n)
 	n->more[MET_NACK] += c->rx_nack;
 	n->more[MET_ACK] += c->rx_ack;
 	n->more[MET_NAK] += c->rx_nak;
-	n->more[MET_LOST_GAP] += c->lost_gap;
+	n->more[MET_LOST_GAP] += c->lost_gap + c->lost_port;
 	n->more[MET_LOST_PROBE] += c->lost_probe;
 	n->more[MET_LOST_NACK] += c->lost_nack;
 	n->more[MET_LOST_TIMEOUT] += c->lost_timeout;
 	n->more[MET_SPARED] += c->spared;
 	n->more[MET_ANSWERS_FULL] += c->drop_busy;
+	n->more[MET_COMMON] += c->rx_endpoint;
+	n->more[MET_COMMON_RE] += c->rx_endpoint_re;
 }
 
 static const char *const more[] = {
@@ -270,13 +345,25 @@ static const char *const more[] = {
 		NULL,
 };
 
+/* Silence begins when nothing is news any more: when all works were posted, and a window that
+ * losses made small has let all packets go, one in a round trip or two. */
+static nsec slow_ns(const struct hunt_story *s, uint32_t end)
+{
+	const struct hunt_work *last = &s->works[s->ends[end].first_work + s->ends[end].n_works];
+	nsec tail = s->n_tail * s->tail_gap / PSEC_NS;
+
+	if (story_mrc(s)->cc.kind != CC_NSCC || s->ends[end].n_works == 0)
+		return tail;
+	return tail + (last[-1].first + last[-1].n_pkts) * 4 * story_mrc(s)->rtt_ns;
+}
+
 static nsec try_ns(const struct hunt_story *s, uint32_t end)
 {
 	const struct story_mrc_end *e = &story_mrc(s)->ends[end];
 
 	if (e->exponential == STORY_MRC_ENDLESS)
 		return story_mrc_patience_ns(e, s->healed_at / PSEC_NS);
-	return story_mrc_silence_ns(e, (uint32_t)e->linear + e->exponential);
+	return story_mrc_silence_ns(e, (uint32_t)e->linear + e->exponential) + slow_ns(s, end);
 }
 
 static nsec give_up_ns(const struct hunt_story *s, uint32_t end)
@@ -314,6 +401,10 @@ const struct hunt_transport hunt_mrc = {
 	.is_told = oracle_mrc_is_told,
 	.may_give_up = oracle_mrc_may_give_up,
 	.at_rest = oracle_mrc_at_rest,
+	.is_shut = oracle_mrc_is_shut,
+	.is_sheltered = oracle_mrc_is_sheltered,
+	.on_pulled = oracle_mrc_pulled,
+	.on_common = oracle_mrc_common,
 	.end_of = oracle_mrc_end_of,
 	.print = oracle_mrc_print,
 };

@@ -2,7 +2,9 @@
  *
  *	oracle_mrc.c    reading, and whom a packet concerns
  *	oracle_ask.c    requestors: what they may send, and what they were told
- *	oracle_answer.c responders: what they received, and what they must say of it */
+ *	oracle_answer.c responders: what they received, and what they must say of it
+ *	oracle_ways.c   which ways packets take, and what becomes of ways
+ *	oracle_common.c packets between hosts as such, on queue pair 2 */
 #ifndef WEFT_TESTS_HUNT_WIRE_MRC_H
 #define WEFT_TESTS_HUNT_WIRE_MRC_H
 
@@ -11,8 +13,10 @@
 #define WIRE_NUMBERS  0x1000000u
 #define WIRE_HALF     0x800000u
 #define WIRE_NO_COUNT UINT64_MAX
-#define WIRE_NOMINAL  40u           /* on top of the UDP length (8.3.1, M-44) */
-#define WIRE_STAMP    7u            /* timestamps count 128 ns */
+#define WIRE_NOMINAL  40u /* on top of the UDP length (8.3.1, M-44) */
+#define WIRE_STAMP    7u  /* timestamps count 128 ns */
+#define WIRE_NO_WAY   UINT16_MAX
+#define WIRE_COMMON   2u            /* the queue pair of endpoint operations (M-28) */
 #define WIRE_DROPPED  (MET_NAK + 1) /* the verdict that is none of the counters up to that */
 
 /* Opcodes (Table 6-2). */
@@ -24,6 +28,8 @@ enum {
 	WRITE_ONLY,
 	WRITE_ONLY_IMM,
 	ACKNOWLEDGE = 0xd1,
+	COMMON_REQUEST = 0xd8,
+	COMMON_RESPONSE,
 	SACK = 0xdc,
 	NACK,
 	PROBE,
@@ -44,7 +50,7 @@ struct wire_head {
 };
 
 /* Why a packet may go again, since it was last sent. */
-enum { WAS_NACKED = 1, WAS_PROBED = 2, WAS_OVERTAKEN = 4, WAS_SILENT = 8 };
+enum { WAS_NACKED = 1, WAS_PROBED = 2, WAS_OVERTAKEN = 4, WAS_SILENT = 8, WAS_DEAD = 16 };
 
 /* A packet of an end, by its place. */
 struct wire_pkt {
@@ -52,6 +58,9 @@ struct wire_pkt {
 	uint32_t sends;      /* how often */
 	uint32_t in_silence; /* of them, again since news came */
 	uint16_t nominal;
+	uint16_t way; /* of its last sending, if no other looks like it, else WIRE_NO_WAY */
+	psec sent_at;
+	uint8_t port;
 	uint8_t reasons;
 	bool is_known;   /* the sender was told that it arrived */
 	bool is_counted; /* in certain_bytes */
@@ -77,6 +86,8 @@ struct wire_ask {
 	uint64_t heard, una, high;
 	uint64_t orders, newest; /* sendings, and the last of them that is known to have arrived */
 	uint64_t certain_bytes;  /* of packets that nobody can take for lost: they are out */
+	uint64_t known_bytes;    /* of packets that are known to have arrived */
+	uint64_t told_bytes;     /* that the peer received, by its rcvd_bytes (8.4) */
 	uint32_t range;          /* as told by a SACK that was ahead, ... */
 	uint32_t range_also;     /* ... or perhaps by a later one; 0: none */
 	uint64_t cack;           /* one past the highest that a SACK told */
@@ -111,6 +122,7 @@ struct wire_coming {
 	uint32_t may;   /* bit per verdict: enum oracle_mrc_met, or WIRE_DROPPED */
 	uint8_t naks;   /* bit per code that it may be refused with */
 	uint8_t nack;   /* reason of a NACK */
+	uint16_t way;   /* that is told of, or WIRE_NO_WAY */
 };
 
 /* A walk over the ways of an end. */
@@ -120,20 +132,77 @@ struct wire_walk {
 	bool has_begun;
 };
 
+/* A way of an end. Times are the simulator's. */
+struct wire_way {
+	bool is_denied;
+	bool is_single;      /* no other has its entropy and port */
+	bool has_come_back;  /* it was usable when all was healed */
+	psec lost_at;        /* it was known to lose packets, and nothing came by it since; 0 */
+	bool was_left;       /* it was out of use since then */
+	psec arrived_at;     /* the last time that something came by it */
+	uint32_t late_uses;  /* packets by it long after lost_at */
+	psec probed_at;      /* first of the probes without an answer */
+	uint32_t unanswered; /* those */
+};
+
 struct wire_end {
-	struct wire_walk walks[2]; /* of requests, of answers */
-	uint8_t turn;              /* which of its ways are in use */
-	bool is_draining;          /* no message begins, ... */
-	bool has_drained;          /* ... and it told that nothing is out */
-	bool has_told;             /* an event told that it refused something */
+	struct wire_walk walk;                /* of answers */
+	uint8_t turn;                         /* which of its ways are in use */
+	struct wire_way ways[STORY_MRC_WAYS]; /* of those */
+	uint8_t denied_ports;                 /* by its own attributes */
+	uint8_t dead_ports;                   /* by what happened to its packets */
+	uint32_t last, in_a_row; /* the way of its last request, and how many took it */
+	uint64_t window_bytes;   /* as the engine says now, ... */
+	uint64_t window_before;  /* ... and before this pull */
+	uint32_t sent_bytes;     /* of its last data packet of this pull; 0: none */
+	psec trouble_at;         /* it last took something for lost */
+	bool is_draining;        /* no message begins, ... */
+	bool has_drained;        /* ... and it told that nothing is out */
+	bool has_told;           /* an event told that it refused something */
 	struct wire_ask ask;
 	struct wire_give give;
 	struct wire_coming coming;
 };
 
+/* A request on queue pair 2 that was sent, by its number. */
+struct wire_request {
+	uint32_t peer, ev;
+	uint8_t op, port;
+	bool is_open; /* it was not answered */
+};
+
+/* The answer to one. */
+struct wire_response {
+	nsec at;
+	uint32_t peer, ev;
+	uint16_t id, stamp;
+	uint8_t op, port;
+};
+
+/* A host as such. */
+struct wire_station {
+	struct wire_request *requests;
+	uint32_t n_requests, request_room;
+	struct wire_response *responses; /* that are owed */
+	uint32_t n_responses, response_room;
+	uint8_t down;                  /* ports */
+	uint8_t peer_down[HUNT_HOSTS]; /* as its peers told */
+	bool has_changed_ports;
+};
+
+struct wire {
+	struct wire_end ends[HUNT_ENDS];
+	struct wire_station stations[HUNT_HOSTS];
+};
+
 static inline struct wire_end *wire_at(const struct hunt_oracle *o, uint32_t end)
 {
-	return (struct wire_end *)o->wire + end;
+	return &((struct wire *)o->wire)->ends[end];
+}
+
+static inline struct wire_station *wire_station(const struct hunt_oracle *o, uint32_t host)
+{
+	return &((struct wire *)o->wire)->stations[host];
 }
 
 static inline const struct story_mrc_end *wire_story(const struct hunt_oracle *o, uint32_t end)
@@ -165,12 +234,45 @@ bool wire_is_dead(const struct hunt_oracle *o, uint32_t end);
  * before the first. */
 uint64_t wire_count(const struct hunt_oracle *o, uint32_t end, uint32_t psn, uint64_t near);
 
+/* Whether every way of an end counts as it should: nothing was forged at its host. */
+bool wire_is_honest(const struct hunt_oracle *o, uint32_t host);
+
+/* Whether a timestamp came back as it has to (7.5.5.8), having waited since `at`. */
+struct wire_reflected {
+	nsec at, now;
+	bool has_stamp;
+	uint16_t stamp, got;
+};
+bool wire_is_reflected(const struct hunt_oracle *o, uint32_t host, const struct wire_reflected *r);
+
+/* oracle_ways.c: an end begins with its ways, or takes its others; sends a request or an answer by
+ * one; something came by a way, a packet of it was lost, the peer told of it. */
+void wire_ways_begin(struct hunt_oracle *o, uint32_t end);
+void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx);
+void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx);
+uint16_t wire_way_of(const struct hunt_oracle *o, uint32_t end, uint32_t ev, uint32_t port);
+void wire_way_arrived(struct hunt_oracle *o, uint32_t end, uint32_t way);
+void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p);
+void wire_way_marked(struct hunt_oracle *o, uint32_t end, uint32_t way);
+void wire_ways_changed(struct hunt_oracle *o, const struct story_mrc_change *c);
+void wire_ways_heard(struct hunt_oracle *o, uint32_t end);
+/* An end may have given up ports since it was last looked at. */
+void wire_ways_look(struct hunt_oracle *o, uint32_t end);
+void wire_ways_rest(struct hunt_oracle *o, uint32_t end);
+
+/* oracle_common.c: a host sends a packet to queue pair 2 of another. */
+void wire_common_sent(struct hunt_oracle *o, uint32_t host, nsec now, const struct wire_head *h,
+		      const struct tx_pkt *tx);
+void wire_common_rest(struct hunt_oracle *o, uint32_t host);
+
 /* oracle_ask.c: an end sends a data packet, a probe; it will hear, and it heard, an answer. */
 void wire_ask_data(struct hunt_oracle *o, uint32_t end, nsec now, const struct wire_head *h,
 		   const struct tx_pkt *tx);
 void wire_ask_probe(struct hunt_oracle *o, uint32_t end, nsec now, const struct wire_head *h,
 		    const struct tx_pkt *tx);
 void wire_ask_expect(struct hunt_oracle *o, uint32_t end);
+/* All that an end has out by these ports may go again. */
+void wire_ask_died(struct hunt_oracle *o, uint32_t end, uint32_t ports);
 void wire_ask_heard(struct hunt_oracle *o, uint32_t end);
 
 /* oracle_answer.c: an end sends an answer; a data packet or a probe comes to it, and was taken. */

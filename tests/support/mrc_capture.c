@@ -140,7 +140,7 @@ static void open_ends(uint32_t early_pkts)
 	w.now = 1000000;
 	for (uint32_t i = 0; i < 2; i++) {
 		w.end[i].cfg.has_service_time = scene->has_service_time;
-		w.end[i].qp[0].attr.flags = scene->flags;
+		w.end[i].qp[0].attr.flags = (uint8_t)(scene->flags | MRC_OBLIVIOUS);
 	}
 	w.end[1].cfg.max_early_pkts = early_pkts;
 	join();

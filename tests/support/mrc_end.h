@@ -16,6 +16,7 @@
 #include "base/prng.h"
 #include "check.h"
 #include "mrc/mrc.h"
+#include "ways.h"
 #include "wire/mrc.h"
 
 #ifndef STAGE_QPS
@@ -68,7 +69,7 @@ struct end {
 	struct mrc_cfg cfg;
 	struct path_way ways[END_WAYS];
 	uint32_t n_ways; /* way i leaves by port i % cfg.n_ports */
-	struct path_set set;
+	struct ways set;
 	struct mem *mem;
 	struct engine *e;
 	uint32_t n_qps, key_base;
@@ -218,8 +219,7 @@ static inline void end_open(struct end *s, nsec now, uint64_t seed)
 	for (uint32_t i = 0; i < END_WAYS; i++)
 		s->ways[i] = (struct path_way){s->key_base * 65536 + 0xc000 + i,
 					       s->cfg.n_ports ? i % s->cfg.n_ports : 0};
-	assert_true(
-		path_set_init(&s->set, s->ways, s->n_ways, s->cfg.n_ports ? s->cfg.n_ports : 1));
+	ways_make(&s->set, s->ways, s->n_ways);
 }
 
 static inline int end_set(struct end *s, nsec now, uint32_t i, uint8_t state, uint32_t set)
@@ -228,7 +228,7 @@ static inline int end_set(struct end *s, nsec now, uint32_t i, uint8_t state, ui
 
 	attr.state = state;
 	if (!attr.ways)
-		attr.ways = &s->set;
+		attr.ways = &s->set.profile;
 	return mrc_qp_modify(s->e, now, s->qp[i].number, &attr, set | MRC_SET_STATE);
 }
 

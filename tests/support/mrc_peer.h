@@ -161,6 +161,7 @@ static inline void begin_by_hand(uint32_t n)
 	w.end[0].qp[0].caps.max_send = 512;
 	w.end[0].qp[0].caps.max_send_sge = 1;
 	w.end[0].qp[0].attr.timeout = 14;
+	w.end[0].qp[0].attr.flags = MRC_OBLIVIOUS;
 	w.end[0].is_virtual = w.end[1].is_virtual = true;
 	connect();
 	post_packets(1);

@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "mrc/state.h"
+#include "ways.h"
 #include "wire/net.h"
 
 #define BLOCK    (512u * 1024u)
@@ -36,7 +37,7 @@ static struct {
 	uint8_t memory[MEMORY], packet[16384];
 	uint8_t head[ENGINE_HEAD_MAX];
 	struct path_way ways[N_WAYS];
-	struct path_set set;
+	struct ways set;
 	struct mrc_cfg cfg;
 	struct mrc_caps caps;
 	struct mrc_attr attr;
@@ -151,7 +152,7 @@ static inline void defaults(void)
 		.pmtu = PMTU,
 		.peer = PEER,
 		.local = LOCAL,
-		.ways = &w.set,
+		.ways = &w.set.profile,
 		.remote_qp = REMOTE,
 		.rq_psn = PSN,
 		.sq_psn = 7,
@@ -165,7 +166,7 @@ static inline void defaults(void)
 		.peer = PEER, .local = LOCAL, .ev = EV, .udp_len = UDP_LEN, .ecn = 2};
 	for (uint32_t i = 0; i < N_WAYS; i++)
 		w.ways[i] = (struct path_way){0xa0000000u + i, i % 2};
-	assert_true(path_set_init(&w.set, w.ways, N_WAYS, w.cfg.n_ports));
+	ways_make(&w.set, w.ways, N_WAYS);
 }
 
 static inline int modify(uint8_t state, uint32_t set)

@@ -77,7 +77,7 @@ static void defaults_of_400_gbs_and_12_us(void **state)
 	assert_int_equal(a.target_qdelay_ns, 12000);
 	assert_int_equal(a.qa_threshold_ns, 48000);
 	assert_int_equal(a.adjust_period_ns, 12000);
-	assert_int_equal(a.near_ns, 750);
+	assert_int_equal(a.near_ns, 2000);
 	assert_int_equal(a.adjust_bytes, 32768);
 	assert_int_equal(a.qa_gate, 3);
 	assert_int_equal(a.gamma_q32, 3435973837); /* 0.8 */
@@ -102,7 +102,7 @@ static void defaults_of_100_gbs_and_5_us_with_trimming(void **state)
 	assert_int_equal(a.target_qdelay_ns, 3750);
 	assert_int_equal(a.qa_threshold_ns, NSEC_NEVER);
 	assert_int_equal(a.adjust_period_ns, 5000);
-	assert_int_equal(a.near_ns, 256);                         /* 3750 / 16 is below it */
+	assert_int_equal(a.near_ns, 625);
 	assert_int_equal(a.scaling_a_q32, UINT64_C(1789569706));  /* 0.416667 */
 	assert_int_equal(a.scaling_b_q32, UINT64_C(1342177280));  /* 0.3125 */
 	assert_in_range(a.alpha_q40, 625499947000, 625499948246); /* 0.568889 */
@@ -140,7 +140,7 @@ static void what_is_set_is_what_others_derive_from(void **state)
 	/* By scaling_b alpha does not depend on the target; quick adapt neither. */
 	assert_int_equal(a.alpha_q40, UINT64_C(16000) * (UINT64_C(1) << 40) / 12000);
 	assert_int_equal(a.qa_threshold_ns, 48000);
-	assert_int_equal(a.near_ns, 375);
+	assert_int_equal(a.near_ns, 1000);
 	cfg.has_trimming = true;
 	assert_int_equal(nscc_complete(&cfg, 100 * GBS).target_qdelay_ns, 6000);
 	/* A product below one MTU leaves a window of one. */
@@ -230,7 +230,7 @@ static void fast_increase_ends_at_any_sign(void **state)
 		ack(&c, T0, 750, 4000);
 		assert_cwnd(&c, 56500);
 		switch (sign) {
-		case 0: bad.rtt_ns += 751; break;
+		case 0: bad.rtt_ns += 2001; break;
 		case 1: bad.rtt_ns += 12000; break;
 		case 2: bad.is_marked = true; break;
 		case 3: bad.rtt_ns = 0, bad.is_marked = true; break;

@@ -117,7 +117,7 @@ static void model_start(struct model *o, const struct cc_cfg *cfg, nsec now)
 		.stretch_at = now,
 		.stretch = 1,
 	};
-	o->near = or_else((double)f->near_ns, dmax(256, whole(o->target / 16)));
+	o->near = or_else((double)f->near_ns, dmax(256, whole(o->target / 6)));
 	o->cwnd = o->max_wnd = o->max_wnd_cfg;
 }
 

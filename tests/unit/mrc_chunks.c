@@ -9,17 +9,17 @@
 static void begin_short(void)
 {
 	static const struct path_way way = {0xaaaa0000, 0};
-	static struct path_set set;
+	static struct ways set;
 
 	begin();
 	w.end[0].n_qps = w.end[1].n_qps = PAIRS;
 	w.end[0].cfg.max_out_pkts = MRC_FLIGHT;
 	w.end[0].cfg.n_ports = 2;
 	w.end[0].is_virtual = w.end[1].is_virtual = true;
-	assert_true(path_set_init(&set, &way, 1, 2));
+	ways_make(&set, &way, 1);
 	for (uint32_t i = 0; i < PAIRS; i++) {
 		w.end[0].qp[i].attr.timeout = TIMEOUT;
-		w.end[0].qp[i].attr.ways = &set;
+		w.end[0].qp[i].attr.ways = &set.profile;
 	}
 	connect();
 }
@@ -96,18 +96,18 @@ static void an_offer_goes_on_to_half_a_message(void **state)
 static void an_offer_goes_on_when_a_pair_moves(void **state)
 {
 	static const struct path_way other = {0xaaaa0001, 1};
-	struct path_set set;
+	struct ways set;
 	struct mrc_attr attr;
 
 	(void)state;
 	begin_short();
-	assert_true(path_set_init(&set, &other, 1, 2));
+	ways_make(&set, &other, 1);
 	for (uint32_t i = 0; i < PAIRS; i++)
 		post_on(i, 1);
 	assert_int_equal(pull_all(), 1);
 	ack(0);
 	attr = pair_of(0, 1)->attr;
-	attr.ways = &set;
+	attr.ways = &set.profile;
 	assert_int_equal(
 		mrc_qp_modify(w.end[0].e, w.now, w.end[0].qp[1].number, &attr, MRC_SET_PATH), 0);
 	expect_third(1);

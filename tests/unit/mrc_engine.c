@@ -210,7 +210,7 @@ static void thousand_pairs(uint32_t max_out_pkts, uint32_t lose, bool is_apart)
 {
 	static const struct path_way ways[4] = {
 		{0xaaaa0000, 0}, {0xaaaa0001, 1}, {0xaaaa0002, 2}, {0xaaaa0003, 3}};
-	static struct path_set sets[4];
+	static struct ways sets[4];
 	struct work k = {.code = ENGINE_WRITE, .len = 1500};
 
 	start(max_out_pkts);
@@ -224,8 +224,8 @@ static void thousand_pairs(uint32_t max_out_pkts, uint32_t lose, bool is_apart)
 			q->caps.max_send_sge = 1;
 			q->attr.pmtu = 256;
 			q->attr.exp_retries = MRC_EXP_MAX;
-			assert_true(path_set_init(&sets[i % 4], &ways[i % 4], 1, 4));
-			q->attr.ways = is_apart ? &sets[i % 4] : NULL;
+			ways_make(&sets[i % 4], &ways[i % 4], 1);
+			q->attr.ways = is_apart ? &sets[i % 4].profile : NULL;
 		}
 	w.end[0].cfg.max_out_pkts = max_out_pkts;
 	w.end[1].cfg.max_early_pkts = 2048;
@@ -310,7 +310,7 @@ static void shut_ports(void **state)
 		{0}, {9}, {0, 9}, {9, 9}, {1, 1}, {2, 0, 1}, {0, 1, 1}, {1}, {0, 0, 9},
 	};
 	struct path_way way[2] = {{0xaaaa0000, 0}, {0xaaaa0001, 1}};
-	struct path_set set[2];
+	struct ways set[2];
 
 	(void)state;
 	for (uint32_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++) {
@@ -320,8 +320,8 @@ static void shut_ports(void **state)
 		w.end[0].n_qps = 3;
 		w.end[0].cfg.n_ports = 3;
 		for (uint32_t q = 0; q < 2; q++) {
-			assert_true(path_set_init(&set[q], &way[q], 1, 3));
-			w.end[0].qp[q].attr.ways = &set[q];
+			ways_make(&set[q], &way[q], 1);
+			w.end[0].qp[q].attr.ways = &set[q].profile;
 		}
 		join();
 		for (uint32_t q = 0; q < 3; q++)

@@ -29,6 +29,7 @@ static void begin_tries(uint32_t timeout, uint32_t linear, uint32_t exponential)
 			s->qp[k].attr.timeout = (uint8_t)timeout;
 			s->qp[k].attr.linear_retries = (uint8_t)linear;
 			s->qp[k].attr.exp_retries = (uint8_t)exponential;
+			s->qp[k].attr.flags = MRC_OBLIVIOUS; /* packets alone are looked at here */
 		}
 	}
 	w.delay = DELAY;

@@ -182,7 +182,7 @@ static void what_steps_need(void **state)
 	end_rise(me, w.now, 0, MRC_RTS);
 }
 
-static struct path_set none, far;
+static struct ways none, far;
 
 /* Attributes, one or two of a kind, in range and out of it. */
 static const struct {
@@ -197,9 +197,9 @@ static const struct {
 	{MRC_SET_PMTU, {.pmtu = 4096}, true},
 	{MRC_SET_PMTU, {.pmtu = 8192}, false},
 	{MRC_SET_PATH, {.ways = NULL}, false},
-	{MRC_SET_PATH, {.ways = &none}, false},
-	{MRC_SET_PATH, {.ways = &far}, false},
-	{MRC_SET_PATH, {.ways = &w.end[0].set}, true},
+	{MRC_SET_PATH, {.ways = &none.profile}, false},
+	{MRC_SET_PATH, {.ways = &far.profile}, false},
+	{MRC_SET_PATH, {.ways = &w.end[0].set.profile}, true},
 	{MRC_SET_REMOTE_QP, {.remote_qp = MRC_NUMBERS - 1}, true},
 	{MRC_SET_REMOTE_QP, {.remote_qp = MRC_NUMBERS}, false},
 	{MRC_SET_RQ_PSN, {.rq_psn = MRC_NUMBERS - 1}, true},
@@ -219,9 +219,10 @@ static const struct {
 	{MRC_SET_WIMM_DEST, {.wimm_dest = UINT16_MAX}, true},
 	{MRC_SET_PENALTY, {.penalty = 127}, true},
 	{MRC_SET_PENALTY, {.penalty = 128}, false},
-	{MRC_SET_FLAGS, {.flags = 127}, true},
-	{MRC_SET_FLAGS, {.flags = 128}, false},
-	{MRC_SET_FLAGS << 1, {.flags = 0}, false},
+	{MRC_SET_FLAGS, {.flags = 255}, true},
+	{MRC_SET_DENIED_PORTS, {.denied_ports = 1}, true},
+	{MRC_SET_DENIED_PORTS, {.denied_ports = 2}, false},
+	{MRC_SET_DENIED_PORTS << 1, {.flags = 0}, false},
 	{UINT32_C(1) << 31, {.flags = 0}, false},
 };
 
@@ -245,6 +246,8 @@ static void expect_same(const struct mrc_attr *a, const struct mrc_attr *b)
 	assert_int_equal(a->wimm_dest, b->wimm_dest);
 	assert_int_equal(a->penalty, b->penalty);
 	assert_int_equal(a->flags, b->flags);
+	assert_int_equal(a->denied_ports, b->denied_ports);
+	assert_int_equal(a->burst, b->burst);
 }
 
 /* An attribute out of range, each alone, and nothing of the others taken with it. */
@@ -253,7 +256,7 @@ static void ranges(void **state)
 	static const struct path_way beyond = {.port = 1};
 
 	(void)state;
-	assert_true(path_set_init(&far, &beyond, 1, ENGINE_PORTS));
+	ways_make(&far, &beyond, 1);
 	for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
 		struct mrc_attr attr = settings[i].attr, before;
 
@@ -291,7 +294,7 @@ static void when_it_may_change(void **state)
 		.pmtu = 512,
 		.peer = PEER + 1,
 		.local = LOCAL,
-		.ways = &me->set,
+		.ways = &me->set.profile,
 		.remote_qp = 99,
 		.rq_psn = 5,
 		.sq_psn = 6,
@@ -354,7 +357,7 @@ static void query_tells(void **state)
 	assert_int_equal(a.mpr, 8);
 	assert_int_equal(a.mpr_dest, 8);
 	assert_int_equal(a.remote_qp, w.end[1].qp[0].number);
-	assert_ptr_equal(a.ways, &me->set);
+	assert_ptr_equal(a.ways, &me->set.profile);
 	post(k);
 	run();
 	/* Five packets later. */
@@ -596,7 +599,7 @@ static void other_ways(void **state)
 	static const struct path_way ways[] = {{0xaaaa0001, 1}, {0xaaaa0002, 2}};
 	static const uint16_t only_0[ENGINE_PORTS] = {9}, only_2[ENGINE_PORTS] = {0, 0, 9};
 	struct work k = {.cookie = 1, .code = ENGINE_WRITE, .len = 20000};
-	struct path_set set, one;
+	struct ways set, one;
 	struct mrc_attr attr;
 
 	(void)state;
@@ -605,14 +608,14 @@ static void other_ways(void **state)
 	w.end[0].n_ways = 1;
 	join();
 	me->n_ways = END_WAYS;
-	assert_true(path_set_init(&set, &ways[1], 1, 4));
-	assert_true(path_set_init(&one, ways, 1, 4));
+	ways_make(&set, &ways[1], 1);
+	ways_make(&one, ways, 1);
 	post(k);
 	assert_int_equal(mrc_ops.deadline(me->e, 1), w.now);
 	assert_true(mrc_ops.deadline(me->e, 0xe) > w.now);
 	attr = query();
-	attr.ways = &set;
-	me->qp[0].attr.ways = &set;
+	attr.ways = &set.profile;
+	me->qp[0].attr.ways = &set.profile;
 	assert_int_equal(modify(&attr, MRC_SET_PATH), 0);
 	assert_true(mrc_ops.deadline(me->e, 0xb) > w.now);
 	assert_int_equal(mrc_ops.deadline(me->e, 4), w.now);
@@ -622,7 +625,7 @@ static void other_ways(void **state)
 		assert_int_equal(w.end[0].out[i].tx.ev, 0xaaaa0002);
 		send_one(0, &w.end[0].out[i]);
 	}
-	attr.ways = &one;
+	attr.ways = &one.profile;
 	assert_int_equal(modify(&attr, MRC_SET_PATH), 0);
 	run();
 	/* The first of the message and four more had left before. */

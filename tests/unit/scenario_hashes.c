@@ -87,15 +87,22 @@ static const struct golden table[] = {
 	 UINT64_C(0x218a75e449aa468e)},
 	{"mrc",
 	 "topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 2, planes: 2}\n"
-	 "transport: {kind: mrc, payload: 2048, timeout: 10us}\n"
+	 "transport: {kind: mrc, cc: fixed, payload: 2048, timeout: 10us}\n"
 	 "workload: {kind: all-to-all, bytes: 10KB, message: 5KB, window: 2}\n"
 	 "faults: {kind: random, count: 8, until: 30us}\n",
-	 UINT64_C(0x766fa3c9f6c7b87f)},
+	 UINT64_C(0x86722abf02dcc1c4)},
 	{"mrc over usid, trimmed",
 	 LEAVES "fabric: {routing: usid, udp_port: 4971, threshold: {data: 20KB}}\n"
-		"transport: {kind: mrc, entropies: 16, count_trims: true}\n"
+		"transport: {kind: mrc, cc: fixed, entropies: 16, count_trims: true}\n"
 		"workload: {kind: incast, fan_in: 6, bytes: 60KB}\n",
-	 UINT64_C(0xe554d9dc12efc2f8)},
+	 UINT64_C(0xb792f8e584b24d43)},
+	{"mrc with NSCC, gray and without a plane",
+	 "topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 2, planes: 4}\n"
+	 "transport: {kind: mrc}\n"
+	 "workload: {kind: permutation, bytes: 1MB}\n"
+	 "faults: [{kind: plane, plane: 1, from: 5us, until: 20us}, {kind: gray, at: 'p0.leaf0-*', "
+	 "chance: 5%}]\n",
+	 UINT64_C(0xe8dcc3f4ab5efa1d)},
 };
 #define N_TABLE (sizeof table / sizeof table[0])
 

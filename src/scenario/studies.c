@@ -1,0 +1,215 @@
+#include "scenario/studies.h"
+
+/* clang-format off */
+
+/* What every one is compared with. */
+#define RC "  - {name: rc, set: [transport.kind=rc, transport.cc=dcqcn]}\n"
+
+/* 8 leaves with 16 hosts each, 16 spines; queues, ECN and NSCC follow from its round trip. */
+#define LEAVES_128 \
+	"topology: {kind: leaf-spine, hosts: 128, hosts_per_leaf: 16, spines: 16,\n" \
+	"           rate: 400Gbps, delay: 1us}\n"
+#define LEAVES_32 \
+	"topology: {kind: leaf-spine, hosts: 32, hosts_per_leaf: 8, spines: 16,\n" \
+	"           rate: 400Gbps, delay: 1us}\n"
+
+#define DROP(chance) "'faults=[{kind: drop, at: \"h*>*\", chance: " chance "}]'"
+#define DOWN(link, from) "  - {kind: down, at: " link ", from: " from "}\n"
+
+/* All-reduce: a row for each pattern, size, transport and chance of loss. */
+#define RING(size, transport, name, loss, faults, more) \
+	"  - name: ring " size " " name " " loss "\n" \
+	"    set: ['workload={kind: ring, bytes: " size "}', 'transport={" transport "}'" faults \
+	"]\n" more
+#define TREE(size, transport, name, loss, faults, more) \
+	"  - name: tree " size " " name " " loss "\n" \
+	"    set: ['workload={kind: tree, chunk: 1MiB, bytes: " size "}', 'transport={" transport \
+	"}'" faults "]\n" more
+#define LOSSY(pattern, size, transport, name, more) \
+	pattern(size, transport, name, "0.01%", ", " DROP("0.01%"), more) \
+	pattern(size, transport, name, "0.1%", ", " DROP("0.1%"), more)
+#define LOSSES(pattern, size, transport, name, more) \
+	pattern(size, transport, name, "0%", "", more) \
+	LOSSY(pattern, size, transport, name, more)
+#define BOTH(pattern, size, more) \
+	LOSSES(pattern, size, "kind: mrc", "mrc", more) \
+	LOSSES(pattern, size, "kind: rc, cc: dcqcn", "rc", more)
+#define SIZE(size, more) BOTH(RING, size, more) BOTH(TREE, size, more)
+#define LONG "    long: true\n"
+
+const struct scenario_builtin scenario_studies[] = {
+	{"mrc-permutation", "128 hosts, each sends 8 MiB to one other.",
+	"name: mrc-permutation\n"
+	LEAVES_128
+	"transport: {kind: mrc}\n"
+	"workload:\n"
+	"  kind: permutation\n"
+	"  bytes: 8MiB\n"
+	"  dsts: [55, 45, 57, 65, 49, 91, 108, 72, 39, 44, 62, 54, 85, 19, 60, 89,\n"
+	"         53, 110, 106, 22, 117, 51, 50, 97, 46, 92, 105, 59, 35, 67, 15, 96,\n"
+	"         40, 47, 12, 11, 17, 2, 27, 78, 4, 88, 125, 33, 25, 77, 94, 3,\n"
+	"         81, 122, 86, 102, 112, 34, 8, 5, 127, 43, 69, 23, 66, 84, 9, 93,\n"
+	"         32, 56, 61, 73, 107, 87, 111, 115, 79, 95, 26, 76, 124, 70, 10, 109,\n"
+	"         29, 41, 114, 103, 16, 18, 80, 74, 13, 68, 36, 120, 99, 64, 63, 28,\n"
+	"         104, 121, 126, 58, 42, 83, 75, 71, 24, 119, 52, 7, 100, 38, 1, 98,\n"
+	"         0, 116, 101, 123, 113, 30, 90, 118, 20, 31, 82, 21, 37, 14, 48, 6]\n"
+	"targets:\n"
+	"  - {what: fct_mean, most: 1.04}\n"
+	"  - {what: fct_p99, most: 1.15}\n"
+	"beside:\n"
+	RC},
+
+	{"mrc-incast", "32 hosts send 2 MiB each to one: with trimming, over SRv6, and without.",
+	"name: mrc-incast\n"
+	LEAVES_128
+	"transport: {kind: mrc}\n"
+	"workload:\n"
+	"  kind: incast\n"
+	"  dst: 0\n"
+	"  bytes: 2MiB\n"
+	"  srcs: [10, 91, 101, 77, 50, 17, 63, 102, 103, 127, 48, 22, 31, 86, 33, 51,\n"
+	"         64, 122, 116, 19, 75, 3, 67, 80, 37, 85, 8, 2, 117, 79, 27, 98]\n"
+	"targets:\n"
+	"  - {what: fct_last, most: 1.01}\n"
+	"  - {what: fct_last, in: usid, most: 1.015}\n"
+	"  - {what: fct_last, in: no trimming, most: 1.10}\n"
+	"beside:\n"
+	"  - {name: usid, set: [fabric.routing=usid]}\n"
+	"  - {name: no trimming, set: [fabric.trimming=false]}\n"
+	RC},
+
+	{"mrc-loss", "One flow at 400 Gb/s, and random loss end to end.",
+	"name: mrc-loss\n"
+	LEAVES_32
+	"transport: {kind: mrc}\n"
+	"workload: {kind: single, src: h0, dst: h31, bytes: 64MiB}\n"
+	"targets:\n"
+	"  - {what: goodput, in: loss 0.1%, of: main, least: 0.92}\n"
+	"  - {what: goodput, in: loss 1%, of: main, least: 0.33}\n"
+	"beside:\n"
+	"  - {name: loss 0.1%, set: [" DROP("0.1%") "]}\n"
+	"  - {name: loss 1%, set: [" DROP("1%") "]}\n"
+	RC
+	"  - {name: rc loss 0.1%, set: [transport.kind=rc, transport.cc=dcqcn, " DROP("0.1%") "]}\n"
+	"  - {name: rc loss 1%, set: [transport.kind=rc, transport.cc=dcqcn, " DROP("1%") "]}\n"},
+
+	{"mrc-gray", "One flow at 400 Gb/s; one path of 16 drops 20 % of its packets.",
+	"name: mrc-gray\n"
+	LEAVES_32
+	"transport: {kind: mrc}\n"
+	"workload: {kind: single, src: h0, dst: h31, bytes: 64MiB}\n"
+	"faults:\n"
+	"  - {kind: gray, at: leaf0-spine6, chance: 20%}\n"
+	"targets:\n"
+	"  - {what: goodput, of: healthy, least: 0.99}\n"
+	"  - {what: quiet_after, most: 100us}\n"
+	"beside:\n"
+	"  - {name: healthy, set: ['faults=[]']}\n"
+	RC},
+
+	{"mrc-victim", "7 hosts send to one; a victim passes the same leaves.",
+	"name: mrc-victim\n"
+	LEAVES_32
+	"transport: {kind: mrc}\n"
+	"workload:\n"
+	"  - {kind: incast, dst: h0, srcs: [h8, h9, h10, h11, h12, h13, h14], bytes: 8MiB}\n"
+	"  - {kind: single, src: h15, dst: h1, bytes: 32MiB}\n"
+	"targets:\n"
+	"  - {what: flow_rate, entry: 1, least: 0.97}\n"
+	"  - {what: jain, entry: 0, least: 0.98}\n"
+	"beside:\n"
+	RC},
+
+	{"mrc-plane", "One of 8 planes is lost from 1 ms to 3 ms, at the NICs or beyond them.",
+	"name: mrc-plane\n"
+	"end: 20ms\n"
+	"topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, spines: 4, planes: 8,\n"
+	"           rate: 100Gbps, delay: 1us}\n"
+	"transport: {kind: mrc}\n"
+	"workload: {kind: permutation, dsts: [4, 5, 6, 7, 0, 1, 2, 3], bytes: 600MB}\n"
+	"faults:\n"
+	"  - {kind: plane, plane: 3, from: 1ms, until: 3ms}\n"
+	"measure: {tick: 100us}\n"
+	"targets:\n"
+	"  - {what: rate_after, before: 1ms, from: 2ms, to: 2.5ms, least: 0.83125}\n"
+	"  - {what: rate_after, before: 1ms, from: 4ms, to: 4.5ms, least: 0.99}\n"
+	"  - {what: quiet_after, most: 100us}\n"
+	"  - {what: flows_failed, most: 0}\n"
+	"  - {what: rate_after, in: beyond, before: 1ms, from: 2ms, to: 2.5ms, least: 0.83125}\n"
+	"  - {what: rate_after, in: beyond, before: 1ms, from: 4ms, to: 4.5ms, least: 0.99}\n"
+	"  - {what: quiet_after, in: beyond, most: 100us}\n"
+	"  - {what: flows_failed, in: beyond, most: 0}\n"
+	"beside:\n"
+	"  - name: beyond\n"
+	"    set: ['faults=[{kind: down, at: p3.leaf*-p3.spine*, from: 1ms, until: 3ms}]']\n"
+	RC},
+
+	{"mrc-links", "20 links between leaves and spines fail for good, one after another.",
+	"name: mrc-links\n"
+	"end: 100ms\n"
+	LEAVES_32
+	"transport: {kind: mrc}\n"
+	"workload: {kind: permutation, bytes: 40MB}\n"
+	"faults:\n"
+	DOWN("leaf0-spine0", "20us") DOWN("leaf1-spine3", "60us")
+	DOWN("leaf2-spine6", "100us") DOWN("leaf3-spine9", "140us")
+	DOWN("leaf0-spine1", "180us") DOWN("leaf1-spine4", "220us")
+	DOWN("leaf2-spine7", "260us") DOWN("leaf3-spine10", "300us")
+	DOWN("leaf0-spine2", "340us") DOWN("leaf1-spine5", "380us")
+	DOWN("leaf2-spine8", "420us") DOWN("leaf3-spine11", "460us")
+	DOWN("leaf0-spine12", "500us") DOWN("leaf1-spine12", "540us")
+	DOWN("leaf2-spine12", "580us") DOWN("leaf3-spine12", "620us")
+	DOWN("leaf0-spine13", "660us") DOWN("leaf1-spine13", "700us")
+	DOWN("leaf2-spine13", "740us") DOWN("leaf3-spine13", "780us")
+	"targets:\n"
+	"  - {what: flows_failed, most: 0}\n"
+	"beside:\n"
+	RC},
+
+	{"mrc-reboot", "A spine reboots under a permutation.",
+	"name: mrc-reboot\n"
+	"end: 100ms\n"
+	LEAVES_32
+	"transport: {kind: mrc}\n"
+	"workload: {kind: permutation, bytes: 40MB}\n"
+	"faults:\n"
+	"  - {kind: reboot, at: spine5, from: 100us, until: 600us}\n"
+	"targets:\n"
+	"  - {what: flows_failed, most: 0}\n"
+	"beside:\n"
+	RC},
+
+	{"mrc-half-link", "One link of a leaf to a spine has half the rate of the others.",
+	"name: mrc-half-link\n"
+	"topology:\n"
+	"  kind: leaf-spine\n"
+	"  hosts: 32\n"
+	"  hosts_per_leaf: 16\n"
+	"  spines: 16\n"
+	"  links: [{match: leaf0-spine1, rate: 200Gbps}]\n"
+	"transport: {kind: mrc}\n"
+	"workload:\n"
+	"  kind: permutation\n"
+	"  bytes: 16MiB\n"
+	"  dsts: [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,\n"
+	"         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]\n"
+	"targets:\n"
+	"  - {what: slowdown_of_share, most: 1.1}\n"
+	"beside:\n"
+	"  - {name: oblivious, set: [transport.ways=oblivious]}\n"
+	RC},
+
+	{"mrc-all-reduce", "All-reduce of 64 hosts; main is a ring of 4 MiB, MRC, nothing lost.",
+	"name: mrc-all-reduce\n"
+	"end: 1s\n"
+	"topology: {kind: leaf-spine, hosts: 64, hosts_per_leaf: 16, spines: 16}\n"
+	"transport: {kind: mrc}\n"
+	"workload: {kind: ring, bytes: 4MiB}\n"
+	"beside:\n"
+	LOSSY(RING, "4MiB", "kind: mrc", "mrc", "")
+	LOSSES(RING, "4MiB", "kind: rc, cc: dcqcn", "rc", "") BOTH(TREE, "4MiB", "")
+	SIZE("16MiB", "") SIZE("64MiB", "") SIZE("256MiB", LONG) SIZE("1GiB", LONG)},
+};
+/* clang-format on */
+
+const uint32_t scenario_n_studies = sizeof scenario_studies / sizeof scenario_studies[0];

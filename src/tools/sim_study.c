@@ -1,0 +1,342 @@
+#include "tools/sim_study.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scenario/units.h"
+#include "tools/amount.h"
+#include "tools/text.h"
+
+#define FIGURE_MAX 48u
+#define NAME_WIDTH 24
+
+bool study_is_one(const struct scenario *s)
+{
+	return s->n_targets || s->n_beside;
+}
+
+/* Whether a target's selectors fit the variants it is about; main's were checked as it was read. */
+static const char *problem_of(const struct study *st, uint32_t i)
+{
+	uint32_t number = st->numbers[i];
+
+	for (uint32_t k = 0; k < st->main->n_targets; k++) {
+		const struct scenario_target *t = &st->main->targets[k];
+		const char *problem = t->in == number || t->of == number
+					      ? scenario_target_problem(&st->variants[i], t)
+					      : NULL;
+
+		if (problem)
+			return problem;
+	}
+	return NULL;
+}
+
+int study_init(struct study *st, const struct scenario *main, const struct scenario_source *source,
+	       char *error, size_t error_len)
+{
+	st->main = main;
+	st->variants = calloc(main->n_beside + 1, sizeof *st->variants);
+	st->numbers = calloc(main->n_beside + 1, sizeof *st->numbers);
+	st->figures = calloc(main->n_targets + 1, sizeof *st->figures);
+	if (!st->variants || !st->numbers || !st->figures) {
+		snprintf(error, error_len, "out of memory");
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < main->n_beside; i++) {
+		const struct scenario_variant *v = &main->beside[i];
+		struct scenario *s = &st->variants[st->n_variants];
+
+		if (v->is_long && !st->has_all)
+			continue;
+		int answer = scenario_read_variant(s, source, v, error, error_len);
+
+		if (answer)
+			return answer;
+		st->numbers[st->n_variants++] = i + 1;
+		const char *problem = problem_of(st, st->n_variants - 1);
+
+		if (problem) {
+			snprintf(error, error_len, "beside %s: targets: %s", v->name, problem);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+void study_fini(struct study *st)
+{
+	for (uint32_t i = 0; i < st->n_variants; i++)
+		scenario_fini(&st->variants[i]);
+	free(st->variants);
+	free(st->numbers);
+	free(st->figures);
+}
+
+const struct scenario *study_scenario(const struct study *st, uint32_t i)
+{
+	return i == 0 ? st->main : &st->variants[i - 1];
+}
+
+static uint32_t number_of(const struct study *st, uint32_t i)
+{
+	return i == 0 ? SCENARIO_MAIN : st->numbers[i - 1];
+}
+
+/* The name of a run by its number among all that the scenario has. */
+static const char *name_of(const struct study *st, uint32_t number)
+{
+	return number == SCENARIO_MAIN ? "main" : st->main->beside[number - 1].name;
+}
+
+const char *study_name(const struct study *st, uint32_t i)
+{
+	return name_of(st, number_of(st, i));
+}
+
+/* Millionths as a decimal number, with as many digits as it has, three at least. */
+static void write_ratio(uint64_t millionths, char text[FIGURE_MAX])
+{
+	int len = snprintf(text, FIGURE_MAX, "%" PRIu64 ".%06" PRIu64, millionths / 1000000,
+			   millionths % 1000000);
+
+	for (int i = 0; i < 3 && text[len - 1] == '0'; i++)
+		text[--len] = '\0';
+}
+
+static enum units_kind unit_of(const struct scenario_target *t)
+{
+	return t->of == SCENARIO_NONE ? scenario_metric_unit(t->metric) : UNITS_RATIO;
+}
+
+static void write_value(const struct scenario_target *t, uint64_t value, char text[FIGURE_MAX])
+{
+	switch (unit_of(t)) {
+	case UNITS_RATIO: write_ratio(value, text); break;
+	case UNITS_TIME: snprintf(text, FIGURE_MAX, "%s", amount_time(value).at); break;
+	case UNITS_RATE: snprintf(text, FIGURE_MAX, "%s", amount_rate(value).at); break;
+	default: snprintf(text, FIGURE_MAX, "%" PRIu64, value); break;
+	}
+}
+
+/* A target in words: "goodput in loss 1% of main". */
+static void put_what(FILE *out, const struct study *st, const struct scenario_target *t)
+{
+	fputs(scenario_metric_name(t->metric), out);
+	if (t->entry != SCENARIO_NONE)
+		fprintf(out, " of entry %u", t->entry);
+	if (t->metric == SCENARIO_RATE_AFTER) {
+		fprintf(out, " from %s", amount_time(t->from_ps).at);
+		fprintf(out, " to %s", amount_time(t->to_ps).at);
+		fprintf(out, ", before %s", amount_time(t->before_ps).at);
+	}
+	if (t->in != SCENARIO_MAIN) {
+		fputs(", in ", out);
+		text_put_safe(out, name_of(st, t->in));
+	}
+	if (t->of != SCENARIO_NONE) {
+		fputs(", over ", out);
+		text_put_safe(out, name_of(st, t->of));
+	}
+}
+
+static void put_asked(FILE *out, const struct scenario_target *t)
+{
+	char text[FIGURE_MAX];
+
+	write_value(t, t->bound, text);
+	fprintf(out, "at %s %s", t->is_most ? "most" : "least", text);
+}
+
+void study_plan(FILE *out, const struct study *st)
+{
+	for (uint32_t i = 1; i <= st->n_variants; i++) {
+		fputs("  beside     ", out);
+		text_put_safe(out, study_name(st, i));
+		fputc('\n', out);
+	}
+	if (st->n_variants < st->main->n_beside)
+		fprintf(out, "             %u more with --all\n",
+			st->main->n_beside - st->n_variants);
+	for (uint32_t i = 0; i < st->main->n_targets; i++) {
+		fputs("  target     ", out);
+		put_what(out, st, &st->main->targets[i]);
+		fputs(": ", out);
+		put_asked(out, &st->main->targets[i]);
+		fputc('\n', out);
+	}
+}
+
+void study_begin(FILE *out, const struct study *st)
+{
+	if (st->is_json) {
+		fputs("{\"study\":{\"name\":", out);
+		text_put_json(out, st->main->name);
+		fputs(",\"summary\":", out);
+		text_put_json(out, st->summary);
+		fputs("},\n\"runs\":[", out);
+		return;
+	}
+	text_put_safe(out, st->main->name[0] ? st->main->name : "scenario");
+	fputs(st->summary[0] ? ": " : "", out);
+	text_put_safe(out, st->summary);
+	fprintf(out, "\n\n%-*s %-32s %-23s\n", NAME_WIDTH, "", "completion", "slowdown");
+	fprintf(out, "%-*s %10s %10s %10s %7s %7s %7s %12s %10s %8s %8s %8s %8s %6s\n", NAME_WIDTH,
+		"run", "mean", "p99", "max", "mean", "p99", "max", "goodput", "end", "again",
+		"trimmed", "marked", "dropped", "failed");
+}
+
+static void put_row(FILE *out, const char *name, const struct report *r)
+{
+	const struct sim_totals *t = &r->run->sim.totals;
+
+	struct metric goodput = metric_of(
+		r->run,
+		&(struct scenario_target){.metric = SCENARIO_GOODPUT, .entry = SCENARIO_NONE},
+		r->wall_ns);
+	int behind = NAME_WIDTH - (int)strlen(name);
+
+	text_put_safe(out, name);
+	fprintf(out, "%*s", behind > 0 ? behind : 0, "");
+	/* Of the flows that are done, if any is. */
+	if (r->fct_ps.n) {
+		fprintf(out, " %10s %10s %10s", amount_time(r->fct_ps.mean).at,
+			amount_time(r->fct_ps.p99).at, amount_time(r->fct_ps.max).at);
+		fprintf(out, " %7s %7s %7s", amount_ratio(r->slowdown.mean).at,
+			amount_ratio(r->slowdown.p99).at, amount_ratio(r->slowdown.max).at);
+	} else {
+		fprintf(out, " %10s %10s %10s %7s %7s %7s", "-", "-", "-", "-", "-", "-");
+	}
+	fprintf(out, " %12s %10s", amount_rate(goodput.value).at, amount_time(r->ended_ps).at);
+	fprintf(out, " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %6u\n", r->retransmitted,
+		t->trimmed, t->marked, r->dropped, r->run->traffic.n_failed + r->n_unfinished);
+	fflush(out);
+}
+
+void study_add(FILE *out, struct study *st, const struct report *r)
+{
+	uint32_t number = number_of(st, st->n_done);
+	const char *name = name_of(st, number);
+
+	for (uint32_t i = 0; i < st->main->n_targets; i++) {
+		const struct scenario_target *t = &st->main->targets[i];
+		struct study_figure *f = &st->figures[i];
+
+		if (t->in == number) {
+			f->in = metric_of(r->run, t, r->wall_ns);
+			f->has_in = !r->is_interrupted;
+		}
+		if (t->of == number) {
+			f->of = metric_of(r->run, t, r->wall_ns);
+			f->has_of = !r->is_interrupted;
+		}
+	}
+	st->is_interrupted |= r->is_interrupted;
+	if (st->is_json) {
+		fprintf(out, "%s\n{\"run\":", st->n_done ? "," : "");
+		text_put_json(out, name);
+		fputs(",\"report\":", out);
+		report_json(out, r);
+		fputc('}', out);
+	} else {
+		put_row(out, name, r);
+	}
+	st->n_done++;
+}
+
+/* Whether all that a target is about was run, and to its end. */
+static bool was_run(const struct study *st, uint32_t i)
+{
+	const struct study_figure *f = &st->figures[i];
+
+	return f->has_in && (f->has_of || st->main->targets[i].of == SCENARIO_NONE);
+}
+
+static struct metric result_of(const struct study *st, uint32_t i)
+{
+	const struct study_figure *f = &st->figures[i];
+
+	return st->main->targets[i].of == SCENARIO_NONE ? f->in : metric_ratio(f->in, f->of);
+}
+
+static void put_json_value(FILE *out, const struct scenario_target *t, uint64_t value)
+{
+	char text[FIGURE_MAX];
+
+	if (unit_of(t) == UNITS_RATIO)
+		write_ratio(value, text);
+	else
+		snprintf(text, sizeof text, "%" PRIu64, value);
+	fputs(text, out);
+}
+
+static void put_json_target(FILE *out, const struct study *st, uint32_t i, bool is_met)
+{
+	const struct scenario_target *t = &st->main->targets[i];
+	struct metric m = result_of(st, i);
+
+	fprintf(out, "%s\n {\"what\":\"%s\",\"in\":", i ? "," : "",
+		scenario_metric_name(t->metric));
+	text_put_json(out, name_of(st, t->in));
+	if (t->of != SCENARIO_NONE) {
+		fputs(",\"of\":", out);
+		text_put_json(out, name_of(st, t->of));
+	}
+	if (t->entry != SCENARIO_NONE)
+		fprintf(out, ",\"entry\":%u", t->entry);
+	if (t->metric == SCENARIO_RATE_AFTER)
+		fprintf(out,
+			",\"from_ps\":%" PRIu64 ",\"to_ps\":%" PRIu64 ",\"before_ps\":%" PRIu64,
+			t->from_ps, t->to_ps, t->before_ps);
+	fputs(",\"result\":", out);
+	if (m.is_known)
+		put_json_value(out, t, m.value);
+	else
+		fputs("null", out);
+	fprintf(out, ",\"%s\":", t->is_most ? "most" : "least");
+	put_json_value(out, t, t->bound);
+	fprintf(out, ",\"met\":%s}", !was_run(st, i) ? "null" : is_met ? "true" : "false");
+}
+
+static void put_target(FILE *out, const struct study *st, uint32_t i, bool is_met)
+{
+	const struct scenario_target *t = &st->main->targets[i];
+	struct metric m = result_of(st, i);
+	char text[FIGURE_MAX] = "unknown";
+
+	if (m.is_known)
+		write_value(t, m.value, text);
+	fprintf(out, "  %-8s %14s  ",
+		!was_run(st, i) ? "not run"
+		: is_met        ? "met"
+				: "NOT MET",
+		text);
+	put_asked(out, t);
+	fputs(": ", out);
+	put_what(out, st, t);
+	fputc('\n', out);
+}
+
+bool study_end(FILE *out, const struct study *st)
+{
+	uint32_t n = st->main->n_targets, n_missed = 0;
+
+	if (st->is_interrupted && !st->is_json)
+		fputs("\ninterrupted: the last row is partial\n", out);
+	fputs(st->is_json ? "],\n\"targets\":[" : n ? "\ntargets\n" : "", out);
+	for (uint32_t i = 0; i < n; i++) {
+		bool is_met = metric_is_met(&st->main->targets[i], result_of(st, i));
+
+		n_missed += !is_met && was_run(st, i);
+		(st->is_json ? put_json_target : put_target)(out, st, i, is_met);
+	}
+	if (st->is_json)
+		fprintf(out, "],\n\"met\":%s}\n", n_missed ? "false" : "true");
+	else if (n_missed)
+		fprintf(out, "\nNOT MET: %u of %u targets\n", n_missed, n);
+	else if (n)
+		fprintf(out, "\nmet: all %u targets\n", n);
+	return n_missed == 0;
+}

@@ -1,0 +1,281 @@
+/* MRC's endpoint operations on the wire (7.3): EV probes and Port Status Updates that engines send
+ * of their own accord, to queue pair 2 of a peer, and the answers to them. */
+#include <stdlib.h>
+
+#include "wire_mrc.h"
+
+#define REQUEST_BYTES  16u
+#define RESPONSE_BYTES 36u
+#define PROBES_LEAST   24u            /* of a way, without an answer, and ... */
+#define PROBE_EVERY    (50 * PSEC_US) /* ... one more for each such time */
+
+enum { PORT_STATUS, EV_PROBE };
+
+bool wire_is_reflected(const struct hunt_oracle *o, uint32_t host, const struct wire_reflected *r)
+{
+	bool has_time = story_mrc(o->story)->hosts[host].has_service_time;
+	uint64_t held = has_time ? (r->now - r->at) >> WIRE_STAMP : 0;
+	uint16_t want = (uint16_t)((r->has_stamp ? r->stamp : 0) + held);
+
+	if (!r->has_stamp && held > UINT16_MAX)
+		want = UINT16_MAX;
+	return (uint16_t)(r->got - want + 1) <= 2;
+}
+
+/* Nobody knows what a host did before it restarted, or after something forged. */
+static bool is_known(const struct hunt_oracle *o, uint32_t host)
+{
+	for (uint32_t e = 0; e < o->story->n_ends; e++)
+		if (o->story->ends[e].host == host && o->ends[e].is_gone)
+			return false;
+	return wire_is_honest(o, host);
+}
+
+static void *grown(void *items, uint32_t *room, uint32_t n, size_t bytes)
+{
+	if (n < *room)
+		return items;
+	*room = 2 * n + 64;
+	items = realloc(items, *room * bytes);
+	if (!items)
+		abort();
+	return items;
+}
+
+/* Whether an end is one of a host's that speak to that peer. */
+static bool is_between(const struct hunt_oracle *o, uint32_t end, uint32_t host, uint32_t peer)
+{
+	return o->story->ends[end].host == host && o->story->ends[end ^ 1].host == peer;
+}
+
+/* Calls for the ways of a host's ends to a peer that a request took; returns how many. */
+static uint32_t each_way(struct hunt_oracle *o, uint32_t host, const struct wire_request *r,
+			 void (*call)(struct hunt_oracle *o, uint32_t end, uint32_t way))
+{
+	uint32_t n = 0;
+
+	for (uint32_t e = 0; e < o->story->n_ends; e++) {
+		const struct story_mrc_ways *w = &wire_story(o, e)->ways[wire_at(o, e)->turn];
+
+		if (!is_between(o, e, host, r->peer))
+			continue;
+		for (uint32_t i = 0; i < w->n; i++)
+			if (w->ways[i].ev == r->ev && w->ways[i].port == r->port) {
+				call(o, e, i);
+				n++;
+			}
+	}
+	return n;
+}
+
+static void note_probe(struct hunt_oracle *o, uint32_t end, uint32_t way)
+{
+	struct wire_way *w = &wire_at(o, end)->ways[way];
+
+	if (w->unanswered++ == 0)
+		w->probed_at = o->now(o->clock);
+}
+
+/* Probes that nobody answers become fewer. */
+static void check_rate(struct hunt_oracle *o, uint32_t host, const struct wire_request *r)
+{
+	uint32_t n = each_way(o, host, r, note_probe);
+
+	if (n == 0)
+		oracle_fail(o, "h%u: a probe of no way", host);
+	for (uint32_t e = 0; e < o->story->n_ends; e++) {
+		uint16_t way = is_between(o, e, host, r->peer) ? wire_way_of(o, e, r->ev, r->port)
+							       : WIRE_NO_WAY;
+		const struct wire_way *w = &wire_at(o, e)->ways[way % STORY_MRC_WAYS];
+
+		/* Where some must be in use however they fare, each trial has its own probes. */
+		if (way == WIRE_NO_WAY ||
+		    wire_story(o, e)->ways[wire_at(o, e)->turn].min_active > 1)
+			continue;
+		uint64_t most = PROBES_LEAST + (o->now(o->clock) - w->probed_at) / PROBE_EVERY;
+
+		if (w->unanswered > n * most)
+			oracle_fail(o, "end %u: %u probes of way %u without an answer", e,
+				    w->unanswered, way);
+	}
+}
+
+static void sent_request(struct hunt_oracle *o, uint32_t host, nsec now, const struct wire_head *h,
+			 const struct tx_pkt *tx)
+{
+	struct wire_station *s = wire_station(o, host);
+	uint32_t ports = (1u << o->story->shape.nic_ports) - 1;
+	uint32_t mask = (uint32_t)wire_big(h->more + 4, 4);
+	struct wire_request r = {
+		.peer = tx->peer,
+		.ev = tx->ev,
+		.op = h->more[1] & 3,
+		.port = tx->port,
+		.is_open = true,
+	};
+
+	if (h->n_more != REQUEST_BYTES || h->more[0] || h->more[1] > EV_PROBE || h->more[2] ||
+	    wire_big(h->more + 8, 4) || wire_big(h->more + 14, 2) != 1 ||
+	    wire_big(h->more + 12, 2) != (uint16_t)(now >> WIRE_STAMP))
+		oracle_fail(o, "h%u: the headers of an endpoint request are wrong", host);
+	if (mask != (r.op == EV_PROBE ? 0 : ports & ~s->down))
+		oracle_fail(o, "h%u: ports %02x are up, it says", host, mask);
+	s->requests = grown(s->requests, &s->request_room, h->psn, sizeof *s->requests);
+	while (s->n_requests <= h->psn)
+		s->requests[s->n_requests++] = (struct wire_request){0};
+	if (s->requests[h->psn].is_open)
+		oracle_fail(o, "h%u: endpoint request %u again", host, h->psn);
+	s->requests[h->psn] = r;
+	wire_met(o, r.op == EV_PROBE ? MET_WAY_PROBED : MET_PORTS_TOLD);
+	if (r.op == EV_PROBE)
+		check_rate(o, host, &s->requests[h->psn]);
+}
+
+static void sent_response(struct hunt_oracle *o, uint32_t host, nsec now, const struct wire_head *h,
+			  const struct tx_pkt *tx)
+{
+	struct wire_station *s = wire_station(o, host);
+	uint8_t op = h->more[1] >> 2 & 3;
+	uint32_t i = 0;
+
+	while (i < s->n_responses &&
+	       (s->responses[i].peer != tx->peer || s->responses[i].ev != tx->ev ||
+		s->responses[i].id != h->psn || s->responses[i].port != tx->port ||
+		s->responses[i].op != op))
+		i++;
+	if (i == s->n_responses || h->n_more != RESPONSE_BYTES) {
+		oracle_fail(o, "h%u: endpoint response %u that nobody asked for", host, h->psn);
+		return;
+	}
+	const struct wire_response a = s->responses[i];
+
+	s->responses[i] = s->responses[--s->n_responses];
+	if (!wire_is_reflected(o, host,
+			       &(struct wire_reflected){
+				       .at = a.at,
+				       .now = now,
+				       .has_stamp = true,
+				       .stamp = a.stamp,
+				       .got = (uint16_t)wire_big(h->more + 28, 2),
+			       }))
+		oracle_fail(o, "h%u: endpoint response %u with the wrong timestamp", host, h->psn);
+}
+
+void wire_common_sent(struct hunt_oracle *o, uint32_t host, nsec now, const struct wire_head *h,
+		      const struct tx_pkt *tx)
+{
+	bool is_request = h->opcode == COMMON_REQUEST;
+
+	if (!is_request && h->opcode != COMMON_RESPONSE)
+		oracle_fail(o, "h%u: opcode %02x to queue pair 2", host, h->opcode);
+	if (tx->tclass != ENGINE_CONTROL || !tx->not_ect || tx->n_body > 0 || tx->udp_len != 0 ||
+	    h->version != 0 || h->pkey != story_mrc(o->story)->hosts[host].pkey || h->se ||
+	    h->pad || h->ts || h->ack_req || h->rtx || h->psn > UINT16_MAX)
+		oracle_fail(o, "h%u: an endpoint packet with wrong headers", host);
+	if (!is_known(o, host))
+		return;
+	if (is_request)
+		sent_request(o, host, now, h, tx);
+	else
+		sent_response(o, host, now, h, tx);
+}
+
+/* The request came by its way, as far as its host still has it. */
+static void came_request(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
+			 const struct wire_head *h)
+{
+	const struct wire_station *from = wire_station(o, rx->peer);
+
+	if (h->psn < from->n_requests && from->requests[h->psn].ev == rx->ev &&
+	    from->requests[h->psn].peer == host)
+		each_way(o, rx->peer, &from->requests[h->psn], wire_way_arrived);
+}
+
+static void take_request(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
+			 const struct wire_head *h)
+{
+	struct wire_station *s = wire_station(o, host);
+
+	s->responses = grown(s->responses, &s->response_room, s->n_responses, sizeof *s->responses);
+	s->responses[s->n_responses++] = (struct wire_response){
+		.at = rx->at,
+		.peer = rx->peer,
+		.ev = rx->ev,
+		.id = (uint16_t)h->psn,
+		.stamp = (uint16_t)wire_big(h->more + 12, 2),
+		.op = h->more[1] & 3,
+		.port = rx->port,
+	};
+}
+
+static void take_ports(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
+		       const struct wire_head *h)
+{
+	uint32_t ports = (1u << o->story->shape.nic_ports) - 1;
+	uint32_t up = ports & (uint32_t)wire_big(h->more + 4, 4);
+
+	/* One that has no port up would not have said so. */
+	if ((h->more[1] & 3) == PORT_STATUS && up != 0)
+		wire_station(o, host)->peer_down[rx->peer] = (uint8_t)(ports & ~up);
+}
+
+static void take_response(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
+			  const struct wire_head *h)
+{
+	struct wire_station *s = wire_station(o, host);
+	struct wire_request *r = h->psn < s->n_requests ? &s->requests[h->psn] : NULL;
+
+	if (!r || !r->is_open || r->peer != rx->peer || r->op != (h->more[1] >> 2 & 3))
+		oracle_fail(o, "h%u: took endpoint response %u, which it did not ask for", host,
+			    h->psn);
+	else
+		r->is_open = false;
+	/* Where it answers, it hears. */
+	if (r && r->op != PORT_STATUS)
+		s->peer_down[rx->peer] &= (uint8_t) ~(1u << r->port);
+}
+
+void oracle_mrc_common(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
+		       const struct hunt_counts *before, const struct hunt_counts *after)
+{
+	const struct wire_station *s = wire_station(o, host);
+	bool is_request = after->more[MET_COMMON] != before->more[MET_COMMON];
+	bool is_response = after->more[MET_COMMON_RE] != before->more[MET_COMMON_RE];
+	struct wire_head h;
+
+	if (!wire_read(rx->head, &h))
+		return;
+	if (h.opcode == COMMON_REQUEST && rx->peer < o->story->topology.n_hosts)
+		came_request(o, host, rx, &h);
+	if (is_request && h.n_more == REQUEST_BYTES)
+		take_ports(o, host, rx, &h);
+	if (!is_known(o, host))
+		return;
+	uint32_t bytes = h.n_more + rx->body[0].len + rx->body[1].len;
+	bool is_whole = h.version == 0 && !rx->trimmed &&
+			((h.opcode == COMMON_REQUEST && bytes == REQUEST_BYTES) ||
+			 (h.opcode == COMMON_RESPONSE && bytes == RESPONSE_BYTES));
+	bool is_full = s->n_responses >= story_mrc(o->story)->hosts[host].max_probes;
+	bool is_deaf = s->down >> rx->port & 1;
+
+	if ((is_request || is_response) && !is_whole)
+		oracle_fail(o, "h%u: took a damaged endpoint packet", host);
+	if (is_request && is_deaf)
+		oracle_fail(o, "h%u: took an endpoint request by a port that is down", host);
+	if (!is_request && is_whole && h.opcode == COMMON_REQUEST && !is_full && !is_deaf)
+		oracle_fail(o, "h%u: did not take endpoint request %u", host, h.psn);
+	if (is_request && is_whole)
+		take_request(o, host, rx, &h);
+	if (is_response && is_whole)
+		take_response(o, host, rx, &h);
+	for (uint32_t e = 0; e < o->story->n_ends; e++)
+		if (is_response && o->story->ends[e].host == host)
+			wire_ways_heard(o, e);
+}
+
+void wire_common_rest(struct hunt_oracle *o, uint32_t host)
+{
+	if (is_known(o, host) && wire_station(o, host)->n_responses > 0)
+		oracle_fail(o, "h%u: %u endpoint responses were never sent", host,
+			    wire_station(o, host)->n_responses);
+}

@@ -1,0 +1,495 @@
+/* MRC's ways and windows (8.3, 9.3): which way a packet may take, that ways which are dead are left
+ * and ways which are well come back, and how much may be out. Which way it was is read off the
+ * wire; how the engine sees its ways and its window, it is asked. */
+#include <inttypes.h>
+
+#include "wire_mrc.h"
+
+#define DEAD_AFTER   (300 * PSEC_US)  /* losses of a way are known for so long: it is left */
+#define BACK_AFTER   (2500 * PSEC_US) /* nothing was lost for so long: all ways are back */
+#define LATE_MOST    6u               /* but for trials, so many */
+#define FEW          64u              /* troubles or probes: too few for all ways of a host */
+#define ENDS_MOST    8u               /* the probes of more may keep each other waiting */
+#define PROBE_GAP_NS 500u
+#define PROBES_LEAST 160u /* what a way may need that failed time and again, and some more */
+#define TRIES_LEAST  6u   /* that take an end over a plane's death */
+
+static const struct story_mrc_ways *set_of(const struct hunt_oracle *o, uint32_t end)
+{
+	return &wire_story(o, end)->ways[wire_at(o, end)->turn];
+}
+
+static bool is_alike(const struct path_way *a, const struct path_way *b)
+{
+	return a->ev == b->ev && a->port == b->port;
+}
+
+void wire_ways_begin(struct hunt_oracle *o, uint32_t end)
+{
+	const struct story_mrc_ways *w = set_of(o, end);
+	struct wire_end *e = wire_at(o, end);
+
+	/* Those of a set stand by port and entropy. */
+	for (uint32_t i = 0; i < w->n; i++)
+		e->ways[i] = (struct wire_way){
+			.is_denied = w->denied[i / 64] >> i % 64 & 1,
+			.is_single = !(i > 0 && is_alike(&w->ways[i], &w->ways[i - 1])) &&
+				     !(i + 1 < w->n && is_alike(&w->ways[i], &w->ways[i + 1])),
+		};
+	for (uint64_t n = 0; n < e->ask.high; n++)
+		e->ask.pkts[n].way = WIRE_NO_WAY;
+	e->last = WIRE_NO_WAY;
+	e->walk = (struct wire_walk){0};
+}
+
+/* Ports that an end is not to use, whatever happens to packets. */
+static uint32_t shut_ports(const struct hunt_oracle *o, uint32_t end)
+{
+	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;
+	const struct wire_station *s = wire_station(o, host);
+
+	return set_of(o, end)->denied_ports | wire_at(o, end)->denied_ports | s->down |
+	       s->peer_down[peer];
+}
+
+static bool is_usable(const struct hunt_oracle *o, uint32_t end, uint32_t way)
+{
+	return oracle_mrc_way(o, end, way) <= PATH_SKIP;
+}
+
+/* The first of the ways with that entropy and port, or WIRE_NO_WAY. */
+static uint16_t first_alike(const struct story_mrc_ways *w, uint32_t ev, uint32_t port)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->ways[i].ev == ev && w->ways[i].port == port)
+			return (uint16_t)i;
+	return WIRE_NO_WAY;
+}
+
+uint16_t wire_way_of(const struct hunt_oracle *o, uint32_t end, uint32_t ev, uint32_t port)
+{
+	uint16_t way = first_alike(set_of(o, end), ev, port);
+
+	return way != WIRE_NO_WAY && wire_at(o, end)->ways[way].is_single ? way : WIRE_NO_WAY;
+}
+
+static uint32_t usable_by(const struct hunt_oracle *o, uint32_t end, uint32_t port)
+{
+	const struct story_mrc_ways *w = set_of(o, end);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->n && n < 2; i++)
+		n += w->ways[i].port == port && is_usable(o, end, i);
+	return n;
+}
+
+/* Another way than before, where its port has two, after as many in a row as there may be. What
+ * the engine asks for itself takes turns too, and may come later. */
+static void check_turn(struct hunt_oracle *o, uint32_t end, uint16_t way, uint32_t port)
+{
+	struct wire_end *e = wire_at(o, end);
+	uint32_t burst = wire_story(o, end)->burst ? wire_story(o, end)->burst : 1;
+	bool is_plain = !wire_host(o, end)->has_base_probe &&
+			!wire_station(o, o->story->ends[end].host)->has_changed_ports;
+
+	e->in_a_row = way != WIRE_NO_WAY && way == e->last ? e->in_a_row + 1 : 1;
+	e->last = way;
+	/* Where there is no other, nobody knows how many more may follow when there is. */
+	if (usable_by(o, end, port) < 2)
+		e->in_a_row = 0;
+	if (e->in_a_row > burst && is_plain)
+		oracle_fail(o, "end %u: way %u has %u packets in a row", end, way, e->in_a_row);
+}
+
+/* Whether an engine leaves a way that is dead: there are others, by which its peer answers, and it
+ * can keep a record of it. */
+static bool can_leave(const struct hunt_oracle *o, uint32_t end, const struct oracle_mrc_view *v)
+{
+	return !wire_story(o, end)->is_oblivious && !wire_is_dead(o, end ^ 1) &&
+	       v->n_usable > set_of(o, end)->min_active && wire_host(o, end)->max_troubles > FEW &&
+	       wire_host(o, end)->max_probes > FEW;
+}
+
+static void check_dead(struct hunt_oracle *o, uint32_t end, uint16_t way,
+		       const struct oracle_mrc_view *v)
+{
+	struct wire_way *w = &wire_at(o, end)->ways[way];
+	psec now = o->now(o->clock);
+	uint32_t burst = wire_story(o, end)->burst ? wire_story(o, end)->burst : 1;
+
+	/* It is on trial: what was known of it is used up. */
+	if (w->was_left) {
+		w->lost_at = 0;
+		w->was_left = false;
+	}
+	if (w->lost_at == 0 || now < w->lost_at + DEAD_AFTER || !can_leave(o, end, v))
+		return;
+	wire_met(o, MET_WAY_DEAD);
+	if (++w->late_uses > LATE_MOST * burst)
+		oracle_fail(o,
+			    "end %u: way %u loses all packets since %.3f us, and is used %u times",
+			    end, way, (double)w->lost_at / PSEC_US, w->late_uses);
+}
+
+/* Which ways that lose packets are left now. */
+static void note_left(struct hunt_oracle *o, uint32_t end)
+{
+	struct wire_way *ways = wire_at(o, end)->ways;
+
+	for (uint32_t i = 0; i < set_of(o, end)->n; i++)
+		ways[i].was_left |= ways[i].lost_at > 0 && !is_usable(o, end, i);
+}
+
+/* What is usable now that all is healed. */
+static void note_healed(struct hunt_oracle *o, uint32_t end)
+{
+	for (uint32_t i = 0; i < set_of(o, end)->n; i++)
+		wire_at(o, end)->ways[i].has_come_back |= is_usable(o, end, i);
+}
+
+static void note_request(struct hunt_oracle *o, uint32_t end, const struct oracle_mrc_view *v)
+{
+	const struct story_mrc_ways *w = set_of(o, end);
+	uint32_t shut = shut_ports(o, end), n = 0;
+
+	for (uint32_t i = 0; i < w->n; i++)
+		n += !wire_at(o, end)->ways[i].is_denied && !(shut >> w->ways[i].port & 1);
+	if (v->n_usable < n)
+		wire_met(o, MET_WAY_OUT);
+	if (shut)
+		wire_met(o, MET_PORT_SHUT);
+	if (o->now(o->clock) >= o->story->healed_at)
+		note_healed(o, end);
+}
+
+/* MaxWnd: one and a half times what the link carries in a base round trip, where nobody set it (UE
+ * Table 3-76). */
+static uint64_t most_window(const struct hunt_oracle *o)
+{
+	const struct cc_cfg *cc = &story_mrc(o->story)->cc;
+	const struct nscc_cfg *n = &cc->nscc;
+	uint64_t most = cc->line_rate_bps / 8 * n->base_rtt_ns / 1000000000 * 3 / 2 + 2;
+
+	if (n->max_wnd_bytes > 0)
+		most = n->max_wnd_bytes;
+	return most < n->mtu_bytes ? n->mtu_bytes : most;
+}
+
+/* MTU <= cwnd <= MaxWnd, and one MTU of it is kept back. */
+static void check_window(struct hunt_oracle *o, uint32_t end, uint64_t window)
+{
+	const struct cc_cfg *cc = &story_mrc(o->story)->cc;
+	const struct nscc_cfg *n = &cc->nscc;
+	uint64_t most = most_window(o);
+
+	if (cc->kind == CC_NSCC && (window == 0 || window > most - n->mtu_bytes + 1))
+		oracle_fail(o, "end %u: a window of %" PRIu64 ", and the most is %" PRIu64, end,
+			    window, most);
+	if (window > cc->window_bytes)
+		oracle_fail(o, "end %u: a window of %" PRIu64, end, window);
+}
+
+void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
+{
+	const struct story_mrc_ways *w = set_of(o, end);
+	struct wire_end *e = wire_at(o, end);
+	uint16_t first = first_alike(w, tx->ev, tx->port), way = first;
+	struct oracle_mrc_view v;
+
+	if (first == WIRE_NO_WAY) {
+		oracle_fail(o, "end %u: a packet by none of its ways", end);
+		return;
+	}
+	if (o->ends[end].is_tainted || o->ends[end].is_gone || !oracle_mrc_view(o, end, &v))
+		return;
+	e->window_bytes = v.window_bytes;
+	check_window(o, end, v.window_bytes);
+	if (shut_ports(o, end) >> tx->port & 1)
+		oracle_fail(o, "end %u: a packet by port %u, which is shut", end, tx->port);
+	while (way + 1u < w->n && is_alike(&w->ways[way], &w->ways[way + 1]) &&
+	       (e->ways[way].is_denied || !is_usable(o, end, way)))
+		way++;
+	if (e->ways[way].is_denied || !is_usable(o, end, way))
+		oracle_fail(o, "end %u: a packet by way %u, which is out of use (%u)", end, way,
+			    oracle_mrc_way(o, end, way));
+	if (!(v.open_ports >> tx->port & 1))
+		oracle_fail(o, "end %u: a packet by port %u, which is not open", end, tx->port);
+	way = e->ways[first].is_single ? first : WIRE_NO_WAY;
+	check_turn(o, end, way, tx->port);
+	if (way != WIRE_NO_WAY)
+		check_dead(o, end, way, &v);
+	note_left(o, end);
+	note_request(o, end, &v);
+}
+
+/* The first answer may go any way that there is; the place of its way is not known if two are
+ * alike. */
+static void begin_walk(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
+{
+	struct wire_walk *walk = &wire_at(o, end)->walk;
+	uint16_t way = first_alike(set_of(o, end), tx->ev, tx->port);
+
+	walk->has_begun = true;
+	walk->next = way + 1u;
+	walk->is_known = way != WIRE_NO_WAY && wire_at(o, end)->ways[way].is_single;
+	if (way == WIRE_NO_WAY)
+		oracle_fail(o, "end %u: an answer by none of its ways", end);
+}
+
+/* Answers take the ways in turn; only those are left out whose port is not free, or has no usable
+ * way while another one has: never one of the port that is taken. */
+void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
+{
+	const struct story_mrc_ways *w = set_of(o, end);
+	struct wire_walk *walk = &wire_at(o, end)->walk;
+	uint32_t open = o->ends[end].is_gone ? 0 : oracle_mrc_ports(o, end);
+
+	if (!o->ends[end].is_tainted && open != 0 && !(open >> tx->port & 1))
+		oracle_fail(o, "end %u: an answer by port %u, which is not open", end, tx->port);
+	if (!walk->is_known) {
+		if (!walk->has_begun)
+			begin_walk(o, end, tx);
+		return;
+	}
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct path_way *way = &w->ways[(walk->next + i) % w->n];
+
+		if (way->port != tx->port)
+			continue;
+		if (way->ev != tx->ev)
+			break;
+		walk->next = (walk->next + i + 1) % w->n;
+		return;
+	}
+	oracle_fail(o, "end %u: an answer by port %u and entropy %08x: not its next way", end,
+		    tx->port, tx->ev);
+}
+
+void wire_way_arrived(struct hunt_oracle *o, uint32_t end, uint32_t way)
+{
+	struct wire_way *w = &wire_at(o, end)->ways[way];
+
+	w->arrived_at = o->now(o->clock);
+	w->lost_at = 0;
+	w->was_left = false;
+	w->late_uses = 0;
+	w->unanswered = 0;
+}
+
+void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p)
+{
+	struct wire_way *w = &wire_at(o, end)->ways[p->way % STORY_MRC_WAYS];
+
+	wire_at(o, end)->trouble_at = o->now(o->clock);
+	if (p->way == WIRE_NO_WAY || p->sends == 0 || p->has_come || p->sent_at <= w->arrived_at ||
+	    w->lost_at > 0)
+		return;
+	w->lost_at = o->now(o->clock);
+	w->late_uses = 0;
+}
+
+void wire_way_marked(struct hunt_oracle *o, uint32_t end, uint32_t way)
+{
+	/* A probe of the idle path may have taken a turn at once. */
+	if (way == WIRE_NO_WAY || wire_story(o, end)->is_oblivious || wire_is_dead(o, end) ||
+	    wire_host(o, end)->has_base_probe)
+		return;
+	if (oracle_mrc_way(o, end, way) == PATH_GOOD)
+		oracle_fail(o, "end %u: way %u met congestion, and is not skipped", end, way);
+	wire_met(o, MET_WAY_SKIPPED);
+}
+
+void wire_ways_changed(struct hunt_oracle *o, const struct story_mrc_change *c)
+{
+	struct wire_end *e = wire_at(o, c->end);
+	struct wire_station *s = wire_station(o, o->story->ends[c->end].host);
+
+	switch (c->what) {
+	case STORY_MRC_DENY:
+	case STORY_MRC_ALLOW:
+		e->ways[c->way].is_denied = c->what == STORY_MRC_DENY;
+		wire_met(o, MET_WAY_DENIED);
+		break;
+	case STORY_MRC_PORTS: e->denied_ports = c->ports; break;
+	default:
+		s->down = c->ports;
+		s->has_changed_ports = true;
+		break;
+	}
+}
+
+void wire_ways_look(struct hunt_oracle *o, uint32_t end)
+{
+	struct wire_end *e = wire_at(o, end);
+
+	if (o->ends[end].is_gone)
+		return;
+	uint32_t dead = oracle_mrc_dead_ports(o, end), died = dead & ~(uint32_t)e->dead_ports;
+
+	e->dead_ports = (uint8_t)dead;
+	if (died)
+		wire_ask_died(o, end, died);
+}
+
+void wire_ways_heard(struct hunt_oracle *o, uint32_t end)
+{
+	wire_ways_look(o, end);
+	if (!o->ends[end].is_gone)
+		wire_at(o, end)->window_before = oracle_mrc_window(o, end);
+}
+
+bool wire_is_honest(const struct hunt_oracle *o, uint32_t host)
+{
+	for (uint32_t e = 0; e < o->story->n_ends; e++)
+		if (o->story->ends[e].host == host && o->ends[e].is_tainted)
+			return false;
+	return true;
+}
+
+/* Losses that are found in a pull, by nobody's word, cut a window (UE 3.6.13.4), unless it is at
+ * its least or something else bounds it; and make none larger, but for a quick adapt to what had
+ * arrived, which is less than a part of MaxWnd. */
+static bool check_cut(struct hunt_oracle *o, uint32_t end)
+{
+	const struct wire_end *e = wire_at(o, end);
+	uint64_t bound = story_mrc(o->story)->cc.window_bytes, window = oracle_mrc_window(o, end);
+
+	uint32_t gate = story_mrc(o->story)->cc.nscc.qa_gate;
+
+	if (e->window_before > 0 && window > e->window_before &&
+	    window > most_window(o) >> (gate ? gate : 3))
+		oracle_fail(o, "end %u: a window grew from %" PRIu64 " to %" PRIu64 " by itself",
+			    end, e->window_before, window);
+	return e->window_before == 0 || window != e->window_before || window == 1 ||
+	       window == bound || wire_is_dead(o, end);
+}
+
+static uint64_t n_lost(const struct hunt_counts *c)
+{
+	return c->more[MET_LOST_GAP] + c->more[MET_LOST_TIMEOUT];
+}
+
+void oracle_mrc_pulled(struct hunt_oracle *o, uint32_t host, const struct hunt_counts *before,
+		       const struct hunt_counts *after)
+{
+	bool is_nscc = story_mrc(o->story)->cc.kind == CC_NSCC;
+	bool has_lost = n_lost(after) > n_lost(before), is_cut = false;
+
+	for (uint32_t end = 0; end < o->story->n_ends; end++) {
+		struct wire_end *e = wire_at(o, end);
+		struct oracle_mrc_view v;
+
+		if (o->story->ends[end].host != host || o->ends[end].is_tainted ||
+		    o->ends[end].is_gone)
+			continue;
+		if (e->sent_bytes > 0 && oracle_mrc_view(o, end, &v) &&
+		    v.inflight_bytes >= v.window_bytes + e->sent_bytes)
+			oracle_fail(o,
+				    "end %u: %" PRIu64 " bytes in flight, the window is %" PRIu64,
+				    end, v.inflight_bytes, v.window_bytes);
+		e->sent_bytes = 0;
+		wire_ways_look(o, end);
+		if (is_nscc && has_lost) {
+			is_cut |= check_cut(o, end);
+			wire_ways_heard(o, end);
+		}
+	}
+	if (!is_nscc || !has_lost || !wire_is_honest(o, host))
+		return;
+	if (!is_cut)
+		oracle_fail(o, "h%u: losses, and no window is smaller", host);
+	wire_met(o, MET_WINDOW_CUT);
+}
+
+/* Whether all ways of an end had time to come back. They are probed while something is out, about a
+ * round trip for each work, and need room for that at both ends. */
+static bool has_healed(const struct hunt_oracle *o, uint32_t end)
+{
+	const struct story_mrc_host *own = wire_host(o, end), *peer = wire_host(o, end ^ 1);
+	psec lost = wire_at(o, end)->trouble_at, healed = o->story->healed_at;
+	uint32_t least = 2 * set_of(o, end)->n;
+	struct oracle_mrc_view v;
+
+	if (o->now(o->clock) < (lost > healed ? lost : healed) + BACK_AFTER ||
+	    o->story->n_ends > ENDS_MOST || !oracle_mrc_view(o, end, &v))
+		return false;
+	if (own->max_troubles <= FEW || own->max_probes <= FEW || peer->max_probes <= FEW)
+		return false;
+	return o->story->n_tail * (1 + v.srtt_ns / PROBE_GAP_NS) >=
+	       (least > PROBES_LEAST ? least : PROBES_LEAST);
+}
+
+/* 9.3.1: what is well again is used again. */
+void wire_ways_rest(struct hunt_oracle *o, uint32_t end)
+{
+	const struct story_mrc_ways *w = set_of(o, end);
+	const struct wire_end *e = wire_at(o, end);
+
+	if (oracle_mrc_is_sheltered(o, end) && o->story->n_faults > 0)
+		wire_met(o, MET_SHELTERED);
+	if (!has_healed(o, end))
+		return;
+	wire_met(o, MET_TAILS);
+	for (uint32_t i = 0; i < w->n; i++)
+		if (!e->ways[i].is_denied && !(shut_ports(o, end) >> w->ways[i].port & 1) &&
+		    !e->ways[i].has_come_back && !is_usable(o, end, i))
+			oracle_fail(o, "end %u: way %u is still out of use", end, i);
+}
+
+bool oracle_mrc_is_shut(const struct hunt_oracle *o, uint32_t end)
+{
+	(void)end;
+	return story_mrc(o->story)->may_shut;
+}
+
+/* The planes that no fault touches, a bit each; none where a fault touches a host. */
+static uint32_t safe_planes(const struct hunt_story *s)
+{
+	uint32_t planes = (1u << s->shape.planes) - 1;
+
+	for (uint32_t i = 0; i < s->n_faults; i++) {
+		const struct fault *f = &s->faults[i];
+
+		if (f->kind == FAULT_PLANE)
+			planes &= ~(1u << f->node);
+		else if (f->kind < FAULT_PLANE || f->kind == FAULT_PAUSE)
+			planes &= ~(1u << s->topology.ports[f->port].plane);
+		else if (f->kind == FAULT_REBOOT)
+			planes &= ~(1u << s->topology.nodes[f->node].plane);
+		else if (f->kind != FAULT_SKEW)
+			planes = 0;
+	}
+	return planes;
+}
+
+/* Whether an end has a way through these planes that is never shut, whichever ways it takes. */
+static bool has_way(const struct hunt_story *s, uint32_t end, uint32_t planes)
+{
+	const struct story_mrc *m = story_mrc(s);
+	uint32_t each = s->shape.nic_ports / s->shape.planes;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct story_mrc_ways *w = &m->ends[end].ways[i];
+		uint32_t k = 0;
+
+		/* The first by an open port is never denied. */
+		while (k < w->n && !(m->open_ports >> w->ways[k].port & 1))
+			k++;
+		if (k == w->n || !(planes >> w->ways[k].port / each & 1))
+			return false;
+	}
+	return true;
+}
+
+bool oracle_mrc_is_sheltered(const struct hunt_oracle *o, uint32_t end)
+{
+	const struct story_mrc_end *e = wire_story(o, end);
+	uint32_t planes = safe_planes(o->story);
+	bool has_room = wire_host(o, end)->max_out >= STORY_MRC_PLENTY &&
+			wire_host(o, end ^ 1)->max_early >= STORY_MRC_PLENTY &&
+			wire_host(o, end ^ 1)->max_answers > FEW;
+
+	return has_room && !e->is_oblivious &&
+	       (uint32_t)e->linear + e->exponential >= TRIES_LEAST &&
+	       has_way(o->story, end, planes) && has_way(o->story, end ^ 1, planes);
+}

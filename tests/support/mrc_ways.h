@@ -1,0 +1,228 @@
+/* A requestor with ways, whose peer is a script (mrc_peer.h): what left, by which way, and the
+ * peer's words about that. */
+#ifndef WEFT_TESTS_SUPPORT_MRC_WAYS_H
+#define WEFT_TESTS_SUPPORT_MRC_WAYS_H
+
+#include "mrc_peer.h"
+
+#define RTT          40000u
+#define TRAIN        40u /* clean probes that bring a way back which failed once */
+#define GONE_MOST    1024u
+#define LONG_TIMEOUT 14u /* 16.8 ms */
+
+/* A packet that left. */
+struct gone {
+	struct mrc_pkt h;
+	nsec at;
+	uint32_t ev, peer;
+	uint32_t way; /* of queue pair 0, or PATH_NONE */
+	uint8_t port, tclass, not_ect;
+};
+
+static struct gone gone[GONE_MOST]; /* with the last gather */
+static uint32_t n_gone;
+
+static inline void begin_ways(uint32_t n_ports)
+{
+	begin();
+	w.end[0].cfg.n_ports = n_ports;
+	w.end[0].cfg.max_probes = 64;
+	for (uint32_t i = 0; i < STAGE_QPS; i++) {
+		w.end[0].qp[i].caps.max_send = 512;
+		w.end[0].qp[i].caps.max_send_sge = 1;
+		w.end[0].qp[i].attr.timeout = LONG_TIMEOUT;
+	}
+	w.end[0].is_virtual = w.end[1].is_virtual = true;
+}
+
+/* Everything that can go does, and is kept; returns how many packets that were. */
+static inline uint32_t gather(void)
+{
+	n_gone = 0;
+	while (pull() > 0)
+		for (uint32_t i = 0; i < w.end[0].n_out; i++) {
+			const struct end_pkt *p = &w.end[0].out[i];
+
+			assert_true(n_gone < GONE_MOST);
+			gone[n_gone++] = (struct gone){
+				.h = p->h,
+				.at = w.now,
+				.ev = p->tx.ev,
+				.peer = p->tx.peer,
+				.way = path_profile_find(q->attr.ways, p->tx.ev, p->tx.port),
+				.port = p->tx.port,
+				.tclass = p->tx.tclass,
+				.not_ect = p->tx.not_ect,
+			};
+		}
+	return n_gone;
+}
+
+static inline bool is_request(const struct gone *g, uint8_t op)
+{
+	return g->h.bth.opcode == MRC_OP_ENDPOINT_REQUEST && g->h.erth.op == op;
+}
+
+static inline uint32_t n_requests(uint8_t op)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_gone; i++)
+		n += is_request(&gone[i], op);
+	return n;
+}
+
+static inline uint32_t n_probes(void)
+{
+	return n_requests(MRC_ENDPOINT_EV_PROBE);
+}
+
+static inline uint32_t n_data(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_gone; i++)
+		n += is_data(gone[i].h.bth.opcode);
+	return n;
+}
+
+/* The peer's response to an endpoint request that left. */
+static inline void respond_to(const struct gone *g)
+{
+	struct mrc_pkt h = {
+		.bth = {.opcode = MRC_OP_ENDPOINT_RESPONSE,
+			.psn = g->h.bth.psn,
+			.dest_qp = MRC_ENDPOINT_QP},
+		.eeth = {.op = g->h.erth.op, .tx_timestamp = g->h.erth.tx_timestamp},
+	};
+
+	inject_as(0, &h,
+		  (struct rx_pkt){.peer = g->peer, .local = LOCAL, .ev = g->ev, .port = g->port});
+	check_books(0);
+	check_balance(&w.end[0]);
+}
+
+/* To all of them. */
+static inline void respond(void)
+{
+	for (uint32_t i = 0; i < n_gone; i++)
+		if (gone[i].h.bth.opcode == MRC_OP_ENDPOINT_REQUEST)
+			respond_to(&gone[i]);
+}
+
+/* Connected; a round trip of 40 us is known. Packet 0 is done. */
+static inline void warm(void)
+{
+	connect();
+	post_packets(1);
+	assert_int_equal(gather(), 1);
+	w.now += RTT;
+	sack_all(0);
+	ack(0);
+	expect_end(1, ENGINE_OK);
+}
+
+/* n works of one packet each, a microsecond apart. */
+static inline void send_each(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		post_packets(1);
+		w.now += 1000;
+		gather();
+		assert_true(n_data() >= 1);
+	}
+}
+
+/* The way that a packet which is out took. */
+static inline uint32_t way_taken(uint64_t n)
+{
+	assert_true(n >= q->req.una && n < q->req.next);
+	return mrc_flight_of(engine_of(0), q, n)->sent[n % MRC_FLIGHT].way;
+}
+
+static inline struct mrc_progress fare(void)
+{
+	struct mrc_progress p;
+
+	assert_int_equal(mrc_qp_progress(w.end[0].e, OURS, &p), 0);
+	return p;
+}
+
+struct states {
+	uint32_t good, skip, bad, denied;
+};
+
+static inline void expect_ways(struct states s)
+{
+	struct mrc_progress p = fare();
+
+	assert_int_equal(p.ways[PATH_GOOD], s.good);
+	assert_int_equal(p.ways[PATH_SKIP], s.skip);
+	assert_int_equal(p.ways[PATH_ASSUMED_BAD], s.bad);
+	assert_int_equal(p.ways[PATH_DENIED], s.denied);
+}
+
+#define EXPECT_WAYS(...) expect_ways((struct states){__VA_ARGS__})
+
+static inline enum path_state state_of(uint32_t way)
+{
+	return path_state(&q->req.path, way);
+}
+
+/* A SACK for packet n alone, with what it says of the path. */
+static inline void sack_marked(uint64_t n, uint8_t m, uint32_t entropy)
+{
+	uint64_t una = q->req.una;
+
+	say((struct mrc_pkt){
+		.bth = {.opcode = MRC_OP_SACK},
+		.seth = {.cack_psn = psn_of((int64_t)una - 1),
+			 .ack_psn_offset = (uint16_t)(n - una + 1),
+			 .entropy = entropy,
+			 .m = m,
+			 .cc_type = MRC_CC_TYPE_NSCC},
+		.cc = {.ooo_count = UINT16_MAX},
+	});
+}
+
+static inline void nack_marked(uint64_t n, uint8_t reason, uint32_t entropy)
+{
+	say((struct mrc_pkt){.bth = {.opcode = MRC_OP_NACK},
+			     .neth = {.nack_reason = reason,
+				      .nack_psn = psn_of((int64_t)n),
+				      .entropy = entropy,
+				      .cc_type = MRC_CC_TYPE_TIMESTAMP}});
+}
+
+/* Packet 3 of those that are out from 1 on is missing, though 27 that left later arrived. */
+static inline uint32_t lose_by_gap(void)
+{
+	send_each(30);
+	uint32_t way = way_taken(3);
+
+	w.now += 10000;
+	SACK(.cack = 2, .from = 4, .map = (1u << 27) - 1, .acked = 30);
+	assert_int_equal(COUNT(lost_gap), 1);
+	return way;
+}
+
+static inline void set_ways(const struct path_profile *ways, uint16_t burst)
+{
+	struct mrc_attr attr = q->attr;
+
+	attr.ways = ways;
+	attr.burst = burst;
+	w.end[0].qp[0].attr.ways = ways;
+	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, OURS, &attr, MRC_SET_PATH), 0);
+	check_books(0);
+}
+
+static inline void deny_ports(uint8_t ports)
+{
+	struct mrc_attr attr = {.denied_ports = ports};
+
+	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, OURS, &attr, MRC_SET_DENIED_PORTS), 0);
+	check_books(0);
+}
+
+#endif
