@@ -51,7 +51,7 @@ run_tests = rm -f $(1)/meson-logs/testlog.json; \
 # ninja spreads the work over the processors; the steps here stay in order.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: all help demo test bench bench-wire soak fuzz hunt hunt-selftest lint format docs install \
+.PHONY: all help demo tour test bench bench-wire soak fuzz hunt hunt-selftest lint format docs install \
 	clean distclean debug asan tsan leaks clang cross coverage ci setup-build setup-test
 
 all: setup-build ## build everything, optimized, in build/ (the default)
@@ -67,9 +67,12 @@ setup-build:
 setup-test:
 	@scripts/setup build test
 
-demo: all ## build, then show what there is to see
-	@scripts/setup demo
-	@scripts/demo $(BUILD)/src/tools/weft .
+demo: all ## build, then watch MRC move data past faults, RC beside it
+	@$(BUILD)/src/tools/weft demo
+
+tour: all ## build, then decode captures, simulate a fabric, run an RDMA program
+	@scripts/setup tour
+	@scripts/tour $(BUILD)/src/tools/weft .
 
 test: setup-test all ## build and run all tests
 	@$(call run_tests,$(BUILD))

@@ -7,6 +7,7 @@
 
 #include "base/prng.h"
 #include "mrc/mrc.h"
+#include "scenario/pairs.h"
 #include "sim/ideal.h"
 
 /* Streams of the seed: one for each part, so that one more draw here shifts nothing there. */
@@ -331,6 +332,24 @@ void run_fini(struct run *r)
 	watch_fini(&r->watch);
 	free(r->faults);
 	*r = (struct run){0};
+}
+
+int run_use_memory(struct run *r, uint32_t flow, uint8_t *from, uint8_t *to)
+{
+	struct mem_entry entry = {
+		.at = to,
+		.len = r->scenario->workload.flows[flow].bytes,
+		.key = PAIRS_KEY + 1,
+		.qp = MEM_ANY_QP,
+		.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE,
+	};
+	int error = r->transport.mem ? mem_add(r->transport.mem, &entry) : -EINVAL;
+
+	if (error)
+		return error;
+	r->traffic.flows[flow].from = from;
+	r->traffic.flows[flow].key = entry.key;
+	return 0;
 }
 
 bool run_step(struct run *r, psec until)

@@ -40,6 +40,11 @@ int run_init(struct run *r, const struct scenario *s, const struct run_tap *tap,
 	     const uint8_t *tapped, char *error, size_t error_len);
 void run_fini(struct run *r);
 
+/* A flow moves real bytes: the workload's so many, from the sender's memory to the receiver's, both
+ * lent for life. One flow of a run, before its first step. 0, -EEXIST for a second one, -EINVAL for
+ * a transport without memory. */
+int run_use_memory(struct run *r, uint32_t flow, uint8_t *from, uint8_t *to);
+
 /* Goes on until simulated time `until`, or until sim.pause_at events have fired, which the caller
  * then raises. True while there is something left to do: up to the first full microsecond at which
  * traffic is over, or to the scenario's end. */

@@ -40,6 +40,7 @@ struct transport {
 	struct transport_cfg cfg;
 	struct ref_cfg host; /* of the host asked for last */
 	uint32_t *evs;
+	struct mem *mem; /* of all hosts; NULL: ref knows none */
 	struct transport_rc *rc;
 	struct transport_mrc *mrc;
 };

@@ -204,6 +204,7 @@ int transport_init_mrc(struct transport *t, const struct transport_cfg *cfg)
 		return -ENOMEM;
 	int error = pairs_init(&t->mrc->pairs, cfg->routing->topology->n_hosts);
 
+	t->mem = t->mrc->pairs.mem;
 	return error ? error : init_ways(t->mrc, cfg);
 }
 

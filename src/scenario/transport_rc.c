@@ -171,7 +171,10 @@ int transport_init_rc(struct transport *t, const struct transport_cfg *cfg)
 	t->rc = calloc(1, sizeof *t->rc);
 	if (!t->rc)
 		return -ENOMEM;
-	return pairs_init(&t->rc->pairs, cfg->routing->topology->n_hosts);
+	int error = pairs_init(&t->rc->pairs, cfg->routing->topology->n_hosts);
+
+	t->mem = t->rc->pairs.mem;
+	return error;
 }
 
 void transport_fini_rc(struct transport *t)

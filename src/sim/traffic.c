@@ -240,11 +240,14 @@ static void post(struct traffic *t, struct sim *s, uint32_t flow)
 	while (f->state == TRAFFIC_RUNNING && f->outstanding < w->window &&
 	       f->posted_bytes < w->bytes) {
 		uint64_t left = w->bytes - f->posted_bytes;
-		uint32_t key = s->cfg.transport->key;
-		struct sge sge = {NULL, left < message ? (uint32_t)left : message, key};
+		uint32_t key = f->from ? f->key : s->cfg.transport->key;
+		struct sge sge = {f->from ? f->from + f->posted_bytes : NULL,
+				  left < message ? (uint32_t)left : message, key};
 		struct op op = {
 			.code = ENGINE_WRITE_IMM,
+			.flags = f->from ? ENGINE_TRUSTED : 0,
 			.key = key,
+			.remote = f->from ? f->posted_bytes : 0,
 			.cookie = flow | (uint64_t)sge.len << 32,
 			.imm = flow,
 			.qp = s->cfg.transport->first_qp + link->src_qp,

@@ -1,5 +1,6 @@
 /* A workload at work: connects hosts, posts messages when their time has come, and notes when each
- * flow started, was delivered and completed. Payload is virtual.
+ * flow started, was delivered and completed. Payload is virtual, but for flows that were given
+ * memory.
  *
  * Order of use: traffic_init (which counts connections, so that engines can be sized), sim_init,
  * traffic_start, sim_run with the hooks of this module in place. */
@@ -29,6 +30,8 @@ struct traffic_flow {
 	uint32_t repeats_left, n_before, outstanding;
 	uint32_t link; /* connection */
 	int16_t status;
+	uint8_t *from;    /* the sender's bytes; NULL: virtual */
+	uint32_t key;     /* of the memory they are written to, from address 0 on, if not NULL */
 	uint8_t state;    /* enum traffic_state */
 	bool is_released; /* those that wait for it know that it was delivered */
 };
