@@ -310,8 +310,10 @@ static inline void charge(struct path *p, uint32_t port)
 }
 
 /* A way that is passed over costs its port a turn, so that a plane with congested ways gets fewer
- * packets, not the same number on fewer ways. When all that are met are to be skipped, the packet
- * takes the one that it made good itself, so that every packet goes on a good way. */
+ * packets, not the same number on fewer ways. Each that is met is good again: 11.2.2 would have one
+ * packet make only one of them good, but then ways are passed over more often than they were
+ * marked, and the others carry what they do not. When all that are met are to be skipped, the
+ * packet takes the first of them, so that every packet goes on a good way. */
 static uint32_t choose(struct path *p, uint32_t ports)
 {
 	uint32_t spare = PATH_NONE;
@@ -323,10 +325,9 @@ static uint32_t choose(struct path *p, uint32_t ports)
 		charge(p, port);
 		if (!path_bit(p, PATH_MARK, way))
 			return way;
-		if (spare == PATH_NONE) {
-			path_put_bit(p, PATH_MARK, way, false);
+		path_put_bit(p, PATH_MARK, way, false);
+		if (spare == PATH_NONE)
 			spare = way;
-		}
 	}
 	return spare;
 }

@@ -123,7 +123,7 @@ void path_stop(struct path *p);
 
 /* The way of the next packet, among those usable whose port has its bit in free_ports; NULL: there
  * is none, and nothing changes. A different one each time where there are two. A skipped way that
- * is met becomes good and loses this turn, one at most for each packet (11.2.2). */
+ * is met becomes good and loses this turn (11.2.2). */
 const struct path_way *path_next(struct path *p, uint32_t free_ports);
 
 /* The number of a way that path_next returned: what the engine notes with the packet, and tells of

@@ -6,10 +6,11 @@
 #include "wire_mrc.h"
 
 #define DEAD_AFTER   (300 * PSEC_US)  /* losses of a way are known for so long: it is left */
-#define BACK_AFTER   (2500 * PSEC_US) /* nothing was lost for so long: all ways are back */
-#define LATE_MOST    6u               /* but for trials, so many */
-#define FEW          64u              /* troubles or probes: too few for all ways of a host */
-#define ENDS_MOST    8u               /* the probes of more may keep each other waiting */
+#define BACK_AFTER   (2500 * PSEC_US) /* nothing was lost for so long: all ways are back, ... */
+#define BACK_RTTS    32u /* ... and for so many round trips: a train of probes is long */
+#define LATE_MOST    6u  /* but for trials, so many */
+#define FEW          64u /* troubles or probes: too few for all ways of a host */
+#define ENDS_MOST    8u  /* the probes of more may keep each other waiting */
 #define PROBE_GAP_NS 500u
 #define PROBES_LEAST 160u /* what a way may need that failed time and again, and some more */
 #define TRIES_LEAST  6u   /* that take an end over a plane's death */
@@ -401,17 +402,29 @@ void oracle_mrc_pulled(struct hunt_oracle *o, uint32_t host, const struct hunt_c
 	wire_met(o, MET_WINDOW_CUT);
 }
 
+/* Whether a fault lets some packets through: a way that answered now and then is on trial for long.
+ */
+static bool has_gray(const struct hunt_story *s)
+{
+	for (uint32_t i = 0; i < s->n_faults; i++)
+		if (s->faults[i].kind == FAULT_GRAY || s->faults[i].kind == FAULT_DROP ||
+		    s->faults[i].kind == FAULT_BURST || s->faults[i].kind == FAULT_CORRUPT)
+			return true;
+	return false;
+}
+
 /* Whether all ways of an end had time to come back. They are probed while something is out, about a
  * round trip for each work, and need room for that at both ends. */
 static bool has_healed(const struct hunt_oracle *o, uint32_t end)
 {
 	const struct story_mrc_host *own = wire_host(o, end), *peer = wire_host(o, end ^ 1);
 	psec lost = wire_at(o, end)->trouble_at, healed = o->story->healed_at;
-	uint32_t least = 2 * set_of(o, end)->n;
+	uint32_t least = (has_gray(o->story) ? 16 : 2) * set_of(o, end)->n;
 	struct oracle_mrc_view v;
 
-	if (o->now(o->clock) < (lost > healed ? lost : healed) + BACK_AFTER ||
-	    o->story->n_ends > ENDS_MOST || !oracle_mrc_view(o, end, &v))
+	if (o->story->n_ends > ENDS_MOST || !oracle_mrc_view(o, end, &v) ||
+	    o->now(o->clock) <
+		    (lost > healed ? lost : healed) + BACK_AFTER + BACK_RTTS * v.srtt_ns * PSEC_NS)
 		return false;
 	if (own->max_troubles <= FEW || own->max_probes <= FEW || peer->max_probes <= FEW)
 		return false;

@@ -237,7 +237,7 @@ static void bursts(void **state)
 	assert_true(next(3u ^ 1u << profile.set.ways[way].port) != way);
 }
 
-/* The first packet that meets a skipped way makes it good and goes on; one at most. */
+/* The first packet that meets a skipped way makes it good and goes on, past eight at most. */
 static void skipping(void **state)
 {
 	(void)state;
@@ -246,15 +246,11 @@ static void skipping(void **state)
 		path_on_marked(&path, way);
 	uint32_t n[PATH_STATES];
 
-	for (uint32_t i = 1; i <= 4; i++) {
-		uint32_t way = next(1);
-
-		/* All are to be skipped: it takes the one that it made good. */
-		assert_int_equal(path_state(&path, way), PATH_GOOD);
-		path_count(&path, n);
-		assert_true(n[PATH_GOOD] <= i && n[PATH_GOOD] > 0);
-		assert_int_equal(n[PATH_GOOD] + n[PATH_SKIP], 16);
-	}
+	/* All are to be skipped: it takes the first that it made good. */
+	assert_int_equal(path_state(&path, next(1)), PATH_GOOD);
+	path_count(&path, n);
+	assert_int_equal(n[PATH_GOOD], 8);
+	assert_int_equal(n[PATH_SKIP], 8);
 	/* A skipped way loses one turn: 15 others come, then it is used like them. */
 	make(16, 1, 4);
 	path_on_marked(&path, 7);
@@ -324,7 +320,7 @@ static void model_next(struct model *m, uint32_t free_ports)
 			resets++;
 		}
 	}
-	assert_true(resets <= 1);
+	assert_true(resets <= 8);
 	assert_int_equal(usable == 0, way == PATH_NONE);
 	if (way == PATH_NONE)
 		return;

@@ -574,7 +574,7 @@ static void trimmed_packets_go_again(void **state)
 		assert_int_equal(c.rx_nack, c.tx_nack);
 		assert_int_equal(c.lost_nack, c.tx_nack);
 		/* Losses that nobody tells of take ways out of use. */
-		assert_in_range(sim_now(&runs_run.sim), ideal, ideal + ideal / (has_nack ? 4 : 3));
+		assert_in_range(sim_now(&runs_run.sim), ideal, ideal + ideal / (has_nack ? 4 : 2));
 		nothing_is_held();
 		runs_end();
 	}
