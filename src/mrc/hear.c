@@ -219,7 +219,7 @@ static void go_on(struct mrc *m, struct mrc_qp *q)
 
 /* The SACK's word on packets; whether any of it was news. */
 static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
-		      const struct mrc_pkt *h, struct sample time)
+		      const struct mrc_pkt *h, struct sample time, struct mrc_view *view)
 {
 	struct mrc_requester *req = &q->req;
 	struct mrc_news news = {0};
@@ -231,14 +231,13 @@ static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
 	mrc_flight_advance(m, q, s->to > req->una ? s->to : req->una, &news);
 	mrc_learn(m, q, time.rtt_ns, &news);
 	tell_ack(m, q, news.pkts, &time, h);
-	struct mrc_view view = {s->from, s->missing, s->to == req->una, false};
-
+	*view = (struct mrc_view){s->from, s->missing, s->to == req->una, false};
 	/* As many arrived behind the gap as we know of: all others had not. */
-	view.is_all = view.is_first && h->seth.cc_type == MRC_CC_TYPE_NSCC &&
-		      h->cc.ooo_count == req->n_early;
-	mrc_judge(m, q, &view);
+	view->is_all = view->is_first && h->seth.cc_type == MRC_CC_TYPE_NSCC &&
+		       h->cc.ooo_count == req->n_early;
+	mrc_judge(m, q, view);
 	if (h->seth.pr)
-		mrc_on_probed(m, q, &view);
+		mrc_on_probed(m, q, view);
 	return news.pkts > 0 || req->n_lost > lost;
 }
 
@@ -269,13 +268,16 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		time = time_of(m, q, &t);
 	/* Before the record goes. */
 	take_mark(m, q, s.acked, h);
-	bool is_news = take_sack(m, q, &s, &in->h, time);
+	struct mrc_view view;
+	bool is_news = take_sack(m, q, &s, &in->h, time, &view);
 
 	take_range(m, q, h, is_ahead);
 	if (is_ahead)
 		req->sacked = s.to;
 	if (is_news)
 		mrc_clock_restart(m, q, true);
+	if (h->pr)
+		mrc_probe_on(m, q, &view);
 	if (!req->is_base_known)
 		mrc_ways_measure(m, q);
 	go_on(m, q);

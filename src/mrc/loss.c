@@ -383,18 +383,6 @@ static void judge_one_probed(struct mrc *m, struct mrc_qp *q, uint64_t n, struct
 		lose_try(m, q, n, true, l);
 }
 
-/* The map has told of some packets and not of all: the next answer begins where this one ended. */
-static void ask_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
-{
-	struct mrc_requester *req = &q->req;
-
-	if (v->is_all || !v->is_first || req->probe_row == 0 || req->una == req->next)
-		return;
-	req->probe_row--;
-	req->has_probe = true;
-	mrc_wake_send(m, q);
-}
-
 void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 {
 	struct mrc_requester *req = &q->req;
@@ -415,7 +403,18 @@ void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 	}
 	m->count.lost_probe += l.pkts;
 	tell_loss(m, q, &l, CC_LOSS_GAP);
-	ask_on(m, q, v);
+}
+
+void mrc_probe_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
+{
+	struct mrc_requester *req = &q->req;
+
+	if (v->is_all || !v->is_first || req->probe_row == 0 || req->una == req->next)
+		return;
+	req->probe_row--;
+	req->has_probe = true;
+	req->probe_due = NSEC_NEVER;
+	mrc_wake_send(m, q);
 }
 
 void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)

@@ -487,6 +487,9 @@ void mrc_judge(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
 /* The answer to the probe that is out came: what was sent well before it and is not here is lost.
  */
 void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
+/* It told of some packets and not of all: the next probe goes at once, and its answer begins where
+ * this one ended. */
+void mrc_probe_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
 /* Silence counts from now, if anything is out; else the clocks stop. Tries count anew if the peer
  * told of new packets. */
 void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news);
