@@ -230,7 +230,7 @@ static uint32_t n_denied(const struct story_mrc_ways *w)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < w->n; i++)
-		n += w->denied[i / 64] >> i % 64 & 1;
+		n += (uint32_t)(w->denied[i / 64] >> i % 64 & 1);
 	return n;
 }
 
