@@ -1,9 +1,7 @@
 /* io/udp.h on the loopback interface, without privilege: what is sent arrives, whole and in order;
  * peers come and go; and there are sentences for what cannot be had. The kernel is real, except
  * where a case scripts what sendmmsg(2) answers. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sendmmsg */
-#endif
+#include "isolate.h"
 
 #include "check.h"
 #include "udp_pair.h"
@@ -693,4 +691,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(the_path_says_which_pmtu_fits),
 };
 
-CHECK_MAIN(cases)
+ISOLATED_MAIN(cases)

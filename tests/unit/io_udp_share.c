@@ -1,8 +1,6 @@
 /* io/udp.h among others: packets that are wrong, processes that share an address, and users that do
  * not. Loopback only; needs no privilege, but without it there are no other users. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* unshare */
-#endif
+#include "isolate.h"
 
 #include "check.h"
 #include "udp_others.h"
@@ -768,4 +766,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(there_are_only_so_many_tags),
 };
 
-CHECK_MAIN(cases)
+ISOLATED_MAIN(cases)

@@ -1,5 +1,7 @@
 /* io/udp.h where many share an address: packets that strayed, until a survey ends that, and owners
  * that are slow to take what strayed. Loopback only; needs no privilege. */
+#include "isolate.h"
+
 #include "check.h"
 #include "udp_others.h"
 #include "udp_pair.h"
@@ -629,4 +631,4 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(strays_wait_for_a_slow_owner),
 };
 
-CHECK_MAIN(cases)
+ISOLATED_MAIN(cases)
