@@ -59,6 +59,18 @@ const struct scenario_builtin scenario_studies[] = {
 	"beside:\n"
 	RC},
 
+	{"mrc-scale", "How fast the simulator is: a permutation of 128 hosts, and of 1,024.",
+	"name: mrc-scale\n"
+	LEAVES_128
+	"transport: {kind: mrc}\n"
+	"workload: {kind: permutation, bytes: 8MiB}\n"
+	"targets:\n"
+	"  - {what: pkts_per_second, least: 600000}\n"
+	"  - {what: pkts_per_second, in: 1024 hosts, least: 300000}\n"
+	"beside:\n"
+	"  - name: 1024 hosts\n"
+	"    set: [topology.hosts=1024, topology.hosts_per_leaf=32, topology.spines=32]\n"},
+
 	{"mrc-incast", "32 hosts send 2 MiB each to one: with trimming, over SRv6, and without.",
 	"name: mrc-incast\n"
 	LEAVES_128

@@ -584,7 +584,7 @@ static void studies_are_whole(void **state)
 		}
 		scenario_fini(&runs_scenario);
 	}
-	assert_int_equal(n, 10);
+	assert_int_equal(n, 11);
 }
 
 static const struct CMUnitTest cases[] = {
