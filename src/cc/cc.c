@@ -7,66 +7,12 @@
 
 /* The fixed window: nothing that happens changes it. */
 
-static void fixed_start(struct cc *c, nsec now)
-{
-	(void)c;
-	(void)now;
-}
-
-static void fixed_on_sent(struct cc *c, nsec now, uint32_t bytes)
-{
-	(void)c;
-	(void)now;
-	(void)bytes;
-}
-
-static void fixed_on_ack(struct cc *c, const struct cc_ack *ack)
-{
-	(void)c;
-	(void)ack;
-}
-
-static void fixed_on_notice(struct cc *c, nsec now)
-{
-	(void)c;
-	(void)now;
-}
-
-static void fixed_on_loss(struct cc *c, const struct cc_ack *ack, enum cc_loss loss)
-{
-	(void)c;
-	(void)ack;
-	(void)loss;
-}
-
-static void fixed_on_timer(struct cc *c, nsec now)
-{
-	(void)c;
-	(void)now;
-}
-
-static nsec fixed_deadline(const struct cc *c)
-{
-	(void)c;
-	return NSEC_NEVER;
-}
-
 static struct cc_grant fixed_grant(const struct cc *c)
 {
 	return (struct cc_grant){c->cfg->window_bytes, CC_UNPACED};
 }
 
-static const struct cc_ops fixed_ops = {
-	.name = "fixed",
-	.start = fixed_start,
-	.on_sent = fixed_on_sent,
-	.on_ack = fixed_on_ack,
-	.on_notice = fixed_on_notice,
-	.on_loss = fixed_on_loss,
-	.on_timer = fixed_on_timer,
-	.deadline = fixed_deadline,
-	.grant = fixed_grant,
-};
+static const struct cc_ops fixed_ops = {.name = "fixed", .grant = fixed_grant};
 
 static const struct cc_ops *const kinds[] = {
 	[CC_FIXED] = &fixed_ops,
@@ -93,7 +39,8 @@ void cc_start(struct cc *c, const struct cc_cfg *cfg, nsec now)
 {
 	assert(!cc_cfg_problem(cfg));
 	*c = (struct cc){.ops = kinds[cfg->kind], .cfg = cfg, .free_at = now};
-	c->ops->start(c, now);
+	if (c->ops->start)
+		c->ops->start(c, now);
 }
 
 /* Keeps the next packet away for as long as these bytes take. The part of a nanosecond that is left
@@ -124,33 +71,37 @@ void cc_on_sent(struct cc *c, nsec now, uint32_t bytes)
 {
 	assert(bytes < UINT32_C(1) << 31);
 	charge(c, now, bytes, c->ops->grant(c).rate_bps);
-	c->ops->on_sent(c, now, bytes);
+	if (c->ops->on_sent)
+		c->ops->on_sent(c, now, bytes);
 }
 
 void cc_on_ack(struct cc *c, const struct cc_ack *ack)
 {
-	c->ops->on_ack(c, ack);
+	if (c->ops->on_ack)
+		c->ops->on_ack(c, ack);
 }
 
 void cc_on_notice(struct cc *c, nsec now)
 {
-	c->ops->on_notice(c, now);
+	if (c->ops->on_notice)
+		c->ops->on_notice(c, now);
 }
 
 void cc_on_loss(struct cc *c, const struct cc_ack *ack, enum cc_loss loss)
 {
-	c->ops->on_loss(c, ack, loss);
+	if (c->ops->on_loss)
+		c->ops->on_loss(c, ack, loss);
 }
 
 void cc_on_timer(struct cc *c, nsec now)
 {
-	if (c->ops->deadline(c) <= now)
+	if (cc_deadline(c) <= now)
 		c->ops->on_timer(c, now);
 }
 
 nsec cc_deadline(const struct cc *c)
 {
-	return c->ops->deadline(c);
+	return c->ops->deadline ? c->ops->deadline(c) : NSEC_NEVER;
 }
 
 struct cc_grant cc_grant(const struct cc *c)

@@ -79,6 +79,8 @@ struct cc {
 	uint64_t part; /* ... and this many of rate_bps parts of a nanosecond later */
 };
 
+/* All but name and grant may be NULL: what happens is then no matter. on_timer comes with deadline.
+ */
 struct cc_ops {
 	const char *name;
 	void (*start)(struct cc *c, nsec now);

@@ -164,12 +164,6 @@ static void on_sent(struct cc *c, nsec now, uint32_t bytes)
 	d->bytes = (uint32_t)(sent % cfg.increase_bytes);
 }
 
-static void on_ack(struct cc *c, const struct cc_ack *ack)
-{
-	(void)c;
-	(void)ack;
-}
-
 static void on_notice(struct cc *c, nsec now)
 {
 	const struct dcqcn_cfg cfg = settle(&c->cfg->dcqcn, c->cfg->line_rate_bps);
@@ -188,13 +182,6 @@ static void on_notice(struct cc *c, nsec now)
 	d->timer_rounds = d->byte_rounds = d->bytes = 0;
 	d->cut_after = now + cfg.cut_every_ns;
 	d->increase_at = d->rate_bps < c->cfg->line_rate_bps ? now + cfg.increase_ns : NSEC_NEVER;
-}
-
-static void on_loss(struct cc *c, const struct cc_ack *ack, enum cc_loss loss)
-{
-	(void)c;
-	(void)ack;
-	(void)loss;
 }
 
 static void on_timer(struct cc *c, nsec now)
@@ -221,9 +208,7 @@ const struct cc_ops dcqcn_ops = {
 	.name = "dcqcn",
 	.start = start,
 	.on_sent = on_sent,
-	.on_ack = on_ack,
 	.on_notice = on_notice,
-	.on_loss = on_loss,
 	.on_timer = on_timer,
 	.deadline = deadline,
 	.grant = grant,

@@ -390,13 +390,6 @@ static void start(struct cc *c, nsec now)
 	};
 }
 
-static void on_sent(struct cc *c, nsec now, uint32_t bytes)
-{
-	(void)c;
-	(void)now;
-	(void)bytes;
-}
-
 /* OnACK; the four cases of ECN and delay (Table 8-1 of MRC, whose "RTT" is the delay here). */
 static void on_ack(struct cc *c, const struct cc_ack *ack)
 {
@@ -432,12 +425,6 @@ static void on_ack(struct cc *c, const struct cc_ack *ack)
 		fulfill_adjustment(n, ack->now);
 }
 
-static void on_notice(struct cc *c, nsec now)
-{
-	(void)c;
-	(void)now;
-}
-
 /* OnNACK, of a packet that was trimmed. */
 static void on_trim(struct nscc *n, const struct cc_ack *nack)
 {
@@ -469,18 +456,6 @@ static void on_loss(struct cc *c, const struct cc_ack *event, enum cc_loss loss)
 		on_trim(n, event);
 }
 
-static void on_timer(struct cc *c, nsec now)
-{
-	(void)c;
-	(void)now;
-}
-
-static nsec deadline(const struct cc *c)
-{
-	(void)c;
-	return NSEC_NEVER;
-}
-
 /* CanSend is inflight + MTU <= cwnd, so that a window of one MTU lets one packet go; the text
  * before it has a strict comparison, by which none ever would. */
 static struct cc_grant grant(const struct cc *c)
@@ -494,11 +469,7 @@ static struct cc_grant grant(const struct cc *c)
 const struct cc_ops nscc_ops = {
 	.name = "nscc",
 	.start = start,
-	.on_sent = on_sent,
 	.on_ack = on_ack,
-	.on_notice = on_notice,
 	.on_loss = on_loss,
-	.on_timer = on_timer,
-	.deadline = deadline,
 	.grant = grant,
 };
