@@ -2,21 +2,6 @@
 
 #include <stddef.h>
 
-bool path_set_init(struct path_set *s, const struct path_way *ways, uint32_t n, uint32_t max_ports)
-{
-	uint32_t ports = 0;
-
-	if (n == 0 || n > PATH_WAYS_MAX)
-		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		if (ways[i].port >= max_ports || ways[i].port >= 32)
-			return false;
-		ports |= UINT32_C(1) << ways[i].port;
-	}
-	*s = (struct path_set){ways, n, ports};
-	return true;
-}
-
 void path_walk_start(struct path_walk *w, const struct path_set *set, uint32_t salt)
 {
 	*w = (struct path_walk){set,

@@ -29,9 +29,6 @@ struct path_walk {
 	uint32_t at;
 };
 
-/* The set of these n ways; false: none, too many, or a port beyond max_ports. */
-bool path_set_init(struct path_set *s, const struct path_way *ways, uint32_t n, uint32_t max_ports);
-
 /* Starts a walk. Senders that share a set start at different places, chosen by salt: else they
  * would all load the same way at the same time. */
 void path_walk_start(struct path_walk *w, const struct path_set *set, uint32_t salt);

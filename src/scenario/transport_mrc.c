@@ -17,7 +17,6 @@
 struct transport_mrc {
 	struct mrc_cfg host; /* of the host asked for last */
 	struct pairs pairs;
-	struct path_way *ways;
 	struct path_profile profile; /* hosts of a fabric have the same ports */
 	void *profile_memory;
 };
@@ -161,22 +160,23 @@ static uint64_t mrc_received(const struct engine *e)
 static int init_ways(struct transport_mrc *mrc, const struct transport_cfg *cfg)
 {
 	uint32_t n_ports = cfg->routing->topology->nodes[0].n_ports;
+	struct path_way *ways = malloc(cfg->entropies * sizeof *ways);
 
-	mrc->ways = malloc(cfg->entropies * sizeof *mrc->ways);
-	if (!mrc->ways)
+	mrc->profile_memory = malloc(path_profile_size(cfg->entropies));
+	if (!ways || !mrc->profile_memory) {
+		free(ways);
 		return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < cfg->entropies; i++) {
 		uint64_t seed = cfg->seed + i % n_ports;
 
-		mrc->ways[i].ev = routing_entropy(cfg->routing, seed, i / n_ports);
-		mrc->ways[i].port = i % n_ports;
+		ways[i].ev = routing_entropy(cfg->routing, seed, i / n_ports);
+		ways[i].port = i % n_ports;
 	}
-	mrc->profile_memory = malloc(path_profile_size(cfg->entropies));
-	if (!mrc->profile_memory)
-		return -ENOMEM;
-	enum path_error error = path_profile_explicit(&mrc->profile, mrc->profile_memory, mrc->ways,
-						      cfg->entropies);
+	enum path_error error =
+		path_profile_explicit(&mrc->profile, mrc->profile_memory, ways, cfg->entropies);
 
+	free(ways);
 	return error == PATH_OK ? 0 : -EINVAL;
 }
 
@@ -213,7 +213,6 @@ void transport_fini_mrc(struct transport *t)
 	if (t->mrc) {
 		pairs_fini(&t->mrc->pairs);
 		free(t->mrc->profile_memory);
-		free(t->mrc->ways);
 	}
 	free(t->mrc);
 }
