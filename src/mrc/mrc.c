@@ -163,6 +163,17 @@ struct mrc_qp *mrc_find(const struct mrc *m, uint32_t number)
 	return q;
 }
 
+struct mrc_qp *mrc_next_qp(const struct mrc *m, const struct mrc_qp *q)
+{
+	uint32_t i = q ? (uint32_t)(mrc_head_of(m, q->number) - m->qps) + 1 : 0;
+
+	if (q && q->hash_next)
+		return q->hash_next;
+	while (i <= m->qp_mask && !m->qps[i])
+		i++;
+	return i <= m->qp_mask ? m->qps[i] : NULL;
+}
+
 bool mrc_has_qp(const struct engine *e, uint32_t number)
 {
 	return number == MRC_ENDPOINT_QP || mrc_find((const struct mrc *)e, number) != NULL;
@@ -250,7 +261,7 @@ void mrc_unlist_starved(struct mrc *m, struct mrc_qp *q)
  * queue pairs are not all woken for one chunk. */
 void mrc_offer_chunk(struct mrc *m)
 {
-	uint32_t ports = (UINT32_C(1) << m->cfg.n_ports) - 1;
+	uint32_t ports = mrc_all_ports(m);
 	struct list_link *link = list_first(&m->starved), *next;
 
 	if (pool_left(&m->flights) == 0)
@@ -473,7 +484,7 @@ static nsec mrc_deadline(const struct engine *e, uint32_t free_ports)
 {
 	const struct mrc *m = (const struct mrc *)e;
 
-	free_ports &= (UINT32_C(1) << m->cfg.n_ports) - 1;
+	free_ports &= mrc_all_ports(m);
 	if (has_turns(&m->sending, free_ports) || has_turns(&m->answering, free_ports) ||
 	    mrc_endpoint_waits(m, free_ports))
 		return m->now;

@@ -396,3 +396,32 @@ int mrc_qp_query(const struct engine *e, uint32_t number, struct mrc_attr *attr,
 		*is_draining = q->state == MRC_SQD && q->req.is_draining;
 	return 0;
 }
+
+/* 8.3, Figure 4. */
+static enum mrc_activity activity_of(const struct mrc_qp *q)
+{
+	const struct mrc_requester *req = &q->req;
+
+	if (req->n_lost > 0 || req->next < req->end)
+		return mrc_inflight(req) < cc_grant(&req->cc).window_bytes ? MRC_READY : MRC_ACTIVE;
+	return req->heard < req->next ? MRC_PENDING : MRC_IDLE;
+}
+
+int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress *p)
+{
+	const struct mrc_qp *q = mrc_find((const struct mrc *)e, number);
+
+	if (!q)
+		return -ENOENT;
+	*p = (struct mrc_progress){
+		.activity = (uint8_t)activity_of(q),
+		.inflight_bytes = mrc_inflight(&q->req),
+		.window_bytes = cc_grant(&q->req.cc).window_bytes,
+		.srtt_ns = q->req.srtt,
+	};
+	if (q->attr.ways) {
+		path_count(&q->req.path, p->ways);
+		p->open_ports = path_ports(&q->req.path);
+	}
+	return 0;
+}

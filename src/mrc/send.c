@@ -87,7 +87,7 @@ int mrc_post_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 	}
 	mrc_wake_send(m, q);
 	/* Ways that are out of use are probed while there is something to send. */
-	if (req->path_due == NSEC_NEVER && (req->path.head || req->path.blocked[PATH_BLOCK_PEER]))
+	if (req->path_due == NSEC_NEVER && (req->path.head || mrc_deaf_ports(q)))
 		mrc_ways_changed(m, q);
 	return 0;
 }

@@ -11,6 +11,7 @@
  *	respond.c   the responder takes data packets and probes
  *	answer.c    the responder sends: SACKs, NACKs, Transport ACKs
  *	ways.c      the requestor's ways: what happened on them, and their probes
+ *	ports.c     which ports are up, here and at the peers
  *	endpoint.c  endpoint operations, on queue pair 2
  *
  * Packets of each direction are counted from 0 in 64 bits; the PSN on the wire is sq_psn, or
@@ -40,7 +41,8 @@
 #define MRC_STAMP_SHIFT  7u           /* timestamps on the wire count 128 ns (Table 6-7) */
 #define MRC_SENT_SHIFT   6u           /* times in mrc_sent count 64 ns: 274 s before they wrap */
 #define MRC_ECN_CE       3u           /* congestion experienced, in the two bits of IP */
-#define MRC_HEARD_NS     UINT64_C(200000) /* for so long a port that brought packets is trusted */
+#define MRC_DEAF_NS      UINT64_C(10000000) /* between questions to ports said to be deaf */
+#define MRC_HEARD_NS     UINT64_C(200000)   /* for so long a port that brought packets is trusted */
 
 struct mrc_qp;
 
@@ -385,6 +387,8 @@ static inline void mrc_fetch(const void *at, size_t bytes)
 struct mrc_qp *mrc_find(const struct mrc *m, uint32_t number);
 /* Where the chain of queue pairs begins that holds this number. */
 struct mrc_qp **mrc_head_of(const struct mrc *m, uint32_t number);
+/* The queue pair behind q in an order of its own, the first for NULL, or NULL. */
+struct mrc_qp *mrc_next_qp(const struct mrc *m, const struct mrc_qp *q);
 /* q may have a packet to send, or to answer: it gets a turn. Any number of times. */
 void mrc_wake_send(struct mrc *m, struct mrc_qp *q);
 void mrc_wake_answer(struct mrc *m, struct mrc_qp *q);
@@ -546,8 +550,37 @@ void mrc_ways_measure(struct mrc *m, struct mrc_qp *q);
 void mrc_ways_asked(struct mrc *m, struct mrc_request *r);
 /* One is answered. */
 void mrc_ways_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns);
+/* When ways.c has something to do next: to be called after what changes that. */
+void mrc_ways_plan(struct mrc *m, struct mrc_qp *q);
+/* Asks the peer something on a way; there is room for it. */
+void mrc_ways_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r,
+		  const struct path_way *way);
+
+/* ports.c. Whether the peer of q is to be told which of our ports are up; tells it, if there is
+ * room; and it answered what it was told. */
+bool mrc_status_due(const struct mrc *m, const struct mrc_qp *q);
+void mrc_tell_ports(struct mrc *m, struct mrc_qp *q);
+void mrc_ports_told(struct mrc *m, uint32_t peer, uint32_t up);
 /* A peer says which of its ports are up, a bit each. */
-void mrc_ways_heard_ports(struct mrc *m, uint32_t peer, uint32_t up);
+void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up);
+/* Asks whether ports are heard again that the peer did not hear. */
+void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q);
+static inline uint32_t mrc_all_ports(const struct mrc *m)
+{
+	return (UINT32_C(1) << m->cfg.n_ports) - 1;
+}
+
+static inline uint32_t mrc_ports_up(const struct mrc *m)
+{
+	return mrc_all_ports(m) & ~m->ports_down;
+}
+
+/* Ports that the peer said it does not hear. */
+static inline uint32_t mrc_deaf_ports(const struct mrc_qp *q)
+{
+	return q->req.path.blocked[PATH_BLOCK_PEER];
+}
+
 /* The ports by which q's requests, or answers, may leave. */
 static inline uint32_t mrc_ports_of(const struct mrc *m, const struct mrc_qp *q, bool is_answer)
 {

@@ -1,11 +1,6 @@
 /* The requestor's ways (9.3): the engine tells struct path what happened to packets, and does what
  * that asks for in return: EV probes of ways out of use, and turns by the ports that are left. The
- * same probes measure the round trip of an idle path.
- *
- * Ports: a peer is told which of ours are up until it answers, by one of the queue pairs that have
- * it; and where a peer said that it hears nothing, it is asked now and then whether that is still
- * so, as it may have forgotten what it said. */
-#include <assert.h>
+ * same probes measure the round trip of an idle path. */
 #include <errno.h>
 
 #include "mrc/state.h"
@@ -13,49 +8,11 @@
 #define STATUS_DOUBLINGS 10u /* of the wait for the answer to a Port Status Update */
 #define SILENT_PROBES    4u  /* times in a timeout that ways are probed when nothing is heard */
 #define UNSENT_PATIENCE  4u  /* times that of an answer: for a probe whose port stays shut */
-#define DEAF_NS          UINT64_C(10000000) /* between questions to ports said to be deaf */
-
-static uint32_t all_ports(const struct mrc *m)
-{
-	return (UINT32_C(1) << m->cfg.n_ports) - 1;
-}
-
-static uint32_t ports_up(const struct mrc *m)
-{
-	return all_ports(m) & ~m->ports_down;
-}
-
-/* Ports that the peer said it does not hear. */
-static uint32_t deaf_ports(const struct mrc_qp *q)
-{
-	return q->req.path.blocked[PATH_BLOCK_PEER];
-}
 
 /* Whether what happens to packets of this way counts. */
 static bool is_told(const struct mrc_qp *q, uint32_t way)
 {
 	return !(q->attr.flags & MRC_OBLIVIOUS) && way < q->attr.ways->set.n;
-}
-
-/* Whether the peer of q is being told which of our ports are up. */
-static bool is_telling(const struct mrc *m, const struct mrc_qp *q)
-{
-	const struct mrc_endpoints *ends = &m->endpoints;
-
-	for (uint32_t i = 0; i <= ends->id_mask; i++) {
-		const struct mrc_request *r = ends->by_id[i];
-
-		if (r && r->own == MRC_OWN_PORTS && r->what.peer == q->attr.peer &&
-		    r->what.port_status == ports_up(m))
-			return true;
-	}
-	return false;
-}
-
-static bool is_status_due(const struct mrc *m, const struct mrc_qp *q)
-{
-	return q->told_up != ports_up(m) && q->attr.ways->set.ports & ports_up(m) &&
-	       q->state != MRC_ERROR && !is_telling(m, q);
 }
 
 /* When the ways want to be probed: not for a queue pair that has nothing to send; and while the
@@ -66,9 +23,9 @@ static nsec probes_due(const struct mrc *m, const struct mrc_qp *q)
 
 	if (req->heard == req->end)
 		return NSEC_NEVER;
-	nsec due = path_deadline(&req->path, all_ports(m));
+	nsec due = path_deadline(&req->path, mrc_all_ports(m));
 
-	if (deaf_ports(q) && due > req->deaf_due)
+	if (mrc_deaf_ports(q) && due > req->deaf_due)
 		due = req->deaf_due;
 	if (req->tries > 0) {
 		nsec least = req->probed_at + mrc_timeout_ns(&q->attr, req->tries) / SILENT_PROBES;
@@ -92,9 +49,9 @@ static nsec given_up_at(const struct mrc_qp *q)
 	return due;
 }
 
-static void plan(struct mrc *m, struct mrc_qp *q)
+void mrc_ways_plan(struct mrc *m, struct mrc_qp *q)
 {
-	nsec due = is_status_due(m, q) ? m->now : probes_due(m, q), given_up = given_up_at(q);
+	nsec due = mrc_status_due(m, q) ? m->now : probes_due(m, q), given_up = given_up_at(q);
 
 	/* What is asked waits for room: answers to others make it. */
 	if (!mrc_endpoint_has_room(m) && due < m->now + m->cfg.path.backoff_ns)
@@ -114,7 +71,7 @@ void mrc_ways_changed(struct mrc *m, struct mrc_qp *q)
 		mrc_offer_chunk(m);
 	if (died)
 		mrc_lose_ports(m, q, died);
-	plan(m, q);
+	mrc_ways_plan(m, q);
 }
 
 /* Denied by whoever made the profile, or for this queue pair. */
@@ -126,11 +83,10 @@ static uint32_t denied_ports(const struct mrc_qp *q)
 /* Another queue pair with the same peer, or NULL. */
 static struct mrc_qp *other_with_peer(const struct mrc *m, const struct mrc_qp *q)
 {
-	for (uint32_t i = 0; i <= m->qp_mask; i++)
-		for (struct mrc_qp *other = m->qps[i]; other; other = other->hash_next)
-			if (other != q && other->attr.ways && other->state != MRC_ERROR &&
-			    other->attr.peer == q->attr.peer)
-				return other;
+	for (struct mrc_qp *other = mrc_next_qp(m, NULL); other; other = mrc_next_qp(m, other))
+		if (other != q && other->attr.ways && other->state != MRC_ERROR &&
+		    other->attr.peer == q->attr.peer)
+			return other;
 	return NULL;
 }
 
@@ -151,7 +107,7 @@ void mrc_ways_quiet(struct mrc *m, struct mrc_qp *q)
 
 	if (other) {
 		other->told_up = 0;
-		plan(m, other);
+		mrc_ways_plan(m, other);
 	}
 }
 
@@ -168,7 +124,8 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 {
 	struct mrc_requester *req = &q->req;
 	const struct mrc_qp *like = is_same_peer && req->path.profile ? q : other_with_peer(m, q);
-	uint32_t deaf = like ? deaf_ports(like) : 0, told = like ? like->told_up : all_ports(m);
+	uint32_t deaf = like ? mrc_deaf_ports(like) : 0,
+		 told = like ? like->told_up : mrc_all_ports(m);
 	const struct path_sender sender = {
 		.profile = q->attr.ways,
 		.cfg = &m->cfg.path,
@@ -184,11 +141,11 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	path_block(&req->path, PATH_BLOCK_DENIED, denied_ports(q), m->now);
 	path_block(&req->path, PATH_BLOCK_LINK, m->ports_down, m->now);
 	path_block(&req->path, PATH_BLOCK_PEER, deaf, m->now);
-	req->deaf_due = m->now + DEAF_NS;
+	req->deaf_due = m->now + MRC_DEAF_NS;
 	req->dead_ports = 0;
 	q->told_up = (uint8_t)told;
 	path_walk_start(&req->answer_path, &q->attr.ways->set, ~q->number);
-	plan(m, q);
+	mrc_ways_plan(m, q);
 }
 
 void mrc_way_marked(struct mrc_qp *q, uint32_t way)
@@ -218,7 +175,8 @@ void mrc_way_arrived(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at)
 }
 
 /* Asks the peer something on a way; there is room for it. */
-static void ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r, const struct path_way *way)
+void mrc_ways_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r,
+		  const struct path_way *way)
 {
 	r->owner = q;
 	r->due = m->now + (mrc_patience(q) << r->tries) * UNSENT_PATIENCE;
@@ -234,7 +192,7 @@ static void ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r, const st
 void mrc_ways_asked(struct mrc *m, struct mrc_request *r)
 {
 	r->due = m->now + (mrc_patience(r->owner) << r->tries);
-	plan(m, r->owner);
+	mrc_ways_plan(m, r->owner);
 }
 
 /* In the class of control packets: congestion neither delays them nor cuts them, and a path that
@@ -245,55 +203,15 @@ static void probe_ways(struct mrc *m, struct mrc_qp *q)
 	struct path *p = &q->req.path;
 	struct path_probe probe;
 
-	while (mrc_endpoint_has_room(m) && path_probe_next(p, m->now, all_ports(m), &probe)) {
+	while (mrc_endpoint_has_room(m) && path_probe_next(p, m->now, mrc_all_ports(m), &probe)) {
 		struct mrc_request r = {
 			.own = MRC_OWN_WAY,
 			.probe = probe,
 			.what = {.op = MRC_ENDPOINT_EV_PROBE, .tclass = ENGINE_CONTROL},
 		};
 
-		ask(m, q, &r, &p->profile->set.ways[probe.way]);
+		mrc_ways_ask(m, q, &r, &p->profile->set.ways[probe.way]);
 	}
-}
-
-/* Asks by one way of each port that the peer said it does not hear. */
-static void probe_deaf(struct mrc *m, struct mrc_qp *q)
-{
-	const struct path_profile *f = q->attr.ways;
-
-	q->req.deaf_due = m->now + DEAF_NS;
-	for (uint32_t ports = deaf_ports(q) & f->set.ports; ports && mrc_endpoint_has_room(m);
-	     ports &= ports - 1) {
-		struct mrc_request r = {
-			.own = MRC_OWN_DEAF,
-			.what = {.op = MRC_ENDPOINT_EV_PROBE, .tclass = ENGINE_CONTROL},
-		};
-
-		ask(m, q, &r, &f->set.ways[f->first[__builtin_ctz(ports)]]);
-	}
-}
-
-/* A way for what is told of our ports: one in use, or any that leaves by a port that is up. */
-static const struct path_way *way_up(const struct mrc *m, struct mrc_qp *q)
-{
-	const struct path_profile *f = q->attr.ways;
-	const struct path_way *way = path_next(&q->req.path, ports_up(m));
-	uint32_t ports = f->set.ports & ports_up(m);
-
-	return way || !ports ? way : &f->set.ways[f->first[__builtin_ctz(ports)]];
-}
-
-static void tell_ports(struct mrc *m, struct mrc_qp *q)
-{
-	const struct path_way *way = way_up(m, q);
-	struct mrc_request r = {
-		.own = MRC_OWN_PORTS,
-		.tries = q->status_tries,
-		.what = {.op = MRC_ENDPOINT_PORT_STATUS, .port_status = ports_up(m)},
-	};
-
-	if (way && mrc_endpoint_has_room(m))
-		ask(m, q, &r, way);
 }
 
 /* An own request without an answer in time. What a peer was told, it may or may not have heard: a
@@ -330,28 +248,15 @@ static void give_up_late(struct mrc *m, struct mrc_qp *q)
 void mrc_ways_run(struct mrc *m, struct mrc_qp *q)
 {
 	give_up_late(m, q);
-	if (is_status_due(m, q))
-		tell_ports(m, q);
+	if (mrc_status_due(m, q))
+		mrc_tell_ports(m, q);
 	if (probes_due(m, q) <= m->now) {
 		q->req.probed_at = m->now;
-		if (deaf_ports(q) && q->req.deaf_due <= m->now)
-			probe_deaf(m, q);
+		if (mrc_deaf_ports(q) && q->req.deaf_due <= m->now)
+			mrc_probe_deaf(m, q);
 		probe_ways(m, q);
 	}
 	mrc_ways_changed(m, q);
-}
-
-/* A peer answered what it was told: all queue pairs with that peer know. If things have changed
- * since, it must not be the last word: it may have come behind what was told next. */
-static void on_told(struct mrc *m, uint32_t peer, uint32_t up)
-{
-	for (uint32_t i = 0; i <= m->qp_mask; i++)
-		for (struct mrc_qp *q = m->qps[i]; q; q = q->hash_next)
-			if (q->attr.ways && q->attr.peer == peer) {
-				q->told_up = (uint8_t)up;
-				q->status_tries = 0;
-				plan(m, q);
-			}
 }
 
 void mrc_ways_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns)
@@ -362,10 +267,10 @@ void mrc_ways_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns)
 	switch (r->own) {
 	case MRC_OWN_WAY: path_on_probe(&q->req.path, r->probe, PATH_PROBE_CLEAN, m->now); break;
 	case MRC_OWN_BASE: cc_on_ack(&q->req.cc, &ack); break;
-	case MRC_OWN_PORTS: on_told(m, r->what.peer, r->what.port_status); break;
+	case MRC_OWN_PORTS: mrc_ports_told(m, r->what.peer, r->what.port_status); break;
 	case MRC_OWN_DEAF:
 		path_block(&q->req.path, PATH_BLOCK_PEER,
-			   deaf_ports(q) & ~(UINT32_C(1) << r->what.way.port), m->now);
+			   mrc_deaf_ports(q) & ~(UINT32_C(1) << r->what.way.port), m->now);
 		break;
 	default: break;
 	}
@@ -384,74 +289,18 @@ void mrc_ways_measure(struct mrc *m, struct mrc_qp *q)
 	req->is_base_known = true;
 	if (!m->cfg.has_base_probe || req->next == req->end || !mrc_endpoint_has_room(m))
 		return;
-	const struct path_way *way = path_next(&req->path, all_ports(m));
+	const struct path_way *way = path_next(&req->path, mrc_all_ports(m));
 
 	if (!way)
 		return;
-	ask(m, q, &r, way);
-	plan(m, q);
+	mrc_ways_ask(m, q, &r, way);
+	mrc_ways_plan(m, q);
 }
 
 void mrc_ways_deny_ports(struct mrc *m, struct mrc_qp *q)
 {
 	path_block(&q->req.path, PATH_BLOCK_DENIED, denied_ports(q), m->now);
 	mrc_ways_changed(m, q);
-}
-
-/* Port i of a peer is in the same plane as port i of ours (9.3.2): where it hears nothing, nothing
- * is sent to it. One that has no port up would not have said so. */
-void mrc_ways_heard_ports(struct mrc *m, uint32_t peer, uint32_t up)
-{
-	uint32_t deaf = all_ports(m) & ~up;
-
-	if (deaf == all_ports(m))
-		return;
-	for (uint32_t i = 0; i <= m->qp_mask; i++)
-		for (struct mrc_qp *q = m->qps[i]; q; q = q->hash_next) {
-			if (!q->attr.ways || q->attr.peer != peer)
-				continue;
-			path_block(&q->req.path, PATH_BLOCK_PEER, deaf, m->now);
-			q->req.deaf_due = m->now + DEAF_NS;
-			mrc_ways_changed(m, q);
-		}
-}
-
-/* What was to be told of our ports, and was not sent, is out of date: behind what is told next it
- * would be the last word. */
-static void withdraw_untold(struct mrc *m)
-{
-	const struct mrc_endpoints *ends = &m->endpoints;
-
-	for (uint32_t i = 0; i <= ends->id_mask; i++) {
-		struct mrc_request *r = ends->by_id[i];
-
-		if (!r || r->own != MRC_OWN_PORTS || r->is_sent)
-			continue;
-		list_remove(&r->owner->req.own_probes, &r->own_link);
-		mrc_endpoint_withdraw(m, r);
-	}
-}
-
-void mrc_ports_down(struct engine *e, nsec now, uint32_t ports)
-{
-	struct mrc *m = mrc_of(e);
-
-	m->now = now;
-	ports &= all_ports(m);
-	if (m->ports_down == ports)
-		return;
-	m->ports_down = ports;
-	withdraw_untold(m);
-	for (uint32_t i = 0; i <= m->qp_mask; i++)
-		for (struct mrc_qp *q = m->qps[i]; q; q = q->hash_next) {
-			if (!q->attr.ways)
-				continue;
-			path_block(&q->req.path, PATH_BLOCK_LINK, ports, now);
-			q->status_tries = 0;
-			if (is_status_due(m, q))
-				tell_ports(m, q);
-			mrc_ways_changed(m, q);
-		}
 }
 
 int mrc_qp_deny(struct engine *e, nsec now, uint32_t number, uint32_t way, bool is_denied)
@@ -466,34 +315,5 @@ int mrc_qp_deny(struct engine *e, nsec now, uint32_t number, uint32_t way, bool 
 	m->now = now;
 	path_deny(&q->req.path, way, is_denied, now);
 	mrc_ways_changed(m, q);
-	return 0;
-}
-
-/* 8.3, Figure 4. */
-static enum mrc_activity activity_of(const struct mrc_qp *q)
-{
-	const struct mrc_requester *req = &q->req;
-
-	if (req->n_lost > 0 || req->next < req->end)
-		return mrc_inflight(req) < cc_grant(&req->cc).window_bytes ? MRC_READY : MRC_ACTIVE;
-	return req->heard < req->next ? MRC_PENDING : MRC_IDLE;
-}
-
-int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress *p)
-{
-	const struct mrc_qp *q = mrc_find((const struct mrc *)e, number);
-
-	if (!q)
-		return -ENOENT;
-	*p = (struct mrc_progress){
-		.activity = (uint8_t)activity_of(q),
-		.inflight_bytes = mrc_inflight(&q->req),
-		.window_bytes = cc_grant(&q->req.cc).window_bytes,
-		.srtt_ns = q->req.srtt,
-	};
-	if (q->attr.ways) {
-		path_count(&q->req.path, p->ways);
-		p->open_ports = path_ports(&q->req.path);
-	}
 	return 0;
 }

@@ -1,0 +1,131 @@
+/* The state of ports (7.4.8): a peer is told which of ours are up until it answers, by one of the
+ * queue pairs that have it; and where a peer said that it hears nothing, it is asked now and then
+ * whether that is still so, as it may have forgotten what it said. */
+#include "mrc/state.h"
+
+/* Whether the peer of q is being told which of our ports are up. */
+static bool is_telling(const struct mrc *m, const struct mrc_qp *q)
+{
+	const struct mrc_endpoints *ends = &m->endpoints;
+
+	for (uint32_t i = 0; i <= ends->id_mask; i++) {
+		const struct mrc_request *r = ends->by_id[i];
+
+		if (r && r->own == MRC_OWN_PORTS && r->what.peer == q->attr.peer &&
+		    r->what.port_status == mrc_ports_up(m))
+			return true;
+	}
+	return false;
+}
+
+bool mrc_status_due(const struct mrc *m, const struct mrc_qp *q)
+{
+	return q->told_up != mrc_ports_up(m) && q->attr.ways->set.ports & mrc_ports_up(m) &&
+	       q->state != MRC_ERROR && !is_telling(m, q);
+}
+
+/* Asks by one way of each port that the peer said it does not hear. */
+void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q)
+{
+	const struct path_profile *f = q->attr.ways;
+
+	q->req.deaf_due = m->now + MRC_DEAF_NS;
+	for (uint32_t ports = mrc_deaf_ports(q) & f->set.ports; ports && mrc_endpoint_has_room(m);
+	     ports &= ports - 1) {
+		struct mrc_request r = {
+			.own = MRC_OWN_DEAF,
+			.what = {.op = MRC_ENDPOINT_EV_PROBE, .tclass = ENGINE_CONTROL},
+		};
+
+		mrc_ways_ask(m, q, &r, &f->set.ways[f->first[__builtin_ctz(ports)]]);
+	}
+}
+
+/* A way for what is told of our ports: one in use, or any that leaves by a port that is up. */
+static const struct path_way *way_up(const struct mrc *m, struct mrc_qp *q)
+{
+	const struct path_profile *f = q->attr.ways;
+	const struct path_way *way = path_next(&q->req.path, mrc_ports_up(m));
+	uint32_t ports = f->set.ports & mrc_ports_up(m);
+
+	return way || !ports ? way : &f->set.ways[f->first[__builtin_ctz(ports)]];
+}
+
+void mrc_tell_ports(struct mrc *m, struct mrc_qp *q)
+{
+	const struct path_way *way = way_up(m, q);
+	struct mrc_request r = {
+		.own = MRC_OWN_PORTS,
+		.tries = q->status_tries,
+		.what = {.op = MRC_ENDPOINT_PORT_STATUS, .port_status = mrc_ports_up(m)},
+	};
+
+	if (way && mrc_endpoint_has_room(m))
+		mrc_ways_ask(m, q, &r, way);
+}
+
+/* A peer answered what it was told: all queue pairs with that peer know. If things have changed
+ * since, it must not be the last word: it may have come behind what was told next. */
+void mrc_ports_told(struct mrc *m, uint32_t peer, uint32_t up)
+{
+	for (struct mrc_qp *q = mrc_next_qp(m, NULL); q; q = mrc_next_qp(m, q))
+		if (q->attr.ways && q->attr.peer == peer) {
+			q->told_up = (uint8_t)up;
+			q->status_tries = 0;
+			mrc_ways_plan(m, q);
+		}
+}
+
+/* Port i of a peer is in the same plane as port i of ours (9.3.2): where it hears nothing, nothing
+ * is sent to it. One that has no port up would not have said so. */
+void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up)
+{
+	uint32_t deaf = mrc_all_ports(m) & ~up;
+
+	if (deaf == mrc_all_ports(m))
+		return;
+	for (struct mrc_qp *q = mrc_next_qp(m, NULL); q; q = mrc_next_qp(m, q)) {
+		if (!q->attr.ways || q->attr.peer != peer)
+			continue;
+		path_block(&q->req.path, PATH_BLOCK_PEER, deaf, m->now);
+		q->req.deaf_due = m->now + MRC_DEAF_NS;
+		mrc_ways_changed(m, q);
+	}
+}
+
+/* What was to be told of our ports, and was not sent, is out of date: behind what is told next it
+ * would be the last word. */
+static void withdraw_untold(struct mrc *m)
+{
+	const struct mrc_endpoints *ends = &m->endpoints;
+
+	for (uint32_t i = 0; i <= ends->id_mask; i++) {
+		struct mrc_request *r = ends->by_id[i];
+
+		if (!r || r->own != MRC_OWN_PORTS || r->is_sent)
+			continue;
+		list_remove(&r->owner->req.own_probes, &r->own_link);
+		mrc_endpoint_withdraw(m, r);
+	}
+}
+
+void mrc_ports_down(struct engine *e, nsec now, uint32_t ports)
+{
+	struct mrc *m = mrc_of(e);
+
+	m->now = now;
+	ports &= mrc_all_ports(m);
+	if (m->ports_down == ports)
+		return;
+	m->ports_down = ports;
+	withdraw_untold(m);
+	for (struct mrc_qp *q = mrc_next_qp(m, NULL); q; q = mrc_next_qp(m, q)) {
+		if (!q->attr.ways)
+			continue;
+		path_block(&q->req.path, PATH_BLOCK_LINK, ports, now);
+		q->status_tries = 0;
+		if (mrc_status_due(m, q))
+			mrc_tell_ports(m, q);
+		mrc_ways_changed(m, q);
+	}
+}
