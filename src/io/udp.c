@@ -65,7 +65,7 @@ uint32_t udp_local_find(const struct udp_driver *u, const struct udp_addr *addr)
 	for (uint32_t i = 0; i < u->cfg.max_locals; i++)
 		if (u->locals[i].refs && udp_addr_equal(&u->locals[i].addr, addr))
 			return i;
-	return UDP_NO_HANDLE;
+	return DRIVER_NO_HANDLE;
 }
 
 static int set(int fd, int level, int option, int value)
@@ -284,9 +284,10 @@ static bool is_one_address(const struct udp_addr *addr)
 	return addr->ip[0] != 0xff;
 }
 
-int udp_bind(struct udp_driver *u, const struct sockaddr *local, uint32_t *handle, char *error,
-	     size_t error_len)
+static int udp_bind(struct driver *d, const struct sockaddr *local, uint32_t *handle, char *error,
+		    size_t error_len)
 {
+	struct udp_driver *u = udp_of(d);
 	struct udp_addr addr;
 	uint32_t h;
 	int result;
@@ -296,7 +297,7 @@ int udp_bind(struct udp_driver *u, const struct sockaddr *local, uint32_t *handl
 			       "not one IPv4 or IPv6 address: name a single address of this "
 			       "machine, not a wildcard, a group or an IPv4 address inside IPv6");
 	h = udp_local_find(u, &addr);
-	if (h != UDP_NO_HANDLE) {
+	if (h != DRIVER_NO_HANDLE) {
 		u->locals[h].refs++;
 		*handle = h;
 		return 0;
@@ -328,8 +329,9 @@ static void close_local(struct udp_local *l)
 	l->refs = 0;
 }
 
-void udp_unbind(struct udp_driver *u, uint32_t handle)
+static void udp_unbind(struct driver *d, uint32_t handle)
 {
+	struct udp_driver *u = udp_of(d);
 	struct udp_local *l = &u->locals[handle];
 
 	assert(handle < u->cfg.max_locals && l->refs > 0);
@@ -375,7 +377,67 @@ static int check_cfg(struct udp_driver *u, const struct udp_cfg *cfg, char *erro
 	return 0;
 }
 
-int udp_new(struct udp_driver **out, const struct udp_cfg *cfg, char *error, size_t error_len)
+/* Nothing here changes what a forked child and its parent share: sockets and the epoll set live on
+ * in the other. */
+static void udp_free(struct driver *d)
+{
+	struct udp_driver *u = udp_of(d);
+
+	for (uint32_t i = 0; u->locals && i < u->cfg.max_locals; i++)
+		if (u->locals[i].refs)
+			close_local(&u->locals[i]);
+	udp_share_close(u);
+	if (u->epoll_fd >= 0)
+		close(u->epoll_fd);
+	udp_rx_fini(u);
+	udp_tx_fini(u);
+	udp_peers_fini(u);
+	free(u->locals);
+	free(u);
+}
+
+static int udp_fd(const struct driver *d)
+{
+	return ((const struct udp_driver *)d)->epoll_fd;
+}
+
+static uint8_t udp_tag(const struct driver *d)
+{
+	return ((const struct udp_driver *)d)->tag;
+}
+
+/* The kernel has as much room as its socket's buffer, which udp_send finds out. */
+static void udp_room(struct driver *d, uint16_t room[ENGINE_PORTS])
+{
+	(void)d;
+	memset(room, 0, ENGINE_PORTS * sizeof room[0]);
+	room[0] = DRIVER_BATCH;
+}
+
+/* Which interface it takes is the kernel's choice: there may be another. */
+static uint32_t udp_ports_up(const struct driver *d)
+{
+	(void)d;
+	return 1;
+}
+
+static const struct driver_ops udp_ops = {
+	.name = "udp",
+	.free = udp_free,
+	.bind = udp_bind,
+	.unbind = udp_unbind,
+	.peer_get = udp_peer_get,
+	.peer_put = udp_peer_put,
+	.pmtu = udp_pmtu,
+	.fd = udp_fd,
+	.receive = udp_receive,
+	.send = udp_send,
+	.room = udp_room,
+	.ports_up = udp_ports_up,
+	.tag = udp_tag,
+};
+
+int udp_new(struct driver **out, const struct udp_cfg *cfg, char *error, size_t error_len)
 {
 	struct udp_driver *u = calloc(1, sizeof *u);
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = UDP_STRAY};
@@ -383,6 +445,7 @@ int udp_new(struct udp_driver **out, const struct udp_cfg *cfg, char *error, siz
 
 	if (!u)
 		return udp_say(-ENOMEM, error, error_len, "out of memory");
+	u->driver.ops = &udp_ops;
 	u->epoll_fd = u->share.fd = u->share.claim_fd = -1;
 	udp_survey_init(u);
 	u->owner = getpid();
@@ -405,43 +468,9 @@ int udp_new(struct udp_driver **out, const struct udp_cfg *cfg, char *error, siz
 				 strerror(errno));
 out:
 	if (result) {
-		udp_free(u);
+		udp_free(&u->driver);
 		return result;
 	}
-	*out = u;
+	*out = &u->driver;
 	return 0;
-}
-
-/* Nothing here changes what a forked child and its parent share: sockets and the epoll set live on
- * in the other. */
-void udp_free(struct udp_driver *u)
-{
-	if (!u)
-		return;
-	for (uint32_t i = 0; u->locals && i < u->cfg.max_locals; i++)
-		if (u->locals[i].refs)
-			close_local(&u->locals[i]);
-	udp_share_close(u);
-	if (u->epoll_fd >= 0)
-		close(u->epoll_fd);
-	udp_rx_fini(u);
-	udp_tx_fini(u);
-	udp_peers_fini(u);
-	free(u->locals);
-	free(u);
-}
-
-int udp_fd(const struct udp_driver *u)
-{
-	return u->epoll_fd;
-}
-
-uint8_t udp_tag(const struct udp_driver *u)
-{
-	return u->tag;
-}
-
-const struct udp_counters *udp_counters(const struct udp_driver *u)
-{
-	return &u->count;
 }

@@ -91,13 +91,13 @@ struct udp_source {
 
 struct udp_local {
 	struct udp_addr addr;
-	uint32_t refs;              /* 0: free */
-	int fd;                     /* receives */
-	uint8_t place_of[UDP_TAGS]; /* as the last survey found it; a tag unknown: the tag */
-	nsec survey_at;             /* no survey begins before */
-	nsec heed_at;               /* a survey of another does not put off one of ours before */
-	nsec gap_ns;                /* between the last survey and survey_at */
-	bool is_wanting;            /* a survey */
+	uint32_t refs;                 /* 0: free */
+	int fd;                        /* receives */
+	uint8_t place_of[DRIVER_TAGS]; /* as the last survey found it; a tag unknown: the tag */
+	nsec survey_at;                /* no survey begins before */
+	nsec heed_at;                  /* a survey of another does not put off one of ours before */
+	nsec gap_ns;                   /* between the last survey and survey_at */
+	bool is_wanting;               /* a survey */
 	struct udp_source sources[UDP_SOURCES_MAX];
 };
 
@@ -106,7 +106,7 @@ struct udp_run {
 	const uint8_t *at;
 	uint32_t left, segment; /* bytes */
 	struct udp_addr from;
-	uint32_t local, peer; /* peer: UDP_NO_HANDLE before it was looked up */
+	uint32_t local, peer; /* peer: DRIVER_NO_HANDLE before it was looked up */
 	uint16_t sport, label;
 	uint8_t tos, ttl;
 	uint8_t id; /* expected identification of the next packet (IPv4) */
@@ -130,9 +130,9 @@ struct udp_rx {
 	uint32_t want; /* slots of the next call */
 	uint32_t ready[RX_READY];
 	uint32_t n_ready, at_ready;
-	uint32_t hot;      /* a socket that has more, or UDP_NO_HANDLE */
+	uint32_t hot;      /* a socket that has more, or DRIVER_NO_HANDLE */
 	uint32_t hot_left; /* calls before others are looked at again */
-	uint32_t recent;   /* the one that had something last, or UDP_NO_HANDLE */
+	uint32_t recent;   /* the one that had something last, or DRIVER_NO_HANDLE */
 	uint32_t n_direct; /* calls to it in vain since */
 	nsec called_at;
 	struct udp_pseudo pseudo;
@@ -165,19 +165,19 @@ struct udp_share {
 	uint32_t n_out;
 	struct udp_link to[SHARE_LINKS];
 	uint32_t n_to;
-	int from[UDP_TAGS]; /* connections of others, -1: none */
+	int from[DRIVER_TAGS]; /* connections of others, -1: none */
 	uint8_t in[STRAY_BYTES];
 	uint32_t in_at, in_len;
 };
 
 /* Who is at which place of a local address: one address at a time. */
 struct udp_survey {
-	uint32_t local; /* UDP_NO_HANDLE: none is under way */
+	uint32_t local; /* DRIVER_NO_HANDLE: none is under way */
 	uint32_t asked; /* places */
 	nsec asked_at;
 	nsec next_at; /* none begins before; NSEC_NEVER: none is wanted */
 	uint64_t nonce;
-	uint16_t tag_at[UDP_TAGS];
+	uint16_t tag_at[DRIVER_TAGS];
 	bool has_news;
 };
 
@@ -191,12 +191,12 @@ struct udp_group {
 };
 
 struct udp_tx {
-	struct mmsghdr msgs[UDP_BATCH];
-	struct udp_group groups[UDP_BATCH];
-	union udp_name names[UDP_BATCH];
-	_Alignas(struct cmsghdr) uint8_t control[UDP_BATCH][64];
-	struct iovec iov[UDP_BATCH * (ENGINE_PIECES + 2)];
-	uint8_t stage[UDP_BATCH * STAGE_BYTES];
+	struct mmsghdr msgs[DRIVER_BATCH];
+	struct udp_group groups[DRIVER_BATCH];
+	union udp_name names[DRIVER_BATCH];
+	_Alignas(struct cmsghdr) uint8_t control[DRIVER_BATCH][64];
+	struct iovec iov[DRIVER_BATCH * (ENGINE_PIECES + 2)];
+	uint8_t stage[DRIVER_BATCH * STAGE_BYTES];
 	uint8_t *stage_at;
 	uint32_t n_groups, n_iov;
 	uint32_t local;
@@ -206,8 +206,8 @@ struct udp_tx {
 };
 
 struct udp_driver {
+	struct driver driver;
 	struct udp_cfg cfg;
-	struct udp_counters count;
 	uint8_t tclass_of[64]; /* DSCP to class */
 	uint8_t tag;
 	pid_t owner; /* the process that made it */
@@ -217,7 +217,7 @@ struct udp_driver {
 	struct udp_peer *peers;
 	uint32_t *buckets;
 	uint32_t bucket_mask, free_peer, fresh_peer;
-	uint32_t passing[UDP_BATCH]; /* peers known only by a packet of the last receive */
+	uint32_t passing[DRIVER_BATCH]; /* peers known only by a packet of the last receive */
 	uint32_t n_passing, last_peer;
 
 	struct udp_rx rx;
@@ -247,6 +247,19 @@ static inline bool udp_addr_equal(const struct udp_addr *a, const struct udp_add
 	return memcmp(a, b, sizeof *a) == 0;
 }
 
+static inline struct udp_driver *udp_of(struct driver *d)
+{
+	return (struct udp_driver *)d;
+}
+
+/* The functions of driver.h that are not in udp.c: udp_peers.c, udp_path.c, udp_receive.c,
+ * udp_send.c. */
+uint32_t udp_peer_get(struct driver *d, const struct sockaddr *remote);
+void udp_peer_put(struct driver *d, uint32_t handle);
+uint16_t udp_pmtu(struct driver *d, uint32_t local, uint32_t peer, char *error, size_t error_len);
+uint32_t udp_receive(struct driver *d, nsec now, struct rx_pkt *pkts, uint32_t n);
+uint32_t udp_send(struct driver *d, const struct tx_pkt *pkts, uint32_t n);
+
 /* udp.c: false for a family that is neither IPv4 nor IPv6, or an address that is one inside the
  * other. */
 bool udp_addr_of(const struct sockaddr *name, struct udp_addr *addr);
@@ -255,7 +268,7 @@ socklen_t udp_name_of(const struct udp_addr *addr, uint16_t port, union udp_name
 #define UDP_ADDR_TEXT 64u
 /* Returns text, which has UDP_ADDR_TEXT bytes. */
 const char *udp_addr_text(const struct udp_addr *addr, char *text);
-/* The handle of an open local address, or UDP_NO_HANDLE. */
+/* The handle of an open local address, or DRIVER_NO_HANDLE. */
 uint32_t udp_local_find(const struct udp_driver *u, const struct udp_addr *addr);
 /* Asks for so large a buffer by option, or by force where that is permitted. */
 void udp_buffer(int fd, int force, int option, uint32_t bytes);
@@ -268,7 +281,8 @@ struct udp_source *udp_source_of(struct udp_driver *u, uint32_t local, uint32_t 
 /* udp_peers.c */
 int udp_peers_init(struct udp_driver *u);
 void udp_peers_fini(struct udp_driver *u);
-/* A packet came from addr: its handle, made for this udp_receive if need be, or UDP_NO_HANDLE. */
+/* A packet came from addr: its handle, made for this udp_receive if need be, or DRIVER_NO_HANDLE.
+ */
 uint32_t udp_peers_seen(struct udp_driver *u, const struct udp_addr *addr);
 /* Ends the handles that only a packet of the last udp_receive had. */
 void udp_peers_settle(struct udp_driver *u);
@@ -294,7 +308,7 @@ void udp_share_flush(struct udp_driver *u);
 /* Messages are to come or to go: the sockets here are not to be forgotten over others. */
 static inline bool udp_share_is_awaited(const struct udp_driver *u)
 {
-	return u->share.n_out > 0 || u->survey.local != UDP_NO_HANDLE;
+	return u->share.n_out > 0 || u->survey.local != DRIVER_NO_HANDLE;
 }
 /* The next packet that others of this user passed on to us, and that they found right; false: there
  * is none. */
@@ -308,8 +322,8 @@ void udp_survey_init(struct udp_driver *u);
 void udp_survey_open(struct udp_local *l);
 /* Ends a survey of a local address that is being closed. */
 void udp_survey_forget(struct udp_driver *u, uint32_t local);
-/* Makes the kernel choose among all sockets of fd's address by tag; place_of has UDP_TAGS. 0 or a
- * negative errno. */
+/* Makes the kernel choose among all sockets of fd's address by tag; place_of has DRIVER_TAGS. 0 or
+ * a negative errno. */
 int udp_survey_attach(int fd, const uint8_t *place_of);
 /* This process came to where others are: packets will reach the wrong one. */
 void udp_survey_join(struct udp_driver *u, uint32_t local);

@@ -30,9 +30,9 @@ static int path_mtu(struct udp_driver *u, const struct udp_local *l, const struc
 	return result ? result : mtu;
 }
 
-uint16_t udp_pmtu(struct udp_driver *u, uint32_t local, uint32_t peer, char *error,
-		  size_t error_len)
+uint16_t udp_pmtu(struct driver *d, uint32_t local, uint32_t peer, char *error, size_t error_len)
 {
+	struct udp_driver *u = udp_of(d);
 	const struct udp_local *l = &u->locals[local];
 	const struct udp_peer *p = &u->peers[peer];
 	char from[UDP_ADDR_TEXT], to[UDP_ADDR_TEXT];

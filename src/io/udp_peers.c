@@ -32,7 +32,7 @@ int udp_peers_init(struct udp_driver *u)
 	if (!u->peers || !u->buckets)
 		return -ENOMEM;
 	memset(u->buckets, 0xff, n_buckets * sizeof *u->buckets);
-	u->free_peer = u->last_peer = UDP_NO_HANDLE;
+	u->free_peer = u->last_peer = DRIVER_NO_HANDLE;
 	return 0;
 }
 
@@ -46,7 +46,7 @@ static uint32_t find(const struct udp_driver *u, const struct udp_addr *addr)
 {
 	uint32_t h = u->buckets[bucket_of(u, addr)];
 
-	while (h != UDP_NO_HANDLE && !udp_addr_equal(&u->peers[h].addr, addr))
+	while (h != DRIVER_NO_HANDLE && !udp_addr_equal(&u->peers[h].addr, addr))
 		h = u->peers[h].next;
 	return h;
 }
@@ -56,12 +56,12 @@ static uint32_t make(struct udp_driver *u, const struct udp_addr *addr)
 	uint32_t h = u->free_peer;
 	uint32_t *bucket = &u->buckets[bucket_of(u, addr)];
 
-	if (h != UDP_NO_HANDLE)
+	if (h != DRIVER_NO_HANDLE)
 		u->free_peer = u->peers[h].next;
 	else if (u->fresh_peer < u->cfg.max_peers)
 		h = u->fresh_peer++;
 	else
-		return UDP_NO_HANDLE;
+		return DRIVER_NO_HANDLE;
 	u->peers[h] = (struct udp_peer){.addr = *addr, .next = *bucket, .is_used = true};
 	udp_name_of(addr, u->cfg.port, &u->peers[h].name);
 	*bucket = h;
@@ -79,26 +79,28 @@ static void discard(struct udp_driver *u, uint32_t handle)
 	u->peers[handle].is_used = false;
 	u->free_peer = handle;
 	if (u->last_peer == handle)
-		u->last_peer = UDP_NO_HANDLE;
+		u->last_peer = DRIVER_NO_HANDLE;
 }
 
-uint32_t udp_peer_get(struct udp_driver *u, const struct sockaddr *remote)
+uint32_t udp_peer_get(struct driver *d, const struct sockaddr *remote)
 {
+	struct udp_driver *u = udp_of(d);
 	struct udp_addr addr;
 	uint32_t h;
 
 	if (!udp_addr_of(remote, &addr))
-		return UDP_NO_HANDLE;
+		return DRIVER_NO_HANDLE;
 	h = find(u, &addr);
-	if (h == UDP_NO_HANDLE)
+	if (h == DRIVER_NO_HANDLE)
 		h = make(u, &addr);
-	if (h != UDP_NO_HANDLE)
+	if (h != DRIVER_NO_HANDLE)
 		u->peers[h].refs++;
 	return h;
 }
 
-void udp_peer_put(struct udp_driver *u, uint32_t handle)
+void udp_peer_put(struct driver *d, uint32_t handle)
 {
+	struct udp_driver *u = udp_of(d);
 	struct udp_peer *p = &u->peers[handle];
 
 	assert(handle < u->fresh_peer && p->is_used && p->refs > 0);
@@ -112,18 +114,18 @@ uint32_t udp_peers_seen(struct udp_driver *u, const struct udp_addr *addr)
 	uint32_t h = u->last_peer;
 	struct udp_peer *p;
 
-	if (h == UDP_NO_HANDLE || !udp_addr_equal(&u->peers[h].addr, addr)) {
+	if (h == DRIVER_NO_HANDLE || !udp_addr_equal(&u->peers[h].addr, addr)) {
 		h = find(u, addr);
-		if (h == UDP_NO_HANDLE)
+		if (h == DRIVER_NO_HANDLE)
 			h = make(u, addr);
-		if (h == UDP_NO_HANDLE)
+		if (h == DRIVER_NO_HANDLE)
 			return h;
 		u->last_peer = h;
 	}
 	p = &u->peers[h];
 	/* Also one that is held: it may be put before its packets are looked at. */
 	if (!p->is_passing) {
-		assert(u->n_passing < UDP_BATCH);
+		assert(u->n_passing < DRIVER_BATCH);
 		p->is_passing = true;
 		u->passing[u->n_passing++] = h;
 	}

@@ -42,7 +42,7 @@ int udp_rx_init(struct udp_driver *u)
 		};
 	}
 	rx->want = RX_SLOTS_BULK;
-	rx->hot = rx->recent = UDP_NO_HANDLE;
+	rx->hot = rx->recent = DRIVER_NO_HANDLE;
 	return 0;
 }
 
@@ -60,11 +60,11 @@ void udp_rx_forget(struct udp_driver *u, uint32_t local)
 			rx->runs[i].left = 0;
 	for (uint32_t i = rx->at_ready; i < rx->n_ready; i++)
 		if (rx->ready[i] == local)
-			rx->ready[i] = UDP_NO_HANDLE;
+			rx->ready[i] = DRIVER_NO_HANDLE;
 	if (rx->hot == local)
-		rx->hot = UDP_NO_HANDLE;
+		rx->hot = DRIVER_NO_HANDLE;
 	if (rx->recent == local)
-		rx->recent = UDP_NO_HANDLE;
+		rx->recent = DRIVER_NO_HANDLE;
 }
 
 static int control_int(const struct cmsghdr *c)
@@ -111,7 +111,7 @@ static void make_run(struct udp_driver *u, uint32_t i, uint32_t local)
 		.left = len,
 		.segment = len,
 		.local = local,
-		.peer = UDP_NO_HANDLE,
+		.peer = DRIVER_NO_HANDLE,
 	};
 	udp_addr_of(&rx->names[i].any, &run->from);
 	/* Both kinds of name have the port at the same place. */
@@ -121,8 +121,8 @@ static void make_run(struct udp_driver *u, uint32_t i, uint32_t local)
 		run->segment = len;
 	/* No datagram is longer than a slot; an empty one is a packet too. */
 	if (len == 0) {
-		u->count.rx++;
-		u->count.drop_short++;
+		u->driver.count.rx++;
+		u->driver.count.drop_short++;
 	}
 }
 
@@ -139,10 +139,10 @@ static void receive_from(struct udp_driver *u, uint32_t local)
 	got = recvmmsg(u->locals[local].fd, rx->msgs, rx->want, MSG_DONTWAIT, NULL);
 	rx->n_runs = rx->at_run = 0;
 	if (got <= 0) {
-		rx->hot = UDP_NO_HANDLE;
+		rx->hot = DRIVER_NO_HANDLE;
 		return;
 	}
-	u->count.rx_calls++;
+	u->driver.count.rx_calls++;
 	for (uint32_t i = 0; i < (uint32_t)got; i++) {
 		make_run(u, i, local);
 		bytes += rx->msgs[i].msg_len;
@@ -151,7 +151,7 @@ static void receive_from(struct udp_driver *u, uint32_t local)
 	rx->recent = local;
 	rx->n_direct = 0;
 	if (rx->n_runs < rx->want)
-		rx->hot = UDP_NO_HANDLE;
+		rx->hot = DRIVER_NO_HANDLE;
 	else if (rx->hot != local) {
 		rx->hot = local;
 		rx->hot_left = HOT_CALLS;
@@ -169,15 +169,15 @@ static bool refill(struct udp_driver *u)
 	struct udp_rx *rx = &u->rx;
 	uint32_t which;
 
-	if (rx->hot != UDP_NO_HANDLE && rx->hot_left > 0) {
+	if (rx->hot != DRIVER_NO_HANDLE && rx->hot_left > 0) {
 		rx->hot_left--;
 		receive_from(u, rx->hot);
 		return true;
 	}
-	rx->hot = UDP_NO_HANDLE;
+	rx->hot = DRIVER_NO_HANDLE;
 	/* The next packet most likely comes where the last one did: asking there first saves the
 	 * question which socket has something. */
-	if (rx->at_ready == rx->n_ready && rx->recent != UDP_NO_HANDLE &&
+	if (rx->at_ready == rx->n_ready && rx->recent != DRIVER_NO_HANDLE &&
 	    rx->n_direct < DIRECT_CALLS && !udp_share_is_awaited(u)) {
 		rx->n_direct++;
 		receive_from(u, rx->recent);
@@ -285,37 +285,37 @@ static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t le
 	if (len >= UDP_SHORTEST && udp_survey_is_probe(run)) {
 		bool is_ours = udp_survey_on_probe(u, run, len, now);
 
-		u->count.rx_probes += is_ours;
-		u->count.rx += !is_ours;
-		u->count.drop_probe += !is_ours;
+		u->driver.count.rx_probes += is_ours;
+		u->driver.count.rx += !is_ours;
+		u->driver.count.drop_probe += !is_ours;
 		return false;
 	}
-	u->count.rx++;
+	u->driver.count.rx++;
 	if (len < UDP_SHORTEST) {
-		u->count.drop_short++;
+		u->driver.count.drop_short++;
 		return false;
 	}
 	/* Before others have work with it. What they passed on to us they found right, and they are
 	 * processes of this user. */
 	if (!run->is_stray && !icrc_is_right(u, run, len)) {
-		u->count.drop_icrc++;
+		u->driver.count.drop_icrc++;
 		return false;
 	}
 	if (run->at[UDP_TAG_AT] != u->tag) {
 		/* One that was passed on to us is not passed on again: it could go round. */
 		if (run->is_stray)
-			u->count.drop_stray++;
+			u->driver.count.drop_stray++;
 		else
 			udp_share_pass(u, run, len);
 		return false;
 	}
-	if (run->peer == UDP_NO_HANDLE)
+	if (run->peer == DRIVER_NO_HANDLE)
 		run->peer = udp_peers_seen(u, &run->from);
-	if (run->peer == UDP_NO_HANDLE) {
-		u->count.drop_peers++;
+	if (run->peer == DRIVER_NO_HANDLE) {
+		u->driver.count.drop_peers++;
 		return false;
 	}
-	u->count.rx_delivered++;
+	u->driver.count.rx_delivered++;
 	lend(u, run, len, now, out);
 	return true;
 }
@@ -327,7 +327,7 @@ static uint32_t drain(struct udp_driver *u, struct udp_run *run, nsec now, struc
 	uint32_t lent = 0;
 
 	/* Handles of peers last for one call. */
-	run->peer = UDP_NO_HANDLE;
+	run->peer = DRIVER_NO_HANDLE;
 	if (run->left > 0)
 		udp_pseudo_make(&u->rx.pseudo,
 				&(struct udp_ends){&run->from, &u->locals[run->local].addr,
@@ -362,11 +362,12 @@ static uint32_t drain_all(struct udp_driver *u, nsec now, struct rx_pkt *pkts, u
 	return lent;
 }
 
-uint32_t udp_receive(struct udp_driver *u, nsec now, struct rx_pkt *pkts, uint32_t n)
+uint32_t udp_receive(struct driver *d, nsec now, struct rx_pkt *pkts, uint32_t n)
 {
+	struct udp_driver *u = udp_of(d);
 	uint32_t lent;
 
-	assert(n <= UDP_BATCH);
+	assert(n <= DRIVER_BATCH);
 	if (n == 0)
 		return 0;
 	if (now - u->rx.called_at > STALE_NS)

@@ -15,7 +15,8 @@
 
 enum { ECT_0 = 2 };
 
-static_assert(UDP_BATCH <= UDP_SEGMENTS_MAX, "a group never has more packets than offload takes");
+static_assert(DRIVER_BATCH <= UDP_SEGMENTS_MAX,
+	      "a group never has more packets than offload takes");
 
 int udp_tx_init(struct udp_driver *u)
 {
@@ -236,7 +237,7 @@ static enum outcome on_error(struct udp_driver *u, const struct udp_group *g, in
 		s->has_offload = false;
 		return MAKE_ANEW;
 	}
-	u->count.tx_failed += g->n;
+	u->driver.count.tx_failed += g->n;
 	return SENT;
 }
 
@@ -260,7 +261,7 @@ static enum outcome flush(struct udp_driver *u, uint32_t *done)
 	for (uint32_t at = 0; at < tx->n_groups;) {
 		int got = hand_over(tx, at);
 
-		u->count.tx_calls++;
+		u->driver.count.tx_calls++;
 		if (got <= 0) {
 			enum outcome o = on_error(u, &tx->groups[at], got < 0 ? errno : EIO);
 
@@ -271,18 +272,19 @@ static enum outcome flush(struct udp_driver *u, uint32_t *done)
 		}
 		for (int k = 0; k < got; k++, at++) {
 			*done += tx->groups[at].n;
-			u->count.tx += tx->groups[at].n;
+			u->driver.count.tx += tx->groups[at].n;
 		}
 	}
 	return SENT;
 }
 
-uint32_t udp_send(struct udp_driver *u, const struct tx_pkt *pkts, uint32_t n)
+uint32_t udp_send(struct driver *d, const struct tx_pkt *pkts, uint32_t n)
 {
+	struct udp_driver *u = udp_of(d);
 	struct udp_tx *tx = &u->tx;
 	uint32_t done = 0;
 
-	assert(n <= UDP_BATCH);
+	assert(n <= DRIVER_BATCH);
 	while (done < n) {
 		const struct tx_pkt *first = &pkts[done];
 
@@ -291,7 +293,7 @@ uint32_t udp_send(struct udp_driver *u, const struct tx_pkt *pkts, uint32_t n)
 		tx->source = udp_source_of(u, first->local, first->ev);
 		if (!tx->source || plan(u, first, n - done) == 0) {
 			/* No socket for it, too long for UDP, or ends of different kinds. */
-			u->count.tx_failed++;
+			u->driver.count.tx_failed++;
 			done++;
 			continue;
 		}

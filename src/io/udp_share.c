@@ -36,11 +36,11 @@
 
 enum {
 	/* Numbers in the epoll set here; those below are of connections in from[]. */
-	AT_CLAIM = UDP_TAGS,
+	AT_CLAIM = DRIVER_TAGS,
 	AT_TAGS, /* and up: a connection to a tag */
 
 	/* Each of the others has one connection to us, and seldom a second that is at its end. */
-	BACKLOG = 2 * UDP_TAGS,
+	BACKLOG = 2 * DRIVER_TAGS,
 	LINK_BYTES = 4 * STRAY_BYTES, /* that may wait in one; the kernel takes it times two */
 	/* Whom the kernel names instead of a user that has no name in this user namespace
 	 * (user_namespaces(7), /proc/sys/kernel/overflowuid). */
@@ -120,7 +120,7 @@ static int open_sockets(struct udp_driver *u)
 
 	for (uint32_t i = 0; i < SHARE_WAITING; i++)
 		s->out[i] = &s->pool[i];
-	for (uint32_t i = 0; i < UDP_TAGS; i++)
+	for (uint32_t i = 0; i < DRIVER_TAGS; i++)
 		s->from[i] = -1;
 	s->uid = geteuid();
 	s->is_alone = !is_told_apart(s->uid);
@@ -142,7 +142,7 @@ int udp_share_open(struct udp_driver *u, char *error, size_t error_len)
 			       "cannot open a local socket: %s; raise the limit on open files "
 			       "(ulimit -n) if it is that",
 			       strerror(-result));
-	for (unsigned tag = 0; tag < UDP_TAGS; tag++) {
+	for (unsigned tag = 0; tag < DRIVER_TAGS; tag++) {
 		struct sockaddr_un name;
 		socklen_t len = tag_name(u, tag, &name);
 
@@ -161,7 +161,7 @@ int udp_share_open(struct udp_driver *u, char *error, size_t error_len)
 	return udp_say(-EBUSY, error, error_len,
 		       "all %u numbers of devices that share UDP port %u are taken: end a process "
 		       "that has one (`ss -xl` lists them as @weft-udp), or choose another port",
-		       UDP_TAGS, u->cfg.port);
+		       DRIVER_TAGS, u->cfg.port);
 }
 
 void udp_share_close(struct udp_driver *u)
@@ -173,7 +173,7 @@ void udp_share_close(struct udp_driver *u)
 	close(s->fd);
 	if (s->claim_fd >= 0)
 		close(s->claim_fd);
-	for (uint32_t i = 0; i < UDP_TAGS; i++)
+	for (uint32_t i = 0; i < DRIVER_TAGS; i++)
 		if (s->from[i] >= 0)
 			close(s->from[i]);
 	for (uint32_t i = 0; i < s->n_to; i++)
@@ -298,9 +298,9 @@ void udp_share_flush(struct udp_driver *u)
 			s->out[i] = s->out[kept];
 			s->out[kept++] = m;
 		} else if (sent == GONE) {
-			u->count.drop_stray += m->n;
+			u->driver.count.drop_stray += m->n;
 		} else if (m->n > 0) {
-			u->count.rx_passed_on += m->n;
+			u->driver.count.rx_passed_on += m->n;
 			udp_survey_want(u, m->local);
 		}
 	}
@@ -313,7 +313,7 @@ void udp_share_flush(struct udp_driver *u)
 static bool make_room(struct udp_driver *u, uint8_t tag)
 {
 	struct udp_share *s = &u->share;
-	uint32_t waiting[UDP_TAGS] = {0}, newest = 0;
+	uint32_t waiting[DRIVER_TAGS] = {0}, newest = 0;
 	struct udp_message *m;
 
 	for (uint32_t i = 0; i < s->n_out; i++)
@@ -324,7 +324,7 @@ static bool make_room(struct udp_driver *u, uint8_t tag)
 	m = s->out[newest];
 	if (waiting[tag] + 1 >= waiting[m->tag])
 		return false;
-	u->count.drop_stray += m->n;
+	u->driver.count.drop_stray += m->n;
 	s->n_out--;
 	memmove(&s->out[newest], &s->out[newest + 1],
 		(s->n_out - newest) * sizeof(struct udp_message *));
@@ -389,7 +389,7 @@ static bool put_out(struct udp_driver *u, const struct udp_run *run, uint32_t le
 void udp_share_pass(struct udp_driver *u, const struct udp_run *run, uint32_t len)
 {
 	if (!put_out(u, run, len, run->at[UDP_TAG_AT], STRAY_PACKET))
-		u->count.drop_stray++;
+		u->driver.count.drop_stray++;
 }
 
 void udp_share_answer(struct udp_driver *u, const struct udp_run *run, uint32_t len, uint8_t prober)
@@ -414,7 +414,7 @@ static void read_from(struct udp_driver *u, uint32_t i)
 			end_from(s, i);
 		return;
 	}
-	u->count.rx_calls++;
+	u->driver.count.rx_calls++;
 	if ((size_t)got <= sizeof s->in)
 		s->in_len = (uint32_t)got;
 }
@@ -429,10 +429,10 @@ static void accept_from(struct udp_driver *u)
 	if (fd < 0)
 		return;
 	await_claim(s, EPOLL_CTL_MOD); /* there may be more */
-	while (i < UDP_TAGS && s->from[i] >= 0)
+	while (i < DRIVER_TAGS && s->from[i] >= 0)
 		i++;
 	event.data.u32 = i;
-	if (i == UDP_TAGS || !is_of_this_user(s, fd) ||
+	if (i == DRIVER_TAGS || !is_of_this_user(s, fd) ||
 	    epoll_ctl(s->fd, EPOLL_CTL_ADD, fd, &event)) {
 		close(fd);
 		return;
@@ -458,7 +458,7 @@ void udp_share_read(struct udp_driver *u)
 	s->in_at = s->in_len = 0;
 	if (epoll_wait(s->fd, &event, 1, 0) != 1)
 		return;
-	if (event.data.u32 < UDP_TAGS)
+	if (event.data.u32 < DRIVER_TAGS)
 		read_from(u, event.data.u32);
 	else if (event.data.u32 == AT_CLAIM)
 		accept_from(u);
@@ -485,7 +485,7 @@ bool udp_share_next(struct udp_driver *u, struct udp_run *run)
 			.segment = stray.bytes,
 			.from = stray.from,
 			.local = local,
-			.peer = UDP_NO_HANDLE,
+			.peer = DRIVER_NO_HANDLE,
 			.sport = stray.sport,
 			.label = stray.label,
 			.tos = stray.tos,
@@ -497,12 +497,12 @@ bool udp_share_next(struct udp_driver *u, struct udp_run *run)
 			udp_survey_on_answer(u, run, stray.bytes, stray.tag);
 			continue;
 		}
-		if (local != UDP_NO_HANDLE && stray.bytes > 0) {
+		if (local != DRIVER_NO_HANDLE && stray.bytes > 0) {
 			udp_survey_want(u, local);
 			return true;
 		}
-		u->count.rx++;
-		u->count.drop_stray++;
+		u->driver.count.rx++;
+		u->driver.count.drop_stray++;
 	}
 	s->in_at = s->in_len = 0;
 	return false;

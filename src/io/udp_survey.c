@@ -39,7 +39,7 @@ enum {
 	PROBE_PLACE_AT = UDP_TAG_AT, /* so that a program without a map takes it for a place too */
 	PROBE_NONCE_AT = 8,
 	PROBE_BATCH = 8,
-	NOBODY = UDP_TAGS, /* of tag_at: no answer */
+	NOBODY = DRIVER_TAGS, /* of tag_at: no answer */
 	DELAYS = 32,
 };
 
@@ -54,7 +54,7 @@ enum {
  * makes the kernel choose by hash. */
 int udp_survey_attach(int fd, const uint8_t *place_of)
 {
-	struct sock_filter code[6 + 2 * UDP_TAGS] = {
+	struct sock_filter code[6 + 2 * DRIVER_TAGS] = {
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROBE_OPCODE, 0, 2),
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, PROBE_PLACE_AT),
@@ -63,7 +63,7 @@ int udp_survey_attach(int fd, const uint8_t *place_of)
 	};
 	struct sock_fprog prog = {5, code};
 
-	for (uint32_t tag = 0; tag < UDP_TAGS; tag++) {
+	for (uint32_t tag = 0; tag < DRIVER_TAGS; tag++) {
 		if (place_of[tag] == tag)
 			continue;
 		code[prog.len++] =
@@ -78,13 +78,13 @@ int udp_survey_attach(int fd, const uint8_t *place_of)
 
 void udp_survey_init(struct udp_driver *u)
 {
-	u->survey.local = UDP_NO_HANDLE;
+	u->survey.local = DRIVER_NO_HANDLE;
 	u->survey.next_at = NSEC_NEVER;
 }
 
 void udp_survey_open(struct udp_local *l)
 {
-	for (uint32_t tag = 0; tag < UDP_TAGS; tag++)
+	for (uint32_t tag = 0; tag < DRIVER_TAGS; tag++)
 		l->place_of[tag] = (uint8_t)tag;
 	l->survey_at = l->heed_at = l->gap_ns = 0;
 	l->is_wanting = false;
@@ -93,7 +93,7 @@ void udp_survey_open(struct udp_local *l)
 void udp_survey_forget(struct udp_driver *u, uint32_t local)
 {
 	if (u->survey.local == local)
-		u->survey.local = UDP_NO_HANDLE;
+		u->survey.local = DRIVER_NO_HANDLE;
 }
 
 /* With the next call, unless that brings another's probe: nobody else sees that we came, and a
@@ -149,7 +149,7 @@ static void begin(struct udp_driver *u, uint32_t local, nsec now)
 		l->survey_at = now + GAP_LEAST_NS;
 		return;
 	}
-	for (uint32_t i = 0; i < UDP_TAGS; i++)
+	for (uint32_t i = 0; i < DRIVER_TAGS; i++)
 		s->tag_at[i] = NOBODY;
 	s->local = local;
 	s->asked = 0;
@@ -160,7 +160,7 @@ static void begin(struct udp_driver *u, uint32_t local, nsec now)
 static void begin_next(struct udp_driver *u, nsec now)
 {
 	struct udp_survey *s = &u->survey;
-	uint32_t due = UDP_NO_HANDLE;
+	uint32_t due = DRIVER_NO_HANDLE;
 
 	s->next_at = NSEC_NEVER;
 	for (uint32_t i = 0; i < u->cfg.max_locals; i++) {
@@ -168,19 +168,19 @@ static void begin_next(struct udp_driver *u, nsec now)
 
 		if (l->refs == 0 || !l->is_wanting)
 			continue;
-		if (l->survey_at <= now && due == UDP_NO_HANDLE)
+		if (l->survey_at <= now && due == DRIVER_NO_HANDLE)
 			due = i;
 		else if (l->survey_at < s->next_at)
 			s->next_at = l->survey_at;
 	}
-	if (due != UDP_NO_HANDLE)
+	if (due != DRIVER_NO_HANDLE)
 		begin(u, due, now);
 }
 
 /* How many places there seem to be; *has_all: each of them answered. */
 static uint32_t places(const struct udp_survey *s, bool *has_all)
 {
-	bool is_seen[UDP_TAGS] = {false};
+	bool is_seen[DRIVER_TAGS] = {false};
 
 	*has_all = true;
 	for (uint32_t i = 0; i < s->asked; i++) {
@@ -201,9 +201,9 @@ static void finish(struct udp_driver *u, uint32_t n, nsec now)
 {
 	struct udp_survey *s = &u->survey;
 	struct udp_local *l = &u->locals[s->local];
-	uint8_t place_of[UDP_TAGS];
+	uint8_t place_of[DRIVER_TAGS];
 
-	for (uint32_t tag = 0; tag < UDP_TAGS; tag++)
+	for (uint32_t tag = 0; tag < DRIVER_TAGS; tag++)
 		place_of[tag] =
 			s->tag_at[l->place_of[tag]] == NOBODY ? l->place_of[tag] : (uint8_t)tag;
 	for (uint32_t i = 0; i < n; i++)
@@ -218,11 +218,11 @@ static void finish(struct udp_driver *u, uint32_t n, nsec now)
 	if (l->gap_ns > GAP_MOST_NS)
 		l->gap_ns = GAP_MOST_NS;
 	l->survey_at = now + l->gap_ns;
-	s->local = UDP_NO_HANDLE;
+	s->local = DRIVER_NO_HANDLE;
 	memcpy(l->place_of, place_of, sizeof place_of);
 	/* Also when nothing changed: the program may be another's, who was wrong. */
 	if (udp_survey_attach(l->fd, place_of) == 0)
-		u->count.steered++;
+		u->driver.count.steered++;
 }
 
 /* Whether anybody answered in the last batch. */
@@ -240,7 +240,7 @@ void udp_survey_step(struct udp_driver *u, nsec now)
 	bool is_late = now >= s->asked_at + PATIENCE_NS, has_all;
 	uint32_t n;
 
-	if (s->local == UDP_NO_HANDLE) {
+	if (s->local == DRIVER_NO_HANDLE) {
 		if (now >= s->next_at)
 			begin_next(u, now);
 		return;
@@ -251,7 +251,7 @@ void udp_survey_step(struct udp_driver *u, nsec now)
 	n = places(s, &has_all);
 	if (!has_all && !is_late)
 		return;
-	if (n < s->asked || s->asked == UDP_TAGS || !was_heard(s))
+	if (n < s->asked || s->asked == DRIVER_TAGS || !was_heard(s))
 		finish(u, n, now);
 	else
 		ask(u, now);
@@ -289,7 +289,7 @@ void udp_survey_on_answer(struct udp_driver *u, const struct udp_run *run, uint3
 	struct udp_survey *s = &u->survey;
 	uint8_t place;
 
-	if (s->local == UDP_NO_HANDLE || run->local != s->local || len != PROBE_BYTES ||
+	if (s->local == DRIVER_NO_HANDLE || run->local != s->local || len != PROBE_BYTES ||
 	    get_be64(run->at + PROBE_NONCE_AT) != s->nonce)
 		return;
 	place = run->at[PROBE_PLACE_AT];

@@ -14,7 +14,7 @@
 
 bool backlog_init(struct backlog *b)
 {
-	b->bytes = malloc((size_t)UDP_BATCH * SLOT_BYTES);
+	b->bytes = malloc((size_t)DRIVER_BATCH * SLOT_BYTES);
 	return b->bytes != NULL;
 }
 
@@ -43,7 +43,7 @@ static uint32_t copy_body(uint8_t *to, const struct tx_pkt *p)
 
 void backlog_keep(struct backlog *b, const struct tx_pkt *pkts, uint32_t n)
 {
-	assert(b->n == 0 && n <= UDP_BATCH);
+	assert(b->n == 0 && n <= DRIVER_BATCH);
 	for (uint32_t i = 0; i < n; i++) {
 		uint8_t *at = b->bytes + (size_t)i * SLOT_BYTES;
 		struct tx_pkt *p = &b->pkts[i];
@@ -69,11 +69,11 @@ void backlog_forget(struct backlog *b, uint32_t peer, uint32_t local)
 	b->n = kept;
 }
 
-bool backlog_send(struct backlog *b, struct udp_driver *u)
+bool backlog_send(struct backlog *b, struct driver *u)
 {
 	if (b->n == 0)
 		return true;
-	uint32_t sent = udp_send(u, b->pkts + b->at, b->n);
+	uint32_t sent = driver_send(u, b->pkts + b->at, b->n);
 
 	b->at += sent;
 	b->n -= sent;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "io/osrandom.h"
+#include "io/udp.h"
 
 #define DRAWS      256u /* at most a quarter of what there is to draw from is ever in use */
 #define STEM_BITS  24u
@@ -54,7 +55,7 @@ uint32_t device_draw_qp(struct device *d)
 {
 	for (uint32_t i = 0; i < DRAWS; i++) {
 		uint32_t low = keystream_u32(&d->random) % NIC_LOW_NUMBERS;
-		uint32_t number = (uint32_t)udp_tag(d->udp) << 16 | low;
+		uint32_t number = (uint32_t)driver_tag(d->io) << 16 | low;
 
 		/* 0 and 1 are the subnet manager's and the connection manager's (IBTA 3.5.1). */
 		if (number > 1 && !d->qps[low])
@@ -131,8 +132,8 @@ static void after_fork_child(void)
 		close(d->kick_fd);
 		if (d->netlink_fd >= 0)
 			close(d->netlink_fd);
-		udp_free(d->udp);
-		d->udp = NULL;
+		driver_free(d->io);
+		d->io = NULL;
 	}
 	pthread_mutex_unlock(&list_lock);
 }
@@ -145,7 +146,7 @@ static void watch_forks(void)
 /* Also of a device that was made only in part: what is missing is NULL or -1. */
 static void device_free(struct device *d)
 {
-	udp_free(d->udp);
+	driver_free(d->io);
 	backlog_fini(&d->backlog);
 	keystream_fini(&d->random);
 	if (d->kick_fd >= 0)
@@ -202,7 +203,7 @@ static int make_tables(struct device *d)
 	d->srqs = map(SRQS_BYTES);
 	if (!d->stems || !d->qps || !d->srqs)
 		return nic_fail(ENOMEM, "no memory for the tables of %s", d->info.name);
-	for (uint32_t i = 0; i < UDP_BATCH; i++)
+	for (uint32_t i = 0; i < DRIVER_BATCH; i++)
 		d->tx[i].head = d->heads[i];
 	return 0;
 }
@@ -216,8 +217,8 @@ static void hold_addresses(struct device *d)
 	uint32_t handle;
 
 	for (uint32_t i = 0; i < d->info.n_gids; i++)
-		udp_bind(d->udp, (const struct sockaddr *)&d->info.gids[i].address, &handle, error,
-			 sizeof error);
+		driver_bind(d->io, (const struct sockaddr *)&d->info.gids[i].address, &handle,
+			    error, sizeof error);
 }
 
 static int make_io(struct device *d)
@@ -231,7 +232,7 @@ static int make_io(struct device *d)
 	d->netlink_fd = watch_open();
 	if (!backlog_init(&d->backlog))
 		return nic_fail(ENOMEM, "no memory for %s", d->info.name);
-	int r = udp_new(&d->udp, &cfg, error, sizeof error);
+	int r = udp_new(&d->io, &cfg, error, sizeof error);
 
 	if (r)
 		return nic_fail(-r, "%s: %s", d->info.name, error);
@@ -375,7 +376,7 @@ int nic_query(struct nic_user *u, struct nic_info *info)
 	return 0;
 }
 
-void nic_counters(struct nic_user *u, struct rc_counters *rc, struct udp_counters *udp)
+void nic_counters(struct nic_user *u, struct rc_counters *rc, struct driver_counters *io)
 {
 	struct device *d = u->device;
 
@@ -384,7 +385,7 @@ void nic_counters(struct nic_user *u, struct rc_counters *rc, struct udp_counter
 	device_enter(d);
 	if (rc)
 		*rc = *rc_counters(d->engine);
-	if (udp)
-		*udp = *udp_counters(d->udp);
+	if (io)
+		*io = d->io->count;
 	device_leave(d);
 }

@@ -14,7 +14,7 @@
 
 #include "base/keystream.h"
 #include "base/nsec.h"
-#include "io/udp.h"
+#include "io/driver.h"
 #include "nic/nic.h"
 
 #define NIC_SENTENCE_MAX 256u
@@ -95,7 +95,7 @@ struct nic_srq {
 	uint32_t number, n_users;
 };
 
-/* The driver's handles of a queue pair's path; UDP_NO_HANDLE: none. */
+/* The driver's handles of a queue pair's path; DRIVER_NO_HANDLE: none. */
 struct way {
 	uint32_t local, peer;
 };
@@ -118,7 +118,7 @@ struct nic_qp {
 
 /* Packets pulled that are yet to be sent: pkts[at .. at + n). */
 struct backlog {
-	struct tx_pkt pkts[UDP_BATCH];
+	struct tx_pkt pkts[DRIVER_BATCH];
 	uint8_t *bytes;
 	uint32_t at, n;
 };
@@ -136,7 +136,7 @@ struct device {
 	struct nic_info info;
 	struct engine *engine;
 	struct mem *mem;
-	struct udp_driver *udp;
+	struct driver *io;
 	size_t engine_bytes, mem_bytes;
 	struct keystream random;
 	struct nic_user *users;
@@ -161,10 +161,10 @@ struct device {
 	bool is_behind;  /* a round of work is due: the driver may have more, or the engine has */
 	struct backlog backlog;
 	nsec retry_at; /* of the backlog, if there is one */
-	struct rx_pkt rx[UDP_BATCH];
-	struct tx_pkt tx[UDP_BATCH];
+	struct rx_pkt rx[DRIVER_BATCH];
+	struct tx_pkt tx[DRIVER_BATCH];
 	struct done dones[NIC_DONES];
-	uint8_t heads[UDP_BATCH][ENGINE_HEAD_MAX];
+	uint8_t heads[DRIVER_BATCH][ENGINE_HEAD_MAX];
 };
 
 /* error.c: keeps the sentence of a failure; returns -error. */
@@ -185,13 +185,14 @@ uint32_t device_draw_qp(struct device *d);
 uint32_t device_draw_key(struct device *d);
 void device_return_key(struct device *d, uint32_t key);
 
-/* backlog.c: its memory; what udp_send left of n packets, copied; true when all of it is sent. */
+/* backlog.c: its memory; what driver_send left of n packets, copied; true when all of it is sent.
+ */
 bool backlog_init(struct backlog *b);
 void backlog_fini(struct backlog *b);
 void backlog_keep(struct backlog *b, const struct tx_pkt *pkts, uint32_t n);
 /* Packets to a peer, or from an address, whose handle ends: lost, as on any wire. */
 void backlog_forget(struct backlog *b, uint32_t peer, uint32_t local);
-bool backlog_send(struct backlog *b, struct udp_driver *u);
+bool backlog_send(struct backlog *b, struct driver *u);
 
 /* config.c: the engine's congestion control, from defaults and environment. */
 int device_configure(struct rc_cfg *cfg);

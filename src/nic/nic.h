@@ -23,6 +23,7 @@
 
 #include "engine/engine.h"
 #include "mem/mem.h"
+#include "nic/setup.h"
 #include "rc/rc.h"
 
 #define NIC_GIDS_MAX 64u
@@ -44,7 +45,8 @@ struct nic_gid {
 /* A device as it can be opened. */
 struct nic_info {
 	char name[NIC_NAME_MAX]; /* weft_rc0, weft_rc1, ... */
-	char interface[IF_NAMESIZE];
+	struct nic_setup setup;
+	char interface[IF_NAMESIZE]; /* of the first port: its addresses are the device's */
 	uint32_t ifindex;
 	uint32_t mtu;
 	uint64_t guid; /* EUI-64 of the interface, network order in memory */
@@ -213,7 +215,7 @@ int nic_srq_post(struct nic_srq *s, struct nic_work *work, uint32_t n, uint32_t 
 const char *nic_error(void);
 
 /* Counters of the device's engine and driver, as they stand. */
-struct udp_counters;
-void nic_counters(struct nic_user *u, struct rc_counters *rc, struct udp_counters *udp);
+struct driver_counters;
+void nic_counters(struct nic_user *u, struct rc_counters *rc, struct driver_counters *io);
 
 #endif

@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct way no_way = {UDP_NO_HANDLE, UDP_NO_HANDLE};
+static const struct way no_way = {DRIVER_NO_HANDLE, DRIVER_NO_HANDLE};
 
 static void way_close(struct device *d, struct way *w)
 {
-	if (w->peer != UDP_NO_HANDLE || w->local != UDP_NO_HANDLE)
+	if (w->peer != DRIVER_NO_HANDLE || w->local != DRIVER_NO_HANDLE)
 		backlog_forget(&d->backlog, w->peer, w->local);
-	if (w->peer != UDP_NO_HANDLE)
-		udp_peer_put(d->udp, w->peer);
-	if (w->local != UDP_NO_HANDLE)
-		udp_unbind(d->udp, w->local);
+	if (w->peer != DRIVER_NO_HANDLE)
+		driver_peer_put(d->io, w->peer);
+	if (w->local != DRIVER_NO_HANDLE)
+		driver_unbind(d->io, w->local);
 	*w = no_way;
 }
 
@@ -54,15 +54,15 @@ static int way_open(struct device *d, const struct nic_path *path, struct way *w
 	if (gid->address.ss_family != to.ss_family)
 		return nic_fail(EINVAL, "GID number %u of %s and the peer's are not of one family",
 				path->gid_index, d->info.name);
-	int r = udp_bind(d->udp, (const struct sockaddr *)&gid->address, &w->local, error,
-			 sizeof error);
+	int r = driver_bind(d->io, (const struct sockaddr *)&gid->address, &w->local, error,
+			    sizeof error);
 
 	if (r) {
-		w->local = UDP_NO_HANDLE;
+		w->local = DRIVER_NO_HANDLE;
 		return nic_fail(-r, "%s: %s", d->info.name, error);
 	}
-	w->peer = udp_peer_get(d->udp, (const struct sockaddr *)&to);
-	if (w->peer != UDP_NO_HANDLE)
+	w->peer = driver_peer_get(d->io, (const struct sockaddr *)&to);
+	if (w->peer != DRIVER_NO_HANDLE)
 		return 0;
 	way_close(d, w);
 	return nic_fail(EINVAL, "%s: not an address of a peer, or too many peers", d->info.name);
@@ -71,7 +71,7 @@ static int way_open(struct device *d, const struct nic_path *path, struct way *w
 static int way_check(struct device *d, const struct way *w, uint16_t pmtu)
 {
 	char error[NIC_SENTENCE_MAX] = "";
-	uint16_t most = udp_pmtu(d->udp, w->local, w->peer, error, sizeof error);
+	uint16_t most = driver_pmtu(d->io, w->local, w->peer, error, sizeof error);
 
 	if (!most)
 		return nic_fail(ENETUNREACH, "%s: %s", d->info.name, error);

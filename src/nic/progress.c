@@ -64,13 +64,13 @@ static bool transmit(struct device *d)
 	static const uint16_t room[ENGINE_PORTS] = {PULL};
 	bool has_sent = d->backlog.n > 0;
 
-	if (!backlog_send(&d->backlog, d->udp)) {
+	if (!backlog_send(&d->backlog, d->io)) {
 		d->retry_at = d->clock + RETRY_NS;
 		return true;
 	}
 	for (uint32_t i = 0; i < ROUNDS && device_deadline(d) <= d->clock; i++) {
 		uint32_t n = d->engine->ops->pull(d->engine, d->clock, room, d->tx, PULL);
-		uint32_t sent = n ? udp_send(d->udp, d->tx, n) : 0;
+		uint32_t sent = n ? driver_send(d->io, d->tx, n) : 0;
 
 		has_sent |= n > 0;
 		if (sent < n) {
@@ -121,7 +121,7 @@ nsec device_step(struct device *d, bool is_poll)
 	nsec now = device_now();
 
 	advance(d, now, false);
-	uint32_t n = udp_receive(d->udp, d->clock, d->rx, UDP_BATCH);
+	uint32_t n = driver_receive(d->io, d->clock, d->rx, DRIVER_BATCH);
 
 	/* Packets that the driver has read already do not make its descriptor readable: whoever
 	 * sleeps has heard a 0 before. */
@@ -162,7 +162,7 @@ static void nap(struct device *d, bool is_back, nsec until)
 	struct pollfd fds[] = {
 		{.fd = d->kick_fd, .events = POLLIN},
 		{.fd = d->netlink_fd, .events = POLLIN},
-		{.fd = is_back ? -1 : udp_fd(d->udp), .events = POLLIN},
+		{.fd = is_back ? -1 : driver_fd(d->io), .events = POLLIN},
 	};
 	nsec now = device_now(), left = until > now ? until - now : 0;
 	struct timespec t = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};

@@ -128,13 +128,13 @@ static inline ssize_t tag_recv(struct other *o, uint8_t *bytes, size_t most)
 }
 
 /* Once it has done what it began, it has nothing more to do. */
-static inline void assert_asleep(struct udp_driver *u, nsec now)
+static inline void assert_asleep(struct driver *u, nsec now)
 {
-	struct pollfd p = {udp_fd(u), POLLIN, 0};
-	struct rx_pkt pkts[UDP_BATCH];
+	struct pollfd p = {driver_fd(u), POLLIN, 0};
+	struct rx_pkt pkts[DRIVER_BATCH];
 
 	for (unsigned i = 0; i < 10 && poll(&p, 1, QUIET_MS) > 0; i++)
-		assert_int_equal(udp_receive(u, now, pkts, UDP_BATCH), 0);
+		assert_int_equal(driver_receive(u, now, pkts, DRIVER_BATCH), 0);
 	assert_int_equal(poll(&p, 1, QUIET_MS), 0);
 }
 
@@ -149,19 +149,19 @@ static inline pid_t start_child(int *ready)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		struct udp_cfg cfg = {0};
-		struct udp_driver *u = new_driver(&cfg);
+		struct driver *u = new_driver(&cfg);
 		uint32_t local = open_at(u, "127.0.0.3"), peer = peer_of(u, "127.0.0.2");
-		uint8_t tag = udp_tag(u);
+		uint8_t tag = driver_tag(u);
 		int64_t end = now_ms() + 5000;
 
-		udp_free(a);
-		udp_free(b);
+		driver_free(a);
+		driver_free(b);
 		if (write(ends[1], &tag, 1) != 1)
 			_exit(1);
 		while (now_ms() < end) {
-			struct pollfd p = {udp_fd(u), POLLIN, 0};
-			struct rx_pkt pkts[UDP_BATCH];
-			uint32_t n = udp_receive(u, 0, pkts, UDP_BATCH);
+			struct pollfd p = {driver_fd(u), POLLIN, 0};
+			struct rx_pkt pkts[DRIVER_BATCH];
+			uint32_t n = driver_receive(u, 0, pkts, DRIVER_BATCH);
 
 			for (uint32_t i = 0; i < n; i++) {
 				struct tx_pkt answer = {.head = heads[0], .head_len = BTH};
@@ -170,7 +170,7 @@ static inline pid_t start_child(int *ready)
 				heads[0][5] = 0;
 				answer.peer = peer;
 				answer.local = local;
-				udp_send(u, &answer, 1);
+				driver_send(u, &answer, 1);
 			}
 			if (n == 0)
 				poll(&p, 1, 20);

@@ -25,7 +25,7 @@ enum {
 	UDP_SEGMENT_OPTION = 103,
 };
 
-static struct udp_driver *a, *b;
+static struct driver *a, *b;
 static uint32_t a_local, b_local, a_of_b, b_of_a; /* b_of_a: a's handle of b */
 static uint16_t port;
 static char error[512];
@@ -74,10 +74,10 @@ static inline uint16_t free_port(void)
 	return ntohs(got.sin_port);
 }
 
-static inline struct udp_driver *new_driver(const struct udp_cfg *cfg)
+static inline struct driver *new_driver(const struct udp_cfg *cfg)
 {
 	struct udp_cfg mine = *cfg;
-	struct udp_driver *u = NULL;
+	struct driver *u = NULL;
 
 	mine.port = port;
 	if (udp_new(&u, &mine, error, sizeof error))
@@ -85,21 +85,21 @@ static inline struct udp_driver *new_driver(const struct udp_cfg *cfg)
 	return u;
 }
 
-static inline uint32_t open_at(struct udp_driver *u, const char *text)
+static inline uint32_t open_at(struct driver *u, const char *text)
 {
 	struct sockaddr_storage s = address(text, 0);
-	uint32_t handle = UDP_NO_HANDLE;
+	uint32_t handle = DRIVER_NO_HANDLE;
 
-	if (udp_bind(u, (struct sockaddr *)&s, &handle, error, sizeof error))
+	if (driver_bind(u, (struct sockaddr *)&s, &handle, error, sizeof error))
 		fail_msg("%s: %s", text, error);
 	return handle;
 }
 
-static inline uint32_t peer_of(struct udp_driver *u, const char *text)
+static inline uint32_t peer_of(struct driver *u, const char *text)
 {
 	struct sockaddr_storage s = address(text, 0);
 
-	return udp_peer_get(u, (struct sockaddr *)&s);
+	return driver_peer_get(u, (struct sockaddr *)&s);
 }
 
 static inline bool has_ipv6(void)
@@ -127,13 +127,13 @@ static inline void open_pair(const struct udp_cfg *cfg_a, const struct udp_cfg *
 	a_of_b = peer_of(b, at_a);
 }
 
-static inline void assert_balance(const struct udp_driver *u)
+static inline void assert_balance(const struct driver *u)
 {
-	const struct udp_counters *c = udp_counters(u);
+	const struct driver_counters *c = &u->count;
 	uint64_t sum = c->rx_delivered + c->rx_passed_on;
 
 #define ADD(name, text) sum += c->name;
-	UDP_DROPS(ADD)
+	DRIVER_DROPS(ADD)
 #undef ADD
 	assert_int_equal(c->rx, sum);
 }
@@ -142,27 +142,27 @@ static inline void close_pair(void)
 {
 	assert_balance(a);
 	assert_balance(b);
-	udp_free(a);
-	udp_free(b);
+	driver_free(a);
+	driver_free(b);
 	a = b = NULL;
 }
 
-static uint8_t heads[UDP_BATCH][ENGINE_HEAD_MAX];
+static uint8_t heads[DRIVER_BATCH][ENGINE_HEAD_MAX];
 static uint8_t data[1 << 16];
-static struct tx_pkt out[UDP_BATCH];
+static struct tx_pkt out[DRIVER_BATCH];
 
 struct got {
 	struct rx_pkt pkt;
 	uint32_t len;
 	uint8_t bytes[BYTES];
 };
-static struct got in[UDP_BATCH * 16];
+static struct got in[DRIVER_BATCH * 16];
 
 /* A packet from a to b with a header of BTH bytes that says number, and one piece of data. */
 static inline struct tx_pkt packet(uint32_t number, uint32_t len)
 {
 	struct tx_pkt p = {
-		.head = heads[number % UDP_BATCH],
+		.head = heads[number % DRIVER_BATCH],
 		.head_len = BTH,
 		.peer = b_of_a,
 		.local = a_local,
@@ -172,7 +172,7 @@ static inline struct tx_pkt packet(uint32_t number, uint32_t len)
 
 	memset(p.head, 0, BTH);
 	p.head[4] = (uint8_t)(number * 7);
-	p.head[5] = udp_tag(b);
+	p.head[5] = driver_tag(b);
 	put_be32(p.head + 8, number);
 	return p;
 }
@@ -206,17 +206,18 @@ static inline void keep(const struct rx_pkt *p, struct got *g)
 
 /* Receives until n packets came or the time is over, at most most at once. other, if any, is kept
  * going meanwhile: it may hold packets for u. */
-static inline uint32_t receive(struct udp_driver *u, struct udp_driver *other, uint32_t n,
-			       uint32_t most, int wait_ms)
+static inline uint32_t receive(struct driver *u, struct driver *other, uint32_t n, uint32_t most,
+			       int wait_ms)
 {
 	int64_t end = now_ms() + wait_ms;
 	uint32_t have = 0;
 
 	while (have < n && now_ms() <= end) {
-		struct rx_pkt pkts[UDP_BATCH];
-		struct pollfd p[2] = {{udp_fd(u), POLLIN, 0},
-				      {other ? udp_fd(other) : -1, POLLIN, 0}};
-		uint32_t k = udp_receive(u, 1000 + have, pkts, n - have < most ? n - have : most);
+		struct rx_pkt pkts[DRIVER_BATCH];
+		struct pollfd p[2] = {{driver_fd(u), POLLIN, 0},
+				      {other ? driver_fd(other) : -1, POLLIN, 0}};
+		uint32_t k =
+			driver_receive(u, 1000 + have, pkts, n - have < most ? n - have : most);
 
 		for (uint32_t i = 0; i < k; i++) {
 			assert_int_equal(pkts[i].at, 1000 + have);
@@ -224,16 +225,16 @@ static inline uint32_t receive(struct udp_driver *u, struct udp_driver *other, u
 		}
 		have += k;
 		if (other)
-			assert_int_equal(udp_receive(other, 0, pkts, UDP_BATCH), 0);
+			assert_int_equal(driver_receive(other, 0, pkts, DRIVER_BATCH), 0);
 		if (k == 0)
 			poll(p, 2, 1);
 	}
 	return have;
 }
 
-static inline void send_all(struct udp_driver *u, const struct tx_pkt *pkts, uint32_t n)
+static inline void send_all(struct driver *u, const struct tx_pkt *pkts, uint32_t n)
 {
-	assert_int_equal(udp_send(u, pkts, n), n);
+	assert_int_equal(driver_send(u, pkts, n), n);
 }
 
 static inline void assert_arrived(const struct got *g, const struct tx_pkt *p)
@@ -251,7 +252,7 @@ static inline void assert_arrived(const struct got *g, const struct tx_pkt *p)
 static inline void cross(uint32_t n)
 {
 	send_all(a, out, n);
-	assert_int_equal(receive(b, NULL, n, UDP_BATCH, WAIT_MS), n);
+	assert_int_equal(receive(b, NULL, n, DRIVER_BATCH, WAIT_MS), n);
 	for (uint32_t i = 0; i < n; i++)
 		assert_arrived(&in[i], &out[i]);
 }

@@ -39,21 +39,21 @@ static struct sockaddr_storage address(const char *text)
 	return s;
 }
 
-static struct udp_driver *open_at(const char *text, const struct udp_cfg *cfg, uint32_t *local)
+static struct driver *open_at(const char *text, const struct udp_cfg *cfg, uint32_t *local)
 {
 	struct sockaddr_storage s = address(text);
-	struct udp_driver *u;
+	struct driver *u;
 
 	if (udp_new(&u, cfg, error, sizeof error) ||
-	    udp_bind(u, (struct sockaddr *)&s, local, error, sizeof error))
+	    driver_bind(u, (struct sockaddr *)&s, local, error, sizeof error))
 		die(error);
 	return u;
 }
 
-static void send_some(struct udp_driver *u, const struct tx_pkt *like, uint32_t first, uint32_t n)
+static void send_some(struct driver *u, const struct tx_pkt *like, uint32_t first, uint32_t n)
 {
-	static uint8_t heads[UDP_BATCH][ENGINE_HEAD_MAX];
-	struct tx_pkt pkts[UDP_BATCH];
+	static uint8_t heads[DRIVER_BATCH][ENGINE_HEAD_MAX];
+	struct tx_pkt pkts[DRIVER_BATCH];
 
 	for (uint32_t i = 0; i < n; i++) {
 		pkts[i] = *like;
@@ -61,16 +61,16 @@ static void send_some(struct udp_driver *u, const struct tx_pkt *like, uint32_t 
 		memcpy(heads[i], like->head, BTH);
 		put_be32(heads[i] + 8, first + i);
 	}
-	if (udp_send(u, pkts, n) != n)
+	if (driver_send(u, pkts, n) != n)
 		die("the send buffer was full");
 }
 
-static void receive_all(struct udp_driver *u, uint32_t n)
+static void receive_all(struct driver *u, uint32_t n)
 {
 	for (unsigned turn = 0; n > 0 && turn < TURNS; turn++) {
-		struct rx_pkt pkts[UDP_BATCH];
-		struct pollfd p = {udp_fd(u), POLLIN, 0};
-		uint32_t got = udp_receive(u, 0, pkts, UDP_BATCH);
+		struct rx_pkt pkts[DRIVER_BATCH];
+		struct pollfd p = {driver_fd(u), POLLIN, 0};
+		uint32_t got = driver_receive(u, 0, pkts, DRIVER_BATCH);
 
 		n -= got < n ? got : n;
 		if (got == 0)
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 	struct udp_cfg cfg = {.dscp = {DSCP}, .hop_limit = HOPS};
 	struct tx_pkt p = {.head = head, .head_len = BTH, .n_body = 1, .ev = 0x4321};
 	struct sockaddr_storage to;
-	struct udp_driver *a, *b;
+	struct driver *a, *b;
 	uint32_t local, count;
 
 	if (argc != 6)
@@ -99,16 +99,16 @@ int main(int argc, char **argv)
 	a = open_at(argv[1], &cfg, &p.local);
 	b = open_at(argv[2], &cfg, &local);
 	to = address(argv[2]);
-	p.peer = udp_peer_get(a, (struct sockaddr *)&to);
-	head[5] = udp_tag(b);
-	printf("pmtu %u\n", udp_pmtu(a, p.local, p.peer, error, sizeof error));
-	for (uint32_t at = 0; at < count; at += UDP_BATCH)
-		send_some(a, &p, at, count - at < UDP_BATCH ? count - at : UDP_BATCH);
+	p.peer = driver_peer_get(a, (struct sockaddr *)&to);
+	head[5] = driver_tag(b);
+	printf("pmtu %u\n", driver_pmtu(a, p.local, p.peer, error, sizeof error));
+	for (uint32_t at = 0; at < count; at += DRIVER_BATCH)
+		send_some(a, &p, at, count - at < DRIVER_BATCH ? count - at : DRIVER_BATCH);
 	receive_all(b, count);
-#define PRINT(name, text) printf(#name " %llu\n", (unsigned long long)udp_counters(b)->name);
-	UDP_COUNTERS(PRINT)
+#define PRINT(name, text) printf(#name " %llu\n", (unsigned long long)b->count.name);
+	DRIVER_COUNTERS(PRINT)
 #undef PRINT
-	udp_free(a);
-	udp_free(b);
+	driver_free(a);
+	driver_free(b);
 	return 0;
 }

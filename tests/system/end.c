@@ -143,14 +143,14 @@ static int start_job(struct end *e, const char *kind, uint64_t limit)
 static void tell_counters(const struct end *e)
 {
 	struct rc_counters rc;
-	struct udp_counters udp;
+	struct driver_counters udp;
 
 	nic_counters(e->user, &rc, &udp);
 	printf("ok");
 #define TELL_RC(name, text)  printf(" rc_" #name "=%" PRIu64, rc.name);
 #define TELL_UDP(name, text) printf(" udp_" #name "=%" PRIu64, udp.name);
 	RC_COUNTERS(TELL_RC)
-	UDP_COUNTERS(TELL_UDP)
+	DRIVER_COUNTERS(TELL_UDP)
 	answer("%s", "");
 }
 

@@ -74,8 +74,8 @@ static void each_kind(void (*run)(bool is_v6))
 			continue;
 		open_pair(&cfg_a, &cfg_b, i >= 4);
 		run(i >= 4);
-		assert_int_equal(udp_counters(b)->drop_icrc, 0);
-		assert_int_equal(udp_counters(a)->tx_failed, 0);
+		assert_int_equal(b->count.drop_icrc, 0);
+		assert_int_equal(a->count.tx_failed, 0);
 		close_pair();
 	}
 }
@@ -86,7 +86,7 @@ static void run_sizes(bool is_v6)
 
 	for (; at <= 4200; at += step) {
 		out[n] = packet(n, at);
-		if (++n < UDP_BATCH)
+		if (++n < DRIVER_BATCH)
 			continue;
 		cross(n);
 		/* Falling sizes: each ends the group before it. */
@@ -111,10 +111,10 @@ static void run_bursts(bool is_v6)
 	for (unsigned turn = 0; turn < 3; turn++) {
 		static const uint32_t lens[] = {4096, 1024, 52};
 
-		for (uint32_t sent = 0; sent < 192; sent += UDP_BATCH) {
-			for (uint32_t i = 0; i < UDP_BATCH; i++)
+		for (uint32_t sent = 0; sent < 192; sent += DRIVER_BATCH) {
+			for (uint32_t i = 0; i < DRIVER_BATCH; i++)
 				out[i] = packet(sent + i, lens[turn]);
-			send_all(a, out, UDP_BATCH);
+			send_all(a, out, DRIVER_BATCH);
 		}
 		assert_int_equal(receive(b, NULL, 192, 7, WAIT_MS), 192);
 		for (uint32_t i = 0; i < 192; i++) {
@@ -157,7 +157,7 @@ static void run_pieces(bool is_v6)
 {
 	(void)is_v6;
 	for (unsigned turn = 0; turn < 12; turn++) {
-		uint32_t n = 1 + (uint32_t)prng_below(&rng, UDP_BATCH);
+		uint32_t n = 1 + (uint32_t)prng_below(&rng, DRIVER_BATCH);
 
 		for (uint32_t i = 0; i < n; i++) {
 			out[i] = packet(i, 0);
@@ -191,14 +191,14 @@ static void a_gather_list_has_its_limit(void **state)
 	(void)state;
 	fill_data();
 	open_pair(&cfg, &cfg, false);
-	for (uint32_t i = 0; i < UDP_BATCH; i++) {
+	for (uint32_t i = 0; i < DRIVER_BATCH; i++) {
 		out[i] = packet(i, 0);
 		out[i].n_body = ENGINE_PIECES;
 		for (unsigned k = 0; k < ENGINE_PIECES; k++)
 			out[i].body[k] = (struct cspan){data + 100 * k + i, 17};
 	}
-	cross(UDP_BATCH);
-	assert_int_equal(udp_counters(a)->tx_failed, 0);
+	cross(DRIVER_BATCH);
+	assert_int_equal(a->count.tx_failed, 0);
 	close_pair();
 }
 
@@ -235,22 +235,22 @@ static void groups_are_as_large_as_the_kernel_allows(void **state)
 	assert_int_equal(sent_segments[1], BTH + 4096 + 4);
 	assert_int_equal(sent_segments[2], BTH + 4096 + 4);
 	assert_int_equal(sent_segments[3], 0);
-	assert_int_equal(udp_counters(a)->tx_calls, 1);
+	assert_int_equal(a->count.tx_calls, 1);
 	/* Another class, another mark: a message of their own. */
 	play(NULL, 0);
-	for (uint32_t i = 0; i < UDP_BATCH; i++) {
+	for (uint32_t i = 0; i < DRIVER_BATCH; i++) {
 		out[i] = packet(i, 64);
 		out[i].tclass = i >= 20 ? ENGINE_CONTROL : ENGINE_DATA;
 		out[i].not_ect = i >= 40;
 	}
-	cross(UDP_BATCH);
+	cross(DRIVER_BATCH);
 	assert_int_equal(n_sent_segments, 3);
 	assert_int_equal(send_calls, 1);
 	/* So do packets to several processes of the peer. */
 	play(NULL, 0);
 	for (uint32_t i = 0; i < 20; i++) {
 		out[i] = packet(i, 64);
-		out[i].head[5] = i >= 10 ? 99 : udp_tag(b);
+		out[i].head[5] = i >= 10 ? 99 : driver_tag(b);
 	}
 	send_all(a, out, 20);
 	assert_int_equal(n_sent_segments, 2);
@@ -281,7 +281,7 @@ static void peers_take_turns(void **state)
 		assert_int_equal(in[i].pkt.local, number / 3 % 2 ? other_local : b_local);
 		assert_memory_equal(in[i].bytes + BTH, out[number].body[0].at, 300);
 	}
-	assert_int_equal(udp_counters(b)->drop_icrc, 0);
+	assert_int_equal(b->count.drop_icrc, 0);
 	close_pair();
 }
 
@@ -300,10 +300,10 @@ static void a_rest_is_kept_without_a_call(void **state)
 	play(NULL, 0);
 	send_all(a, out, 40);
 	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
-	calls = udp_counters(b)->rx_calls;
+	calls = b->count.rx_calls;
 	if (calls == 1 && n_sent_segments == 1) {
 		assert_int_equal(receive(b, NULL, 39, 13, WAIT_MS), 39);
-		assert_int_equal(udp_counters(b)->rx_calls, calls);
+		assert_int_equal(b->count.rx_calls, calls);
 		for (uint32_t i = 0; i < 39; i++)
 			assert_arrived(&in[i], &out[i + 1]);
 	}
@@ -325,12 +325,12 @@ static void a_closed_address_keeps_nothing(void **state)
 	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
 	again = open_at(b, "127.0.0.3");
 	assert_int_equal(again, b_local);
-	udp_unbind(b, again);
+	driver_unbind(b, again);
 	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1); /* it was open twice */
-	udp_unbind(b, b_local);
+	driver_unbind(b, b_local);
 	again = open_at(b, "127.0.0.4");
 	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
-	assert_int_equal(udp_counters(b)->rx, 2);
+	assert_int_equal(b->count.rx, 2);
 	close_pair();
 }
 
@@ -387,7 +387,7 @@ static void entropy_chooses_the_source_port(void **state)
 	assert_int_equal(n_ports, 4);
 	/* The other way: one source is the port itself. */
 	out[0] = packet(0, 64);
-	out[0].head[5] = udp_tag(a);
+	out[0].head[5] = driver_tag(a);
 	out[0].peer = a_of_b;
 	out[0].local = b_local;
 	send_all(b, out, 1);
@@ -410,13 +410,13 @@ static void what_the_kernel_does_not_take_is_left(void **state)
 	for (uint32_t i = 0; i < 5; i++)
 		out[i] = packet(i, 100 + i);
 	play(answers, 5);
-	done = udp_send(a, out, 5);
+	done = driver_send(a, out, 5);
 	assert_int_equal(done, 1);
-	assert_int_equal(udp_send(a, out + done, 5 - done), 1);
-	assert_int_equal(udp_send(a, out + 2, 3), 3);
-	assert_int_equal(udp_counters(a)->tx, 5);
-	assert_int_equal(udp_counters(a)->tx_failed, 0);
-	assert_int_equal(receive(b, NULL, 5, UDP_BATCH, WAIT_MS), 5);
+	assert_int_equal(driver_send(a, out + done, 5 - done), 1);
+	assert_int_equal(driver_send(a, out + 2, 3), 3);
+	assert_int_equal(a->count.tx, 5);
+	assert_int_equal(a->count.tx_failed, 0);
+	assert_int_equal(receive(b, NULL, 5, DRIVER_BATCH, WAIT_MS), 5);
 	for (uint32_t i = 0; i < 5; i++)
 		assert_arrived(&in[i], &out[i]);
 	close_pair();
@@ -436,10 +436,10 @@ static void what_the_kernel_refuses_is_counted_and_gone(void **state)
 		for (uint32_t i = 0; i < 5; i++)
 			out[i] = packet(i, 100 + i);
 		play(answers, 2);
-		assert_int_equal(udp_send(a, out, 5), 5);
-		assert_int_equal(udp_counters(a)->tx, 4);
-		assert_int_equal(udp_counters(a)->tx_failed, 1);
-		assert_int_equal(receive(b, NULL, 4, UDP_BATCH, WAIT_MS), 4);
+		assert_int_equal(driver_send(a, out, 5), 5);
+		assert_int_equal(a->count.tx, 4);
+		assert_int_equal(a->count.tx_failed, 1);
+		assert_int_equal(receive(b, NULL, 4, DRIVER_BATCH, WAIT_MS), 4);
 		assert_arrived(&in[0], &out[0]);
 		assert_arrived(&in[1], &out[2]);
 		close_pair();
@@ -464,7 +464,7 @@ static void offload_that_fails_is_done_without(void **state)
 		assert_int_equal(n_sent_segments, 20);
 		assert_int_equal(sent_segments[19], 0);
 	}
-	assert_int_equal(udp_counters(a)->tx_failed, 0);
+	assert_int_equal(a->count.tx_failed, 0);
 	close_pair();
 }
 
@@ -485,7 +485,7 @@ static void a_flow_label_that_is_refused_is_done_without(void **state)
 	}
 	play(answers, 1);
 	cross(20);
-	assert_int_equal(udp_counters(a)->tx_failed, 0);
+	assert_int_equal(a->count.tx_failed, 0);
 	close_pair();
 }
 
@@ -504,8 +504,8 @@ static void what_cannot_be_sent_is_counted(void **state)
 	out[1].body[0] = (struct cspan){NULL, 65507 - BTH - 3};
 	out[2].peer = peer_of(a, "::1");
 	send_all(a, out, 4);
-	assert_int_equal(udp_counters(a)->tx_failed, 2);
-	assert_int_equal(receive(b, NULL, 2, UDP_BATCH, WAIT_MS), 2);
+	assert_int_equal(a->count.tx_failed, 2);
+	assert_int_equal(receive(b, NULL, 2, DRIVER_BATCH, WAIT_MS), 2);
 	assert_arrived(&in[0], &out[0]);
 	assert_arrived(&in[1], &out[3]);
 	close_pair();
@@ -528,13 +528,13 @@ static void peers_are_counted(void **state)
 
 		snprintf(text, sizeof text, "127.1.1.%u", i);
 		many[i] = peer_of(a, text);
-		assert_true(many[i] != UDP_NO_HANDLE && many[i] != first && many[i] != b_of_a);
+		assert_true(many[i] != DRIVER_NO_HANDLE && many[i] != first && many[i] != b_of_a);
 	}
-	assert_int_equal(peer_of(a, "127.1.2.1"), UDP_NO_HANDLE);
-	udp_peer_put(a, first);
-	assert_int_equal(peer_of(a, "127.1.2.1"), UDP_NO_HANDLE);
+	assert_int_equal(peer_of(a, "127.1.2.1"), DRIVER_NO_HANDLE);
+	driver_peer_put(a, first);
+	assert_int_equal(peer_of(a, "127.1.2.1"), DRIVER_NO_HANDLE);
 	assert_int_equal(peer_of(a, "127.1.1.3"), many[3]);
-	udp_peer_put(a, first);
+	driver_peer_put(a, first);
 	assert_int_equal(peer_of(a, "127.1.2.1"), first);
 	close_pair();
 }
@@ -564,9 +564,9 @@ static void a_stranger_has_a_handle_for_one_receive(void **state)
 	assert_int_equal(receive(b, NULL, 3, 3, QUIET_MS), 2);
 	assert_int_equal(in[0].pkt.peer, stranger);
 	assert_int_equal(in[1].pkt.peer, a_of_b);
-	assert_int_equal(udp_counters(b)->drop_peers, 1);
+	assert_int_equal(b->count.drop_peers, 1);
 	/* Put, it is gone with the next receive, and another may come. */
-	udp_peer_put(b, stranger);
+	driver_peer_put(b, stranger);
 	for (uint32_t i = 0; i < 2; i++) {
 		out[i] = packet(i, 10);
 		out[i].local = out[2].local;
@@ -588,19 +588,20 @@ static void a_stranger_has_a_handle_for_one_receive(void **state)
 	send_all(a, out, 1);
 	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
 	assert_int_equal(in[0].pkt.peer, a_of_b);
-	udp_peer_put(b, a_of_b);
+	driver_peer_put(b, a_of_b);
 	assert_true(peer_of(b, "127.1.0.2") != a_of_b);
 	close_pair();
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
-static void assert_refused(struct udp_driver *u, const char *at, int number, const char *why)
+static void assert_refused(struct driver *u, const char *at, int number, const char *why)
 {
 	struct sockaddr_storage s = address(at, 0);
 	uint32_t handle;
 
-	assert_int_equal(udp_bind(u, (struct sockaddr *)&s, &handle, error, sizeof error), number);
+	assert_int_equal(driver_bind(u, (struct sockaddr *)&s, &handle, error, sizeof error),
+			 number);
 	if (!strstr(error, why))
 		fail_msg("\"%s\" is not in: %s", why, error);
 }
@@ -609,7 +610,7 @@ static void addresses_are_refused_with_a_sentence(void **state)
 {
 	struct udp_cfg cfg = {.max_locals = 2}, low = {.port = 7};
 	struct sockaddr_storage s;
-	struct udp_driver *u;
+	struct driver *u;
 	int fd;
 
 	(void)state;
@@ -633,7 +634,7 @@ static void addresses_are_refused_with_a_sentence(void **state)
 		return;
 	assert_int_equal(udp_new(&u, &low, error, sizeof error), 0);
 	assert_refused(u, "127.0.0.2", -EACCES, "not permitted");
-	udp_free(u);
+	driver_free(u);
 }
 
 static void configurations_are_checked(void **state)
@@ -644,7 +645,7 @@ static void configurations_are_checked(void **state)
 		{.max_locals = 4097},
 		{.dscp = {0, 64}},
 	};
-	struct udp_driver *u = NULL;
+	struct driver *u = NULL;
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
@@ -659,11 +660,11 @@ static void the_path_says_which_pmtu_fits(void **state)
 
 	(void)state;
 	open_pair(&cfg, &cfg, false);
-	assert_int_equal(udp_pmtu(a, a_local, b_of_a, error, sizeof error), 4096);
+	assert_int_equal(driver_pmtu(a, a_local, b_of_a, error, sizeof error), 4096);
 	/* From a loopback address no other machine is reached. */
-	assert_int_equal(udp_pmtu(a, a_local, peer_of(a, "192.0.2.9"), error, sizeof error), 0);
+	assert_int_equal(driver_pmtu(a, a_local, peer_of(a, "192.0.2.9"), error, sizeof error), 0);
 	assert_non_null(strstr(error, "ip route get"));
-	assert_int_equal(udp_pmtu(a, a_local, peer_of(a, "::1"), error, sizeof error), 0);
+	assert_int_equal(driver_pmtu(a, a_local, peer_of(a, "::1"), error, sizeof error), 0);
 	assert_non_null(strstr(error, "not of one kind"));
 	close_pair();
 }

@@ -67,7 +67,7 @@ static uint32_t make_payload(uint8_t *payload, uint32_t len)
 {
 	memcpy(payload, data, len);
 	payload[0] = 4; /* whatever bit of it changes, it is no probe */
-	payload[5] = udp_tag(b);
+	payload[5] = driver_tag(b);
 	return len;
 }
 
@@ -119,7 +119,7 @@ static void identifications_of_a_burst_are_found(void **state)
 			assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
 	}
 	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
-	assert_int_equal(udp_counters(b)->drop_icrc, 16);
+	assert_int_equal(b->count.drop_icrc, 16);
 	close_pair();
 	close(fd);
 }
@@ -150,7 +150,7 @@ static void any_changed_bit_is_seen(void **state)
 			wrong++;
 		}
 		assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
-		assert_int_equal(udp_counters(b)->drop_icrc, wrong);
+		assert_int_equal(b->count.drop_icrc, wrong);
 		make_payload(payload, LEN);
 		close_packet(fd, from, to, 0, payload, LEN);
 		payload[4] ^= 0xff;
@@ -175,7 +175,7 @@ static void short_packets_are_dropped(void **state)
 		plain_send(fd, "127.0.0.3", payload, len);
 	}
 	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
-	assert_int_equal(udp_counters(b)->drop_short, 16);
+	assert_int_equal(b->count.drop_short, 16);
 	close_pair();
 	close(fd);
 }
@@ -193,7 +193,7 @@ static void a_tag_of_nobody_is_a_stray(void **state)
 	}
 	send_all(a, out, 10);
 	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
-	assert_int_equal(udp_counters(b)->drop_stray, 10);
+	assert_int_equal(b->count.drop_stray, 10);
 	close_pair();
 }
 
@@ -203,17 +203,17 @@ static void a_tag_of_nobody_is_a_stray(void **state)
 static void strays_reach_their_owner(void **state)
 {
 	struct udp_cfg cfg = {.dscp = {3, 0, 0, 48}, .hop_limit = 9};
-	struct udp_driver *c;
+	struct driver *c;
 	uint32_t local;
 
 	(void)state;
 	fill_data();
 	open_pair(&cfg, &cfg, false);
 	c = new_driver(&cfg);
-	assert_int_equal(udp_tag(a), 0);
-	assert_int_equal(udp_tag(b), 1);
-	assert_int_equal(udp_tag(c), 2);
-	udp_unbind(b, b_local);
+	assert_int_equal(driver_tag(a), 0);
+	assert_int_equal(driver_tag(b), 1);
+	assert_int_equal(driver_tag(c), 2);
+	driver_unbind(b, b_local);
 	local = open_at(c, "127.0.0.4"); /* so that it has another handle there */
 	local = open_at(c, "127.0.0.3");
 	b_local = open_at(b, "127.0.0.3");
@@ -223,18 +223,18 @@ static void strays_reach_their_owner(void **state)
 		out[i].tclass = i & 1 ? ENGINE_CONTROL : ENGINE_DATA;
 	}
 	send_all(a, out, 60);
-	assert_int_equal(receive(b, a, 60, UDP_BATCH, 200), 60);
+	assert_int_equal(receive(b, a, 60, DRIVER_BATCH, 200), 60);
 	for (uint32_t i = 0; i < 60; i++) {
 		assert_arrived(&in[i], &out[i]);
 		assert_int_equal(in[i].pkt.tclass, out[i].tclass);
 		assert_int_equal(in[i].pkt.ttl, 9);
 	}
 	/* Tag 1 is the second place: b itself. Tag 2 is the third: a, which passes it on. */
-	assert_int_equal(udp_counters(b)->rx_passed_on, 0);
+	assert_int_equal(b->count.rx_passed_on, 0);
 	for (uint32_t i = 0; i < 60; i++)
 		out[i].head[5] = 2;
 	send_all(a, out, 60);
-	assert_int_equal(receive(c, a, 60, UDP_BATCH, WAIT_MS), 60);
+	assert_int_equal(receive(c, a, 60, DRIVER_BATCH, WAIT_MS), 60);
 	for (uint32_t i = 0; i < 60; i++) {
 		assert_int_equal(in[i].pkt.local, local);
 		assert_int_equal(in[i].pkt.tclass, out[i].tclass);
@@ -243,16 +243,16 @@ static void strays_reach_their_owner(void **state)
 		assert_true(in[i].pkt.ev >> 16 >= 49152);
 		assert_memory_equal(in[i].bytes + BTH, out[i].body[0].at, out[i].body[0].len);
 	}
-	assert_int_equal(udp_counters(a)->rx_passed_on, 60);
+	assert_int_equal(a->count.rx_passed_on, 60);
 	assert_balance(c);
-	udp_free(c);
+	driver_free(c);
 	close_pair();
 }
 
 static void processes_share_an_address_and_die(void **state)
 {
 	struct udp_cfg cfg = {0};
-	struct udp_driver *again;
+	struct driver *again;
 	uint8_t tag = 0;
 	int ready, status;
 	pid_t pid;
@@ -268,11 +268,11 @@ static void processes_share_an_address_and_die(void **state)
 	for (uint32_t i = 0; i < 40; i++) {
 		out[i] = packet(i, 200);
 		out[i].ev = i << 16;
-		out[i].head[5] = i & 1 ? tag : udp_tag(b);
+		out[i].head[5] = i & 1 ? tag : driver_tag(b);
 	}
 	send_all(a, out, 40);
-	assert_int_equal(receive(b, NULL, 20, UDP_BATCH, WAIT_MS), 20);
-	assert_int_equal(receive(a, b, 20, UDP_BATCH, WAIT_MS), 20);
+	assert_int_equal(receive(b, NULL, 20, DRIVER_BATCH, WAIT_MS), 20);
+	assert_int_equal(receive(a, b, 20, DRIVER_BATCH, WAIT_MS), 20);
 	for (uint32_t i = 0; i < 20; i++)
 		assert_int_equal(get_be32(in[i].bytes + 8) % 2, 1);
 
@@ -281,12 +281,12 @@ static void processes_share_an_address_and_die(void **state)
 	close(ready);
 	/* b goes on, what was for the dead is dropped, and its tag is free. */
 	send_all(a, out, 40);
-	assert_int_equal(receive(b, NULL, 20, UDP_BATCH, WAIT_MS), 20);
-	assert_int_equal(receive(b, NULL, 1, UDP_BATCH, QUIET_MS), 0);
-	assert_int_equal(udp_counters(b)->drop_stray, 20);
+	assert_int_equal(receive(b, NULL, 20, DRIVER_BATCH, WAIT_MS), 20);
+	assert_int_equal(receive(b, NULL, 1, DRIVER_BATCH, QUIET_MS), 0);
+	assert_int_equal(b->count.drop_stray, 20);
 	again = new_driver(&cfg);
-	assert_int_equal(udp_tag(again), tag);
-	udp_free(again);
+	assert_int_equal(driver_tag(again), tag);
+	driver_free(again);
 	close_pair();
 }
 
@@ -294,7 +294,7 @@ static void processes_share_an_address_and_die(void **state)
 static void a_forked_child_leaves_the_parent_alone(void **state)
 {
 	struct udp_cfg cfg = {0};
-	struct udp_driver *next;
+	struct driver *next;
 	int status;
 	pid_t pid;
 
@@ -304,9 +304,9 @@ static void a_forked_child_leaves_the_parent_alone(void **state)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		udp_unbind(b, b_local);
-		udp_free(a);
-		udp_free(b);
+		driver_unbind(b, b_local);
+		driver_free(a);
+		driver_free(b);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -314,10 +314,10 @@ static void a_forked_child_leaves_the_parent_alone(void **state)
 	for (uint32_t i = 0; i < 5; i++)
 		out[i] = packet(i, 100);
 	send_all(a, out, 5);
-	assert_int_equal(receive(b, NULL, 5, UDP_BATCH, WAIT_MS), 5);
+	assert_int_equal(receive(b, NULL, 5, DRIVER_BATCH, WAIT_MS), 5);
 	next = new_driver(&cfg);
-	assert_int_equal(udp_tag(next), 2);
-	udp_free(next);
+	assert_int_equal(driver_tag(next), 2);
+	driver_free(next);
 	close_pair();
 }
 
@@ -331,10 +331,10 @@ static void other_messages_are_ignored(void **state)
 	open_pair(&cfg, &cfg, false);
 	for (uint32_t n = 0; n < 200; n += 7) {
 		/* Also as large as it gets, cut off by the reader. */
-		assert_true(send_message(udp_tag(b), data, n == 7 ? 40000 : n));
+		assert_true(send_message(driver_tag(b), data, n == 7 ? 40000 : n));
 		assert_int_equal(receive(b, NULL, 1, 1, 0), 0);
 	}
-	assert_int_equal(udp_counters(b)->rx_delivered, 0);
+	assert_int_equal(b->count.rx_delivered, 0);
 	out[0] = packet(0, 100);
 	send_all(a, out, 1);
 	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
@@ -359,7 +359,7 @@ static void strays_go_each_to_their_owner(void **state)
 		out[i].head[5] = i == 2 ? 6 : 5;
 	}
 	send_all(a, out, 6);
-	assert_int_equal(receive(b, NULL, 1, UDP_BATCH, QUIET_MS), 0);
+	assert_int_equal(receive(b, NULL, 1, DRIVER_BATCH, QUIET_MS), 0);
 	one = tag_recv(&six, bytes, sizeof bytes);
 	assert_true(one > 0);
 	for (ssize_t all = 0; all < 5 * one;) {
@@ -370,7 +370,7 @@ static void strays_go_each_to_their_owner(void **state)
 	}
 	assert_int_equal(tag_recv(&five, bytes, sizeof bytes), -1);
 	assert_int_equal(tag_recv(&six, bytes, sizeof bytes), -1);
-	assert_int_equal(udp_counters(b)->rx_passed_on, 6);
+	assert_int_equal(b->count.rx_passed_on, 6);
 	tag_close(&five);
 	tag_close(&six);
 	close_pair();
@@ -389,11 +389,11 @@ static size_t catch_message(unsigned tag, uint8_t *bytes, size_t most)
 	got = tag_recv(&owner, bytes, most);
 	assert_true(got > 0);
 	/* To a wrong one, it is not passed on a second time. */
-	assert_true(send_message(udp_tag(b), bytes, (size_t)got));
+	assert_true(send_message(driver_tag(b), bytes, (size_t)got));
 	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
 	assert_int_equal(tag_recv(&owner, bytes, most), -1);
-	assert_int_equal(udp_counters(b)->drop_stray, 1);
-	assert_int_equal(udp_counters(b)->rx_passed_on, 1);
+	assert_int_equal(b->count.drop_stray, 1);
+	assert_int_equal(b->count.rx_passed_on, 1);
 	tag_close(&owner);
 	return (size_t)got;
 }
@@ -403,7 +403,7 @@ static void only_messages_of_this_user_are_taken(void **state)
 {
 	struct udp_cfg cfg = {0};
 	uint8_t bytes[BYTES];
-	struct udp_driver *c;
+	struct driver *c;
 	struct rx_pkt pkt;
 	size_t len;
 
@@ -412,33 +412,33 @@ static void only_messages_of_this_user_are_taken(void **state)
 	open_pair(&cfg, &cfg, false);
 	len = catch_message(2, bytes, sizeof bytes);
 	c = new_driver(&cfg);
-	assert_int_equal(udp_tag(c), 2);
+	assert_int_equal(driver_tag(c), 2);
 	assert_true(send_message(2, bytes, len));
 	assert_int_equal(receive(c, NULL, 1, 1, QUIET_MS), 0);
-	assert_int_equal(udp_counters(c)->drop_stray, 1); /* it has not opened the address */
+	assert_int_equal(c->count.drop_stray, 1); /* it has not opened the address */
 	open_at(c, "127.0.0.3");
 	assert_true(send_message(2, bytes, len));
 	assert_int_equal(receive(c, NULL, 1, 1, WAIT_MS), 1);
 	/* Cut short it is nothing. */
 	assert_true(send_message(2, bytes, len - 1));
 	assert_int_equal(receive(c, NULL, 1, 1, QUIET_MS), 0);
-	assert_int_equal(udp_counters(c)->rx, 2);
+	assert_int_equal(c->count.rx, 2);
 	if (geteuid() == 0) {
 		/* More of them than there are connections to be had. */
-		assert_true(send_as_other_user(2, bytes, len, UDP_TAGS + 10));
+		assert_true(send_as_other_user(2, bytes, len, DRIVER_TAGS + 10));
 		assert_int_equal(receive(c, NULL, 1, 1, QUIET_MS), 0);
-		assert_int_equal(udp_counters(c)->rx, 2);
+		assert_int_equal(c->count.rx, 2);
 		assert_true(send_message(2, bytes, len));
 		assert_int_equal(receive(c, NULL, 1, 1, WAIT_MS), 1);
 	} else {
 		print_message("not root: no message of another user was tried\n");
 	}
 	/* Whoever passes on to it may not survey; then it does so itself, if not at once. */
-	udp_receive(c, 100000000, &pkt, 1);
-	udp_receive(c, 100000000, &pkt, 1);
-	assert_true(udp_counters(c)->rx_probes > 0);
+	driver_receive(c, 100000000, &pkt, 1);
+	driver_receive(c, 100000000, &pkt, 1);
+	assert_true(c->count.rx_probes > 0);
 	assert_balance(c);
-	udp_free(c);
+	driver_free(c);
 	close_pair();
 }
 
@@ -464,12 +464,12 @@ static void wrong_packets_are_not_passed_on(void **state)
 		payload[i] ^= 0x10;
 	}
 	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
-	assert_int_equal(udp_counters(b)->drop_icrc, LEN - 6);
+	assert_int_equal(b->count.drop_icrc, LEN - 6);
 	assert_int_equal(tag_recv(&five, bytes, sizeof bytes), -1);
 	plain_send(fd, "127.0.0.3", payload, LEN);
 	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
 	assert_true(tag_recv(&five, bytes, sizeof bytes) > LEN);
-	assert_int_equal(udp_counters(b)->rx_passed_on, 1);
+	assert_int_equal(b->count.rx_passed_on, 1);
 	tag_close(&five);
 	close(fd);
 	close_pair();
@@ -535,7 +535,7 @@ static void a_squatter_gets_nothing(void **state)
 {
 	struct udp_cfg cfg = {0};
 	struct squatter squatter;
-	struct udp_driver *c;
+	struct driver *c;
 	struct loot loot;
 
 	(void)state;
@@ -548,7 +548,7 @@ static void a_squatter_gets_nothing(void **state)
 	squatter = start_squatter(2);
 	/* His is no tag of ours. */
 	c = new_driver(&cfg);
-	assert_int_equal(udp_tag(c), 3);
+	assert_int_equal(driver_tag(c), 3);
 	for (uint32_t i = 0; i < 10; i++) {
 		out[i] = packet(i, 100);
 		out[i].head[5] = 2;
@@ -556,11 +556,11 @@ static void a_squatter_gets_nothing(void **state)
 		assert_int_equal(receive(b, NULL, 1, 1, 1), 0);
 	}
 	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
-	assert_int_equal(udp_counters(b)->drop_stray, 10);
+	assert_int_equal(b->count.drop_stray, 10);
 	loot = end_squatter(&squatter);
 	assert_true(loot.connections > 0);
 	assert_int_equal(loot.bytes, 0);
-	udp_free(c);
+	driver_free(c);
 	close_pair();
 }
 
@@ -586,7 +586,7 @@ static int strays_of_nobody(int namespaces)
 	send_all(a, out, 1);
 	receive(b, NULL, 1, 1, QUIET_MS);
 	tag_close(&five);
-	return (int)udp_counters(b)->rx_passed_on;
+	return (int)b->count.rx_passed_on;
 }
 
 /* The kernel has one number for all the users that have none in a user namespace. Where others may
@@ -647,7 +647,7 @@ static void connections_end_when_they_were_read(void **state)
 	before = open_files();
 	for (unsigned round = 0; round < 3; round++) {
 		send_all(a, out, OWNERS);
-		assert_int_equal(receive(b, NULL, 1, UDP_BATCH, QUIET_MS), 0);
+		assert_int_equal(receive(b, NULL, 1, DRIVER_BATCH, QUIET_MS), 0);
 		if (round == 0)
 			assert_in_range(open_files(), before + 1, before + 16);
 		for (uint32_t i = 0; i < OWNERS; i++) {
@@ -655,8 +655,8 @@ static void connections_end_when_they_were_read(void **state)
 			assert_int_equal(tag_recv(&owners[i], bytes, sizeof bytes), -1);
 		}
 	}
-	assert_int_equal(udp_counters(b)->rx_passed_on, 3 * OWNERS);
-	assert_int_equal(receive(b, NULL, 1, UDP_BATCH, QUIET_MS), 0);
+	assert_int_equal(b->count.rx_passed_on, 3 * OWNERS);
+	assert_int_equal(receive(b, NULL, 1, DRIVER_BATCH, QUIET_MS), 0);
 	for (uint32_t i = 0; i < OWNERS; i++)
 		tag_close(&owners[i]);
 	assert_int_equal(open_files(), before - OWNERS);
@@ -675,7 +675,7 @@ static void a_forked_child_keeps_no_one_awake(void **state)
 	(void)state;
 	open_pair(&cfg, &cfg, false);
 	before = open_files();
-	assert_int_equal(connect(fd, (struct sockaddr *)&name, tag_name(&name, udp_tag(b))), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&name, tag_name(&name, driver_tag(b))), 0);
 	assert_int_equal(receive(b, NULL, 1, 1, QUIET_MS), 0);
 	assert_int_equal(open_files(), before + 1);
 	assert_int_equal(pipe(ends), 0);
@@ -705,24 +705,24 @@ static void without_descriptors_it_sleeps(void **state)
 
 	(void)state;
 	open_pair(&cfg, &cfg, false);
-	assert_true(send_message(udp_tag(b), nothing, sizeof nothing));
+	assert_true(send_message(driver_tag(b), nothing, sizeof nothing));
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	lowest = seqpacket();
 	close(lowest);
 	none = (struct rlimit){(rlim_t)lowest, limit.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	assert_asleep(b, 1000);
-	assert_int_equal(udp_counters(b)->rx, 0);
+	assert_int_equal(b->count.rx, 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	assert_true(send_message(udp_tag(b), nothing, sizeof nothing));
+	assert_true(send_message(driver_tag(b), nothing, sizeof nothing));
 	assert_asleep(b, 1000);
-	assert_int_equal(udp_counters(b)->rx, 2);
+	assert_int_equal(b->count.rx, 2);
 	close_pair();
 }
 
 static void there_are_only_so_many_tags(void **state)
 {
-	static struct udp_driver *all[UDP_TAGS + 1];
+	static struct driver *all[DRIVER_TAGS + 1];
 	struct udp_cfg cfg = {.max_peers = 1, .max_locals = 1};
 	struct rlimit limit;
 	unsigned n = 0;
@@ -732,17 +732,17 @@ static void there_are_only_so_many_tags(void **state)
 	port = free_port();
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	cfg.port = port;
-	for (; result == 0 && n <= UDP_TAGS; n += result == 0)
+	for (; result == 0 && n <= DRIVER_TAGS; n += result == 0)
 		result = udp_new(&all[n], &cfg, error, sizeof error);
-	if (limit.rlim_cur > 3 * UDP_TAGS) {
+	if (limit.rlim_cur > 3 * DRIVER_TAGS) {
 		assert_int_equal(result, -EBUSY);
-		assert_int_equal(n, UDP_TAGS);
+		assert_int_equal(n, DRIVER_TAGS);
 		assert_non_null(strstr(error, "choose another port"));
 	} else {
 		assert_true(result == -EMFILE && strstr(error, "ulimit -n"));
 	}
 	for (unsigned i = 0; i < n; i++)
-		udp_free(all[i]);
+		driver_free(all[i]);
 }
 
 static const struct CMUnitTest cases[] = {

@@ -22,18 +22,18 @@ enum {
 	PROBE = 0xe1,
 };
 
-static struct udp_driver *member[MEMBERS]; /* NULL: not there, or not to be run */
+static struct driver *member[MEMBERS]; /* NULL: not there, or not to be run */
 static uint32_t member_got[MEMBERS];
 
 static nsec now;
 
 /* Takes all that is there; returns how many. */
-static uint32_t run_one(struct udp_driver *u)
+static uint32_t run_one(struct driver *u)
 {
-	struct rx_pkt pkts[UDP_BATCH];
+	struct rx_pkt pkts[DRIVER_BATCH];
 	uint32_t n, got = 0;
 
-	for (unsigned i = 0; i < CALLS && (n = udp_receive(u, now, pkts, UDP_BATCH)) > 0; i++)
+	for (unsigned i = 0; i < CALLS && (n = driver_receive(u, now, pkts, DRIVER_BATCH)) > 0; i++)
 		got += n;
 	return got;
 }
@@ -63,7 +63,7 @@ static uint64_t strays(void)
 
 	for (unsigned i = 0; i < MEMBERS; i++)
 		if (member[i])
-			n += udp_counters(member[i])->rx_passed_on;
+			n += member[i]->count.rx_passed_on;
 	return n;
 }
 
@@ -73,7 +73,7 @@ static uint64_t surveys(void)
 
 	for (unsigned i = 0; i < MEMBERS; i++)
 		if (member[i])
-			n += udp_counters(member[i])->steered;
+			n += member[i]->count.steered;
 	return n;
 }
 
@@ -96,7 +96,7 @@ static uint64_t round_of_all(void)
 	memset(member_got, 0, sizeof member_got);
 	for (uint32_t m = 0; m < MEMBERS; m++)
 		if (member[m])
-			send_to(udp_tag(member[m]), ROUND);
+			send_to(driver_tag(member[m]), ROUND);
 	run_members(ROUND, PATIENT);
 	for (uint32_t m = 0; m < MEMBERS; m++)
 		if (member[m])
@@ -130,7 +130,7 @@ static void open_members(uint32_t n, bool is_reverse)
 static void leave(uint32_t i)
 {
 	assert_balance(member[i]);
-	udp_free(member[i]);
+	driver_free(member[i]);
 	member[i] = NULL;
 }
 
@@ -139,7 +139,7 @@ static void close_members(void)
 	for (unsigned i = 0; i < MEMBERS; i++)
 		if (member[i])
 			leave(i);
-	udp_free(a);
+	driver_free(a);
 	a = b = NULL;
 }
 
@@ -157,15 +157,15 @@ static void strays_end_when_members_come_and_go(void **state)
 	assert_true(round_of_all() > 0);
 	assert_int_equal(settled_round(), 0);
 	member[0] = new_driver(&small);
-	assert_int_equal(udp_tag(member[0]), 1);
+	assert_int_equal(driver_tag(member[0]), 1);
 	open_at(member[0], "127.0.0.3");
 	assert_int_equal(settled_round(), 0);
 	/* Once more without anything new: nothing is done about it. */
 	run_members(UINT32_MAX, SETTLE);
-	uint64_t probes = udp_counters(member[0])->rx_probes;
+	uint64_t probes = member[0]->count.rx_probes;
 
 	assert_int_equal(settled_round(), 0);
-	assert_int_equal(udp_counters(member[0])->rx_probes, probes);
+	assert_int_equal(member[0]->count.rx_probes, probes);
 	for (unsigned i = 0; i < 3; i++)
 		assert_asleep(member[i], now);
 	close_members();
@@ -174,7 +174,7 @@ static void strays_end_when_members_come_and_go(void **state)
 /* One who comes takes the program as it is. */
 static void a_newcomer_does_not_disturb(void **state)
 {
-	struct udp_driver *newcomer;
+	struct driver *newcomer;
 
 	(void)state;
 	open_members(4, true);
@@ -182,19 +182,19 @@ static void a_newcomer_does_not_disturb(void **state)
 	newcomer = new_driver(&(struct udp_cfg){.max_peers = 8, .max_locals = 1});
 	open_at(newcomer, "127.0.0.3");
 	assert_int_equal(round_of_all(), 0);
-	udp_free(newcomer);
+	driver_free(newcomer);
 	close_members();
 }
 
 /* Where others are, before there is a packet; and where nobody is, not at all. */
 static void one_who_comes_surveys(void **state)
 {
-	struct udp_driver *busy;
+	struct driver *busy;
 
 	(void)state;
 	open_members(1, false);
 	run_members(UINT32_MAX, SETTLE);
-	assert_int_equal(udp_counters(b)->rx_probes, 0);
+	assert_int_equal(b->count.rx_probes, 0);
 	close_members();
 	open_members(5, true);
 	run_members(UINT32_MAX, SETTLE);
@@ -296,28 +296,28 @@ static void a_stopped_process_does_not_hold_up_the_others(void **state)
 /* What a survey does not hear of stays as it was. */
 static void a_silent_place_stays_known(void **state)
 {
-	struct udp_driver *silent;
+	struct driver *silent;
 	struct other nine;
 
 	(void)state;
 	open_members(3, true);
 	nine = tag_socket(9);
 	/* b, who is the first to run, sees strays and probes. */
-	send_to(9, UDP_BATCH);
+	send_to(9, DRIVER_BATCH);
 	run_members(UINT32_MAX, SETTLE);
-	assert_int_equal(udp_counters(b)->steered, 1);
+	assert_int_equal(b->count.steered, 1);
 	silent = member[1];
 	member[1] = NULL;
 	leave(2);
 	/* Now the places are b's and the silent one's, whose tag is 2. */
-	send_to(9, UDP_BATCH);
+	send_to(9, DRIVER_BATCH);
 	run_members(UINT32_MAX, 2 * SETTLE);
-	assert_int_equal(udp_counters(b)->steered, 2);
-	uint64_t before = udp_counters(b)->rx_passed_on;
+	assert_int_equal(b->count.steered, 2);
+	uint64_t before = b->count.rx_passed_on;
 
-	send_to(udp_tag(silent), ROUND);
+	send_to(driver_tag(silent), ROUND);
 	run_members(UINT32_MAX, QUIET);
-	assert_int_equal(udp_counters(b)->rx_passed_on, before);
+	assert_int_equal(b->count.rx_passed_on, before);
 	member[1] = silent;
 	memset(member_got, 0, sizeof member_got);
 	run_members(UINT32_MAX, QUIET);
@@ -372,18 +372,18 @@ static void probes_of_others_are_dropped(void **state)
 	plain_send(far, "127.0.0.3", probe, sizeof probe);
 	plain_send(near, "127.0.0.3", probe, sizeof probe);
 	run_members(UINT32_MAX, QUIET);
-	assert_int_equal(udp_counters(b)->drop_probe, 2);
-	assert_int_equal(udp_counters(b)->rx_probes, 0);
+	assert_int_equal(b->count.drop_probe, 2);
+	assert_int_equal(b->count.rx_probes, 0);
 	assert_int_equal(tag_recv(&five, bytes, sizeof bytes), -1);
 	/* From a member: heard, but for its length. */
 	mute = mute_socket("127.0.0.3");
 	plain_send(mute, "127.0.0.3", probe, sizeof probe - 1);
 	plain_send(mute, "127.0.0.3", probe, sizeof probe);
 	run_members(UINT32_MAX, QUIET);
-	assert_int_equal(udp_counters(b)->drop_probe, 3);
-	assert_int_equal(udp_counters(b)->rx_probes, 1);
+	assert_int_equal(b->count.drop_probe, 3);
+	assert_int_equal(b->count.rx_probes, 1);
 	assert_true(tag_recv(&five, bytes, sizeof bytes) > PROBE_BYTES);
-	assert_int_equal(udp_counters(b)->steered, 0);
+	assert_int_equal(b->count.steered, 0);
 	assert_asleep(b, now);
 	close(far);
 	close(near);
@@ -405,7 +405,7 @@ static size_t make_answer(int mute, const uint8_t *probe, uint8_t *answer)
 	assert_true(len > PROBE_BYTES);
 	tag_close(&seven);
 	memcpy(answer + len - PROBE_BYTES, probe, PROBE_BYTES);
-	assert_int_equal(answer[len - PROBE_BYTES - 3], udp_tag(b));
+	assert_int_equal(answer[len - PROBE_BYTES - 3], driver_tag(b));
 	answer[len - PROBE_BYTES - 3] = 9;
 	return (size_t)len;
 }
@@ -416,7 +416,7 @@ static void provoke(int mute, uint8_t *probe)
 	struct other six = tag_socket(6);
 
 	/* Until one comes to b, which passes it on. */
-	send_to(6, UDP_BATCH);
+	send_to(6, DRIVER_BATCH);
 	for (int64_t end = now_ms() + WAIT_MS; now_ms() < end;) {
 		run_members(UINT32_MAX, 1);
 		while (recv(mute, probe, PROBE_BYTES, 0) == PROBE_BYTES)
@@ -428,7 +428,7 @@ static void provoke(int mute, uint8_t *probe)
 	fail_msg("no survey");
 }
 
-/* How many packets of UDP_BATCH to tag 9 the false member gets; those to b still reach b. */
+/* How many packets of DRIVER_BATCH to tag 9 the false member gets; those to b still reach b. */
 static uint32_t nine_of(int mute)
 {
 	uint8_t bytes[BYTES];
@@ -437,7 +437,7 @@ static uint32_t nine_of(int mute)
 	run_members(UINT32_MAX, SETTLE);
 	while (recv(mute, bytes, sizeof bytes, 0) >= 0)
 		;
-	send_to(9, UDP_BATCH);
+	send_to(9, DRIVER_BATCH);
 	round_of_all();
 	while (recv(mute, bytes, sizeof bytes, 0) >= 0)
 		n += bytes[5] == 9 && bytes[0] != PROBE;
@@ -458,18 +458,18 @@ static void only_right_answers_change_anything(void **state)
 	 * who does. */
 	probe[8] ^= 1;
 	len = make_answer(mute, probe, answer);
-	assert_true(send_message(udp_tag(b), answer, len));
+	assert_true(send_message(driver_tag(b), answer, len));
 	answer[len - PROBE_BYTES + 8] ^= 1;
 	if (geteuid() == 0)
-		assert_true(send_as_other_user(udp_tag(b), answer, len, 1));
-	assert_true(nine_of(mute) < UDP_BATCH); /* by hash, some are b's */
-	assert_int_equal(udp_counters(b)->steered, 1);
+		assert_true(send_as_other_user(driver_tag(b), answer, len, 1));
+	assert_true(nine_of(mute) < DRIVER_BATCH); /* by hash, some are b's */
+	assert_int_equal(b->count.steered, 1);
 	/* The same, but right. */
 	run_members(UINT32_MAX, SETTLE);
 	provoke(mute, probe);
 	len = make_answer(mute, probe, answer);
-	assert_true(send_message(udp_tag(b), answer, len));
-	assert_int_equal(nine_of(mute), UDP_BATCH);
+	assert_true(send_message(driver_tag(b), answer, len));
+	assert_int_equal(nine_of(mute), DRIVER_BATCH);
 	close(mute);
 	close_members();
 }
@@ -488,12 +488,12 @@ static void probes_put_a_survey_off_only_for_a_while(void **state)
 	for (uint32_t i = 0; i < 3 * SETTLE; i++) {
 		plain_send(mute, "127.0.0.3", probe, sizeof probe);
 		if (i == 1)
-			send_to(6, UDP_BATCH);
+			send_to(6, DRIVER_BATCH);
 		run_members(UINT32_MAX, 1);
 		if (i == SETTLE / 4)
-			assert_int_equal(udp_counters(b)->steered, 0);
+			assert_int_equal(b->count.steered, 0);
 	}
-	assert_int_equal(udp_counters(b)->steered, 1);
+	assert_int_equal(b->count.steered, 1);
 	close(mute);
 	tag_close(&six);
 	close_members();
@@ -508,12 +508,12 @@ static void a_survey_ends_with_its_address(void **state)
 	open_members(1, false);
 	mute = mute_socket("127.0.0.3");
 	provoke(mute, probe);
-	udp_unbind(b, 0);
+	driver_unbind(b, 0);
 	assert_int_equal(open_at(b, "127.0.0.4"), 0);
 	run_members(UINT32_MAX, QUIET);
-	assert_int_equal(udp_counters(b)->steered, 0);
+	assert_int_equal(b->count.steered, 0);
 	close(mute);
-	udp_unbind(b, 0);
+	driver_unbind(b, 0);
 	assert_int_equal(open_at(b, "127.0.0.3"), 0);
 	assert_int_equal(settled_round(), 0);
 	close_members();
@@ -545,7 +545,7 @@ static uint32_t packets_of(struct other *o)
 /* Whether it has packets yet to pass on. */
 static bool b_waits(void)
 {
-	const struct udp_counters *c = udp_counters(b);
+	const struct driver_counters *c = &b->count;
 
 	return c->rx > c->rx_passed_on + c->drop_stray;
 }
@@ -553,7 +553,7 @@ static bool b_waits(void)
 /* Once an owner has room, it is not waited for, though it has not read all. */
 static void give_room(struct other *owner)
 {
-	struct pollfd p = {udp_fd(b), POLLIN, 0};
+	struct pollfd p = {driver_fd(b), POLLIN, 0};
 	uint8_t bytes[BYTES];
 	uint32_t n = 0;
 
@@ -581,17 +581,17 @@ static void strays_wait_for_a_slow_owner(void **state)
 	five = tag_socket(5);
 	six = tag_socket(6);
 	stray_to(5, 60);
-	assert_int_equal(udp_counters(b)->drop_stray, 0);
-	assert_true(udp_counters(b)->rx_passed_on < 60);
+	assert_int_equal(b->count.drop_stray, 0);
+	assert_true(b->count.rx_passed_on < 60);
 	/* Far more than may wait; another owner has his at once all the same. */
 	stray_to(5, 60);
-	assert_true(udp_counters(b)->drop_stray > 0);
+	assert_true(b->count.drop_stray > 0);
 	stray_to(6, 3);
 	got_six = packets_of(&six);
 	assert_int_equal(got_six, 3);
 	stray_to(6, 30);
 	assert_asleep(b, now);
-	p = (struct pollfd){udp_fd(b), POLLIN, 0};
+	p = (struct pollfd){driver_fd(b), POLLIN, 0};
 	for (unsigned i = 0; i < 100 && (i == 0 || poll(&p, 1, QUIET_MS)); i++) {
 		got += packets_of(&five);
 		got_six += packets_of(&six);
@@ -600,8 +600,8 @@ static void strays_wait_for_a_slow_owner(void **state)
 	got += packets_of(&five);
 	got_six += packets_of(&six);
 	assert_int_equal(got_six, 33);
-	assert_int_equal(got + got_six, udp_counters(b)->rx_passed_on);
-	assert_int_equal(got + udp_counters(b)->drop_stray, 120);
+	assert_int_equal(got + got_six, b->count.rx_passed_on);
+	assert_int_equal(got + b->count.drop_stray, 120);
 	assert_true(got > 40);
 	assert_asleep(b, now);
 	give_room(&five);

@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "io/udp.h"
 #include "nic/inside.h"
 
 #define PEER  7u
 #define LOCAL 3u
 
 static struct backlog b;
-static uint8_t heads[UDP_BATCH][ENGINE_HEAD_MAX];
+static uint8_t heads[DRIVER_BATCH][ENGINE_HEAD_MAX];
 static uint8_t memory[4096];
 
 /* Packet i: a head of i, a piece of memory, a virtual one, and padding. */
@@ -33,7 +34,7 @@ static struct tx_pkt packet(uint32_t i)
 
 static void keep(uint32_t n)
 {
-	struct tx_pkt pkts[UDP_BATCH];
+	struct tx_pkt pkts[DRIVER_BATCH];
 
 	for (uint32_t i = 0; i < n; i++)
 		pkts[i] = packet(i);
@@ -73,9 +74,9 @@ static void expect_packet(const struct tx_pkt *p, uint32_t i)
 static void packets_are_kept_whole(void **state)
 {
 	(void)state;
-	keep(UDP_BATCH);
-	assert_int_equal(b.n, UDP_BATCH);
-	for (uint32_t i = 0; i < UDP_BATCH; i++)
+	keep(DRIVER_BATCH);
+	assert_int_equal(b.n, DRIVER_BATCH);
+	for (uint32_t i = 0; i < DRIVER_BATCH; i++)
 		expect_packet(&b.pkts[b.at + i], i);
 }
 
@@ -87,7 +88,7 @@ static void packets_of_a_peer_that_ends_are_forgotten(void **state)
 	assert_int_equal(b.n, 3);
 	for (uint32_t i = 0; i < 3; i++)
 		expect_packet(&b.pkts[b.at + i], 2 * i);
-	backlog_forget(&b, UDP_NO_HANDLE, LOCAL);
+	backlog_forget(&b, DRIVER_NO_HANDLE, LOCAL);
 	assert_int_equal(b.n, 0);
 }
 
@@ -95,33 +96,33 @@ static void what_was_kept_is_sent(void **state)
 {
 	const struct udp_cfg cfg = {.port = (uint16_t)(20000 + getpid() % 20000)};
 	struct sockaddr_in here = {.sin_family = AF_INET};
-	struct udp_driver *u;
+	struct driver *u;
 	char error[200];
 	uint32_t local, peer, got = 0;
 
 	(void)state;
 	here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	assert_int_equal(udp_new(&u, &cfg, error, sizeof error), 0);
-	assert_int_equal(udp_bind(u, (struct sockaddr *)&here, &local, error, sizeof error), 0);
-	peer = udp_peer_get(u, (struct sockaddr *)&here);
+	assert_int_equal(driver_bind(u, (struct sockaddr *)&here, &local, error, sizeof error), 0);
+	peer = driver_peer_get(u, (struct sockaddr *)&here);
 	assert_true(backlog_send(&b, u));
 	keep(4);
 	for (uint32_t i = 0; i < 4; i++) {
 		b.pkts[i].local = local;
 		b.pkts[i].peer = peer;
-		b.bytes[(b.pkts[i].head - b.bytes) + 5] = udp_tag(u);
+		b.bytes[(b.pkts[i].head - b.bytes) + 5] = driver_tag(u);
 	}
 	assert_true(backlog_send(&b, u));
 	assert_int_equal(b.n, 0);
 	for (uint32_t tries = 0; got < 4 && tries < 1000000; tries++) {
-		struct rx_pkt rx[UDP_BATCH];
-		uint32_t n = udp_receive(u, tries, rx, UDP_BATCH);
+		struct rx_pkt rx[DRIVER_BATCH];
+		uint32_t n = driver_receive(u, tries, rx, DRIVER_BATCH);
 
 		for (uint32_t k = 0; k < n; k++, got++)
 			assert_int_equal(rx[k].head.at[0], got);
 	}
 	assert_int_equal(got, 4);
-	udp_free(u);
+	driver_free(u);
 }
 
 int main(void)
