@@ -74,7 +74,7 @@ static uint64_t times_shift(uint64_t a, uint64_t b, uint32_t shift)
  * its own default. The formula is taken: a switch drops at a depth that no target of ours moves.
  *
  * "delay ~= 0" has no number in the text. Time stamps are off by a unit at either end; beyond that
- * a 16th of the target is a queue far below where switches begin to mark. */
+ * a sixth of the target is a queue below where switches begin to mark. */
 struct nscc_cfg nscc_complete(const struct nscc_cfg *cfg, uint64_t line_rate_bps)
 {
 	struct nscc_cfg a = *cfg;
