@@ -272,7 +272,8 @@ static bool may_go(struct rc *r, struct rc_qp *q, const struct step *s)
 	struct rc_requester *req = &q->req;
 
 	if (req->is_waiting_rnr || req->limited != RC_NONE ||
-	    req->next + s->n_pkts - req->una > PSN_WINDOW)
+	    req->next + s->n_pkts - req->una > PSN_WINDOW ||
+	    (req->is_sounding && req->next > req->una))
 		return false;
 	/* The one beyond the credits that may go alone is the first: others wait for it, also if it
 	 * went before the peer told of credits. */
@@ -333,7 +334,8 @@ static bool shall_ask(const struct rc *r, const struct rc_qp *q, const struct st
 {
 	const struct rc_requester *req = &q->req;
 
-	return s->is_last || s->is_limited || req->since_ack_req + 1 >= r->cfg.ack_every_pkts ||
+	return s->is_last || s->is_limited || req->is_sounding ||
+	       req->since_ack_req + 1 >= r->cfg.ack_every_pkts ||
 	       req->out_bytes >= cc_grant(&req->cc).window_bytes ||
 	       r->out_bytes >= r->cfg.total_window_bytes || req->next - req->una >= PSN_WINDOW;
 }

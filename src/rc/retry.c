@@ -68,6 +68,9 @@ void rc_try_again(struct rc *r, struct rc_qp *q, enum cc_loss why)
 	rc_go_back(r, q, req->una);
 	cc_on_loss(&req->cc, &ack, why);
 	req->has_gone_back = true;
+	/* A peer that was only slow still has all of it before it: a window sent again at each
+	 * timeout would keep it busy with copies until the tries are used up. */
+	req->is_sounding = why == CC_LOSS_TIMEOUT;
 	rc_clock_restart(r, q);
 	rc_wake_send(r, q);
 }

@@ -117,6 +117,7 @@ struct rc_requester {
 	bool is_paced;            /* its next packet waits for the pacer alone */
 	bool is_draining;         /* RC_SQD, and something is out or half sent */
 	bool has_gone_back;       /* to una, for a loss: not for a NAK again before una moves */
+	bool is_sounding;         /* after silence: one packet at a time, until una moves */
 	uint8_t tries, rnr_tries; /* left */
 	uint32_t since_ack_req;
 	nsec due;              /* when silence becomes a timeout; NSEC_NEVER: nothing is out */

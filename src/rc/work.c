@@ -221,6 +221,7 @@ void rc_retire(struct rc *r, struct rc_qp *q, uint64_t end)
 	req->tries = q->attr.retries;
 	req->rnr_tries = q->attr.rnr_retries;
 	req->has_gone_back = false;
+	req->is_sounding = false;
 	req->is_waiting_rnr = false;
 	rc_end_works(r, q);
 	if (q->state == RC_ERROR)

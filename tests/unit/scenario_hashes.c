@@ -80,11 +80,11 @@ static const struct golden table[] = {
 	 "transport: {kind: rc, payload: 2048, timeout: 30us}\n"
 	 "workload: {kind: all-to-all, bytes: 50KB, message: 20KB, window: 2}\n"
 	 "faults: {kind: random, count: 12, until: 100us}\n",
-	 UINT64_C(0x6e0045f95a234ecd)},
+	 UINT64_C(0x7b86ae24d8ef67ad)},
 	{"rc with dcqcn",
 	 LEAVES "transport: {kind: rc, cc: dcqcn}\n"
 		"workload: {kind: incast, fan_in: 12, victim: true, bytes: 500KB}\n",
-	 UINT64_C(0x218a75e449aa468e)},
+	 UINT64_C(0x515005bb570e50c0)},
 	{"mrc",
 	 "topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 2, planes: 2}\n"
 	 "transport: {kind: mrc, cc: fixed, payload: 2048, timeout: 10us}\n"
