@@ -9,6 +9,7 @@ PREFIX  ?= /usr/local
 export PREFIX DESTDIR
 SECONDS ?= 20
 SEEDS   ?= 20000
+INTEROP ?=
 JOBS    ?= $(shell nproc)
 BUILD   := build
 
@@ -51,8 +52,8 @@ run_tests = rm -f $(1)/meson-logs/testlog.json; \
 # ninja spreads the work over the processors; the steps here stay in order.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: all help demo tour test bench bench-wire soak fuzz hunt hunt-selftest lint format docs install \
-	clean distclean debug asan tsan leaks clang cross coverage ci setup-build setup-test
+.PHONY: all help demo tour test interop bench bench-wire soak fuzz hunt hunt-selftest lint format \
+	docs install clean distclean debug asan tsan leaks clang cross coverage ci setup-build setup-test
 
 all: setup-build ## build everything, optimized, in build/ (the default)
 	@$(call configure,$(BUILD),--buildtype=release)
@@ -76,6 +77,11 @@ tour: all ## build, then decode captures, simulate a fabric, run an RDMA program
 
 test: setup-test all ## build and run all tests
 	@$(call run_tests,$(BUILD))
+
+interop: all ## run weft against the kernel's Soft-RoCE in a guest; needs root or sudo
+	@scripts/setup interop
+	@tests/interop/guest-image build-interop $(BUILD)/tests/interop/peer
+	@tests/interop/interop $(INTEROP) $(BUILD) build-interop
 
 bench: all ## run every benchmark and show its table
 	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose --timeout-multiplier 0
@@ -164,5 +170,5 @@ ci: ## everything that must hold before a change goes in
 clean: ## remove the build directories
 	rm -rf build build-debug build-asan build-tsan build-clang build-cross build-cov build-fuzz
 
-distclean: clean ## clean, and remove the libraries fetched for `make cross`
-	rm -rf build-sysroot
+distclean: clean ## clean, and remove what was fetched for `make cross` and `make interop`
+	rm -rf build-sysroot build-interop

@@ -212,6 +212,8 @@ static int prepare_receiver(const struct udp_driver *u, int fd, const struct udp
 		set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
 		set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
 		set(fd, IPPROTO_IPV6, IPV6_FLOWINFO, 1);
+		/* RoCEv2 has no UDP checksum, which over IPv6 must be allowed (RFC 6935, 5). */
+		set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 	}
 	if (!u->cfg.is_offload_off)
 		set(fd, IPPROTO_UDP, UDP_GRO, 1);

@@ -23,7 +23,10 @@
 #include "io/udp_pseudo.h"
 #include "wire/icrc.h"
 
-/* Linux has these since 4.18 and 5.0; headers of a C library may be older. */
+/* Linux has these since 3.16, 4.18 and 5.0; headers of a C library may be older. */
+#ifndef UDP_NO_CHECK6_RX
+#define UDP_NO_CHECK6_RX 102
+#endif
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif

@@ -1,0 +1,50 @@
+"""What must hold at the end of a run, for all of its packets together."""
+import json
+import re
+import subprocess
+
+TROUBLE = re.compile(r"BUG:|WARNING:|Oops|Call trace|rdma_rxe: .*(?:fail|invalid)", re.I)
+# What the guest tells of loss and of errors: shown, for whoever reads the table.
+SHOWN = ("duplicate_request", "out_of_seq_request", "rcvd_rnr_err", "send_rnr_err", "rcvd_seq_err",
+         "retry_exceeded_err", "completer_retry_err", "send_err")
+
+
+def check(name, is_right, why):
+    return {"name": name, "result": "pass" if is_right else "FAIL", "why": why}
+
+
+def decode(build, capture):
+    """How many packets weft decode sees, and what it says of the first that is not right."""
+    process = subprocess.Popen([str(build / "src/tools/weft"), "decode", "--json", str(capture)],
+                               stdout=subprocess.PIPE, text=True)
+    packets, wrong, first = 0, 0, ""
+    for text in process.stdout:
+        packet = json.loads(text)
+        if "verdict" not in packet:
+            continue
+        packets += 1
+        if packet["verdict"] != "ok":
+            wrong += 1
+            first = first or text.strip()
+    process.wait(60)
+    return packets, wrong, first
+
+
+def close(build, wire, guest, lossy):
+    counters = guest.counters()
+    _, log = guest.run("dmesg")
+    captured, missed = wire.stop_capture()
+    packets, wrong, first = decode(build, wire.captured)
+    trouble = [text for text in log.splitlines() if TROUBLE.search(text)]
+    losses = [check("packets were lost both ways", lossy["weft_dropped"] and lossy["rxe_dropped"],
+                    f"{lossy['weft_dropped']} of {lossy['weft_sent']} from weft,"
+                    f" {lossy['rxe_dropped']} of {lossy['rxe_sent']} from rxe")]
+    return [
+        *(losses if lossy["weft_sent"] else []),
+        check("every packet captured", packets == captured and not missed,
+              f"{captured} packets, {missed} missed, {packets} decoded"),
+        check("every packet and its ICRC right", packets > 0 and not wrong,
+              f"{wrong} wrong of {packets}" + (f": {first}" if first else "")),
+        check("no complaint of the guest's kernel", not trouble, "; ".join(trouble[:3]) or
+              " ".join(f"{name} {counters[name]}" for name in SHOWN)),
+    ]
