@@ -1,5 +1,6 @@
 #include "encap/encap.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -26,19 +27,29 @@ static uint8_t *put_srh(uint8_t *at, const uint8_t segment[16])
 	return at + srh_bytes + srh_segment_bytes;
 }
 
-void encap_make(struct encap_head *h, const struct encap_ends *ends,
-		const struct encap_segments *segments)
+static uint8_t *put_ipv4(uint8_t *at, const struct encap_ends *ends)
+{
+	struct ipv4 ip = {
+		.version = 4,
+		.ihl = ipv4_bytes / 4,
+		.df = 1,
+		.ttl = ends->hop_limit,
+		.protocol = IPPROTO_UDP_IN,
+		.src = get_be32(ends->src),
+		.dst = get_be32(ends->dst),
+	};
+
+	ipv4_put(&ip, at);
+	return at + ipv4_bytes;
+}
+
+/* The encapsulation, where there is one, and the IPv6 header that UDP belongs to. */
+static uint8_t *put_ipv6s(struct encap_head *h, uint8_t *at, const struct encap_ends *ends,
+			  const struct encap_segments *segments)
 {
 	struct ipv6 ip = {.version = 6, .hop_limit = ends->hop_limit};
-	struct udp udp = {.dport = ends->dport};
-	uint8_t *at = h->bytes;
 
-	memcpy(at, ends->dst_mac, 6);
-	memcpy(at + 6, ends->src_mac, 6);
-	put_be16(at + 12, ETHERTYPE_IPV6);
-	at += eth_bytes;
 	memcpy(ip.src, ends->src, sizeof ip.src);
-	h->outer_at = (uint8_t)(at - h->bytes);
 	if (segments->n > 0) {
 		memcpy(ip.dst, segments->at[0], sizeof ip.dst);
 		ip.next_header = segments->n > 1 ? IPPROTO_ROUTING_IN : IPPROTO_IPV6_IN;
@@ -49,10 +60,33 @@ void encap_make(struct encap_head *h, const struct encap_ends *ends,
 	h->inner_at = (uint8_t)(at - h->bytes);
 	memcpy(ip.dst, ends->dst, sizeof ip.dst);
 	ip.next_header = IPPROTO_UDP_IN;
-	at = put_ipv6(at, &ip);
+	return put_ipv6(at, &ip);
+}
+
+void encap_make(struct encap_head *h, const struct encap_ends *ends,
+		const struct encap_segments *segments)
+{
+	struct udp udp = {.dport = ends->dport};
+	uint8_t *at = h->bytes;
+
+	assert(segments->n <= (ends->is_v4 ? 0 : 2));
+	memcpy(at, ends->dst_mac, 6);
+	memcpy(at + 6, ends->src_mac, 6);
+	put_be16(at + 12, ends->is_v4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
+	at += eth_bytes;
+	h->is_v4 = ends->is_v4;
+	h->outer_at = h->inner_at = (uint8_t)(at - h->bytes);
+	at = ends->is_v4 ? put_ipv4(at, ends) : put_ipv6s(h, at, ends, segments);
 	h->udp_at = (uint8_t)(at - h->bytes);
 	udp_put(&udp, at);
 	h->len = (uint8_t)(h->udp_at + udp_bytes);
+}
+
+static void complete_ipv4(uint8_t *ip, const struct encap_packet *p, uint32_t payload_bytes)
+{
+	ip[1] = (uint8_t)(p->dscp << 2 | p->ecn);
+	put_be16(ip + 2, (uint16_t)(ipv4_bytes + payload_bytes));
+	put_be16(ip + 10, ipv4_checksum(ip));
 }
 
 static void complete_ipv6(uint8_t *ip, const struct encap_packet *p, uint32_t payload_bytes)
@@ -72,7 +106,10 @@ void encap_write(const struct encap_head *h, const struct encap_packet *p, uint8
 	if (h->outer_at != h->inner_at)
 		complete_ipv6(out + h->outer_at, p,
 			      inner_len + h->inner_at - h->outer_at - ipv6_bytes);
-	complete_ipv6(out + h->inner_at, p, udp_len);
+	if (h->is_v4)
+		complete_ipv4(out + h->inner_at, p, udp_len);
+	else
+		complete_ipv6(out + h->inner_at, p, udp_len);
 	put_be16(out + h->udp_at, (uint16_t)(p->ev >> 16));
 	put_be16(out + h->udp_at + 4, p->udp_len ? p->udp_len : (uint16_t)udp_len);
 }

@@ -1,18 +1,20 @@
-/* The headers around a transport's packet: Ethernet, IPv6, perhaps one SRv6 encapsulation
- * (MRC 9.3.5), UDP. Made once for each destination and path, then copied and completed for each
- * packet. */
+/* The headers around a transport's packet: Ethernet, IPv6 and perhaps one SRv6 encapsulation
+ * (MRC 9.3.5), or IPv4, UDP. Made once for each destination and path, then copied and completed for
+ * each packet. */
 #ifndef WEFT_ENCAP_ENCAP_H
 #define WEFT_ENCAP_ENCAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define ENCAP_BYTES_MAX 126u /* Ethernet, IPv6, an SRH of one segment, IPv6, UDP */
 
 struct encap_ends {
 	uint8_t src_mac[6], dst_mac[6];
-	uint8_t src[16], dst[16];
+	uint8_t src[16], dst[16]; /* IPv4: the first four bytes */
 	uint16_t dport;
 	uint8_t hop_limit;
+	bool is_v4;
 };
 
 /* Segments as they stand in the packet: the outer destination, then that of the SRH. */
@@ -25,6 +27,7 @@ struct encap_head {
 	uint8_t bytes[ENCAP_BYTES_MAX];
 	uint8_t len;
 	uint8_t outer_at, inner_at, udp_at; /* outer_at == inner_at without encapsulation */
+	bool is_v4;
 };
 
 /* What differs from packet to packet. */
@@ -35,6 +38,8 @@ struct encap_packet {
 	uint8_t dscp, ecn;
 };
 
+/* Over IPv4 there are no segments, and nothing may cut the packet up: the identification is 0,
+ * which the ICRC covers, and says nothing in a packet that is never in pieces (RFC 6864 4.1). */
 void encap_make(struct encap_head *h, const struct encap_ends *ends,
 		const struct encap_segments *segments);
 

@@ -3,7 +3,9 @@
  *
  * One struct frames is one driver's knowledge: its ports (interfaces), its local addresses, its
  * peers with their addresses and segment lists, and the next hop of each way, which the kernel
- * knows: routes and neighbours come by netlink, and are asked for when a packet first needs them.
+ * knows: routes and neighbours come by netlink, and are asked for when a peer, an address or a list
+ * is named. For the kernel to resolve a neighbour takes CAP_NET_ADMIN; without it only those are
+ * reached that it knows from other traffic.
  * What leaves has a UDP checksum of 0 over IPv6 and IPv4 alike, source port and flow label from its
  * entropy value (MRC Table 9-1), the DSCP of its class, ECT(0) unless it says not, and as many
  * segments as its way has (MRC 9.3.5). What arrives may be under an SRv6 encapsulation or without
@@ -45,7 +47,7 @@ void frames_free(struct frames *f);
 
 /* What a driver needs to know of a port. */
 struct frames_port {
-	uint32_t ifindex, mtu; /* mtu: of IP */
+	uint32_t ifindex, mtu; /* ifindex 0: gone; another one when it is back. mtu: of IP */
 	uint8_t mac[6];
 	bool is_up; /* there, up, and with a carrier */
 };

@@ -92,9 +92,82 @@ static void udp_says_another_length(void **state)
 	}
 }
 
+static const struct encap_ends ends_v4 = {
+	.src_mac = {2, 0, 0, 0, 0, 1},
+	.dst_mac = {2, 0, 0, 0, 0, 2},
+	.src = {10, 1, 2, 3, 0xff},
+	.dst = {10, 4, 5, 6, 0xff},
+	.dport = NET_ROCE_PORT,
+	.hop_limit = 61,
+	.is_v4 = true,
+};
+
+/* The same headers for every size and class: each has a checksum of its own. */
+static void ipv4_headers_read_back(void **state)
+{
+	static const struct encap_segments none;
+	struct net_cfg cfg = net_cfg_default();
+	struct encap_head head;
+	uint8_t frame[2048] = {0};
+
+	(void)state;
+	memset(&head, 0xee, sizeof head);
+	encap_make(&head, &ends_v4, &none);
+	assert_int_equal(head.len, 14 + 20 + 8);
+	for (uint32_t n = 0; n < 2000; n++) {
+		struct encap_packet p = {
+			.ev = 0x12345678 + (n << 16),
+			.transport_bytes = n,
+			.dscp = n % 64,
+			.ecn = n % 4,
+		};
+		struct net_pkt net;
+
+		encap_write(&head, &p, frame);
+		assert_int_equal(net_get((struct cspan){frame, head.len + n}, NET_LINK_ETHERNET,
+					 &cfg, &net, NULL)
+					 .why,
+				 WIRE_DROP_NONE);
+		const struct ipv4 *ip = &net.ip[0].v4;
+
+		assert_int_equal(net.n_ip, 1);
+		assert_int_equal(net.transport, head.len);
+		assert_int_equal(net.end, head.len + n);
+		assert_int_equal(ip->src, 0x0a010203);
+		assert_int_equal(ip->dst, 0x0a040506);
+		assert_int_equal(ip->id, 0);
+		assert_int_equal(ip->df, 1);
+		assert_int_equal(ip->ttl, 61);
+		assert_int_equal(net_dscp(&net), n % 64);
+		assert_int_equal(net_ecn(&net), n % 4);
+		assert_int_equal(net.udp.sport, p.ev >> 16);
+		assert_int_equal(net.udp.dport, NET_ROCE_PORT);
+		assert_int_equal(net.udp.length, 8 + n);
+		assert_int_equal(net.udp.checksum, 0);
+	}
+}
+
+static void make_v4_with_segments(void *context)
+{
+	struct encap_segments s = segments;
+
+	s.n = 1;
+	encap_make(context, &ends_v4, &s);
+}
+
+static void ipv4_has_no_segments(void **state)
+{
+	struct encap_head head;
+
+	(void)state;
+	assert_true(check_aborts(make_v4_with_segments, &head));
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(headers_read_back),
 	cmocka_unit_test(udp_says_another_length),
+	cmocka_unit_test(ipv4_headers_read_back),
+	cmocka_unit_test(ipv4_has_no_segments),
 };
 
 CHECK_MAIN(cases)

@@ -1,0 +1,180 @@
+#include "io/frames_inside.h"
+
+#include <assert.h>
+
+#include "base/crc32.h"
+#include "wire/icrc.h"
+
+enum { ECT_0 = 2 };
+
+static_assert(ENCAP_BYTES_MAX + ENGINE_HEAD_MAX <= 256, "all headers fit the first piece");
+
+/* Makes the headers of a way; false: it leads nowhere now. segments: NULL for none. */
+static bool make_way(struct frames *f, struct frames_way *w, const struct tx_pkt *p,
+		     const struct encap_segments *segments, nsec now)
+{
+	static const struct encap_segments none;
+	const struct addr *dst = frames_peer_addr(f, &f->peers[p->peer], p->port);
+	const struct addr *src = frames_local_addr(f, &f->locals[p->local], p->port);
+	struct encap_ends ends = {
+		.dport = f->cfg.port,
+		.hop_limit = f->cfg.hop_limit,
+		.is_v4 = dst->family == AF_INET,
+	};
+	const struct nexthop_neighbour *b;
+	struct addr to = *dst;
+	uint32_t route, place;
+
+	w->gen = 0;
+	if (segments)
+		memcpy(to.ip, segments->at[0], sizeof to.ip);
+	route = frames_way_route(f, w, p->port, &to);
+	if (route == DRIVER_NO_HANDLE || dst->family != src->family)
+		return false;
+	place = nexthop_want(&f->hops, route, now);
+	if (place == NEXTHOP_NONE || !f->hops.neighbours[place].is_known)
+		return false;
+	b = &f->hops.neighbours[place];
+	memcpy(ends.src_mac, f->hops.ports[p->port].port.mac, sizeof ends.src_mac);
+	memcpy(ends.dst_mac, b->mac, sizeof ends.dst_mac);
+	memcpy(ends.src, src->ip, sizeof ends.src);
+	memcpy(ends.dst, dst->ip, sizeof ends.dst);
+	encap_make(&w->head, &ends, segments ? segments : &none);
+	w->local = p->local;
+	w->neighbour = place;
+	w->neighbour_gen = b->gen;
+	w->gen = f->hops.gen;
+	return true;
+}
+
+/* The way of a packet, its headers ready; NULL: there is none. */
+static const struct frames_way *way_of(struct frames *f, const struct tx_pkt *p, nsec now)
+{
+	struct frames_lists *l = f->peers[p->peer].lists[p->port];
+	struct frames_list *list = l ? frames_list_of(l, p->ev) : NULL;
+	struct frames_way *w =
+		list ? &list->way : &f->ways[(size_t)p->peer * f->cfg.n_ports + p->port];
+
+	if (w->gen != f->hops.gen || w->local != p->local ||
+	    w->neighbour_gen != f->hops.neighbours[w->neighbour].gen) {
+		if (!make_way(f, w, p, list ? &list->segments : NULL, now))
+			return NULL;
+	}
+	f->hops.neighbours[w->neighbour].is_used = true;
+	return w;
+}
+
+/* Where the next byte goes. */
+struct pen {
+	uint8_t *at, *next;
+	uint32_t room, next_room;
+};
+
+/* The bytes of the next run, of at most n, that lie together. */
+static uint32_t pen_run(struct pen *pen, uint32_t n)
+{
+	if (pen->room == 0) {
+		pen->at = pen->next;
+		pen->room = pen->next_room;
+		pen->next_room = 0;
+	}
+	return n < pen->room ? n : pen->room;
+}
+
+static void pen_move(struct pen *pen, uint32_t n)
+{
+	pen->at += n;
+	pen->room -= n;
+}
+
+static uint32_t put_piece(struct pen *pen, const struct cspan *piece, uint32_t crc)
+{
+	for (uint32_t done = 0; done < piece->len;) {
+		uint32_t n = pen_run(pen, piece->len - done);
+
+		if (piece->at) {
+			crc = crc32_copy(crc, pen->at, piece->at + done, n);
+		} else {
+			memset(pen->at, 0, n);
+			crc = crc32_zeros(crc, n);
+		}
+		pen_move(pen, n);
+		done += n;
+	}
+	return crc;
+}
+
+static void put_icrc(struct pen *pen, uint32_t crc)
+{
+	uint8_t bytes[icrc_bytes];
+
+	icrc_put(bytes, crc);
+	for (uint32_t done = 0; done < icrc_bytes;) {
+		uint32_t n = pen_run(pen, icrc_bytes - done);
+
+		memcpy(pen->at, bytes + done, n);
+		pen_move(pen, n);
+		done += n;
+	}
+}
+
+/* Headers, payload and ICRC; there is room. */
+static void put_frame(const struct frames *f, const struct frames_way *w, const struct tx_pkt *p,
+		      uint32_t transport_bytes, const struct frames_out *out)
+{
+	struct encap_packet packet = {
+		.ev = p->ev,
+		.transport_bytes = transport_bytes,
+		.udp_len = p->udp_len,
+		.dscp = f->cfg.dscp[p->tclass],
+		.ecn = p->not_ect || f->cfg.is_not_ect ? 0 : ECT_0,
+	};
+	uint32_t head = w->head.len + p->head_len, covered, crc;
+	struct pen pen = {out->at[0] + head, out->at[1], out->room[0] - head, out->room[1]};
+
+	encap_write(&w->head, &packet, out->at[0]);
+	memcpy(out->at[0] + w->head.len, p->head, p->head_len);
+	crc = icrc_begin(out->at[0] + w->head.inner_at, &covered);
+	covered += w->head.inner_at;
+	crc = crc32_update(crc, out->at[0] + covered, head - covered);
+	for (unsigned i = 0; i < p->n_body; i++)
+		crc = put_piece(&pen, &p->body[i], crc);
+	put_icrc(&pen, crc);
+}
+
+uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
+		      const struct frames_out *out)
+{
+	const struct frames_port *port;
+	const struct frames_way *w;
+	uint32_t transport = (uint32_t)p->head_len + icrc_bytes, bytes;
+
+	assert(p->head_len >= FRAMES_BTH_BYTES && p->head_len <= ENGINE_HEAD_MAX);
+	assert(p->n_body <= ENGINE_PIECES && p->tclass < ENGINE_TCLASSES);
+	assert(p->port < f->cfg.n_ports && p->local < FRAMES_LOCALS && f->locals[p->local].refs);
+	assert(p->peer < f->fresh_peer && f->peers[p->peer].is_used);
+	assert(out->room[0] >= ENCAP_BYTES_MAX + ENGINE_HEAD_MAX);
+	port = &f->hops.ports[p->port].port;
+	if (!port->is_up) {
+		f->count->tx_down++;
+		return 0;
+	}
+	w = way_of(f, p, now);
+	if (!w) {
+		f->count->tx_no_way++;
+		return 0;
+	}
+	for (unsigned i = 0; i < p->n_body; i++)
+		transport += p->body[i].len;
+	bytes = w->head.len + transport;
+	if (bytes > port->mtu + eth_bytes) {
+		f->count->tx_too_long++;
+		return 0;
+	}
+	if (bytes > (uint64_t)out->room[0] + out->room[1]) {
+		f->count->tx_failed++;
+		return 0;
+	}
+	put_frame(f, w, p, transport, out);
+	return bytes;
+}
