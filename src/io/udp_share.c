@@ -1,11 +1,8 @@
 /* Living with other processes of the same user on the same port.
  *
- * A tag is claimed by binding an abstract unix socket whose name has user, port, scope and tag in
- * it: the kernel gives a name to one socket at a time, takes it back when the last process that
- * holds the socket is gone, however it ended, and keeps the names of one network namespace apart
- * from those of another, as it does addresses and ports. Who has packets that the kernel gave to
- * the wrong process, or answers of udp_survey.c, which has it give them to the right one, connects
- * to the tag and sends them.
+ * A tag is claimed by the name of a unix socket (claim.h) that has user, port, scope and tag in it.
+ * Who has packets that the kernel gave to the wrong process, or answers of udp_survey.c, which has
+ * it give them to the right one, connects to the tag and sends them.
  *
  * Anybody may bind a free name, and anybody may connect. So neither end trusts a name: each asks
  * the kernel for the effective user of the other (SO_PEERCRED, unix(7): who called connect, and who
@@ -27,12 +24,12 @@
 #include <fcntl.h>
 #include <linux/nsfs.h>
 #include <linux/sockios.h>
-#include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
+
+#include "io/claim.h"
 
 enum {
 	/* Numbers in the epoll set here; those below are of connections in from[]. */
@@ -45,6 +42,7 @@ enum {
 	/* Whom the kernel names instead of a user that has no name in this user namespace
 	 * (user_namespaces(7), /proc/sys/kernel/overflowuid). */
 	UID_OF_UNKNOWN = 65534,
+	NAME_TEXT = 64,
 };
 
 enum stray_kind {
@@ -60,16 +58,12 @@ struct stray {
 	uint8_t tos, ttl, kind, tag, unused[2];
 };
 
-static socklen_t tag_name(const struct udp_driver *u, unsigned tag, struct sockaddr_un *name)
+/* What stands before the tag in the names of all who may share an address (claim.h). */
+static const char *name_of_all(const struct udp_driver *u, char text[NAME_TEXT])
 {
-	int len;
-
-	memset(name, 0, sizeof *name);
-	name->sun_family = AF_UNIX;
-	/* A zero first byte makes it abstract (unix(7)). */
-	len = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "weft-udp-2-%u-%u-%u-%u",
-		       (unsigned)u->share.uid, (unsigned)u->cfg.port, (unsigned)u->cfg.scope, tag);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+	snprintf(text, NAME_TEXT, "weft-udp-2-%u-%u-%u", (unsigned)u->share.uid,
+		 (unsigned)u->cfg.port, (unsigned)u->cfg.scope);
+	return text;
 }
 
 /* Whether a user that the kernel names as uid is that one and no other. All the users that have no
@@ -135,6 +129,7 @@ static int open_sockets(struct udp_driver *u)
 
 int udp_share_open(struct udp_driver *u, char *error, size_t error_len)
 {
+	char all[NAME_TEXT];
 	int result = open_sockets(u);
 
 	if (result)
@@ -142,22 +137,16 @@ int udp_share_open(struct udp_driver *u, char *error, size_t error_len)
 			       "cannot open a local socket: %s; raise the limit on open files "
 			       "(ulimit -n) if it is that",
 			       strerror(-result));
-	for (unsigned tag = 0; tag < DRIVER_TAGS; tag++) {
-		struct sockaddr_un name;
-		socklen_t len = tag_name(u, tag, &name);
-
-		if (bind(u->share.claim_fd, (struct sockaddr *)&name, len) == 0 &&
-		    listen(u->share.claim_fd, BACKLOG) == 0) {
-			u->tag = (uint8_t)tag;
-			return 0;
-		}
-		if (errno != EADDRINUSE)
-			return udp_say(
-				-errno, error, error_len,
-				"cannot claim a number among the processes of this user: %s; "
-				"a sandbox may forbid abstract unix sockets",
-				strerror(errno));
-	}
+	result = claim_first(u->share.claim_fd, name_of_all(u, all), &u->tag);
+	if (result == 0 && listen(u->share.claim_fd, BACKLOG))
+		result = -errno;
+	if (result == 0)
+		return 0;
+	if (result != -EBUSY)
+		return udp_say(result, error, error_len,
+			       "cannot claim a number among the processes of this user: %s; "
+			       "a sandbox may forbid abstract unix sockets",
+			       strerror(-result));
 	return udp_say(-EBUSY, error, error_len,
 		       "all %u numbers of devices that share UDP port %u are taken: end a process "
 		       "that has one (`ss -xl` lists them as @weft-udp), or choose another port",
@@ -218,7 +207,8 @@ static struct udp_link *new_link(struct udp_driver *u, uint8_t tag)
 {
 	struct udp_share *s = &u->share;
 	struct sockaddr_un name;
-	socklen_t len = tag_name(u, tag, &name);
+	char all[NAME_TEXT];
+	socklen_t len = claim_name(name_of_all(u, all), tag, &name);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
