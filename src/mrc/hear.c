@@ -336,7 +336,7 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 
 	/* 9.3.1: the last hop is the same for every way. */
 	if (h->nack_reason == MRC_NACK_TRIMMED)
-		mrc_way_marked(q, way_of(m, q, n, h->entropy));
+		mrc_way_trimmed(q, way_of(m, q, n, h->entropy));
 	/* Table 7-3. What is known to have arrived is not wanted again (MRC-7.4.4-04), but one of
 	 * its kind met congestion: a loss of no bytes (8.5). */
 	if (is_known) {

@@ -537,6 +537,7 @@ void mrc_ways_deny_ports(struct mrc *m, struct mrc_qp *q);
  * bad, as the peer says; lost, having gone at `at`; arrived, likewise, the only time it was sent.
  * Ways may be MRC_NO_WAY or of another profile. */
 void mrc_way_marked(struct mrc_qp *q, uint32_t way);
+void mrc_way_trimmed(struct mrc_qp *q, uint32_t way);
 void mrc_way_avoid(struct mrc *m, struct mrc_qp *q, uint32_t way);
 void mrc_way_lost(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at);
 void mrc_way_arrived(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at);

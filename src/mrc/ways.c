@@ -154,6 +154,12 @@ void mrc_way_marked(struct mrc_qp *q, uint32_t way)
 		path_on_marked(&q->req.path, way);
 }
 
+void mrc_way_trimmed(struct mrc_qp *q, uint32_t way)
+{
+	if (is_told(q, way))
+		path_on_trimmed(&q->req.path, way);
+}
+
 void mrc_way_avoid(struct mrc *m, struct mrc_qp *q, uint32_t way)
 {
 	if (!is_told(q, way))

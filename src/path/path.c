@@ -11,6 +11,11 @@
 #define STEPS_MAX 64u    /* in a drawn order, before the nearest usable way does */
 #define SKIPS_MAX 8u     /* ways passed over for one packet */
 
+/* The burden of a way, in 16ths of its turns. */
+#define BURDEN_MAX  12u /* so that something is heard of every way */
+#define BURDEN_FULL 8u  /* for a packet that met a full queue: trimmed, or taken for lost */
+#define EASE_BITS   5u  /* one turn in 2^5 takes off a 16th */
+
 /* A lane whose ways are mostly out of use is walked in their order: its drawn order would lead past
  * too many. */
 #define SPARSE 4u
@@ -309,6 +314,61 @@ static inline void charge(struct path *p, uint32_t port)
 	p->order = (others & low) | (uint64_t)port << 8 * to | (others & ~low) << 8;
 }
 
+static uint64_t *burden_word(const struct path *p, uint32_t way)
+{
+	return path_word(p, PATH_BURDEN, way) + way % 64 / 16;
+}
+
+static inline uint32_t burden_of(const struct path *p, uint32_t way)
+{
+	return (uint32_t)(*burden_word(p, way) >> way % 16 * 4) & 15;
+}
+
+static void put_burden(struct path *p, uint32_t way, uint32_t burden)
+{
+	uint64_t *word = burden_word(p, way);
+	uint32_t shift = way % 16 * 4;
+
+	*word = (*word & ~(UINT64_C(15) << shift)) | (uint64_t)burden << shift;
+}
+
+/* Being skipped once for each mark, a way never gives up more than half of its turns, which is too
+ * few for a link that is much slower than the others. So what comes on top for one way is taken off
+ * drawn ones, a 16th at a time: a way that is marked as often as the others stays as it is, however
+ * often that is, and one that is marked more often gives up turns until it is no longer. */
+static void add_burden(struct path *p, uint32_t way, uint32_t more)
+{
+	uint32_t burden = burden_of(p, way) + more;
+
+	put_burden(p, way, burden < BURDEN_MAX ? burden : BURDEN_MAX);
+	for (uint32_t i = 0; i < more; i++) {
+		uint32_t drawn = (uint32_t)((uint64_t)path_draw(p) * p->profile->set.n >> 32);
+
+		if (burden_of(p, drawn) > 0)
+			put_burden(p, drawn, burden_of(p, drawn) - 1);
+	}
+}
+
+void path_burden(struct path *p, uint32_t way)
+{
+	add_burden(p, way, BURDEN_FULL);
+}
+
+/* Whether a way, whose turn it is, gives it up. Without marks burdens go, too. */
+static inline bool gives_up(struct path *p, uint32_t way)
+{
+	uint32_t burden = burden_of(p, way);
+	bool is_skipped = path_bit(p, PATH_MARK, way);
+
+	if (burden == 0)
+		return is_skipped;
+	uint32_t draw = path_draw(p);
+
+	if (draw >> (32 - EASE_BITS) == 0)
+		put_burden(p, way, burden - 1);
+	return is_skipped || draw % 16 < burden;
+}
+
 /* A way that is passed over costs its port a turn, so that a plane with congested ways gets fewer
  * packets, not the same number on fewer ways. Each that is met is good again: 11.2.2 would have one
  * packet make only one of them good, but then ways are passed over more often than they were
@@ -323,7 +383,7 @@ static uint32_t choose(struct path *p, uint32_t ports)
 		uint32_t way = next_of_lane(p, port);
 
 		charge(p, port);
-		if (!path_bit(p, PATH_MARK, way))
+		if (!gives_up(p, way))
 			return way;
 		path_put_bit(p, PATH_MARK, way, false);
 		if (spare == PATH_NONE)
@@ -353,8 +413,19 @@ const struct path_way *path_next(struct path *p, uint32_t free_ports)
 void path_on_marked(struct path *p, uint32_t way)
 {
 	assert(way < p->profile->set.n);
-	if (!path_bit(p, PATH_OUT, way))
-		path_put_bit(p, PATH_MARK, way, true);
+	if (path_bit(p, PATH_OUT, way))
+		return;
+	add_burden(p, way, 1);
+	path_put_bit(p, PATH_MARK, way, true);
+}
+
+void path_on_trimmed(struct path *p, uint32_t way)
+{
+	assert(way < p->profile->set.n);
+	if (path_bit(p, PATH_OUT, way))
+		return;
+	path_burden(p, way);
+	path_put_bit(p, PATH_MARK, way, true);
 }
 
 void path_deny(struct path *p, uint32_t way, bool is_denied, nsec now)
@@ -366,6 +437,7 @@ void path_deny(struct path *p, uint32_t way, bool is_denied, nsec now)
 		path_forget(p, way);
 	path_put_bit(p, PATH_DENY, way, is_denied);
 	path_put_bit(p, PATH_MARK, way, false);
+	put_burden(p, way, 0);
 	path_put_out(p, way, is_denied);
 	path_uphold(p, now);
 }

@@ -81,7 +81,7 @@ struct path_lane {
 struct path {
 	const struct path_profile *profile;
 	const struct path_cfg *cfg;
-	uint64_t *bits; /* three per way: see state.h */
+	uint64_t *bits; /* seven per way: see state.h */
 	struct path_trouble *head, *tail;
 	uint64_t random;
 	uint32_t pass[PATH_PORTS]; /* of lanes, moved on by stride each turn: the lowest is next */
@@ -146,9 +146,13 @@ static inline uint32_t path_dead(const struct path *p)
 	return p->dead;
 }
 
-/* A packet of this way met congestion: a SACK with SKIP_ONCE, or a NACK with TRIMMED; not one with
- * TRIMMED_LASTHOP, which no other way would have avoided. A good way is skipped once. */
+/* A packet of this way met congestion: a SACK with SKIP_ONCE. A good way is skipped once. One that
+ * is marked more often than the others gives up more turns, up to three of four. */
 void path_on_marked(struct path *p, uint32_t way);
+
+/* The same for a NACK with TRIMMED, which weighs more; not for one with TRIMMED_LASTHOP, which no
+ * other way would have avoided. */
+void path_on_trimmed(struct path *p, uint32_t way);
 
 /* A SACK with ALWAYS_SKIP: the way is assumed bad. */
 void path_on_avoid(struct path *p, uint32_t way, nsec now);

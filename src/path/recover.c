@@ -424,7 +424,12 @@ void path_on_lost(struct path *p, uint32_t way, nsec sent_at, nsec now)
 	assert(way < p->profile->set.n);
 	uint32_t port = path_port(p, way);
 
-	if (path_bit(p, PATH_OUT, way) || (path_shut(p) | p->dead) >> port & 1)
+	if ((path_shut(p) | p->dead) >> port & 1)
+		return;
+	/* A full queue delays packets until they look lost: its ways are not to fill it again at
+	 * once when they are back. */
+	path_burden(p, way);
+	if (path_bit(p, PATH_OUT, way))
 		return;
 	struct path_trouble *r = find(p, false, way);
 	const struct path_trouble *lane = find(p, true, port);

@@ -1,15 +1,15 @@
 /* What path.c and recover.c share. Three rows of bits, one bit for each way: out, mark and denied;
- * a word of each in turn.
+ * a word of each in turn, then four words with four bits of burden for each of these ways.
  *
  * out 0: usable; mark says that it is to be skipped.
  * out 1, denied 0: assumed bad; mark says that it has a record of its own, else it waits for the
- * sweep of its port. out 1, denied 1: denied. */
+ * sweep of its port. out 1, denied 1: denied. The burden is path.c's, and outlasts these. */
 #ifndef WEFT_PATH_STATE_H
 #define WEFT_PATH_STATE_H
 
 #include "path/path.h"
 
-enum path_row { PATH_OUT, PATH_MARK, PATH_DENY, PATH_ROWS };
+enum path_row { PATH_OUT, PATH_MARK, PATH_DENY, PATH_BURDEN, PATH_ROWS = PATH_BURDEN + 4 };
 
 static inline uint64_t *path_word(const struct path *p, enum path_row row, uint32_t way)
 {
@@ -42,6 +42,10 @@ static inline uint32_t path_shut(const struct path *p)
 
 /* The next number of a sender's own, 32 bits. */
 uint32_t path_draw(struct path *p);
+
+/* A packet of this way was trimmed or lost: it gives up half of its turns more, as far as it may.
+ */
+void path_burden(struct path *p, uint32_t way);
 
 /* Takes a way out of use, or back. */
 void path_put_out(struct path *p, uint32_t way, bool is_out);

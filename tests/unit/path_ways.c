@@ -274,6 +274,108 @@ static void skipping(void **state)
 	assert_in_range(on[0], 300, 400);
 }
 
+/* Packets that go, each way's marked with such a chance in 16; how many went by each way. */
+static void go_marked(uint32_t pkts, const uint8_t *chances, struct prng *rng, uint32_t *used)
+{
+	memset(used, 0, profile.set.n * sizeof *used);
+	for (uint32_t i = 0; i < pkts; i++) {
+		uint32_t way = next(UINT32_MAX);
+
+		used[way]++;
+		if (prng_u32(rng) % 16 < chances[way])
+			path_on_marked(&path, way);
+	}
+}
+
+static bool is_slow(uint32_t way)
+{
+	return way % 128 == 45;
+}
+
+/* Chances of marks for slow ways, and for others. */
+static void set_chances(uint8_t *chances, uint8_t slow, uint8_t others)
+{
+	for (uint32_t way = 0; way < profile.set.n; way++)
+		chances[way] = is_slow(way) ? slow : others;
+}
+
+/* A way that is marked more often than the others gives up more than the turns that it is skipped,
+ * but not all; marks that all have in common change nothing; without marks all is forgotten. */
+static void marked_more_than_others(void **state)
+{
+	/* Marks in 16 packets, and how many of 400 turns are left. */
+	static const struct {
+		uint8_t slow, others;
+		uint32_t slow_min, slow_max, others_min, others_max;
+	} table[] = {
+		{4, 4, 240, 540, 240, 540},
+		{16, 4, 40, 200, 240, 540},
+		{16, 0, 55, 150, 390, 420},
+		{0, 0, 390, 410, 390, 410},
+	};
+	static uint32_t used[256];
+	uint8_t chances[256] = {0};
+	struct prng rng;
+
+	(void)state;
+	prng_init(&rng, check_seed(31), 0);
+	for (uint32_t n = 64; n <= 256; n *= 4) {
+		make(n, 1, n);
+		for (uint32_t k = 0; k < sizeof table / sizeof *table; k++) {
+			set_chances(chances, table[k].slow, table[k].others);
+			go_marked(800 * n, chances, &rng, used);
+			go_marked(400 * n, chances, &rng, used);
+			for (uint32_t way = 0; way < n; way++)
+				if (is_slow(way))
+					assert_in_range(used[way], table[k].slow_min,
+							table[k].slow_max);
+				else
+					assert_in_range(used[way], table[k].others_min,
+							table[k].others_max);
+		}
+	}
+}
+
+enum sign { MARKED, TRIMMED, LOST, ALLOWED, SIGNS };
+
+static void show(enum sign sign, uint32_t way)
+{
+	if (sign == MARKED)
+		path_on_marked(&path, way);
+	else if (sign == LOST)
+		path_on_lost(&path, way, 1, 1);
+	else
+		path_on_trimmed(&path, way);
+	if (sign == ALLOWED) {
+		path_deny(&path, way, true, 1);
+		path_deny(&path, way, false, 1);
+	}
+}
+
+/* A packet that met a full queue weighs more than one that was marked, also where nothing is taken
+ * out for a loss; a way that is allowed again is as good as new. */
+static void full_queues_weigh_more(void **state)
+{
+	uint32_t turns[SIGNS] = {0};
+
+	(void)state;
+	for (uint32_t sign = 0; sign < SIGNS; sign++)
+		for (uint32_t seed = 0; seed < 256; seed++) {
+			make(64, 1, seed);
+			cfg.troubles = NULL;
+			show((enum sign)sign, 40);
+			if (sign != ALLOWED)
+				assert_int_equal(path_state(&path, 40), PATH_SKIP);
+			for (uint32_t i = 0; i < 5 * 64; i++)
+				turns[sign] += next(1) == 40;
+		}
+	/* Of 1280 turns, or 1024 behind the one that is skipped. */
+	assert_in_range(turns[MARKED], 920, 1000);
+	assert_in_range(turns[TRIMMED], 490, 600);
+	assert_in_range(turns[LOST], 430, 600);
+	assert_in_range(turns[ALLOWED], 1270, 1290);
+}
+
 /* The model: what a controller and the wire say of each way, and which ports are blocked. */
 struct model {
 	enum path_state way[256];
@@ -384,7 +486,10 @@ static void model_step(struct model *m, struct prng *rng, nsec now)
 	if (what < 2) {
 		model_evidence(m, way, what == 0, now);
 	} else if (what < 5) {
-		path_on_marked(&path, way);
+		if (what == 2)
+			path_on_trimmed(&path, way);
+		else
+			path_on_marked(&path, way);
 		m->way[way] = m->way[way] == PATH_GOOD ? PATH_SKIP : m->way[way];
 	} else if (what == 5) {
 		path_deny(&path, way, true, now);
@@ -462,6 +567,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(opened_ports),
 	cmocka_unit_test(bursts),
 	cmocka_unit_test(skipping),
+	cmocka_unit_test(marked_more_than_others),
+	cmocka_unit_test(full_queues_weigh_more),
 	cmocka_unit_test(states_like_the_model),
 	cmocka_unit_test(cost),
 };

@@ -570,7 +570,9 @@ static void trimmed_packets_go_again(void **state)
 		assert_int_equal(c.timeouts, 0);
 		/* Without NACKs some go again that were not lost, and may be cut as duplicates. */
 		assert_in_range(c.rx_trimmed, has_nack ? trimmed : trimmed / 2, trimmed);
-		assert_int_equal(c.tx_nack, has_nack ? trimmed : 0);
+		/* One that went again for a gap may be cut after the first has come after all. */
+		assert_in_range(c.tx_nack, has_nack ? trimmed - c.lost_gap : 0,
+				has_nack ? trimmed : 0);
 		assert_int_equal(c.rx_nack, c.tx_nack);
 		assert_int_equal(c.lost_nack, c.tx_nack);
 		/* Losses that nobody tells of take ways out of use. */
