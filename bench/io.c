@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "io/raw.h"
+#include "io/xdp.h"
 
 #define MTU     9000u
 #define PAYLOAD 4096u
@@ -37,12 +38,25 @@ static int new_raw(struct driver **d, const char *interface, char *error, size_t
 	return raw_new(d, &cfg, error, error_len);
 }
 
+#ifdef BENCH_XDP
+static int new_xdp(struct driver **d, const char *interface, char *error, size_t error_len)
+{
+	struct xdp_cfg cfg = {.frames = {.n_ports = 1}};
+
+	snprintf(cfg.frames.interfaces[0], IF_NAMESIZE, "%s", interface);
+	return xdp_new(d, &cfg, error, error_len);
+}
+#endif
+
 static const struct kind {
 	const char *name;
 	const struct io_bare *bare;
 	int (*open)(struct driver **d, const char *interface, char *error, size_t error_len);
 } kinds[] = {
 	{"raw", &io_bare_raw, new_raw},
+#ifdef BENCH_XDP
+	{"xdp", &io_bare_xdp, new_xdp},
+#endif
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 

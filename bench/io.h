@@ -29,6 +29,6 @@ struct io_bare {
 	uint32_t (*receive)(void *end);
 };
 
-extern const struct io_bare io_bare_raw;
+extern const struct io_bare io_bare_raw, io_bare_xdp;
 
 #endif

@@ -1,7 +1,7 @@
 /* Writes the seeds of every fuzz target: usage: seeds DIRECTORY
  * From the sample packets DIRECTORY/net, /packet and /fwd get frames, /roce and /mrc what follows
  * UDP without the ICRC, /srh segment routing headers; /ref and /rc what two engines say to each
- * other, and /scenario the files in SCENARIO_DIR. */
+ * other, /scenario the files in SCENARIO_DIR, and /setup a configuration of devices. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -153,6 +153,19 @@ static void write_file(const char *name, uint32_t number)
 	write_seed("scenario", number, (struct cspan){bytes, (uint32_t)n});
 }
 
+static void write_setup(void)
+{
+	static const char text[] =
+		"# planes\n[weft_mrc0]\ntransport = mrc\ndriver = xdp\nports = eth0 eth1\n"
+		"addresses = lo 192.0.2.1 fc00::1\ndscp-data = 10\ndscp-retransmit = 12\n"
+		"dscp-no-trim = 0\ndscp-control = 46\necn = on\ntrim = 18 20\ncc = nscc\n"
+		"window = 1 MiB\nrate = 100Gb/s\n"
+		"ev = usid-srh:32:0xfc000000,16:0x100:0xf:0:3\nev-ways = 4\n"
+		"ev-min-active = 2\nev-burst = 1\n[weft_rc0]\nports = eth0\ncc = dcqcn\n";
+
+	write_seed("setup", 0, (struct cspan){(const uint8_t *)text, sizeof text - 1});
+}
+
 static void write_scenarios(void)
 {
 	DIR *dir = opendir(SCENARIO_DIR);
@@ -196,5 +209,6 @@ int main(int argc, char **argv)
 	mrc_seeds_write(write_seed);
 	rc_seeds_write(write_seed);
 	write_scenarios();
+	write_setup();
 	return EXIT_SUCCESS;
 }

@@ -125,21 +125,23 @@ static void refuse_all(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog);
 }
 
-static int open_source(struct udp_driver *u, const struct udp_local *l, struct udp_source *s)
+/* At port `first`, or at the next dynamic one that is free. */
+static int open_source(struct udp_driver *u, const struct udp_local *l, struct udp_source *s,
+		       uint16_t first)
 {
 	union udp_name name;
 	socklen_t len = 0;
-	uint16_t start = 0;
 	int fd = udp_socket(u, l->addr.family), bound = -1;
 
 	if (fd < 0)
 		return -1;
-	osrandom_key((uint8_t *)&start, sizeof start);
 	for (unsigned i = 0; bound && i < SOURCE_TRIES; i++) {
-		s->port = (uint16_t)(SOURCE_PORT_FIRST + (start + i) % SOURCE_PORTS);
+		s->port = first;
+		if (i > 0 || first == 0)
+			s->port = (uint16_t)(SOURCE_PORT_FIRST + (first + i) % SOURCE_PORTS);
 		len = udp_name_of(&l->addr, s->port, &name);
 		bound = bind(fd, &name.any, len);
-		if (bound && errno != EADDRINUSE)
+		if (bound && errno != EADDRINUSE && errno != EACCES)
 			break;
 	}
 	if (bound) {
@@ -148,8 +150,21 @@ static int open_source(struct udp_driver *u, const struct udp_local *l, struct u
 	}
 	refuse_all(fd);
 	s->fd = fd;
+	s->wanted = first;
 	probe_source(s, u, l->addr.family);
 	return 0;
+}
+
+/* The place of the source that a port was wanted for, a free one, or one to be shared. */
+static struct udp_source *place_of(struct udp_local *l, uint32_t n, uint32_t from, uint16_t wanted)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct udp_source *s = &l->sources[(from + i) % n];
+
+		if (s->fd < 0 || s->wanted == wanted)
+			return s;
+	}
+	return &l->sources[from % n];
 }
 
 /* With one source the receiving socket sends too: its port is right, and a group of sockets that
@@ -162,10 +177,17 @@ struct udp_source *udp_source_of(struct udp_driver *u, uint32_t local, uint32_t 
 	struct udp_local *l = &u->locals[local];
 	uint32_t mixed = ev * UINT32_C(0x9e3779b1) >> 16;
 	struct udp_source *s = &l->sources[mixed % u->cfg.sources];
+	uint16_t first = (uint16_t)(ev >> 16);
 
-	if (s->fd >= 0 || open_source(u, l, s) == 0)
+	if (u->cfg.has_ports_of_ev)
+		s = place_of(l, u->cfg.sources, mixed, first);
+	if (s->fd >= 0)
 		return s;
-	return NULL;
+	if (!u->cfg.has_ports_of_ev) {
+		osrandom_key((uint8_t *)&first, sizeof first);
+		first = (uint16_t)(SOURCE_PORT_FIRST + first % SOURCE_PORTS);
+	}
+	return open_source(u, l, s, first) == 0 ? s : NULL;
 }
 
 static int refused(const struct udp_driver *u, int number, const struct udp_addr *addr, char *error,

@@ -14,6 +14,11 @@
  * and tells the kernel: the processes ask each other by probes, UDP packets to their own address
  * with a manufacturer's opcode, which no engine may use. Nobody else's probes are heard.
  *
+ * With has_ports_of_ev a packet leaves by the source port that its entropy value has in the upper
+ * half (MRC Table 9-1), so that the receiver sees the value that was meant, and may tell of it.
+ * That holds for the first `sources` ports named at an address, and where nobody else has the port;
+ * otherwise another takes its place, and what the receiver sees is not what was meant.
+ *
  * What the kernel imposes, and so deviates from the letter of RoCEv2: the UDP checksum is set where
  * offload is used (the ICRC masks it; receivers ignore it); the packets of a burst share a source
  * port; over IPv4 the identification, which the ICRC covers, is the packet's place in its burst.
@@ -36,6 +41,7 @@ struct udp_cfg {
 	uint32_t max_peers;            /* [65536] */
 	uint32_t buffer_bytes;         /* asked of the kernel per socket, each way [4 MiB] */
 	uint32_t sources;              /* source ports used, by entropy, 1 .. 64 [4] */
+	bool has_ports_of_ev;          /* the upper half of an entropy value is the port wanted */
 	uint8_t dscp[ENGINE_TCLASSES]; /* as they are: 0 is DSCP 0 */
 	uint8_t hop_limit;             /* [64] */
 	bool is_not_ect;               /* data is not sent as ECN-capable */

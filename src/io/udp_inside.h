@@ -88,6 +88,7 @@ struct udp_peer {
 struct udp_source {
 	int fd; /* -1: not yet opened */
 	uint16_t port;
+	uint16_t wanted; /* the port that was asked for, see udp_cfg.has_ports_of_ev */
 	bool has_offload;
 	bool has_label; /* IPv6: it takes a flow label with each packet */
 };

@@ -35,12 +35,13 @@ static nsec since_stamp(const struct timing *t)
 	return (nsec)(uint16_t)(mrc_stamp(t->at) - t->stamp) << MRC_STAMP_SHIFT;
 }
 
-/* The time since packet n went, never 0. */
+/* The time since packet n went; 0: not known. Below a unit of the records the clock has not moved
+ * since: whoever drives the engine may have it stand still for a while. */
 static nsec since_sent(const struct mrc *m, const struct mrc_qp *q, uint64_t n, nsec at)
 {
 	nsec sent = mrc_flight_time(m, q, n);
 
-	return at > sent ? at - sent : 1;
+	return at >= sent + (UINT64_C(1) << MRC_SENT_SHIFT) ? at - sent : 0;
 }
 
 /* The round trip of a packet that is out, by its record. The answer must be to the time it was sent
@@ -82,7 +83,7 @@ static struct sample time_of(const struct mrc *m, const struct mrc_qp *q, const 
 
 	if (!(q->attr.flags & MRC_NO_TIMESTAMPS) && !t->is_absent && req->srtt > 0 &&
 	    req->srtt < WRAP_NS / 8 && back < WRAP_NS / 2)
-		s.rtt_ns = back > 0 ? back : 1;
+		s.rtt_ns = back;
 	return s;
 }
 
@@ -263,7 +264,7 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	struct sample time = {0};
 
 	if (h->pr)
-		time.rtt_ns = t.at > req->probe_at ? t.at - req->probe_at : 1;
+		time.rtt_ns = t.at > req->probe_at ? t.at - req->probe_at : 0;
 	else if (s.acked != MRC_NONE)
 		time = time_of(m, q, &t);
 	/* Before the record goes. */

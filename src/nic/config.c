@@ -1,14 +1,10 @@
 #include "nic/inside.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define WINDOW_DEFAULT (1u << 20)
 #define WINDOW_OWN     16384u
 #define WINDOW_LEAST   4096u
-#define WINDOW_MOST    (UINT64_C(1) << 30)
 #define BUFFER_ASKED   (4 << 20) /* as the driver does */
 
 /* DCQCN starts at the rate of the port and comes down with the first notice: too much costs a round
@@ -32,55 +28,29 @@ static uint64_t buffer_bytes(void)
 	return (uint64_t)got / 2;
 }
 
-static int read_window(uint64_t *window)
-{
-	const char *text = getenv("WEFT_WINDOW");
-	char *end;
-
-	if (!text)
-		return 0;
-	errno = 0;
-	unsigned long long v = strtoull(text, &end, 10);
-
-	if (errno || *end || text[0] < '0' || text[0] > '9' || v < WINDOW_LEAST || v > WINDOW_MOST)
-		return nic_fail(EINVAL, "WEFT_WINDOW=%s: give bytes, %u to %llu", text,
-				WINDOW_LEAST, (unsigned long long)WINDOW_MOST);
-	*window = v;
-	return 0;
-}
-
-static int read_cc(uint8_t *kind)
-{
-	const char *text = getenv("WEFT_CC");
-
-	if (!text || !strcmp(text, "fixed"))
-		*kind = CC_FIXED;
-	else if (!strcmp(text, "dcqcn"))
-		*kind = CC_DCQCN;
-	else
-		return nic_fail(EINVAL, "WEFT_CC=%s: give fixed or dcqcn", text);
-	return 0;
-}
-
 /* Two queue pairs at full window shall not overrun one socket buffer, where the kernel grants one
  * that large; what is lost all the same is sent again. */
-int device_configure(struct rc_cfg *cfg)
+static uint64_t window_by_buffers(void)
 {
-	uint64_t window = WINDOW_DEFAULT, buffer = buffer_bytes();
-	uint8_t kind = CC_FIXED;
+	uint64_t buffer = buffer_bytes();
 
-	if (buffer && window > buffer / 2)
-		window = buffer / 2 < WINDOW_LEAST ? WINDOW_LEAST : buffer / 2;
-	int r = read_window(&window);
+	if (!buffer || WINDOW_DEFAULT <= buffer / 2)
+		return WINDOW_DEFAULT;
+	return buffer / 2 < WINDOW_LEAST ? WINDOW_LEAST : buffer / 2;
+}
 
-	if (!r)
-		r = read_cc(&kind);
-	if (r)
-		return r;
-	cfg->cc.kind = kind;
-	cfg->cc.window_bytes = window;
-	cfg->cc.line_rate_bps = LINE_RATE_BPS;
+void device_cc(const struct nic_setup *setup, struct cc_cfg *cc)
+{
+	cc->kind = setup->cc;
+	cc->window_bytes = setup->window_bytes ? setup->window_bytes : window_by_buffers();
+	cc->line_rate_bps = setup->rate_bps ? setup->rate_bps : LINE_RATE_BPS;
+}
+
+void device_configure(const struct nic_setup *setup, struct rc_cfg *cfg)
+{
+	device_cc(setup, &cfg->cc);
+	uint64_t window = cfg->cc.window_bytes;
+
 	cfg->total_window_bytes = 2 * window;
 	cfg->own_window_bytes = WINDOW_OWN < window ? WINDOW_OWN : window;
-	return 0;
 }

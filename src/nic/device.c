@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "io/osrandom.h"
-#include "io/udp.h"
 
 #define DRAWS      256u /* at most a quarter of what there is to draw from is ever in use */
 #define STEM_BITS  24u
@@ -57,8 +56,7 @@ uint32_t device_draw_qp(struct device *d)
 		uint32_t low = keystream_u32(&d->random) % NIC_LOW_NUMBERS;
 		uint32_t number = (uint32_t)driver_tag(d->io) << 16 | low;
 
-		/* 0 and 1 are the subnet manager's and the connection manager's (IBTA 3.5.1). */
-		if (number > 1 && !d->qps[low])
+		if (number >= d->transport->first_qp && !d->qps[low])
 			return number;
 	}
 	return 0;
@@ -147,6 +145,8 @@ static void watch_forks(void)
 static void device_free(struct device *d)
 {
 	driver_free(d->io);
+	if (d->transport->end)
+		d->transport->end(d);
 	backlog_fini(&d->backlog);
 	keystream_fini(&d->random);
 	if (d->kick_fd >= 0)
@@ -177,23 +177,27 @@ static int draw_seed(struct keystream *k)
 
 static int make_engine(struct device *d)
 {
-	struct rc_cfg cfg = {.max_qps = NIC_MAX_QPS, .max_srqs = NIC_MAX_SRQS};
-	int r = device_configure(&cfg);
+	const struct engine_ops *ops = d->transport->engine;
+	union transport_cfg cfg;
 
-	if (r)
-		return r;
 	d->mem_bytes = mem_bytes(NIC_MAX_MRS);
 	void *table = map(d->mem_bytes);
 
 	if (!table)
 		return nic_fail(ENOMEM, "no memory for %u regions", NIC_MAX_MRS);
 	d->mem = mem_init(table, NIC_MAX_MRS);
-	cfg.mem = d->mem;
-	d->engine_bytes = rc_ops.size(&cfg);
+	int r = d->transport->configure(d, &cfg);
+
+	if (r)
+		return r;
+	d->engine_bytes = ops->size(&cfg);
+	if (!d->engine_bytes)
+		return nic_fail(EINVAL, "%s: the engine does not take this configuration",
+				d->info.name);
 	d->engine = map(d->engine_bytes);
 	if (!d->engine)
 		return nic_fail(ENOMEM, "no memory for the engine");
-	return rc_ops.init(d->engine, &cfg, d->clock);
+	return ops->init(d->engine, &cfg, d->clock);
 }
 
 static int make_tables(struct device *d)
@@ -224,7 +228,6 @@ static void hold_addresses(struct device *d)
 static int make_io(struct device *d)
 {
 	char error[NIC_SENTENCE_MAX] = "";
-	const struct udp_cfg cfg = {.scope = d->info.ifindex};
 
 	d->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (d->kick_fd < 0)
@@ -232,11 +235,16 @@ static int make_io(struct device *d)
 	d->netlink_fd = watch_open();
 	if (!backlog_init(&d->backlog))
 		return nic_fail(ENOMEM, "no memory for %s", d->info.name);
-	int r = udp_new(&d->io, &cfg, error, sizeof error);
+	int r = driver_open(&d->info, &d->io, error, sizeof error);
 
 	if (r)
 		return nic_fail(-r, "%s: %s", d->info.name, error);
-	hold_addresses(d);
+	d->n_ports = d->info.setup.driver == NIC_UDP ? 1 : d->info.setup.n_ports;
+	d->ports_up = d->free_ports = (UINT32_C(1) << d->n_ports) - 1;
+	/* A driver of frames knows its packets by the tag alone, and an address may be one of
+	 * several that belong together there. */
+	if (d->info.setup.driver == NIC_UDP)
+		hold_addresses(d);
 	return 0;
 }
 
@@ -248,6 +256,8 @@ static struct device *device_new(const struct nic_info *info)
 	if (!d)
 		return nic_fail_null(ENOMEM, "no memory for %s", info->name);
 	d->info = *info;
+	d->asked_driver = info->setup.driver;
+	d->transport = info->setup.transport == NIC_MRC ? &nic_transport_mrc : &nic_transport_rc;
 	d->clock = device_now();
 	d->kick_fd = d->netlink_fd = -1;
 	/* Held for less time than a sleep takes, mostly: spin before sleeping. */
@@ -259,11 +269,11 @@ static struct device *device_new(const struct nic_info *info)
 	int r = draw_seed(&d->random);
 
 	if (!r)
+		r = make_io(d);
+	if (!r)
 		r = make_engine(d);
 	if (!r)
 		r = make_tables(d);
-	if (!r)
-		r = make_io(d);
 	if (!r)
 		r = device_start(d);
 	if (!r)
@@ -273,12 +283,27 @@ static struct device *device_new(const struct nic_info *info)
 	return NULL;
 }
 
-/* The device of that interface, opened once more. */
+/* By its interfaces: names of devices change places when interfaces come and go. */
+static bool is_of(const struct device *d, const struct nic_info *info)
+{
+	const struct nic_setup *has = &d->info.setup, *wants = &info->setup;
+
+	if (d->info.ifindex != info->ifindex || has->transport != wants->transport ||
+	    has->n_ports != wants->n_ports ||
+	    (d->asked_driver != wants->driver && has->driver != wants->driver))
+		return false;
+	for (uint32_t i = 0; i < wants->n_ports; i++)
+		if (strcmp(has->interfaces[i], wants->interfaces[i]) != 0)
+			return false;
+	return true;
+}
+
+/* The device of these interfaces, transport and driver, opened once more. */
 static struct device *device_get(const struct nic_info *info)
 {
 	struct device *d = devices;
 
-	while (d && d->info.ifindex != info->ifindex)
+	while (d && !is_of(d, info))
 		d = d->next;
 	if (!d) {
 		d = device_new(info);
@@ -374,18 +399,4 @@ int nic_query(struct nic_user *u, struct nic_info *info)
 	*info = u->device->info;
 	device_leave(u->device);
 	return 0;
-}
-
-void nic_counters(struct nic_user *u, struct rc_counters *rc, struct driver_counters *io)
-{
-	struct device *d = u->device;
-
-	if (device_check(d))
-		return;
-	device_enter(d);
-	if (rc)
-		*rc = *rc_counters(d->engine);
-	if (io)
-		*io = d->io->count;
-	device_leave(d);
 }

@@ -59,3 +59,13 @@ int device_check(const struct device *d)
 	return nic_fail(ENODEV, "%s was opened before fork: the child must open its own",
 			d->info.name);
 }
+
+int device_check_for(const struct device *d, const struct nic_transport_ops *transport)
+{
+	int r = device_check(d);
+
+	if (r || d->transport == transport)
+		return r;
+	return nic_fail(ENOTSUP, "%s is a device of %s, and this is for those of %s", d->info.name,
+			d->transport->name, transport->name);
+}

@@ -168,43 +168,53 @@ void nic_event_ack(struct nic_user *u, const struct nic_event *event)
 	device_leave(u->device);
 }
 
-void device_raise(struct device *d, const struct rc_event *event)
+void device_raise(struct device *d, uint32_t number, enum nic_event_kind kind)
 {
-	static const uint8_t kinds[RC_EVENT_KINDS] = {
-		[RC_EVENT_ESTABLISHED] = NIC_EVENT_ESTABLISHED,
-		[RC_EVENT_DRAINED] = NIC_EVENT_DRAINED,
-		[RC_EVENT_FATAL] = NIC_EVENT_QP_FATAL,
-		[RC_EVENT_INVALID] = NIC_EVENT_QP_INVALID,
-		[RC_EVENT_ACCESS] = NIC_EVENT_QP_ACCESS,
-		[RC_EVENT_LAST_RECEIVE] = NIC_EVENT_LAST_WQE,
-		[RC_EVENT_SRQ_LIMIT] = NIC_EVENT_SRQ_LIMIT,
-	};
-	enum nic_event_kind kind = (enum nic_event_kind)kinds[event->kind];
-
-	if (event->kind == RC_EVENT_SRQ_LIMIT) {
-		struct nic_srq *s = d->srqs[event->number];
-
-		source_raise(s->pd->user, &s->source, kind);
-		return;
-	}
-	struct nic_qp *qp = d->qps[event->number % NIC_LOW_NUMBERS];
+	struct nic_qp *qp = d->qps[number % NIC_LOW_NUMBERS];
 
 	source_raise(qp->user, &qp->source, kind);
 }
 
+/* Only the newest state counts, should the older one not have been taken. */
+static void tell_up(struct device *d, bool is_up)
+{
+	enum nic_event_kind now = is_up ? NIC_EVENT_PORT_UP : NIC_EVENT_PORT_DOWN;
+	enum nic_event_kind before = is_up ? NIC_EVENT_PORT_DOWN : NIC_EVENT_PORT_UP;
+
+	for (struct nic_user *u = d->users; u; u = u->next) {
+		source_raise(u, &u->port, now);
+		u->port.waiting &= ~(1u << before);
+	}
+}
+
+/* What the driver says of its ports is newer than what the list of interfaces does, and includes
+ * whether there is a carrier; the udp driver has no word on that. */
 void device_renew(struct device *d, const struct nic_info *info)
 {
 	bool was_up = d->info.is_up;
 	bool has_new_gids = memcmp(d->info.gids, info->gids, sizeof info->gids) != 0;
 
 	d->info = *info;
-	for (struct nic_user *u = d->users; u; u = u->next) {
-		if (has_new_gids)
-			source_raise(u, &u->port, NIC_EVENT_GID_CHANGE);
-		if (was_up == info->is_up)
-			continue;
-		source_raise(u, &u->port, info->is_up ? NIC_EVENT_PORT_UP : NIC_EVENT_PORT_DOWN);
-		/* Only the newest state counts, should the older one not have been taken. */
-		u->port.waiting &= ~(1u << (info->is_up ? NIC_EVENT_PORT_DOWN : NIC_EVENT_PORT_UP));
-	}
+	if (d->info.setup.driver != NIC_UDP)
+		d->info.is_up = was_up;
+	for (struct nic_user *u = d->users; u && has_new_gids; u = u->next)
+		source_raise(u, &u->port, NIC_EVENT_GID_CHANGE);
+	if (was_up != d->info.is_up)
+		tell_up(d, d->info.is_up);
+}
+
+void device_follow_ports(struct device *d)
+{
+	bool is_udp = d->info.setup.driver == NIC_UDP;
+	uint32_t up = is_udp ? d->ports_up : driver_ports_up(d->io);
+
+	if (up == d->ports_up)
+		return;
+	d->ports_up = d->free_ports = up;
+	if (d->transport->ports_down)
+		d->transport->ports_down(d->engine, d->clock, ~up);
+	if (d->info.is_up == (up != 0))
+		return;
+	d->info.is_up = up != 0;
+	tell_up(d, d->info.is_up);
 }

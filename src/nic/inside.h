@@ -16,6 +16,7 @@
 #include "base/nsec.h"
 #include "io/driver.h"
 #include "nic/nic.h"
+#include "nic/transport.h"
 
 #define NIC_SENTENCE_MAX 256u
 #define NIC_DONES        64u
@@ -99,6 +100,7 @@ struct nic_srq {
 struct way {
 	uint32_t local, peer;
 };
+#define NO_WAY ((struct way){DRIVER_NO_HANDLE, DRIVER_NO_HANDLE})
 
 struct nic_qp {
 	struct nic_user *user;
@@ -123,7 +125,7 @@ struct backlog {
 	uint32_t at, n;
 };
 
-/* One for each interface in use by this process. */
+/* One for each device in use by this process. */
 struct device {
 	struct device *next; /* guarded by the list's lock, as is n_opens */
 	uint32_t n_opens;
@@ -134,6 +136,11 @@ struct device {
 	pthread_cond_t acked;  /* an event was acknowledged */
 
 	struct nic_info info;
+	const struct nic_transport_ops *transport;
+	uint8_t asked_driver; /* enum nic_driver; info has the one that it became */
+	uint32_t n_ports;
+	struct path_profile *ways; /* of MRC's queue pairs; else NULL */
+	struct ping *pings;        /* of MRC, that wait for their answers */
 	struct engine *engine;
 	struct mem *mem;
 	struct driver *io;
@@ -156,11 +163,14 @@ struct device {
 	nsec wake_at;           /* the thread sleeps until then; 0: it is awake, or stands back */
 	_Atomic nsec polled_at; /* when an application last polled */
 	nsec armed_at;          /* and last armed a queue */
-	uint32_t n_armed, n_held;
+	uint32_t n_armed, n_held, n_held_turns;
 	bool is_waiting; /* an acknowledgement was not sent yet, see progress.c */
 	bool is_behind;  /* a round of work is due: the driver may have more, or the engine has */
 	struct backlog backlog;
-	nsec retry_at; /* of the backlog, if there is one */
+	nsec retry_at;       /* of the backlog, if there is one, and of full_ports */
+	uint32_t ports_up;   /* as the driver told, and the engine was told */
+	uint32_t free_ports; /* had room when last looked at, or came up since, ... */
+	uint32_t full_ports; /* ... or had none, and are up */
 	struct rx_pkt rx[DRIVER_BATCH];
 	struct tx_pkt tx[DRIVER_BATCH];
 	struct done dones[NIC_DONES];
@@ -173,6 +183,8 @@ int nic_fail(int error, const char *format, ...) __attribute__((format(printf, 2
 void *nic_fail_null(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* 0, or -ENODEV after a fork. Needs no lock. */
 int device_check(const struct device *d);
+/* The same; -ENOTSUP, and a sentence, for a device of another transport. */
+int device_check_for(const struct device *d, const struct nic_transport_ops *transport);
 
 /* device.c: takes the lock. */
 void device_enter(struct device *d);
@@ -194,8 +206,14 @@ void backlog_keep(struct backlog *b, const struct tx_pkt *pkts, uint32_t n);
 void backlog_forget(struct backlog *b, uint32_t peer, uint32_t local);
 bool backlog_send(struct backlog *b, struct driver *u);
 
-/* config.c: the engine's congestion control, from defaults and environment. */
-int device_configure(struct rc_cfg *cfg);
+/* config.c: the congestion control that a setup asks for; 0 as its window is what the buffers of
+ * sockets bear. The same for RC's engine, with what its queue pairs share. */
+void device_cc(const struct nic_setup *setup, struct cc_cfg *cc);
+void device_configure(const struct nic_setup *setup, struct rc_cfg *cfg);
+
+/* drivers.c: opens the driver that info names, or the next best, which info then names, and why. 0
+ * or a negative errno and a sentence in error. */
+int driver_open(struct nic_info *info, struct driver **io, char *error, size_t error_len);
 
 /* progress.c */
 nsec device_now(void);
@@ -216,10 +234,10 @@ static inline bool gid_is_of_link(const uint8_t gid[16])
 	return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
 }
 
-/* list.c: netlink's word of changed links and addresses; -1: none to be had. */
+/* watch.c: netlink's word of changed links and addresses; -1: none to be had. */
 int watch_open(void);
-/* Takes all that waits; true: something of that interface changed. */
-bool watch_has_news(int fd, uint32_t ifindex);
+/* Takes all that waits; true: something of the device's interfaces or addresses changed. */
+bool watch_has_news(int fd, const struct nic_info *info);
 
 /* events.c */
 int bell_open(struct device *d, struct bell *b);
@@ -231,10 +249,12 @@ int bell_wait(const struct bell *b);
 void source_raise(struct nic_user *u, struct source *s, enum nic_event_kind kind);
 /* Takes its events back, and waits until those taken were acknowledged. */
 void source_end(struct nic_user *u, struct source *s);
-/* An event of the engine's goes to its queue. */
-void device_raise(struct device *d, const struct rc_event *event);
+/* An event of a queue pair of this number. */
+void device_raise(struct device *d, uint32_t number, enum nic_event_kind kind);
 /* The interface is now as in info: tells every user what changed. */
 void device_renew(struct device *d, const struct nic_info *info);
+/* Tells the engine, and every user, which ports are up now. */
+void device_follow_ports(struct device *d);
 
 /* queue.c: false when there is no place for it. */
 bool cq_push(struct nic_cq *cq, const struct nic_done *done);
@@ -249,6 +269,20 @@ void channel_forget(struct nic_cq *cq);
 
 /* pair.c: a completion of the engine's goes to its queue. */
 void device_complete(struct device *d, const struct done *done);
-enum rc_state qp_state(const struct nic_qp *qp);
+enum qp_phase qp_phase(const struct nic_qp *qp);
+/* Fills in what a queue pair has at least. 0 or -EINVAL. */
+int qp_grant(const struct nic_user *u, struct nic_qp_spec *spec);
+/* Makes one as granted, with the transport's caps and the bytes that its engine needs for it. */
+struct nic_qp *qp_new(struct nic_user *u, const struct nic_qp_spec *spec, const void *caps,
+		      size_t bytes);
+
+/* way.c: opens both ends of a path. 0, or a negative errno and a sentence; then *w is none. */
+int way_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16], struct way *w);
+void way_close(struct device *d, struct way *w);
+/* Whether packets of that path MTU fit it: 0, or a negative errno and a sentence. */
+int way_check(struct device *d, const struct way *w, uint16_t pmtu);
+/* A GID as a socket address; one of ours by its number, or NULL and a sentence. */
+struct sockaddr_storage way_address(const uint8_t gid[16], uint32_t ifindex);
+const struct nic_gid *way_gid(const struct device *d, uint32_t index);
 
 #endif

@@ -1,89 +1,10 @@
-/* The interfaces of this machine as devices, and news of them. */
-#include "nic/inside.h"
-
+/* Interfaces as devices: those that a configuration describes, or all. */
 #include <errno.h>
-#include <ifaddrs.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
-#include <netinet/in.h>
-#include <netpacket/packet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#define LIST_MOST 4096u /* interfaces with addresses: a bound for a broken system's sake */
-
-struct scan {
-	struct nic_info *list;
-	uint32_t n;
-};
-
-/* The entry of an interface, made if need be; NULL: no memory, or it went away meanwhile. The name
- * of an IPv4 address may be a label: the interface's, a colon, and more (ip-address(8)). */
-static struct nic_info *scan_entry(struct scan *s, const char *name)
-{
-	char interface[IF_NAMESIZE] = "";
-	struct nic_info *list;
-
-	memcpy(interface, name, strnlen(name, IF_NAMESIZE - 1));
-	interface[strcspn(interface, ":")] = 0;
-	for (uint32_t i = 0; i < s->n; i++) {
-		if (!strcmp(s->list[i].interface, interface))
-			return &s->list[i];
-	}
-	uint32_t ifindex = if_nametoindex(interface);
-
-	if (!ifindex || s->n == LIST_MOST)
-		return NULL;
-	list = realloc(s->list, (s->n + 1) * sizeof *list);
-	if (!list)
-		return NULL;
-	s->list = list;
-	list[s->n] = (struct nic_info){.ifindex = ifindex};
-	memcpy(list[s->n].interface, interface, sizeof interface);
-	return &s->list[s->n++];
-}
-
-/* EUI-64 from EUI-48, as IPv6 does (RFC 4291, appendix A). Who has no such address gets one of
- * local meaning, from its number. */
-static uint64_t guid_of(const uint8_t *mac, uint32_t ifindex)
-{
-	static const uint8_t none[6];
-	uint8_t bytes[8] = {2, 0, 0, 0xff, 0xfe, 0, (uint8_t)(ifindex >> 8), (uint8_t)ifindex};
-	uint64_t guid;
-
-	if (mac && memcmp(mac, none, sizeof none) != 0) {
-		memcpy(bytes, mac, 3);
-		memcpy(bytes + 5, mac + 3, 3);
-		bytes[0] ^= 2;
-	}
-	memcpy(&guid, bytes, sizeof guid);
-	return guid;
-}
-
-static void gid_from(struct nic_gid *gid, const struct sockaddr *address)
-{
-	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-
-	memset(gid, 0, sizeof *gid);
-	if (address->sa_family == AF_INET) {
-		memcpy(&in, address, sizeof in);
-		in.sin_port = 0;
-		memcpy(gid->raw, v4, sizeof v4);
-		memcpy(gid->raw + sizeof v4, &in.sin_addr, 4);
-		memcpy(&gid->address, &in, sizeof in);
-	} else {
-		memcpy(&in6, address, sizeof in6);
-		in6.sin6_port = 0;
-		in6.sin6_flowinfo = 0;
-		memcpy(gid->raw, &in6.sin6_addr, 16);
-		memcpy(&gid->address, &in6, sizeof in6);
-	}
-}
+#include "nic/links.h"
 
 /* IPv4 first, then IPv6, then those of one link only: what works in most places comes first. */
 static int gid_rank(const struct nic_gid *gid)
@@ -93,133 +14,6 @@ static int gid_rank(const struct nic_gid *gid)
 	return gid_is_of_link(gid->raw) ? 2 : 1;
 }
 
-static void gid_insert(struct nic_info *info, const struct nic_gid *gid)
-{
-	uint32_t at = info->n_gids;
-
-	if (at == NIC_GIDS_MAX)
-		return;
-	for (; at && gid_rank(&info->gids[at - 1]) > gid_rank(gid); at--)
-		info->gids[at] = info->gids[at - 1];
-	info->gids[at] = *gid;
-	info->n_gids++;
-}
-
-static void scan_address(struct scan *s, const struct ifaddrs *a)
-{
-	struct nic_info *info = scan_entry(s, a->ifa_name);
-	struct sockaddr_ll ll;
-	struct nic_gid gid;
-
-	if (!info)
-		return;
-	info->is_up = (a->ifa_flags & IFF_UP) && (a->ifa_flags & IFF_RUNNING);
-	if (a->ifa_addr->sa_family == AF_PACKET) {
-		memcpy(&ll, a->ifa_addr, sizeof ll);
-		info->guid = guid_of(ll.sll_halen == 6 ? ll.sll_addr : NULL, info->ifindex);
-		return;
-	}
-	gid_from(&gid, a->ifa_addr);
-	gid_insert(info, &gid);
-}
-
-static void scan_mtu(struct nic_info *info, int fd)
-{
-	struct ifreq request = {0};
-
-	memcpy(request.ifr_name, info->interface, sizeof info->interface);
-	if (!ioctl(fd, SIOCGIFMTU, &request) && request.ifr_mtu > 0)
-		info->mtu = (uint32_t)request.ifr_mtu;
-	if (!info->guid)
-		info->guid = guid_of(NULL, info->ifindex);
-}
-
-static int by_ifindex(const void *left, const void *right)
-{
-	const struct nic_info *a = left, *b = right;
-
-	return (a->ifindex > b->ifindex) - (a->ifindex < b->ifindex);
-}
-
-/* All interfaces with an address, by number. */
-static int scan(struct scan *s)
-{
-	struct ifaddrs *all;
-	uint32_t n = 0;
-
-	*s = (struct scan){0};
-	if (getifaddrs(&all))
-		return nic_fail(errno, "no list of addresses: %s", strerror(errno));
-	for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
-		int family = a->ifa_addr ? a->ifa_addr->sa_family : AF_UNSPEC;
-
-		if (family == AF_INET || family == AF_INET6 || family == AF_PACKET)
-			scan_address(s, a);
-	}
-	freeifaddrs(all);
-	for (uint32_t i = 0; i < s->n; i++) {
-		if (s->list[i].n_gids)
-			s->list[n++] = s->list[i];
-	}
-	s->n = n;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	for (uint32_t i = 0; i < n && fd >= 0; i++)
-		scan_mtu(&s->list[i], fd);
-	if (fd >= 0)
-		close(fd);
-	if (n)
-		qsort(s->list, n, sizeof *s->list, by_ifindex);
-	return 0;
-}
-
-/* The entries that names lists, in its order, to the front. */
-static int select_named(struct scan *s, const char *names)
-{
-	uint32_t n = 0;
-
-	for (const char *at = names; *at;) {
-		size_t len = strcspn(at, ",");
-		uint32_t i = n;
-
-		while (i < s->n && (strlen(s->list[i].interface) != len ||
-				    memcmp(s->list[i].interface, at, len) != 0))
-			i++;
-		if (len && i == s->n)
-			return nic_fail(ENODEV,
-					"WEFT_INTERFACES: no interface %.*s that has an address, "
-					"or it stands there twice",
-					(int)len, at);
-		if (len) {
-			struct nic_info found = s->list[i];
-
-			memmove(&s->list[n + 1], &s->list[n], (i - n) * sizeof *s->list);
-			s->list[n++] = found;
-		}
-		at += len + (at[len] == ',');
-	}
-	s->n = n;
-	return 0;
-}
-
-int nic_list(struct nic_info **list)
-{
-	const char *names = getenv("WEFT_INTERFACES");
-	struct scan s;
-	int r = scan(&s);
-
-	if (!r && names)
-		r = select_named(&s, names);
-	if (r) {
-		free(s.list);
-		return r;
-	}
-	for (uint32_t i = 0; i < s.n; i++)
-		snprintf(s.list[i].name, sizeof s.list[i].name, "weft_rc%u", i);
-	*list = s.list;
-	return (int)s.n;
-}
-
 static bool has_gid(const struct nic_info *info, const struct nic_gid *gid)
 {
 	for (uint32_t i = 0; i < info->n_gids; i++) {
@@ -227,6 +21,284 @@ static bool has_gid(const struct nic_info *info, const struct nic_gid *gid)
 			return true;
 	}
 	return false;
+}
+
+static void gid_insert(struct nic_info *info, const struct nic_gid *gid)
+{
+	uint32_t at = info->n_gids;
+
+	if (at == NIC_GIDS_MAX || has_gid(info, gid))
+		return;
+	for (; at && gid_rank(&info->gids[at - 1]) > gid_rank(gid); at--)
+		info->gids[at] = info->gids[at - 1];
+	info->gids[at] = *gid;
+	info->n_gids++;
+}
+
+/* Port i of a device: the interface that it was, under whatever name, else one of the name that it
+ * was set up with. */
+static const struct link *link_of(const struct links *s, const struct nic_info *info, uint32_t i)
+{
+	const char *name = info->setup.interfaces[i];
+
+	for (uint32_t k = 0; k < s->n && info->ports[i].ifindex; k++) {
+		if (s->at[k].port.ifindex == info->ports[i].ifindex)
+			return &s->at[k];
+	}
+	return link_named(s, name, strlen(name));
+}
+
+static bool is_local_only(const struct nic_gid *gid)
+{
+	static const uint8_t loopback[16] = {[15] = 1};
+
+	if (gid->address.ss_family == AF_INET)
+		return gid->raw[12] == 127;
+	return gid_is_of_link(gid->raw) || !memcmp(gid->raw, loopback, sizeof loopback);
+}
+
+static bool is_listed(const struct nic_setup *s, const struct nic_gid *gid)
+{
+	for (uint32_t i = 0; i < s->n_addresses; i++) {
+		if (!memcmp(s->addresses[i], gid->raw, sizeof gid->raw))
+			return true;
+	}
+	return false;
+}
+
+/* Addresses that the device has beside those of its ports. */
+static void add_others(struct nic_info *info, const struct links *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct link *link = &s->at[i];
+		bool is_lo = info->setup.has_lo && !strcmp(link->port.interface, "lo");
+
+		for (uint32_t k = 0; k < link->n_gids; k++) {
+			if ((is_lo && !is_local_only(&link->gids[k])) ||
+			    is_listed(&info->setup, &link->gids[k]))
+				gid_insert(info, &link->gids[k]);
+		}
+	}
+}
+
+/* What the interfaces say; name, setup, why and the numbers of ports are known. How many of its
+ * ports are there. */
+static uint32_t fill(struct nic_info *info, const struct links *s)
+{
+	uint32_t n_there = 0;
+
+	info->n_ports = info->setup.n_ports;
+	info->is_up = false;
+	info->mtu = 0;
+	info->n_gids = 0;
+	memset(info->gids, 0, sizeof info->gids);
+	for (uint32_t i = 0; i < info->n_ports; i++) {
+		const struct link *link = link_of(s, info, i);
+
+		if (!link) {
+			info->ports[i] = (struct nic_port){0};
+			memcpy(info->ports[i].interface, info->setup.interfaces[i], IF_NAMESIZE);
+			continue;
+		}
+		info->ports[i] = link->port;
+		info->is_up |= link->port.is_up;
+		if (!info->mtu || link->port.mtu < info->mtu)
+			info->mtu = link->port.mtu;
+		if (n_there++ == 0) {
+			memcpy(info->interface, link->port.interface, IF_NAMESIZE);
+			info->ifindex = link->port.ifindex;
+			info->guid = link->guid;
+		}
+		for (uint32_t k = 0; k < link->n_gids; k++)
+			gid_insert(info, &link->gids[k]);
+	}
+	if (info->setup.has_lo || info->setup.n_addresses)
+		add_others(info, s);
+	if (!n_there)
+		memcpy(info->interface, info->setup.interfaces[0], IF_NAMESIZE);
+	return n_there;
+}
+
+/* Devices as they are found. */
+struct found {
+	struct nic_info *at;
+	uint32_t n;
+};
+
+static int add_device(struct found *f, const struct nic_described *d, const struct links *s)
+{
+	struct nic_info *more = realloc(f->at, (f->n + 1) * sizeof *more);
+
+	if (!more)
+		return nic_fail(ENOMEM, "no memory for a list of %u devices", f->n + 1);
+	f->at = more;
+	struct nic_info *info = &more[f->n++];
+
+	*info = (struct nic_info){.setup = d->setup};
+	memcpy(info->name, d->name, sizeof info->name);
+	memcpy(info->why, d->why, sizeof info->why);
+	fill(info, s);
+	return 0;
+}
+
+/* The interfaces of one device by default, in each transport that can have so many. */
+struct group {
+	uint32_t n;
+	char names[ENGINE_PORTS][IF_NAMESIZE];
+};
+
+static int add_groups(struct found *f, const struct group *groups, uint32_t n,
+		      const struct links *s)
+{
+	for (uint32_t transport = 0; transport < NIC_TRANSPORTS; transport++) {
+		uint32_t number = 0;
+
+		for (uint32_t i = 0; i < n; i++) {
+			struct nic_described d = {
+				.setup = {.transport = (uint8_t)transport, .n_ports = groups[i].n}};
+
+			if (transport == NIC_RC && groups[i].n > 1)
+				continue;
+			memcpy(d.setup.interfaces, groups[i].names, sizeof groups[i].names);
+			snprintf(d.name, sizeof d.name, "weft_%s%u", nic_transport_names[transport],
+				 number++);
+			int r = nic_setup_default(&d);
+
+			if (!r)
+				r = add_device(f, &d, s);
+			if (r)
+				return r;
+		}
+	}
+	return 0;
+}
+
+/* The interface that stands at the front of *at, up to a comma or a plus, as the next port. */
+static int take_name(struct group *groups, uint32_t n, const struct links *s, const char **at)
+{
+	size_t len = strcspn(*at, ",+");
+	const struct link *link = link_named(s, *at, len);
+	struct group *g = &groups[n];
+
+	for (uint32_t i = 0; i <= n && link; i++) {
+		for (uint32_t k = 0; k < groups[i].n; k++) {
+			if (!strcmp(groups[i].names[k], link->port.interface))
+				link = NULL;
+			if (!link)
+				break;
+		}
+	}
+	bool is_alone = !g->n && (*at)[len] != '+';
+
+	if (!link || (is_alone && !link->n_gids))
+		return nic_fail(ENODEV,
+				"WEFT_INTERFACES: no interface %.*s that has an address, or it "
+				"stands there twice",
+				(int)len, *at);
+	if (g->n == ENGINE_PORTS)
+		return nic_fail(EINVAL, "WEFT_INTERFACES: too many joined: at most %u ports",
+				ENGINE_PORTS);
+	memcpy(g->names[g->n++], link->port.interface, IF_NAMESIZE);
+	*at += len;
+	return 0;
+}
+
+/* One by itself has an address already; of several, one must have. */
+static int check_group(const struct group *g, const struct links *s)
+{
+	for (uint32_t i = 0; i < g->n; i++) {
+		const struct link *link = link_named(s, g->names[i], strlen(g->names[i]));
+
+		if (link && link->n_gids)
+			return 0;
+	}
+	return nic_fail(ENODEV, "WEFT_INTERFACES: none of %s and those joined to it has an address",
+			g->names[0]);
+}
+
+/* The devices that WEFT_INTERFACES lists: "a,b+c" is a, and b and c as ports of one. */
+static int list_named(struct found *f, const char *names, const struct links *s)
+{
+	/* There are no more groups than names, none of which is there twice. */
+	struct group *groups = calloc((size_t)s->n + 1, sizeof *groups);
+	uint32_t n = 0;
+	int r = 0;
+
+	if (!groups)
+		return nic_fail(ENOMEM, "no memory for %u interfaces", s->n);
+	for (const char *at = names; !r && *at;) {
+		if (*at == ',') {
+			n += groups[n].n > 0;
+			at++;
+			continue;
+		}
+		at += *at == '+';
+		r = take_name(groups, n, s, &at);
+	}
+	if (!r)
+		n += groups[n].n > 0;
+	for (uint32_t i = 0; i < n && !r; i++)
+		r = check_group(&groups[i], s);
+	if (!r)
+		r = add_groups(f, groups, n, s);
+	free(groups);
+	return r;
+}
+
+static int list_all(struct found *f, const struct links *s)
+{
+	struct group *groups = calloc((size_t)s->n + 1, sizeof *groups);
+	uint32_t n = 0;
+
+	if (!groups)
+		return nic_fail(ENOMEM, "no memory for %u interfaces", s->n);
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (!s->at[i].n_gids)
+			continue;
+		groups[n].n = 1;
+		memcpy(groups[n++].names[0], s->at[i].port.interface, IF_NAMESIZE);
+	}
+	int r = add_groups(f, groups, n, s);
+
+	free(groups);
+	return r;
+}
+
+static int list_file(struct found *f, const struct links *s)
+{
+	struct nic_described *list = NULL;
+	struct nic_config config;
+	int n = nic_config_find(&config), r = 0;
+
+	if (!n)
+		n = nic_config_read(&config, &list);
+	free(config.text);
+	for (int i = 0; list && i < n && !r; i++)
+		r = add_device(f, &list[i], s);
+	free(list);
+	return n < 0 ? n : r;
+}
+
+int nic_list(struct nic_info **list)
+{
+	const char *names = getenv("WEFT_INTERFACES");
+	struct found f = {0};
+	struct links s;
+	int r = links_find(&s);
+
+	if (!r && names)
+		r = list_named(&f, names, &s);
+	else if (!r)
+		r = list_file(&f, &s);
+	if (!r && !names && !f.n)
+		r = list_all(&f, &s);
+	free(s.at);
+	if (r) {
+		free(f.at);
+		return r;
+	}
+	*list = f.at;
+	return (int)f.n;
 }
 
 /* Addresses keep their places, as in the table of a RoCE NIC: programs know them by number. Those
@@ -256,87 +328,25 @@ static void renew_gids(struct nic_info *info, const struct nic_info *fresh)
 
 int nic_info_refresh(struct nic_info *info)
 {
-	struct scan s = {0};
-	uint32_t i = 0;
-	int r = scan(&s);
+	struct nic_info *fresh = malloc(sizeof *fresh);
+	struct links s = {0};
 
-	while (!r && i < s.n && s.list[i].ifindex != info->ifindex)
-		i++;
-	if (!r && i == s.n)
-		r = nic_fail(ENODEV, "%s: %s is gone, or has no address", info->name,
-			     info->interface);
-	if (!r && s.list) {
-		info->mtu = s.list[i].mtu;
-		info->guid = s.list[i].guid;
-		info->is_up = s.list[i].is_up;
-		memcpy(info->interface, s.list[i].interface, sizeof info->interface);
-		renew_gids(info, &s.list[i]);
+	if (!fresh)
+		return nic_fail(ENOMEM, "no memory to look at %s", info->name);
+	*fresh = *info;
+	int r = links_find(&s);
+
+	if (!r && !fill(fresh, &s))
+		r = nic_fail(ENODEV, "%s: %s is gone", info->name, info->interface);
+	else if (!r && !fresh->n_gids)
+		r = nic_fail(ENODEV, "%s: %s has no address", info->name, info->interface);
+	if (!r) {
+		renew_gids(info, fresh);
+		memcpy(fresh->gids, info->gids, sizeof fresh->gids);
+		fresh->n_gids = info->n_gids;
+		*info = *fresh;
 	}
-	free(s.list);
+	free(s.at);
+	free(fresh);
 	return r;
-}
-
-int watch_open(void)
-{
-	const struct sockaddr_nl address = {
-		.nl_family = AF_NETLINK,
-		.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
-	};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-
-	if (fd < 0)
-		return -1;
-	if (!bind(fd, (const struct sockaddr *)&address, sizeof address))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/* The interface that a message is about; 0: none. */
-static uint32_t message_ifindex(const struct nlmsghdr *h)
-{
-	struct ifinfomsg link;
-	struct ifaddrmsg address;
-
-	switch (h->nlmsg_type) {
-	case RTM_NEWLINK:
-	case RTM_DELLINK:
-		if (h->nlmsg_len < NLMSG_LENGTH(sizeof link))
-			return 0;
-		memcpy(&link, (const uint8_t *)h + NLMSG_HDRLEN, sizeof link);
-		return (uint32_t)link.ifi_index;
-	case RTM_NEWADDR:
-	case RTM_DELADDR:
-		if (h->nlmsg_len < NLMSG_LENGTH(sizeof address))
-			return 0;
-		memcpy(&address, (const uint8_t *)h + NLMSG_HDRLEN, sizeof address);
-		return address.ifa_index;
-	default: return 0;
-	}
-}
-
-bool watch_has_news(int fd, uint32_t ifindex)
-{
-	union {
-		struct nlmsghdr first;
-		char bytes[8192];
-	} buffer;
-	bool has_news = false;
-
-	/* A bound on one visit; what is left makes the descriptor readable again. */
-	for (int i = 0; i < 64; i++) {
-		ssize_t n = recv(fd, &buffer, sizeof buffer, 0);
-
-		/* ENOBUFS: messages were lost, so anything may have changed (netlink(7)). */
-		if (n < 0 && errno == ENOBUFS)
-			has_news = true;
-		else if (n <= 0)
-			break;
-		struct nlmsghdr *h = &buffer.first;
-
-		for (uint32_t left = n > 0 ? (uint32_t)n : 0; NLMSG_OK(h, left);
-		     h = NLMSG_NEXT(h, left))
-			has_news |= message_ifindex(h) == ifindex;
-	}
-	return has_news;
 }

@@ -1,6 +1,6 @@
-/* The soft device: RC engine, udp driver and memory of one network interface, in this process.
+/* The soft device: engine, driver and memory behind network interfaces, in this process.
  *
- * A device stands for an interface with addresses: its one port has a GID for each of them. Opening
+ * A device stands for interfaces with addresses and has a GID for each of them. Opening
  * it makes the engine and the sockets, shared by all who open it in this process. All objects
  * (domains, regions, completion queues, queue pairs) belong to a handle of nic_open and are passed
  * back as pointers.
@@ -27,7 +27,6 @@
 #include "rc/rc.h"
 
 #define NIC_GIDS_MAX 64u
-#define NIC_NAME_MAX 64u
 
 /* Limits, as a device reports them. */
 #define NIC_MAX_QPS    16384u
@@ -42,26 +41,52 @@ struct nic_gid {
 	struct sockaddr_storage address;
 };
 
-/* A device as it can be opened. */
-struct nic_info {
-	char name[NIC_NAME_MAX]; /* weft_rc0, weft_rc1, ... */
-	struct nic_setup setup;
-	char interface[IF_NAMESIZE]; /* of the first port: its addresses are the device's */
-	uint32_t ifindex;
-	uint32_t mtu;
-	uint64_t guid; /* EUI-64 of the interface, network order in memory */
-	bool is_up;
-	uint32_t n_gids;
-	struct nic_gid gids[NIC_GIDS_MAX];
+/* An interface as a port of a device. ifindex 0: there is none of that name. */
+struct nic_port {
+	char interface[IF_NAMESIZE];
+	uint32_t ifindex, mtu;
+	bool is_up;         /* there, up, and with a carrier */
+	uint64_t speed_bps; /* 0: it does not tell */
 };
 
-/* The devices there are now, by interface number: one for each interface with an address, loopback
- * included. The environment variable WEFT_INTERFACES, a list of names with commas, restricts and
- * orders them. *list is malloced. Returns their number or a negative errno. */
+/* A device as it can be opened. */
+struct nic_info {
+	char name[NIC_NAME_MAX]; /* weft_rc0, weft_rc1, ... weft_mrc0, ... or as the file has it */
+	struct nic_setup setup;
+	char why[NIC_WHY_MAX];       /* why this driver */
+	char interface[IF_NAMESIZE]; /* of the first port that is there, as are ifindex and guid */
+	uint32_t ifindex;
+	uint32_t mtu;  /* the least of its ports' */
+	uint64_t guid; /* EUI-64 of the interface, network order in memory */
+	bool is_up;    /* one of its ports is */
+	uint32_t n_ports;
+	struct nic_port ports[ENGINE_PORTS];
+	uint32_t n_gids;
+	struct nic_gid gids[NIC_GIDS_MAX]; /* of all ports, and those that setup names beside */
+};
+
+/* The devices there are now, those of RC first: the ones that the configuration file describes, or
+ * without one each interface with an address, loopback included, by number, as weft_rcN and as
+ * weft_mrcN. The environment has a say too (docs/devices.md). *list is malloced. Returns their
+ * number, or a negative errno and a sentence: of a file that is wrong there are no devices. */
 int nic_list(struct nic_info **list);
 
-/* Reads addresses, MTU and state of the interface again. */
+/* Reads addresses, MTU and state of the interfaces again. An interface that was made anew under its
+ * old name is the port again. -ENODEV, and nothing changes: none of them is there, or the device
+ * has no address left. */
 int nic_info_refresh(struct nic_info *info);
+
+/* Whether a driver could serve an interface now: 0 or a negative errno, and in either case a
+ * sentence, what it would do or why not. Changes nothing. */
+int nic_probe(enum nic_driver driver, const char *interface, char *why, size_t why_len);
+
+/* What opening the device would come to: where xdp was asked for and one of the ports cannot,
+ * setup.driver becomes raw, and why says so. */
+void nic_settle(struct nic_info *info);
+
+/* The largest PMTU of RoCE (256 .. 4096) whose packets fit an MTU whatever the operation, over IPv6
+ * and under the segments that setup's entropy values need; 0: none does. */
+uint32_t nic_pmtu(const struct nic_setup *setup, uint32_t mtu);
 
 struct nic_user; /* one nic_open: what a verbs context stands on */
 struct nic_pd;
@@ -72,8 +97,6 @@ struct nic_cq;
 struct nic_srq;
 struct nic_qp;
 
-/* The environment chooses the engine's congestion control: WEFT_CC=fixed (a window) or dcqcn, and
- * WEFT_WINDOW, in bytes, how much a queue pair has out at once. */
 struct nic_user *nic_open(const struct nic_info *info);
 /* -EBUSY while objects of it exist. */
 int nic_close(struct nic_user *u);

@@ -22,8 +22,10 @@
 #define FRESH_NS      UINT64_C(50000)
 #define PULL          60u                /* packets: four bursts of the largest PMTU */
 #define ROUNDS        2u                 /* of them, sent in one go */
-#define HELD_MOST     4096u              /* packets, see advance */
-#define RETRY_NS      UINT64_C(500000)   /* a full socket is tried again, by a thread that slept */
+#define HELD_MOST     4096u              /* packets, see must_wait */
+#define HELD_TURNS    4u                 /* that found all there was */
+#define HEARINGS      16u                /* calls for packets in one of them */
+#define RETRY_NS      UINT64_C(500000)   /* a full port is tried again, by a thread that slept */
 #define POLLED_NS     UINT64_C(100000)   /* someone polls: they did, so lately */
 #define ARMED_NS      UINT64_C(1000000)  /* someone sleeps: they armed a queue, so lately */
 #define BACK_LEAST_NS UINT64_C(100000)   /* standing back, the first look */
@@ -41,34 +43,48 @@ nsec device_now(void)
 
 nsec device_deadline(const struct device *d)
 {
-	return d->backlog.n ? d->retry_at : d->engine->ops->deadline(d->engine, 1);
+	const struct engine *e = d->engine;
+
+	if (d->backlog.n)
+		return d->retry_at;
+	nsec at = e->ops->deadline(e, d->free_ports);
+
+	if (!d->full_ports || at <= d->retry_at)
+		return at;
+	nsec full = e->ops->deadline(e, d->free_ports | d->full_ports);
+
+	if (full < d->retry_at)
+		full = d->retry_at;
+	return at < full ? at : full;
 }
 
-/* The engine's time. A timer that fires takes what it did not hear for silence, so while one is due
- * time stands still until all that has arrived was heard: a thread that slept too long, or has more
- * to read than it can, would else send everything again and have even more to read. Under a flood
- * without end it moves on all the same, every HELD_MOST packets. */
-static void advance(struct device *d, nsec now, bool has_heard_all)
+/* Which ports take packets now. One that is full is looked at again before long: nothing tells when
+ * it has room. */
+static void look(struct device *d, uint16_t room[ENGINE_PORTS])
 {
-	if (!has_heard_all && device_deadline(d) <= now && d->n_held < HELD_MOST)
-		return;
-	d->n_held = 0;
-	d->clock = now;
-	if (has_heard_all)
-		d->heard_at = now;
+	driver_room(d->io, room);
+	d->free_ports = 0;
+	for (uint32_t port = 0; port < d->n_ports; port++)
+		d->free_ports |= (uint32_t)(room[port] > 0) << port;
+	d->full_ports = d->ports_up & ~d->free_ports;
+	if (d->full_ports)
+		d->retry_at = d->clock + RETRY_NS;
 }
 
 /* Returns whether it sent anything, which takes time. */
 static bool transmit(struct device *d)
 {
-	static const uint16_t room[ENGINE_PORTS] = {PULL};
 	bool has_sent = d->backlog.n > 0;
+	uint16_t room[ENGINE_PORTS];
 
 	if (!backlog_send(&d->backlog, d->io)) {
 		d->retry_at = d->clock + RETRY_NS;
 		return true;
 	}
-	for (uint32_t i = 0; i < ROUNDS && device_deadline(d) <= d->clock; i++) {
+	if (!d->full_ports && device_deadline(d) > d->clock)
+		return has_sent;
+	look(d, room);
+	for (uint32_t i = 0; i < ROUNDS; i++) {
 		uint32_t n = d->engine->ops->pull(d->engine, d->clock, room, d->tx, PULL);
 		uint32_t sent = n ? driver_send(d->io, d->tx, n) : 0;
 
@@ -76,28 +92,26 @@ static bool transmit(struct device *d)
 		if (sent < n) {
 			backlog_keep(&d->backlog, d->tx + sent, n - sent);
 			d->retry_at = d->clock + RETRY_NS;
-			break;
 		}
+		/* The engine has no more, or its ports have not: the next look tells. */
+		if (n < PULL || sent < n)
+			break;
+		look(d, room);
 	}
 	return has_sent;
 }
 
 static void deliver(struct device *d)
 {
-	struct rc_event events[16];
 	uint32_t n;
 
-	/* Bounded by the works posted, and by the events there are kinds of. */
+	/* Bounded by the works posted. */
 	do {
 		n = d->engine->ops->poll(d->engine, d->dones, NIC_DONES);
 		for (uint32_t i = 0; i < n; i++)
 			device_complete(d, &d->dones[i]);
 	} while (n == NIC_DONES);
-	do {
-		n = rc_events(d->engine, events, 16);
-		for (uint32_t i = 0; i < n; i++)
-			device_raise(d, &events[i]);
-	} while (n == 16);
+	d->transport->events(d);
 }
 
 void device_flush(struct device *d)
@@ -116,21 +130,56 @@ static bool may_wait(struct device *d, uint32_t n, bool is_poll)
 	return d->is_waiting;
 }
 
+/* The engine's time. A timer that fires takes what it did not hear for silence, so while one is due
+ * time stands still until all that has arrived was heard: a thread that slept too long, or has more
+ * to read than it can, would else send everything again and have even more to read. What is heard
+ * then may be answered, by ourselves even, and is heard once more; but not without end, as round
+ * trips are measured by this clock: after some turns, or HELD_MOST packets, it moves on. */
+static bool must_wait(struct device *d, nsec now)
+{
+	return d->engine->ops->deadline(d->engine, 0) <= now && d->n_held < HELD_MOST &&
+	       d->n_held_turns < HELD_TURNS;
+}
+
+static void advance(struct device *d, nsec now)
+{
+	d->n_held = d->n_held_turns = 0;
+	d->clock = now;
+}
+
+/* Hears what has arrived: some of it, or all while time stands still. Returns how many packets. */
+static uint32_t hear(struct device *d, nsec now)
+{
+	bool is_held = must_wait(d, now);
+	uint32_t sum = 0, n = 0;
+
+	if (!is_held)
+		advance(d, now);
+	for (uint32_t i = 0; i == 0 || (i < HEARINGS && is_held && n); i++) {
+		n = driver_receive(d->io, d->clock, d->rx, DRIVER_BATCH);
+		sum += n;
+		if (n)
+			d->engine->ops->input(d->engine, d->clock, d->rx, n);
+	}
+	/* Packets that the driver has read already do not make its descriptor readable: whoever
+	 * sleeps has heard a 0 before. */
+	d->is_behind = sum > 0;
+	if (is_held) {
+		d->n_held += sum;
+		d->n_held_turns += n == 0;
+	}
+	if (sum == 0) {
+		advance(d, now);
+		d->heard_at = now;
+	}
+	device_follow_ports(d);
+	return sum;
+}
+
 nsec device_step(struct device *d, bool is_poll)
 {
 	nsec now = device_now();
-
-	advance(d, now, false);
-	uint32_t n = driver_receive(d->io, d->clock, d->rx, DRIVER_BATCH);
-
-	/* Packets that the driver has read already do not make its descriptor readable: whoever
-	 * sleeps has heard a 0 before. */
-	d->is_behind = n > 0;
-	d->n_held += n;
-	if (n)
-		d->engine->ops->input(d->engine, d->clock, d->rx, n);
-	else
-		advance(d, now, true);
+	uint32_t n = hear(d, now);
 	bool has_sent = !may_wait(d, n, is_poll) && transmit(d);
 
 	deliver(d);
@@ -172,7 +221,7 @@ static void nap(struct device *d, bool is_back, nsec until)
 		return;
 	if (fds[0].revents && read(d->kick_fd, &kicks, sizeof kicks) < 0)
 		return; /* another thread's kick was taken already */
-	if (fds[1].revents && watch_has_news(d->netlink_fd, d->info.ifindex)) {
+	if (fds[1].revents && watch_has_news(d->netlink_fd, &d->info)) {
 		struct nic_info info;
 
 		device_enter(d);

@@ -2,16 +2,24 @@
  *
  * A device is a name, a transport, a driver and the interfaces that are its ports. Without any
  * configuration each interface with an address is one of each transport, on the udp driver. The
- * file and the environment variables that say otherwise are described in docs/devices.md. */
+ * file and the environment variables that say otherwise are described in docs/devices.md. What
+ * stands in a struct nic_setup was checked: it makes sense by itself, though interfaces and
+ * addresses may not be there. nic_list calls this, and tools that show or check a file. */
 #ifndef WEFT_NIC_SETUP_H
 #define WEFT_NIC_SETUP_H
 
 #include <net/if.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "engine/engine.h"
 #include "path/format.h"
+
+#define NIC_NAME_MAX      64u
+#define NIC_WHY_MAX       256u
+#define NIC_DEVICES_MAX   256u /* of a file */
+#define NIC_ADDRESSES_MAX 16u  /* of a device, beside those of its ports */
 
 enum nic_transport { NIC_RC, NIC_MRC, NIC_TRANSPORTS };
 enum nic_driver { NIC_UDP, NIC_RAW, NIC_XDP, NIC_DRIVERS };
@@ -44,6 +52,43 @@ struct nic_setup {
 	uint64_t rate_bps;     /* of all ports: NSCC's and DCQCN's line rate; 0: 100 Gb/s */
 	uint16_t ev_burst;     /* packets in a row that take one way; 0: 15 on udp, else 1 */
 	struct nic_evs evs;
+	/* Addresses of the device that are on none of its ports: a host's own one in a fabric of
+	 * SRv6 is on lo. has_lo: all of lo's that mean something elsewhere. */
+	bool has_lo;
+	uint32_t n_addresses;
+	uint8_t addresses[NIC_ADDRESSES_MAX][16]; /* IPv4 as ::ffff:a.b.c.d */
 };
+
+/* A device as it was described. */
+struct nic_described {
+	char name[NIC_NAME_MAX];
+	struct nic_setup setup;
+	char why[NIC_WHY_MAX]; /* why this driver: "udp: the default" */
+};
+
+/* A configuration file; name is for sentences. */
+struct nic_config {
+	char name[4096];
+	char *text; /* malloced; NULL: there is no file */
+	size_t len;
+};
+
+/* Reads the file that WEFT_CONFIG names, else devices.conf of the user, else of the system. 0, or
+ * a negative errno, the sentence kept for nic_error: one that is named, or there, must be
+ * readable. */
+int nic_config_find(struct nic_config *config);
+
+/* Makes devices of a file's text, and of what the environment says beside it, those of RC first.
+ * *list is malloced. Their number; or a negative errno, and nic_error has the file, the line, what
+ * is wrong and what would be right. A file that describes no device gives 0. */
+int nic_config_read(const struct nic_config *config, struct nic_described **list);
+
+/* Fills in a device with the interfaces named in setup and all else as the environment says, or
+ * by default. 0 or a negative errno, as above. */
+int nic_setup_default(struct nic_described *d);
+
+/* Writes the device as a section of a file, terminated; returns its whole length, which may be more
+ * than there was room for. Reading it gives the same setup. */
+size_t nic_setup_print(const struct nic_described *d, char *text, size_t len);
 
 #endif

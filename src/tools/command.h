@@ -54,6 +54,7 @@ struct command {
 
 extern const struct command decode_command;
 extern const struct command demo_command;
+extern const struct command devices_command;
 extern const struct command perf_command;
 extern const struct command run_command;
 extern const struct command sim_command;

@@ -2,12 +2,15 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tools/command.h"
 
 #define STATUS_FAILED 1 /* a test did not come to its end */
-#define VERSION       1
+#define VERSION       2
+#define TEST_NUMBERS  8u /* of the line that names a test */
 #define SWEEP_LAST    (UINT32_C(1) << 23)
 
 static const char usage[] =
@@ -28,13 +31,16 @@ static const char notes[] = "exit status:\n"
 			    "  weft perf --server &\n"
 			    "  weft perf --sweep 127.0.0.1\n"
 			    "  weft perf --op read --size 1048576 --qps 4 --json 127.0.0.1\n"
-			    "  weft perf --latency --compare ::1\n";
+			    "  weft perf --latency --compare ::1\n"
+			    "  weft perf --transport mrc --verify --driver raw 192.0.2.1\n";
 
 struct job {
 	const char *name;
 	bool is_server, is_once, has_sweep, has_compare, json;
 	const char *address, *host;
 	uint16_t port;
+	struct perf_choice choice;
+	uint8_t driver; /* enum nic_driver; NIC_DRIVERS: the device's own */
 	struct perf_test test;
 };
 
@@ -50,16 +56,15 @@ static int set_pmtu(void *context, char *text)
 	return STATUS_OK;
 }
 
-static const char *const transports[] = {"rc", NULL};
-
 static const struct command_option options[] = {
 	{"server", NULL, "wait for clients, one after another", OPTION_INTO(is_server)},
 	{"once", NULL, "the server ends with its first client", OPTION_INTO(is_once)},
 	{"bind", "ADDRESS", "where the server listens (default: everywhere)", OPTION_INTO(address)},
 	{"port", "N", "TCP port of the set-up connection (default: 18515)", OPTION_INTO(port),
 	 .low = 1, .high = 65535},
-	{"op", "OP", "write, read, send or atomic (default: write)", OPTION_INTO(test.op),
-	 .words = perf_op_names},
+	{"op", "OP",
+	 "write, read, send, atomic or write-imm (default: write);\nmrc: write or write-imm",
+	 OPTION_INTO(test.op), .words = perf_op_names},
 	{"latency", NULL, "one message at a time, and percentiles", OPTION_INTO(test.mode)},
 	{"size", "BYTES", "of a message (default: 65536; 64 with --latency; atomics: 8)",
 	 OPTION_INTO(test.size), .low = 1, .high = PERF_SIZE_MAX},
@@ -74,7 +79,14 @@ static const struct command_option options[] = {
 	 .low = 1, .high = PERF_DEPTH_MAX},
 	{"pmtu", "BYTES", "256, 512, 1024, 2048, 4096 (default: what fits the interface)",
 	 .read = set_pmtu},
-	{"transport", "rc", "the transport; rc is the only one there is", .words = transports},
+	{"transport", "NAME", "rc or mrc (default: rc; a server takes what the client wants)",
+	 OPTION_INTO(choice.transport), .words = nic_transport_names},
+	{"driver", "NAME", "udp, raw or xdp (default: what the device is set up with)",
+	 OPTION_INTO(driver), .words = nic_driver_names},
+	{"device", "NAME", "of 'weft devices' (default: the one with the address)",
+	 OPTION_INTO(choice.device)},
+	{"verify", NULL, "check by SHA-256 that what was sent is what arrived",
+	 OPTION_INTO(test.is_verified)},
 	{"compare", NULL, "run iperf3 over TCP and bare UDP beside it, print ratios",
 	 OPTION_INTO(has_compare)},
 	{"json", NULL, "a JSON object a line instead of the table", OPTION_INTO(json)},
@@ -82,12 +94,37 @@ static const struct command_option options[] = {
 };
 _Static_assert(PERF_LATENCY == 1, "--latency makes the mode 1");
 
+/* What does not go together. */
+static int check_test(const struct job *job)
+{
+	const struct perf_test *t = &job->test;
+	bool is_sent = t->op == PERF_WRITE || t->op == PERF_SEND || t->op == PERF_WRITE_IMM;
+
+	if (t->transport == NIC_MRC && t->op != PERF_WRITE && t->op != PERF_WRITE_IMM)
+		return usage_error(job->name,
+				   "mrc has no %s: it does --op write and --op write-imm",
+				   perf_op_names[t->op]);
+	if (t->is_verified && (!is_sent || t->mode == PERF_LATENCY))
+		return usage_error(job->name,
+				   "--verify is for the bandwidth of write, send and write-imm");
+	if (t->mode == PERF_LATENCY && t->qps > 1)
+		return usage_error(job->name, "--latency uses one queue pair");
+	const char *why = perf_too_large(t);
+
+	return why ? usage_error(job->name, "%s", why) : STATUS_OK;
+}
+
 static int read_options(struct job *job, int argc, char **argv)
 {
 	int status = command_options(&perf_command, argc, argv, job);
 
 	if (status != STATUS_OK)
 		return status;
+	/* What else a device has depends on its driver: it is to be known when they are listed. */
+	if (job->driver != NIC_DRIVERS && setenv("WEFT_DRIVER", nic_driver_names[job->driver], 1))
+		return usage_error(job->name, "--driver: %s", strerror(errno));
+	if (job->choice.transport != NIC_TRANSPORTS)
+		job->test.transport = job->choice.transport;
 	if (job->is_server && optind < argc)
 		return usage_error(job->name, "--server takes no host");
 	if (!job->is_server && optind + 1 != argc)
@@ -102,31 +139,47 @@ static int read_options(struct job *job, int argc, char **argv)
 		job->test.size = 8;
 	else if (job->test.size == 0)
 		job->test.size = job->test.mode == PERF_LATENCY ? 64 : 65536;
-	if (job->test.mode == PERF_LATENCY && job->test.qps > 1)
-		return usage_error(job->name, "--latency uses one queue pair");
-	const char *why = perf_too_large(&job->test);
+	return check_test(job);
+}
 
-	return why ? usage_error(job->name, "%s", why) : STATUS_OK;
+/* What a client's line asks for; false: nothing that makes sense. */
+static bool read_test(const char *line, struct perf_test *t)
+{
+	uint64_t v[TEST_NUMBERS];
+
+	if (!perf_numbers(line, "test", v, TEST_NUMBERS) || v[0] >= PERF_OPS ||
+	    v[1] >= PERF_MODES || v[2] > 4096 || v[3] == 0 || v[3] > PERF_SIZE_MAX || v[4] == 0 ||
+	    v[4] > PERF_QPS_MAX || v[5] == 0 || v[5] > PERF_DEPTH_MAX || v[6] >= NIC_TRANSPORTS ||
+	    v[7] > 1)
+		return false;
+	*t = (struct perf_test){
+		.op = (uint8_t)v[0],
+		.mode = (uint8_t)v[1],
+		.pmtu = (uint16_t)v[2],
+		.size = (uint32_t)v[3],
+		.qps = (uint32_t)v[4],
+		.depth = (uint32_t)v[5],
+		.transport = (uint8_t)v[6],
+		.is_verified = (uint8_t)v[7],
+	};
+	return t->transport != NIC_MRC || t->op == PERF_WRITE || t->op == PERF_WRITE_IMM;
 }
 
 /* The server's side of one test. */
 static int serve_test(struct perf_link *l, const char *line)
 {
-	struct perf_test t = {.op = 0};
+	uint8_t only = l->choice.transport;
+	char word[PERF_LINE_MAX], digest[PERF_DIGEST_TEXT] = "";
+	struct perf_test t;
 	struct perf_end end;
-	char word[PERF_LINE_MAX];
-	uint64_t v[6];
 
-	if (!perf_numbers(line, "test", v, 6) || v[0] >= PERF_OPS || v[1] >= PERF_MODES ||
-	    v[2] > 4096 || v[3] == 0 || v[3] > PERF_SIZE_MAX || v[4] == 0 || v[4] > PERF_QPS_MAX ||
-	    v[5] == 0 || v[5] > PERF_DEPTH_MAX)
+	if (!read_test(line, &t))
 		return perf_tell(l, "error a test that this server does not know");
-	t.op = (uint8_t)v[0];
-	t.mode = (uint8_t)v[1];
-	t.pmtu = (uint16_t)v[2];
-	t.size = (uint32_t)v[3];
-	t.qps = (uint32_t)v[4];
-	t.depth = (uint32_t)v[5];
+	if (only != NIC_TRANSPORTS && only != t.transport)
+		return perf_tell(l,
+				 "error this server was started with --transport %s, and the test "
+				 "is one of %s",
+				 nic_transport_names[only], nic_transport_names[t.transport]);
 	if (perf_too_large(&t))
 		return perf_tell(l, "error %s", perf_too_large(&t));
 	int answer = perf_end_open(&end, l, &t);
@@ -134,11 +187,13 @@ static int serve_test(struct perf_link *l, const char *line)
 	if (answer != 0)
 		return answer;
 	answer = perf_serve(&end, l);
+	if (answer == 0 && t.is_verified)
+		answer = perf_digest(&end, true, digest);
 	perf_end_close(&end);
 	if (answer != 0)
 		return answer;
 	answer = perf_hear(l, word);
-	return answer != 0 ? answer : perf_tell(l, "bye");
+	return answer != 0 ? answer : perf_tell(l, "bye%s%s", *digest ? " " : "", digest);
 }
 
 /* Everything one client asks for. */
@@ -166,7 +221,7 @@ static int run_server(const struct job *job)
 		return STATUS_FAILED;
 	fprintf(stderr, "%s: waiting on port %u\n", job->name, job->port);
 	do {
-		struct perf_link l = {.name = job->name};
+		struct perf_link l = {.name = job->name, .choice = job->choice};
 
 		if (perf_link_take(&l, listener) != 0) {
 			close(listener);
@@ -179,14 +234,29 @@ static int run_server(const struct job *job)
 	return STATUS_OK;
 }
 
-static int run_test(struct perf_link *l, const struct job *job, const struct perf_test *t)
+/* Whether the other side has what was sent, by its last line. */
+static int check_payload(struct perf_link *l, const struct perf_end *e, const char *line,
+			 struct perf_result *r)
 {
-	struct perf_result result;
-	struct perf_baseline baseline = {.tcp_bps = 0};
+	const char *theirs = strchr(line, ' ');
+	int answer = perf_digest(e, false, r->digest);
+
+	if (answer != 0)
+		return answer;
+	if (theirs && strcmp(theirs + 1, r->digest) == 0)
+		return 0;
+	fprintf(stderr, "%s: the payload is not what was sent: SHA-256 %s here, %s there\n",
+		l->name, r->digest, theirs ? theirs + 1 : "none");
+	return -EBADMSG;
+}
+
+/* One test, from its first word to its last. */
+static int measure(struct perf_link *l, const struct perf_test *t, struct perf_result *result)
+{
 	struct perf_end end;
 	char line[PERF_LINE_MAX];
-	int answer = perf_tell(l, "test %u %u %u %u %u %u", t->op, t->mode, t->pmtu, t->size,
-			       t->qps, t->depth);
+	int answer = perf_tell(l, "test %u %u %u %u %u %u %u %u", t->op, t->mode, t->pmtu, t->size,
+			       t->qps, t->depth, t->transport, t->is_verified);
 
 	if (answer == 0)
 		answer = perf_end_open(&end, l, t);
@@ -194,15 +264,29 @@ static int run_test(struct perf_link *l, const struct job *job, const struct per
 		return answer;
 	answer = perf_hear(l, line);
 	if (answer == 0)
-		answer = perf_drive(&end, l, &result);
+		answer = perf_drive(&end, l, result);
 	/* The server has posted nothing that we still owe an answer to. */
 	if (answer == 0)
 		answer = perf_tell(l, "stop");
 	if (answer == 0)
 		answer = perf_hear(l, line);
+	if (answer == 0 && t->is_verified)
+		answer = check_payload(l, &end, line, result);
 	perf_end_close(&end);
+	return answer;
+}
+
+static int run_test(struct perf_link *l, const struct job *job, const struct perf_test *wanted)
+{
+	struct perf_test t = *wanted;
+	struct perf_result result;
+	struct perf_baseline baseline = {.tcp_bps = 0};
+
+	t.depth = perf_depth(&t);
+	int answer = measure(l, &t, &result);
+
 	if (answer == 0 && job->has_compare)
-		answer = perf_compare(l, t, &baseline);
+		answer = perf_compare(l, &t, &baseline);
 	if (answer != 0)
 		return answer;
 	if (job->json) {
@@ -221,7 +305,7 @@ static int run_tests(struct perf_link *l, const struct job *job)
 	int answer = 0;
 
 	if (t.pmtu == 0)
-		t.pmtu = perf_best_pmtu(l);
+		t.pmtu = perf_best_pmtu(l, t.transport);
 	if (t.pmtu == 0)
 		return -ENODEV;
 	if (!job->json)
@@ -235,7 +319,7 @@ static int run_tests(struct perf_link *l, const struct job *job)
 
 static int run_client(const struct job *job)
 {
-	struct perf_link l = {.name = job->name};
+	struct perf_link l = {.name = job->name, .choice = job->choice};
 	char line[PERF_LINE_MAX];
 	uint64_t version;
 	int answer = perf_link_open(&l, job->host, job->port);
@@ -258,6 +342,8 @@ static int run(int argc, char **argv)
 	struct job job = {
 		.name = argv[0],
 		.port = PERF_PORT,
+		.choice = {.transport = NIC_TRANSPORTS},
+		.driver = NIC_DRIVERS,
 		.test = {.qps = 1, .depth = 128, .duration_ms = 1000},
 	};
 	int status = read_options(&job, argc, argv);

@@ -3,8 +3,10 @@
  *
  *	perf.c          the command line; the server's and the client's day
  *	perf_link.c     the control connection: short lines of text
+ *	perf_device.c   which device, and its addresses
  *	perf_end.c      one side's device, memory and queue pairs for one test
  *	perf_load.c     the loops that are timed
+ *	perf_verify.c   what messages carry, and whether it arrived
  *	perf_udp.c      the same over a bare UDP socket, for comparison
  *	perf_compare.c  iperf3 and bare UDP in the same minute
  *	perf_report.c   table and JSON */
@@ -17,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "nic/nic.h"
+#include "nic/nic_mrc.h"
 
 #define PERF_PORT      18515u
 #define PERF_QPS_MAX   1024u
@@ -25,7 +28,7 @@
 #define PERF_SIZE_MAX  RC_MESSAGE_MAX
 #define PERF_BYTES_MAX (UINT64_C(1) << 32) /* of all queue pairs' memory, at one side */
 
-enum perf_op { PERF_WRITE, PERF_READ, PERF_SEND, PERF_ATOMIC, PERF_OPS };
+enum perf_op { PERF_WRITE, PERF_READ, PERF_SEND, PERF_ATOMIC, PERF_WRITE_IMM, PERF_OPS };
 enum perf_mode { PERF_BANDWIDTH, PERF_LATENCY, PERF_MODES };
 
 extern const char *const perf_op_names[PERF_OPS + 1]; /* NULL behind the last */
@@ -33,6 +36,8 @@ extern const char *const perf_op_names[PERF_OPS + 1]; /* NULL behind the last */
 /* One measurement, the same at both ends. */
 struct perf_test {
 	uint8_t op, mode;
+	uint8_t transport;    /* enum nic_transport */
+	uint8_t is_verified;  /* messages carry what the other side can tell from anything else */
 	uint16_t pmtu;        /* 0: the largest that fits the way */
 	uint32_t size;        /* bytes of a message; atomics: 8 */
 	uint32_t qps, depth;  /* works out at once, at most, of each queue pair */
@@ -47,10 +52,17 @@ extern const struct perf_percentile {
 	uint32_t which;
 } perf_percentiles[PERF_PERCENTILES];
 
+#define PERF_DIGEST_TEXT 65u /* SHA-256 in hexadecimal */
+
 struct perf_result {
 	struct perf_test test;
 	uint64_t messages, elapsed_ns;
 	uint64_t retransmitted; /* packets, by the client */
+	const char *driver;     /* of the client */
+	/* Of MRC: the ways of all queue pairs, how many are in use at the end, and why packets were
+	 * sent again. */
+	uint64_t ways, ways_used, lost_gap, lost_probe, lost_nack, lost_port, lost_timeout, spared;
+	char digest[PERF_DIGEST_TEXT]; /* of all that lies at the server; "": not verified */
 	/* Of latencies, in ns; half a round trip where both sides send. */
 	uint64_t least_ns, most_ns, mean_ns, percentile_ns[PERF_PERCENTILES];
 };
@@ -60,6 +72,12 @@ struct perf_baseline {
 	uint64_t tcp_bps, udp_bps, udp_ping_ns;
 };
 
+/* Which device of those with the link's address. */
+struct perf_choice {
+	uint8_t transport;  /* enum nic_transport; NIC_TRANSPORTS: what the other side wants */
+	const char *device; /* NULL: the first */
+};
+
 /* The control connection. Every function returns 0 or a negative errno after saying on standard
  * error what went wrong. */
 struct perf_link {
@@ -67,6 +85,7 @@ struct perf_link {
 	FILE *in, *out;
 	int fd;                                /* of in */
 	struct sockaddr_storage local, remote; /* its ends: the devices have these addresses */
+	struct perf_choice choice;
 };
 
 /* The port of an address, and another for it. */
@@ -98,8 +117,12 @@ struct perf_end {
 	struct nic_cq *cq;
 	struct nic_mr *mr;
 	struct nic_qp **qps;
-	uint8_t *memory; /* for each queue pair: size bytes to send, size bytes to receive */
+	/* For each queue pair and each of its slots size bytes to send and size bytes to receive;
+	 * behind that, for each queue pair, a word where the server counts receives. */
+	uint8_t *memory;
 	size_t memory_len;
+	struct nic_info info;
+	uint32_t gid_index;
 	uint64_t peer_va;
 	uint32_t peer_key;
 	struct perf_test test;
@@ -109,29 +132,73 @@ struct perf_end {
  * wait for the receiver to post them again. */
 static inline uint32_t perf_receives(const struct perf_test *t)
 {
-	return t->op != PERF_SEND ? 1 : t->depth < 128 ? 256 : 2 * t->depth;
+	bool takes_them = t->op == PERF_SEND || t->op == PERF_WRITE_IMM;
+
+	return !takes_them ? 1 : t->depth < 128 ? 256 : 2 * t->depth;
 }
+
+/* Messages of a queue pair go to its slots in turn; verified ones must not be overwritten by the
+ * next, nor changed, before they have arrived. */
+static inline uint32_t perf_slots(const struct perf_test *t)
+{
+	return t->is_verified ? t->depth : 1;
+}
+
+/* Messages out at once, so that there are some but not more bytes than leave soon. */
+uint32_t perf_depth(const struct perf_test *t);
 
 /* NULL, or what is too large in a test. */
 const char *perf_too_large(const struct perf_test *t);
 
+/* perf_device.c: the device for a test of this transport, and where in its table the link's address
+ * is. */
+int perf_find_device(const struct perf_link *l, uint8_t transport, struct nic_info *info,
+		     uint32_t *gid_index);
+/* Both sides tell each other their addresses in the planes of single ports. */
+int perf_meet_planes(struct perf_end *e, struct perf_link *l, struct nic_mrc_path *path);
+void perf_gid_of(const struct sockaddr_storage *a, uint8_t gid[16]);
+
 /* The largest PMTU that fits the interface of the link; 0: there is no device, and it was said. */
-uint16_t perf_best_pmtu(struct perf_link *l);
+uint16_t perf_best_pmtu(struct perf_link *l, uint8_t transport);
+
+int perf_complain(const struct perf_link *l, const char *what, int why); /* returns why */
 
 /* Makes the device of the link's local address ready and connects every queue pair with its
  * namesake at the other end. */
 int perf_end_open(struct perf_end *e, struct perf_link *l, const struct perf_test *test);
 void perf_end_close(struct perf_end *e);
 
-static inline uint8_t *perf_out_at(const struct perf_end *e, uint32_t qp)
+/* The place of a queue pair's message n, in the memory of either side. */
+static inline size_t perf_out_offset(const struct perf_test *t, uint32_t qp, uint64_t n)
 {
-	return e->memory + (size_t)qp * 2 * e->test.size;
+	uint64_t slot = t->is_verified ? n % t->depth : 0;
+
+	return ((size_t)qp * perf_slots(t) + slot) * 2 * t->size;
 }
 
-static inline uint8_t *perf_in_at(const struct perf_end *e, uint32_t qp)
+static inline uint8_t *perf_out_at(const struct perf_end *e, uint32_t qp, uint64_t n)
 {
-	return perf_out_at(e, qp) + e->test.size;
+	return e->memory + perf_out_offset(&e->test, qp, n);
 }
+
+static inline uint8_t *perf_in_at(const struct perf_end *e, uint32_t qp, uint64_t n)
+{
+	return perf_out_at(e, qp, n) + e->test.size;
+}
+
+/* Where the server writes how many receives it has posted for a queue pair (MRC has no answer for a
+ * sender that is too early). */
+static inline size_t perf_credit_offset(const struct perf_test *t, uint32_t qp)
+{
+	size_t messages = (size_t)t->qps * perf_slots(t) * 2 * t->size;
+
+	return (messages + 7) / 8 * 8 + (size_t)qp * 8;
+}
+
+/* perf_verify.c: message n of a queue pair into its place. */
+void perf_fill(const struct perf_end *e, uint32_t qp, uint64_t n);
+/* What was sent, or what lies where messages arrive, of all queue pairs. */
+int perf_digest(const struct perf_end *e, bool is_in, char digest[PERF_DIGEST_TEXT]);
 
 /* The client's side of a test, timed. */
 int perf_drive(struct perf_end *e, struct perf_link *l, struct perf_result *result);

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,15 +9,14 @@
 #define TIMEOUT_CODE 14u /* 67 ms: well above what a busy machine makes a packet wait */
 #define RETRIES      7u
 #define RNR_CODE     12u /* 640 us */
-#define GID_BYTES    16u
-#define PACKET_BYTES 92u /* most of IPv6, UDP, BTH, RETH or atomic header, immediate data, ICRC */
+#define CREDIT_BYTES 8u
 
 /* What one side tells the other of a queue pair. */
 struct identity {
 	uint32_t number, psn;
 };
 
-static int complain(const struct perf_link *l, const char *what, int why)
+int perf_complain(const struct perf_link *l, const char *what, int why)
 {
 	const char *more = nic_error();
 
@@ -27,50 +25,46 @@ static int complain(const struct perf_link *l, const char *what, int why)
 	return why;
 }
 
-/* The 16 bytes of an address as a GID has them. */
-static void gid_of(const struct sockaddr_storage *a, uint8_t gid[GID_BYTES])
-{
-	memset(gid, 0, GID_BYTES);
-	if (a->ss_family == AF_INET6) {
-		memcpy(gid, &((const struct sockaddr_in6 *)a)->sin6_addr, GID_BYTES);
-		return;
-	}
-	gid[10] = gid[11] = 0xff;
-	memcpy(gid + 12, &((const struct sockaddr_in *)a)->sin_addr, 4);
-}
-
-/* The device that has the address, and where in its table. */
-static int find_device(const struct perf_link *l, struct nic_info *info, uint32_t *index)
-{
-	struct nic_info *list = NULL;
-	uint8_t gid[GID_BYTES];
-	int n = nic_list(&list);
-
-	gid_of(&l->local, gid);
-	for (int i = 0; i < n; i++)
-		for (uint32_t k = 0; k < list[i].n_gids; k++)
-			if (memcmp(list[i].gids[k].raw, gid, GID_BYTES) == 0) {
-				*info = list[i];
-				*index = k;
-				free(list);
-				return 0;
-			}
-	free(list);
-	fprintf(stderr,
-		"%s: no device has the address of the control connection; see WEFT_INTERFACES in "
-		"weft(1)\n",
-		l->name);
-	return n < 0 ? n : -ENODEV;
-}
-
 const char *perf_too_large(const struct perf_test *t)
 {
-	if (2 * (uint64_t)t->size * t->qps > PERF_BYTES_MAX)
+	if (2 * (uint64_t)t->size * t->qps * perf_slots(t) > PERF_BYTES_MAX)
 		return "messages of that size on so many queue pairs need more than 4 GiB";
 	if ((uint64_t)t->qps * (t->depth + perf_receives(t)) > NIC_MAX_CQE)
 		return "so many messages out at once on so many queue pairs are more than a "
 		       "completion queue holds";
 	return NULL;
+}
+
+static struct nic_qp *make_rc(struct perf_end *e)
+{
+	const struct perf_test *t = &e->test;
+	struct nic_qp_spec spec = {
+		.pd = e->pd,
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.max_send = t->depth,
+		.max_recv = perf_receives(t),
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+	};
+
+	return nic_qp_new(e->user, &spec);
+}
+
+static struct nic_qp *make_mrc(struct perf_end *e)
+{
+	const struct perf_test *t = &e->test;
+	struct nic_mrc_spec spec = {
+		.pd = e->pd,
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.max_send = t->depth,
+		.max_recv = perf_receives(t),
+		.max_send_sge = 1,
+		.max_inline = CREDIT_BYTES,
+	};
+
+	return nic_mrc_qp_new(e->user, &spec);
 }
 
 static int make_objects(struct perf_end *e, const struct perf_link *l)
@@ -79,9 +73,9 @@ static int make_objects(struct perf_end *e, const struct perf_link *l)
 	struct nic_mr_spec spec = {.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE | MEM_REMOTE_READ |
 					     MEM_REMOTE_ATOMIC};
 
-	e->memory_len = (size_t)t->qps * 2 * t->size;
+	e->memory_len = perf_credit_offset(t, t->qps);
 	if (posix_memalign((void **)&e->memory, 4096, e->memory_len) != 0)
-		return complain(l, "reserve the memory", -ENOMEM);
+		return perf_complain(l, "reserve the memory", -ENOMEM);
 	memset(e->memory, 0, e->memory_len);
 	spec.at = e->memory;
 	spec.len = e->memory_len;
@@ -91,21 +85,11 @@ static int make_objects(struct perf_end *e, const struct perf_link *l)
 	e->cq = nic_cq_new(e->user, t->qps * (t->depth + perf_receives(t)), NULL, NULL);
 	e->qps = calloc(t->qps, sizeof(struct nic_qp *));
 	if (!e->pd || !e->mr || !e->cq || !e->qps)
-		return complain(l, "make the device's objects", -errno);
+		return perf_complain(l, "make the device's objects", -errno);
 	for (uint32_t i = 0; i < t->qps; i++) {
-		struct nic_qp_spec qp = {
-			.pd = e->pd,
-			.send_cq = e->cq,
-			.recv_cq = e->cq,
-			.max_send = t->depth,
-			.max_recv = perf_receives(t),
-			.max_send_sge = 1,
-			.max_recv_sge = 1,
-		};
-
-		e->qps[i] = nic_qp_new(e->user, &qp);
+		e->qps[i] = t->transport == NIC_MRC ? make_mrc(e) : make_rc(e);
 		if (!e->qps[i])
-			return complain(l, "make a queue pair", -errno);
+			return perf_complain(l, "make a queue pair", -errno);
 	}
 	return 0;
 }
@@ -145,9 +129,56 @@ static int connect_one(struct nic_qp *qp, const struct perf_test *t, const struc
 			     NULL);
 }
 
-static int connect_all(struct perf_end *e, struct perf_link *l, uint32_t gid_index)
+/* Tells the other side of a queue pair, hears of its namesake, and connects the two. */
+static int join_rc(struct perf_end *e, struct perf_link *l, struct nic_qp *qp)
 {
-	struct nic_path path = {.gid_index = gid_index, .hop_limit = 64};
+	struct nic_path path = {.gid_index = e->gid_index, .hop_limit = 64};
+	struct identity mine = {.number = nic_qp_number(qp)};
+	char line[PERF_LINE_MAX];
+	uint64_t v[2];
+
+	if (osrandom_key((uint8_t *)&mine.psn, sizeof mine.psn) != 0)
+		return perf_complain(l, "draw a random number", -EIO);
+	mine.psn &= 0xffffff;
+	int answer = perf_tell(l, "qp %u %u", mine.number, mine.psn);
+
+	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
+		return answer;
+	if (!perf_numbers(line, "qp", v, 2))
+		return perf_complain(l, "read the peer's queue pair", -EPROTO);
+	struct identity theirs = {(uint32_t)v[0], (uint32_t)v[1]};
+
+	perf_gid_of(&l->remote, path.dgid);
+	answer = connect_one(qp, &e->test, &path, mine, theirs);
+	return answer != 0 ? perf_complain(l, "connect a queue pair", answer) : 0;
+}
+
+static int join_mrc(const struct perf_end *e, struct perf_link *l, struct nic_qp *qp,
+		    struct nic_mrc_link *link)
+{
+	char line[PERF_LINE_MAX];
+	uint64_t v[4];
+	int answer = nic_mrc_qp_end(qp, &link->mine);
+
+	if (answer == 0)
+		answer = perf_tell(l, "qp %u %u %u %u", link->mine.number, link->mine.psn,
+				   link->mine.mpr, link->mine.wimm);
+	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
+		return answer;
+	if (!perf_numbers(line, "qp", v, 4) || v[2] == 0 || v[2] > MRC_MPR_MAX ||
+	    v[3] > MRC_WIMM_MAX)
+		return perf_complain(l, "read the peer's queue pair", -EPROTO);
+	link->theirs =
+		(struct nic_mrc_end){(uint32_t)v[0], (uint32_t)v[1], (uint8_t)v[2], (uint16_t)v[3]};
+	link->pmtu = e->test.pmtu;
+	link->access = MEM_REMOTE_WRITE;
+	answer = nic_mrc_qp_connect(qp, link);
+	return answer != 0 ? perf_complain(l, "connect a queue pair", answer) : 0;
+}
+
+static int connect_all(struct perf_end *e, struct perf_link *l)
+{
+	struct nic_mrc_link link = {.path = {.gid_index = e->gid_index}};
 	char line[PERF_LINE_MAX];
 	uint64_t v[2];
 	int answer = perf_tell(l, "mem %" PRIu64 " %u", (uint64_t)(uintptr_t)e->memory,
@@ -156,28 +187,16 @@ static int connect_all(struct perf_end *e, struct perf_link *l, uint32_t gid_ind
 	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
 		return answer;
 	if (!perf_numbers(line, "mem", v, 2))
-		return complain(l, "read the peer's memory", -EPROTO);
+		return perf_complain(l, "read the peer's memory", -EPROTO);
 	e->peer_va = v[0];
 	e->peer_key = (uint32_t)v[1];
-	gid_of(&l->remote, path.dgid);
-	for (uint32_t i = 0; i < e->test.qps; i++) {
-		struct identity mine = {.number = nic_qp_number(e->qps[i])};
-
-		if (osrandom_key((uint8_t *)&mine.psn, sizeof mine.psn) != 0)
-			return complain(l, "draw a random number", -EIO);
-		mine.psn &= 0xffffff;
-		answer = perf_tell(l, "qp %u %u", mine.number, mine.psn);
-		if (answer != 0 || (answer = perf_hear(l, line)) != 0)
-			return answer;
-		if (!perf_numbers(line, "qp", v, 2))
-			return complain(l, "read the peer's queue pair", -EPROTO);
-		struct identity theirs = {(uint32_t)v[0], (uint32_t)v[1]};
-
-		answer = connect_one(e->qps[i], &e->test, &path, mine, theirs);
-		if (answer != 0)
-			return complain(l, "connect a queue pair", answer);
-	}
-	return 0;
+	perf_gid_of(&l->remote, link.path.dgid);
+	if (e->test.transport == NIC_MRC)
+		answer = perf_meet_planes(e, l, &link.path);
+	for (uint32_t i = 0; answer == 0 && i < e->test.qps; i++)
+		answer = e->test.transport == NIC_MRC ? join_mrc(e, l, e->qps[i], &link)
+						      : join_rc(e, l, e->qps[i]);
+	return answer;
 }
 
 /* Both sides are ready when both have said so. */
@@ -189,33 +208,19 @@ static int meet(struct perf_link *l)
 	return answer != 0 ? answer : perf_hear(l, line);
 }
 
-uint16_t perf_best_pmtu(struct perf_link *l)
-{
-	struct nic_info info;
-	uint32_t gid_index;
-	uint16_t pmtu = 4096;
-
-	if (find_device(l, &info, &gid_index) != 0)
-		return 0;
-	while (pmtu > 256 && pmtu + PACKET_BYTES > info.mtu)
-		pmtu /= 2;
-	return pmtu;
-}
-
 int perf_end_open(struct perf_end *e, struct perf_link *l, const struct perf_test *test)
 {
-	struct nic_info info;
-	uint32_t gid_index = 0;
-
 	*e = (struct perf_end){.test = *test};
-	int answer = find_device(l, &info, &gid_index);
+	int answer = perf_find_device(l, test->transport, &e->info, &e->gid_index);
 
 	if (answer == 0) {
-		e->user = nic_open(&info);
-		answer = e->user ? make_objects(e, l) : complain(l, "open the device", -errno);
+		e->user = nic_open(&e->info);
+		answer = e->user ? make_objects(e, l) : perf_complain(l, "open the device", -errno);
 	}
 	if (answer == 0)
-		answer = connect_all(e, l, gid_index);
+		answer = nic_query(e->user, &e->info);
+	if (answer == 0)
+		answer = connect_all(e, l);
 	if (answer == 0)
 		answer = meet(l);
 	if (answer != 0) {

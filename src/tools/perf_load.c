@@ -11,13 +11,16 @@
 #define GROUP       16u   /* works reported together, where many short ones are out */
 #define GROUP_BYTES 16384u
 #define OUT_BYTES   (UINT32_C(1) << 26) /* a test must come to its end when its time is over */
-#define SAMPLES_MAX 2000000u            /* the last so many are kept */
+#define CREDITS     64u      /* receives posted again that the sender is told of at once */
+#define SAMPLES_MAX 2000000u /* the last so many are kept */
 #define NSEC_PER_MS UINT64_C(1000000)
 #define QUIET_NS    UINT64_C(30000000000) /* no progress for so long: the test has failed */
 
 /* The works of one queue pair in flight. */
 struct lane {
 	uint64_t posted, done;
+	uint64_t receives; /* posted, of all times */
+	uint64_t told;     /* of these, that the sender knows of */
 };
 
 /* A test at work. */
@@ -30,6 +33,7 @@ struct load {
 	struct nic_done done[BATCH];
 	uint32_t signal_every;
 	uint32_t n_owed; /* answers that had no room in the queue yet */
+	bool is_behind;  /* a count of receives had none */
 };
 
 static const char *const status_texts[ENGINE_STATUSES] = {
@@ -86,15 +90,18 @@ static int check_quiet(const struct load *d, uint64_t since_ns)
 static void prepare(struct load *d, uint32_t k, uint32_t i)
 {
 	static const uint8_t codes[PERF_OPS] = {ENGINE_WRITE, ENGINE_READ, ENGINE_SEND,
-						ENGINE_ATOMIC};
+						ENGINE_ATOMIC, ENGINE_WRITE_IMM};
 	struct perf_end *e = d->e;
 	uint8_t code = codes[e->test.op];
 	bool is_in = code == ENGINE_READ || code == ENGINE_ATOMIC;
+	uint64_t n = d->lanes[i].posted + k;
 
-	d->sg[k] = (struct sge){is_in ? perf_in_at(e, i) : perf_out_at(e, i), e->test.size,
+	d->sg[k] = (struct sge){is_in ? perf_in_at(e, i, n) : perf_out_at(e, i, n), e->test.size,
 				nic_mr_key(e->mr)};
+	if (e->test.is_verified)
+		perf_fill(e, i, n);
 	/* Peers lay their memory out alike: what we send lands in the place to receive. */
-	uint64_t offset = (uint64_t)i * 2 * e->test.size + (is_in ? 0 : e->test.size);
+	uint64_t offset = perf_out_offset(&e->test, i, n) + (is_in ? 0 : e->test.size);
 
 	d->work[k].op = (struct op){
 		.cookie = i,
@@ -127,18 +134,25 @@ static int post(struct load *d, uint32_t i, uint32_t n)
 	return answer != 0 && answer != -ENOMEM ? refused(d, answer) : (int)posted;
 }
 
+/* Writes say themselves where they go. */
 static int post_receives(struct load *d, uint32_t i, uint32_t n)
 {
+	struct lane *lane = &d->lanes[i];
 	uint32_t posted;
 
 	for (uint32_t k = 0; k < n; k++) {
-		d->sg[k] = (struct sge){perf_in_at(d->e, i), d->e->test.size, nic_mr_key(d->e->mr)};
-		d->work[k].op =
-			(struct op){.cookie = i, .sg = &d->sg[k], .n_sg = 1, .code = ENGINE_RECV};
+		uint8_t *at = perf_in_at(d->e, i, lane->receives + k);
+
+		d->sg[k] = (struct sge){at, d->e->test.size, nic_mr_key(d->e->mr)};
+		d->work[k].op = (struct op){.cookie = i,
+					    .sg = &d->sg[k],
+					    .n_sg = d->e->test.op == PERF_SEND,
+					    .code = ENGINE_RECV};
 		d->work[k].is_inline = false;
 	}
 	int answer = nic_post(d->e->qps[i], d->work, n, &posted);
 
+	lane->receives += posted;
 	return answer != 0 ? refused(d, answer) : 0;
 }
 
@@ -166,21 +180,91 @@ static int poll(struct load *d)
 	return n < 0 ? refused(d, n) : n;
 }
 
+static bool takes_receives(const struct perf_test *t)
+{
+	return t->op == PERF_SEND || t->op == PERF_WRITE_IMM;
+}
+
+/* An early message is fatal to a queue pair of MRC: its sender is told how many receives there were
+ * so far, by a write into its memory. RC has an answer for that (RNR). */
+static bool has_credits(const struct perf_test *t)
+{
+	return t->transport == NIC_MRC && t->op == PERF_WRITE_IMM && t->mode == PERF_BANDWIDTH;
+}
+
+static int tell_credits(struct load *d, uint32_t i)
+{
+	struct perf_end *e = d->e;
+	struct lane *lane = &d->lanes[i];
+	uint64_t told = lane->receives;
+	struct sge piece = {&told, sizeof told, 0};
+	uint32_t posted;
+	struct nic_work work = {
+		.op = {.remote = e->peer_va + perf_credit_offset(&e->test, i),
+		       .key = e->peer_key,
+		       .sg = &piece,
+		       .n_sg = 1,
+		       .code = ENGINE_WRITE},
+		.is_inline = true,
+	};
+	int answer = nic_post(e->qps[i], &work, 1, &posted);
+
+	if (posted == 1)
+		lane->told = told;
+	else
+		d->is_behind = true;
+	return answer != 0 && answer != -ENOMEM ? refused(d, answer) : 0;
+}
+
+static int tell_all_credits(struct load *d)
+{
+	int answer = 0;
+
+	d->is_behind = false;
+	for (uint32_t i = 0; answer == 0 && i < d->e->test.qps; i++)
+		if (d->lanes[i].receives - d->lanes[i].told >= CREDITS)
+			answer = tell_credits(d, i);
+	return answer;
+}
+
+static uint64_t credits_of(const struct load *d, uint32_t i)
+{
+	const struct perf_end *e = d->e;
+	const uint8_t *at = e->memory + perf_credit_offset(&e->test, i);
+	uint64_t told = __atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_ACQUIRE);
+	uint64_t all = told ? told : perf_receives(&e->test);
+
+	return all - d->lanes[i].posted;
+}
+
+/* How many works of queue pair i may be posted now: whole groups only, since the last work of all
+ * must be one that is reported; and not one by one, which would send them one by one. */
+static uint32_t room_of(const struct load *d, uint32_t i)
+{
+	const struct perf_test *t = &d->e->test;
+	const struct lane *lane = &d->lanes[i];
+	uint64_t room = t->depth - (lane->posted - lane->done);
+
+	if (has_credits(t)) {
+		uint64_t credits = credits_of(d, i);
+
+		room = credits < room ? credits : room;
+	}
+	uint32_t n = room < BATCH ? (uint32_t)room : BATCH;
+
+	if (n < BATCH && n < t->depth / 2 && lane->posted > lane->done)
+		return 0;
+	return n - n % d->signal_every;
+}
+
 /* One turn: posts what fits everywhere, takes what is done. How many works were done. */
 static int turn(struct load *d, uint64_t left)
 {
 	const struct perf_test *t = &d->e->test;
 
 	for (uint32_t i = 0; i < t->qps && left > 0; i++) {
-		struct lane *lane = &d->lanes[i];
-		uint64_t room = t->depth - (lane->posted - lane->done);
-		uint32_t n = room < BATCH ? (uint32_t)room : BATCH;
+		uint32_t n = room_of(d, i);
 
-		/* Posting one by one would send them one by one. */
-		if (n < BATCH && n < t->depth / 2 && lane->posted > lane->done)
-			continue;
-		/* Whole groups only: the last work of all must be one that is reported. */
-		n -= n % d->signal_every;
 		if (n > left)
 			n = (uint32_t)left;
 		if (n == 0)
@@ -259,11 +343,11 @@ static int ping(struct load *d, uint8_t mark)
 	const struct perf_end *e = d->e;
 	struct lane *lane = &d->lanes[0];
 	uint32_t size = e->test.size;
-	const uint8_t *in = perf_in_at(e, 0) + size - 1;
+	const uint8_t *in = perf_in_at(e, 0, 0) + size - 1;
 	uint64_t start = clock_now();
 	bool is_received = false;
 
-	perf_out_at(e, 0)[size - 1] = mark;
+	perf_out_at(e, 0, 0)[size - 1] = mark;
 	int n = post(d, 0, 1);
 
 	for (uint64_t polls = 1; n >= 0; polls++) {
@@ -275,7 +359,7 @@ static int ping(struct load *d, uint8_t mark)
 		if (e->test.op == PERF_WRITE)
 			is_received = __atomic_load_n(in, __ATOMIC_ACQUIRE) == mark;
 		if (is_received && lane->posted - lane->done < e->test.depth)
-			return e->test.op == PERF_SEND ? post_receives(d, 0, 1) : 0;
+			return takes_receives(&e->test) ? post_receives(d, 0, 1) : 0;
 		if (n >= 0 && polls % CALL_EVERY == 0)
 			n = check_quiet(d, start);
 	}
@@ -297,7 +381,7 @@ static void summarize(struct perf_result *r, uint64_t *samples, size_t n)
 static int drive_latency(struct load *d, struct perf_result *r)
 {
 	const struct perf_test *t = &d->e->test;
-	bool is_mutual = t->op == PERF_WRITE || t->op == PERF_SEND;
+	bool is_mutual = t->op == PERF_WRITE || takes_receives(t);
 	uint64_t most = t->count && t->count < SAMPLES_MAX ? t->count : SAMPLES_MAX;
 	uint64_t *samples = malloc(most * sizeof *samples);
 	uint64_t start = clock_now(), n = 0, now = start;
@@ -319,8 +403,7 @@ static int drive_latency(struct load *d, struct perf_result *r)
 	return answer;
 }
 
-/* Messages out at once, so that there are some but not more bytes than leave soon. */
-static uint32_t useful_depth(const struct perf_test *t)
+uint32_t perf_depth(const struct perf_test *t)
 {
 	uint64_t most = OUT_BYTES / t->size / t->qps;
 
@@ -329,28 +412,58 @@ static uint32_t useful_depth(const struct perf_test *t)
 				 : t->depth;
 }
 
+/* A device is opened for each test, and its counters begin at 0 with it. */
+static void count_rc(struct perf_end *e, struct perf_result *r)
+{
+	struct rc_counters count = {0};
+
+	nic_counters(e->user, &count, NULL);
+	r->retransmitted = count.tx_again;
+}
+
+static void count_mrc(struct perf_end *e, struct perf_result *r)
+{
+	struct mrc_counters count = {0};
+
+	nic_mrc_counters(e->user, &count, NULL);
+	r->retransmitted = count.tx_again;
+	r->lost_gap = count.lost_gap;
+	r->lost_probe = count.lost_probe;
+	r->lost_nack = count.lost_nack;
+	r->lost_port = count.lost_port;
+	r->lost_timeout = count.lost_timeout;
+	r->spared = count.spared;
+	for (uint32_t i = 0; i < e->test.qps; i++) {
+		struct mrc_progress p;
+
+		if (nic_mrc_qp_progress(e->qps[i], &p) != 0)
+			continue;
+		r->ways_used += p.ways[PATH_GOOD] + p.ways[PATH_SKIP];
+		for (uint32_t state = 0; state < PATH_STATES; state++)
+			r->ways += p.ways[state];
+	}
+}
+
 int perf_drive(struct perf_end *e, struct perf_link *l, struct perf_result *result)
 {
 	struct load *d = calloc(1, sizeof *d);
 	struct lane *lanes = calloc(e->test.qps, sizeof *lanes);
-	struct rc_counters before, after;
 	int answer = d && lanes ? 0 : -ENOMEM;
 
-	e->test.depth = useful_depth(&e->test);
-	*result = (struct perf_result){.test = e->test};
+	*result = (struct perf_result){.test = e->test,
+				       .driver = nic_driver_names[e->info.setup.driver]};
 	if (answer == 0) {
 		*d = (struct load){.e = e, .l = l, .lanes = lanes, .signal_every = 1};
-		if (e->test.op == PERF_SEND && e->test.mode == PERF_LATENCY)
+		if (takes_receives(&e->test) && e->test.mode == PERF_LATENCY)
 			answer = post_all_receives(d);
-		nic_counters(e->user, &before, NULL);
 	}
 	if (answer == 0)
 		answer = e->test.mode == PERF_LATENCY ? drive_latency(d, result)
 						      : drive_bandwidth(d, result);
-	if (answer == 0) {
-		nic_counters(e->user, &after, NULL);
-		result->retransmitted = after.tx_again - before.tx_again;
-	}
+	if (answer == 0 && e->test.transport == NIC_MRC)
+		count_mrc(e, result);
+	else if (answer == 0)
+		count_rc(e, result);
 	free(lanes);
 	free(d);
 	return answer;
@@ -361,11 +474,11 @@ static int answer_writes(struct load *d, uint8_t *last)
 {
 	const struct perf_end *e = d->e;
 	uint32_t size = e->test.size;
-	uint8_t mark = __atomic_load_n(perf_in_at(e, 0) + size - 1, __ATOMIC_ACQUIRE);
+	uint8_t mark = __atomic_load_n(perf_in_at(e, 0, 0) + size - 1, __ATOMIC_ACQUIRE);
 
 	if (mark == *last)
 		return 0;
-	perf_out_at(e, 0)[size - 1] = mark;
+	perf_out_at(e, 0, 0)[size - 1] = mark;
 	int posted = post(d, 0, 1);
 
 	/* The acknowledgement of the last answer may still be on its way: later, then. */
@@ -377,11 +490,19 @@ static int answer_writes(struct load *d, uint8_t *last)
 /* What the server does with completions: receives are posted again; in a ping-pong, answered. */
 static int answer_sends(struct load *d, int n)
 {
+	int told = d->is_behind ? tell_all_credits(d) : 0;
+
+	if (told != 0)
+		return told;
 	for (int k = 0; k < n; k++) {
 		if (d->done[k].done.code != ENGINE_DONE_RECEIVED)
 			continue;
-		int answer = post_receives(d, (uint32_t)d->done[k].done.cookie, 1);
+		uint32_t i = (uint32_t)d->done[k].done.cookie;
+		int answer = post_receives(d, i, 1);
 
+		if (answer == 0 && has_credits(&d->e->test) &&
+		    d->lanes[i].receives - d->lanes[i].told >= CREDITS)
+			answer = tell_credits(d, i);
 		if (answer != 0)
 			return answer;
 		d->n_owed += d->e->test.mode == PERF_LATENCY;
@@ -405,8 +526,10 @@ int perf_serve(struct perf_end *e, struct perf_link *l)
 
 	if (answer == 0) {
 		*d = (struct load){.e = e, .l = l, .lanes = lanes, .signal_every = 1};
-		if (e->test.op == PERF_SEND)
+		if (takes_receives(&e->test))
 			answer = post_all_receives(d);
+		for (uint32_t i = 0; i < e->test.qps; i++)
+			lanes[i].told = lanes[i].receives;
 	}
 	if (answer == 0)
 		answer = perf_tell(l, "go");
@@ -415,7 +538,7 @@ int perf_serve(struct perf_end *e, struct perf_link *l)
 
 		if (n < 0)
 			answer = n;
-		else if (e->test.op == PERF_SEND)
+		else if (takes_receives(&e->test))
 			answer = answer_sends(d, n);
 		else if (is_mutual)
 			answer = answer_writes(d, &last);

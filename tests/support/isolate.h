@@ -1,6 +1,7 @@
 /* A network namespace for each test program, where that is permitted. Tests run side by side, and
  * processes of one user share an address and its port: a datagram that comes while another of them
- * leaves may be lost, which a test that expects one certain answer does not forgive.
+ * leaves may be lost, which a test that expects one certain answer does not forgive. Nor does it
+ * see the devices that this machine's configuration describes.
  *
  * Include this first: it asks for what is not in POSIX. */
 #ifndef WEFT_TESTS_SUPPORT_ISOLATE_H
@@ -14,6 +15,7 @@
 
 #include <net/if.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -43,6 +45,7 @@ static inline bool isolate(void)
 	int main(int argc, char **argv)                                                 \
 	{                                                                               \
 		isolate();                                                              \
+		setenv("WEFT_CONFIG", "/dev/null", 1);                                  \
 		return check_main(argc, argv, cases, sizeof(cases) / sizeof(cases)[0]); \
 	}
 

@@ -38,7 +38,7 @@ static inline uint64_t stage_now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The device of an interface. */
+/* The RC device of an interface. */
 static inline struct nic_info stage_info(const char *interface)
 {
 	struct nic_info *list = NULL, found = {.ifindex = 0};
@@ -46,7 +46,7 @@ static inline struct nic_info stage_info(const char *interface)
 
 	assert_true(n > 0);
 	for (int i = 0; i < n; i++) {
-		if (!strcmp(list[i].interface, interface))
+		if (!strcmp(list[i].interface, interface) && list[i].setup.transport == NIC_RC)
 			found = list[i];
 	}
 	free(list);

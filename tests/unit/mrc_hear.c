@@ -169,6 +169,7 @@ static void the_first_map_says_nothing_of_what_is_behind_it(void **state)
 		w.now += 1000;
 		assert_int_equal(pull_all(), 1);
 	}
+	w.now += 1000;
 	SACK(.cack = -1, .from = -10, .map = UINT64_MAX ^ UINT64_C(1) << 10, .acked = 199,
 	     .ooo = 9);
 	assert_int_equal(COUNT(lost_gap), 1);

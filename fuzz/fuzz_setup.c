@@ -1,0 +1,55 @@
+/* The configuration of devices from any text: it is answered, a refusal has a sentence that names
+ * the file, and what is taken is within bounds and reads the same when it was printed. */
+#include "fuzz.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "nic/nic.h"
+#include "path/profile.h"
+
+static void check_again(const struct nic_described *d)
+{
+	struct nic_config config = {.name = "again"};
+	struct nic_described *list = NULL;
+	char text[8192];
+
+	config.len = nic_setup_print(d, text, sizeof text);
+	config.text = text;
+	must(config.len < sizeof text);
+	must(nic_config_read(&config, &list) == 1);
+	must(!strcmp(list->name, d->name) && list->setup.driver == d->setup.driver);
+	must(!memcmp(list->setup.interfaces, d->setup.interfaces, sizeof d->setup.interfaces));
+	must(!memcmp(list->setup.evs.fields, d->setup.evs.fields, sizeof d->setup.evs.fields));
+	must(list->setup.evs.n == d->setup.evs.n);
+	free(list);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct nic_config config = {.name = "fuzz", .len = size};
+	struct nic_described *list = NULL;
+
+	config.text = malloc(size ? size : 1);
+	must(config.text != NULL);
+	memcpy(config.text, data, size);
+	int n = nic_config_read(&config, &list);
+
+	free(config.text);
+	if (n < 0) {
+		must(n == -EINVAL || n == -ENOMEM);
+		must(!strncmp(nic_error(), "fuzz:", 5) || n == -ENOMEM);
+		return 0;
+	}
+	must((uint32_t)n <= NIC_DEVICES_MAX);
+	for (int i = 0; i < n; i++) {
+		const struct nic_setup *s = &list[i].setup;
+
+		must(s->n_ports >= 1 && s->n_ports <= ENGINE_PORTS);
+		must(s->evs.n <= PATH_WAYS_MAX && s->evs.n_fields <= PATH_FIELDS_MAX);
+		must(s->n_addresses <= NIC_ADDRESSES_MAX);
+		check_again(&list[i]);
+	}
+	free(list);
+	return 0;
+}

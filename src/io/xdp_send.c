@@ -1,0 +1,163 @@
+#include "io/xdp_inside.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/epoll.h>
+
+enum {
+	KICKS = 64,     /* calls in a row, each of which moved something */
+	REAP_AT = 2048, /* completions taken at once, at most */
+};
+
+/* Chunks that the frame of a packet may take. */
+static uint32_t chunks_per_frame(const struct xdp_port *p)
+{
+	return p->has_two ? 2 : 1;
+}
+
+void xdp_reap(struct xdp_port *p)
+{
+	struct xsk_ring_cons *done;
+	uint32_t at = 0, n;
+
+	if (p->ifindex == 0)
+		return;
+	done = &p->queues[p->tx_queue].completion;
+	n = xsk_ring_cons__peek(done, REAP_AT, &at);
+	for (uint32_t i = 0; i < n; i++)
+		p->free[p->n_free++] =
+			*xsk_ring_cons__comp_addr(done, at + i) & ~(uint64_t)(XDP_CHUNK - 1);
+	if (n > 0)
+		xsk_ring_cons__release(done, n);
+}
+
+/* Descriptors that the kernel has not yet taken from the ring. */
+static uint32_t waiting(const struct xdp_queue *q)
+{
+	return *q->tx.producer - __atomic_load_n(q->tx.consumer, __ATOMIC_ACQUIRE);
+}
+
+/* Whoever sleeps shall wake to try again what the kernel would not take. */
+static void set_behind(struct xdp_driver *x, uint32_t port, bool is_behind)
+{
+	struct xdp_port *p = &x->ports[port];
+	struct epoll_event event = {.events = EPOLLIN | (is_behind ? EPOLLOUT : 0),
+				    .data.u32 = port << 16 | p->tx_queue};
+
+	if (p->is_behind == is_behind)
+		return;
+	p->is_behind = is_behind;
+	epoll_ctl(x->epoll_fd, EPOLL_CTL_MOD, xsk_socket__fd(p->queues[p->tx_queue].socket),
+		  &event);
+}
+
+/* A call sends some and returns with EAGAIN while there are more, or with EBUSY when the interface
+ * lost one. Where the kernel does not copy, the interface takes them by itself once it is told. */
+void xdp_kick(struct xdp_driver *x, uint32_t port)
+{
+	struct xdp_port *p = &x->ports[port];
+	struct xdp_queue *q = &p->queues[p->tx_queue];
+	uint32_t left = waiting(q), before = left + 1;
+
+	for (unsigned i = 0; i < KICKS && left > 0 && left != before; i++) {
+		if (!xsk_ring_prod__needs_wakeup(&q->tx))
+			break;
+		x->driver.count.tx_calls++;
+		if (sendto(xsk_socket__fd(q->socket), NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 &&
+		    errno != EAGAIN && errno != EBUSY && errno != ENOBUFS)
+			break;
+		before = left;
+		left = p->is_zero_copy ? 0 : waiting(q);
+	}
+	set_behind(x, port, left > 0 && !p->is_zero_copy && frames_port(x->frames, port)->is_up);
+}
+
+static void put_descriptor(struct xdp_port *p, uint32_t len, uint32_t options)
+{
+	struct xsk_ring_prod *tx = &p->queues[p->tx_queue].tx;
+	uint32_t at = 0, n = xsk_ring_prod__reserve(tx, 1, &at);
+
+	/* The ring has a place for each chunk there is. */
+	assert(n == 1);
+	*xsk_ring_prod__tx_desc(tx, at) =
+		(struct xdp_desc){.addr = p->free[--p->n_free], .len = len, .options = options};
+	p->n_ready++;
+}
+
+/* The packet's frame into the next free chunks, and their descriptors. What is refused is counted.
+ */
+static void put_frame(struct xdp_driver *x, struct xdp_port *p, const struct tx_pkt *pkt)
+{
+	struct frames_out out = {.at = {p->memory + p->free[p->n_free - 1]}, .room = {XDP_CHUNK}};
+	uint32_t len;
+
+	if (p->has_two) {
+		out.at[1] = p->memory + p->free[p->n_free - 2];
+		out.room[1] = XDP_CHUNK;
+	}
+	len = frames_write(x->frames, x->now, pkt, &out);
+	if (len == 0)
+		return;
+	x->driver.count.tx++;
+	if (len <= XDP_CHUNK) {
+		put_descriptor(p, len, 0);
+		return;
+	}
+	put_descriptor(p, XDP_CHUNK, XDP_PKT_CONTD);
+	put_descriptor(p, len - XDP_CHUNK, 0);
+}
+
+static void flush(struct xdp_driver *x)
+{
+	for (uint32_t i = 0; i < x->cfg.frames.n_ports; i++) {
+		struct xdp_port *p = &x->ports[i];
+
+		if (p->n_ready == 0)
+			continue;
+		xsk_ring_prod__submit(&p->queues[p->tx_queue].tx, p->n_ready);
+		p->n_ready = 0;
+		xdp_kick(x, i);
+	}
+}
+
+uint32_t xdp_send(struct driver *d, const struct tx_pkt *pkts, uint32_t n)
+{
+	struct xdp_driver *x = xdp_of(d);
+	uint32_t i;
+
+	/* Before each burst: the chunks that came back last are used first, being in the cache. */
+	for (i = 0; i < x->cfg.frames.n_ports; i++)
+		xdp_reap(&x->ports[i]);
+	for (i = 0; i < n; i++) {
+		uint32_t port = pkts[i].port;
+		struct xdp_port *p = &x->ports[port];
+
+		assert(port < x->cfg.frames.n_ports);
+		if (p->ifindex == 0) {
+			d->count.tx_down++;
+			continue;
+		}
+		if (p->n_free < chunks_per_frame(p))
+			break;
+		put_frame(x, p, &pkts[i]);
+	}
+	flush(x);
+	return i;
+}
+
+void xdp_room(struct driver *d, uint16_t room[ENGINE_PORTS])
+{
+	struct xdp_driver *x = xdp_of(d);
+
+	for (uint32_t i = 0; i < ENGINE_PORTS; i++) {
+		struct xdp_port *p = &x->ports[i];
+		uint32_t n = 0;
+
+		if (i < x->cfg.frames.n_ports && p->ifindex && frames_port(x->frames, i)->is_up) {
+			if (p->n_free < DRIVER_BATCH * chunks_per_frame(p))
+				xdp_reap(p);
+			n = p->n_free / chunks_per_frame(p);
+		}
+		room[i] = (uint16_t)(n < DRIVER_BATCH ? n : DRIVER_BATCH);
+	}
+}

@@ -1,0 +1,62 @@
+/* Which driver moves a device's packets: the one that its setup names, or the next best. */
+#include <string.h>
+
+#include "io/raw.h"
+#include "io/udp.h"
+#include "io/xdp.h"
+#include "nic/inside.h"
+
+#define MRC_SOURCES 64u /* source ports, as many as there are ways by default */
+
+static int open_udp(const struct nic_info *info, struct driver **io, char *error, size_t error_len)
+{
+	const struct nic_setup *s = &info->setup;
+	struct udp_cfg cfg = {.scope = info->ifindex, .is_not_ect = s->is_not_ect};
+
+	memcpy(cfg.dscp, s->dscp, sizeof cfg.dscp);
+	if (s->transport == NIC_MRC) {
+		cfg.sources = MRC_SOURCES;
+		cfg.has_ports_of_ev = true;
+	}
+	return udp_new(io, &cfg, error, error_len);
+}
+
+static struct frames_cfg frames_of(const struct nic_setup *s)
+{
+	struct frames_cfg cfg = {
+		.n_ports = s->n_ports,
+		.is_not_ect = s->is_not_ect,
+		.has_trim = s->has_trim,
+		.dscp_trimmed = s->dscp_trimmed,
+		.dscp_trimmed_lasthop = s->dscp_trimmed_lasthop,
+		.is_shared = true,
+	};
+
+	memcpy(cfg.interfaces, s->interfaces, sizeof cfg.interfaces);
+	memcpy(cfg.dscp, s->dscp, sizeof cfg.dscp);
+	return cfg;
+}
+
+static int open_raw(const struct nic_info *info, struct driver **io, char *error, size_t error_len)
+{
+	const struct raw_cfg cfg = {.frames = frames_of(&info->setup)};
+
+	return raw_new(io, &cfg, error, error_len);
+}
+
+static int open_xdp(const struct nic_info *info, struct driver **io, char *error, size_t error_len)
+{
+	const struct xdp_cfg cfg = {.frames = frames_of(&info->setup)};
+
+	return xdp_new(io, &cfg, error, error_len);
+}
+
+int driver_open(struct nic_info *info, struct driver **io, char *error, size_t error_len)
+{
+	nic_settle(info);
+	switch ((enum nic_driver)info->setup.driver) {
+	case NIC_RAW: return open_raw(info, io, error, error_len);
+	case NIC_XDP: return open_xdp(info, io, error, error_len);
+	default: return open_udp(info, io, error, error_len);
+	}
+}

@@ -1,0 +1,415 @@
+/* MRC's queue pairs on the device: made, connected, asked how they fare. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "nic/mrc_inside.h"
+#include "wire/mrc.h"
+
+#define MPR_DEFAULT   32u /* 4096 packets: a window of 1 MiB at the smallest PMTU */
+#define WIMM_DEFAULT  512u
+#define BURST_OFFLOAD 15u /* packets of the largest PMTU that one call with offload takes */
+#define TIMEOUT_CODE  16u /* 67 ms, as long as a busy machine may make a packet wait */
+#define LINEAR        4u
+#define EXPONENTIAL   5u                  /* all in all 4.5 s */
+#define PING_NS       UINT64_C(500000000) /* for so long an answer is waited for */
+#define LOOK_NS       20000l              /* between two looks whether it came */
+#define SHORT_BYTES   4u                  /* of an entropy value that fits 32 bits */
+#define BITS_OF_SHORT 32u
+
+static int check(const struct device *d)
+{
+	return device_check_for(d, &nic_transport_mrc);
+}
+
+static int grant(const struct nic_user *u, struct nic_mrc_spec *spec, struct nic_qp_spec *common,
+		 struct mrc_caps *caps)
+{
+	*common = (struct nic_qp_spec){
+		.pd = spec->pd,
+		.send_cq = spec->send_cq,
+		.recv_cq = spec->recv_cq,
+		.max_send = spec->max_send,
+		.max_recv = spec->max_recv,
+		.max_send_sge = spec->max_send_sge,
+		.max_inline = spec->max_inline,
+		.is_all_signaled = spec->is_all_signaled,
+		.context = spec->context,
+	};
+	int r = qp_grant(u, common);
+
+	if (r)
+		return r;
+	spec->max_send = common->max_send;
+	spec->max_send_sge = common->max_send_sge;
+	if (!spec->max_mpr)
+		spec->max_mpr = MPR_DEFAULT;
+	if (!spec->max_wimm)
+		spec->max_wimm =
+			(uint16_t)(spec->max_recv < WIMM_DEFAULT ? spec->max_recv : WIMM_DEFAULT);
+	*caps = (struct mrc_caps){
+		.max_send = spec->max_send,
+		.max_recv = spec->max_recv,
+		.max_send_sge = spec->max_send_sge,
+		.pd = spec->pd->number,
+		.max_mpr = spec->max_mpr,
+		.max_wimm = spec->max_wimm,
+		.max_ways = (uint16_t)u->device->ways->set.n,
+	};
+	if (mrc_qp_size(caps))
+		return 0;
+	return nic_fail(EINVAL,
+			"a queue pair of %u sends (%u pieces), %u receives, a range of %u and %u "
+			"pieces of immediate data ahead of a gap: at most %u, %u, %u, %u and %u",
+			spec->max_send, spec->max_send_sge, spec->max_recv, spec->max_mpr,
+			spec->max_wimm, MRC_WR_MAX, ENGINE_SGE, MRC_WR_MAX, MRC_MPR_MAX,
+			MRC_WIMM_MAX);
+}
+
+struct nic_qp *nic_mrc_qp_new(struct nic_user *u, struct nic_mrc_spec *spec)
+{
+	struct nic_qp_spec common;
+	struct mrc_caps caps;
+	int r = check(u->device);
+
+	if (!r)
+		r = grant(u, spec, &common, &caps);
+	if (!r)
+		return qp_new(u, &common, &caps, mrc_qp_size(&caps));
+	errno = -r;
+	return NULL;
+}
+
+static int no_address(const struct device *d, int r, uint32_t port)
+{
+	return nic_fail(-r, "%s: no addresses of its own for port %u: %s", d->info.name, port,
+			r == -ENOTSUP ? "this driver leaves that to the kernel's routes"
+				      : strerror(-r));
+}
+
+/* Both ends' addresses in the planes of single ports. */
+static int set_planes(struct device *d, const struct nic_mrc_path *path, const struct way *w)
+{
+	for (uint32_t port = 0; port < ENGINE_PORTS; port++) {
+		const struct nic_mrc_plane *plane = &path->plane[port];
+
+		if (!(path->planes >> port & 1))
+			continue;
+		const struct nic_gid *gid = way_gid(d, plane->gid_index);
+		struct sockaddr_storage to = way_address(plane->dgid, d->info.ifindex);
+
+		if (!gid)
+			return -EINVAL;
+		int r = port < d->n_ports
+				? driver_local_address(d->io, w->local, port,
+						       (const struct sockaddr *)&gid->address)
+				: -EINVAL;
+
+		if (!r)
+			r = driver_peer_address(d->io, w->peer, port, (const struct sockaddr *)&to);
+		if (r)
+			return no_address(d, r, port);
+	}
+	return 0;
+}
+
+/* The bits of a way's entropy value, which are its segments (9.4.3): those that fit 32 bits are the
+ * value itself, else it is the number of the combination (path/format.h). */
+static struct encap_segments segments_of(const struct path_format *format, uint32_t ev)
+{
+	struct encap_segments s = {.n = format->encoding == PATH_USID_SRH ? 2 : 1};
+	uint8_t value[PATH_VALUE_BYTES] = {0};
+	uint32_t bits = 0;
+
+	for (uint32_t i = 0; i < format->n_fields; i++)
+		bits += format->fields[i].width;
+	if (bits > BITS_OF_SHORT)
+		path_format_value(format, ev, value);
+	for (uint32_t i = 0; bits <= BITS_OF_SHORT && i < SHORT_BYTES; i++)
+		value[i] = (uint8_t)(ev >> (24 - 8 * i));
+	memcpy(s.at[0], value, sizeof s.at[0]);
+	memcpy(s.at[1], value + sizeof s.at[0], sizeof s.at[1]);
+	return s;
+}
+
+static int set_segments(struct device *d, const struct way *w)
+{
+	const struct nic_evs *evs = &d->info.setup.evs;
+	const struct path_format format = mrc_format(evs);
+	const struct path_set *set = &d->ways->set;
+
+	if (!evs->is_generated || evs->encoding < PATH_USID)
+		return 0;
+	for (uint32_t i = 0; i < set->n; i++) {
+		struct encap_segments segments = segments_of(&format, set->ways[i].ev);
+		int r = driver_peer_segments(d->io, w->peer, set->ways[i].port, set->ways[i].ev,
+					     &segments);
+
+		if (r)
+			return nic_fail(-r, "%s: no segments for way %u: %s", d->info.name, i,
+					r == -ENOTSUP ? "SRv6 needs the raw or the xdp driver"
+						      : strerror(-r));
+	}
+	return 0;
+}
+
+/* Handles and ways for a path into attr. */
+static int way_find(struct nic_qp *qp, const struct nic_mrc_path *path, struct mrc_attr *attr,
+		    uint32_t set, struct way *w)
+{
+	struct device *d = qp->user->device;
+	struct mrc_attr has;
+
+	if (!path)
+		return nic_fail(EINVAL, "no path was given");
+	int r = way_open(d, path->gid_index, path->dgid, w);
+
+	if (r)
+		return r;
+	mrc_qp_query(d->engine, qp->number, &has, NULL, NULL);
+	r = set_planes(d, path, w);
+	if (!r)
+		r = set_segments(d, w);
+	if (!r)
+		r = way_check(d, w, set & MRC_SET_PMTU ? attr->pmtu : has.pmtu);
+	if (r) {
+		way_close(d, w);
+		return r;
+	}
+	attr->local = w->local;
+	attr->peer = w->peer;
+	attr->ways = d->ways;
+	attr->burst = d->info.setup.ev_burst;
+	if (!attr->burst)
+		attr->burst = d->info.setup.driver == NIC_UDP ? BURST_OFFLOAD : 1;
+	return 0;
+}
+
+static int modify(struct nic_qp *qp, struct mrc_attr *attr, uint32_t set,
+		  const struct nic_mrc_path *path)
+{
+	struct device *d = qp->user->device;
+	nsec now = device_catch_up(d);
+	struct way w = NO_WAY;
+	int r = set & MRC_SET_PATH ? way_find(qp, path, attr, set, &w) : 0;
+
+	if (r)
+		return r;
+	r = mrc_qp_modify(d->engine, now, qp->number, attr, set);
+	if (r) {
+		way_close(d, &w);
+		return nic_fail(-r, "queue pair %#x does not take these attributes: %s", qp->number,
+				strerror(-r));
+	}
+	if (set & MRC_SET_PATH) {
+		way_close(d, &qp->way);
+		qp->way = w;
+	}
+	if (set & MRC_SET_REMOTE_QP)
+		qp->remote_qp = attr->remote_qp;
+	if (set & MRC_SET_STATE && attr->state == MRC_RESET)
+		qp->life = ++d->last_life;
+	device_flush(d);
+	return 0;
+}
+
+int nic_mrc_qp_modify(struct nic_qp *qp, const struct mrc_attr *attr, uint32_t set,
+		      const struct nic_mrc_path *path)
+{
+	struct device *d = qp->user->device;
+	struct mrc_attr want = *attr;
+	int r = check(d);
+
+	if (r)
+		return r;
+	device_enter(d);
+	r = modify(qp, &want, set, path);
+	device_leave(d);
+	return r;
+}
+
+int nic_mrc_qp_query(struct nic_qp *qp, struct mrc_attr *attr, struct mrc_caps *caps,
+		     bool *is_draining)
+{
+	struct device *d = qp->user->device;
+	int r = check(d);
+
+	if (r)
+		return r;
+	device_enter(d);
+	r = mrc_qp_query(d->engine, qp->number, attr, caps, is_draining);
+	device_leave(d);
+	return r;
+}
+
+int nic_mrc_qp_end(struct nic_qp *qp, struct nic_mrc_end *end)
+{
+	struct device *d = qp->user->device;
+	struct mrc_caps caps;
+	int r = check(d);
+
+	if (r)
+		return r;
+	device_enter(d);
+	r = mrc_qp_query(d->engine, qp->number, NULL, &caps, NULL);
+	*end = (struct nic_mrc_end){
+		.number = qp->number,
+		.psn = keystream_u32(&d->random) % MRC_NUMBERS,
+		.mpr = caps.max_mpr,
+		.wimm = caps.max_wimm,
+	};
+	device_leave(d);
+	return r;
+}
+
+/* Endpoint packets name queue pair 2 (M-28), and where processes share an address over kernel UDP
+ * only the one whose tag is 0 gets them. The others never hear that a way has recovered: so they do
+ * not give one up either. */
+static uint8_t flags_of(const struct device *d)
+{
+	bool is_deaf = d->info.setup.driver == NIC_UDP && driver_tag(d->io) != 0;
+
+	return (uint8_t)((d->info.setup.has_trim ? MRC_PEER_TRIM_NACK : MRC_NO_TRIM) |
+			 (is_deaf ? MRC_OBLIVIOUS : 0));
+}
+
+int nic_mrc_qp_connect(struct nic_qp *qp, const struct nic_mrc_link *link)
+{
+	struct mrc_attr attr = {
+		.state = MRC_INIT,
+		.access = link->access,
+		.pmtu = link->pmtu,
+		.remote_qp = link->theirs.number,
+		.rq_psn = link->theirs.psn,
+		.sq_psn = link->mine.psn,
+		.timeout = TIMEOUT_CODE,
+		.linear_retries = LINEAR,
+		.exp_retries = EXPONENTIAL,
+		.mpr = link->mine.mpr,
+		.mpr_dest = link->theirs.mpr,
+		.wimm_dest = link->theirs.wimm,
+		.flags = flags_of(qp->user->device),
+	};
+	int r = nic_mrc_qp_modify(qp, &attr, MRC_SET_STATE | MRC_SET_ACCESS, NULL);
+
+	attr.state = MRC_RTR;
+	if (!r)
+		r = nic_mrc_qp_modify(qp, &attr,
+				      MRC_SET_STATE | MRC_SET_PMTU | MRC_SET_PATH |
+					      MRC_SET_REMOTE_QP | MRC_SET_RQ_PSN | MRC_SET_MPR |
+					      MRC_SET_FLAGS,
+				      &link->path);
+	attr.state = MRC_RTS;
+	if (!r)
+		r = nic_mrc_qp_modify(qp, &attr,
+				      MRC_SET_STATE | MRC_SET_SQ_PSN | MRC_SET_MPR_DEST |
+					      MRC_SET_WIMM_DEST | MRC_SET_TIMEOUT | MRC_SET_RETRIES,
+				      NULL);
+	return r;
+}
+
+int nic_mrc_qp_progress(struct nic_qp *qp, struct mrc_progress *progress)
+{
+	struct device *d = qp->user->device;
+	int r = check(d);
+
+	if (r)
+		return r;
+	device_enter(d);
+	r = mrc_qp_progress(d->engine, qp->number, progress);
+	device_leave(d);
+	return r;
+}
+
+void nic_mrc_counters(struct nic_user *u, struct mrc_counters *mrc, struct driver_counters *io)
+{
+	struct device *d = u->device;
+
+	if (check(d))
+		return;
+	device_enter(d);
+	if (mrc)
+		*mrc = *mrc_counters(d->engine);
+	if (io)
+		*io = d->io->count;
+	device_leave(d);
+}
+
+void mrc_pinged(struct device *d, const struct mrc_endpoint_done *done)
+{
+	for (struct ping *p = d->pings; p; p = p->next) {
+		if ((uintptr_t)p != done->cookie)
+			continue;
+		p->is_done = true;
+		p->is_answered = done->news == MRC_ENDPOINT_ANSWERED;
+		p->rtt_ns = done->rtt_ns;
+	}
+}
+
+static int ping_start(struct nic_qp *qp, uint32_t way, struct ping *p)
+{
+	struct device *d = qp->user->device;
+	nsec now = device_catch_up(d);
+
+	if (qp->way.peer == DRIVER_NO_HANDLE || way >= d->ways->set.n)
+		return nic_fail(EINVAL, "queue pair %#x is not connected, or has no way %u",
+				qp->number, way);
+	const struct mrc_endpoint request = {
+		.peer = qp->way.peer,
+		.local = qp->way.local,
+		.way = d->ways->set.ways[way],
+		.op = MRC_ENDPOINT_EV_PROBE,
+		.tclass = ENGINE_CONTROL,
+		.cookie = (uintptr_t)p,
+	};
+	int r = mrc_endpoint_post(d->engine, now, &request);
+
+	if (r)
+		return nic_fail(-r, "%s: too many questions are out", d->info.name);
+	p->next = d->pings;
+	d->pings = p;
+	device_flush(d);
+	return 0;
+}
+
+/* Answers are looked for here too: the device's thread may stand back for somebody who polls. */
+static bool ping_is_over(struct device *d, const struct ping *p)
+{
+	nsec now = device_step(d, false);
+
+	if (now > PING_NS)
+		mrc_endpoint_expire(d->engine, now - PING_NS);
+	nic_transport_mrc.events(d);
+	if (!p->is_done)
+		return false;
+	struct ping **at = &d->pings;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	return true;
+}
+
+int nic_mrc_ping(struct nic_qp *qp, uint32_t way, nsec *rtt_ns)
+{
+	const struct timespec nap = {.tv_nsec = LOOK_NS};
+	struct device *d = qp->user->device;
+	struct ping p = {.next = NULL};
+	int r = check(d);
+
+	if (r)
+		return r;
+	device_enter(d);
+	r = ping_start(qp, way, &p);
+	/* It is answered or given up, within PING_NS and a look. */
+	while (!r && !ping_is_over(d, &p)) {
+		device_leave(d);
+		nanosleep(&nap, NULL);
+		device_enter(d);
+	}
+	device_leave(d);
+	if (!r && !p.is_answered)
+		return nic_fail(ETIMEDOUT, "%s: no answer by way %u", d->info.name, way);
+	*rtt_ns = p.rtt_ns;
+	return r;
+}

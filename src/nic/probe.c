@@ -1,0 +1,140 @@
+/* What would become of a driver on an interface of this machine. */
+#include <errno.h>
+#include <net/if_arp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "encap/encap.h"
+#include "io/xdp.h"
+#include "mrc/mrc.h"
+#include "nic/inside.h"
+
+#define PMTU_LEAST 256u
+#define PMTU_MOST  4096u
+
+/* Around the payload of a packet: IPv6, UDP, the transport's headers and the ICRC. */
+#define AROUND(head) (40u + 8u + (head) + 4u)
+
+uint32_t nic_pmtu(const struct nic_setup *setup, uint32_t mtu)
+{
+	uint32_t around = AROUND(setup->transport == NIC_MRC ? MRC_HEAD_BYTES : RC_HEAD_BYTES);
+
+	/* Another IPv6 header, and a routing header of one segment (MRC 9.3.5). */
+	if (setup->evs.is_generated && setup->evs.encoding >= PATH_USID)
+		around += 40;
+	if (setup->evs.is_generated && setup->evs.encoding == PATH_USID_SRH)
+		around += 24;
+	for (uint32_t pmtu = PMTU_MOST; pmtu >= PMTU_LEAST; pmtu /= 2) {
+		if (pmtu + around <= mtu)
+			return pmtu;
+	}
+	return 0;
+}
+
+__attribute__((format(printf, 4, 5))) static int answer(int error, char *why, size_t len,
+							const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, len, format, args);
+	va_end(args);
+	return -error;
+}
+
+static int probe_udp(char *why, size_t len)
+{
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return answer(errno, why, len, "no UDP socket: %s", strerror(errno));
+	close(fd);
+	return answer(0, why, len, "needs no privilege");
+}
+
+struct interface {
+	uint16_t kind; /* ARPHRD_ETHER, ... */
+	uint32_t mtu;
+};
+
+static int probe_interface(const char *interface, struct interface *is, char *why, size_t len)
+{
+	struct ifreq request = {0};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), error = 0;
+
+	if (fd < 0)
+		return answer(errno, why, len, "no socket: %s", strerror(errno));
+	memcpy(request.ifr_name, interface, strnlen(interface, IF_NAMESIZE - 1));
+	if (ioctl(fd, SIOCGIFHWADDR, &request))
+		error = errno;
+	is->kind = request.ifr_hwaddr.sa_family;
+	if (!error && ioctl(fd, SIOCGIFMTU, &request))
+		error = errno;
+	close(fd);
+	is->mtu = (uint32_t)request.ifr_mtu;
+	if (error)
+		return answer(error, why, len, "no interface %s: %s", interface, strerror(error));
+	return 0;
+}
+
+static int probe_raw(const char *interface, uint16_t kind, char *why, size_t len)
+{
+	if (kind != ARPHRD_ETHER && kind != ARPHRD_LOOPBACK)
+		return answer(EOPNOTSUPP, why, len,
+			      "%s is neither an Ethernet interface nor lo: use the driver udp",
+			      interface);
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0) {
+		close(fd);
+		return answer(0, why, len, "packet sockets are permitted");
+	}
+	if (errno == EPERM || errno == EACCES)
+		return answer(errno, why, len,
+			      "needs CAP_NET_RAW: run as root, or setcap cap_net_raw+ep PROGRAM");
+	return answer(errno, why, len, "no packet socket: %s", strerror(errno));
+}
+
+static int probe_xdp(const char *interface, uint32_t mtu, char *why, size_t len)
+{
+	/* No packet of ours is longer than the largest PMTU makes it. */
+	uint32_t most = PMTU_MOST + ENCAP_BYTES_MAX + AROUND(MRC_HEAD_BYTES);
+	int r = xdp_probe(interface, mtu < most ? mtu : most, why, len);
+
+	if (!r)
+		return answer(0, why, len, "AF_XDP can be had");
+	return r < 0 ? r : 0;
+}
+
+int nic_probe(enum nic_driver driver, const char *interface, char *why, size_t why_len)
+{
+	struct interface is = {0};
+	int r = probe_interface(interface, &is, why, why_len);
+
+	if (r)
+		return r;
+	switch (driver) {
+	case NIC_UDP: return probe_udp(why, why_len);
+	case NIC_RAW: return probe_raw(interface, is.kind, why, why_len);
+	default: return probe_xdp(interface, is.mtu, why, why_len);
+	}
+}
+
+void nic_settle(struct nic_info *info)
+{
+	char why[NIC_WHY_MAX];
+
+	for (uint32_t i = 0; i < info->n_ports && info->setup.driver == NIC_XDP; i++) {
+		/* One that is not there yet speaks against no driver. */
+		if (!info->ports[i].ifindex ||
+		    !nic_probe(NIC_XDP, info->ports[i].interface, why, sizeof why))
+			continue;
+		info->setup.driver = NIC_RAW;
+		snprintf(info->why, sizeof info->why, "raw: xdp was asked for, but %.200s", why);
+	}
+}

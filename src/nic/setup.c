@@ -1,0 +1,297 @@
+/* The configuration file: sections and their keys, line by line. */
+#include "nic/setup_inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "nic/inside.h"
+
+#define LINE_MOST 4096u
+#define TEXT_MOST (1u << 20)
+#define WORD_MOST 32u
+#define SPACES    " \t\r"
+
+/* The text as far as it was read, and the devices so far. */
+struct file_reader {
+	const char *file;
+	const char *at, *end;
+	uint32_t line;
+	struct setup_draft *drafts;
+	uint32_t n;
+};
+
+static const char *user_file(char *path, size_t len)
+{
+	const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+	if (base && *base)
+		snprintf(path, len, "%s/weft/devices.conf", base);
+	else if (home && *home)
+		snprintf(path, len, "%s/.config/weft/devices.conf", home);
+	else
+		return NULL;
+	return path;
+}
+
+/* All of an open file, which may be no more than TEXT_MOST. */
+static int read_all(int fd, struct nic_config *config)
+{
+	config->text = malloc(TEXT_MOST + 1);
+	config->len = 0;
+	if (!config->text)
+		return ENOMEM;
+	while (config->len <= TEXT_MOST) {
+		ssize_t n = read(fd, config->text + config->len, TEXT_MOST + 1 - config->len);
+
+		if (n < 0 && errno != EINTR)
+			return errno;
+		if (n == 0)
+			return 0;
+		config->len += n > 0 ? (size_t)n : 0;
+	}
+	return EFBIG;
+}
+
+/* 0 also where there is no such file. */
+static int read_file(const char *path, struct nic_config *config)
+{
+	/* One that blocks, a pipe that nobody writes to, is no configuration. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int error = fd < 0 ? errno : read_all(fd, config);
+
+	if (fd >= 0)
+		close(fd);
+	if (!error) {
+		snprintf(config->name, sizeof config->name, "%s", path);
+		return 0;
+	}
+	free(config->text);
+	config->text = NULL;
+	if (fd < 0 && (error == ENOENT || error == ENOTDIR))
+		return 0;
+	if (error == EFBIG)
+		return nic_fail(error, "%s: longer than %u bytes, which no configuration is",
+				setup_tail(path), TEXT_MOST);
+	return nic_fail(error, "%s: %s", setup_tail(path), strerror(error));
+}
+
+int nic_config_find(struct nic_config *config)
+{
+	const char *named = getenv("WEFT_CONFIG");
+	char path[sizeof config->name];
+
+	config->name[0] = 0;
+	config->text = NULL;
+	config->len = 0;
+	if (named && *named) {
+		int r = read_file(named, config);
+
+		return r || config->text ? r
+					 : nic_fail(ENOENT, "WEFT_CONFIG: there is no file %s",
+						    setup_tail(named));
+	}
+	const char *user = user_file(path, sizeof path);
+	int r = user ? read_file(user, config) : 0;
+
+	return r || config->text ? r : read_file("/etc/weft/devices.conf", config);
+}
+
+/* Single-character edits between two words of at most WORD_MOST bytes. */
+static uint32_t edits(const char *a, const char *b)
+{
+	uint32_t row[WORD_MOST + 1], n = (uint32_t)strlen(b);
+
+	for (uint32_t j = 0; j <= n; j++)
+		row[j] = j;
+	for (uint32_t i = 0; a[i]; i++) {
+		uint32_t corner = row[0];
+
+		row[0] = i + 1;
+		for (uint32_t j = 0; j < n; j++) {
+			uint32_t least = corner + (a[i] != b[j]);
+
+			corner = row[j + 1];
+			if (row[j] + 1 < least)
+				least = row[j] + 1;
+			if (corner + 1 < least)
+				least = corner + 1;
+			row[j + 1] = least;
+		}
+	}
+	return row[n];
+}
+
+static int unknown_key(const struct file_reader *r, const char *key)
+{
+	const char *nearest = NULL;
+	uint32_t least = UINT32_MAX;
+	char list[200] = "";
+	size_t len = 0;
+
+	for (uint32_t i = 0; i < SETUP_KEYS; i++) {
+		const char *name = setup_readers[i].name;
+		uint32_t n = strlen(key) <= WORD_MOST ? edits(key, name) : UINT32_MAX;
+
+		if (n < least && n <= strlen(name) / 2) {
+			least = n;
+			nearest = name;
+		}
+		if (len < sizeof list) {
+			int added =
+				snprintf(list + len, sizeof list - len, "%s%s", i ? " " : "", name);
+
+			len += added > 0 ? (size_t)added : 0;
+		}
+	}
+	if (nearest)
+		return setup_fail(r->file, r->line, "there is no key '%.32s'; did you mean '%s'?",
+				  key, nearest);
+	return setup_fail(r->file, r->line, "there is no key '%.32s', only %s", key, list);
+}
+
+static char *trim(char *text)
+{
+	text += strspn(text, SPACES);
+	size_t len = strlen(text);
+
+	while (len && strchr(SPACES, text[len - 1]))
+		len--;
+	text[len] = 0;
+	return text;
+}
+
+/* "[name]": the next device. */
+static int read_section(struct file_reader *r, char *text)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_.-";
+	size_t len = strlen(text);
+
+	if (text[len - 1] != ']')
+		return setup_fail(r->file, r->line, "'%.40s': a section is [NAME]", text);
+	text[len - 1] = 0;
+	char *name = trim(text + 1);
+
+	len = strlen(name);
+	if (len == 0 || len >= WORD_MOST || strspn(name, allowed) != len)
+		return setup_fail(r->file, r->line,
+				  "'%.40s': a name is 1 to %u letters, digits and _ . -", name,
+				  WORD_MOST - 1);
+	for (uint32_t i = 0; i < r->n; i++) {
+		if (!strcmp(r->drafts[i].d.name, name))
+			return setup_fail(r->file, r->line,
+					  "%s is there already, in line %u; each device has a "
+					  "name of its own",
+					  name, r->drafts[i].line);
+	}
+	if (r->n == NIC_DEVICES_MAX)
+		return setup_fail(r->file, r->line, "too many devices: at most %u",
+				  NIC_DEVICES_MAX);
+	struct setup_draft *more = realloc(r->drafts, (r->n + 1) * sizeof *more);
+
+	if (!more)
+		return nic_fail(ENOMEM, "no memory for %s", r->file);
+	r->drafts = more;
+	more[r->n] = (struct setup_draft){.line = r->line};
+	memcpy(more[r->n++].d.name, name, len + 1);
+	return 0;
+}
+
+/* "key = value", of the last device. */
+static int read_pair(struct file_reader *r, char *text)
+{
+	char *value = strchr(text, '='), said[41] = "";
+	struct setup_why why = {""};
+	uint32_t key = 0;
+
+	if (!value)
+		return setup_fail(r->file, r->line, "'%.40s': give [NAME], KEY = VALUE or # ...",
+				  text);
+	*value++ = 0;
+	text = trim(text);
+	value = trim(value);
+	snprintf(said, sizeof said, strlen(value) < sizeof said ? "%s" : "%.37s...", value);
+	while (key < SETUP_KEYS && strcmp(setup_readers[key].name, text) != 0)
+		key++;
+	if (key == SETUP_KEYS)
+		return unknown_key(r, text);
+	if (!r->n)
+		return setup_fail(r->file, r->line, "%s = ... stands before the first [NAME]",
+				  text);
+	struct setup_draft *draft = &r->drafts[r->n - 1];
+
+	if (draft->given & 1u << key)
+		return setup_fail(r->file, r->line,
+				  "%s is there already, in line %u; leave one of them out", text,
+				  draft->lines[key]);
+	if (!setup_readers[key].read(&draft->d.setup, value, &why))
+		return setup_fail(r->file, r->line, "%s = %s: %s", text, said, why.at);
+	draft->given |= 1u << key;
+	draft->lines[key] = r->line;
+	return 0;
+}
+
+static int read_line(struct file_reader *r)
+{
+	const char *end = memchr(r->at, '\n', (size_t)(r->end - r->at));
+	char line[LINE_MOST];
+	size_t len = (size_t)((end ? end : r->end) - r->at);
+
+	r->line++;
+	if (len >= sizeof line)
+		return setup_fail(r->file, r->line, "longer than %u bytes", LINE_MOST - 1);
+	if (memchr(r->at, 0, len))
+		return setup_fail(r->file, r->line, "a zero byte: this is no text");
+	memcpy(line, r->at, len);
+	line[len] = 0;
+	r->at = end ? end + 1 : r->end;
+	line[strcspn(line, "#")] = 0;
+	char *text = trim(line);
+
+	if (!*text)
+		return 0;
+	return *text == '[' ? read_section(r, text) : read_pair(r, text);
+}
+
+/* Those of RC first: they had the first numbers before there were others. */
+static uint32_t gather(struct nic_described *list, const struct file_reader *r)
+{
+	uint32_t n = 0;
+
+	for (uint32_t transport = 0; transport < NIC_TRANSPORTS; transport++) {
+		for (uint32_t i = 0; i < r->n; i++) {
+			if (r->drafts[i].d.setup.transport == transport)
+				list[n++] = r->drafts[i].d;
+		}
+	}
+	return n;
+}
+
+int nic_config_read(const struct nic_config *config, struct nic_described **list)
+{
+	struct file_reader reader = {.file = config->name};
+	int r = 0;
+
+	*list = NULL;
+	if (config->text) {
+		reader.at = config->text;
+		reader.end = config->text + config->len;
+	}
+	while (!r && reader.at != reader.end)
+		r = read_line(&reader);
+	for (uint32_t i = 0; i < reader.n && !r; i++) {
+		r = setup_environment(&reader.drafts[i]);
+		if (!r)
+			r = setup_finish(&reader.drafts[i], reader.file);
+	}
+	if (!r && reader.n) {
+		*list = calloc(reader.n, sizeof **list);
+		r = *list ? (int)gather(*list, &reader) : nic_fail(ENOMEM, "no memory for a list");
+	}
+	free(reader.drafts);
+	return r;
+}

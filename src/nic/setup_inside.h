@@ -1,0 +1,89 @@
+/* Inside of the reading of a configuration: the keys, and a device while it is being described.
+ *
+ * Values come from a file or from the environment and are read by the same functions, each of which
+ * looks at one key only. What keys have to do with each other is checked at the end, with a place
+ * for the sentence that says it: the line of the file, or the variable. */
+#ifndef WEFT_NIC_SETUP_INSIDE_H
+#define WEFT_NIC_SETUP_INSIDE_H
+
+#include "nic/setup.h"
+
+#define SETUP_WINDOW_LEAST 4096u
+#define SETUP_WINDOW_MOST  (UINT64_C(1) << 30)
+
+enum setup_key {
+	KEY_TRANSPORT,
+	KEY_DRIVER,
+	KEY_PORTS,
+	KEY_ADDRESSES,
+	KEY_DSCP_DATA,
+	KEY_DSCP_RETRANSMIT,
+	KEY_DSCP_NO_TRIM,
+	KEY_DSCP_CONTROL,
+	KEY_ECN,
+	KEY_TRIM,
+	KEY_CC,
+	KEY_WINDOW,
+	KEY_RATE,
+	KEY_EV,
+	KEY_EV_WAYS,
+	KEY_EV_MIN_ACTIVE,
+	KEY_EV_BURST,
+	SETUP_KEYS,
+};
+
+/* A device that is being described. */
+struct setup_draft {
+	struct nic_described d;
+	uint32_t given;             /* a bit for each key */
+	uint32_t lines[SETUP_KEYS]; /* of those given; 0: by the environment */
+	uint32_t line;              /* of its name */
+};
+
+/* What is wrong with a value, and what would be right: "give on or off". */
+struct setup_why {
+	char at[NIC_WHY_MAX];
+};
+
+struct setup_reader {
+	const char *name;     /* in a file */
+	const char *variable; /* in the environment; NULL: none */
+	bool is_of_mrc;       /* means nothing to RC */
+	/* false: *why says what is wrong. value is the reader's to cut up. */
+	bool (*read)(struct nic_setup *s, char *value, struct setup_why *why);
+};
+
+extern const struct setup_reader setup_readers[SETUP_KEYS];
+
+/* The words of cc, by enum cc_kind, and of encodings; NULL behind the last. */
+extern const char *const setup_cc_names[];
+extern const char *const setup_encoding_names[];
+
+/* Keeps what is wrong; returns false. */
+bool setup_wrong(struct setup_why *why, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Takes a number off the front of *at, decimal, or hexadecimal after 0x; false when there is none
+ * or it is more than most. */
+bool setup_take_number(const char **at, uint64_t most, uint64_t *value);
+
+/* setup_ev.c: "auto", "auto:128", "structured:16:0xc000:0xff:0:255,16:0". */
+bool setup_read_ev(struct nic_setup *s, char *value, struct setup_why *why);
+/* How many ways there will be. */
+uint32_t setup_ways(const struct nic_setup *s);
+
+/* setup_finish.c: fills in what was not given and checks the whole. file: for sentences, or NULL.
+ * 0 or -EINVAL. */
+int setup_finish(struct setup_draft *draft, const char *file);
+/* Gives the draft what the environment says and its transport can use; 0 or -EINVAL. */
+int setup_environment(struct setup_draft *draft);
+
+/* Keeps the sentence "file:line: ...", of a long path the end; line 0: of the file. Returns
+ * -EINVAL. */
+int setup_fail(const char *file, uint32_t line, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The last part of a file's name that a sentence has room for. */
+const char *setup_tail(const char *file);
+
+#endif

@@ -1,0 +1,49 @@
+/* What differs between the transports of a device, a table for each: the rest of nic serves both.
+ *
+ * A device has one engine, of its setup's transport. Its queue pairs are made and modified by
+ * functions of that transport (nic.h for RC, nic_mrc.h for MRC), which refuse those of another.
+ * All of these are called with the device's lock held. */
+#ifndef WEFT_NIC_TRANSPORT_H
+#define WEFT_NIC_TRANSPORT_H
+
+#include "mrc/mrc.h"
+#include "rc/rc.h"
+
+struct device;
+
+union transport_cfg {
+	struct rc_cfg rc;
+	struct mrc_cfg mrc;
+};
+
+/* Of a queue pair, as far as the rest of nic is concerned. */
+enum qp_phase { QP_RESET, QP_AT_WORK, QP_ERROR };
+
+struct nic_transport_ops {
+	const char *name;
+	const struct engine_ops *engine;
+	uint32_t first_qp; /* lower numbers are special on the wire */
+
+	/* Fills in the engine's configuration for d, whose driver and table of memory are there;
+	 * what else such a device needs is made, too. 0, or a negative errno and a sentence by
+	 * nic_fail. */
+	int (*configure)(struct device *d, union transport_cfg *cfg);
+	/* Ends what configure made; of a device made in part as well. NULL: nothing. */
+	void (*end)(struct device *d);
+
+	/* caps: rc_caps or mrc_caps. */
+	int (*qp_new)(struct engine *e, uint32_t number, const void *caps, void *memory);
+	void *(*qp_free)(struct engine *e, uint32_t number);
+	enum qp_phase (*qp_phase)(const struct engine *e, uint32_t number);
+	/* To the state of error. */
+	void (*qp_fail)(struct engine *e, nsec now, uint32_t number);
+
+	/* Takes the engine's events, and raises them. */
+	void (*events)(struct device *d);
+	/* The ports that are down, a bit each, and no others; NULL: the engine does not care. */
+	void (*ports_down)(struct engine *e, nsec now, uint32_t ports);
+};
+
+extern const struct nic_transport_ops nic_transport_rc, nic_transport_mrc;
+
+#endif

@@ -1,0 +1,175 @@
+/* MRC as a device's transport: its engine's configuration, and the ways that all its queue pairs
+ * have in common. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nic/inside.h"
+#include "nic/mrc_inside.h"
+
+/* Times for wires that software works: a round trip takes tens of microseconds when both ends are
+ * awake, and a process that waits for a processor is away for milliseconds without anything being
+ * wrong with a way. */
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+
+/* NSCC as it serves here. The round trip of an idle path is some 10 us, which is measured; but one
+ * of a busy path is made of batches, wakeups and other programs on the processor, 200 us and far
+ * more, which no smaller window makes shorter. So a window may be many times what the idle path
+ * holds, up to the device's, and a millisecond of delay is no sign of congestion. */
+#define BASE_RTT_NS  (200 * US)
+#define TARGET_NS    (1 * MS)
+#define WINDOWS_MOST 32u /* MaxWnd, which NSCC scales with the round trip it found */
+#define WINDOW_MOST  (UINT32_C(1) << 26) /* of those that NSCC is to know */
+
+#define UDP_WAYS 64u /* as many as the driver has sources */
+
+/* An answer costs a call to the kernel at either end: one for two bursts of segmentation offload is
+ * enough, and the packet that fills a window asks for one. */
+#define SACK_EVERY_BYTES 131072u
+
+static void configure_cc(const struct device *d, struct cc_cfg *cc)
+{
+	device_cc(&d->info.setup, cc);
+	cc->nscc.base_rtt_ns = BASE_RTT_NS;
+	cc->nscc.target_qdelay_ns = TARGET_NS;
+	cc->nscc.qa_threshold_ns = 4 * TARGET_NS;
+	cc->nscc.bdp_bytes =
+		(uint32_t)(cc->window_bytes < WINDOW_MOST ? cc->window_bytes : WINDOW_MOST);
+	cc->nscc.max_wnd_bytes = WINDOWS_MOST * cc->nscc.bdp_bytes;
+	cc->nscc.mtu_bytes = NIC_MRC_PACKET_BYTES;
+	cc->nscc.has_trimming = d->info.setup.has_trim;
+}
+
+static int make_ways(struct device *d)
+{
+	const struct nic_evs *evs = &d->info.setup.evs;
+	struct path_wanted wanted = {
+		.n = evs->n,
+		.ports = (UINT32_C(1) << d->n_ports) - 1,
+		.seed = (uint64_t)keystream_u32(&d->random) << 32 | keystream_u32(&d->random),
+	};
+	const struct path_format format = mrc_format(evs);
+
+	if (!evs->n && !evs->is_generated && d->info.setup.driver == NIC_UDP)
+		wanted.n = UDP_WAYS;
+	uint32_t most = wanted.n ? wanted.n : path_profile_default(wanted.ports);
+	struct path_profile *f = calloc(1, sizeof *f + path_profile_size(most));
+
+	if (!f)
+		return nic_fail(ENOMEM, "no memory for the ways of %s", d->info.name);
+	d->ways = f;
+	enum path_error error = evs->is_generated
+					? path_profile_generated(f, f + 1, &format, &wanted)
+					: path_profile_auto(f, f + 1, &wanted);
+
+	if (!error)
+		error = path_profile_set_min_active(f, evs->min_active);
+	if (error)
+		return nic_fail(EINVAL, "%s: no entropy values can be made: %s", d->info.name,
+				path_error_name(error));
+	return 0;
+}
+
+static int configure(struct device *d, union transport_cfg *cfg)
+{
+	cfg->mrc = (struct mrc_cfg){
+		.mem = d->mem,
+		.max_qps = NIC_MAX_QPS,
+		.n_ports = d->n_ports,
+		.path =
+			{
+				.backoff_ns = 2 * MS,
+				.backoff_max_ns = 100 * MS,
+				.backoff_port_ns = 20 * MS,
+				.probe_gap_ns = 20 * US,
+				.memory_ns = 1000 * MS,
+				.witness_ns = 2 * MS,
+				.suspect_ns = 10 * MS,
+			},
+		.sack_every_bytes = SACK_EVERY_BYTES,
+		.seed = (uint64_t)keystream_u32(&d->random) << 32 | keystream_u32(&d->random),
+		.has_trim_nack = d->info.setup.has_trim,
+		/* One that takes a turn of the ways would cut the bursts of udp for good. */
+		.has_base_probe = d->info.setup.driver != NIC_UDP,
+	};
+	configure_cc(d, &cfg->mrc.cc);
+	return make_ways(d);
+}
+
+static void end(struct device *d)
+{
+	free(d->ways);
+	d->ways = NULL;
+}
+
+static int make(struct engine *e, uint32_t number, const void *caps, void *memory)
+{
+	return mrc_qp_new(e, number, caps, memory);
+}
+
+static enum qp_phase phase(const struct engine *e, uint32_t number)
+{
+	struct mrc_attr is;
+
+	mrc_qp_query(e, number, &is, NULL, NULL);
+	return is.state == MRC_RESET ? QP_RESET : is.state == MRC_ERROR ? QP_ERROR : QP_AT_WORK;
+}
+
+static void fail(struct engine *e, nsec now, uint32_t number)
+{
+	const struct mrc_attr error = {.state = MRC_ERROR};
+
+	mrc_qp_modify(e, now, number, &error, MRC_SET_STATE);
+}
+
+static void take_pings(struct device *d)
+{
+	struct mrc_endpoint_done done[16];
+	uint32_t n;
+
+	/* What peers tell of their ports the engine has acted on already. */
+	do {
+		n = mrc_endpoint_poll(d->engine, done, 16);
+		for (uint32_t i = 0; i < n; i++)
+			if (done[i].news != MRC_ENDPOINT_PORTS)
+				mrc_pinged(d, &done[i]);
+	} while (n == 16);
+}
+
+/* Bounded by the kinds of events there are for each queue pair. */
+static void raise_events(struct device *d)
+{
+	static const uint8_t kinds[MRC_EVENT_KINDS] = {
+		[MRC_EVENT_ESTABLISHED] = NIC_EVENT_ESTABLISHED,
+		[MRC_EVENT_DRAINED] = NIC_EVENT_DRAINED,
+		[MRC_EVENT_FATAL] = NIC_EVENT_QP_FATAL,
+		[MRC_EVENT_INVALID] = NIC_EVENT_QP_INVALID,
+		[MRC_EVENT_ACCESS] = NIC_EVENT_QP_ACCESS,
+		[MRC_EVENT_NO_MPR] = NIC_EVENT_QP_INVALID,
+	};
+	struct mrc_event events[16];
+	uint32_t n;
+
+	do {
+		n = mrc_events(d->engine, events, 16);
+		for (uint32_t i = 0; i < n; i++)
+			device_raise(d, events[i].number,
+				     (enum nic_event_kind)kinds[events[i].kind]);
+	} while (n == 16);
+	take_pings(d);
+}
+
+const struct nic_transport_ops nic_transport_mrc = {
+	.name = "mrc",
+	.engine = &mrc_ops,
+	.first_qp = 3, /* M-28 */
+	.configure = configure,
+	.end = end,
+	.qp_new = make,
+	.qp_free = mrc_qp_free,
+	.qp_phase = phase,
+	.qp_fail = fail,
+	.events = raise_events,
+	.ports_down = mrc_ports_down,
+};

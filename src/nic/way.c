@@ -1,0 +1,86 @@
+/* The two ends of a queue pair's path, as handles of the driver. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "nic/inside.h"
+
+void way_close(struct device *d, struct way *w)
+{
+	if (w->peer != DRIVER_NO_HANDLE || w->local != DRIVER_NO_HANDLE)
+		backlog_forget(&d->backlog, w->peer, w->local);
+	if (w->peer != DRIVER_NO_HANDLE)
+		driver_peer_put(d->io, w->peer);
+	if (w->local != DRIVER_NO_HANDLE)
+		driver_unbind(d->io, w->local);
+	*w = NO_WAY;
+}
+
+/* IPv4 inside IPv6 is IPv4 (RoCEv2 annex A17.4.5.2); one of the link is of this interface's. */
+struct sockaddr_storage way_address(const uint8_t gid[16], uint32_t ifindex)
+{
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+	struct sockaddr_storage address = {0};
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+
+	if (!memcmp(gid, v4, sizeof v4)) {
+		memcpy(&in.sin_addr, gid + sizeof v4, 4);
+		memcpy(&address, &in, sizeof in);
+		return address;
+	}
+	memcpy(&in6.sin6_addr, gid, 16);
+	if (gid_is_of_link(gid))
+		in6.sin6_scope_id = ifindex;
+	memcpy(&address, &in6, sizeof in6);
+	return address;
+}
+
+const struct nic_gid *way_gid(const struct device *d, uint32_t index)
+{
+	if (index < d->info.n_gids && d->info.gids[index].address.ss_family != AF_UNSPEC)
+		return &d->info.gids[index];
+	nic_fail(EINVAL, "%s has no GID number %u", d->info.name, index);
+	return NULL;
+}
+
+int way_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16], struct way *w)
+{
+	struct sockaddr_storage to = way_address(dgid, d->info.ifindex);
+	const struct nic_gid *gid = way_gid(d, gid_index);
+	char error[NIC_SENTENCE_MAX] = "";
+
+	*w = NO_WAY;
+	if (!gid)
+		return -EINVAL;
+	if (gid->address.ss_family != to.ss_family)
+		return nic_fail(EINVAL, "GID number %u of %s and the peer's are not of one family",
+				gid_index, d->info.name);
+	int r = driver_bind(d->io, (const struct sockaddr *)&gid->address, &w->local, error,
+			    sizeof error);
+
+	if (r) {
+		w->local = DRIVER_NO_HANDLE;
+		return nic_fail(-r, "%s: %s", d->info.name, error);
+	}
+	w->peer = driver_peer_get(d->io, (const struct sockaddr *)&to);
+	if (w->peer != DRIVER_NO_HANDLE)
+		return 0;
+	way_close(d, w);
+	return nic_fail(EINVAL, "%s: not an address of a peer, or too many peers", d->info.name);
+}
+
+int way_check(struct device *d, const struct way *w, uint16_t pmtu)
+{
+	char error[NIC_SENTENCE_MAX] = "";
+	uint16_t most = driver_pmtu(d->io, w->local, w->peer, error, sizeof error);
+
+	if (!most)
+		return nic_fail(ENETUNREACH, "%s: %s", d->info.name, error);
+	if (pmtu > most)
+		return nic_fail(EMSGSIZE,
+				"%s: a path MTU of %u does not fit the way to the peer, "
+				"%u does",
+				d->info.name, pmtu, most);
+	return 0;
+}

@@ -1,0 +1,513 @@
+/* MRC on the soft device, over kernel UDP on loopback: writes, immediate data, what happens to bad
+ * requests and to a peer that is gone, many queue pairs, and the ways that packets take. */
+#include "nic_stage.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+
+#include "io/udp.h"
+#include "nic/inside.h"
+#include "nic/nic_mrc.h"
+
+#define PMTU  1024u
+#define MANY  64u
+#define SIDES 2u
+
+struct side {
+	struct nic_user *user;
+	struct nic_pd *pd;
+	struct nic_cq *cq;
+	struct nic_mr *mr;
+	struct nic_qp *qp;
+	uint8_t *bytes;
+};
+
+/* The loopback device with MRC. */
+static struct nic_info mrc_info(void)
+{
+	struct nic_info *list = NULL, found = {.ifindex = 0};
+	int n = nic_list(&list);
+
+	for (int i = 0; i < n; i++)
+		if (!strcmp(list[i].interface, "lo") && list[i].setup.transport == NIC_MRC)
+			found = list[i];
+	free(list);
+	assert_true(found.ifindex > 0);
+	return found;
+}
+
+static struct nic_qp *new_qp(struct side *s)
+{
+	struct nic_mrc_spec spec = {
+		.pd = s->pd,
+		.send_cq = s->cq,
+		.recv_cq = s->cq,
+		.max_send = 64,
+		.max_recv = 64,
+		.max_send_sge = 4,
+		.max_inline = 128,
+	};
+	struct nic_qp *qp = nic_mrc_qp_new(s->user, &spec);
+
+	if (!qp)
+		fail_msg("%s", nic_error());
+	assert_int_equal(spec.max_mpr, 32);
+	assert_int_equal(spec.max_wimm, 64);
+	return qp;
+}
+
+static void side_open(struct side *s, const struct nic_info *info)
+{
+	*s = (struct side){.user = nic_open(info)};
+	if (!s->user)
+		fail_msg("%s", nic_error());
+	s->pd = nic_pd_new(s->user);
+	s->cq = nic_cq_new(s->user, 8192, NULL, s);
+	s->bytes = calloc(1, STAGE_BYTES);
+	assert_true(s->pd && s->cq && s->bytes);
+	struct nic_mr_spec spec = {s->bytes, STAGE_BYTES, (uintptr_t)s->bytes, STAGE_ALL};
+
+	s->mr = nic_mr_new(s->pd, &spec);
+	assert_non_null(s->mr);
+	s->qp = new_qp(s);
+}
+
+static void side_close(struct side *s)
+{
+	if (s->qp)
+		assert_int_equal(nic_qp_free(s->qp), 0);
+	assert_int_equal(nic_mr_free(s->mr), 0);
+	assert_int_equal(nic_cq_free(s->cq), 0);
+	assert_int_equal(nic_pd_free(s->pd), 0);
+	assert_int_equal(nic_close(s->user), 0);
+	free(s->bytes);
+}
+
+static struct nic_mrc_link link_of(struct nic_qp *a, struct nic_qp *b, const struct nic_info *info,
+				   uint32_t gid)
+{
+	struct nic_mrc_link link = {.pmtu = PMTU, .access = MEM_REMOTE_WRITE};
+
+	assert_int_equal(nic_mrc_qp_end(a, &link.mine), 0);
+	assert_int_equal(nic_mrc_qp_end(b, &link.theirs), 0);
+	link.path.gid_index = gid;
+	memcpy(link.path.dgid, info->gids[gid].raw, 16);
+	return link;
+}
+
+static void join(struct nic_qp *a, struct nic_qp *b, const struct nic_info *info, uint32_t gid)
+{
+	struct nic_mrc_link there = link_of(a, b, info, gid), back = there;
+
+	back.mine = there.theirs;
+	back.theirs = there.mine;
+	if (nic_mrc_qp_connect(a, &there) || nic_mrc_qp_connect(b, &back))
+		fail_msg("%s", nic_error());
+}
+
+static void pair_open(struct side s[SIDES], int family)
+{
+	struct nic_info info = mrc_info();
+
+	side_open(&s[0], &info);
+	side_open(&s[1], &info);
+	join(s[0].qp, s[1].qp, &info, stage_gid(&info, family));
+}
+
+static void pair_close(struct side s[SIDES])
+{
+	side_close(&s[0]);
+	side_close(&s[1]);
+}
+
+static struct sge piece_of(const struct side *s, uint32_t at, uint32_t len)
+{
+	return (struct sge){s->bytes + at, len, nic_mr_key(s->mr)};
+}
+
+static struct op write_op(const struct side *to, const struct sge *piece, uint64_t cookie)
+{
+	return (struct op){
+		.code = ENGINE_WRITE,
+		.cookie = cookie,
+		.sg = piece,
+		.n_sg = 1,
+		.remote = (uintptr_t)to->bytes,
+		.key = nic_mr_key(to->mr),
+	};
+}
+
+static void writes_arrive(int family)
+{
+	struct side s[SIDES];
+	struct nic_done done;
+
+	pair_open(s, family);
+	stage_fill(s[0].bytes, STAGE_BYTES, 7);
+	for (uint32_t len = 0; len <= STAGE_BYTES; len = len * 4 + 1) {
+		struct sge piece = piece_of(&s[0], STAGE_BYTES - len, len);
+
+		assert_int_equal(stage_post(s[0].qp, write_op(&s[1], &piece, len)), 0);
+		stage_take(s[0].cq, &done, 1);
+		assert_int_equal(done.done.status, ENGINE_OK);
+		assert_int_equal(done.done.cookie, len);
+		assert_memory_equal(s[1].bytes, s[0].bytes + STAGE_BYTES - len, len);
+	}
+	pair_close(s);
+}
+
+static void writes_arrive_over_ipv4(void **state)
+{
+	(void)state;
+	writes_arrive(AF_INET);
+}
+
+static void writes_arrive_over_ipv6(void **state)
+{
+	(void)state;
+	writes_arrive(AF_INET6);
+}
+
+/* 1 MiB, all of it, posted as one work and as many. */
+static void a_megabyte_is_the_same(void **state)
+{
+	struct side s[SIDES];
+	struct nic_done done[64];
+	struct mrc_counters count;
+
+	(void)state;
+	pair_open(s, AF_INET);
+	for (uint32_t round = 0; round < 4; round++) {
+		struct sge whole = piece_of(&s[0], 0, STAGE_BYTES);
+
+		stage_fill(s[0].bytes, STAGE_BYTES, round);
+		assert_int_equal(stage_post(s[0].qp, write_op(&s[1], &whole, 0)), 0);
+		stage_take(s[0].cq, done, 1);
+		assert_int_equal(done[0].done.status, ENGINE_OK);
+		assert_memory_equal(s[0].bytes, s[1].bytes, STAGE_BYTES);
+	}
+	stage_fill(s[0].bytes, STAGE_BYTES, 99);
+	for (uint32_t i = 0; i < 64; i++) {
+		struct sge piece = piece_of(&s[0], i * (STAGE_BYTES / 64), STAGE_BYTES / 64);
+		struct op op = write_op(&s[1], &piece, i);
+
+		op.remote += i * (STAGE_BYTES / 64);
+		assert_int_equal(stage_post(s[0].qp, op), 0);
+	}
+	stage_take(s[0].cq, done, 64);
+	for (uint32_t i = 0; i < 64; i++) {
+		assert_int_equal(done[i].done.status, ENGINE_OK);
+		assert_int_equal(done[i].done.cookie, i);
+	}
+	assert_memory_equal(s[0].bytes, s[1].bytes, STAGE_BYTES);
+	nic_mrc_counters(s[0].user, &count, NULL);
+	assert_true(count.rx_bytes >= 5ull * STAGE_BYTES);
+	assert_int_equal(count.failed, 0);
+	pair_close(s);
+}
+
+static void immediate_data_takes_a_receive(void **state)
+{
+	struct side s[SIDES];
+	struct nic_done done[32];
+
+	(void)state;
+	pair_open(s, AF_INET6);
+	stage_fill(s[0].bytes, STAGE_BYTES, 5);
+	for (uint32_t i = 0; i < 16; i++)
+		assert_int_equal(
+			stage_post(s[1].qp, (struct op){.code = ENGINE_RECV, .cookie = 100 + i}),
+			0);
+	for (uint32_t i = 0; i < 16; i++) {
+		struct sge piece = piece_of(&s[0], 0, i * 999);
+		struct op op = write_op(&s[1], &piece, i);
+
+		op.code = ENGINE_WRITE_IMM;
+		op.imm = 0xabc00000u + i;
+		assert_int_equal(stage_post(s[0].qp, op), 0);
+	}
+	stage_take(s[1].cq, done, 16);
+	for (uint32_t i = 0; i < 16; i++) {
+		assert_int_equal(done[i].done.status, ENGINE_OK);
+		assert_int_equal(done[i].done.code, ENGINE_DONE_RECEIVED);
+		assert_int_equal(done[i].done.cookie, 100 + i);
+		assert_int_equal(done[i].done.imm, 0xabc00000u + i);
+		assert_int_equal(done[i].done.len, i * 999);
+		assert_int_equal(done[i].src_qp, nic_qp_number(s[0].qp));
+	}
+	stage_take(s[0].cq, done, 16);
+	assert_memory_equal(s[0].bytes, s[1].bytes, 15 * 999);
+	pair_close(s);
+}
+
+static void inline_bytes_are_copied(void **state)
+{
+	struct side s[SIDES];
+	struct nic_done done;
+	uint8_t own[100];
+
+	(void)state;
+	pair_open(s, AF_INET);
+	for (uint32_t i = 0; i < 200; i++) {
+		struct sge piece = {own, sizeof own, 0};
+		struct nic_work work = {.op = write_op(&s[1], &piece, i), .is_inline = true};
+		uint32_t posted;
+
+		stage_fill(own, sizeof own, i);
+		assert_int_equal(nic_post(s[0].qp, &work, 1, &posted), 0);
+		memset(own, 0, sizeof own);
+		stage_take(s[0].cq, &done, 1);
+		assert_int_equal(done.done.status, ENGINE_OK);
+		stage_fill(own, sizeof own, i);
+		assert_memory_equal(s[1].bytes, own, sizeof own);
+	}
+	pair_close(s);
+}
+
+static void a_bad_key_is_a_remote_access_error(void **state)
+{
+	struct side s[SIDES];
+	struct nic_done done[2];
+	struct nic_event event;
+
+	(void)state;
+	pair_open(s, AF_INET);
+	struct sge piece = piece_of(&s[0], 0, 5000);
+	struct op op = write_op(&s[1], &piece, 1);
+
+	op.key ^= 0x100;
+	assert_int_equal(stage_post(s[0].qp, op), 0);
+	stage_take(s[0].cq, done, 1);
+	assert_int_equal(done[0].done.status, ENGINE_REMOTE_ACCESS);
+	struct pollfd news = {.fd = nic_event_fd(s[1].user), .events = POLLIN};
+
+	assert_int_equal(poll(&news, 1, 2000), 1);
+	assert_int_equal(nic_event_get(s[1].user, &event), 0);
+	assert_int_equal(event.kind, NIC_EVENT_QP_ACCESS);
+	assert_ptr_equal(event.object, s[1].qp);
+	nic_event_ack(s[1].user, &event);
+	assert_int_equal(stage_post(s[0].qp, write_op(&s[1], &piece, 2)), 0);
+	stage_take(s[0].cq, done, 1);
+	assert_int_equal(done[0].done.status, ENGINE_FLUSHED);
+	pair_close(s);
+}
+
+static void our_own_bad_key_is_ours(void **state)
+{
+	struct side s[SIDES];
+	struct nic_done done;
+
+	(void)state;
+	pair_open(s, AF_INET);
+	struct sge piece = piece_of(&s[0], 0, 64);
+
+	piece.lkey ^= 0x100;
+	assert_int_equal(stage_post(s[0].qp, write_op(&s[1], &piece, 1)), 0);
+	stage_take(s[0].cq, &done, 1);
+	assert_int_equal(done.done.status, ENGINE_LOCAL_PROTECTION);
+	pair_close(s);
+}
+
+static void a_peer_without_receives_fails(void **state)
+{
+	struct side s[SIDES];
+	struct nic_done done;
+
+	(void)state;
+	pair_open(s, AF_INET);
+	struct sge piece = piece_of(&s[0], 0, 64);
+	struct op op = write_op(&s[1], &piece, 1);
+
+	op.code = ENGINE_WRITE_IMM;
+	assert_int_equal(stage_post(s[0].qp, op), 0);
+	stage_take(s[0].cq, &done, 1);
+	assert_int_equal(done.done.status, ENGINE_REMOTE_OPERATION);
+	pair_close(s);
+}
+
+static void a_peer_that_is_gone_is_given_up(void **state)
+{
+	struct side s[SIDES];
+	struct nic_done done[2];
+	struct nic_info info = mrc_info();
+
+	(void)state;
+	side_open(&s[0], &info);
+	side_open(&s[1], &info);
+	struct nic_mrc_link link = link_of(s[0].qp, s[1].qp, &info, stage_gid(&info, AF_INET));
+	const struct mrc_attr hasty = {.timeout = 12, .linear_retries = 2}; /* 4.2 ms */
+
+	assert_int_equal(nic_mrc_qp_connect(s[0].qp, &link), 0);
+	assert_int_equal(
+		nic_mrc_qp_modify(s[0].qp, &hasty, MRC_SET_TIMEOUT | MRC_SET_RETRIES, NULL), 0);
+	assert_int_equal(nic_qp_free(s[1].qp), 0);
+	s[1].qp = NULL;
+	struct sge piece = piece_of(&s[0], 0, 5000);
+
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(stage_post(s[0].qp, write_op(&s[1], &piece, i)), 0);
+	stage_take(s[0].cq, done, 2);
+	assert_int_equal(done[0].done.status, ENGINE_RETRY_EXCEEDED);
+	assert_int_equal(done[1].done.status, ENGINE_FLUSHED);
+	pair_close(s);
+}
+
+static void many_queue_pairs_take_turns(void **state)
+{
+	struct side s[SIDES];
+	struct nic_info info = mrc_info();
+	struct nic_qp *qps[SIDES][MANY];
+	struct nic_done done[MANY];
+	uint32_t gid = stage_gid(&info, AF_INET), each = STAGE_BYTES / MANY;
+
+	(void)state;
+	side_open(&s[0], &info);
+	side_open(&s[1], &info);
+	for (uint32_t i = 0; i < MANY; i++) {
+		for (uint32_t k = 0; k < SIDES; k++)
+			qps[k][i] = new_qp(&s[k]);
+		join(qps[0][i], qps[1][i], &info, gid);
+	}
+	for (uint32_t round = 0; round < 4; round++) {
+		stage_fill(s[0].bytes, STAGE_BYTES, round);
+		for (uint32_t i = 0; i < MANY; i++) {
+			struct sge piece = piece_of(&s[0], i * each, each);
+			struct op op = write_op(&s[1], &piece, i);
+
+			op.remote += i * each;
+			assert_int_equal(stage_post(qps[0][i], op), 0);
+		}
+		stage_take(s[0].cq, done, MANY);
+		for (uint32_t i = 0; i < MANY; i++)
+			assert_int_equal(done[i].done.status, ENGINE_OK);
+		assert_memory_equal(s[0].bytes, s[1].bytes, STAGE_BYTES);
+	}
+	for (uint32_t i = 0; i < MANY; i++)
+		for (uint32_t k = 0; k < SIDES; k++)
+			assert_int_equal(nic_qp_free(qps[k][i]), 0);
+	pair_close(s);
+}
+
+/* Over kernel UDP the receiver sees the entropy value that was meant, of as many as there are
+ * sources: what SACKs reflect names a way. */
+static void the_value_that_was_meant_is_seen(void **state)
+{
+	const struct udp_cfg cfg = {.port = 20000, .sources = 64, .has_ports_of_ev = true};
+	const struct sockaddr_in6 here = {.sin6_family = AF_INET6,
+					  .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	uint8_t head[ENGINE_HEAD_MAX] = {0};
+	char error[200];
+	struct driver *u;
+	uint32_t local, peer;
+
+	(void)state;
+	assert_int_equal(udp_new(&u, &cfg, error, sizeof error), 0);
+	assert_int_equal(
+		driver_bind(u, (const struct sockaddr *)&here, &local, error, sizeof error), 0);
+	peer = driver_peer_get(u, (const struct sockaddr *)&here);
+	head[5] = driver_tag(u);
+	for (uint32_t i = 0; i < 128; i++) {
+		uint32_t ev = (0xc000u + i % 64 * 37) << 16 | (1 + i % 64), got = 0;
+		struct tx_pkt tx = {
+			.head = head, .head_len = 12, .peer = peer, .local = local, .ev = ev};
+		struct rx_pkt rx[DRIVER_BATCH];
+
+		assert_int_equal(driver_send(u, &tx, 1), 1);
+		for (uint32_t tries = 0; !got && tries < 100000; tries++)
+			got = driver_receive(u, i + 1, rx, DRIVER_BATCH);
+		assert_int_equal(got, 1);
+		assert_int_equal(rx[0].ev, ev);
+	}
+	driver_peer_put(u, peer);
+	driver_free(u);
+}
+
+/* By every way there is one. */
+static void every_way_answers(void **state)
+{
+	struct side s[SIDES];
+	struct mrc_attr attr;
+	struct mrc_progress progress;
+	nsec rtt_ns;
+
+	(void)state;
+	pair_open(s, AF_INET);
+	assert_int_equal(nic_mrc_qp_query(s[0].qp, &attr, NULL, NULL), 0);
+	assert_int_equal(attr.burst, 15);
+	assert_int_equal(attr.ways->set.n, 64);
+	assert_int_equal(nic_mrc_qp_progress(s[0].qp, &progress), 0);
+	assert_int_equal(progress.ways[PATH_GOOD], 64);
+	for (uint32_t way = 0; way < attr.ways->set.n; way++) {
+		if (nic_mrc_ping(s[0].qp, way, &rtt_ns))
+			fail_msg("way %u: %s", way, nic_error());
+		assert_true(rtt_ns > 0);
+	}
+	assert_int_equal(nic_mrc_ping(s[0].qp, 64, &rtt_ns), -EINVAL);
+	pair_close(s);
+}
+
+static void rc_and_mrc_are_told_apart(void **state)
+{
+	struct nic_info rc = stage_info("lo"), mrc = mrc_info();
+	struct nic_user *u = nic_open(&rc), *m = nic_open(&mrc);
+	struct nic_mrc_spec mrc_spec = {.max_send = 1};
+	struct nic_qp_spec rc_spec = {.max_send = 1};
+	struct rc_srq_caps srq = {.max_recv = 1};
+
+	(void)state;
+	assert_int_equal(rc.setup.transport, NIC_RC);
+	assert_true(u && m && u->device != m->device);
+	assert_null(nic_mrc_qp_new(u, &mrc_spec));
+	assert_int_equal(errno, ENOTSUP);
+	assert_non_null(strstr(nic_error(), "is a device of rc"));
+	assert_null(nic_qp_new(m, &rc_spec));
+	assert_int_equal(errno, ENOTSUP);
+	struct nic_pd *pd = nic_pd_new(m);
+
+	assert_null(nic_srq_new(pd, &srq, NULL));
+	assert_int_equal(errno, ENOTSUP);
+	assert_int_equal(nic_pd_free(pd), 0);
+	assert_int_equal(nic_close(u), 0);
+	assert_int_equal(nic_close(m), 0);
+}
+
+static void what_mrc_cannot_do_is_refused(void **state)
+{
+	struct side s[SIDES];
+
+	(void)state;
+	pair_open(s, AF_INET);
+	struct sge piece = piece_of(&s[0], 0, 64);
+
+	for (uint32_t code = 0; code <= ENGINE_BIND; code++) {
+		struct op op = write_op(&s[1], &piece, 1);
+		bool is_mrc = code == ENGINE_WRITE || code == ENGINE_WRITE_IMM;
+
+		op.code = (uint8_t)code;
+		if (!is_mrc)
+			assert_int_equal(stage_post(s[0].qp, op), -EINVAL);
+	}
+	struct nic_work work = {.op = write_op(&s[1], &piece, 1)};
+
+	assert_int_equal(nic_post_all(s[0].qp, &work, 1), -ENOTSUP);
+	pair_close(s);
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(writes_arrive_over_ipv4),
+	cmocka_unit_test(writes_arrive_over_ipv6),
+	cmocka_unit_test(a_megabyte_is_the_same),
+	cmocka_unit_test(immediate_data_takes_a_receive),
+	cmocka_unit_test(inline_bytes_are_copied),
+	cmocka_unit_test(a_bad_key_is_a_remote_access_error),
+	cmocka_unit_test(our_own_bad_key_is_ours),
+	cmocka_unit_test(a_peer_without_receives_fails),
+	cmocka_unit_test(a_peer_that_is_gone_is_given_up),
+	cmocka_unit_test(many_queue_pairs_take_turns),
+	cmocka_unit_test(the_value_that_was_meant_is_seen),
+	cmocka_unit_test(every_way_answers),
+	cmocka_unit_test(rc_and_mrc_are_told_apart),
+	cmocka_unit_test(what_mrc_cannot_do_is_refused),
+};
+
+ISOLATED_MAIN(cases)

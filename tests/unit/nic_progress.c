@@ -1,0 +1,350 @@
+/* Who sends what, and when, with a driver and an engine of the test's own: room of each port, ports
+ * that are full, down and up again, and timers that wait until all was heard. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "nic/inside.h"
+
+#define PORTS 3u
+#define US    UINT64_C(1000)
+#define MS    UINT64_C(1000000)
+
+/* A driver: so much room, these ports up, so many packets that came. */
+static struct fake_driver {
+	struct driver driver;
+	uint16_t room[ENGINE_PORTS];
+	uint32_t up;
+	uint32_t n_waiting; /* packets that arrived */
+	uint32_t n_sent[ENGINE_PORTS];
+	uint32_t takes; /* of one send; the rest is refused for want of room */
+} io;
+
+static void fake_room(struct driver *d, uint16_t room[ENGINE_PORTS])
+{
+	(void)d;
+	for (uint32_t i = 0; i < ENGINE_PORTS; i++)
+		room[i] = io.up >> i & 1 ? io.room[i] : 0;
+}
+
+static uint32_t fake_ports_up(const struct driver *d)
+{
+	(void)d;
+	return io.up;
+}
+
+static uint32_t fake_send(struct driver *d, const struct tx_pkt *pkts, uint32_t n)
+{
+	uint32_t taken = n < io.takes ? n : io.takes;
+
+	(void)d;
+	for (uint32_t i = 0; i < taken; i++) {
+		io.n_sent[pkts[i].port]++;
+		if (io.room[pkts[i].port] < DRIVER_BATCH)
+			io.room[pkts[i].port]--;
+	}
+	return taken;
+}
+
+static uint32_t fake_receive(struct driver *d, nsec now, struct rx_pkt *pkts, uint32_t n)
+{
+	uint32_t got = io.n_waiting < n ? io.n_waiting : n;
+
+	(void)d;
+	for (uint32_t i = 0; i < got; i++)
+		pkts[i] = (struct rx_pkt){.at = now};
+	io.n_waiting -= got;
+	return got;
+}
+
+static const struct driver_ops driver_ops = {
+	.name = "fake",
+	.room = fake_room,
+	.ports_up = fake_ports_up,
+	.send = fake_send,
+	.receive = fake_receive,
+};
+
+/* An engine: packets that wait for each port, and one timer. */
+static struct fake_engine {
+	struct engine engine;
+	nsec now;
+	uint32_t waiting[ENGINE_PORTS];
+	nsec timer;
+	uint32_t n_fired, n_heard, heard_when_fired;
+	uint32_t down; /* as it was told */
+} e;
+
+static void fake_input(struct engine *engine, nsec now, const struct rx_pkt *pkts, uint32_t n)
+{
+	(void)engine;
+	assert_true(now >= e.now);
+	for (uint32_t i = 0; i < n; i++)
+		assert_true(pkts[i].at <= now);
+	e.now = now;
+	e.n_heard += n;
+}
+
+static uint32_t fake_pull(struct engine *engine, nsec now, const uint16_t room[ENGINE_PORTS],
+			  struct tx_pkt *pkts, uint32_t n)
+{
+	uint32_t got = 0;
+
+	(void)engine;
+	assert_true(now >= e.now);
+	e.now = now;
+	if (e.timer <= now) {
+		e.timer = NSEC_NEVER;
+		e.n_fired++;
+		e.heard_when_fired = e.n_heard;
+	}
+	for (uint32_t port = 0; port < PORTS; port++) {
+		for (uint32_t k = 0; k < room[port] && e.waiting[port] && got < n; k++) {
+			struct tx_pkt *p = &pkts[got++];
+
+			p->port = (uint8_t)port;
+			p->head_len = 12;
+			p->n_body = 0;
+			e.waiting[port]--;
+		}
+	}
+	return got;
+}
+
+static uint32_t fake_poll(struct engine *engine, struct done *done, uint32_t n)
+{
+	(void)engine;
+	(void)done;
+	(void)n;
+	return 0;
+}
+
+static nsec fake_deadline(const struct engine *engine, uint32_t free_ports)
+{
+	(void)engine;
+	for (uint32_t port = 0; port < PORTS; port++)
+		if (free_ports >> port & 1 && e.waiting[port])
+			return e.now;
+	return e.timer;
+}
+
+static const struct engine_ops engine_ops = {
+	.input = fake_input,
+	.pull = fake_pull,
+	.poll = fake_poll,
+	.deadline = fake_deadline,
+};
+
+static void no_events(struct device *d)
+{
+	(void)d;
+}
+
+static void told_down(struct engine *engine, nsec now, uint32_t ports)
+{
+	(void)engine;
+	(void)now;
+	e.down = ports & ((1u << PORTS) - 1);
+}
+
+static const struct nic_transport_ops transport = {.events = no_events, .ports_down = told_down};
+
+static struct device *d;
+static struct nic_user user;
+
+static int set_up(void **state)
+{
+	(void)state;
+	io = (struct fake_driver){
+		.driver = {.ops = &driver_ops}, .up = (1u << PORTS) - 1, .takes = DRIVER_BATCH};
+	e = (struct fake_engine){.engine = {.ops = &engine_ops}, .timer = NSEC_NEVER};
+	d = calloc(1, sizeof *d);
+	if (!d || !backlog_init(&d->backlog))
+		return -1;
+	for (uint32_t i = 0; i < ENGINE_PORTS; i++)
+		io.room[i] = DRIVER_BATCH;
+	for (uint32_t i = 0; i < DRIVER_BATCH; i++)
+		d->tx[i].head = d->heads[i];
+	d->transport = &transport;
+	d->engine = &e.engine;
+	d->io = &io.driver;
+	d->n_ports = PORTS;
+	d->ports_up = d->free_ports = (1u << PORTS) - 1;
+	d->info.setup.driver = NIC_RAW;
+	d->info.is_up = true;
+	user = (struct nic_user){.device = d, .bell = {.is_rung = true}};
+	user.last = &user.first;
+	d->users = &user;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	backlog_fini(&d->backlog);
+	free(d);
+	return 0;
+}
+
+static void wait_on(uint32_t a, uint32_t b, uint32_t c)
+{
+	e.waiting[0] = a;
+	e.waiting[1] = b;
+	e.waiting[2] = c;
+}
+
+static void no_port_gets_more_than_its_room(void **state)
+{
+	(void)state;
+	wait_on(10, 10, 10);
+	io.room[0] = 3;
+	io.room[1] = 0;
+	io.room[2] = 7;
+	device_step(d, false);
+	assert_int_equal(io.n_sent[0], 3);
+	assert_int_equal(io.n_sent[1], 0);
+	assert_int_equal(io.n_sent[2], 7);
+	assert_int_equal(d->backlog.n, 0);
+}
+
+/* All that waits is for a port that is full: nothing to do before it is looked at again. */
+static void a_full_port_is_tried_again_later(void **state)
+{
+	(void)state;
+	wait_on(0, 5, 0);
+	io.room[1] = 0;
+	nsec now = device_step(d, false);
+
+	assert_int_equal(io.n_sent[1], 0);
+	assert_true(device_deadline(d) > now);
+	assert_true(device_deadline(d) <= device_now() + 1 * MS);
+	io.room[1] = DRIVER_BATCH;
+	device_step(d, false);
+	assert_int_equal(io.n_sent[1], 5);
+	assert_int_equal(device_deadline(d), NSEC_NEVER);
+}
+
+/* The timers of the engine come first, if they are sooner. */
+static void a_full_port_does_not_delay_timers(void **state)
+{
+	(void)state;
+	wait_on(0, 5, 0);
+	io.room[1] = 0;
+	device_step(d, false);
+	e.timer = d->clock + 10 * US;
+	assert_int_equal(device_deadline(d), e.timer);
+	e.timer = d->clock + 100 * MS;
+	assert_true(device_deadline(d) < e.timer);
+	e.waiting[1] = 0;
+	assert_int_equal(device_deadline(d), e.timer);
+}
+
+static void a_port_that_is_down_is_not_waited_for(void **state)
+{
+	(void)state;
+	wait_on(0, 5, 0);
+	io.up = 1 << 0 | 1 << 2;
+	device_step(d, false);
+	assert_int_equal(e.down, 1 << 1);
+	assert_int_equal(device_deadline(d), NSEC_NEVER);
+	assert_int_equal(user.port.waiting, 0);
+	io.up |= 1 << 1;
+	device_step(d, false);
+	assert_int_equal(e.down, 0);
+	assert_int_equal(io.n_sent[1], 5);
+}
+
+static void users_hear_of_the_last_port_and_the_first(void **state)
+{
+	(void)state;
+	io.up = 1 << 2;
+	device_step(d, false);
+	assert_int_equal(user.port.waiting, 0);
+	io.up = 0;
+	device_step(d, false);
+	assert_int_equal(user.port.waiting, 1 << NIC_EVENT_PORT_DOWN);
+	assert_false(d->info.is_up);
+	io.up = 1 << 0;
+	device_step(d, false);
+	assert_int_equal(user.port.waiting, 1 << NIC_EVENT_PORT_UP);
+	assert_true(d->info.is_up);
+	io.up = 1 << 0 | 1 << 1;
+	device_step(d, false);
+	assert_int_equal(user.port.waiting, 1 << NIC_EVENT_PORT_UP);
+}
+
+static void what_the_driver_leaves_goes_first(void **state)
+{
+	(void)state;
+	wait_on(20, 0, 0);
+	io.takes = 5;
+	device_step(d, false);
+	assert_int_equal(io.n_sent[0], 5);
+	assert_int_equal(d->backlog.n, 15);
+	assert_true(device_deadline(d) > d->clock);
+	wait_on(0, 1, 0);
+	io.takes = DRIVER_BATCH;
+	device_step(d, false);
+	assert_int_equal(io.n_sent[0], 20);
+	assert_int_equal(io.n_sent[1], 1);
+	assert_int_equal(d->backlog.n, 0);
+}
+
+/* A timer that is due does not fire before what has arrived was heard. */
+static void timers_wait_for_what_has_arrived(void **state)
+{
+	(void)state;
+	device_step(d, false);
+	e.timer = d->clock + 1;
+	io.n_waiting = 1000;
+	for (uint32_t i = 0; i < 20 && !e.n_fired; i++)
+		device_step(d, false);
+	assert_int_equal(e.n_fired, 1);
+	assert_int_equal(e.heard_when_fired, 1000);
+}
+
+/* But packets without end do not keep it from firing, ... */
+static void a_flood_does_not_stop_time(void **state)
+{
+	(void)state;
+	device_step(d, false);
+	e.timer = d->clock + 1;
+	for (uint32_t i = 0; i < 1000 && !e.n_fired; i++) {
+		io.n_waiting = 100000;
+		device_step(d, false);
+	}
+	assert_int_equal(e.n_fired, 1);
+	assert_true(e.heard_when_fired <= 10000);
+}
+
+/* ... nor do a few with every turn: the clock stands still for some turns at most. */
+static void a_trickle_does_not_stop_time(void **state)
+{
+	(void)state;
+	device_step(d, false);
+	e.timer = d->clock + 1;
+	for (uint32_t i = 0; i < 10 && !e.n_fired; i++) {
+		io.n_waiting = 3;
+		device_step(d, false);
+	}
+	assert_int_equal(e.n_fired, 1);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest cases[] = {
+		CASE(no_port_gets_more_than_its_room),
+		CASE(a_full_port_is_tried_again_later),
+		CASE(a_full_port_does_not_delay_timers),
+		CASE(a_port_that_is_down_is_not_waited_for),
+		CASE(users_hear_of_the_last_port_and_the_first),
+		CASE(what_the_driver_leaves_goes_first),
+		CASE(timers_wait_for_what_has_arrived),
+		CASE(a_flood_does_not_stop_time),
+		CASE(a_trickle_does_not_stop_time),
+	};
+
+	return check_main(argc, argv, cases, sizeof cases / sizeof cases[0]);
+}
