@@ -95,8 +95,9 @@ fuzz: setup-build ## run every fuzz target for SECONDS=20 each
 	@ninja -C build-fuzz
 	@scripts/fuzz build-fuzz $(SECONDS)
 
-soak: setup-test all ## RDMA programs at full length, then SEEDS=20000 seeds of the fault hunt
+soak: setup-test all ## RDMA programs at full length, 10 minutes of damaged packets at every driver, then `hunt`
 	@WEFT_SOAK=1 tests/scripts/verbs-programs $(BUILD)/src/tools/weft .
+	@WEFT_GARBAGE_S=600 tests/scripts/drivers-wire $(BUILD)/src/tools/weft . garbage_is_counted
 	@$(MAKE) --no-print-directory hunt
 
 hunt: all ## run SEEDS=20000 seeds of the fault hunt for each transport (docs/hunt.md)

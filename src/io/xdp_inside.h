@@ -84,6 +84,7 @@ struct xdp_driver {
 	int epoll_fd;
 	nsec now;     /* of the last receive */
 	nsec step_at; /* when news is looked for at the latest */
+	nsec look_at; /* not looked for before */
 	nsec miss_at; /* when the kernel is asked what it dropped */
 	uint32_t n_idle, next_port, next_queue;
 	struct xdp_port ports[ENGINE_PORTS];

@@ -9,7 +9,8 @@ enum {
 	STEP_NS = 2000000,        /* between two looks for news */
 	MISS_NS = 50000000,       /* between two questions what was dropped */
 	OPEN_AGAIN_NS = 20000000, /* between two tries to take an interface up again */
-	IDLE_LOOKS = 16,          /* receives in vain before the next look for news */
+	IDLE_LOOKS = 16,          /* receives in vain before a look for news out of turn, ... */
+	LOOK_NS = 100000,         /* ... and the time between two: the kernel pays for each */
 	FIRST_LEAST = 256,        /* of the first piece, says frames.h */
 };
 
@@ -196,8 +197,9 @@ uint32_t xdp_receive(struct driver *d, nsec now, struct rx_pkt *pkts, uint32_t n
 	if (got > 0) {
 		d->count.rx_calls++;
 		x->n_idle = 0;
-	} else if (++x->n_idle >= IDLE_LOOKS) {
+	} else if (++x->n_idle >= IDLE_LOOKS && now >= x->look_at) {
 		x->n_idle = 0;
+		x->look_at = now + LOOK_NS;
 		look(x);
 	}
 	return got;

@@ -11,6 +11,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 
@@ -312,7 +313,23 @@ static inline void warm_up(unsigned from)
 		pair_receive(!from, in, DRIVER_BATCH);
 }
 
-/* Runs both until side says that these ports are up. */
+/* A packet from the other side wakes who sleeps on the descriptor of this one. */
+static inline bool is_woken(unsigned side)
+{
+	struct pollfd fd = {.fd = driver_fd(ends[side]), .events = POLLIN};
+	int64_t end = pair_ms() + PAIR_WAIT_MS;
+	struct tx_pkt p = pair_packet(!side, n_ports, 100);
+	struct rx_pkt in[DRIVER_BATCH];
+
+	while (poll(&fd, 1, 0) > 0) {
+		assert_true(pair_ms() < end);
+		pair_receive(side, in, DRIVER_BATCH);
+	}
+	assert_int_equal(driver_send(ends[!side], &p, 1), 1);
+	return poll(&fd, 1, PAIR_WAIT_MS) == 1 && pair_receive(side, in, DRIVER_BATCH) == 1;
+}
+
+/* Runs a side until it says that these ports are up. */
 static inline void await_ports(unsigned side, uint32_t ports)
 {
 	int64_t end = pair_ms() + PAIR_WAIT_MS;
