@@ -86,8 +86,9 @@ interop: all ## run weft against the kernel's Soft-RoCE in a guest; needs root o
 bench: all ## run every benchmark and show its table
 	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose --timeout-multiplier 0
 
-bench-wire: setup-test all ## RC over a veth pair against TCP and bare UDP; needs root
+bench-wire: setup-test all ## RC over a veth pair against TCP and bare UDP, MRC on every driver; needs root
 	@bench/wire $(BUILD)/src/tools/weft
+	@bench/drivers $(BUILD)/src/tools/weft
 
 fuzz: setup-build ## run every fuzz target for SECONDS=20 each
 	@scripts/setup fuzz

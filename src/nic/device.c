@@ -326,6 +326,7 @@ static void device_put(struct device *d)
 		at = &(*at)->next;
 	*at = d->next;
 	device_stop(d);
+	device_tell_counters(d);
 	device_free(d);
 }
 

@@ -215,6 +215,9 @@ void device_configure(const struct nic_setup *setup, struct rc_cfg *cfg);
  * or a negative errno and a sentence in error. */
 int driver_open(struct nic_info *info, struct driver **io, char *error, size_t error_len);
 
+/* counters.c: appends what d counted to the file that WEFT_COUNTERS names, if it does. */
+void device_tell_counters(const struct device *d);
+
 /* progress.c */
 nsec device_now(void);
 /* When there is something to do by itself: the engine's deadline, or the backlog's. */

@@ -30,6 +30,26 @@ def decode(build, capture):
     return packets, wrong, first
 
 
+def weft_books(path):
+    """What weft's own devices counted when they were closed: a line of JSON each."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    devices = [json.loads(line) for line in lines]
+    wrong = [d for d in devices if not is_balanced(d)]
+    received = sum(d["io"]["rx"] for d in devices)
+    return [check("weft's counters balance", devices and not wrong,
+                  f"{received} packets received by {len(devices)} devices"
+                  + (f": {wrong[0]}" if wrong else "")),
+            check("no wrong ICRC at weft", all(d["io"]["drop_icrc"] == 0 for d in devices),
+                  f"{sum(d['io']['drop_icrc'] for d in devices)}")]
+
+
+def is_balanced(device):
+    io, rc = device["io"], device["rc"]
+    drops = sum(n for name, n in io.items() if name.startswith("drop_"))
+    return (io["rx"] == io["rx_delivered"] + io["rx_passed_on"] + drops
+            and rc["rx"] == io["rx_delivered"])
+
+
 def close(build, wire, guest, lossy):
     counters = guest.counters()
     _, log = guest.run("dmesg")
@@ -45,6 +65,7 @@ def close(build, wire, guest, lossy):
               f"{captured} packets, {missed} missed, {packets} decoded"),
         check("every packet and its ICRC right", packets > 0 and not wrong,
               f"{wrong} wrong of {packets}" + (f": {first}" if first else "")),
+        *weft_books(wire.counters),
         check("no complaint of the guest's kernel", not trouble, "; ".join(trouble[:3]) or
               " ".join(f"{name} {counters[name]}" for name in SHOWN)),
     ]

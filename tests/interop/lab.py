@@ -110,6 +110,8 @@ class Wire:
     def start_capture(self, folder):
         """Writes what the guest sends and what reaches it into a file."""
         self.captured = folder / "tap0.pcap"
+        self.counters = folder / "weft-counters.json"
+        self.counters.unlink(missing_ok=True)
         log = folder / "dumpcap.log"
         # To a file that is open already: dumpcap gives up the right to open it in others' folders.
         with open(self.captured, "wb") as out, open(log, "w") as err:
