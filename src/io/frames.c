@@ -85,7 +85,9 @@ static int hold(const struct frames *f, const struct addr *a)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
 	/* Without it what arrives waits there for nobody, up to the socket's limit. */
 	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
-	if ((!f->cfg.is_shared || !setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one)) &&
+	/* Those who hold it so share it with each other, and not with sockets that want to receive:
+	 * the udp driver's are shared by SO_REUSEPORT, and would have nothing left. */
+	if ((!f->cfg.is_shared || !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one)) &&
 	    !bind_to(f, fd, a))
 		return fd;
 	result = -errno;

@@ -151,15 +151,16 @@ uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
 
 	assert(p->head_len >= FRAMES_BTH_BYTES && p->head_len <= ENGINE_HEAD_MAX);
 	assert(p->n_body <= ENGINE_PIECES && p->tclass < ENGINE_TCLASSES);
-	assert(p->port < f->cfg.n_ports && p->local < FRAMES_LOCALS && f->locals[p->local].refs);
-	assert(p->peer < f->fresh_peer && f->peers[p->peer].is_used);
+	assert(p->port < f->cfg.n_ports && p->local < FRAMES_LOCALS && p->peer < f->fresh_peer);
 	assert(out->room[0] >= ENCAP_BYTES_MAX + ENGINE_HEAD_MAX);
 	port = &f->hops.ports[p->port].port;
 	if (!port->is_up) {
 		f->count->tx_down++;
 		return 0;
 	}
-	w = way_of(f, p, now);
+	/* An answer may outlast the handle of a peer that only its question named, and an address
+	 * of ours that is closed meanwhile. */
+	w = f->peers[p->peer].is_used && f->locals[p->local].refs ? way_of(f, p, now) : NULL;
 	if (!w) {
 		f->count->tx_no_way++;
 		return 0;

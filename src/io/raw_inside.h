@@ -15,12 +15,12 @@ struct raw_ring {
 	int fd; /* -1: not open */
 	uint8_t *map, *rx, *tx;
 	struct raw_sizes n;
-	uint32_t rx_next, rx_lent; /* to look at next; the first that was lent, or rx_next */
-	uint32_t tx_next;          /* to write next */
-	uint32_t tx_first;         /* the first that was written and the kernel did not take */
-	uint32_t tx_waiting;       /* from there to tx_next */
-	uint32_t ifindex;          /* that the socket is bound to; 0: none */
-	bool is_awaited;           /* memory for what waits: the epoll set tells when it is there */
+	uint32_t rx_next, rx_n_lent; /* to look at next; how many before it are lent */
+	uint32_t tx_next;            /* to write next */
+	uint32_t tx_first;           /* the first that was written and the kernel did not take */
+	uint32_t tx_waiting;         /* from there to tx_next */
+	uint32_t ifindex;            /* that the socket is bound to; 0: none */
+	bool is_awaited; /* memory for what waits: the epoll set tells when it is there */
 };
 
 /* What raw_ring_push did with the frames that waited. */

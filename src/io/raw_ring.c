@@ -182,9 +182,11 @@ struct cspan raw_ring_take(struct raw_ring *g)
 {
 	const struct tpacket2_hdr *h = slot_at(g->rx, g->rx_next);
 
-	if (!(status_of(h) & TP_STATUS_USER))
+	/* A slot that is lent looks as if the kernel had just filled it. */
+	if (g->rx_n_lent == g->n.rx_slots || !(status_of(h) & TP_STATUS_USER))
 		return (struct cspan){NULL, 0};
 	g->rx_next = after(g->rx_next, g->n.rx_slots);
+	g->rx_n_lent++;
 	/* The next is on its way into the cache while this one is read. */
 	__builtin_prefetch(slot_at(g->rx, g->rx_next));
 	return (struct cspan){(const uint8_t *)h + h->tp_mac, h->tp_snaplen};
@@ -192,8 +194,12 @@ struct cspan raw_ring_take(struct raw_ring *g)
 
 void raw_ring_return(struct raw_ring *g)
 {
-	for (; g->rx_lent != g->rx_next; g->rx_lent = after(g->rx_lent, g->n.rx_slots))
-		set_status(slot_at(g->rx, g->rx_lent), TP_STATUS_KERNEL);
+	uint32_t at = g->rx_next + g->n.rx_slots - g->rx_n_lent;
+
+	if (at >= g->n.rx_slots)
+		at -= g->n.rx_slots;
+	for (; g->rx_n_lent > 0; g->rx_n_lent--, at = after(at, g->n.rx_slots))
+		set_status(slot_at(g->rx, at), TP_STATUS_KERNEL);
 }
 
 struct span raw_ring_slot(const struct raw_ring *g)
@@ -318,7 +324,9 @@ uint32_t raw_ring_room(const struct raw_ring *g, uint32_t most)
 {
 	uint32_t n = most < g->n.tx_slots ? most : g->n.tx_slots;
 
-	/* Slots become free in their order, or nearly so. */
+	/* Slots become free in their order, or nearly so; the next is what counts. */
+	if (status_of(slot_at(g->tx, g->tx_next)) != TP_STATUS_AVAILABLE)
+		return 0;
 	while (n > 0) {
 		uint32_t last = g->tx_next + n - 1;
 

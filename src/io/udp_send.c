@@ -145,6 +145,14 @@ static uint8_t tos_of(const struct udp_driver *u, const struct tx_pkt *p)
 	return (uint8_t)(u->cfg.dscp[p->tclass] << 2 | ecn);
 }
 
+/* An answer may outlast the handle of a peer that only its question named, and an address of ours
+ * that is closed meanwhile. */
+static bool is_gone(const struct udp_driver *u, const struct tx_pkt *p)
+{
+	assert(p->local < u->cfg.max_locals && p->peer < u->fresh_peer);
+	return !u->locals[p->local].refs || !u->peers[p->peer].is_used;
+}
+
 /* Puts packets into groups as long as they leave from one socket; returns how many. */
 static uint32_t plan(struct udp_driver *u, const struct tx_pkt *pkts, uint32_t n)
 {
@@ -160,8 +168,8 @@ static uint32_t plan(struct udp_driver *u, const struct tx_pkt *pkts, uint32_t n
 
 		assert(p->head_len >= UDP_BTH_BYTES && p->head_len <= ENGINE_HEAD_MAX);
 		assert(p->n_body <= ENGINE_PIECES && p->tclass < ENGINE_TCLASSES);
-		assert(p->local < u->cfg.max_locals && u->locals[p->local].refs);
-		assert(p->peer < u->fresh_peer && u->peers[p->peer].is_used);
+		if (is_gone(u, p))
+			break;
 		if (p->local != tx->local || (i > 0 && p->ev != pkts[i - 1].ev &&
 					      udp_source_of(u, p->local, p->ev) != tx->source))
 			break;
@@ -288,11 +296,11 @@ uint32_t udp_send(struct driver *d, const struct tx_pkt *pkts, uint32_t n)
 	while (done < n) {
 		const struct tx_pkt *first = &pkts[done];
 
-		assert(first->local < u->cfg.max_locals && u->locals[first->local].refs);
 		tx->local = first->local;
-		tx->source = udp_source_of(u, first->local, first->ev);
+		tx->source = is_gone(u, first) ? NULL : udp_source_of(u, first->local, first->ev);
 		if (!tx->source || plan(u, first, n - done) == 0) {
-			/* No socket for it, too long for UDP, or ends of different kinds. */
+			/* No socket for it, an end that is gone, too long for UDP, or ends of
+			 * different kinds. */
 			u->driver.count.tx_failed++;
 			done++;
 			continue;

@@ -145,7 +145,8 @@ static void follow_ports(struct xdp_driver *x)
 			p->open_at = x->now + OPEN_AGAIN_NS;
 			xdp_port_open(x, i, NULL, 0);
 		}
-		if (p->ifindex && p->is_behind)
+		/* Also what was left when the port went down: nobody else looks at it. */
+		if (p->ifindex && now->is_up)
 			xdp_kick(x, i);
 	}
 }

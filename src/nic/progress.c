@@ -248,7 +248,10 @@ static nsec work(struct device *d, nsec now)
 		return 0;
 	nsec until = device_deadline(d);
 
-	return was_behind && until > now + LINGER_NS ? now + LINGER_NS : until;
+	/* A port that is back may have to be tried again before it serves. */
+	bool lacks_port = d->ports_up != (UINT32_C(1) << d->n_ports) - 1;
+
+	return (was_behind || lacks_port) && until > now + LINGER_NS ? now + LINGER_NS : until;
 }
 
 static void *run(void *context)
