@@ -90,7 +90,7 @@ static bool icrc_is_right(const struct net_pkt *net, const struct cspan piece[FR
 	crc = crc32_update(crc, rest[1].at, rest[1].len);
 	cut(piece, end, end + icrc_bytes, sum);
 	for (unsigned i = 0; i < FRAMES_PIECES; i++)
-		for (uint32_t k = 0; k < sum[i].len; k++)
+		for (uint32_t k = 0; k < sum[i].len && n < icrc_bytes; k++)
 			bytes[n++] = sum[i].at[k];
 	return crc == icrc_get(bytes);
 }

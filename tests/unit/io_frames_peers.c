@@ -24,6 +24,26 @@ static void check_segment(uint32_t ev, const uint8_t *segment)
 	check_received(&s, &rx, USID);
 }
 
+/* An answer may outlast the handle that its question had. */
+static void an_end_that_is_gone(void **state)
+{
+	static uint8_t frame[FRAME_BYTES];
+	static struct sample_packet s;
+
+	(void)state;
+	open_pair(IPV4);
+	uint32_t passing = peer_of(a, "127.0.0.9");
+
+	make_packet(&s, 1, 64);
+	s.tx.peer = passing;
+	frames_peer_put(a, passing);
+	assert_int_equal(write_whole(&s.tx, frame), 0);
+	assert_int_equal(count_a.tx_no_way, 1);
+	s.tx.peer = b_of_a;
+	assert_true(write_whole(&s.tx, frame) > 0);
+	close_pair();
+}
+
 static void segments_by_entropy(void **state)
 {
 	enum { LISTS = 300 };
@@ -371,6 +391,7 @@ static void opening_is_refused(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(an_end_that_is_gone),
 	cmocka_unit_test(segments_by_entropy),
 	cmocka_unit_test(segments_carry_another_address),
 	cmocka_unit_test(segments_need_ipv6),

@@ -396,7 +396,7 @@ static uint32_t change_frame(uint8_t *f, uint32_t len, enum change change)
 	f[12] ^= change == ARP;
 	f[IP + 6] = change == FRAGMENT ? 0x20 : f[IP + 6];
 	f[UDP + 3] ^= change == UDP_PORT;
-	f[AT_BTH + 5] ^= (change == TAG) << 7;
+	f[AT_BTH + 5] = (uint8_t)(f[AT_BTH + 5] ^ (change == TAG ? 0x80 : 0));
 	if (change == QP_2)
 		put_be32(f + AT_BTH + 4, 2);
 	f[len - 8] ^= change == BIT;

@@ -38,6 +38,33 @@ static void send_half(void)
 		assert_int_equal(in[i].pkt.port, 1);
 }
 
+/* Slots that were looked at are not looked at again before the kernel had them back. */
+static void test_ring_full_of_what_is_dropped(void **state)
+{
+	struct sockaddr_storage here = address(1, small.first, small.is_v6);
+	uint32_t again;
+	struct rx_pkt got[DRIVER_BATCH];
+
+	(void)state;
+	open_small();
+	cross(1);
+	uint64_t drops = b->count.drop_headers;
+
+	driver_unbind(b, b_local);
+	for (uint32_t i = 0; i < 2 * DRIVER_BATCH; i++) {
+		out[0] = packet(i, 100);
+		driver_send(a, out, 1);
+	}
+	assert_int_equal(driver_receive(b, now_ns(), got, DRIVER_BATCH), 0);
+	assert_in_range(b->count.drop_headers - drops, DRIVER_BATCH, 2 * DRIVER_BATCH - 1);
+	assert_true(veth_enter(&net, 1));
+	assert_int_equal(driver_bind(b, (struct sockaddr *)&here, &again, error, sizeof error), 0);
+	assert_int_equal(again, b_local);
+	catch_up(b);
+	cross(8);
+	close_pair();
+}
+
 static void test_links_go_down_and_up(void **state)
 {
 	uint16_t room[ENGINE_PORTS];
@@ -255,6 +282,7 @@ static void test_losses_are_told(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(test_links_go_down_and_up),
+	cmocka_unit_test(test_ring_full_of_what_is_dropped),
 	cmocka_unit_test(test_a_link_that_was_down_for_a_moment),
 	cmocka_unit_test(test_an_interface_goes_and_comes_back),
 	cmocka_unit_test(test_an_interface_visits_another_namespace),
