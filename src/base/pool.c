@@ -110,6 +110,11 @@ void pool_fini(struct pool *p)
 	*p = (struct pool){0};
 }
 
+void pool_give_back(void *memory, size_t bytes)
+{
+	ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
+}
+
 void *pool_get(struct pool *p)
 {
 	uint32_t index = p->free_head;

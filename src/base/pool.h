@@ -42,6 +42,9 @@ void pool_init(struct pool *p, void *memory, const struct pool_shape *shape);
 /* Gives the memory back to the caller, unpoisoned; slots in use end with it. */
 void pool_fini(struct pool *p);
 
+/* The same for a whole block, with all pools that an engine laid into it. */
+void pool_give_back(void *memory, size_t bytes);
+
 /* A slot, its bytes undefined, the caller's until pool_put; NULL when none is free. */
 void *pool_get(struct pool *p);
 

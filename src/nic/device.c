@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/pool.h"
 #include "io/osrandom.h"
 
 #define DRAWS      256u /* at most a quarter of what there is to draw from is ever in use */
@@ -153,6 +154,8 @@ static void device_free(struct device *d)
 		close(d->kick_fd);
 	if (d->netlink_fd >= 0)
 		close(d->netlink_fd);
+	if (d->engine)
+		pool_give_back(d->engine, d->engine_bytes);
 	unmap(d->engine, d->engine_bytes);
 	unmap(d->mem, d->mem_bytes);
 	unmap(d->stems, STEM_BYTES);
