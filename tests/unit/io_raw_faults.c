@@ -48,6 +48,8 @@ static void test_ring_full_of_what_is_dropped(void **state)
 	(void)state;
 	open_small();
 	cross(1);
+	/* The kernel has every slot again, and can fill them all. */
+	catch_up(b);
 	uint64_t drops = b->count.drop_headers;
 
 	driver_unbind(b, b_local);
