@@ -197,28 +197,28 @@ static int refused(const struct udp_driver *u, int number, const struct udp_addr
 
 	udp_addr_text(addr, text);
 	if (number == EADDRINUSE)
-		return udp_say(-number, error, error_len,
-			       "UDP port %u of %s is in use by another user or another program: "
-			       "end that one, or choose another address or port",
-			       u->cfg.port, text);
+		return say(-number, error, error_len,
+			   "UDP port %u of %s is in use by another user or another program: "
+			   "end that one, or choose another address or port",
+			   u->cfg.port, text);
 	if (number == EADDRNOTAVAIL)
-		return udp_say(-number, error, error_len,
-			       "%s is not an address of this machine (in this network namespace): "
-			       "`ip address` lists those that are",
-			       text);
+		return say(-number, error, error_len,
+			   "%s is not an address of this machine (in this network namespace): "
+			   "`ip address` lists those that are",
+			   text);
 	if (number == EACCES || number == EPERM)
-		return udp_say(-number, error, error_len,
-			       "not permitted to receive on UDP port %u of %s: ports below "
-			       "net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE, "
-			       "and a sandbox may forbid sockets; choose another port or allow it",
-			       u->cfg.port, text);
+		return say(-number, error, error_len,
+			   "not permitted to receive on UDP port %u of %s: ports below "
+			   "net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE, "
+			   "and a sandbox may forbid sockets; choose another port or allow it",
+			   u->cfg.port, text);
 	if (number == ENODEV || number == EINVAL)
-		return udp_say(-number, error, error_len,
-			       "%s cannot be opened (%s): a link-local address needs the interface "
-			       "it belongs to, as in fe80::1%%eth0",
-			       text, strerror(number));
-	return udp_say(-number, error, error_len, "cannot open UDP port %u of %s: %s", u->cfg.port,
-		       text, strerror(number));
+		return say(-number, error, error_len,
+			   "%s cannot be opened (%s): a link-local address needs the interface "
+			   "it belongs to, as in fe80::1%%eth0",
+			   text, strerror(number));
+	return say(-number, error, error_len, "cannot open UDP port %u of %s: %s", u->cfg.port,
+		   text, strerror(number));
 }
 
 /* What a receiver wants told about each packet. All but the steering may be missing. */
@@ -317,9 +317,9 @@ static int udp_bind(struct driver *d, const struct sockaddr *local, uint32_t *ha
 	int result;
 
 	if (!udp_addr_of(local, &addr) || !is_one_address(&addr))
-		return udp_say(-EINVAL, error, error_len,
-			       "not one IPv4 or IPv6 address: name a single address of this "
-			       "machine, not a wildcard, a group or an IPv4 address inside IPv6");
+		return say(-EINVAL, error, error_len,
+			   "not one IPv4 or IPv6 address: name a single address of this "
+			   "machine, not a wildcard, a group or an IPv4 address inside IPv6");
 	h = udp_local_find(u, &addr);
 	if (h != DRIVER_NO_HANDLE) {
 		u->locals[h].refs++;
@@ -329,10 +329,10 @@ static int udp_bind(struct driver *d, const struct sockaddr *local, uint32_t *ha
 	for (h = 0; h < u->cfg.max_locals && u->locals[h].refs; h++)
 		;
 	if (h == u->cfg.max_locals)
-		return udp_say(-ENOSPC, error, error_len,
-			       "%u addresses are open, as many as were planned for: raise "
-			       "max_locals or close one",
-			       u->cfg.max_locals);
+		return say(-ENOSPC, error, error_len,
+			   "%u addresses are open, as many as were planned for: raise "
+			   "max_locals or close one",
+			   u->cfg.max_locals);
 	u->locals[h].addr = addr;
 	result = open_receiver(u, h, error, error_len);
 	if (result)
@@ -387,15 +387,15 @@ static int check_cfg(struct udp_driver *u, const struct udp_cfg *cfg, char *erro
 		u->cfg.hop_limit = 64;
 	if (u->cfg.sources > UDP_SOURCES_MAX || u->cfg.max_locals > 4096 ||
 	    u->cfg.max_peers > 1u << 24)
-		return udp_say(-EINVAL, error, error_len,
-			       "out of bounds: at most %d source ports, 4096 addresses and 2^24 "
-			       "peers",
-			       UDP_SOURCES_MAX);
+		return say(-EINVAL, error, error_len,
+			   "out of bounds: at most %d source ports, 4096 addresses and 2^24 "
+			   "peers",
+			   UDP_SOURCES_MAX);
 	memset(u->tclass_of, ENGINE_DATA, sizeof u->tclass_of);
 	for (unsigned i = ENGINE_TCLASSES; i-- > 0;) {
 		if (u->cfg.dscp[i] > 63)
-			return udp_say(-EINVAL, error, error_len, "DSCP %u is more than 63",
-				       u->cfg.dscp[i]);
+			return say(-EINVAL, error, error_len, "DSCP %u is more than 63",
+				   u->cfg.dscp[i]);
 		u->tclass_of[u->cfg.dscp[i]] = (uint8_t)i;
 	}
 	return 0;
@@ -468,7 +468,7 @@ int udp_new(struct driver **out, const struct udp_cfg *cfg, char *error, size_t 
 	int result;
 
 	if (!u)
-		return udp_say(-ENOMEM, error, error_len, "out of memory");
+		return say(-ENOMEM, error, error_len, "out of memory");
 	u->driver.ops = &udp_ops;
 	u->epoll_fd = u->share.fd = u->share.claim_fd = -1;
 	udp_survey_init(u);
@@ -478,7 +478,7 @@ int udp_new(struct driver **out, const struct udp_cfg *cfg, char *error, size_t 
 		goto out;
 	u->locals = calloc(u->cfg.max_locals, sizeof *u->locals);
 	if (!u->locals || udp_peers_init(u) || udp_tx_init(u) || udp_rx_init(u)) {
-		result = udp_say(-ENOMEM, error, error_len, "out of memory");
+		result = say(-ENOMEM, error, error_len, "out of memory");
 		goto out;
 	}
 	result = udp_share_open(u, error, error_len);
@@ -486,10 +486,10 @@ int udp_new(struct driver **out, const struct udp_cfg *cfg, char *error, size_t 
 		goto out;
 	u->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (u->epoll_fd < 0 || epoll_ctl(u->epoll_fd, EPOLL_CTL_ADD, u->share.fd, &event))
-		result = udp_say(-errno, error, error_len,
-				 "cannot wait for packets: %s; raise the limit on open files "
-				 "(ulimit -n) if it is that",
-				 strerror(errno));
+		result = say(-errno, error, error_len,
+			     "cannot wait for packets: %s; raise the limit on open files "
+			     "(ulimit -n) if it is that",
+			     strerror(errno));
 out:
 	if (result) {
 		udp_free(&u->driver);

@@ -12,13 +12,13 @@
 #endif
 
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "io/say.h"
 #include "io/udp.h"
 #include "io/udp_pseudo.h"
 #include "wire/icrc.h"
@@ -232,19 +232,6 @@ struct udp_driver {
 
 /* Number of what udp_share.c waits for in the epoll set; locals have theirs. */
 #define UDP_STRAY UINT32_MAX
-
-/* Writes the sentence into error, cut where it does not fit; returns number, a negative errno. */
-__attribute__((format(printf, 4, 5))) static inline int
-udp_say(int number, char *error, size_t error_len, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	if (error && error_len > 0)
-		vsnprintf(error, error_len, format, args);
-	va_end(args);
-	return number;
-}
 
 static inline bool udp_addr_equal(const struct udp_addr *a, const struct udp_addr *b)
 {

@@ -43,17 +43,16 @@ uint16_t udp_pmtu(struct driver *d, uint32_t local, uint32_t peer, char *error, 
 	udp_addr_text(&l->addr, from);
 	udp_addr_text(&p->addr, to);
 	if (l->addr.family != p->addr.family) {
-		udp_say(0, error, error_len,
-			"%s and %s are not of one kind: use two IPv4 or two "
-			"IPv6 addresses",
-			from, to);
+		say(0, error, error_len,
+		    "%s and %s are not of one kind: use two IPv4 or two "
+		    "IPv6 addresses",
+		    from, to);
 		return 0;
 	}
 	mtu = path_mtu(u, l, p);
 	if (mtu < 0) {
-		udp_say(0, error, error_len,
-			"no way from %s to %s (%s): see `ip route get %s from %s`", from, to,
-			strerror(-mtu), to, from);
+		say(0, error, error_len, "no way from %s to %s (%s): see `ip route get %s from %s`",
+		    from, to, strerror(-mtu), to, from);
 		return 0;
 	}
 	/* The largest header of all operations, so that one PMTU serves every one of them. */
@@ -62,10 +61,10 @@ uint16_t udp_pmtu(struct driver *d, uint32_t local, uint32_t peer, char *error, 
 	for (uint32_t pmtu = PMTU_MAX; pmtu >= PMTU_MIN; pmtu /= 2)
 		if (pmtu + around <= (uint32_t)mtu)
 			return (uint16_t)pmtu;
-	udp_say(0, error, error_len,
-		"the path from %s to %s takes packets of %d bytes, and the smallest PMTU, %d, "
-		"needs "
-		"%u: raise the MTU of the interface (4096 needs %u)",
-		from, to, mtu, PMTU_MIN, PMTU_MIN + around, PMTU_MAX + around);
+	say(0, error, error_len,
+	    "the path from %s to %s takes packets of %d bytes, and the smallest PMTU, %d, "
+	    "needs "
+	    "%u: raise the MTU of the interface (4096 needs %u)",
+	    from, to, mtu, PMTU_MIN, PMTU_MIN + around, PMTU_MAX + around);
 	return 0;
 }

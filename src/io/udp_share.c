@@ -133,24 +133,24 @@ int udp_share_open(struct udp_driver *u, char *error, size_t error_len)
 	int result = open_sockets(u);
 
 	if (result)
-		return udp_say(result, error, error_len,
-			       "cannot open a local socket: %s; raise the limit on open files "
-			       "(ulimit -n) if it is that",
-			       strerror(-result));
+		return say(result, error, error_len,
+			   "cannot open a local socket: %s; raise the limit on open files "
+			   "(ulimit -n) if it is that",
+			   strerror(-result));
 	result = claim_first(u->share.claim_fd, name_of_all(u, all), &u->tag);
 	if (result == 0 && listen(u->share.claim_fd, BACKLOG))
 		result = -errno;
 	if (result == 0)
 		return 0;
 	if (result != -EBUSY)
-		return udp_say(result, error, error_len,
-			       "cannot claim a number among the processes of this user: %s; "
-			       "a sandbox may forbid abstract unix sockets",
-			       strerror(-result));
-	return udp_say(-EBUSY, error, error_len,
-		       "all %u numbers of devices that share UDP port %u are taken: end a process "
-		       "that has one (`ss -xl` lists them as @weft-udp), or choose another port",
-		       DRIVER_TAGS, u->cfg.port);
+		return say(result, error, error_len,
+			   "cannot claim a number among the processes of this user: %s; "
+			   "a sandbox may forbid abstract unix sockets",
+			   strerror(-result));
+	return say(-EBUSY, error, error_len,
+		   "all %u numbers of devices that share UDP port %u are taken: end a process "
+		   "that has one (`ss -xl` lists them as @weft-udp), or choose another port",
+		   DRIVER_TAGS, u->cfg.port);
 }
 
 void udp_share_close(struct udp_driver *u)
