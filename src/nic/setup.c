@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/edits.h"
 #include "nic/inside.h"
 
 #define LINE_MOST 4096u
@@ -98,31 +99,6 @@ int nic_config_find(struct nic_config *config)
 	int r = user ? read_file(user, config) : 0;
 
 	return r || config->text ? r : read_file("/etc/weft/devices.conf", config);
-}
-
-/* Single-character edits between two words of at most WORD_MOST bytes. */
-static uint32_t edits(const char *a, const char *b)
-{
-	uint32_t row[WORD_MOST + 1], n = (uint32_t)strlen(b);
-
-	for (uint32_t j = 0; j <= n; j++)
-		row[j] = j;
-	for (uint32_t i = 0; a[i]; i++) {
-		uint32_t corner = row[0];
-
-		row[0] = i + 1;
-		for (uint32_t j = 0; j < n; j++) {
-			uint32_t least = corner + (a[i] != b[j]);
-
-			corner = row[j + 1];
-			if (row[j] + 1 < least)
-				least = row[j] + 1;
-			if (corner + 1 < least)
-				least = corner + 1;
-			row[j + 1] = least;
-		}
-	}
-	return row[n];
 }
 
 static int unknown_key(const struct file_reader *r, const char *key)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/edits.h"
 #include "tools/command.h"
 
 static int run_help(int argc, char **argv);
@@ -36,38 +37,13 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* Single-character edits between a and b, which is at most 31 long. */
-static size_t edit_distance(const char *a, const char *b)
-{
-	size_t row[32], n = strlen(b);
-
-	for (size_t j = 0; j <= n; j++)
-		row[j] = j;
-	for (size_t i = 0; a[i]; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i + 1;
-		for (size_t j = 0; j < n; j++) {
-			size_t best = diagonal + (a[i] != b[j]);
-
-			diagonal = row[j + 1];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (diagonal + 1 < best)
-				best = diagonal + 1;
-			row[j + 1] = best;
-		}
-	}
-	return row[n];
-}
-
 static int no_command(const char *name)
 {
 	const struct command *nearest = NULL;
 	size_t least = 4;
 
 	for (size_t i = 0; i < N_COMMANDS; i++) {
-		size_t distance = edit_distance(name, commands[i]->name);
+		size_t distance = edits(name, commands[i]->name);
 
 		if (distance < least && distance < strlen(commands[i]->name)) {
 			least = distance;
