@@ -291,7 +291,7 @@ static int mrc_post(struct engine *e, nsec now, const struct op *op)
 	m->now = now;
 	if (!q)
 		return -ENOENT;
-	return op->code == ENGINE_RECV ? mrc_post_recv(m, q, op) : mrc_post_send(m, q, op);
+	return op->code == ENGINE_RECV ? mrc_take_recv(m, q, op) : mrc_take_send(m, q, op);
 }
 
 static bool is_silent(const struct mrc_wr *wr)

@@ -357,7 +357,7 @@ void mrc_responder_resize(struct mrc *m, struct mrc_qp *q)
 		p->promised = p->expected + p->range;
 }
 
-int mrc_post_recv(struct mrc *m, struct mrc_qp *q, const struct op *op)
+int mrc_take_recv(struct mrc *m, struct mrc_qp *q, const struct op *op)
 {
 	struct mrc_responder *p = &q->resp;
 

@@ -60,7 +60,7 @@ static void fill(struct mrc_qp *q, const struct op *op, uint32_t len, struct mrc
 		memcpy(w->sg, op->sg, w->n_sg * sizeof *op->sg);
 }
 
-int mrc_post_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
+int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 {
 	struct mrc_requester *req = &q->req;
 	uint32_t len;

@@ -451,7 +451,7 @@ void mrc_flight_forget_ways(struct mrc *m, struct mrc_qp *q);
 void mrc_flight_clear(struct mrc *m, struct mrc_qp *q);
 
 /* send.c. Checks and takes send work into the ring; as ops->post. */
-int mrc_post_send(struct mrc *m, struct mrc_qp *q, const struct op *op);
+int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op);
 /* The next packet of q into tx, on a way whose port is in free_ports; false when none may go now,
  * and whatever changes that calls mrc_wake_send; or when no port is free, and then q keeps its turn
  * (*is_blocked). May end work, or q, on the way. */
@@ -620,7 +620,7 @@ void mrc_responder_reset(struct mrc *m, struct mrc_qp *q);
 void mrc_responder_start(struct mrc *m, struct mrc_qp *q); /* MRC_RTR */
 /* The range changes to attr.mpr (7.5.4). */
 void mrc_responder_resize(struct mrc *m, struct mrc_qp *q);
-int mrc_post_recv(struct mrc *m, struct mrc_qp *q, const struct op *op);
+int mrc_take_recv(struct mrc *m, struct mrc_qp *q, const struct op *op);
 /* Receives that wait are flushed; nothing more is answered but a last NAK. */
 void mrc_flush_recv(struct mrc *m, struct mrc_qp *q);
 

@@ -1,0 +1,46 @@
+/* All processes on a device: what they use, what they tell, how they fare.
+ *
+ * For controllers and for tools that look. Files of other users are read with care: whatever stands
+ * in them is checked, and nothing of them is mapped. */
+#ifndef WEFT_CONTROL_MEMBERS_H
+#define WEFT_CONTROL_MEMBERS_H
+
+#include <sys/types.h>
+
+#include "control/member.h"
+
+struct members;
+
+/* Looks at the device of that store_name; events count from now on. NULL and errno. */
+struct members *members_open(const char *name);
+void members_close(struct members *m);
+
+/* Looks who is there now: opens the files of new ones, forgets those that ended once their events
+ * are read, and removes their files where that is permitted. 0 or a negative errno. */
+int members_look(struct members *m);
+
+/* How many queue pairs of all processes use a profile, and whether one of them assumes value number
+ * way of it bad. As of the last look for who is there, of now for what they use. */
+uint32_t members_using(struct members *m, enum control_kind kind, uint64_t id);
+bool members_find_bad(struct members *m, uint64_t id, uint32_t way);
+
+/* Takes at most n events, of each process in the order it told them; how many. n_lost of each is
+ * exact: what a process told while nobody read it. */
+uint32_t members_take(struct members *m, struct control_event *events, uint32_t n);
+
+/* The processes, for reports: 0 .. members_n - 1. */
+struct member_who {
+	pid_t pid;
+	uid_t uid;
+	char device[64];
+	char command[16];
+};
+uint32_t members_n(const struct members *m);
+const struct member_who *members_who(const struct members *m, uint32_t i);
+
+/* How process i fares: *n pairs, at most room, into pairs. 0; -EAGAIN: it was writing all the time;
+ * -ENODATA: it has shown nothing yet, or is gone. */
+int members_read(struct members *m, uint32_t i, struct member_device *device,
+		 struct member_pair *pairs, uint32_t room, uint32_t *n);
+
+#endif
