@@ -65,12 +65,12 @@ struct pair {
 	const struct io_bare *bare; /* NULL: drivers */
 	void *ends[2];
 	struct driver *drivers[2];
-	uint32_t local, peer; /* of a */
 	nsec now;
 };
 
 static uint8_t payload[PAYLOAD];
 static uint8_t heads[IO_BURST][ENGINE_HEAD_MAX];
+static struct tx_pkt packets[IO_BURST];
 
 static double time_of(clockid_t clock)
 {
@@ -96,6 +96,23 @@ static struct sockaddr_in6 address_of(unsigned side)
 	return a;
 }
 
+/* Made once, as an engine would have them: what they cost is no driver's. */
+static void make_packets(uint32_t local, uint32_t peer)
+{
+	for (uint32_t i = 0; i < IO_BURST; i++) {
+		memset(heads[i], 0, HEAD);
+		heads[i][7] = 3;
+		packets[i] = (struct tx_pkt){
+			.head = heads[i],
+			.head_len = HEAD,
+			.peer = peer,
+			.local = local,
+			.n_body = 1,
+			.body = {{payload, PAYLOAD}},
+		};
+	}
+}
+
 static bool open_driver(struct pair *p, const struct kind *kind, unsigned side)
 {
 	const struct sockaddr_in6 ours = address_of(side), theirs = address_of(!side);
@@ -109,10 +126,8 @@ static bool open_driver(struct pair *p, const struct kind *kind, unsigned side)
 		return false;
 	}
 	peer = driver_peer_get(p->drivers[side], (const struct sockaddr *)&theirs);
-	if (side == 0) {
-		p->local = local;
-		p->peer = peer;
-	}
+	if (side == 0)
+		make_packets(local, peer);
 	return true;
 }
 
@@ -131,26 +146,14 @@ static bool open_bare(struct pair *p, unsigned side)
 
 static uint32_t send_packets(struct pair *p, uint32_t n)
 {
-	struct tx_pkt pkts[IO_BURST] = {{.head = NULL}};
 	static uint32_t number;
 
 	for (uint32_t i = 0; i < n; i++) {
-		memset(heads[i], 0, HEAD);
 		heads[i][5] = driver_tag(p->drivers[1]);
-		heads[i][7] = 3;
 		put_be32(heads[i] + 8, number);
-		pkts[i] = (struct tx_pkt){
-			.head = heads[i],
-			.head_len = HEAD,
-			.peer = p->peer,
-			.local = p->local,
-			.ev = number,
-			.n_body = 1,
-			.body = {{payload, PAYLOAD}},
-		};
-		number++;
+		packets[i].ev = number++;
 	}
-	return driver_send(p->drivers[0], pkts, n);
+	return driver_send(p->drivers[0], packets, n);
 }
 
 static uint32_t receive_packets(struct pair *p)

@@ -26,6 +26,7 @@
 #define NEED_CRC   ".arch_extension crc\n\t"
 #define NEED_PMULL ".arch_extension aes\n\t"
 #define TURN       ((size_t)256)
+#define LOAD       ((size_t)16)  /* those that are aligned never straddle two cache lines */
 #define WIDE_FROM  (3 * TURN) /* below, gathering costs more than folding saves (Neoverse N1) */
 
 enum poly { CRC32, CRC32C };
@@ -250,15 +251,17 @@ INLINE uint32_t wide(enum poly poly, uint32_t crc, uint8_t *dst, const uint8_t *
 	uint32_t reg = ~crc;
 	size_t at = 0;
 
-	if (n < WIDE_FROM)
-		return ~narrow(poly, reg, dst, src, n, copy);
-	for (; n - at >= TURN; at += TURN) {
-		two_lines(poly, acc, reg, by_256, copy ? dst + at : NULL, src + at, copy);
-		two_lines(poly, acc + 4, 0, by_256, copy ? dst + at + 128 : NULL, src + at + 128,
-			  copy);
-		reg = 0;
+	if (n >= WIDE_FROM) {
+		at = -(uintptr_t)src % LOAD;
+		reg = narrow(poly, reg, dst, src, at, copy);
+		for (; n - at >= TURN; at += TURN) {
+			two_lines(poly, acc, reg, by_256, copy ? dst + at : NULL, src + at, copy);
+			two_lines(poly, acc + 4, 0, by_256, copy ? dst + at + 128 : NULL,
+				  src + at + 128, copy);
+			reg = 0;
+		}
+		reg = gather(poly, acc);
 	}
-	reg = gather(poly, acc);
 	return ~narrow(poly, reg, copy ? dst + at : NULL, src + at, n - at, copy);
 }
 

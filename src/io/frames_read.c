@@ -75,35 +75,53 @@ static void cut(const struct cspan piece[FRAMES_PIECES], uint32_t from, uint32_t
 		out[1] = (struct cspan){piece[1].at + (from - split), to - from};
 }
 
+/* What the headers down to UDP say. */
+struct stack {
+	uint32_t ip_at, transport, end; /* bytes of the frame: the innermost IP, behind UDP, ... */
+	uint32_t ev;
+	uint16_t udp_len;
+	uint8_t version, dscp, ecn, ttl;
+	enum net_trim trim;
+};
+
+static uint32_t icrc_at(const struct cspan piece[FRAMES_PIECES], uint32_t at)
+{
+	struct cspan sum[FRAMES_PIECES];
+	uint8_t bytes[icrc_bytes];
+
+	cut(piece, at, at + icrc_bytes, sum);
+	if (!sum[1].at)
+		return icrc_get(sum[0].at);
+	if (!sum[0].at)
+		return icrc_get(sum[1].at);
+	memcpy(bytes, sum[0].at, sum[0].len);
+	memcpy(bytes + sum[0].len, sum[1].at, sum[1].len);
+	return icrc_get(bytes);
+}
+
 /* end: of the packet without its ICRC. */
-static bool icrc_is_right(const struct net_pkt *net, const struct cspan piece[FRAMES_PIECES],
+static bool icrc_is_right(const struct stack *s, const struct cspan piece[FRAMES_PIECES],
 			  uint32_t end)
 {
-	uint32_t at = net_ip(net)->at, covered, crc;
-	struct cspan rest[FRAMES_PIECES], sum[FRAMES_PIECES];
-	uint8_t bytes[icrc_bytes];
-	uint32_t n = 0;
+	struct cspan rest[FRAMES_PIECES];
+	uint32_t covered, crc = icrc_begin(piece[0].at + s->ip_at, &covered);
 
-	crc = icrc_begin(piece[0].at + at, &covered);
-	cut(piece, at + covered, end, rest);
+	cut(piece, s->ip_at + covered, end, rest);
 	crc = crc32_update(crc, rest[0].at, rest[0].len);
 	crc = crc32_update(crc, rest[1].at, rest[1].len);
-	cut(piece, end, end + icrc_bytes, sum);
-	for (unsigned i = 0; i < FRAMES_PIECES; i++)
-		for (uint32_t k = 0; k < sum[i].len && n < icrc_bytes; k++)
-			bytes[n++] = sum[i].at[k];
-	return crc == icrc_get(bytes);
+	return crc == icrc_at(piece, end);
 }
 
 /* One end of the packet as tables have it. */
-static struct addr end_of(const struct net_ip *ip, const uint8_t *frame, uint32_t port, bool is_dst)
+static struct addr end_of(const struct stack *s, const uint8_t *frame, uint32_t port, bool is_dst)
 {
-	struct addr a = {.family = ip->version == 4 ? AF_INET : AF_INET6};
+	struct addr a = {.family = s->version == 4 ? AF_INET : AF_INET6};
+	const uint8_t *ip = frame + s->ip_at;
 
-	if (ip->version == 4)
-		memcpy(a.ip, frame + ip->at + (is_dst ? 16 : 12), 4);
+	if (s->version == 4)
+		memcpy(a.ip, ip + (is_dst ? 16 : 12), 4);
 	else
-		memcpy(a.ip, is_dst ? ip->v6.dst : ip->v6.src, 16);
+		memcpy(a.ip, ip + (is_dst ? 24 : 8), 16);
 	if (addr_is_of_link(&a))
 		a.where = port + 1;
 	return a;
@@ -123,89 +141,155 @@ static uint8_t ttl_of(const struct net_pkt *net)
 	return net->ip[0].version == 4 ? net->ip[0].v4.ttl : net->ip[0].v6.hop_limit;
 }
 
-/* Everything up to the transport header. The counter that it is dropped under, or NULL. */
-static uint64_t *check_headers(struct frames *f, uint32_t port,
-			       const struct cspan piece[FRAMES_PIECES], struct net_pkt *net,
-			       uint32_t *local)
+/* The stack that nearly all packets have, IPv6 and UDP right behind Ethernet and whole. false: it
+ * is another, or something about it is odd, and then what it is is for the general way to say. */
+static bool read_plain(const struct frames *f, const struct cspan piece[FRAMES_PIECES],
+		       struct stack *s)
+{
+	enum { TRANSPORT = (int)eth_bytes + (int)ipv6_bytes + (int)udp_bytes };
+	const uint8_t *ip, *udp;
+	uint32_t first, payload, least = TRANSPORT + (piece[1].len ? HEAD_NEAR : FRAMES_BTH_BYTES);
+
+	if (piece[0].len < least)
+		return false;
+	ip = piece[0].at + eth_bytes;
+	udp = ip + ipv6_bytes;
+	first = get_be32(ip);
+	payload = get_be16(ip + 4);
+	*s = (struct stack){
+		.ip_at = eth_bytes,
+		.transport = TRANSPORT,
+		.end = eth_bytes + ipv6_bytes + payload,
+		.ev = (uint32_t)get_be16(udp) << 16 | (first & 0xffff),
+		.udp_len = get_be16(udp + 4),
+		.version = (uint8_t)(first >> 28),
+		.dscp = first >> 22 & 0x3f,
+		.ecn = first >> 20 & 3,
+		.ttl = ip[7],
+	};
+	return get_be16(ip - 2) == ETHERTYPE_IPV6 && s->version == 6 && ip[6] == IPPROTO_UDP_IN &&
+	       get_be16(udp + 2) == f->net.roce_port && s->udp_len == payload &&
+	       s->end >= TRANSPORT + FRAMES_BTH_BYTES + icrc_bytes &&
+	       s->end <= piece[0].len + piece[1].len && s->dscp != f->net.dscp_trimmed &&
+	       s->dscp != f->net.dscp_trimmed_lasthop;
+}
+
+/* Any stack. The counter that the frame is dropped under, or NULL. */
+static uint64_t *read_any(const struct frames *f, const struct cspan piece[FRAMES_PIECES],
+			  struct stack *s)
 {
 	uint32_t len = piece[0].len + piece[1].len, left, near;
 	struct driver_counters *count = f->count;
 	struct wire_fault fault;
-	struct addr dst;
+	struct net_pkt net;
 
 	if (piece[1].len > 0 && !is_near(piece[0]))
 		return &count->drop_headers;
-	fault = net_get((struct cspan){piece[0].at, len}, NET_LINK_ETHERNET, &f->net, net, NULL);
+	fault = net_get((struct cspan){piece[0].at, len}, NET_LINK_ETHERNET, &f->net, &net, NULL);
 	if (fault.why != WIRE_DROP_NONE)
 		return fault.why == WIRE_DROP_TRUNCATED ? &count->drop_short : &count->drop_headers;
-	left = net->end - net->transport;
-	if (left < FRAMES_BTH_BYTES + (net->trim == NET_WHOLE ? (uint32_t)icrc_bytes : 0))
+	left = net.end - net.transport;
+	if (left < FRAMES_BTH_BYTES + (net.trim == NET_WHOLE ? (uint32_t)icrc_bytes : 0))
 		return &count->drop_short;
 	near = left < HEAD_NEAR ? left : HEAD_NEAR;
-	if (net->transport + near > piece[0].len || is_of_vlan(net))
+	if (net.transport + near > piece[0].len || is_of_vlan(&net))
 		return &count->drop_headers;
 	/* A NACK may carry the length of the packet that it answers (M-13). */
-	if (piece[0].at[net->transport] != MRC_OP_NACK &&
-	    net_udp_length_fault(net).why != WIRE_DROP_NONE)
+	if (piece[0].at[net.transport] != MRC_OP_NACK &&
+	    net_udp_length_fault(&net).why != WIRE_DROP_NONE)
 		return &count->drop_headers;
-	dst = end_of(net_ip(net), piece[0].at, port, true);
-	*local = addrs_find(&f->local_addrs, &dst);
-	return *local == ADDRS_NONE ? &count->drop_headers : NULL;
+	*s = (struct stack){
+		.ip_at = net_ip(&net)->at,
+		.transport = net.transport,
+		.end = net.end,
+		.ev = net_entropy(&net),
+		.udp_len = net.udp.length,
+		.version = net_ip(&net)->version,
+		.dscp = net_dscp(&net),
+		.ecn = net_ecn(&net),
+		.ttl = ttl_of(&net),
+		.trim = net.trim,
+	};
+	return NULL;
 }
 
-static void lend(const struct frames *f, const struct net_pkt *net,
+/* The place of an address of ours, ADDRS_NONE: it is not. Most packets are to the same as the last.
+ */
+static uint32_t local_of(struct frames *f, const struct addr *dst)
+{
+	uint32_t last = f->last_local;
+
+	if (addrs_is_taken(&f->local_addrs, last) &&
+	    addr_equal(addrs_at(&f->local_addrs, last), dst))
+		return last;
+	last = addrs_find(&f->local_addrs, dst);
+	if (last != ADDRS_NONE)
+		f->last_local = last;
+	return last;
+}
+
+static void lend(const struct frames *f, const struct stack *s,
 		 const struct cspan piece[FRAMES_PIECES], uint32_t end, struct rx_pkt *p)
 {
-	uint32_t head_end = net->transport + ENGINE_HEAD_MAX;
+	uint32_t head_end = s->transport + ENGINE_HEAD_MAX;
 
 	if (head_end > end)
 		head_end = end;
 	if (head_end > piece[0].len)
 		head_end = piece[0].len;
-	p->head = (struct cspan){piece[0].at + net->transport, head_end - net->transport};
+	p->head = (struct cspan){piece[0].at + s->transport, head_end - s->transport};
 	cut(piece, head_end, end, p->body);
-	p->ev = net_entropy(net);
-	p->udp_len = net->udp.length;
-	p->tclass = f->tclass_of[net_dscp(net)];
-	p->ttl = ttl_of(net);
-	p->trimmed = (uint8_t)net->trim;
-	p->ecn = net_ecn(net);
+	p->ev = s->ev;
+	p->udp_len = s->udp_len;
+	p->tclass = f->tclass_of[s->dscp];
+	p->ttl = s->ttl;
+	p->trimmed = (uint8_t)s->trim;
+	p->ecn = s->ecn;
+}
+
+/* The counter that the frame is dropped under, or NULL. */
+static uint64_t *read_frame(struct frames *f, uint32_t port,
+			    const struct cspan piece[FRAMES_PIECES], struct rx_pkt *p)
+{
+	struct driver_counters *count = f->count;
+	struct stack s;
+	uint64_t *drop = read_plain(f, piece, &s) ? NULL : read_any(f, piece, &s);
+	uint32_t local, peer, end;
+	struct addr a;
+
+	if (drop)
+		return drop;
+	a = end_of(&s, piece[0].at, port, true);
+	local = local_of(f, &a);
+	if (local == ADDRS_NONE)
+		return &count->drop_headers;
+	end = s.end - (s.trim == NET_WHOLE ? (uint32_t)icrc_bytes : 0);
+	if (s.trim == NET_WHOLE && !icrc_is_right(&s, piece, end))
+		return &count->drop_icrc;
+	a = end_of(&s, piece[0].at, port, false);
+	peer = frames_peers_seen(f, &a);
+	if (peer == DRIVER_NO_HANDLE)
+		return &count->drop_peers;
+	p->peer = peer;
+	p->local = f->local_owners[local];
+	lend(f, &s, piece, end, p);
+	return NULL;
 }
 
 bool frames_read(struct frames *f, nsec now, uint32_t port, const struct cspan piece[FRAMES_PIECES],
 		 struct rx_pkt *p)
 {
-	struct net_pkt net;
-	uint32_t local = 0, peer, end;
 	uint64_t *drop;
-	struct addr src;
 
 	assert(port < f->cfg.n_ports);
 	f->count->rx++;
-	drop = check_headers(f, port, piece, &net, &local);
+	*p = (struct rx_pkt){.at = now, .port = (uint8_t)port};
+	drop = read_frame(f, port, piece, p);
 	if (drop) {
 		++*drop;
 		return false;
 	}
-	end = net.end - (net.trim == NET_WHOLE ? (uint32_t)icrc_bytes : 0);
-	if (net.trim == NET_WHOLE && !icrc_is_right(&net, piece, end)) {
-		f->count->drop_icrc++;
-		return false;
-	}
-	src = end_of(net_ip(&net), piece[0].at, port, false);
-	peer = frames_peers_seen(f, &src);
-	if (peer == DRIVER_NO_HANDLE) {
-		f->count->drop_peers++;
-		return false;
-	}
-	*p = (struct rx_pkt){
-		.at = now,
-		.peer = peer,
-		.local = f->local_owners[local],
-		.port = (uint8_t)port,
-	};
-	lend(f, &net, piece, end, p);
 	f->count->rx_delivered++;
-	f->count->rx_trimmed += net.trim != NET_WHOLE;
+	f->count->rx_trimmed += p->trimmed != NET_WHOLE;
 	return true;
 }

@@ -135,6 +135,12 @@ static void begin_neighbour(const struct nexthops *n, const struct addr *a, uint
 	netlink_put(m, NDA_DST, a->ip, a->family == AF_INET ? 4 : 16);
 }
 
+/* An answer that was not had, and so says nothing. */
+static bool is_passing(int result)
+{
+	return result == -EAGAIN || result == -ENOBUFS || result == -ENOMEM || result == -EINTR;
+}
+
 /* Finds out what the kernel knows of a neighbour. Where that is nothing, or packets go there, it is
  * told that the neighbour is in use, which makes it resolve or verify it as for packets of its own.
  * One that an administrator set would lose that by it. */
@@ -143,12 +149,17 @@ static void ask_neighbour(struct nexthops *n, uint32_t place, nsec now)
 	struct nexthop_neighbour *b = &n->neighbours[place];
 	const struct addr *a = addrs_at(&n->neighbour_addrs, place);
 	struct netlink_message *m = &n->message;
+	int result;
 
 	if (a->family == AF_UNSPEC || !port_of(n, a)->port.ifindex)
 		return;
-	b->asked_at = now;
 	begin_neighbour(n, a, RTM_GETNEIGH, m);
-	if (netlink_ask(n->ask_fd, m) == 0 && m->head.nlmsg_type == RTM_NEWNEIGH)
+	result = netlink_ask(n->ask_fd, m);
+	/* What was known stays, and is asked for again soon. */
+	if (is_passing(result))
+		return;
+	b->asked_at = now;
+	if (result == 0 && m->head.nlmsg_type == RTM_NEWNEIGH)
 		read_neighbour(n, &m->head);
 	else
 		set_neighbour(b, NULL, 0);
@@ -259,6 +270,8 @@ void nexthop_ask(struct nexthops *n, uint32_t route, nsec now)
 	struct addr hop;
 	int number = look_up(n, addrs_at(&n->route_addrs, route), &hop, &mtu);
 
+	if (is_passing(number))
+		return;
 	r->neighbour = number ? NEXTHOP_NONE : neighbour_get(n, &hop);
 	r->number = number;
 	r->mtu = mtu;

@@ -3,7 +3,7 @@
  * Slots of TPACKET_V2, one frame each: what arrives is seen at once, where blocks of TPACKET_V3 are
  * seen when they are full or a millisecond old. With PACKET_LOSS the kernel skips a frame that it
  * finds malformed instead of stopping at it; that is also how one is skipped which a device
- * refused.
+ * refused: as one that is shorter than its header, of which the kernel says nothing in its log.
  */
 #include "io/raw_inside.h"
 
@@ -26,7 +26,7 @@ enum {
 	BLOCK_BYTES = 65536,
 	PER_BLOCK = BLOCK_BYTES / SLOT_BYTES,
 	TX_OFFSET = TPACKET2_HDRLEN - (int)sizeof(struct sockaddr_ll), /* to the frame, packet(7) */
-	SKIPPED = INT32_MAX, /* a length that no frame has */
+	SKIPPED = 0, /* a length that no frame has */
 };
 _Static_assert(SLOT_BYTES >= TPACKET2_HDRLEN + 64 + FRAMES_MOST, "a slot has room for any frame");
 _Static_assert(SLOT_BYTES % TPACKET_ALIGNMENT == 0, "as the kernel demands");
@@ -239,7 +239,7 @@ static uint32_t take_back(struct raw_ring *g)
  * those that are longer than the interface allows, which are the longest. */
 static uint32_t count_skipped(const struct raw_ring *g, uint32_t first, uint32_t n, uint64_t bytes)
 {
-	uint32_t skipped = 0, below = SKIPPED;
+	uint32_t skipped = 0, below = UINT32_MAX;
 
 	/* Each turn takes the next shorter length. */
 	while (bytes > 0 && below > 0) {
@@ -248,7 +248,7 @@ static uint32_t count_skipped(const struct raw_ring *g, uint32_t first, uint32_t
 		for (uint32_t i = 0, at = first; i < n; i++, at = after(at, g->n.tx_slots)) {
 			uint32_t len = slot_at(g->tx, at)->tp_len;
 
-			if (len >= below || len < longest)
+			if (len == SKIPPED || len >= below || len < longest)
 				continue;
 			of_it = len == longest ? of_it + 1 : 1;
 			longest = len;
@@ -274,10 +274,8 @@ static void pass_taken(struct raw_ring *g, ssize_t bytes, struct raw_pushed *don
 
 		if (status_of(h) == TP_STATUS_SEND_REQUEST)
 			break;
-		if (h->tp_len == SKIPPED)
-			given_up++;
-		else
-			sum += h->tp_len;
+		given_up += h->tp_len == SKIPPED;
+		sum += h->tp_len;
 		g->tx_first = after(g->tx_first, g->n.tx_slots);
 	}
 	if (bytes >= 0 && (uint64_t)bytes < sum)
@@ -305,10 +303,13 @@ struct raw_pushed raw_ring_push(struct raw_ring *g)
 		pass_taken(g, bytes, &done);
 		if (g->tx_waiting == 0 || error == 0 || error == EAGAIN)
 			break;
-		if (!is_down(error)) {
-			/* The device has no use for the first that waits: a full queue, for one. */
+		if (error == ENOBUFS) {
+			/* The device's queue has no room for the first that waits. */
 			slot_at(g->tx, g->tx_first)->tp_len = SKIPPED;
 			done.failed++;
+		} else if (!is_down(error)) {
+			/* Whatever it is, it will be the same for the next. */
+			done.failed += take_back(g);
 		} else if (has_looked) {
 			done.down += take_back(g);
 		} else {

@@ -40,6 +40,14 @@ struct {
 	__uint(value_size, 1);
 } addresses SEC(".maps");
 
+/* One of them, or zeros, which no packet is to: a look at it costs less than a search. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, STEER_KEY_BYTES);
+} likely SEC(".maps");
+
 /* Set before the program is loaded. */
 const volatile __u16 udp_port = 4791;
 
@@ -71,22 +79,31 @@ static __always_inline int is_our_udp(struct rest *r)
 	return udp && get16(udp + 2) == udp_port;
 }
 
+/* As two words: all machines that run this can load them from anywhere. */
+static __always_inline int is_our_address(const void *key)
+{
+	const __u32 only = 0;
+	const __u64 *a = key, *b = bpf_map_lookup_elem(&likely, &only);
+
+	return (b && a[0] == b[0] && a[1] == b[1]) || bpf_map_lookup_elem(&addresses, key);
+}
+
 static __always_inline int is_our_ipv4(struct rest *r)
 {
 	const __u8 *ip = next(r, IPV4_BYTES);
-	__u8 key[STEER_KEY_BYTES] = {[10] = 0xff, [11] = 0xff};
+	__u8 key[STEER_KEY_BYTES] __attribute__((aligned(8))) = {[10] = 0xff, [11] = 0xff};
 
 	if (!ip || ip[0] != 0x45 || (get16(ip + 6) & 0x3fff) || ip[9] != NEXT_UDP)
 		return 0;
 	__builtin_memcpy(key + 12, ip + 16, 4);
-	return is_our_udp(r) && bpf_map_lookup_elem(&addresses, key);
+	return is_our_udp(r) && is_our_address(key);
 }
 
 /* ip is an IPv6 header of which next_header is what UDP should be. */
 static __always_inline int is_our_ipv6(struct rest *r, const __u8 *ip)
 {
 	return ip[0] >> 4 == 6 && ip[6] == NEXT_UDP && is_our_udp(r) &&
-	       bpf_map_lookup_elem(&addresses, ip + 24);
+	       is_our_address(ip + 24);
 }
 
 static __always_inline int is_ours_in_ipv6(struct rest *r)

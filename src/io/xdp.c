@@ -54,6 +54,18 @@ static int steer(struct xdp_driver *x, const uint8_t *key, bool is_ours)
 	return result;
 }
 
+/* The programs look first for the address that was opened last of those that are open. */
+static void prefer_last(const struct xdp_driver *x)
+{
+	static const uint8_t none[STEER_KEY_BYTES];
+	const uint8_t *key = x->n_addresses ? x->addresses[x->n_addresses - 1].key : none;
+	const uint32_t only = 0;
+
+	for (uint32_t i = 0; i < x->cfg.frames.n_ports; i++)
+		bpf_map_update_elem(xdp_program_map(x->ports[i].program, "likely"), &only, key,
+				    BPF_ANY);
+}
+
 static void forget(struct xdp_driver *x, uint32_t at)
 {
 	struct xdp_address gone = x->addresses[at];
@@ -64,6 +76,7 @@ static void forget(struct xdp_driver *x, uint32_t at)
 		is_used |= memcmp(x->addresses[i].key, gone.key, STEER_KEY_BYTES) == 0;
 	if (!is_used)
 		steer(x, gone.key, false);
+	prefer_last(x);
 }
 
 static int remember(struct xdp_driver *x, const struct xdp_address *address)
@@ -76,6 +89,8 @@ static int remember(struct xdp_driver *x, const struct xdp_address *address)
 	x->addresses[x->n_addresses++] = *address;
 	if (result)
 		forget(x, x->n_addresses - 1);
+	else
+		prefer_last(x);
 	return result;
 }
 

@@ -43,11 +43,13 @@ enum {
 };
 
 struct xdp_queue {
-	struct xsk_socket *socket; /* NULL: not open */
+	struct xsk_socket *socket; /* NULL: not open; only receives */
 	struct xsk_ring_cons rx, completion;
-	struct xsk_ring_prod fill, tx;
+	struct xsk_ring_prod fill;
 	uint32_t lent_at, lent; /* descriptors of rx whose chunks are with the caller */
 	uint64_t missed;        /* as the kernel said last */
+	uint32_t n_busy;        /* calls in a row that found frames here */
+	bool is_watched;        /* it is in the epoll set */
 };
 
 struct xdp_port {
@@ -56,7 +58,7 @@ struct xdp_port {
 	uint32_t ifindex;           /* of what is open, 0: nothing is */
 	nsec open_at;               /* not tried again before */
 	bool is_native, is_zero_copy, has_two;
-	bool is_behind; /* frames wait in the ring that the kernel would not take yet */
+	bool is_behind; /* frames wait that the kernel would not take yet: sender is watched */
 
 	uint8_t *memory; /* n_rx chunks of each queue, then those to send from */
 	size_t memory_bytes;
@@ -64,6 +66,10 @@ struct xdp_port {
 	uint32_t n_queues, rx_each; /* rx_each: chunks of each queue */
 	uint32_t tx_queue;
 	struct xdp_queue *queues; /* STEER_QUEUES of them */
+	/* Sends by tx_queue. Apart from the one that receives there, because the kernel has whoever
+	 * waits for a socket woken for each frame that it sent, too. */
+	struct xsk_socket *sender;
+	struct xsk_ring_prod tx;
 	uint64_t *free;           /* chunks to send from */
 	uint32_t n_free, n_ready; /* n_ready: descriptors written and not yet submitted */
 };
@@ -87,13 +93,15 @@ struct xdp_driver {
 	nsec look_at; /* not looked for before */
 	nsec miss_at; /* when the kernel is asked what it dropped */
 	uint32_t n_idle, next_port, next_queue;
+	bool has_unwatched; /* queues that were so busy that nobody slept */
 	struct xdp_port ports[ENGINE_PORTS];
 	struct xdp_address addresses[STEER_ADDRESSES];
 	uint32_t n_addresses;
 };
 
-/* Number of frames_fd in the epoll set; sockets have port << 16 | queue. */
-#define XDP_NEWS UINT32_MAX
+/* Number of frames_fd in the epoll set; sockets have port << 16 | queue, senders XDP_SENDER. */
+#define XDP_NEWS   UINT32_MAX
+#define XDP_SENDER UINT16_MAX
 
 static inline struct xdp_driver *xdp_of(struct driver *d)
 {
@@ -118,6 +126,9 @@ void xdp_kick(struct xdp_driver *x, uint32_t port);
 /* xdp_socket.c: memory, sockets and program of a port whose interface is there; 0, or a negative
  * errno and a sentence. */
 int xdp_port_open(struct xdp_driver *x, uint32_t port, char *error, size_t error_len);
+/* Puts a queue's socket into the epoll set, or takes it out. 0 or a negative errno, and then
+ * nothing has changed. */
+int xdp_queue_watch(struct xdp_driver *x, uint32_t port, uint32_t queue, bool is_watched);
 /* Closes what is open, if anything; what was lent is gone. */
 void xdp_port_close(struct xdp_driver *x, uint32_t port);
 /* Whether an AF_XDP socket can be had on this queue, and whether with frames in two chunks: as

@@ -9,6 +9,7 @@ enum {
 	STEP_NS = 2000000,        /* between two looks for news */
 	MISS_NS = 50000000,       /* between two questions what was dropped */
 	OPEN_AGAIN_NS = 20000000, /* between two tries to take an interface up again */
+	BUSY_TAKES = 64,          /* takes in a row that found frames make a queue a busy one */
 	IDLE_LOOKS = 16,          /* receives in vain before a look for news out of turn, ... */
 	LOOK_NS = 100000,         /* ... and the time between two: the kernel pays for each */
 	FIRST_LEAST = 256,        /* of the first piece, says frames.h */
@@ -86,6 +87,30 @@ static uint32_t take_from(struct xdp_driver *x, uint32_t port, struct xdp_queue 
 	return got;
 }
 
+/* Has the kernel wake nobody for a queue that is never found empty: it would do so for each frame.
+ * Who is to sleep hears a 0 before. */
+static void note_busy(struct xdp_driver *x, uint32_t port, uint32_t queue)
+{
+	struct xdp_queue *q = &x->ports[port].queues[queue];
+
+	if (q->lent == 0)
+		q->n_busy = 0;
+	else if (++q->n_busy >= BUSY_TAKES && q->is_watched &&
+		 xdp_queue_watch(x, port, queue, false) == 0)
+		x->has_unwatched = true;
+}
+
+/* Before a 0 is answered: a socket that has frames by now makes the set readable at once. */
+static void watch_all(struct xdp_driver *x)
+{
+	x->has_unwatched = false;
+	for (uint32_t i = 0; i < x->cfg.frames.n_ports; i++)
+		for (uint32_t k = 0; k < x->ports[i].n_queues; k++)
+			if (!x->ports[i].queues[k].is_watched &&
+			    xdp_queue_watch(x, i, k, true) != 0)
+				x->has_unwatched = true;
+}
+
 /* All queues of all ports in turn, from the one behind the last that filled a call. */
 static uint32_t take_all(struct xdp_driver *x, struct rx_pkt *pkts, uint32_t n)
 {
@@ -101,9 +126,11 @@ static uint32_t take_all(struct xdp_driver *x, struct rx_pkt *pkts, uint32_t n)
 			queue = 0;
 			continue;
 		}
-		if (x->ports[port].queues[queue].lent == 0)
+		if (x->ports[port].queues[queue].lent == 0) {
 			got += take_from(x, port, &x->ports[port].queues[queue], pkts + got,
 					 n - got);
+			note_busy(x, port, queue);
+		}
 		queue++;
 	}
 	x->next_port = port;
@@ -195,6 +222,8 @@ uint32_t xdp_receive(struct driver *d, nsec now, struct rx_pkt *pkts, uint32_t n
 	frames_settle(x->frames);
 	step(x);
 	got = take_all(x, pkts, n);
+	if (got == 0 && x->has_unwatched)
+		watch_all(x);
 	if (got > 0) {
 		d->count.rx_calls++;
 		x->n_idle = 0;

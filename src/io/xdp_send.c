@@ -32,23 +32,21 @@ void xdp_reap(struct xdp_port *p)
 }
 
 /* Descriptors that the kernel has not yet taken from the ring. */
-static uint32_t waiting(const struct xdp_queue *q)
+static uint32_t waiting(const struct xdp_port *p)
 {
-	return *q->tx.producer - __atomic_load_n(q->tx.consumer, __ATOMIC_ACQUIRE);
+	return *p->tx.producer - __atomic_load_n(p->tx.consumer, __ATOMIC_ACQUIRE);
 }
 
 /* Whoever sleeps shall wake to try again what the kernel would not take. */
 static void set_behind(struct xdp_driver *x, uint32_t port, bool is_behind)
 {
 	struct xdp_port *p = &x->ports[port];
-	struct epoll_event event = {.events = EPOLLIN | (is_behind ? EPOLLOUT : 0),
-				    .data.u32 = port << 16 | p->tx_queue};
+	struct epoll_event event = {.events = EPOLLOUT, .data.u32 = port << 16 | XDP_SENDER};
 
-	if (p->is_behind == is_behind)
-		return;
-	p->is_behind = is_behind;
-	epoll_ctl(x->epoll_fd, EPOLL_CTL_MOD, xsk_socket__fd(p->queues[p->tx_queue].socket),
-		  &event);
+	if (p->is_behind != is_behind &&
+	    epoll_ctl(x->epoll_fd, is_behind ? EPOLL_CTL_ADD : EPOLL_CTL_DEL,
+		      xsk_socket__fd(p->sender), &event) == 0)
+		p->is_behind = is_behind;
 }
 
 /* A call sends some and returns with EAGAIN while there are more, or with EBUSY when the interface
@@ -56,30 +54,28 @@ static void set_behind(struct xdp_driver *x, uint32_t port, bool is_behind)
 void xdp_kick(struct xdp_driver *x, uint32_t port)
 {
 	struct xdp_port *p = &x->ports[port];
-	struct xdp_queue *q = &p->queues[p->tx_queue];
-	uint32_t left = waiting(q), before = left + 1;
+	uint32_t left = waiting(p), before = left + 1;
 
 	for (unsigned i = 0; i < KICKS && left > 0 && left != before; i++) {
-		if (!xsk_ring_prod__needs_wakeup(&q->tx))
+		if (!xsk_ring_prod__needs_wakeup(&p->tx))
 			break;
 		x->driver.count.tx_calls++;
-		if (sendto(xsk_socket__fd(q->socket), NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 &&
+		if (sendto(xsk_socket__fd(p->sender), NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 &&
 		    errno != EAGAIN && errno != EBUSY && errno != ENOBUFS)
 			break;
 		before = left;
-		left = p->is_zero_copy ? 0 : waiting(q);
+		left = p->is_zero_copy ? 0 : waiting(p);
 	}
 	set_behind(x, port, left > 0 && !p->is_zero_copy && frames_port(x->frames, port)->is_up);
 }
 
 static void put_descriptor(struct xdp_port *p, uint32_t len, uint32_t options)
 {
-	struct xsk_ring_prod *tx = &p->queues[p->tx_queue].tx;
-	uint32_t at = 0, n = xsk_ring_prod__reserve(tx, 1, &at);
+	uint32_t at = 0, n = xsk_ring_prod__reserve(&p->tx, 1, &at);
 
 	/* The ring has a place for each chunk there is. */
 	assert(n == 1);
-	*xsk_ring_prod__tx_desc(tx, at) =
+	*xsk_ring_prod__tx_desc(&p->tx, at) =
 		(struct xdp_desc){.addr = p->free[--p->n_free], .len = len, .options = options};
 	p->n_ready++;
 }
@@ -114,7 +110,7 @@ static void flush(struct xdp_driver *x)
 
 		if (p->n_ready == 0)
 			continue;
-		xsk_ring_prod__submit(&p->queues[p->tx_queue].tx, p->n_ready);
+		xsk_ring_prod__submit(&p->tx, p->n_ready);
 		p->n_ready = 0;
 		xdp_kick(x, i);
 	}

@@ -93,6 +93,9 @@ static void memory_close(struct xdp_port *p, bool is_owner)
 /* The sockets before their memory, which they use. */
 static void sockets_close(struct xdp_port *p)
 {
+	if (p->sender)
+		xsk_socket__delete(p->sender);
+	p->sender = NULL;
 	for (uint32_t i = p->n_queues; i > 0; i--)
 		if (p->queues[i - 1].socket)
 			xsk_socket__delete(p->queues[i - 1].socket);
@@ -121,11 +124,12 @@ static int umem_open(struct xdp_port *p, const struct wish *w)
 		.frame_size = XDP_CHUNK,
 	};
 
-	return xsk_umem__create(&p->umem, p->memory, p->memory_bytes, &p->queues[0].fill,
-				&p->queues[0].completion, &config);
+	return xsk_umem__create(&p->umem, p->memory, p->memory_bytes, &p->queues[w->tx_queue].fill,
+				&p->queues[w->tx_queue].completion, &config);
 }
 
-/* Queue 0 is bound with the flags; the others, in the same memory, do as it does. */
+/* The first that is opened, which is the one that sends, is bound with the flags; the others, in
+ * the same memory, do as it does. */
 static int socket_open(struct xdp_port *p, const struct wish *w, uint32_t queue)
 {
 	struct xdp_queue *q = &p->queues[queue];
@@ -137,15 +141,19 @@ static int socket_open(struct xdp_port *p, const struct wish *w, uint32_t queue)
 	};
 	int buffer = (int)(w->tx_chunks * SEND_BUFFER_PER_CHUNK), fd, result;
 
-	result = xsk_socket__create_shared(&q->socket, w->interface, queue, p->umem, &q->rx,
-					   queue == w->tx_queue ? &q->tx : NULL, &q->fill,
-					   &q->completion, &config);
+	result = xsk_socket__create_shared(&q->socket, w->interface, queue, p->umem, &q->rx, NULL,
+					   &q->fill, &q->completion, &config);
 	if (result)
 		return result;
-	p->n_queues = queue + 1;
+	if (p->n_queues <= queue)
+		p->n_queues = queue + 1;
 	if (queue != w->tx_queue)
 		return 0;
-	fd = xsk_socket__fd(q->socket);
+	result = xsk_socket__create_shared(&p->sender, w->interface, queue, p->umem, NULL, &p->tx,
+					   &q->fill, &q->completion, &config);
+	if (result)
+		return result;
+	fd = xsk_socket__fd(p->sender);
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer);
 	/* More descriptors in one call than 32, where the kernel has that. */
 	setsockopt(fd, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &w->tx_chunks, sizeof w->tx_chunks);
@@ -159,13 +167,16 @@ static int sockets_once(struct xdp_port *p, const struct wish *w, uint32_t *fail
 
 	*failed = 0;
 	for (uint32_t i = 0; !result && i < most; i++) {
-		result = socket_open(p, w, i);
+		/* A second socket on a queue shares only with the first of all. */
+		uint32_t queue = i == 0 ? w->tx_queue : i <= w->tx_queue ? i - 1 : i;
+
+		result = socket_open(p, w, queue);
 		/* The interface did not tell how many it has: here they end. */
 		if (result == -EINVAL && !w->n_queues && i > w->tx_queue) {
 			result = 0;
 			break;
 		}
-		*failed = i;
+		*failed = queue;
 	}
 	if (result)
 		sockets_close(p);
@@ -228,18 +239,28 @@ static void chunks_deal(struct xdp_port *p, uint32_t tx_chunks)
 		p->free[i] = chunk++ * XDP_CHUNK;
 }
 
+int xdp_queue_watch(struct xdp_driver *x, uint32_t port, uint32_t queue, bool is_watched)
+{
+	struct xdp_queue *q = &x->ports[port].queues[queue];
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = port << 16 | queue};
+
+	if (epoll_ctl(x->epoll_fd, is_watched ? EPOLL_CTL_ADD : EPOLL_CTL_DEL,
+		      xsk_socket__fd(q->socket), &event))
+		return -errno;
+	q->is_watched = is_watched;
+	return 0;
+}
+
 static int sockets_join(struct xdp_driver *x, uint32_t port)
 {
 	struct xdp_port *p = &x->ports[port];
 	int map = xdp_program_map(p->program, "sockets"), result = 0;
 
 	for (uint32_t i = 0; !result && i < p->n_queues; i++) {
-		struct epoll_event event = {.events = EPOLLIN, .data.u32 = port << 16 | i};
 		int fd = xsk_socket__fd(p->queues[i].socket);
 
-		if (epoll_ctl(x->epoll_fd, EPOLL_CTL_ADD, fd, &event))
-			result = -errno;
-		else
+		result = xdp_queue_watch(x, port, i, true);
+		if (!result)
 			result = bpf_map_update_elem(map, &i, &fd, BPF_ANY);
 	}
 	return result;
@@ -319,7 +340,10 @@ void xdp_port_close(struct xdp_driver *x, uint32_t port)
 		close(p->link_fd);
 	p->link_fd = -1;
 	for (uint32_t i = 0; i < p->n_queues && is_owner; i++)
-		epoll_ctl(x->epoll_fd, EPOLL_CTL_DEL, xsk_socket__fd(p->queues[i].socket), NULL);
+		if (p->queues[i].is_watched)
+			xdp_queue_watch(x, port, i, false);
+	if (p->is_behind && is_owner)
+		epoll_ctl(x->epoll_fd, EPOLL_CTL_DEL, xsk_socket__fd(p->sender), NULL);
 	if (p->queues)
 		sockets_close(p);
 	memory_close(p, is_owner);

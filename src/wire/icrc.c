@@ -1,39 +1,56 @@
 #include "wire/icrc.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/crc32.h"
 #include "wire/net.h"
 #include "wire/roce.h"
 
 enum {
-	ONES = 8, /* stand for the local route header of InfiniBand */
-	HEAD_MAX = ONES + ipv6_bytes + udp_bytes + bth_bytes,
+	COVERED_V4 = ipv4_bytes + udp_bytes + bth_bytes,
+	COVERED_V6 = ipv6_bytes + udp_bytes + bth_bytes,
 };
+
+/* Of the eight bytes of ones that stand for the local route header of InfiniBand. */
+static const uint32_t crc_of_ones = 0x2144df1c;
+
+/* What counts as ones, because hops change it. */
+static const uint8_t ones_v4[COVERED_V4] = {
+	[1] = 0xff, /* type of service */
+	[8] = 0xff, /* time to live */
+	[10] = 0xff,
+	[11] = 0xff, /* header checksum */
+	[ipv4_bytes + 6] = 0xff,
+	[ipv4_bytes + 7] = 0xff,             /* UDP checksum */
+	[ipv4_bytes + udp_bytes + 4] = 0xff, /* FECN, BECN and six reserved bits */
+};
+static const uint8_t ones_v6[COVERED_V6] = {
+	[0] = 0x0f,
+	[1] = 0xff,
+	[2] = 0xff,
+	[3] = 0xff, /* traffic class, flow label */
+	[7] = 0xff, /* hop limit */
+	[ipv6_bytes + 6] = 0xff,
+	[ipv6_bytes + 7] = 0xff,             /* UDP checksum */
+	[ipv6_bytes + udp_bytes + 4] = 0xff, /* FECN, BECN and six reserved bits */
+};
+
+/* Lengths that the compiler knows, so that many bytes are joined at once. */
+static inline uint32_t begin(const uint8_t *ip, const uint8_t *ones, uint32_t n)
+{
+	uint8_t head[COVERED_V6];
+
+	for (uint32_t i = 0; i < n; i++)
+		head[i] = ip[i] | ones[i];
+	return crc32_update(crc_of_ones, head, n);
+}
 
 uint32_t icrc_begin(const uint8_t *ip, uint32_t *covered)
 {
 	bool is_v4 = ip[0] >> 4 == 4;
-	uint32_t ip_len = is_v4 ? ipv4_bytes : ipv6_bytes;
-	uint8_t head[HEAD_MAX];
-	uint8_t *h = head + ONES;
 
-	*covered = ip_len + udp_bytes + bth_bytes;
-	memset(head, 0xff, ONES);
-	memcpy(h, ip, *covered);
-	if (is_v4) {
-		h[1] = 0xff;             /* type of service */
-		h[8] = 0xff;             /* time to live */
-		memset(h + 10, 0xff, 2); /* header checksum */
-	} else {
-		h[0] |= 0x0f; /* traffic class, flow label */
-		memset(h + 1, 0xff, 3);
-		h[7] = 0xff; /* hop limit */
-	}
-	memset(h + ip_len + 6, 0xff, 2);  /* UDP checksum */
-	h[ip_len + udp_bytes + 4] = 0xff; /* FECN, BECN and six reserved bits */
-	return crc32_update(0, head, ONES + *covered);
+	*covered = is_v4 ? COVERED_V4 : COVERED_V6;
+	return is_v4 ? begin(ip, ones_v4, COVERED_V4) : begin(ip, ones_v6, COVERED_V6);
 }
 
 uint32_t icrc_of(struct cspan packet)

@@ -244,6 +244,55 @@ static uint32_t trim(uint8_t *frame, enum kind kind, uint8_t dscp, uint32_t keep
 	return 14 + keep;
 }
 
+/* One that was cut by no byte has all its lengths right, and is trimmed by its DSCP alone. */
+static void trimmed_by_nothing(void **state)
+{
+	static const uint8_t dscps[] = {DSCP_TRIMMED, DSCP_LASTHOP};
+	static uint8_t frame[FRAME_BYTES], got[FRAME_BYTES];
+	static struct sample_packet s;
+	struct rx_pkt rx;
+
+	(void)state;
+	for (enum kind kind = 0; kind < KINDS; kind++) {
+		if (is_missing(kind))
+			continue;
+		open_pair(kind);
+		for (unsigned i = 0; i < 2; i++) {
+			make_packet(&s, i, 64);
+			uint32_t len = write_whole(&s.tx, frame);
+
+			trim(frame, kind, dscps[i], len - 14);
+			frame[len - 1] ^= 1;
+			assert_true(read_whole(frame, len, &rx));
+			assert_int_equal(rx.trimmed, i ? NET_TRIMMED_LASTHOP : NET_TRIMMED);
+			assert_int_equal(join(&rx, got), BTH + 64 + 4);
+		}
+		close_pair();
+	}
+}
+
+/* The address of the last packet is ours only while it is open. */
+static void closed_since_the_last_packet(void **state)
+{
+	static uint8_t frame[FRAME_BYTES];
+	static struct sample_packet s;
+	struct rx_pkt rx;
+	uint32_t len;
+
+	(void)state;
+	open_pair(IPV4);
+	make_packet(&s, 1, 64);
+	len = write_whole(&s.tx, frame);
+	assert_true(read_whole(frame, len, &rx));
+	frames_settle(b);
+	frames_unbind(b, b_local);
+	assert_false(read_whole(frame, len, &rx));
+	assert_int_equal(count_b.drop_headers, 1);
+	b_local = open_at(b, "127.0.0.3");
+	assert_true(read_whole(frame, len, &rx));
+	close_pair();
+}
+
 static void trimmed_frames(void **state)
 {
 	static uint8_t frame[FRAME_BYTES], got[FRAME_BYTES];
@@ -571,6 +620,7 @@ static void random_flips(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(round_trips),           cmocka_unit_test(every_split),
 	cmocka_unit_test(golden_frames),         cmocka_unit_test(nack_says_another_length),
+	cmocka_unit_test(trimmed_by_nothing),    cmocka_unit_test(closed_since_the_last_packet),
 	cmocka_unit_test(trimmed_frames),        cmocka_unit_test(drops_are_counted),
 	cmocka_unit_test(priority_tag_is_taken), cmocka_unit_test(random_flips),
 };

@@ -510,6 +510,58 @@ static void lost_news_are_made_up_for(void **state)
 	frames_free(a);
 }
 
+/* Steps until the route's neighbour has a MAC that ends so; its place. */
+static uint32_t await_neighbour(struct nexthops *n, uint32_t route, uint8_t last)
+{
+	for (int i = 0; i < TRIES; i++) {
+		uint32_t place = nexthop_want(n, route, now);
+
+		if (place != NEXTHOP_NONE && n->neighbours[place].is_known &&
+		    n->neighbours[place].mac[5] == last)
+			return place;
+		poll(&(struct pollfd){n->news_fd, POLLIN, 0}, 1, WAIT_MS / TRIES);
+		now += 100000000;
+		nexthops_step(n, now);
+	}
+	fail_msg("no neighbour with a MAC that ends in %02x", last);
+	return NEXTHOP_NONE;
+}
+
+/* A kernel that does not answer for a while has said nothing: what was known holds. */
+static void no_answer_forgets_nothing(void **state)
+{
+	struct frames_cfg cfg = cfg_of("va0");
+	static struct nexthops n;
+	struct addr to = {{10, 0, 0, 2}, 0, AF_INET};
+	int deaf[2], ask_fd;
+	uint32_t route, place;
+
+	(void)state;
+	NEEDS_NAMESPACES();
+	assert_int_equal(nexthops_init(&n, &cfg, error, sizeof error), 0);
+	route = nexthop_get(&n, 0, &to);
+	place = await_neighbour(&n, route, 0x0b);
+	ask_fd = n.ask_fd;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, deaf), 0);
+	n.ask_fd = deaf[0];
+	run(ns_a, "ip route add 10.77.0.0/16 via 10.0.0.2");
+	for (int i = 0; i < 25; i++) {
+		n.neighbours[place].is_used = true;
+		now += 100000000;
+		nexthops_step(&n, now);
+		assert_int_equal(nexthop_want(&n, route, now), place);
+		assert_true(n.neighbours[place].is_known);
+	}
+	n.ask_fd = ask_fd;
+	close(deaf[0]);
+	close(deaf[1]);
+	/* And from then on it is asked again. */
+	run(ns_a, "ip route add 10.0.0.2/32 via 10.0.0.3 && "
+		  "ip neigh replace 10.0.0.3 lladdr 02:00:00:00:00:33 nud permanent dev va0");
+	await_neighbour(&n, route, 0x33);
+	nexthops_fini(&n);
+}
+
 /* Held by many, by one, by none: tables end empty. */
 static void routes_are_given_back(void **state)
 {
@@ -558,6 +610,7 @@ static const struct CMUnitTest cases[] = {
 	CASE(addresses_of_one_link),
 	CASE(interfaces_without_neighbours),
 	CASE(lost_news_are_made_up_for),
+	CASE(no_answer_forgets_nothing),
 	cmocka_unit_test(routes_are_given_back),
 };
 

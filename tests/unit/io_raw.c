@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "io/udp.h"
+
 static const struct shape four_v6 = {0, 4, true};
 
 /* b sleeps until there is a packet. */
@@ -580,6 +582,36 @@ static void test_sleeps_until_a_packet(void **state)
 	close_pair();
 }
 
+/* Whoever comes second is refused, and says why: one of the two would have nothing left. */
+static void test_udp_and_raw_share_no_address(void **state)
+{
+	struct sockaddr_storage taken = address(0, 0, false), free_one = address(76, 0, false);
+	const struct sockaddr *t = (const struct sockaddr *)&taken;
+	const struct sockaddr *f = (const struct sockaddr *)&free_one;
+	struct udp_cfg cfg = {0};
+	struct driver *u = NULL;
+	uint32_t handle;
+
+	(void)state;
+	open_pair(&one_v4);
+	assert_true(veth_ip(&net, 0, "address add 10.9.0.77/24 dev w0\n"));
+	assert_true(veth_enter(&net, 0));
+	assert_int_equal(udp_new(&u, &cfg, error, sizeof error), 0);
+	assert_int_equal(driver_bind(u, t, &handle, error, sizeof error), -EADDRINUSE);
+	assert_non_null(strstr(error, "in use by another"));
+	assert_int_equal(driver_bind(u, f, &handle, error, sizeof error), 0);
+	assert_int_equal(driver_bind(a, f, &handle, error, sizeof error), -EADDRINUSE);
+	assert_non_null(strstr(error, "use"));
+	driver_free(u);
+	assert_int_equal(driver_bind(a, f, &handle, error, sizeof error), 0);
+	driver_unbind(a, handle);
+	assert_true(veth_ip(&net, 0, "address del 10.9.0.77/24 dev w0\n"));
+	for (uint32_t i = 0; i < 8; i++)
+		out[i] = packet(i, 1000);
+	cross(8);
+	close_pair();
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(test_crosses_by_both_kinds_of_ip),
 	cmocka_unit_test(test_answers_cross_back),
@@ -597,6 +629,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(test_without_the_right),
 	cmocka_unit_test(test_bad_configurations),
 	cmocka_unit_test(test_sleeps_until_a_packet),
+	cmocka_unit_test(test_udp_and_raw_share_no_address),
 };
 
 int main(int argc, char **argv)

@@ -511,6 +511,31 @@ static void what_cannot_be_sent_is_counted(void **state)
 	close_pair();
 }
 
+/* An answer may outlast a peer that only its question named, and an address that is closed. */
+static void who_is_gone_is_passed_over(void **state)
+{
+	struct udp_cfg cfg = {0};
+	uint32_t peer, local;
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &cfg, false);
+	peer = peer_of(a, "127.0.0.9");
+	local = open_at(a, "127.0.0.8");
+	driver_peer_put(a, peer);
+	driver_unbind(a, local);
+	for (uint32_t i = 0; i < 7; i++)
+		out[i] = packet(i, 64);
+	out[1].peer = out[5].peer = peer;
+	out[3].local = out[5].local = local;
+	send_all(a, out, 7);
+	assert_int_equal(a->count.tx_failed, 3);
+	assert_int_equal(receive(b, NULL, 4, DRIVER_BATCH, WAIT_MS), 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_arrived(&in[i], &out[i < 3 ? 2 * i : 6]);
+	close_pair();
+}
+
 /* ---- peers ----------------------------------------------------------------------------------- */
 
 static void peers_are_counted(void **state)
@@ -685,6 +710,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(offload_that_fails_is_done_without),
 	cmocka_unit_test(a_flow_label_that_is_refused_is_done_without),
 	cmocka_unit_test(what_cannot_be_sent_is_counted),
+	cmocka_unit_test(who_is_gone_is_passed_over),
 	cmocka_unit_test(peers_are_counted),
 	cmocka_unit_test(a_stranger_has_a_handle_for_one_receive),
 	cmocka_unit_test(addresses_are_refused_with_a_sentence),

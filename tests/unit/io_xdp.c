@@ -227,6 +227,39 @@ static void wakes(void **state)
 	close_pair();
 }
 
+/* A receiver that finds frames at each look has nobody woken; it is woken again once it found none.
+ */
+static void busy_and_then_asleep(void **state)
+{
+	enum { LOOKS = 200 };
+	struct xdp_driver *x;
+	struct rx_pkt in[DRIVER_BATCH];
+
+	(void)state;
+	need_privilege();
+	open_pair(1, 9000, false);
+	warm_up(0);
+	x = xdp_of(ends[1]);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		int64_t end = pair_ms() + PAIR_WAIT_MS;
+		uint32_t looks = 0;
+
+		for (uint32_t i = 0; looks < LOOKS; i++) {
+			struct tx_pkt p = pair_packet(0, i, 1000);
+
+			assert_true(pair_ms() < end);
+			assert_int_equal(driver_send(ends[0], &p, 1), 1);
+			looks = pair_receive(1, in, 1) ? looks + 1 : 0;
+		}
+		assert_false(x->ports[0].queues[0].is_watched);
+		while (pair_receive(1, in, DRIVER_BATCH) > 0)
+			assert_true(pair_ms() < end);
+		assert_true(x->ports[0].queues[0].is_watched);
+		assert_true(is_woken(1));
+	}
+	close_pair();
+}
+
 /* A sender by each of four queues: a receiver has all. */
 static void four_queues(void **state)
 {
@@ -300,6 +333,7 @@ static const struct CMUnitTest cases[] = {
 	XDP_PAIR_CASE(more_than_all_chunks),
 	XDP_PAIR_CASE(lent),
 	XDP_PAIR_CASE(wakes),
+	XDP_PAIR_CASE(busy_and_then_asleep),
 	XDP_PAIR_CASE(four_queues),
 	XDP_PAIR_CASE(slow_receiver),
 };

@@ -97,6 +97,34 @@ static void carrier_lost(void **state)
 	close_pair();
 }
 
+/* What waits in the ring when the interface goes down leaves when it is back, though nothing more
+ * is sent. */
+static void left_while_down(void **state)
+{
+	struct rx_pkt in[DRIVER_BATCH];
+	int64_t end = pair_ms() + PAIR_WAIT_MS;
+	uint64_t before;
+
+	(void)state;
+	need_privilege();
+	open_pair(1, 4500, true);
+	warm_up(0);
+	pair_receive(1, in, DRIVER_BATCH);
+	before = ends[1]->count.rx_delivered;
+	/* Nobody told the driver yet. */
+	assert_true(veth_ip(&cables, 0, "link set w0 down\n"));
+	send_some(5, 4096);
+	assert_int_equal(ends[0]->count.tx_down, 0);
+	assert_true(veth_set_up(&cables, 0, 0));
+	while (ends[1]->count.rx_delivered - before < 5) {
+		assert_true(pair_ms() < end);
+		pair_receive(0, in, DRIVER_BATCH);
+		pair_receive(1, in, DRIVER_BATCH);
+	}
+	warm_up(0);
+	close_pair();
+}
+
 static void mtu_lowered(void **state)
 {
 	struct rx_pkt in[DRIVER_BATCH];
@@ -333,6 +361,6 @@ static const struct CMUnitTest cases[] = {
 	XDP_PAIR_CASE(removed_and_made_again), XDP_PAIR_CASE(removed_while_asleep),
 	XDP_PAIR_CASE(carrier_lost),           XDP_PAIR_CASE(mtu_lowered),
 	XDP_PAIR_CASE(random_frames),          XDP_PAIR_CASE(others_pass),
-	XDP_PAIR_CASE(address_closed),
+	XDP_PAIR_CASE(address_closed),         XDP_PAIR_CASE(left_while_down),
 };
 XDP_PAIR_MAIN(cases)
