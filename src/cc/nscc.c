@@ -212,15 +212,25 @@ static void turn(struct nscc *n, nsec now)
 	n->delays_at = is_next ? n->delays_at + length : now;
 }
 
-static void update_delay(struct nscc *n, nsec now, nsec delay_ns)
+/* This delay is that of so many packets, which n counts. */
+static void update_delay(struct nscc *n, nsec now, nsec delay_ns, uint32_t pkts)
 {
 	turn(n, now);
-	if (n->this.n == SAMPLES_MAX) {
+	if (n->this.n >= SAMPLES_MAX) {
 		n->this.n /= 2;
 		n->this.sum_ns /= 2;
 	}
-	n->this.n++;
-	n->this.sum_ns += least(delay_ns, NSCC_NS_MAX);
+	n->this.n += pkts;
+	n->this.sum_ns += least(delay_ns, NSCC_NS_MAX) * pkts;
+}
+
+/* How many packets the delay of an acknowledgement is taken for. A mark is told at once
+ * (MRC 7.5.2), so of marked packets each brings its own delay, of others one in several, for all
+ * that are told with it. Counted alike, one slow path of many would make up half of the mean, and
+ * windows shrink for what the load balancer is there to mend. */
+static uint32_t pkts_like_it(const struct cc_ack *ack)
+{
+	return ack->is_marked ? 1 : (uint32_t)least(most(ack->pkts, 1), SAMPLES_MAX);
 }
 
 /* get_avg_delay. Time is cut into stretches of base_rtt; of the last one only the sum is known, so
@@ -408,7 +418,7 @@ static void on_ack(struct cc *c, const struct cc_ack *ack)
 	update_base_rtt(n, rtt_ns);
 	nsec delay_ns = rtt_ns - n->base_rtt_ns;
 
-	update_delay(n, ack->now, delay_ns);
+	update_delay(n, ack->now, delay_ns, pkts_like_it(ack));
 	if (quick_adapt(n, ack, false, ack->is_marked))
 		return;
 	if (ack->is_marked) {
@@ -429,7 +439,7 @@ static void on_ack(struct cc *c, const struct cc_ack *ack)
 static void on_trim(struct nscc *n, const struct cc_ack *nack)
 {
 	end_fast_increase(n);
-	update_delay(n, nack->now, n->all.base_rtt_ns);
+	update_delay(n, nack->now, n->all.base_rtt_ns, 1);
 	n->ignored_bytes += nack->bytes;
 	n->has_trigger = true;
 	if (!quick_adapt(n, nack, true, true))

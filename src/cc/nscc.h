@@ -13,6 +13,7 @@
  * - AckRequest is, once a packet was counted, "out_bytes >= window_bytes, or window_bytes + MTU - 1
  *   < ACK_Gen_Trigger": the same two numbers, so it is no function here.
  * - A round trip that may be another try's is told as 0 (3.6.13.1).
+ * - A delay counts in the mean for the pkts of its event, or for one if that is marked.
  * - A CC_LOSS_TRIM_LAST_HOP counts as any trim: there is no receiver credit beside NSCC.
  * Left to it, as the text leaves it: windows that grow while a host has more flows than its own
  * link can feed, and the probe that measures an idle path (3.6.13.7), whose answer is an
@@ -65,7 +66,7 @@ struct nscc_cfg {
 /* The delays of one stretch of base_rtt. */
 struct nscc_delays {
 	uint64_t sum_ns;
-	uint32_t n; /* at most 2^24 */
+	uint32_t n; /* packets, at most 2^25 */
 };
 
 /* Table 3-77, but for inflight. */

@@ -486,9 +486,42 @@ static void the_mean_is_of_the_last_round_trip(void **state)
 	}
 }
 
+/* A path of six is slow, and marked, so each of its packets is told of at once, with those before
+ * it. Every fifth of the others is told of: by samples the mean would be 30500, by packets told of
+ * 34333. */
+static void a_delay_counts_for_the_packets_that_have_it(void **state)
+{
+	struct cc_ack good = late(T0 + 2 * BASE, 1000, 5 * MTU);
+	struct cc_ack slow = late(T0 + 2 * BASE, 60000, 6 * MTU);
+	struct cc_cfg cfg = plain;
+	struct cc c;
+
+	(void)state;
+	cfg.nscc.has_no_quick_adapt = true;
+	good.pkts = 5;
+	slow.pkts = 6;
+	slow.is_marked = true;
+	start_at(&c, &cfg, 100000);
+	cc_on_ack(&c, &good);
+	cc_on_ack(&c, &slow);
+	/* 65000 / 6 is below the target. */
+	assert_int_equal(c.u.nscc.cut_at, T0);
+	/* 125000 / 7 = 17857 is not. */
+	c.u.nscc.cwnd_q24 = UINT64_C(100000) << 24;
+	slow.bytes = 0;
+	cc_on_ack(&c, &slow);
+	assert_cwnd(&c, 100000 * (1 - 0.8 * 5857 / 17857));
+	/* One that tells of nothing new has a delay no less. */
+	start_at(&c, &cfg, 100000);
+	good.pkts = 0;
+	cc_on_ack(&c, &good);
+	assert_int_equal(c.u.nscc.this.n, 1);
+}
+
 /* As many samples as there may be at one time: the sums do not overflow. */
 static void endless_samples_at_one_time(void **state)
 {
+	struct cc_ack all = {.now = T0 + 10, .pkts = UINT32_MAX};
 	struct cc c;
 
 	(void)state;
@@ -499,6 +532,17 @@ static void endless_samples_at_one_time(void **state)
 	ack_marked(&c, T0 + 10, NSEC_NEVER / 2, 1);
 	assert_int_equal(c.u.nscc.this.n, (1 << 23) + 1);
 	assert_int_equal(c.u.nscc.this.sum_ns, NSCC_NS_MAX * ((1 << 23) + 1));
+	assert_cwnd(&c, 112500);
+	/* Nor if one acknowledgement tells of as many. */
+	all.rtt_ns = NSEC_NEVER / 2;
+	c.u.nscc.this = (struct nscc_delays){.sum_ns = NSCC_NS_MAX << 25, .n = 1 << 25};
+	cc_on_ack(&c, &all);
+	assert_int_equal(c.u.nscc.this.n, 1 << 25);
+	assert_int_equal(c.u.nscc.this.sum_ns, NSCC_NS_MAX << 25);
+	c.u.nscc.last = c.u.nscc.this;
+	c.u.nscc.cwnd_q24 = UINT64_C(225000) << 24;
+	c.u.nscc.cut_at = 0;
+	ack_marked(&c, T0 + 10, NSEC_NEVER / 2, 1);
 	assert_cwnd(&c, 112500);
 }
 
@@ -607,6 +651,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_shorter_path_shrinks_the_largest_window),
 	cmocka_unit_test(a_penalty_shrinks_and_restores),
 	cmocka_unit_test(the_mean_is_of_the_last_round_trip),
+	cmocka_unit_test(a_delay_counts_for_the_packets_that_have_it),
 	cmocka_unit_test(endless_samples_at_one_time),
 	cmocka_unit_test(corners_do_not_overflow),
 	cmocka_unit_test(each_bad_field_is_named),

@@ -41,7 +41,7 @@ struct model {
 	uint32_t n, n_inc; /* samples; acknowledgements in inc */
 	double error;      /* how far off our cwnd may be after this event */
 	struct {
-		double delay;
+		double delay, pkts;
 		uint64_t stretch;
 	} sample[SAMPLES];
 	/* How often each branch was taken. */
@@ -143,10 +143,11 @@ static void model_turn(struct model *o, nsec now)
 	}
 }
 
-static void model_delay(struct model *o, nsec now, double delay)
+static void model_delay(struct model *o, nsec now, double delay, double pkts)
 {
 	model_turn(o, now);
 	o->sample[o->n].delay = dmin(delay, 1e9);
+	o->sample[o->n].pkts = pkts;
 	o->sample[o->n++].stretch = o->stretch;
 }
 
@@ -158,6 +159,7 @@ static double model_mean(struct model *o, nsec now)
 	for (uint32_t i = o->n; i-- > 0 && o->sample[i].stretch + 1 >= o->stretch;) {
 		double weight = o->sample[i].stretch == o->stretch ? 1 : share;
 
+		weight *= o->sample[i].pkts;
 		sum += weight * o->sample[i].delay;
 		count += weight;
 	}
@@ -279,7 +281,7 @@ static void model_ack(struct model *o, const struct cc_ack *e)
 	model_base(o, rtt);
 	double delay = (double)(rtt - o->base_ns);
 
-	model_delay(o, e->now, delay);
+	model_delay(o, e->now, delay, e->is_marked ? 1 : dmax(e->pkts, 1));
 	if (model_qa(o, e, false, e->is_marked))
 		return;
 	if (e->is_marked && delay >= o->target)
@@ -315,7 +317,7 @@ static void model_loss(struct model *o, const struct cc_ack *e, enum cc_loss los
 	if (loss == CC_LOSS_REFUSED)
 		return;
 	model_stop(o);
-	model_delay(o, e->now, o->base);
+	model_delay(o, e->now, o->base, 1);
 	o->ignored += e->bytes;
 	o->trigger = true;
 	if (model_qa(o, e, true, true))
@@ -429,6 +431,7 @@ static struct cc_ack draw_event(struct prng *p, const struct nscc *n, nsec now, 
 		.now = now,
 		.rtt_ns = n->base_rtt_ns + delay,
 		.bytes = (uint32_t)prng_below(p, prng_chance(p, 1, 30) ? UINT32_MAX : 2 * mtu),
+		.pkts = (uint32_t)prng_below(p, 9),
 		.out_bytes = (uint32_t)prng_below(p, cwnd + 1),
 		.is_marked = prng_chance(p, is_calm ? 0 : phase, 3),
 		.is_restored = prng_chance(p, 1, 4),

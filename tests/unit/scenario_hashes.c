@@ -103,6 +103,12 @@ static const struct golden table[] = {
 	 "faults: [{kind: plane, plane: 1, from: 5us, until: 20us}, {kind: gray, at: 'p0.leaf0-*', "
 	 "chance: 5%}]\n",
 	 UINT64_C(0x3088de9d84afd513)},
+	{"mrc with NSCC, past a slow link",
+	 "topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, rate: 100Gbps,\n"
+	 "           links: [{match: leaf0-spine1, rate: 25Gbps}]}\n"
+	 "transport: {kind: mrc}\n"
+	 "workload: {kind: permutation, bytes: 500KB, dsts: [4, 5, 6, 7, 0, 1, 2, 3]}\n",
+	 UINT64_C(0xdcae09a6fcd90ced)},
 };
 #define N_TABLE (sizeof table / sizeof table[0])
 
