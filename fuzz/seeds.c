@@ -1,7 +1,8 @@
 /* Writes the seeds of every fuzz target: usage: seeds DIRECTORY
  * From the sample packets DIRECTORY/net, /packet and /fwd get frames, /roce and /mrc what follows
  * UDP without the ICRC, /srh segment routing headers; /ref and /rc what two engines say to each
- * other, /scenario the files in SCENARIO_DIR, and /setup a configuration of devices. */
+ * other, /scenario the files in SCENARIO_DIR, /setup a configuration of devices, and /control
+ * states of their control. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "catalog.h"
+#include "control_sample.h"
 #include "mrc_seeds.h"
 #include "rc_seeds.h"
 #include "ref_records.h"
@@ -166,6 +168,23 @@ static void write_setup(void)
 	write_seed("setup", 0, (struct cspan){(const uint8_t *)text, sizeof text - 1});
 }
 
+static void write_controls(void)
+{
+	for (uint32_t i = 0; i < 8; i++) {
+		struct prng p;
+		size_t len = 0;
+
+		prng_init(&p, 1, i);
+		struct control *c = control_sample(&p, i);
+		uint8_t *bytes = control_encode(c, &len);
+
+		if (bytes)
+			write_seed("control", i, (struct cspan){bytes, (uint32_t)len});
+		free(bytes);
+		control_free(c);
+	}
+}
+
 static void write_scenarios(void)
 {
 	DIR *dir = opendir(SCENARIO_DIR);
@@ -210,5 +229,6 @@ int main(int argc, char **argv)
 	rc_seeds_write(write_seed);
 	write_scenarios();
 	write_setup();
+	write_controls();
 	return EXIT_SUCCESS;
 }

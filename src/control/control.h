@@ -113,9 +113,14 @@ void control_remove(struct control *c, enum control_kind kind, uint64_t id);
 int control_set_count(struct control *c, struct control_profile *p, uint32_t count);
 uint32_t control_count_evs(const struct control *c);
 
-/* As bytes, and back. control_encode: malloced; NULL: no memory. control_decode: NULL for bytes
- * that are not one whole struct control, with everything in range (EBADMSG), or without memory
- * (ENOMEM). */
+/* Whether everything in it is as said above: every number in its range, no id twice in a table,
+ * formats that profiles name. */
+bool control_is_whole(const struct control *c);
+
+/* As bytes, CONTROL_BYTES at most, and back. control_encode: malloced, of one that is whole; NULL:
+ * no memory. control_decode: NULL for bytes that are not one whole struct control (EBADMSG), or
+ * without memory (ENOMEM). */
+#define CONTROL_BYTES (1u << 20)
 void *control_encode(const struct control *c, size_t *len);
 struct control *control_decode(const void *bytes, size_t len);
 

@@ -1,0 +1,55 @@
+/* What the file of a process on a device looks like. For member.c, which writes it, and members.c,
+ * which reads it; both are of one machine, so integers are as the machine has them. The format is
+ * named by the first eight bytes: change them with it.
+ *
+ * Sequences are odd while what they guard is being written. Of events two counts tell: begun, of
+ * those that are or were written, and told, of those that are whole. Event k is in place k modulo
+ * MEMBER_EVENTS, until event k + MEMBER_EVENTS is begun. */
+#ifndef WEFT_CONTROL_MEMBER_FILE_H
+#define WEFT_CONTROL_MEMBER_FILE_H
+
+#include <stdatomic.h>
+
+#include "control/member.h"
+
+#define MEMBER_MAGIC UINT64_C(0x0131626d656d7477) /* "wtmemb1" and one */
+
+struct member_about {
+	int32_t pid;
+	char device[64];
+	char command[16];
+	uint8_t bell; /* written for those who watch the directory; its value is no matter */
+};
+
+struct member_counts {
+	_Atomic uint64_t begun, told;
+};
+
+/* One profile in use. The place is free when count is 0. */
+struct member_used {
+	uint64_t id;
+	uint32_t kind, count;
+	uint64_t bad[CONTROL_EVS / 64];
+};
+
+struct member_shown {
+	struct member_device device;
+	uint32_t n_pairs; /* that follow */
+};
+
+struct member_file {
+	_Atomic uint64_t magic; /* written last: before, the rest means nothing */
+	struct member_about about;
+	struct member_counts events;
+	_Atomic uint64_t uses_sequence;
+	_Atomic uint64_t show_sequence; /* 0: nothing was shown yet */
+	struct member_used uses[MEMBER_USES];
+	struct control_event ring[MEMBER_EVENTS];
+	struct member_shown shown;
+	struct member_pair pairs[MEMBER_PAIRS];
+};
+
+_Static_assert(sizeof(_Atomic uint64_t) == 8 && ATOMIC_LLONG_LOCK_FREE == 2,
+	       "other processes see the numbers as they are written");
+
+#endif

@@ -1,0 +1,446 @@
+#define _GNU_SOURCE /* F_OFD_GETLK */
+
+#include "control/members.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control/member_file.h"
+#include "control/place.h"
+#include "path/profile.h"
+
+#define MEMBERS_MAX 1024u
+#define READ_TRIES  16u
+#define BATCH       64u /* events read at a time */
+
+struct watched {
+	struct member_who who;
+	char name[PLACE_FILE_MAX];
+	int fd;
+	bool is_dead;
+	uint64_t next; /* event to be read */
+	uint64_t lost; /* before it */
+};
+
+struct members {
+	char name[STORE_NAME_MAX];
+	int directory;
+	bool is_new; /* events of those found now are old */
+	uint32_t n;
+	uint32_t turn; /* whose events are taken first */
+	struct watched *list[MEMBERS_MAX];
+};
+
+static bool read_part(int fd, void *out, size_t at, size_t len)
+{
+	return pread(fd, out, len, (off_t)at) == (ssize_t)len;
+}
+
+#define READ_PART(fd, out, part) \
+	read_part(fd, out, offsetof(struct member_file, part), sizeof *(out))
+
+/* A number that is being written may be read half old: it is right when it comes twice. */
+static bool read_number(int fd, uint64_t *out, size_t at)
+{
+	uint64_t again;
+
+	if (!read_part(fd, out, at, sizeof *out))
+		return false;
+	for (uint32_t i = 0; i < READ_TRIES; i++) {
+		if (!read_part(fd, &again, at, sizeof again))
+			return false;
+		if (again == *out)
+			return true;
+		*out = again;
+	}
+	return false;
+}
+
+#define READ_NUMBER(fd, out, part) read_number(fd, out, offsetof(struct member_file, part))
+
+/* Its owner alone may lock it for writing: a reader's lock on it is no sign of life. */
+static bool is_alive(int fd)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* Removes the file of a dead process; false: that is not permitted, or was done. One that a process
+ * is just making is not locked yet either: it will not lock it while this does, nor use it
+ * afterwards. */
+static bool remove_dead(struct members *m, int fd, const char *name)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+	if (fcntl(fd, F_OFD_SETLK, &lock))
+		return false;
+	bool is_removed = unlinkat(m->directory, name, 0) == 0;
+
+	lock.l_type = F_UNLCK;
+	fcntl(fd, F_OFD_SETLK, &lock);
+	return is_removed;
+}
+
+/* Text of others ends up on terminals. */
+static void clean(char *text, size_t room)
+{
+	text[room - 1] = '\0';
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
+/* Fills in who it is; false: it is not ready, or no such file. */
+static bool read_who(struct watched *w)
+{
+	struct member_about about;
+	struct stat st;
+	uint64_t magic;
+
+	if (!READ_NUMBER(w->fd, &magic, magic) || magic != MEMBER_MAGIC ||
+	    !READ_PART(w->fd, &about, about) || fstat(w->fd, &st))
+		return false;
+	w->who.pid = about.pid;
+	w->who.uid = st.st_uid;
+	clean(about.device, sizeof about.device);
+	clean(about.command, sizeof about.command);
+	memcpy(w->who.device, about.device, sizeof w->who.device);
+	memcpy(w->who.command, about.command, sizeof w->who.command);
+	return true;
+}
+
+/* Whether the file is that of a process to be watched: one that lives, and is ready, or that came
+ * and ended unseen and may have told something. */
+static bool is_member(struct members *m, struct watched *w)
+{
+	struct stat st;
+
+	if (fstat(w->fd, &st) || !S_ISREG(st.st_mode))
+		return false;
+	w->is_dead = !is_alive(w->fd);
+	/* Where its file stays it would be found again and again. */
+	if (w->is_dead && (!remove_dead(m, w->fd, w->name) || m->is_new))
+		return false;
+	return read_who(w) && (!m->is_new || READ_NUMBER(w->fd, &w->next, events.told));
+}
+
+/* 0, also when there is nothing to watch, or a negative errno. */
+static int add(struct members *m, const char *name)
+{
+	struct watched *w;
+
+	if (m->n == MEMBERS_MAX)
+		return -ENOSPC;
+	w = calloc(1, sizeof *w);
+	if (!w)
+		return -ENOMEM;
+	memcpy(w->name, name, strnlen(name, sizeof w->name - 1));
+	w->fd = openat(m->directory, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	if (w->fd >= 0 && is_member(m, w)) {
+		m->list[m->n++] = w;
+		return 0;
+	}
+	int number = w->fd < 0 ? errno : 0;
+
+	if (w->fd >= 0)
+		close(w->fd);
+	free(w);
+	return number == EMFILE || number == ENFILE || number == ENOMEM ? -number : 0;
+}
+
+static void forget(struct members *m, uint32_t i)
+{
+	close(m->list[i]->fd);
+	free(m->list[i]);
+	m->n--;
+	for (; i < m->n; i++)
+		m->list[i] = m->list[i + 1];
+}
+
+static bool is_known(const struct members *m, const char *name)
+{
+	for (uint32_t i = 0; i < m->n; i++)
+		if (!strcmp(m->list[i]->name, name))
+			return true;
+	return false;
+}
+
+static bool has_events(const struct watched *w)
+{
+	uint64_t told;
+
+	return READ_NUMBER(w->fd, &told, events.told) && told > w->next;
+}
+
+/* Forgets the dead whose events are all read. */
+static void bury(struct members *m)
+{
+	for (uint32_t i = m->n; i-- > 0;) {
+		struct watched *w = m->list[i];
+
+		if (!w->is_dead && !is_alive(w->fd)) {
+			w->is_dead = true;
+			remove_dead(m, w->fd, w->name);
+		}
+		if (w->is_dead && !has_events(w))
+			forget(m, i);
+	}
+}
+
+int members_look(struct members *m)
+{
+	DIR *list = place_list(m->directory);
+	int status = 0;
+
+	if (!list)
+		return -errno;
+	bury(m);
+	for (const struct dirent *e; (e = readdir(list)) && status == 0;)
+		if (place_sort(m->name, e->d_name) == PLACE_MEMBER && !is_known(m, e->d_name))
+			status = add(m, e->d_name);
+	closedir(list);
+	return status;
+}
+
+struct members *members_open(const char *name)
+{
+	int directory = place_open(name), status;
+	struct members *m;
+
+	if (directory < 0) {
+		errno = -directory;
+		return NULL;
+	}
+	m = calloc(1, sizeof *m);
+	if (!m) {
+		close(directory);
+		errno = ENOMEM;
+		return NULL;
+	}
+	memcpy(m->name, name, strlen(name));
+	m->directory = directory;
+	m->is_new = true;
+	status = members_look(m);
+	m->is_new = false;
+	if (status == 0)
+		return m;
+	members_close(m);
+	errno = -status;
+	return NULL;
+}
+
+void members_close(struct members *m)
+{
+	if (!m)
+		return;
+	while (m->n > 0)
+		forget(m, m->n - 1);
+	close(m->directory);
+	free(m);
+}
+
+static bool read_uses(const struct watched *w, struct member_used uses[MEMBER_USES])
+{
+	uint64_t before, after;
+
+	for (uint32_t i = 0; i < READ_TRIES; i++) {
+		if (!READ_NUMBER(w->fd, &before, uses_sequence) ||
+		    !read_part(w->fd, uses, offsetof(struct member_file, uses),
+			       MEMBER_USES * sizeof uses[0]) ||
+		    !READ_NUMBER(w->fd, &after, uses_sequence))
+			return false;
+		if (before == after && before % 2 == 0)
+			return true;
+	}
+	/* It was stopped while it wrote, or writes all the time: one number of many may be old. */
+	return true;
+}
+
+/* What a process says of a profile that it uses; NULL: it does not. */
+static const struct member_used *find_used(const struct watched *w, enum control_kind kind,
+					   uint64_t id, struct member_used uses[MEMBER_USES])
+{
+	if (w->is_dead || !is_alive(w->fd) || !read_uses(w, uses))
+		return NULL;
+	for (uint32_t i = 0; i < MEMBER_USES; i++)
+		if (uses[i].count > 0 && uses[i].kind == (uint32_t)kind && uses[i].id == id)
+			return &uses[i];
+	return NULL;
+}
+
+uint32_t members_using(struct members *m, enum control_kind kind, uint64_t id)
+{
+	struct member_used uses[MEMBER_USES];
+	uint64_t n = 0;
+
+	/* See member_use: what the caller wrote stands before what is read here. */
+	atomic_thread_fence(memory_order_seq_cst);
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct member_used *u = find_used(m->list[i], kind, id, uses);
+
+		n += u ? u->count : 0;
+	}
+	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+bool members_find_bad(struct members *m, uint64_t id, uint32_t way)
+{
+	struct member_used uses[MEMBER_USES];
+
+	if (way >= CONTROL_EVS)
+		return false;
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct member_used *u = find_used(m->list[i], CONTROL_EV, id, uses);
+
+		if (u && u->bad[way / 64] >> way % 64 & 1)
+			return true;
+	}
+	return false;
+}
+
+/* Moves on to the oldest event that can still be there when so many were begun. */
+static void skip_lost(struct watched *w, uint64_t begun)
+{
+	if (begun > MEMBER_EVENTS && begun - MEMBER_EVENTS > w->next) {
+		w->lost += begun - MEMBER_EVENTS - w->next;
+		w->next = begun - MEMBER_EVENTS;
+	}
+}
+
+/* Reads the events from next on, at most *n, that lie one behind the other; *n of them, which may
+ * be none, were not overwritten meanwhile. False: there are no more. */
+static bool read_batch(struct watched *w, struct control_event *ring, uint32_t *n)
+{
+	uint64_t told, begun, first;
+	uint32_t place;
+
+	if (!READ_NUMBER(w->fd, &told, events.told) || told <= w->next)
+		return false;
+	first = w->next;
+	place = (uint32_t)(first % MEMBER_EVENTS);
+	if (*n > told - first)
+		*n = (uint32_t)(told - first);
+	if (*n > MEMBER_EVENTS - place)
+		*n = MEMBER_EVENTS - place;
+	if (!read_part(w->fd, ring, offsetof(struct member_file, ring) + place * sizeof *ring,
+		       *n * sizeof *ring) ||
+	    !READ_NUMBER(w->fd, &begun, events.begun))
+		return false;
+	skip_lost(w, begun);
+	uint64_t gone = w->next - first;
+
+	*n = gone < *n ? *n - (uint32_t)gone : 0;
+	memmove(ring, ring + (*n ? gone : 0), *n * sizeof *ring);
+	return true;
+}
+
+/* The next event of a process as its reader gets it; false: no process of ours tells such a thing.
+ */
+static bool pass_on(struct watched *w, const struct control_event *from, struct control_event *to)
+{
+	uint64_t lost = w->lost + from->n_lost;
+
+	w->next++;
+	if ((from->state != CONTROL_TELL_GOOD && from->state != CONTROL_TELL_BAD) ||
+	    from->ev.port > PATH_PORTS) {
+		w->lost++;
+		return false;
+	}
+	*to = *from;
+	/* Its byte there may be no bool at all. */
+	to->ev.is_denied = false;
+	to->n_lost = lost > UINT32_MAX ? UINT32_MAX : (uint32_t)lost;
+	w->lost = 0;
+	return true;
+}
+
+static uint32_t take_of(struct watched *w, struct control_event *events, uint32_t room)
+{
+	struct control_event ring[BATCH];
+	uint32_t n = 0;
+
+	/* Batches may come back empty from a process that tells faster than this reads. */
+	for (uint32_t i = 0; i < READ_TRIES + MEMBER_EVENTS / BATCH && n < room; i++) {
+		uint32_t got = room - n < BATCH ? room - n : BATCH;
+
+		if (!read_batch(w, ring, &got))
+			break;
+		for (uint32_t k = 0; k < got; k++)
+			n += pass_on(w, &ring[k], &events[n]);
+	}
+	return n;
+}
+
+uint32_t members_take(struct members *m, struct control_event *events, uint32_t n)
+{
+	uint32_t got = 0;
+
+	/* Each in its turn, or one that tells without end would leave no room for the others. */
+	for (uint32_t i = 0; i < m->n && got < n; i++)
+		got += take_of(m->list[m->turn++ % m->n], events + got, n - got);
+	return got;
+}
+
+uint32_t members_n(const struct members *m)
+{
+	return m->n;
+}
+
+const struct member_who *members_who(const struct members *m, uint32_t i)
+{
+	return i < m->n ? &m->list[i]->who : NULL;
+}
+
+/* What a process shows, once through: whole only if the sequence says so. */
+static bool read_shown(const struct watched *w, struct member_shown *shown,
+		       struct member_pair *pairs, uint32_t room)
+{
+	if (!READ_PART(w->fd, shown, shown))
+		return false;
+	if (shown->n_pairs > room)
+		shown->n_pairs = room;
+	return shown->n_pairs == 0 || read_part(w->fd, pairs, offsetof(struct member_file, pairs),
+						shown->n_pairs * sizeof *pairs);
+}
+
+static void clean_device(struct member_device *d)
+{
+	if (d->n_ports > MEMBER_PORTS)
+		d->n_ports = MEMBER_PORTS;
+	for (uint32_t i = 0; i < MEMBER_PORTS; i++)
+		clean(d->port[i], sizeof d->port[i]);
+	clean(d->driver, sizeof d->driver);
+}
+
+int members_read(struct members *m, uint32_t i, struct member_device *device,
+		 struct member_pair *pairs, uint32_t room, uint32_t *n)
+{
+	struct member_shown shown;
+	uint64_t before, after;
+
+	if (i >= m->n || m->list[i]->is_dead || !is_alive(m->list[i]->fd))
+		return -ENODATA;
+	const struct watched *w = m->list[i];
+
+	for (uint32_t k = 0; k < READ_TRIES; k++) {
+		if (!READ_NUMBER(w->fd, &before, show_sequence) || before == 0)
+			return -ENODATA;
+		bool is_read = read_shown(w, &shown, pairs, room);
+
+		if (!READ_NUMBER(w->fd, &after, show_sequence))
+			return -ENODATA;
+		if (before != after || before % 2)
+			continue;
+		if (!is_read)
+			return -ENODATA;
+		clean_device(&shown.device);
+		*device = shown.device;
+		*n = shown.n_pairs;
+		return 0;
+	}
+	return -EAGAIN;
+}
