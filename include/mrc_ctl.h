@@ -214,8 +214,9 @@ enum mrc_ctl_ev_op_flags {
 	MRC_CTL_EV_OP_F_ALL_COPIES = 1 << 0, /* every place with this value, not only the first */
 };
 
-/* REPLACE_EV takes ev, ev_new and state, MODIFY_EV_STATE ev and state; flags are for both.
- * QUERY_EV_STATE takes ev and fills in state, QUERY_EV_ARRAY fills in ev and state. */
+/* REPLACE_EV takes ev, ev_new and state, MODIFY_EV_STATE ev and state; flags are for both. A state
+ * that is set is GOOD or DENIED, and 0 in REPLACE_EV is GOOD. QUERY_EV_STATE takes ev and fills in
+ * state, QUERY_EV_ARRAY fills in ev and state; UNKNOWN is that of an unpopulated place. */
 struct mrc_ctl_ev_op_entry {
 	struct mrc_ctl_ev ev;
 	struct mrc_ctl_ev ev_new;
@@ -246,9 +247,12 @@ struct mrc_ctl_ev_profile_attr {
 };
 
 /* To OFFLINE: MODE, and unless that is AUTO, FMT_ID and COUNT; explicit values are then all
- * unpopulated. To ONLINE: generated ones need fields, explicit ones all their values. An operation
- * on values and one on fields exclude each other: EINVAL. Entries are taken one by one: at the
- * first that fails (ENOENT: no such value) those before it have been done. */
+ * unpopulated, and are so again after another MODE or COUNT. To ONLINE: a format that is, generated
+ * ones fields, explicit ones all their values; where fields make fewer than COUNT, COUNT becomes
+ * what there is. While ONLINE: EVENT_MASK and states of values, and if no queue pair uses it,
+ * values and fields. Attributes come first, then an operation, then the step. An operation on
+ * values and one on fields exclude each other: EINVAL. Entries are taken one by one: at the first
+ * that fails (ENOENT: no such value) what came before it has been done. */
 int mrc_ctl_modify_ev_profile(struct mrc_context *mrc_ctx, uint64_t ev_profile_id,
 			      struct mrc_ctl_ev_profile_attr *attr, int attr_mask);
 int mrc_ctl_query_ev_profile(struct mrc_context *mrc_ctx, uint64_t ev_profile_id,

@@ -44,7 +44,7 @@ enum control_mode { CONTROL_AUTO, CONTROL_EXPLICIT, CONTROL_GENERATED };
 
 /* port 0: unpopulated, and val is all zero; else counted from 1. */
 struct control_ev {
-	uint8_t val[PATH_VALUE_BYTES]; /* as the packet carries it, first bit first */
+	uint8_t val[PATH_VALUE_BYTES]; /* first bit first; control_expand: as packets carry it */
 	uint8_t port;
 	bool is_denied;
 };
@@ -112,6 +112,18 @@ void control_remove(struct control *c, enum control_kind kind, uint64_t id);
 /* Gives a profile count values, all unpopulated; -ENOMEM, or -ENOSPC: more than CONTROL_EVS_ALL. */
 int control_set_count(struct control *c, struct control_profile *p, uint32_t count);
 uint32_t control_count_evs(const struct control *c);
+
+/* Where the bits of a format's values go: those of CONTROL_SRV6 into a segment as well if its
+ * fields have more than an address. */
+enum path_encoding control_encoding(const struct control_format *f);
+/* The fields that a profile's values are made of: its own, in the widths of its format, and what it
+ * leaves out of that fixed and zero. Their number; 0: it has no fields. */
+uint32_t control_shape(const struct control *c, const struct control_profile *p,
+		       struct path_field fields[PATH_FIELDS_MAX]);
+/* Value number i of a profile as packets carry it: explicit ones of a profile with fields are kept
+ * in their short form (path_format_expand). */
+void control_expand(const struct control *c, const struct control_profile *p, uint32_t i,
+		    uint8_t value[PATH_VALUE_BYTES]);
 
 /* Whether everything in it is as said above: every number in its range, no id twice in a table,
  * formats that profiles name. */

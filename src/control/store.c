@@ -97,7 +97,7 @@ static int open_watch(void)
 	return fd;
 }
 
-struct store *store_open(const char *name)
+struct store *store_open_quiet(const char *name)
 {
 	int directory = place_open(name);
 	struct store *s;
@@ -115,7 +115,16 @@ struct store *store_open(const char *name)
 	memcpy(s->name, name, strlen(name));
 	s->directory = directory;
 	s->lock = -1;
-	s->watch = open_watch();
+	s->watch = -1;
+	return s;
+}
+
+struct store *store_open(const char *name)
+{
+	struct store *s = store_open_quiet(name);
+
+	if (s)
+		s->watch = open_watch();
 	return s;
 }
 

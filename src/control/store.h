@@ -32,6 +32,8 @@ struct store;
 
 /* Opens the place of that name, whether or not a state is there. NULL and errno. */
 struct store *store_open(const char *name);
+/* The same for one who wants no news: the kernel takes long to end a watch. */
+struct store *store_open_quiet(const char *name);
 void store_close(struct store *s);
 
 /* The state as it is, for the caller to free; an empty one where there is none. NULL and errno:

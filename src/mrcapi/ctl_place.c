@@ -1,0 +1,168 @@
+#include "mrcapi/ctl_place.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "control/members.h"
+
+int ctl_may(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	if (syscall(SYS_capget, &head, data))
+		return -EPERM;
+	return data[CAP_TO_INDEX(CAP_NET_ADMIN)].effective & CAP_TO_MASK(CAP_NET_ADMIN) ? 0
+											: -EPERM;
+}
+
+/* What an error of a file is to a controller. */
+static int answer(int error)
+{
+	switch (error) {
+	case 0:
+	case -EAGAIN:
+	case -ENOMEM: return error;
+	case -EACCES:
+	case -EPERM: return -EPERM;
+	default: return -EIO;
+	}
+}
+
+/* A change under way. */
+struct work {
+	struct store *store;
+	struct members *members; /* NULL: nobody can use this */
+	struct control *c;
+	struct control *before; /* NULL: it will not be needed */
+};
+
+static bool is_bad(void *whom, uint64_t id, uint32_t way)
+{
+	return members_find_bad(whom, id, way);
+}
+
+static int look_for_users(const struct work *w, const struct ctl_call *call, uint32_t *n)
+{
+	int error = w->members ? members_look(w->members) : 0;
+
+	*n = !error && w->members ? members_using(w->members, call->kind, call->id) : 0;
+	return answer(error);
+}
+
+static void finish(struct work *w)
+{
+	control_free(w->c);
+	control_free(w->before);
+	if (w->members)
+		members_close(w->members);
+	if (w->store)
+		store_close(w->store);
+}
+
+static int start(struct work *w, const struct ctl_place *place, const struct ctl_call *call)
+{
+	*w = (struct work){.store = store_open_quiet(place->name)};
+	if (!w->store)
+		return answer(-errno);
+	if (call->kind == CONTROL_EV || call->kind == CONTROL_CC) {
+		w->members = members_open(place->name);
+		if (!w->members)
+			return answer(-errno);
+	}
+	return 0;
+}
+
+/* Writes the new state, and where a user came meanwhile, the old one again. */
+static int commit(struct work *w, const struct ctl_call *call, bool is_exclusive)
+{
+	uint32_t n_users = 0;
+	int error = answer(store_commit(w->store, w->c));
+
+	if (error || !is_exclusive)
+		return error;
+	error = look_for_users(w, call, &n_users);
+	if (!error && n_users == 0)
+		return 0;
+	/* A generation of its own: who has read the other one must read again. */
+	w->before->generation = w->c->generation;
+	store_commit(w->store, w->before);
+	return error ? error : -EBUSY;
+}
+
+static int change(struct work *w, const struct ctl_place *place, const struct ctl_call *call,
+		  void *attr)
+{
+	struct ctl_edit e = {
+		.c = w->c,
+		.device = &place->device,
+		.id = call->id,
+		.mask = call->mask,
+		.is_bad = w->members ? is_bad : NULL,
+		.whom = w->members,
+	};
+	int error = look_for_users(w, call, &e.n_users);
+
+	if (error)
+		return error;
+	w->before = w->members ? control_copy(w->c) : NULL;
+	if (w->members && !w->before)
+		return -ENOMEM;
+	error = call->modify(&e, attr);
+	if (!e.is_changed || (error && !e.is_partial))
+		return error;
+	int status = commit(w, call, e.is_exclusive);
+
+	return status ? status : error;
+}
+
+int ctl_place_modify(const struct ctl_place *place, const struct ctl_call *call, void *attr)
+{
+	struct work w;
+	int error = start(&w, place, call);
+
+	if (!error)
+		error = answer(store_begin(w.store, &w.c));
+	if (!error) {
+		error = change(&w, place, call, attr);
+		store_end(w.store);
+	}
+	finish(&w);
+	return error;
+}
+
+int ctl_place_query(const struct ctl_place *place, const struct ctl_call *call, void *attr)
+{
+	struct work w;
+	struct ctl_edit e = {.device = &place->device, .id = call->id, .mask = call->mask};
+	int error = start(&w, place, call);
+
+	if (!error) {
+		w.c = store_read(w.store);
+		error = w.c ? look_for_users(&w, call, &e.n_users) : answer(-errno);
+	}
+	if (!error) {
+		e.c = w.c;
+		e.is_bad = w.members ? is_bad : NULL;
+		e.whom = w.members;
+		error = call->query(&e, attr);
+	}
+	finish(&w);
+	return error;
+}
+
+int ctl_place_free(const struct ctl_place *place, uint32_t *n)
+{
+	struct store *store = store_open_quiet(place->name);
+	struct control *c = store ? store_read(store) : NULL;
+	int error = c ? 0 : answer(-errno);
+
+	if (c)
+		*n = CONTROL_EVS_ALL - control_count_evs(c);
+	control_free(c);
+	if (store)
+		store_close(store);
+	return error;
+}
