@@ -32,7 +32,8 @@
 	C(drop_icrc,     "dropped: the invariant CRC was wrong") \
 	C(drop_peers,    "dropped: from an address that no queue pair has, and the table is full") \
 	C(drop_stray,    "dropped: of another process, which is gone, too slow or another user's") \
-	C(drop_probe,    "dropped: a probe, but not of a process that shares the address")
+	C(drop_probe,    "dropped: a probe, but not of a process that shares the address") \
+	C(drop_disabled, "dropped: came by a port that a controller disabled")
 #define DRIVER_COUNTERS(C) \
 	C(rx,            "packets received") \
 	C(rx_delivered,  "packets given to the engine") \

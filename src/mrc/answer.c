@@ -225,6 +225,20 @@ static void fill_ack(struct mrc *m, struct mrc_qp *q, struct mrc_pkt *h)
 	}
 }
 
+/* Not one that is denied (9.3.2.1), unless all of them are: an answer is owed. */
+static const struct path_way *next_way(struct mrc_qp *q, uint32_t ports)
+{
+	struct mrc_requester *req = &q->req;
+	const struct path_way *way = path_walk_next(&req->answer_path, ports);
+
+	for (uint32_t i = 1; way && i < q->attr.ways->set.n; i++) {
+		if (!path_is_denied(&req->path, path_number(&req->path, way)))
+			break;
+		way = path_walk_next(&req->answer_path, ports);
+	}
+	return way;
+}
+
 bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx,
 		     bool *is_blocked)
 {
@@ -235,8 +249,7 @@ bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struc
 	*is_blocked = false;
 	if (list_is_empty(&p->answers) && !p->has_ack && !p->has_nak)
 		return false;
-	const struct path_way *way =
-		path_walk_next(&q->req.answer_path, free_ports & mrc_ports_of(m, q, true));
+	const struct path_way *way = next_way(q, free_ports & mrc_ports_of(m, q, true));
 
 	if (!way) {
 		*is_blocked = true;

@@ -94,6 +94,7 @@ void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t way, 
 		f->lost &= ~bit_of(n);
 		f->again |= bit_of(n);
 		req->n_lost--;
+		req->n_again++;
 		m->count.tx_again++;
 	}
 	sent->at = (uint32_t)(m->now >> MRC_SENT_SHIFT);

@@ -515,6 +515,7 @@ static void on_silence(struct mrc *m, struct mrc_qp *q)
 		req->due = m->now + timeout;
 		return;
 	}
+	req->n_timeouts++;
 	m->count.timeouts++;
 	if (!is_endless(q) && req->tries >= max_tries(q)) {
 		mrc_fail_send(m, q, ENGINE_RETRY_EXCEEDED);

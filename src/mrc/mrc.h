@@ -44,7 +44,8 @@ struct mrc_cfg {
 	struct mem *mem;           /* lent for the engine's life */
 	uint32_t max_qps;          /* 1 .. 2^20 */
 	uint32_t n_ports;          /* 1 .. ENGINE_PORTS [1] */
-	struct cc_cfg cc;          /* of every queue pair, each with one controller (8.3) */
+	struct cc_cfg cc;          /* of queue pairs that name no other; each has one controller
+				    * (8.3) */
 	struct path_cfg path;      /* of the ways of every queue pair; its pool is the engine's */
 	uint32_t max_troubles;     /* of all, ways out of use or lately so: of more, no more are
 				    * taken out of use [4096] */
@@ -88,15 +89,17 @@ struct mrc_attr {
 	uint16_t burst;                  /* packets in a row that take one way, 0 for 1 */
 	uint32_t remote_qp;              /* < MRC_NUMBERS */
 	uint32_t rq_psn, sq_psn;         /* first to receive, first to send, < MRC_NUMBERS */
-	uint8_t timeout;        /* 1.024 us * 2^timeout, 0 .. MRC_TIMEOUT_MAX (Table 7-1) */
-	uint8_t linear_retries; /* 0 .. MRC_LINEAR_MAX */
-	uint8_t exp_retries;    /* 0 .. MRC_EXP_MAX */
-	uint8_t mpr;            /* the range we track now, 1 .. max_mpr: any time from RTR on */
-	uint8_t mpr_dest;       /* the peer's at the start, 1 .. MRC_MPR_MAX */
-	uint16_t wimm_dest;     /* the peer's max_wimm: more of them wait here; 0: no limit */
-	uint8_t penalty;        /* rcv_cwnd_pen of our SACKs, 0 .. MRC_PENALTY_MAX (7.5.1) */
-	uint8_t flags;          /* enum mrc_flag */
-	uint8_t denied_ports;   /* bit per port that is not used (9.3.2.1) */
+	uint8_t timeout;         /* 1.024 us * 2^timeout, 0 .. MRC_TIMEOUT_MAX (Table 7-1) */
+	uint8_t linear_retries;  /* 0 .. MRC_LINEAR_MAX */
+	uint8_t exp_retries;     /* 0 .. MRC_EXP_MAX */
+	uint8_t mpr;             /* the range we track now, 1 .. max_mpr: any time from RTR on */
+	uint8_t mpr_dest;        /* the peer's at the start, 1 .. MRC_MPR_MAX */
+	uint16_t wimm_dest;      /* the peer's max_wimm: more of them wait here; 0: no limit */
+	uint8_t penalty;         /* rcv_cwnd_pen of our SACKs, 0 .. MRC_PENALTY_MAX (7.5.1) */
+	uint8_t flags;           /* enum mrc_flag */
+	uint8_t denied_ports;    /* bit per port that is not used (9.3.2.1) */
+	const struct cc_cfg *cc; /* lent until another is set, or the queue pair ends; NULL: the
+				  * engine's */
 };
 
 /* What the ends of a connection agreed on. */
@@ -129,6 +132,7 @@ enum mrc_set {
 	MRC_SET_PENALTY = 1 << 12,
 	MRC_SET_FLAGS = 1 << 13,
 	MRC_SET_DENIED_PORTS = 1 << 14, /* any time */
+	MRC_SET_CC = 1 << 15,           /* before MRC_RTS */
 };
 
 /* Things that happen to a queue pair, not to a work request (IBTA 11.6.3). */
@@ -139,6 +143,7 @@ enum mrc_event_kind {
 	MRC_EVENT_INVALID,     /* the peer sent a senseless request */
 	MRC_EVENT_ACCESS,      /* the peer's request met a protection fault */
 	MRC_EVENT_NO_MPR,      /* a SACK without a range, though MRC_DYNAMIC_MPR (7.5.4) */
+	MRC_EVENT_WAYS,        /* some way is assumed bad now, or no longer (9.3): mrc_qp_ways */
 	MRC_EVENT_KINDS,
 };
 struct mrc_event {
@@ -255,9 +260,21 @@ struct mrc_progress {
 	nsec srtt_ns;               /* 0: not known */
 	uint32_t ways[PATH_STATES]; /* of its profile, by state */
 	uint32_t open_ports;        /* bit per port with a usable way */
+	/* Since MRC_RESET. */
+	uint64_t sent_bytes;    /* payload acknowledged: of works that are done, and as far as all
+				 * arrived of the one that is next */
+	uint64_t got_bytes;     /* payload placed */
+	uint64_t sent_packets;  /* of data, each once, ... */
+	uint64_t again_packets; /* ... and once more */
+	uint64_t timeouts;
 };
 /* How a queue pair fares, for reports. 0 or -ENOENT; without ways all of them are 0. */
 int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress *p);
+
+/* The enum path_state of each way of a queue pair, *n of them, into states as far as there is room.
+ * 0 or -ENOENT; without ways *n is 0. */
+int mrc_qp_ways(const struct engine *e, uint32_t number, uint8_t *states, uint32_t room,
+		uint32_t *n);
 
 /* Takes at most n events, oldest queue pair first; none is ever lost. */
 uint32_t mrc_events(struct engine *e, struct mrc_event *events, uint32_t n);

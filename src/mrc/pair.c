@@ -6,7 +6,7 @@
 
 #include "mrc/state.h"
 
-#define ALL_SET      ((MRC_SET_DENIED_PORTS << 1) - 1)
+#define ALL_SET      ((MRC_SET_CC << 1) - 1)
 #define FIRST_NUMBER 3u /* 0 and 1: IBTA 3.5.1, 2: endpoint operations (M-28) */
 
 static const uint32_t needed_rtr =
@@ -214,7 +214,8 @@ static bool is_in_range(const struct mrc *m, const struct mrc_qp *q, const struc
 		 (set & MRC_SET_MPR && (a->mpr == 0 || a->mpr > q->caps.max_mpr)) ||
 		 (set & MRC_SET_MPR_DEST && a->mpr_dest == 0) ||
 		 (set & MRC_SET_PENALTY && a->penalty > MRC_PENALTY_MAX) ||
-		 (set & MRC_SET_DENIED_PORTS && a->denied_ports >> m->cfg.n_ports != 0));
+		 (set & MRC_SET_DENIED_PORTS && a->denied_ports >> m->cfg.n_ports != 0) ||
+		 (set & MRC_SET_CC && a->cc && cc_cfg_problem(a->cc)));
 }
 
 /* What may not change under packets that are on their way, or after the ends agreed on it. Other
@@ -222,7 +223,7 @@ static bool is_in_range(const struct mrc *m, const struct mrc_qp *q, const struc
 static bool is_timely(const struct mrc_qp *q, const struct mrc_attr *a, uint32_t set)
 {
 	const uint32_t receiving = MRC_SET_PMTU | MRC_SET_REMOTE_QP | MRC_SET_RQ_PSN;
-	const uint32_t sending = MRC_SET_SQ_PSN | MRC_SET_MPR_DEST;
+	const uint32_t sending = MRC_SET_SQ_PSN | MRC_SET_MPR_DEST | MRC_SET_CC;
 	const uint8_t agreed =
 		MRC_DYNAMIC_MPR | MRC_PEER_TRIM_NACK | MRC_PEER_SERVICE_TIME | MRC_NO_TIMESTAMPS;
 	uint8_t flags = set & MRC_SET_FLAGS ? a->flags : q->attr.flags;
@@ -274,6 +275,8 @@ static void assign(struct mrc_attr *to, const struct mrc_attr *a, uint32_t set)
 		to->flags = a->flags;
 	if (set & MRC_SET_DENIED_PORTS)
 		to->denied_ports = a->denied_ports;
+	if (set & MRC_SET_CC)
+		to->cc = a->cc;
 }
 
 /* A queue pair that has a turn keeps one, on the ports of its new ways. */
@@ -370,6 +373,8 @@ int mrc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct mrc_
 			   attr->mpr != q->attr.mpr;
 
 	take_ways(m, q, attr, set);
+	if (set & MRC_SET_CC)
+		cc_start(&q->req.cc, attr->cc ? attr->cc : &m->cfg.cc, now);
 	q->known = (uint16_t)known;
 	if (is_resizing)
 		mrc_responder_resize(m, q);
@@ -418,10 +423,28 @@ int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress
 		.inflight_bytes = mrc_inflight(&q->req),
 		.window_bytes = cc_grant(&q->req.cc).window_bytes,
 		.srtt_ns = q->req.srtt,
+		.sent_bytes = q->req.done_bytes + mrc_part_bytes(q),
+		.got_bytes = q->resp.got_bytes,
+		.sent_packets = q->req.next - q->req.unsent_pkts,
+		.again_packets = q->req.n_again,
+		.timeouts = q->req.n_timeouts,
 	};
 	if (q->attr.ways) {
 		path_count(&q->req.path, p->ways);
 		p->open_ports = path_ports(&q->req.path);
 	}
+	return 0;
+}
+
+int mrc_qp_ways(const struct engine *e, uint32_t number, uint8_t *states, uint32_t room,
+		uint32_t *n)
+{
+	const struct mrc_qp *q = mrc_find((const struct mrc *)e, number);
+
+	if (!q)
+		return -ENOENT;
+	*n = q->attr.ways ? q->attr.ways->set.n : 0;
+	for (uint32_t way = 0; way < *n && way < room; way++)
+		states[way] = (uint8_t)path_state(&q->req.path, way);
 	return 0;
 }

@@ -217,6 +217,7 @@ static void accept(struct mrc *m, struct mrc_qp *q, const struct request *r)
 		mrc_raise(m, q, MRC_EVENT_ESTABLISHED);
 	p->has_begun = true;
 	m->count.rx_bytes += len;
+	p->got_bytes += len;
 	p->rx_bytes += (uint64_t)r->in->rx->udp_len + MRC_NOMINAL_HDR;
 	p->n_trigger += len < least ? least : len;
 	mrc_track_add(m, q, r->n, r->is_end);

@@ -92,11 +92,25 @@ int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 	return 0;
 }
 
+/* By the next work's first packet and una: bytes of all packets before it but the last are PMTU. */
+uint64_t mrc_part_bytes(const struct mrc_qp *q)
+{
+	const struct mrc_requester *req = &q->req;
+
+	if (req->done == req->posted || mrc_send_at(q, req->done)->first >= req->una)
+		return 0;
+	const struct mrc_send *w = mrc_send_at(q, req->done);
+	uint64_t bytes = (req->una - w->first) * q->attr.pmtu;
+
+	return bytes < w->wr.len ? bytes : w->wr.len;
+}
+
 static void end_work(struct mrc *m, struct mrc_qp *q, enum engine_status status)
 {
 	struct mrc_requester *req = &q->req;
 	struct mrc_send *w = mrc_send_at(q, req->done);
 
+	req->done_bytes += status == ENGINE_OK ? w->wr.len : mrc_part_bytes(q);
 	w->wr.status = (uint8_t)status;
 	req->done++;
 	if (status == ENGINE_OK && w->wr.op == ENGINE_WRITE_IMM)
@@ -171,9 +185,11 @@ void mrc_flush_send(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
 
-	mrc_flight_clear(m, q);
+	/* By una as it is: what follows takes all that is out off the books. */
 	while (req->done < req->posted)
 		end_work(m, q, ENGINE_FLUSHED);
+	mrc_flight_clear(m, q);
+	req->unsent_pkts += req->end - req->next;
 	req->current = req->posted;
 	req->heard = req->una = req->next = req->end;
 	req->n_wimm = 0;
@@ -359,7 +375,7 @@ static bool may_go(struct mrc *m, struct mrc_qp *q)
  * its own; we take its ACK_Gen_Trigger to be ours. */
 static bool is_ack_needed(const struct mrc *m, const struct mrc_requester *req)
 {
-	const struct cc_cfg *cfg = &m->cfg.cc;
+	const struct cc_cfg *cfg = req->cc.cfg;
 	uint64_t window = cc_grant(&req->cc).window_bytes;
 
 	return mrc_inflight(req) >= window ||
@@ -426,6 +442,7 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 
 	if (s->is_unheard) {
 		req->is_unheard = false;
+		req->n_again++;
 		m->count.tx_again++;
 		return;
 	}

@@ -122,6 +122,10 @@ struct mrc_requester {
 	uint64_t acked_bytes; /* of packets acked */
 	uint64_t told_bytes;  /* rcvd_bytes, unwrapped: prev_rcvd_bytes is 24 bits of it (8.3.1) */
 	uint64_t known_bytes; /* the controller was told of so many as received */
+	/* For reports. */
+	uint64_t done_bytes;  /* payload of works that are done, or was acknowledged of others */
+	uint64_t unsent_pkts; /* before next, given up without being sent */
+	uint32_t n_again, n_timeouts;
 	uint64_t asked;  /* the newest packet out that asks for an answer (BTH.a), or MRC_NONE */
 	uint32_t n_wimm; /* writes with immediate data sent and not executed */
 	uint16_t msn, rqmsn; /* of the next work */
@@ -211,6 +215,7 @@ struct mrc_responder {
 	uint32_t n_early;   /* received at or after expected: rx_ooo_count */
 	uint32_t n_trigger; /* sack_trigger_cnt */
 	uint64_t rx_bytes;  /* rx_rcvd_bytes: nominal (M-44) */
+	uint64_t got_bytes; /* payload placed, for reports */
 	uint32_t msn;       /* messages completed, 24 bits, for AETH */
 	struct mrc_stash *stash; /* ring of caps.max_wimm: n_stash from stash_at on, by `at` */
 	uint32_t n_stash, stash_at;
@@ -464,6 +469,8 @@ void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status);
 /* The work of packet n, heard <= n < next, fails with this status, those around it are flushed, and
  * q fails. */
 void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, uint64_t n, enum engine_status status);
+/* What the peer has of the payload of the work that ends next, as far as all before it arrived. */
+uint64_t mrc_part_bytes(const struct mrc_qp *q);
 /* Everything not done is flushed; nothing is out, and the clocks stop. */
 void mrc_flush_send(struct mrc *m, struct mrc_qp *q);
 /* Everything is forgotten, as in MRC_RESET; or made ready to begin at MRC_RTS. */

@@ -71,6 +71,8 @@ void mrc_ways_changed(struct mrc *m, struct mrc_qp *q)
 		mrc_offer_chunk(m);
 	if (died)
 		mrc_lose_ports(m, q, died);
+	if (path_take_news(&q->req.path))
+		mrc_raise(m, q, MRC_EVENT_WAYS);
 	mrc_ways_plan(m, q);
 }
 
@@ -145,6 +147,8 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	req->dead_ports = 0;
 	q->told_up = (uint8_t)told;
 	path_walk_start(&req->answer_path, &q->attr.ways->set, ~q->number);
+	if (path_take_news(&req->path))
+		mrc_raise(m, q, MRC_EVENT_WAYS);
 	mrc_ways_plan(m, q);
 }
 

@@ -133,6 +133,8 @@ static void after_fork_child(void)
 			close(d->netlink_fd);
 		driver_free(d->io);
 		d->io = NULL;
+		if (d->transport->abandon)
+			d->transport->abandon(d);
 	}
 	pthread_mutex_unlock(&list_lock);
 }
@@ -243,7 +245,7 @@ static int make_io(struct device *d)
 	if (r)
 		return nic_fail(-r, "%s: %s", d->info.name, error);
 	d->n_ports = d->info.setup.driver == NIC_UDP ? 1 : d->info.setup.n_ports;
-	d->ports_up = d->free_ports = (UINT32_C(1) << d->n_ports) - 1;
+	d->ports_up = d->ports_linked = d->free_ports = (UINT32_C(1) << d->n_ports) - 1;
 	/* A driver of frames knows its packets by the tag alone, and an address may be one of
 	 * several that belong together there. */
 	if (d->info.setup.driver == NIC_UDP)
@@ -277,6 +279,9 @@ static struct device *device_new(const struct nic_info *info)
 		r = make_engine(d);
 	if (!r)
 		r = make_tables(d);
+	device_note_links(d);
+	if (!r && d->transport->govern)
+		d->transport->govern(d);
 	if (!r)
 		r = device_start(d);
 	if (!r)

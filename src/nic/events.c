@@ -187,6 +187,32 @@ static void tell_up(struct device *d, bool is_up)
 	}
 }
 
+/* The engine's ports that are disabled. The udp driver has one, whichever interface the kernel
+ * takes. */
+static uint32_t disabled_ports(const struct device *d)
+{
+	uint32_t all = (UINT32_C(1) << d->info.n_ports) - 1;
+
+	if (d->info.setup.driver == NIC_UDP)
+		return (d->disabled_ports & all) == all;
+	return d->disabled_ports & all;
+}
+
+void device_note_links(struct device *d)
+{
+	d->is_linked = d->info.is_up;
+	d->links_up = 0;
+	for (uint32_t i = 0; i < d->info.n_ports; i++)
+		d->links_up |= (uint32_t)d->info.ports[i].is_up << i;
+}
+
+/* What users are told of the ports. */
+static void mark_ports(struct device *d)
+{
+	for (uint32_t i = 0; i < d->info.n_ports; i++)
+		d->info.ports[i].is_up = (d->links_up & ~d->disabled_ports) >> i & 1;
+}
+
 /* What the driver says of its ports is newer than what the list of interfaces does, and includes
  * whether there is a carrier; the udp driver has no word on that. */
 void device_renew(struct device *d, const struct nic_info *info)
@@ -195,26 +221,41 @@ void device_renew(struct device *d, const struct nic_info *info)
 	bool has_new_gids = memcmp(d->info.gids, info->gids, sizeof info->gids) != 0;
 
 	d->info = *info;
-	if (d->info.setup.driver != NIC_UDP)
-		d->info.is_up = was_up;
+	device_note_links(d);
+	mark_ports(d);
+	d->info.is_up = d->info.setup.driver == NIC_UDP ? d->is_linked && d->ports_up : was_up;
 	for (struct nic_user *u = d->users; u && has_new_gids; u = u->next)
 		source_raise(u, &u->port, NIC_EVENT_GID_CHANGE);
 	if (was_up != d->info.is_up)
 		tell_up(d, d->info.is_up);
 }
 
-void device_follow_ports(struct device *d)
+static void set_ports(struct device *d)
 {
-	bool is_udp = d->info.setup.driver == NIC_UDP;
-	uint32_t up = is_udp ? d->ports_up : driver_ports_up(d->io);
+	uint32_t up = d->ports_linked & ~disabled_ports(d);
+	bool is_up = up && (d->info.setup.driver != NIC_UDP || d->is_linked);
 
 	if (up == d->ports_up)
 		return;
 	d->ports_up = d->free_ports = up;
 	if (d->transport->ports_down)
 		d->transport->ports_down(d->engine, d->clock, ~up);
-	if (d->info.is_up == (up != 0))
+	if (d->info.is_up == is_up)
 		return;
-	d->info.is_up = up != 0;
-	tell_up(d, d->info.is_up);
+	d->info.is_up = is_up;
+	tell_up(d, is_up);
+}
+
+void device_follow_ports(struct device *d)
+{
+	if (d->info.setup.driver != NIC_UDP)
+		d->ports_linked = driver_ports_up(d->io);
+	set_ports(d);
+}
+
+void device_disable_ports(struct device *d, uint32_t ports)
+{
+	d->disabled_ports = ports;
+	mark_ports(d);
+	set_ports(d);
 }

@@ -113,7 +113,8 @@ struct nic_qp {
 	bool is_all_signaled;
 	struct way way;
 	struct nic_path path;
-	uint8_t *inline_ring; /* max_send slots of max_inline bytes */
+	struct mrc_naming *naming; /* of MRC: the profiles that it names; NULL: none */
+	uint8_t *inline_ring;      /* max_send slots of max_inline bytes */
 	uint32_t max_send, max_inline;
 	uint32_t slot; /* of the next send: how many were posted, modulo max_send */
 };
@@ -139,8 +140,9 @@ struct device {
 	const struct nic_transport_ops *transport;
 	uint8_t asked_driver; /* enum nic_driver; info has the one that it became */
 	uint32_t n_ports;
-	struct path_profile *ways; /* of MRC's queue pairs; else NULL */
-	struct ping *pings;        /* of MRC, that wait for their answers */
+	struct path_profile *ways;   /* of MRC's queue pairs that name no profile; else NULL */
+	struct mrc_control *control; /* of MRC: what controllers set; NULL: none can */
+	struct ping *pings;          /* of MRC, that wait for their answers */
 	struct engine *engine;
 	struct mem *mem;
 	struct driver *io;
@@ -167,10 +169,14 @@ struct device {
 	bool is_waiting; /* an acknowledgement was not sent yet, see progress.c */
 	bool is_behind;  /* a round of work is due: the driver may have more, or the engine has */
 	struct backlog backlog;
-	nsec retry_at;       /* of the backlog, if there is one, and of full_ports */
-	uint32_t ports_up;   /* as the driver told, and the engine was told */
-	uint32_t free_ports; /* had room when last looked at, or came up since, ... */
-	uint32_t full_ports; /* ... or had none, and are up */
+	nsec retry_at;           /* of the backlog, if there is one, and of full_ports */
+	uint32_t ports_up;       /* linked and not disabled, as the engine was told */
+	uint32_t ports_linked;   /* as the driver told; all, where it has no word on that */
+	uint32_t disabled_ports; /* by a controller, as info counts them */
+	uint32_t links_up;       /* interfaces that are up, as info counts them */
+	bool is_linked;          /* one of them is, and the device has an address */
+	uint32_t free_ports;     /* had room when last looked at, or came up since, ... */
+	uint32_t full_ports;     /* ... or had none, and are up */
 	struct rx_pkt rx[DRIVER_BATCH];
 	struct tx_pkt tx[DRIVER_BATCH];
 	struct done dones[NIC_DONES];
@@ -258,6 +264,10 @@ void device_raise(struct device *d, uint32_t number, enum nic_event_kind kind);
 void device_renew(struct device *d, const struct nic_info *info);
 /* Tells the engine, and every user, which ports are up now. */
 void device_follow_ports(struct device *d);
+/* Keeps what info, fresh from the list, says of the links. */
+void device_note_links(struct device *d);
+/* A controller disables these ports, and no others: they are as if their links were down. */
+void device_disable_ports(struct device *d, uint32_t ports);
 
 /* queue.c: false when there is no place for it. */
 bool cq_push(struct nic_cq *cq, const struct nic_done *done);

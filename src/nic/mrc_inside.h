@@ -2,6 +2,7 @@
 #ifndef WEFT_NIC_MRC_INSIDE_H
 #define WEFT_NIC_MRC_INSIDE_H
 
+#include "control/member.h"
 #include "nic/inside.h"
 #include "nic/nic_mrc.h"
 
@@ -17,6 +18,84 @@ struct ping {
 
 /* mrc_pair.c: what became of a ping. */
 void mrc_pinged(struct device *d, const struct mrc_endpoint_done *done);
+
+/* A profile of entropy values as queue pairs here use it (MRC 9.4): of all that have it, or the
+ * device's own, of those that name none. */
+struct mrc_ways {
+	struct path_profile profile; /* the device's own is known by its address, d->ways */
+	struct mrc_ways *next;       /* of the profiles in use */
+	struct mrc_naming *users;
+	uint64_t id;
+	uint8_t event_mask; /* enum control_event_mask, as it is now */
+	/* Of each way; of the device's own nothing but, maybe, segments. */
+	uint16_t *values;                /* its place in the controller's list, ... */
+	struct control_ev *evs;          /* ... and what stands there, denied or not */
+	uint16_t *n_bad;                 /* the users that assume it bad */
+	struct encap_segments *segments; /* NULL: none has any */
+};
+
+/* The profiles that a queue pair names. */
+struct mrc_naming {
+	struct nic_qp *qp;
+	struct mrc_naming *next; /* of the same ways */
+	struct mrc_ways *ways;   /* NULL: the device's own */
+	bool has_cc;
+	uint64_t cc_id;
+	struct cc_cfg cc;
+	uint64_t bad[CONTROL_EVS / 64]; /* of each way, as it was last told */
+};
+
+/* A device under control. */
+struct mrc_control {
+	char name[STORE_NAME_MAX];
+	struct store *store;   /* NULL: none can be had */
+	struct member *member; /* likewise */
+	struct mrc_ways *ways; /* of profiles in use */
+	uint32_t n_evs;        /* entropy values made up for segments so far */
+	/* mrc_show.c */
+	struct member_pair *pairs; /* MEMBER_PAIRS of them */
+	nsec shown_at;
+	uint64_t shown;     /* how much had happened then */
+	uint64_t n_changes; /* of queue pairs and ports, that move no packet */
+};
+
+/* transport_mrc.c: the congestion control of queue pairs that name no profile. */
+void mrc_configure_cc(const struct device *d, struct cc_cfg *cc);
+
+/* mrc_ways.c: the device's own ways. 0, or a negative errno and a sentence. */
+int mrc_make_own_ways(struct device *d);
+void mrc_free_own_ways(struct device *d);
+/* The ways of a queue pair. */
+const struct mrc_ways *mrc_ways_of(const struct nic_qp *qp);
+/* Those of a profile of c: shared with others if they are the same. NULL and errno, and a sentence.
+ * Freed with the last of their users. */
+struct mrc_ways *mrc_ways_get(struct device *d, struct control *c, const struct control_profile *p);
+void mrc_ways_join(struct mrc_ways *ways, struct mrc_naming *user);
+void mrc_ways_leave(struct device *d, struct mrc_naming *user);
+/* Frees ways that have no users. */
+void mrc_ways_put(struct device *d, struct mrc_ways *ways);
+/* The driver is given the segments of ways to a peer; or forgets them, if no user of theirs has
+ * that peer any more. 0, or a negative errno and a sentence. */
+int mrc_ways_lay(struct device *d, const struct mrc_ways *ways, uint32_t peer);
+void mrc_ways_lift(struct device *d, const struct mrc_ways *ways, uint32_t peer);
+
+/* mrc_profile.c: the queue pair names no profile any more. */
+void mrc_unname(struct nic_qp *qp);
+
+/* mrc_control.c: see transport.h. */
+void mrc_govern(struct device *d);
+void mrc_ungovern(struct device *d);
+void mrc_abandon(struct device *d);
+int mrc_news_fd(const struct device *d);
+void mrc_take_news(struct device *d);
+/* Some way of a queue pair came to be assumed bad, or no longer is. */
+void mrc_follow_ways(struct nic_qp *qp);
+/* The queue pair ends, or has other ways: what it assumes no longer counts. */
+void mrc_forget_bad(struct device *d, struct mrc_naming *user);
+
+/* mrc_show.c: see transport.h. A queue pair or a port is not as it was: to be shown. */
+nsec mrc_show(struct device *d, nsec now);
+void mrc_changed(struct device *d);
 
 /* The fields of generated entropy values. */
 static inline struct path_format mrc_format(const struct nic_evs *evs)

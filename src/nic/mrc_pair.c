@@ -14,12 +14,16 @@
 #define EXPONENTIAL   5u                  /* all in all 4.5 s */
 #define PING_NS       UINT64_C(500000000) /* for so long an answer is waited for */
 #define LOOK_NS       20000l              /* between two looks whether it came */
-#define SHORT_BYTES   4u                  /* of an entropy value that fits 32 bits */
-#define BITS_OF_SHORT 32u
 
 static int check(const struct device *d)
 {
 	return device_check_for(d, &nic_transport_mrc);
+}
+
+/* Of a queue pair, whichever profile it will name: seven bits each, which nobody touches before. */
+static uint32_t most_ways(const struct device *d)
+{
+	return d->ways->set.n > CONTROL_EVS ? d->ways->set.n : CONTROL_EVS;
 }
 
 static int grant(const struct nic_user *u, struct nic_mrc_spec *spec, struct nic_qp_spec *common,
@@ -54,7 +58,7 @@ static int grant(const struct nic_user *u, struct nic_mrc_spec *spec, struct nic
 		.pd = spec->pd->number,
 		.max_mpr = spec->max_mpr,
 		.max_wimm = spec->max_wimm,
-		.max_ways = (uint16_t)u->device->ways->set.n,
+		.max_ways = (uint16_t)most_ways(u->device),
 	};
 	if (mrc_qp_size(caps))
 		return 0;
@@ -74,10 +78,18 @@ struct nic_qp *nic_mrc_qp_new(struct nic_user *u, struct nic_mrc_spec *spec)
 
 	if (!r)
 		r = grant(u, spec, &common, &caps);
-	if (!r)
-		return qp_new(u, &common, &caps, mrc_qp_size(&caps));
-	errno = -r;
-	return NULL;
+	if (r) {
+		errno = -r;
+		return NULL;
+	}
+	struct nic_qp *qp = qp_new(u, &common, &caps, mrc_qp_size(&caps));
+
+	if (qp) {
+		device_enter(u->device);
+		mrc_changed(u->device);
+		device_leave(u->device);
+	}
+	return qp;
 }
 
 static int no_address(const struct device *d, int r, uint32_t port)
@@ -113,44 +125,14 @@ static int set_planes(struct device *d, const struct nic_mrc_path *path, const s
 	return 0;
 }
 
-/* The bits of a way's entropy value, which are its segments (9.4.3): those that fit 32 bits are the
- * value itself, else it is the number of the combination (path/format.h). */
-static struct encap_segments segments_of(const struct path_format *format, uint32_t ev)
+/* Closes a way that is not the queue pair's, or no longer. */
+static void close_way(struct nic_qp *qp, struct way *w)
 {
-	struct encap_segments s = {.n = format->encoding == PATH_USID_SRH ? 2 : 1};
-	uint8_t value[PATH_VALUE_BYTES] = {0};
-	uint32_t bits = 0;
+	struct device *d = qp->user->device;
 
-	for (uint32_t i = 0; i < format->n_fields; i++)
-		bits += format->fields[i].width;
-	if (bits > BITS_OF_SHORT)
-		path_format_value(format, ev, value);
-	for (uint32_t i = 0; bits <= BITS_OF_SHORT && i < SHORT_BYTES; i++)
-		value[i] = (uint8_t)(ev >> (24 - 8 * i));
-	memcpy(s.at[0], value, sizeof s.at[0]);
-	memcpy(s.at[1], value + sizeof s.at[0], sizeof s.at[1]);
-	return s;
-}
-
-static int set_segments(struct device *d, const struct way *w)
-{
-	const struct nic_evs *evs = &d->info.setup.evs;
-	const struct path_format format = mrc_format(evs);
-	const struct path_set *set = &d->ways->set;
-
-	if (!evs->is_generated || evs->encoding < PATH_USID)
-		return 0;
-	for (uint32_t i = 0; i < set->n; i++) {
-		struct encap_segments segments = segments_of(&format, set->ways[i].ev);
-		int r = driver_peer_segments(d->io, w->peer, set->ways[i].port, set->ways[i].ev,
-					     &segments);
-
-		if (r)
-			return nic_fail(-r, "%s: no segments for way %u: %s", d->info.name, i,
-					r == -ENOTSUP ? "SRv6 needs the raw or the xdp driver"
-						      : strerror(-r));
-	}
-	return 0;
+	if (w->peer != DRIVER_NO_HANDLE)
+		mrc_ways_lift(d, mrc_ways_of(qp), w->peer);
+	way_close(d, w);
 }
 
 /* Handles and ways for a path into attr. */
@@ -158,6 +140,7 @@ static int way_find(struct nic_qp *qp, const struct nic_mrc_path *path, struct m
 		    uint32_t set, struct way *w)
 {
 	struct device *d = qp->user->device;
+	const struct mrc_ways *ways = mrc_ways_of(qp);
 	struct mrc_attr has;
 
 	if (!path)
@@ -169,16 +152,16 @@ static int way_find(struct nic_qp *qp, const struct nic_mrc_path *path, struct m
 	mrc_qp_query(d->engine, qp->number, &has, NULL, NULL);
 	r = set_planes(d, path, w);
 	if (!r)
-		r = set_segments(d, w);
+		r = mrc_ways_lay(d, ways, w->peer);
 	if (!r)
 		r = way_check(d, w, set & MRC_SET_PMTU ? attr->pmtu : has.pmtu);
 	if (r) {
-		way_close(d, w);
+		close_way(qp, w);
 		return r;
 	}
 	attr->local = w->local;
 	attr->peer = w->peer;
-	attr->ways = d->ways;
+	attr->ways = &ways->profile;
 	attr->burst = d->info.setup.ev_burst;
 	if (!attr->burst)
 		attr->burst = d->info.setup.driver == NIC_UDP ? BURST_OFFLOAD : 1;
@@ -191,24 +174,33 @@ static int modify(struct nic_qp *qp, struct mrc_attr *attr, uint32_t set,
 	struct device *d = qp->user->device;
 	nsec now = device_catch_up(d);
 	struct way w = NO_WAY;
+
+	if (set & MRC_SET_CC)
+		return nic_fail(EINVAL, "the congestion control of a queue pair is a profile's");
 	int r = set & MRC_SET_PATH ? way_find(qp, path, attr, set, &w) : 0;
 
 	if (r)
 		return r;
 	r = mrc_qp_modify(d->engine, now, qp->number, attr, set);
 	if (r) {
-		way_close(d, &w);
+		close_way(qp, &w);
 		return nic_fail(-r, "queue pair %#x does not take these attributes: %s", qp->number,
 				strerror(-r));
 	}
 	if (set & MRC_SET_PATH) {
-		way_close(d, &qp->way);
+		struct way before = qp->way;
+
 		qp->way = w;
+		close_way(qp, &before);
+		memcpy(qp->path.dgid, path->dgid, sizeof qp->path.dgid);
 	}
 	if (set & MRC_SET_REMOTE_QP)
 		qp->remote_qp = attr->remote_qp;
-	if (set & MRC_SET_STATE && attr->state == MRC_RESET)
+	if (set & MRC_SET_STATE && attr->state == MRC_RESET) {
 		qp->life = ++d->last_life;
+		mrc_unname(qp);
+	}
+	mrc_changed(d);
 	device_flush(d);
 	return 0;
 }
@@ -351,13 +343,15 @@ static int ping_start(struct nic_qp *qp, uint32_t way, struct ping *p)
 	struct device *d = qp->user->device;
 	nsec now = device_catch_up(d);
 
-	if (qp->way.peer == DRIVER_NO_HANDLE || way >= d->ways->set.n)
+	const struct path_set *set = &mrc_ways_of(qp)->profile.set;
+
+	if (qp->way.peer == DRIVER_NO_HANDLE || way >= set->n)
 		return nic_fail(EINVAL, "queue pair %#x is not connected, or has no way %u",
 				qp->number, way);
 	const struct mrc_endpoint request = {
 		.peer = qp->way.peer,
 		.local = qp->way.local,
-		.way = d->ways->set.ways[way],
+		.way = set->ways[way],
 		.op = MRC_ENDPOINT_EV_PROBE,
 		.tclass = ENGINE_CONTROL,
 		.cookie = (uintptr_t)p,

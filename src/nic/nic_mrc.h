@@ -3,7 +3,7 @@
  * A device whose setup has NIC_MRC has an MRC engine. Domains, regions, completion queues, channels
  * and events are those of nic.h, and so is posting: nic_post with ENGINE_WRITE, ENGINE_WRITE_IMM
  * and ENGINE_RECV. Queue pairs are made and connected here. Their ways (MRC 9.4) are the device's,
- * as its setup says, and so is the congestion control.
+ * as its setup says, and so is the congestion control, unless they name profiles of a controller's.
  *
  * The two ends tell each other struct nic_mrc_end and their GIDs, by whatever means they have. */
 #ifndef WEFT_NIC_NIC_MRC_H
@@ -16,7 +16,7 @@
 
 /* Zero stands for the default in brackets. */
 struct nic_mrc_spec {
-	struct nic_pd *pd;
+	struct nic_pd *pd; /* of any user of the same device */
 	struct nic_cq *send_cq, *recv_cq;
 	uint32_t max_send, max_recv; /* work requests [1], [0] */
 	uint32_t max_send_sge;       /* [1] */
@@ -44,10 +44,12 @@ struct nic_mrc_path {
 };
 
 /* As mrc_qp_modify, but MRC_SET_PATH takes the path: it opens the address and checks that the PMTU
- * fits the way; handles, ways and burst are filled in. As nic_qp_modify. */
+ * fits the way; handles, ways and burst are filled in. Not MRC_SET_CC: see nic_mrc_qp_profiles. As
+ * nic_qp_modify. */
 int nic_mrc_qp_modify(struct nic_qp *qp, const struct mrc_attr *attr, uint32_t set,
 		      const struct nic_mrc_path *path);
-/* Any but the number may be NULL. ways is the device's, and lives as long. */
+/* Any but the number may be NULL. ways and cc are the device's, or those of the profiles that the
+ * queue pair names, and live as long. */
 int nic_mrc_qp_query(struct nic_qp *qp, struct mrc_attr *attr, struct mrc_caps *caps,
 		     bool *is_draining);
 

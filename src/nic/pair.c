@@ -35,7 +35,11 @@ static int qp_make(struct nic_qp *qp, const void *caps, void *memory)
 
 int qp_grant(const struct nic_user *u, struct nic_qp_spec *spec)
 {
-	if (spec->pd->user != u || spec->send_cq->user != u || spec->recv_cq->user != u ||
+	/* Programs of MRC have their domains from verbs: another user of the same device. */
+	bool is_ours = spec->pd->user == u || (u->device->transport == &nic_transport_mrc &&
+					       spec->pd->user->device == u->device);
+
+	if (!is_ours || spec->send_cq->user != u || spec->recv_cq->user != u ||
 	    (spec->srq && spec->srq->pd->user != u))
 		return nic_fail(EINVAL, "domain or queues of another user");
 	if (spec->max_inline > NIC_MAX_INLINE)
@@ -112,6 +116,8 @@ int nic_qp_free(struct nic_qp *qp)
 
 	d->qps[qp->number % NIC_LOW_NUMBERS] = NULL;
 	d->n_qps--;
+	if (d->transport->qp_end)
+		d->transport->qp_end(qp);
 	way_close(d, &qp->way);
 	qp->pd->n_users--;
 	qp->send_cq->n_users--;

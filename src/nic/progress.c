@@ -64,8 +64,12 @@ static void look(struct device *d, uint16_t room[ENGINE_PORTS])
 {
 	driver_room(d->io, room);
 	d->free_ports = 0;
-	for (uint32_t port = 0; port < d->n_ports; port++)
+	for (uint32_t port = 0; port < d->n_ports; port++) {
+		/* The driver knows nothing of ports that are disabled. */
+		if (!(d->ports_up >> port & 1))
+			room[port] = 0;
 		d->free_ports |= (uint32_t)(room[port] > 0) << port;
+	}
 	d->full_ports = d->ports_up & ~d->free_ports;
 	if (d->full_ports)
 		d->retry_at = d->clock + RETRY_NS;
@@ -147,6 +151,26 @@ static void advance(struct device *d, nsec now)
 	d->clock = now;
 }
 
+/* What comes by a port that is disabled is not heard. Returns how many are left of n. */
+static uint32_t drop_disabled(struct device *d, uint32_t n)
+{
+	uint32_t disabled = d->ports_linked & ~d->ports_up, left = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!(disabled >> d->rx[i].port & 1))
+			d->rx[left++] = d->rx[i];
+	d->io->count.rx_delivered -= n - left;
+	d->io->count.drop_disabled += n - left;
+	return left;
+}
+
+static void hear_some(struct device *d, uint32_t n)
+{
+	if (d->ports_up != d->ports_linked)
+		n = drop_disabled(d, n);
+	d->engine->ops->input(d->engine, d->clock, d->rx, n);
+}
+
 /* Hears what has arrived: some of it, or all while time stands still. Returns how many packets. */
 static uint32_t hear(struct device *d, nsec now)
 {
@@ -159,7 +183,7 @@ static uint32_t hear(struct device *d, nsec now)
 		n = driver_receive(d->io, d->clock, d->rx, DRIVER_BATCH);
 		sum += n;
 		if (n)
-			d->engine->ops->input(d->engine, d->clock, d->rx, n);
+			hear_some(d, n);
 	}
 	/* Packets that the driver has read already do not make its descriptor readable: whoever
 	 * sleeps has heard a 0 before. */
@@ -205,33 +229,44 @@ static bool has_poller(const struct device *d, nsec now)
 	return !d->n_armed && now < polled_at + POLLED_NS && now - d->armed_at > ARMED_NS;
 }
 
-/* Sleeps until a packet (not when standing back), news of the interface, a kick, or a time. */
+static void look_at_links(struct device *d)
+{
+	struct nic_info info;
+
+	device_enter(d);
+	info = d->info;
+	device_leave(d);
+	/* An interface that is gone keeps what it had, but is down. */
+	if (nic_info_refresh(&info))
+		info.is_up = false;
+	device_enter(d);
+	device_renew(d, &info);
+	device_leave(d);
+}
+
+/* Sleeps until a packet (not when standing back), news of the interface or of a controller, a kick,
+ * or a time. */
 static void nap(struct device *d, bool is_back, nsec until)
 {
 	struct pollfd fds[] = {
 		{.fd = d->kick_fd, .events = POLLIN},
 		{.fd = d->netlink_fd, .events = POLLIN},
 		{.fd = is_back ? -1 : driver_fd(d->io), .events = POLLIN},
+		{.fd = d->transport->news_fd ? d->transport->news_fd(d) : -1, .events = POLLIN},
 	};
 	nsec now = device_now(), left = until > now ? until - now : 0;
 	struct timespec t = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
 	uint64_t kicks;
 
-	if (ppoll(fds, 3, until == NSEC_NEVER ? NULL : &t, NULL) <= 0)
+	if (ppoll(fds, 4, until == NSEC_NEVER ? NULL : &t, NULL) <= 0)
 		return;
 	if (fds[0].revents && read(d->kick_fd, &kicks, sizeof kicks) < 0)
 		return; /* another thread's kick was taken already */
-	if (fds[1].revents && watch_has_news(d->netlink_fd, &d->info)) {
-		struct nic_info info;
-
+	if (fds[1].revents && watch_has_news(d->netlink_fd, &d->info))
+		look_at_links(d);
+	if (fds[3].revents) {
 		device_enter(d);
-		info = d->info;
-		device_leave(d);
-		/* An interface that is gone keeps what it had, but is down. */
-		if (nic_info_refresh(&info))
-			info.is_up = false;
-		device_enter(d);
-		device_renew(d, &info);
+		d->transport->take_news(d);
 		device_leave(d);
 	}
 }
@@ -263,8 +298,10 @@ static void *run(void *context)
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	device_enter(d);
 	while (!d->is_stopping) {
-		nsec now = device_now(), until;
+		nsec now = device_now(), until, show = NSEC_NEVER;
 
+		if (d->transport->show)
+			show = d->transport->show(d, now);
 		d->is_back = has_poller(d, now);
 		if (d->is_back) {
 			until = now + back_ns;
@@ -272,6 +309,7 @@ static void *run(void *context)
 			d->wake_at = 0;
 		} else {
 			until = work(d, now);
+			until = until < show ? until : show;
 			back_ns = BACK_LEAST_NS;
 			d->wake_at = until;
 		}

@@ -10,6 +10,7 @@
 #include "rc/rc.h"
 
 struct device;
+struct nic_qp;
 
 union transport_cfg {
 	struct rc_cfg rc;
@@ -42,6 +43,20 @@ struct nic_transport_ops {
 	void (*events)(struct device *d);
 	/* The ports that are down, a bit each, and no others; NULL: the engine does not care. */
 	void (*ports_down)(struct engine *e, nsec now, uint32_t ports);
+
+	/* What follows is for transports that controllers govern; all NULL: none do. The device is
+	 * made, but its thread does not run yet: begins to hear of them. */
+	void (*govern)(struct device *d);
+	/* In a child of fork, in place of end. */
+	void (*abandon)(struct device *d);
+	/* Readable when there may be news, or -1; takes them. */
+	int (*news_fd)(const struct device *d);
+	void (*take_news)(struct device *d);
+	/* Shows how the device fares, now and then; when it is to be called next, or NSEC_NEVER:
+	 * not before something happens. Gives the lock back now and then. */
+	nsec (*show)(struct device *d, nsec now);
+	/* The engine has forgotten this queue pair. */
+	void (*qp_end)(struct nic_qp *qp);
 };
 
 extern const struct nic_transport_ops nic_transport_rc, nic_transport_mrc;

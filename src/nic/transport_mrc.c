@@ -1,9 +1,5 @@
-/* MRC as a device's transport: its engine's configuration, and the ways that all its queue pairs
- * have in common. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* MRC as a device's transport: its engine's configuration, and what its queue pairs are to the rest
+ * of nic. */
 #include "nic/inside.h"
 #include "nic/mrc_inside.h"
 
@@ -22,13 +18,11 @@
 #define WINDOWS_MOST 32u /* MaxWnd, which NSCC scales with the round trip it found */
 #define WINDOW_MOST  (UINT32_C(1) << 26) /* of those that NSCC is to know */
 
-#define UDP_WAYS 64u /* as many as the driver has sources */
-
 /* An answer costs a call to the kernel at either end: one for two bursts of segmentation offload is
  * enough, and the packet that fills a window asks for one. */
 #define SACK_EVERY_BYTES 131072u
 
-static void configure_cc(const struct device *d, struct cc_cfg *cc)
+void mrc_configure_cc(const struct device *d, struct cc_cfg *cc)
 {
 	device_cc(&d->info.setup, cc);
 	cc->nscc.base_rtt_ns = BASE_RTT_NS;
@@ -39,36 +33,6 @@ static void configure_cc(const struct device *d, struct cc_cfg *cc)
 	cc->nscc.max_wnd_bytes = WINDOWS_MOST * cc->nscc.bdp_bytes;
 	cc->nscc.mtu_bytes = NIC_MRC_PACKET_BYTES;
 	cc->nscc.has_trimming = d->info.setup.has_trim;
-}
-
-static int make_ways(struct device *d)
-{
-	const struct nic_evs *evs = &d->info.setup.evs;
-	struct path_wanted wanted = {
-		.n = evs->n,
-		.ports = (UINT32_C(1) << d->n_ports) - 1,
-		.seed = (uint64_t)keystream_u32(&d->random) << 32 | keystream_u32(&d->random),
-	};
-	const struct path_format format = mrc_format(evs);
-
-	if (!evs->n && !evs->is_generated && d->info.setup.driver == NIC_UDP)
-		wanted.n = UDP_WAYS;
-	uint32_t most = wanted.n ? wanted.n : path_profile_default(wanted.ports);
-	struct path_profile *f = calloc(1, sizeof *f + path_profile_size(most));
-
-	if (!f)
-		return nic_fail(ENOMEM, "no memory for the ways of %s", d->info.name);
-	d->ways = f;
-	enum path_error error = evs->is_generated
-					? path_profile_generated(f, f + 1, &format, &wanted)
-					: path_profile_auto(f, f + 1, &wanted);
-
-	if (!error)
-		error = path_profile_set_min_active(f, evs->min_active);
-	if (error)
-		return nic_fail(EINVAL, "%s: no entropy values can be made: %s", d->info.name,
-				path_error_name(error));
-	return 0;
 }
 
 static int configure(struct device *d, union transport_cfg *cfg)
@@ -93,14 +57,14 @@ static int configure(struct device *d, union transport_cfg *cfg)
 		/* One that takes a turn of the ways would cut the bursts of udp for good. */
 		.has_base_probe = d->info.setup.driver != NIC_UDP,
 	};
-	configure_cc(d, &cfg->mrc.cc);
-	return make_ways(d);
+	mrc_configure_cc(d, &cfg->mrc.cc);
+	return mrc_make_own_ways(d);
 }
 
 static void end(struct device *d)
 {
-	free(d->ways);
-	d->ways = NULL;
+	mrc_ungovern(d);
+	mrc_free_own_ways(d);
 }
 
 static int make(struct engine *e, uint32_t number, const void *caps, void *memory)
@@ -154,8 +118,11 @@ static void raise_events(struct device *d)
 	do {
 		n = mrc_events(d->engine, events, 16);
 		for (uint32_t i = 0; i < n; i++)
-			device_raise(d, events[i].number,
-				     (enum nic_event_kind)kinds[events[i].kind]);
+			if (events[i].kind == MRC_EVENT_WAYS)
+				mrc_follow_ways(d->qps[events[i].number % NIC_LOW_NUMBERS]);
+			else
+				device_raise(d, events[i].number,
+					     (enum nic_event_kind)kinds[events[i].kind]);
 	} while (n == 16);
 	take_pings(d);
 }
@@ -172,4 +139,10 @@ const struct nic_transport_ops nic_transport_mrc = {
 	.qp_fail = fail,
 	.events = raise_events,
 	.ports_down = mrc_ports_down,
+	.govern = mrc_govern,
+	.abandon = mrc_abandon,
+	.news_fd = mrc_news_fd,
+	.take_news = mrc_take_news,
+	.show = mrc_show,
+	.qp_end = mrc_unname,
 };

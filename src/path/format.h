@@ -68,8 +68,9 @@ void path_format_value(const struct path_format *f, uint64_t i, uint8_t value[PA
 void path_format_expand(const struct path_format *f, const uint8_t bare[PATH_VALUE_BYTES],
 			uint8_t value[PATH_VALUE_BYTES]);
 
-/* The 32-bit entropy value of combination i of a good format: the bits themselves, from the highest
- * on, where they fit; else i, which path_format_value turns into the bits of a segment list. */
+/* The 32-bit entropy value of combination i of a good format: the bits themselves of ECMP and
+ * structured ones, from the highest on; of segment lists i, which path_format_value turns into their
+ * bits. */
 uint32_t path_format_ev(const struct path_format *f, uint64_t i);
 
 #endif

@@ -21,7 +21,7 @@
 #define SPARSE 4u
 
 /* Every queue pair has one. */
-static_assert(sizeof(struct path) <= 168, "struct path has grown");
+static_assert(sizeof(struct path) <= 176, "struct path has grown");
 
 uint32_t path_words(uint32_t n)
 {
@@ -136,6 +136,7 @@ void path_put_out(struct path *p, uint32_t way, bool is_out)
 		return;
 	path_put_bit(p, PATH_OUT, way, is_out);
 	p->lanes[port].usable = (uint16_t)(p->lanes[port].usable + (is_out ? -1 : 1));
+	p->has_news = true;
 	path_refresh(p, port);
 }
 
@@ -163,6 +164,7 @@ void path_start(struct path *p, const struct path_sender *sender)
 				path_put_bit(p, PATH_DENY, way, true);
 				path_put_bit(p, PATH_OUT, way, true);
 				lane->usable--;
+				p->n_denied++;
 			}
 		path_refresh(p, port);
 		new_round(p, port);
@@ -431,15 +433,24 @@ void path_on_trimmed(struct path *p, uint32_t way)
 void path_deny(struct path *p, uint32_t way, bool is_denied, nsec now)
 {
 	assert(way < p->profile->set.n);
+	bool had_news = p->has_news, was_bad = path_state(p, way) == PATH_ASSUMED_BAD;
+
 	if (path_bit(p, PATH_DENY, way) == is_denied)
 		return;
 	if (is_denied)
 		path_forget(p, way);
 	path_put_bit(p, PATH_DENY, way, is_denied);
+	p->n_denied = (uint16_t)(p->n_denied + (is_denied ? 1 : -1));
 	path_put_bit(p, PATH_MARK, way, false);
 	put_burden(p, way, 0);
 	path_put_out(p, way, is_denied);
+	p->has_news = had_news || was_bad || path_state(p, way) == PATH_ASSUMED_BAD;
 	path_uphold(p, now);
+}
+
+bool path_denies(const struct path *p, uint32_t way)
+{
+	return path_bit(p, PATH_DENY, way);
 }
 
 void path_block(struct path *p, enum path_block why, uint32_t ports, nsec now)
@@ -450,6 +461,7 @@ void path_block(struct path *p, enum path_block why, uint32_t ports, nsec now)
 	p->blocked[why] = (uint8_t)ports;
 	for (uint32_t port = 0; port < PATH_PORTS; port++)
 		path_refresh(p, port);
+	p->has_news |= before != path_shut(p);
 	path_kick(p, before & ~path_shut(p), now);
 	path_uphold(p, now);
 }

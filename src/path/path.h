@@ -96,6 +96,8 @@ struct path {
 	uint8_t dead;    /* ports out of use for what happened to packets */
 	uint8_t suspect; /* ports of which nothing arrived since a loss */
 	uint8_t blocked[PATH_BLOCKS]; /* ports, by reason */
+	bool has_news;                /* see path_take_news */
+	uint16_t n_denied;            /* ways */
 };
 
 struct path_sender {
@@ -174,6 +176,13 @@ static inline void path_on_arrived(struct path *p, uint32_t way, nsec sent_at, n
 /* The controller denies a way, or allows it again, which makes it good. */
 void path_deny(struct path *p, uint32_t way, bool is_denied, nsec now);
 
+/* Whether the controller denies a way itself, whatever it says of its port. */
+bool path_denies(const struct path *p, uint32_t way);
+static inline bool path_is_denied(const struct path *p, uint32_t way)
+{
+	return p->n_denied && path_denies(p, way);
+}
+
 /* All ports, a bit each, that are blocked for this reason from now on; others are no longer. Port
  * numbers are ours: the engine maps the bits of a peer's update to the planes of our ports. */
 void path_block(struct path *p, enum path_block why, uint32_t ports, nsec now);
@@ -188,6 +197,15 @@ bool path_probe_next(struct path *p, nsec now, uint32_t free_ports, struct path_
 /* What became of a probe: once for each one sent. A failure should be told within 50 us or so, and
  * is to be told at some time: its way waits for it. */
 void path_on_probe(struct path *p, struct path_probe probe, enum path_outcome outcome, nsec now);
+
+/* Whether a way came to be assumed bad, or no longer is, since the last time this was asked. */
+static inline bool path_take_news(struct path *p)
+{
+	bool has_news = p->has_news;
+
+	p->has_news = false;
+	return has_news;
+}
 
 /* For tools and tests. A way behind a port that is blocked or dead counts as that: denied if the
  * port is, else assumed bad. */

@@ -230,6 +230,7 @@ static void revive_port(struct path *p, struct path_trouble *r, nsec now)
 	r->due = now + p->cfg->memory_ns;
 	set_suspect(p, r, false);
 	p->dead = (uint8_t)(p->dead & ~(1u << r->at));
+	p->has_news = true;
 	path_refresh(p, r->at);
 	path_kick(p, 1u << r->at, now);
 }
@@ -346,6 +347,7 @@ static bool kill_port(struct path *p, struct path_trouble *r, nsec now)
 	r->next_way = (uint16_t)(path_draw(p) % p->profile->set.n);
 	start_train(p, r, r->fails < NEED_PORT_MAX ? r->fails : NEED_PORT_MAX, now);
 	p->dead = (uint8_t)(p->dead | 1u << r->at);
+	p->has_news = true;
 	path_refresh(p, r->at);
 	return true;
 }

@@ -183,6 +183,8 @@ static void what_steps_need(void **state)
 }
 
 static struct ways none, far;
+/* Congestion control of a queue pair's own: one that is fine, one without a window. */
+static const struct cc_cfg narrow = {.window_bytes = 4096}, shut = {.window_bytes = 0};
 
 /* Attributes, one or two of a kind, in range and out of it. */
 static const struct {
@@ -222,7 +224,10 @@ static const struct {
 	{MRC_SET_FLAGS, {.flags = 255}, true},
 	{MRC_SET_DENIED_PORTS, {.denied_ports = 1}, true},
 	{MRC_SET_DENIED_PORTS, {.denied_ports = 2}, false},
-	{MRC_SET_DENIED_PORTS << 1, {.flags = 0}, false},
+	{MRC_SET_CC, {.cc = NULL}, true},
+	{MRC_SET_CC, {.cc = &narrow}, true},
+	{MRC_SET_CC, {.cc = &shut}, false},
+	{MRC_SET_CC << 1, {.flags = 0}, false},
 	{UINT32_C(1) << 31, {.flags = 0}, false},
 };
 
@@ -247,6 +252,7 @@ static void expect_same(const struct mrc_attr *a, const struct mrc_attr *b)
 	assert_int_equal(a->penalty, b->penalty);
 	assert_int_equal(a->flags, b->flags);
 	assert_int_equal(a->denied_ports, b->denied_ports);
+	assert_ptr_equal(a->cc, b->cc);
 	assert_int_equal(a->burst, b->burst);
 }
 
@@ -280,11 +286,13 @@ static void ranges(void **state)
 static void when_it_may_change(void **state)
 {
 	static const uint32_t at_any_time = MRC_SET_ACCESS | MRC_SET_TIMEOUT | MRC_SET_RETRIES |
-					    MRC_SET_WIMM_DEST | MRC_SET_PENALTY;
+					    MRC_SET_WIMM_DEST | MRC_SET_PENALTY |
+					    MRC_SET_DENIED_PORTS;
 	static const uint32_t allowed[STATES] = {
 		[MRC_RESET] = UINT32_MAX,
 		[MRC_INIT] = UINT32_MAX,
-		[MRC_RTR] = at_any_time | MRC_SET_SQ_PSN | MRC_SET_MPR_DEST | MRC_SET_FLAGS,
+		[MRC_RTR] = at_any_time | MRC_SET_SQ_PSN | MRC_SET_MPR_DEST | MRC_SET_FLAGS |
+			    MRC_SET_CC,
 		[MRC_RTS] = at_any_time,
 		[MRC_SQD] = at_any_time | MRC_SET_PATH,
 		[MRC_ERROR] = at_any_time,
@@ -306,11 +314,12 @@ static void when_it_may_change(void **state)
 		.wimm_dest = 5,
 		.penalty = 5,
 		.flags = MRC_NO_TIMESTAMPS,
+		.cc = &narrow,
 	};
 
 	(void)state;
 	for (uint32_t s = 0; s <= MRC_ERROR; s++)
-		for (uint32_t bit = MRC_SET_ACCESS; bit <= MRC_SET_FLAGS; bit <<= 1) {
+		for (uint32_t bit = MRC_SET_ACCESS; bit <= MRC_SET_CC; bit <<= 1) {
 			rise(s);
 			assert_int_equal(modify(&attr, bit), allowed[s] & bit ? 0 : -EINVAL);
 			assert_int_equal(end_state(me, 0), s);

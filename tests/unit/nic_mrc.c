@@ -1,141 +1,14 @@
 /* MRC on the soft device, over kernel UDP on loopback: writes, immediate data, what happens to bad
  * requests and to a peer that is gone, many queue pairs, and the ways that packets take. */
-#include "nic_stage.h"
+#include "nic_mrc_stage.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
 
 #include "io/udp.h"
 #include "nic/inside.h"
-#include "nic/nic_mrc.h"
 
-#define PMTU  1024u
-#define MANY  64u
-#define SIDES 2u
-
-struct side {
-	struct nic_user *user;
-	struct nic_pd *pd;
-	struct nic_cq *cq;
-	struct nic_mr *mr;
-	struct nic_qp *qp;
-	uint8_t *bytes;
-};
-
-/* The loopback device with MRC. */
-static struct nic_info mrc_info(void)
-{
-	struct nic_info *list = NULL, found = {.ifindex = 0};
-	int n = nic_list(&list);
-
-	for (int i = 0; i < n; i++)
-		if (!strcmp(list[i].interface, "lo") && list[i].setup.transport == NIC_MRC)
-			found = list[i];
-	free(list);
-	assert_true(found.ifindex > 0);
-	return found;
-}
-
-static struct nic_qp *new_qp(struct side *s)
-{
-	struct nic_mrc_spec spec = {
-		.pd = s->pd,
-		.send_cq = s->cq,
-		.recv_cq = s->cq,
-		.max_send = 64,
-		.max_recv = 64,
-		.max_send_sge = 4,
-		.max_inline = 128,
-	};
-	struct nic_qp *qp = nic_mrc_qp_new(s->user, &spec);
-
-	if (!qp)
-		fail_msg("%s", nic_error());
-	assert_int_equal(spec.max_mpr, 32);
-	assert_int_equal(spec.max_wimm, 64);
-	return qp;
-}
-
-static void side_open(struct side *s, const struct nic_info *info)
-{
-	*s = (struct side){.user = nic_open(info)};
-	if (!s->user)
-		fail_msg("%s", nic_error());
-	s->pd = nic_pd_new(s->user);
-	s->cq = nic_cq_new(s->user, 8192, NULL, s);
-	s->bytes = calloc(1, STAGE_BYTES);
-	assert_true(s->pd && s->cq && s->bytes);
-	struct nic_mr_spec spec = {s->bytes, STAGE_BYTES, (uintptr_t)s->bytes, STAGE_ALL};
-
-	s->mr = nic_mr_new(s->pd, &spec);
-	assert_non_null(s->mr);
-	s->qp = new_qp(s);
-}
-
-static void side_close(struct side *s)
-{
-	if (s->qp)
-		assert_int_equal(nic_qp_free(s->qp), 0);
-	assert_int_equal(nic_mr_free(s->mr), 0);
-	assert_int_equal(nic_cq_free(s->cq), 0);
-	assert_int_equal(nic_pd_free(s->pd), 0);
-	assert_int_equal(nic_close(s->user), 0);
-	free(s->bytes);
-}
-
-static struct nic_mrc_link link_of(struct nic_qp *a, struct nic_qp *b, const struct nic_info *info,
-				   uint32_t gid)
-{
-	struct nic_mrc_link link = {.pmtu = PMTU, .access = MEM_REMOTE_WRITE};
-
-	assert_int_equal(nic_mrc_qp_end(a, &link.mine), 0);
-	assert_int_equal(nic_mrc_qp_end(b, &link.theirs), 0);
-	link.path.gid_index = gid;
-	memcpy(link.path.dgid, info->gids[gid].raw, 16);
-	return link;
-}
-
-static void join(struct nic_qp *a, struct nic_qp *b, const struct nic_info *info, uint32_t gid)
-{
-	struct nic_mrc_link there = link_of(a, b, info, gid), back = there;
-
-	back.mine = there.theirs;
-	back.theirs = there.mine;
-	if (nic_mrc_qp_connect(a, &there) || nic_mrc_qp_connect(b, &back))
-		fail_msg("%s", nic_error());
-}
-
-static void pair_open(struct side s[SIDES], int family)
-{
-	struct nic_info info = mrc_info();
-
-	side_open(&s[0], &info);
-	side_open(&s[1], &info);
-	join(s[0].qp, s[1].qp, &info, stage_gid(&info, family));
-}
-
-static void pair_close(struct side s[SIDES])
-{
-	side_close(&s[0]);
-	side_close(&s[1]);
-}
-
-static struct sge piece_of(const struct side *s, uint32_t at, uint32_t len)
-{
-	return (struct sge){s->bytes + at, len, nic_mr_key(s->mr)};
-}
-
-static struct op write_op(const struct side *to, const struct sge *piece, uint64_t cookie)
-{
-	return (struct op){
-		.code = ENGINE_WRITE,
-		.cookie = cookie,
-		.sg = piece,
-		.n_sg = 1,
-		.remote = (uintptr_t)to->bytes,
-		.key = nic_mr_key(to->mr),
-	};
-}
+#define MANY 64u
 
 static void writes_arrive(int family)
 {

@@ -1,0 +1,185 @@
+/* An MRC device under the eyes of controllers: what they set takes effect on queue pairs that run
+ * (MRC 9.3.2.1), and they are told of ways that fail.
+ *
+ * A device works without all of it, where the files cannot be had. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nic/mrc_inside.h"
+
+/* Values that a controller denies, or allows again, for all who use their profile. */
+static void follow_denials(struct device *d, struct mrc_ways *w, const struct control_profile *p)
+{
+	for (uint32_t way = 0; way < w->profile.set.n; way++) {
+		bool was_denied = w->profile.denied[way / 64] >> way % 64 & 1;
+
+		if (w->values[way] >= p->count || p->evs[w->values[way]].is_denied == was_denied)
+			continue;
+		path_profile_deny(&w->profile, way, !was_denied);
+		/* One that is not connected begins as the profile has it. */
+		for (const struct mrc_naming *user = w->users; user; user = user->next)
+			mrc_qp_deny(d->engine, d->clock, user->qp->number, way, !was_denied);
+	}
+}
+
+static void follow(struct device *d, struct control *c)
+{
+	for (struct mrc_ways *w = d->control->ways; w; w = w->next) {
+		const struct control_profile *p = control_find_profile(c, w->id);
+
+		if (!p || !p->evs)
+			continue;
+		w->event_mask = p->event_mask;
+		follow_denials(d, w, p);
+	}
+	if (c->disabled_ports != d->disabled_ports)
+		device_disable_ports(d, c->disabled_ports);
+}
+
+/* The state as it is now; one that cannot be read changes nothing. */
+static void look(struct device *d)
+{
+	struct control *c = store_read(d->control->store);
+
+	if (!c)
+		return;
+	follow(d, c);
+	control_free(c);
+}
+
+void mrc_govern(struct device *d)
+{
+	const struct nic_setup *setup = &d->info.setup;
+	struct mrc_control *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return;
+	c->pairs = calloc(MEMBER_PAIRS, sizeof *c->pairs);
+	if (!c->pairs || store_name(c->name, setup->interfaces, setup->n_ports)) {
+		free(c->pairs);
+		free(c);
+		return;
+	}
+	d->control = c;
+	c->store = store_open(c->name);
+	if (!c->store)
+		return;
+	c->member = member_join(c->name, d->info.name);
+	look(d);
+}
+
+void mrc_ungovern(struct device *d)
+{
+	struct mrc_control *c = d->control;
+
+	if (!c)
+		return;
+	if (c->member)
+		member_leave(c->member);
+	if (c->store)
+		store_close(c->store);
+	free(c->pairs);
+	free(c);
+	d->control = NULL;
+}
+
+/* The parent's place among the processes stays its own. */
+void mrc_abandon(struct device *d)
+{
+	struct mrc_control *c = d->control;
+
+	if (!c)
+		return;
+	if (c->member)
+		member_abandon(c->member);
+	if (c->store)
+		store_close(c->store);
+	c->member = NULL;
+	c->store = NULL;
+}
+
+int mrc_news_fd(const struct device *d)
+{
+	return d->control && d->control->store ? store_fd(d->control->store) : -1;
+}
+
+void mrc_take_news(struct device *d)
+{
+	if (!(store_has_news(d->control->store) & STORE_CHANGED))
+		return;
+	device_catch_up(d);
+	look(d);
+	mrc_changed(d);
+}
+
+int nic_mrc_store_name(struct nic_user *u, char name[STORE_NAME_MAX])
+{
+	struct device *d = u->device;
+	int r = device_check_for(d, &nic_transport_mrc);
+
+	if (r)
+		return r;
+	if (d->control) {
+		memcpy(name, d->control->name, STORE_NAME_MAX);
+		return 0;
+	}
+	return store_name(name, d->info.setup.interfaces, d->info.setup.n_ports);
+}
+
+static void tell(struct device *d, const struct mrc_ways *w, uint32_t way, uint8_t state)
+{
+	const struct control_event event = {
+		.profile_id = w->id,
+		.ev = w->evs[way],
+		.state = state,
+	};
+
+	if (w->event_mask & state)
+		member_tell(d->control->member, &event);
+}
+
+/* What one queue pair assumes is the device's word if it is the first to, or the last. */
+static void set_bad(struct device *d, struct mrc_naming *user, uint32_t way, bool is_bad)
+{
+	struct mrc_ways *w = user->ways;
+	bool was_bad = w->n_bad[way] > 0;
+
+	user->bad[way / 64] ^= UINT64_C(1) << way % 64;
+	w->n_bad[way] = (uint16_t)(w->n_bad[way] + (is_bad ? 1 : -1));
+	if (was_bad != (w->n_bad[way] > 0))
+		member_set_bad(d->control->member, w->id, w->values[way], is_bad);
+}
+
+void mrc_follow_ways(struct nic_qp *qp)
+{
+	struct mrc_naming *user = qp->naming;
+	struct device *d = qp->user->device;
+	uint8_t states[CONTROL_EVS];
+	uint32_t n = 0;
+
+	mrc_changed(d);
+	if (!user || !user->ways)
+		return;
+	mrc_qp_ways(d->engine, qp->number, states, CONTROL_EVS, &n);
+	for (uint32_t way = 0; way < n; way++) {
+		bool was_bad = user->bad[way / 64] >> way % 64 & 1;
+		bool is_bad = states[way] == PATH_ASSUMED_BAD;
+		uint32_t before = user->ways->n_bad[way];
+
+		if (is_bad == was_bad)
+			continue;
+		set_bad(d, user, way, is_bad);
+		if (!before)
+			tell(d, user->ways, way, CONTROL_TELL_BAD);
+		else if (!user->ways->n_bad[way])
+			tell(d, user->ways, way, CONTROL_TELL_GOOD);
+	}
+}
+
+/* Nobody has seen its ways recover: no event says so. They are only no longer said to be bad. */
+void mrc_forget_bad(struct device *d, struct mrc_naming *user)
+{
+	for (uint32_t way = 0; way < user->ways->profile.set.n; way++)
+		if (user->bad[way / 64] >> way % 64 & 1)
+			set_bad(d, user, way, false);
+}

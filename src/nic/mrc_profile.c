@@ -1,0 +1,290 @@
+/* The profiles that MRC's queue pairs name: of entropy values, and of congestion control (MRC 9.4,
+ * 10.2.2). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nic/mrc_inside.h"
+
+#define Q24         16777216.0f
+#define Q32         4294967296.0f
+#define NUMBER_MOST 4294967296.0f /* of what becomes a fixed point */
+
+/* What one call asks for. */
+struct asked {
+	const uint64_t *ev, *cc;
+	bool has_ev, has_cc; /* such a profile is there, and counted as in use */
+	struct mrc_ways *ways;
+	struct cc_cfg cfg;
+};
+
+static const char *kind_name(enum control_kind kind)
+{
+	return kind == CONTROL_EV ? "EV" : "CC";
+}
+
+/* A number of the control interface as a fixed point; 0 stays the default, and whatever is more
+ * than that is at least the least there is. */
+static bool to_fixed(uint64_t *to, float number, float one)
+{
+	if (number >= NUMBER_MOST)
+		return false;
+	if (number > 0) {
+		uint64_t fixed = (uint64_t)(number * one);
+
+		*to = fixed ? fixed : 1;
+	}
+	return true;
+}
+
+static void set_if(uint32_t *to, uint32_t value)
+{
+	if (value)
+		*to = value;
+}
+
+static void set_ns_if(nsec *to, uint32_t value)
+{
+	if (value)
+		*to = value;
+}
+
+/* What a profile sets, over what the device has. */
+static bool override(struct nscc_cfg *to, const struct control_nscc *from)
+{
+	to->has_no_quick_adapt = from->has_no_quick_adapt;
+	set_if(&to->qa_gate, from->qa_gate);
+	set_if(&to->adjust_bytes, from->adjust_bytes);
+	set_if(&to->max_wnd_bytes, from->max_cwnd_bytes);
+	/* A window holds a packet, whatever a controller thinks of our packets. */
+	if (to->max_wnd_bytes < to->mtu_bytes)
+		to->max_wnd_bytes = to->mtu_bytes;
+	set_ns_if(&to->adjust_period_ns, from->adjust_period_ns);
+	set_ns_if(&to->base_rtt_ns, from->base_rtt_ns);
+	set_ns_if(&to->qa_threshold_ns, from->qa_threshold_ns);
+	set_ns_if(&to->target_qdelay_ns, from->target_delay_ns);
+	return to_fixed(&to->eta_q24, from->eta, Q24) && to_fixed(&to->fi_q24, from->fi, Q24) &&
+	       to_fixed(&to->fi_scale_q32, from->fi_scale, Q32) &&
+	       to_fixed(&to->gamma_q32, from->gamma, Q32) &&
+	       to_fixed(&to->max_md_jump_q32, from->max_md_jump, Q32);
+}
+
+static int make_cc(const struct device *d, const struct control_cc *p, struct cc_cfg *cc)
+{
+	const char *problem = NULL;
+
+	*cc = (struct cc_cfg){0};
+	mrc_configure_cc(d, cc);
+	cc->kind = p->is_nscc ? CC_NSCC : CC_FIXED;
+	if (p->is_nscc && p->has_config && !override(&cc->nscc, &p->nscc))
+		problem = "a number above 2^32";
+	if (!problem)
+		problem = cc_cfg_problem(cc);
+	if (problem)
+		return nic_fail(EINVAL, "%s cannot do what the CC profile says: %s", d->info.name,
+				problem);
+	return 0;
+}
+
+/* In use before the state is read: a controller that changes the profile afterwards sees it. */
+static int use(struct device *d, enum control_kind kind, uint64_t id)
+{
+	int r = d->control && d->control->member ? member_use(d->control->member, kind, id, 1)
+						 : -ENOENT;
+
+	if (r == -ENOSPC)
+		return nic_fail(EINVAL, "%s: too many profiles are in use by this process",
+				d->info.name);
+	return r;
+}
+
+static void unuse(struct device *d, enum control_kind kind, uint64_t id)
+{
+	member_use(d->control->member, kind, id, -1);
+}
+
+/* What is found of a profile: 1, 0: none, and the device's own will do; or -EINVAL. */
+static int judge(const struct device *d, enum control_kind kind, uint64_t id, bool is_there,
+		 uint8_t phase)
+{
+	if (is_there && phase == CONTROL_ONLINE)
+		return 1;
+	if (!is_there && id == 0)
+		return 0;
+	return nic_fail(EINVAL, "%s profile %#llx of %s is not online: %s", kind_name(kind),
+			(unsigned long long)id, d->info.name,
+			is_there ? "a controller has to take it there"
+				 : "there is no such profile");
+}
+
+static int take_ev(struct device *d, struct control *c, struct asked *a)
+{
+	struct control_profile *p = control_find_profile(c, *a->ev);
+	int r = judge(d, CONTROL_EV, *a->ev, p != NULL, p ? p->phase : 0);
+
+	if (r <= 0 || !p)
+		return r;
+	a->ways = mrc_ways_get(d, c, p);
+	return a->ways ? 1 : -errno;
+}
+
+static int take_cc(struct device *d, struct control *c, struct asked *a)
+{
+	const struct control_cc *p = control_find_cc(c, *a->cc);
+	int r = judge(d, CONTROL_CC, *a->cc, p != NULL, p ? p->phase : 0);
+
+	if (r <= 0 || !p)
+		return r;
+	r = make_cc(d, p, &a->cfg);
+	return r ? r : 1;
+}
+
+/* Reads what controllers have set, and makes of it what was asked for. */
+static int read_profiles(struct device *d, struct asked *a)
+{
+	struct control *c = store_read(d->control->store);
+
+	if (!c)
+		return nic_fail(EINVAL, "%s: what controllers set cannot be read: %s", d->info.name,
+				strerror(errno));
+	int ev = a->ev ? take_ev(d, c, a) : 0, cc = ev >= 0 && a->cc ? take_cc(d, c, a) : 0;
+
+	control_free(c);
+	if (ev < 0 || cc < 0)
+		return -EINVAL;
+	/* Where there is none the device's own is not in use by anybody's count. */
+	if (a->has_ev && !ev) {
+		unuse(d, CONTROL_EV, *a->ev);
+		a->has_ev = false;
+	}
+	if (a->has_cc && !cc) {
+		unuse(d, CONTROL_CC, *a->cc);
+		a->has_cc = false;
+	}
+	return 0;
+}
+
+static void undo(struct device *d, const struct asked *a)
+{
+	if (a->has_ev)
+		unuse(d, CONTROL_EV, *a->ev);
+	if (a->has_cc)
+		unuse(d, CONTROL_CC, *a->cc);
+	if (a->ways)
+		mrc_ways_put(d, a->ways);
+}
+
+static int find(struct device *d, struct asked *a)
+{
+	int r = a->ev ? use(d, CONTROL_EV, *a->ev) : 0;
+
+	a->has_ev = a->ev && !r;
+	if (!r && a->cc)
+		r = use(d, CONTROL_CC, *a->cc);
+	a->has_cc = a->cc && !r;
+	/* Without a place for them there are no profiles at all. */
+	if (r == -ENOENT && !(a->ev && *a->ev) && !(a->cc && *a->cc))
+		return 0;
+	if (r == -ENOENT)
+		r = nic_fail(EINVAL, "%s has no profiles: %s cannot be used", d->info.name,
+			     store_directory());
+	if (!r)
+		r = read_profiles(d, a);
+	if (r)
+		undo(d, a);
+	return r;
+}
+
+static void leave_cc(struct nic_qp *qp)
+{
+	if (qp->naming->has_cc)
+		unuse(qp->user->device, CONTROL_CC, qp->naming->cc_id);
+	qp->naming->has_cc = false;
+}
+
+static void leave_ev(struct nic_qp *qp)
+{
+	struct device *d = qp->user->device;
+
+	if (!qp->naming->ways)
+		return;
+	uint64_t id = qp->naming->ways->id;
+
+	mrc_ways_leave(d, qp->naming);
+	unuse(d, CONTROL_EV, id);
+}
+
+/* What was found is the queue pair's; what it named before no longer is. */
+static void adopt(struct nic_qp *qp, const struct asked *a)
+{
+	struct mrc_naming *n = qp->naming;
+	struct device *d = qp->user->device;
+
+	if (a->ev) {
+		struct mrc_naming hold = {.qp = qp};
+
+		/* Ways that nobody uses are gone: these may be those that it had. */
+		if (a->ways)
+			mrc_ways_join(a->ways, &hold);
+		leave_ev(qp);
+		if (a->ways) {
+			mrc_ways_join(a->ways, n);
+			mrc_ways_leave(d, &hold);
+		}
+	}
+	if (!a->cc)
+		return;
+	leave_cc(qp);
+	n->has_cc = a->has_cc;
+	n->cc_id = *a->cc;
+	n->cc = a->cfg;
+	const struct mrc_attr attr = {.cc = a->has_cc ? &n->cc : NULL};
+
+	mrc_qp_modify(d->engine, d->clock, qp->number, &attr, MRC_SET_CC);
+}
+
+static int name_profiles(struct nic_qp *qp, struct asked *a)
+{
+	struct device *d = qp->user->device;
+	struct mrc_attr is;
+
+	mrc_qp_query(d->engine, qp->number, &is, NULL, NULL);
+	if (is.state > MRC_INIT || is.ways)
+		return nic_fail(EINVAL, "queue pair %#x is connected: it is too late for profiles",
+				qp->number);
+	if (!qp->naming)
+		qp->naming = calloc(1, sizeof *qp->naming);
+	if (!qp->naming)
+		return nic_fail(ENOMEM, "no memory for queue pair %#x", qp->number);
+	qp->naming->qp = qp;
+	int r = find(d, a);
+
+	if (!r)
+		adopt(qp, a);
+	return r;
+}
+
+int nic_mrc_qp_profiles(struct nic_qp *qp, const uint64_t *ev, const uint64_t *cc)
+{
+	struct device *d = qp->user->device;
+	struct asked a = {.ev = ev, .cc = cc};
+	int r = device_check_for(d, &nic_transport_mrc);
+
+	if (r || (!ev && !cc))
+		return r;
+	device_enter(d);
+	r = name_profiles(qp, &a);
+	device_leave(d);
+	return r;
+}
+
+void mrc_unname(struct nic_qp *qp)
+{
+	mrc_changed(qp->user->device);
+	if (!qp->naming)
+		return;
+	leave_ev(qp);
+	leave_cc(qp);
+	free(qp->naming);
+	qp->naming = NULL;
+}
