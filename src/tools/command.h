@@ -52,12 +52,14 @@ struct command {
 	bool is_prefix; /* what follows the first argument that is no option is not ours */
 };
 
+extern const struct command ctl_command;
 extern const struct command decode_command;
 extern const struct command demo_command;
 extern const struct command devices_command;
 extern const struct command perf_command;
 extern const struct command run_command;
 extern const struct command sim_command;
+extern const struct command top_command;
 
 /* Prints all of `weft help NAME`. */
 void command_help(const struct command *c);

@@ -56,29 +56,34 @@ static char *read_path(const char *path, size_t *len)
 	return text;
 }
 
-int input_read(struct input *in, const char *name, char *error, size_t error_len)
+int input_read_file(struct input *in, const char *name, char *error, size_t error_len)
 {
-	const struct scenario_builtin *b = scenario_builtin_find(name);
-
 	*in = (struct input){.shown = name, .summary = ""};
-	if (b) {
-		in->summary = b->summary;
-		in->len = strlen(b->yaml);
-		in->text = strdup(b->yaml);
-	} else if (strcmp(name, "-") == 0) {
+	if (strcmp(name, "-") == 0) {
 		in->shown = "standard input";
 		in->text = read_all(stdin, &in->len);
 	} else {
 		in->text = read_path(name, &in->len);
 	}
-	if (in->text)
-		return 0;
-	if (errno == ENOENT && !strpbrk(name, "./")) {
+	return in->text ? 0 : refuse(errno, error, error_len);
+}
+
+int input_read(struct input *in, const char *name, char *error, size_t error_len)
+{
+	const struct scenario_builtin *b = scenario_builtin_find(name);
+
+	if (!b) {
+		int r = input_read_file(in, name, error, error_len);
+
+		if (r != -ENOENT || strpbrk(name, "./"))
+			return r;
 		snprintf(error, error_len,
 			 "no built-in scenario and no file has this name; see weft sim --list");
-		return -ENOENT;
+		return r;
 	}
-	return refuse(errno, error, error_len);
+	*in = (struct input){.shown = name, .summary = b->summary, .len = strlen(b->yaml)};
+	in->text = strdup(b->yaml);
+	return in->text ? 0 : refuse(ENOMEM, error, error_len);
 }
 
 void input_fini(struct input *in)

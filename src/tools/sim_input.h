@@ -1,5 +1,5 @@
 /* Where the text of a scenario comes from: a file, standard input or a built-in; and the files it
- * names in turn. `weft sim` calls this. */
+ * names in turn. `weft sim` calls this, and `weft ctl` for the files that it applies. */
 #ifndef WEFT_TOOLS_SIM_INPUT_H
 #define WEFT_TOOLS_SIM_INPUT_H
 
@@ -17,6 +17,8 @@ struct input {
 /* Reads a scenario: a built-in one of that name, "-", or a file. 0, or a negative errno with a
  * sentence in error. The text is freed by input_fini. */
 int input_read(struct input *in, const char *name, char *error, size_t error_len);
+/* The same without built-ins. */
+int input_read_file(struct input *in, const char *name, char *error, size_t error_len);
 void input_fini(struct input *in);
 
 /* scenario_source.read_file: name is relative to the folder of near. */

@@ -1,0 +1,243 @@
+#include "tools/top.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "nic/nic.h"
+#include "tools/clock.h"
+#include "tools/command.h"
+
+#define MS_NS      UINT64_C(1000000)
+#define INTERVAL   1000u
+#define ROWS_LEAST 4u
+
+static const char usage[] =
+	"usage: weft top [OPTION...]\n"
+	"\n"
+	"Shows how the queue pairs of all processes on MRC devices fare, again each second:\n"
+	"goodput, window, round trip, packets sent again, and the state of each way.\n";
+
+static const char notes[] =
+	"A way is a character in the row of its port: . good, s skipped for a turn, X assumed\n"
+	"bad, d denied; ! behind a port says that no way of it is usable. `again` and\n"
+	"`timeouts` count since the queue pair was made.\n"
+	"\n"
+	"On a terminal the view is redrawn in place until Ctrl-C; elsewhere looks follow each\n"
+	"other. Processes of other users are shown where their files may be read.\n"
+	"\n"
+	"exit status:\n"
+	"  0    the view ended as it should\n"
+	"  3    the configuration is wrong, or processes cannot be looked at\n"
+	"\n"
+	"examples:\n"
+	"  weft top\n"
+	"  weft top --device weft_mrc0 --interval 200\n"
+	"  weft top --once --json | jq '.devices[].processes[].pairs[].tx_bps'\n";
+
+struct job {
+	const char *device;
+	bool is_once, has_json, is_brief;
+	uint32_t count, interval_ms;
+};
+
+static const struct command_option options[] = {
+	{"device", "NAME", "only this device", OPTION_INTO(device)},
+	{"interval", "MS", "between two looks (default 1000)", OPTION_INTO(interval_ms), .low = 20,
+	 .high = 3600000},
+	{"count", "N", "end after so many views", OPTION_INTO(count), .low = 1, .high = UINT32_MAX},
+	{"once", NULL, "one view, of two looks", OPTION_INTO(is_once)},
+	{"brief", NULL, "without the rows of ways", OPTION_INTO(is_brief)},
+	{"json", NULL, "one JSON document a line instead", OPTION_INTO(has_json)},
+	{.name = NULL},
+};
+
+static volatile sig_atomic_t is_stopped;
+
+static void stop(int number)
+{
+	(void)number;
+	is_stopped = 1;
+}
+
+/* A sleep has to end with the signal: no SA_RESTART. */
+static void catch_signals(void)
+{
+	struct sigaction act = {.sa_handler = stop};
+
+	sigemptyset(&act.sa_mask);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+}
+
+static int add_device(const char *name, struct top *t, const struct nic_info *info)
+{
+	struct top_device *d = &t->devices[t->n];
+	int r = store_name(d->store, info->setup.interfaces, info->setup.n_ports);
+
+	memcpy(d->name, info->name, sizeof d->name);
+	if (!r) {
+		d->members = members_open(d->store);
+		r = d->members ? 0 : -errno;
+	}
+	if (r)
+		return command_error(name, STATUS_FILE, info->name, strerror(-r));
+	t->n++;
+	return STATUS_OK;
+}
+
+/* The MRC devices there are, or the one that is wanted. */
+static int open_devices(const char *name, const char *wanted, struct top *t)
+{
+	struct nic_info *list = NULL;
+	int n = nic_list(&list), status = STATUS_OK;
+
+	if (n < 0)
+		return command_error(name, STATUS_FILE, NULL, nic_error());
+	t->devices = calloc((size_t)n + 1, sizeof *t->devices);
+	if (!t->devices)
+		status = memory_error(name);
+	for (int i = 0; i < n && status == STATUS_OK; i++) {
+		if (list[i].setup.transport == NIC_MRC &&
+		    (!wanted || strcmp(wanted, list[i].name) == 0))
+			status = add_device(name, t, &list[i]);
+	}
+	free(list);
+	if (status == STATUS_OK && wanted && !t->n)
+		return usage_error(name, "there is no MRC device '%s'", wanted);
+	return status;
+}
+
+/* Lines of the screen; elsewhere there is no end of them. */
+static uint32_t count_rows(bool is_panel)
+{
+	struct winsize size = {0};
+
+	if (!is_panel || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row < ROWS_LEAST)
+		return UINT32_MAX;
+	return size.ws_row;
+}
+
+/* Redraws from the corner, each line wiped to its end; what has no room is counted. */
+static void put_panel(const char *text, uint32_t rows)
+{
+	uint32_t n = 0, left = 0;
+
+	fputs("\033[H", stdout);
+	for (const char *at = text; *at; n++) {
+		size_t len = strcspn(at, "\n");
+
+		if (n + 2 < rows)
+			printf("%.*s\033[K\n", (int)len, at);
+		else
+			left++;
+		at += len + (at[len] == '\n');
+	}
+	if (left)
+		printf("... %u more lines; --brief or --device shows fewer\033[K\n", left);
+	fputs("\033[J", stdout);
+}
+
+static int put_look(const char *name, const struct top *t, const struct top_style *style,
+		    bool is_panel)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return memory_error(name);
+	top_text(t, style, out);
+	if (fclose(out) || !text) {
+		free(text);
+		return memory_error(name);
+	}
+	if (is_panel)
+		put_panel(text, count_rows(true));
+	else
+		fputs(text, stdout);
+	free(text);
+	return STATUS_OK;
+}
+
+static void pause_until(nsec when)
+{
+	nsec now = clock_now();
+
+	if (when <= now || is_stopped)
+		return;
+	struct timespec pause = {.tv_sec = (time_t)((when - now) / 1000000000u),
+				 .tv_nsec = (long)((when - now) % 1000000000u)};
+
+	nanosleep(&pause, NULL);
+}
+
+static bool is_terminal(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+}
+
+/* One look before the first view, so that it has rates. */
+static int follow(const char *name, struct top *t, const struct job *job)
+{
+	const char *no_color = getenv("NO_COLOR");
+	bool is_panel = is_terminal() && !job->is_once && !job->has_json;
+	struct top_style style = {is_terminal() && !(no_color && no_color[0]), job->is_brief};
+	uint32_t left = job->is_once ? 1 : job->count ? job->count : UINT32_MAX;
+	nsec next = clock_now();
+	int status = STATUS_OK, r = top_look(t, clock_now());
+
+	fputs(is_panel ? "\033[2J" : "", stdout);
+	while (!r && status == STATUS_OK && left && !is_output_broken()) {
+		next += job->interval_ms * MS_NS;
+		pause_until(next);
+		if (is_stopped)
+			break;
+		r = top_look(t, clock_now());
+		if (r)
+			break;
+		if (job->has_json)
+			top_json(t, stdout);
+		else
+			status = put_look(name, t, &style, is_panel);
+		fflush(stdout);
+		left -= job->is_once || job->count;
+	}
+	return r ? command_error(name, STATUS_FILE, NULL, strerror(-r)) : status;
+}
+
+static int run_top(int argc, char **argv)
+{
+	struct job job = {.interval_ms = INTERVAL};
+	struct top t = {0};
+	int status = command_options(&top_command, argc, argv, &job);
+
+	if (status != STATUS_OK)
+		return status == STATUS_HELP ? finish_output(argv[0]) : status;
+	if (optind < argc)
+		return usage_error(argv[0], "takes no arguments");
+	catch_signals();
+	status = open_devices(argv[0], job.device, &t);
+	if (status == STATUS_OK)
+		status = follow(argv[0], &t, &job);
+	top_fini(&t);
+	int written = finish_output(argv[0]);
+
+	return written > status ? written : status;
+}
+
+const struct command top_command = {
+	.name = "top",
+	.brief = "show live how queue pairs and paths of MRC devices fare",
+	.usage = usage,
+	.options = options,
+	.notes = notes,
+	.run = run_top,
+};

@@ -1,0 +1,69 @@
+/* `weft top`: how the queue pairs of all processes on MRC devices fare, look by look.
+ *
+ * Processes show themselves (control/member.h); this only reads. Rates come from two looks, by the
+ * times that the process itself gives. */
+#ifndef WEFT_TOOLS_TOP_H
+#define WEFT_TOOLS_TOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/nsec.h"
+#include "control/members.h"
+#include "control/store.h"
+
+/* States of a way, in the order of struct member_pair. */
+enum top_way { TOP_GOOD, TOP_SKIP, TOP_BAD, TOP_DENIED, TOP_WAYS };
+
+struct top_pair {
+	struct member_pair p;
+	bool has_rate; /* it was there at the look before */
+	uint64_t tx_bps, rx_bps;
+	uint64_t again; /* packets sent again since then */
+	/* Ways stand port by port: those of port i are first[i] .. first[i + 1] - 1. */
+	uint16_t first[MEMBER_PORTS + 1];
+};
+
+struct top_process {
+	struct member_who who;
+	struct member_device device;
+	uint32_t n;
+	struct top_pair *pairs; /* the busiest first */
+};
+
+struct top_device {
+	char name[64];
+	char store[STORE_NAME_MAX];
+	struct members *members;
+	uint32_t n;
+	struct top_process *list;
+};
+
+struct top {
+	uint32_t n;
+	struct top_device *devices;
+};
+
+/* Looks at the devices once more; now is that of CLOCK_MONOTONIC. 0 or a negative errno. */
+int top_look(struct top *t, nsec now);
+/* Ends what top_look and members_open made. */
+void top_fini(struct top *t);
+
+/* State of way i < n_ways of a pair that shows it (i < MEMBER_WAYS). */
+enum top_way top_way_state(const struct member_pair *p, uint32_t i);
+/* How many of its ways a pair shows. */
+uint32_t top_ways_shown(const struct member_pair *p);
+/* "RTS" and so on. */
+const char *top_state_word(uint8_t state);
+/* The peer's address as text. */
+void top_peer(const struct member_pair *p, char text[64]);
+
+/* Writes a look: lines of text, or a line of JSON. */
+struct top_style {
+	bool has_color, is_brief;
+};
+void top_text(const struct top *t, const struct top_style *style, FILE *out);
+void top_json(const struct top *t, FILE *out);
+
+#endif
