@@ -183,9 +183,7 @@ struct device {
 	uint8_t heads[DRIVER_BATCH][ENGINE_HEAD_MAX];
 };
 
-/* error.c: keeps the sentence of a failure; returns -error. */
-int nic_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same for functions that return pointers: sets errno. */
+/* error.c: as nic_fail, for functions that return pointers: sets errno. */
 void *nic_fail_null(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* 0, or -ENODEV after a fork. Needs no lock. */
 int device_check(const struct device *d);

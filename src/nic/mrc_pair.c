@@ -135,6 +135,21 @@ static void close_way(struct nic_qp *qp, struct way *w)
 	way_close(d, w);
 }
 
+/* What the device cannot do, whatever the ends agreed on. Endpoint packets name queue pair 2
+ * (M-28), and where processes share an address over kernel UDP only the one whose tag is 0 gets
+ * them. The others never hear that a way has recovered: so they do not give one up either. */
+static uint8_t flags_of(const struct device *d, uint8_t flags)
+{
+	bool is_deaf = d->info.setup.driver == NIC_UDP && driver_tag(d->io) != 0;
+	unsigned f = flags;
+
+	if (!d->info.setup.has_trim)
+		f = (f | MRC_NO_TRIM) & ~(unsigned)MRC_PEER_TRIM_NACK;
+	if (is_deaf)
+		f |= MRC_OBLIVIOUS;
+	return (uint8_t)f;
+}
+
 /* Handles and ways for a path into attr. */
 static int way_find(struct nic_qp *qp, const struct nic_mrc_path *path, struct mrc_attr *attr,
 		    uint32_t set, struct way *w)
@@ -181,6 +196,7 @@ static int modify(struct nic_qp *qp, struct mrc_attr *attr, uint32_t set,
 
 	if (r)
 		return r;
+	attr->flags = flags_of(d, attr->flags);
 	r = mrc_qp_modify(d->engine, now, qp->number, attr, set);
 	if (r) {
 		close_way(qp, &w);
@@ -254,17 +270,6 @@ int nic_mrc_qp_end(struct nic_qp *qp, struct nic_mrc_end *end)
 	return r;
 }
 
-/* Endpoint packets name queue pair 2 (M-28), and where processes share an address over kernel UDP
- * only the one whose tag is 0 gets them. The others never hear that a way has recovered: so they do
- * not give one up either. */
-static uint8_t flags_of(const struct device *d)
-{
-	bool is_deaf = d->info.setup.driver == NIC_UDP && driver_tag(d->io) != 0;
-
-	return (uint8_t)((d->info.setup.has_trim ? MRC_PEER_TRIM_NACK : MRC_NO_TRIM) |
-			 (is_deaf ? MRC_OBLIVIOUS : 0));
-}
-
 int nic_mrc_qp_connect(struct nic_qp *qp, const struct nic_mrc_link *link)
 {
 	struct mrc_attr attr = {
@@ -280,7 +285,7 @@ int nic_mrc_qp_connect(struct nic_qp *qp, const struct nic_mrc_link *link)
 		.mpr = link->mine.mpr,
 		.mpr_dest = link->theirs.mpr,
 		.wimm_dest = link->theirs.wimm,
-		.flags = flags_of(qp->user->device),
+		.flags = MRC_PEER_TRIM_NACK,
 	};
 	int r = nic_mrc_qp_modify(qp, &attr, MRC_SET_STATE | MRC_SET_ACCESS, NULL);
 

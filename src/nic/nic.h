@@ -236,6 +236,8 @@ int nic_srq_post(struct nic_srq *s, struct nic_work *work, uint32_t n, uint32_t 
 
 /* The sentence of the last failure in this thread, or "". */
 const char *nic_error(void);
+/* Keeps one, for the doors above as well: on stderr too if WEFT_VERBOSE is set. Returns -error. */
+int nic_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Counters of the device's engine and driver, as they stand. */
 struct driver_counters;

@@ -22,6 +22,11 @@ static const struct kind {
 
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 
+enum ibv_event_type verbs_event_type(const struct nic_event *event)
+{
+	return kinds[event->kind].type;
+}
+
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	if (!verbs_is_ours(context))
@@ -36,7 +41,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	struct verbs_shared *shared = got.context;
 	struct verbs_link *link = NULL;
 
-	event->event_type = kinds[got.kind].type;
+	event->event_type = verbs_event_type(&got);
 	switch (kinds[got.kind].subject) {
 	case PORT: event->element.port_num = VERBS_PORT; break;
 	case QUEUE:

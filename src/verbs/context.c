@@ -5,6 +5,8 @@
 
 #include "verbs/inside.h"
 
+#include "mrc/mrc.h"
+
 /* perftest and others choose special paths by the vendor's OUI and part number. Ours is in the part
  * of the number space that is assigned to nobody (IEEE 802, the U/L bit), and the part has none. */
 #define VENDOR_ID   0x025745u
@@ -29,6 +31,8 @@ static struct ibv_context *open_card(struct verbs_card *card)
 	struct ibv_context *context = &opened->extended.context;
 
 	opened->card = card;
+	opened->n_ports = info.setup.n_ports;
+	opened->is_mrc = info.setup.transport == NIC_MRC;
 	opened->extended.sz = sizeof opened->extended;
 	context->device = &card->device;
 	context->cmd_fd = -1;
@@ -54,6 +58,9 @@ int ibv_close_device(struct ibv_context *context)
 		return VERBS_PASS(ibv_close_device, verbs_minus_one(ENOSYS), context);
 	struct verbs_opened *opened = verbs_opened(context);
 
+	/* Their queue pairs have domains of this context. */
+	if (__atomic_load_n(&opened->n_above, __ATOMIC_RELAXED))
+		return verbs_minus_one(EBUSY);
 	verbs_destroy_all(context);
 	int error = nic_close(opened->user);
 
@@ -66,8 +73,22 @@ int ibv_close_device(struct ibv_context *context)
 	return 0;
 }
 
+/* An MRC device has none of RC's reads, atomics, shared queues and windows. */
+static void fill_mrc(struct ibv_device_attr *attr)
+{
+	attr->max_qp_wr = MRC_WR_MAX;
+	attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+				 IBV_DEVICE_SYS_IMAGE_GUID;
+	attr->max_sge_rd = 0;
+	attr->max_qp_rd_atom = attr->max_res_rd_atom = attr->max_qp_init_rd_atom = 0;
+	attr->atomic_cap = IBV_ATOMIC_NONE;
+	attr->max_mw = 0;
+	attr->max_srq = attr->max_srq_wr = attr->max_srq_sge = 0;
+}
+
 static void fill_device(struct ibv_device_attr *attr, struct ibv_context *context)
 {
+	const struct verbs_opened *opened = verbs_opened(context);
 	uint64_t guid = ibv_get_device_guid(context->device);
 
 	*attr = (struct ibv_device_attr){
@@ -101,8 +122,10 @@ static void fill_device(struct ibv_device_attr *attr, struct ibv_context *contex
 		.max_pkeys = 1,
 		/* 4.096 us * 2^15: a thread that waits for its processor answers late. */
 		.local_ca_ack_delay = 15,
-		.phys_port_cnt = 1,
+		.phys_port_cnt = (uint8_t)opened->n_ports,
 	};
+	if (opened->is_mrc)
+		fill_mrc(attr);
 }
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
@@ -121,12 +144,12 @@ int verbs_query_device_ex(struct ibv_context *context,
 	struct ibv_device_attr_ex all = {
 		.completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = 1000000, /* kHz: timestamps are nanoseconds */
-		.phys_port_cnt_ex = 1,
 	};
 
 	if ((input && input->comp_mask) || size < sizeof all.orig_attr)
 		return verbs_answer(-EINVAL);
 	fill_device(&all.orig_attr, context);
+	all.phys_port_cnt_ex = all.orig_attr.phys_port_cnt;
 	all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
 	memset(attr, 0, size);
 	memcpy(attr, &all, size < sizeof all ? size : sizeof all);

@@ -124,10 +124,8 @@ static struct device_list *list_new(const struct nic_info *infos, size_t n_infos
 	if (!list)
 		return NULL;
 	lock_list();
-	/* Devices of other transports have interfaces of their own. */
 	for (size_t i = 0; i < n_infos; i++) {
-		struct verbs_card *card =
-			infos[i].setup.transport == NIC_RC ? card_get(&infos[i]) : NULL;
+		struct verbs_card *card = card_get(&infos[i]);
 
 		if (card)
 			list->at[list->n_ours++] = &card->device;

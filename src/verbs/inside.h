@@ -65,9 +65,12 @@ struct verbs_link {
 struct verbs_opened {
 	struct verbs_card *card;
 	struct nic_user *user;
+	uint32_t n_ports;
+	bool is_mrc;          /* a device of MRC: it has no queue pairs of the verbs */
 	pthread_mutex_t lock; /* around the two that follow */
 	uint32_t n_handles;
 	struct verbs_link *objects[VERBS_KINDS];
+	uint32_t n_above;              /* contexts of libmrc that stand on this one; atomic */
 	struct verbs_context extended; /* last, and the context its last member */
 };
 
@@ -305,6 +308,12 @@ int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
 struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+/* Whether the device has a port of this number: they are counted from 1. */
+bool verbs_has_port(struct ibv_context *context, uint32_t port);
+
+/* An event of the soft device as the header calls it. */
+enum ibv_event_type verbs_event_type(const struct nic_event *event);
 
 /* A completion as the application sees it. */
 void verbs_fill_wc(struct ibv_wc *wc, const struct nic_done *done);

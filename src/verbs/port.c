@@ -1,4 +1,5 @@
-/* The one port of a device: its state, GIDs and partition. */
+/* The ports of a device: their state, GIDs and partition. GIDs are the device's, and the same on
+ * every port. */
 #include <string.h>
 #include <sys/types.h>
 
@@ -16,21 +17,30 @@ static enum ibv_mtu largest_mtu(uint32_t mtu)
 	return IBV_MTU_256;
 }
 
+bool verbs_has_port(struct ibv_context *context, uint32_t port)
+{
+	return port >= VERBS_PORT && port <= verbs_opened(context)->n_ports;
+}
+
+/* The device is what it is by its ports; one of several has a state and an MTU of its own. */
 static int query_port(struct ibv_context *context, uint8_t port, void *attr, size_t size)
 {
 	struct nic_info info;
 
-	if (port != VERBS_PORT)
+	if (!verbs_has_port(context, port))
 		return verbs_answer(-EINVAL);
 	int error = nic_query(verbs_opened(context)->user, &info);
 
 	if (error)
 		return verbs_answer(error);
+	const struct nic_port *own = &info.ports[port - VERBS_PORT];
+	bool is_up = info.n_ports > 1 ? own->is_up : info.is_up;
+
 	/* Width and speed: the lowest there are, for the kernel's sockets tell none. */
 	struct ibv_port_attr all = {
-		.state = info.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+		.state = is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = largest_mtu(info.mtu),
+		.active_mtu = largest_mtu(info.n_ports > 1 && own->mtu ? own->mtu : info.mtu),
 		.gid_tbl_len = NIC_GIDS_MAX,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = RC_MESSAGE_MAX,
@@ -38,7 +48,7 @@ static int query_port(struct ibv_context *context, uint8_t port, void *attr, siz
 		.max_vl_num = 1,
 		.active_width = 1,
 		.active_speed = 1,
-		.phys_state = info.is_up ? 5 : 3, /* LinkUp, Disabled (IBTA 14.2.5.6) */
+		.phys_state = is_up ? 5 : 3, /* LinkUp, Disabled (IBTA 14.2.5.6) */
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
 	};
@@ -70,7 +80,7 @@ static int find_gid(struct ibv_context *context, uint32_t port, uint32_t index,
 {
 	struct nic_info info;
 
-	if (port != VERBS_PORT || index >= NIC_GIDS_MAX)
+	if (!verbs_has_port(context, port) || index >= NIC_GIDS_MAX)
 		return EINVAL;
 	int error = nic_query(verbs_opened(context)->user, &info);
 
@@ -171,7 +181,7 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __b
 	if (!verbs_is_ours(context))
 		return VERBS_PASS(ibv_query_pkey, verbs_minus_one(ENOSYS), context, port_num, index,
 				  pkey);
-	if (port_num != VERBS_PORT || index != 0)
+	if (!verbs_has_port(context, port_num) || index != 0)
 		return verbs_minus_one(EINVAL);
 	*pkey = RC_PKEY; /* the same in both byte orders */
 	return 0;
@@ -182,7 +192,7 @@ int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pke
 	if (!verbs_is_ours(context))
 		return VERBS_PASS(ibv_get_pkey_index, verbs_minus_one(ENOSYS), context, port_num,
 				  pkey);
-	if (port_num != VERBS_PORT || pkey != RC_PKEY)
+	if (!verbs_has_port(context, port_num) || pkey != RC_PKEY)
 		return verbs_minus_one(EINVAL);
 	return 0;
 }

@@ -155,11 +155,12 @@ static void its_devices_follow_ours(void **state)
 	setenv("WEFT_INTERFACES", "lo", 1);
 	struct ibv_device **list = ibv_get_device_list(&n);
 
-	assert_int_equal(n, 3);
+	assert_int_equal(n, 4);
 	assert_string_equal(list[0]->name, "weft_rc0");
-	assert_string_equal(list[1]->name, "foreign0");
-	assert_string_equal(list[2]->name, "foreign1");
-	assert_null(list[3]);
+	assert_string_equal(list[1]->name, "weft_mrc0");
+	assert_string_equal(list[2]->name, "foreign0");
+	assert_string_equal(list[3]->name, "foreign1");
+	assert_null(list[4]);
 	foreign_called = NULL;
 	ibv_free_device_list(list);
 	assert_string_equal(foreign_called, "ibv_free_device_list");
