@@ -17,6 +17,7 @@
 #ifndef WEFT_ENGINE_ENGINE_H
 #define WEFT_ENGINE_ENGINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,7 +51,8 @@ struct rx_pkt {
 };
 
 /* How a packet wants to be treated; the driver's configuration gives each a DSCP (MRC Table 7-8, UE
- * Table 3-70). Values of tx_pkt.tclass and rx_pkt.tclass. */
+ * Table 3-70). Values of tx_pkt.tclass and rx_pkt.tclass. One of ENGINE_DSCP and up, in tx_pkt
+ * only, is no class but a DSCP of the packet's own: ENGINE_DSCP + 0 .. 63. */
 enum engine_tclass {
 	ENGINE_DATA,    /* DSCP_TRIMMABLE, or DSCP_NO_TRIM where the fabric does not trim */
 	ENGINE_RETX,    /* DSCP_TRIMMABLE_RTX */
@@ -58,6 +60,18 @@ enum engine_tclass {
 	ENGINE_CONTROL, /* DSCP_CONTROL */
 	ENGINE_TCLASSES,
 };
+#define ENGINE_DSCP 64u
+
+static inline bool engine_is_tclass(uint8_t tclass)
+{
+	return tclass < ENGINE_TCLASSES || (tclass >= ENGINE_DSCP && tclass < 2 * ENGINE_DSCP);
+}
+
+/* The DSCP of a packet, where dscp has those of the classes. */
+static inline uint8_t engine_dscp(uint8_t tclass, const uint8_t dscp[ENGINE_TCLASSES])
+{
+	return tclass < ENGINE_TCLASSES ? dscp[tclass] : (uint8_t)(tclass - ENGINE_DSCP);
+}
 
 /* A packet to send. The driver lends head, ENGINE_HEAD_MAX bytes; all else is the engine's answer,
  * valid until the next call on this engine. */

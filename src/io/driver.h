@@ -24,6 +24,7 @@
 #define DRIVER_BATCH     64u /* most packets of one driver_send or driver_receive */
 #define DRIVER_TAGS      256u
 #define DRIVER_NO_HANDLE UINT32_MAX
+#define DRIVER_EV_ALONE  0xffff0000u /* see driver_peer_segments */
 
 /* clang-format off */
 #define DRIVER_DROPS(C) \
@@ -195,7 +196,9 @@ static inline int driver_peer_address(struct driver *d, uint32_t handle, uint32_
 
 /* Packets to the peer with this entropy value by this port carry these segments (MRC 9.3.5), or
  * none again with segments->n 0. Once a port has one such way, packets with values that were not
- * named, answers for one, take the lists of that port by their value. As above; IPv6 only. */
+ * named, answers for one, take the lists of that port by their value; but not those of values from
+ * DRIVER_EV_ALONE on, which are for packets that name them and for no others. (Such a value begins
+ * like a multicast address, which is no segment.) As above; IPv6 only. */
 static inline int driver_peer_segments(struct driver *d, uint32_t handle, uint32_t port,
 				       uint32_t ev, const struct encap_segments *segments)
 {

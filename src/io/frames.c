@@ -220,7 +220,7 @@ static uint32_t bytes_around(const struct frames_peer *p, uint32_t port, bool is
 			  FRAMES_BTH_BYTES + LARGEST_EXTENSION + icrc_bytes;
 	uint32_t most = 0;
 
-	for (uint32_t i = 0; l && i < l->n; i++) {
+	for (uint32_t i = 0; l && i < l->n_open; i++) {
 		uint32_t n = l->at[i].segments.n;
 		uint32_t bytes = ipv6_bytes + (n > 1 ? srh_bytes + srh_segment_bytes : 0);
 
@@ -241,7 +241,7 @@ static uint32_t way_mtu(struct frames *f, uint32_t peer, uint32_t port, int *num
 	uint32_t route;
 
 	/* Lists of a port are as one here: their ways begin at the same switch. */
-	if (p->lists[port]) {
+	if (p->lists[port] && p->lists[port]->n_open > 0) {
 		w = &p->lists[port]->at[0].way;
 		memcpy(to.ip, p->lists[port]->at[0].segments.at[0], sizeof to.ip);
 	}

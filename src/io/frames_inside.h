@@ -13,6 +13,7 @@
 enum {
 	FRAMES_LOCALS = 256,
 	FRAMES_BTH_BYTES = 12,
+	FRAMES_STRANGERS = 64, /* that were answered last */
 };
 
 /* The headers of one way, and what they were made of: they are good as long as that is. */
@@ -31,12 +32,12 @@ struct frames_list {
 	struct frames_way way;
 };
 
-/* All lists to a peer by a port: by their places, and by their values in a table that is at most
- * half full, of places + 1. */
+/* All lists to a peer by a port: by their places, those that others may take first, and by their
+ * values in a table that is at most half full, of places + 1. */
 struct frames_lists {
 	struct frames_list *at;
 	uint32_t *slots;
-	uint32_t n, room, slot_mask;
+	uint32_t n, n_open, room, slot_mask;
 };
 
 /* addresses: place + 1 of the one in the plane of each port, 0: none but the first. */
@@ -44,7 +45,8 @@ struct frames_peer {
 	uint32_t refs, next;
 	uint32_t first, addresses[ENGINE_PORTS];
 	bool is_used;
-	bool is_passing; /* in the list of those that packets named, by next_passing */
+	bool is_answered, is_kept; /* nobody's, but one of the strangers */
+	bool is_passing;           /* in the list of those that packets named, by next_passing */
 	uint32_t next_passing;
 	struct frames_lists *lists[ENGINE_PORTS]; /* NULL: none */
 };
@@ -72,6 +74,7 @@ struct frames {
 	struct frames_peer *peers;
 	struct frames_way *ways; /* of peers without lists: by peer, then port */
 	uint32_t free_peer, fresh_peer, passing, last_peer;
+	uint32_t strangers[FRAMES_STRANGERS], n_strangers; /* kept: their ways stay known */
 	struct frames_local locals[FRAMES_LOCALS];
 };
 
@@ -98,7 +101,8 @@ static inline const struct addr *frames_local_addr(const struct frames *f,
 
 	return addrs_at(&f->local_addrs, place);
 }
-/* The list for packets of this value: the one that was named, or another by the value. */
+/* The list for packets of this value: the one that was named, or another by the value; NULL: none.
+ */
 struct frames_list *frames_list_of(struct frames_lists *l, uint32_t ev);
 /* The route of a way to an address, which it then holds; DRIVER_NO_HANDLE: there are too many. */
 uint32_t frames_way_route(struct frames *f, struct frames_way *w, uint32_t port,

@@ -9,6 +9,8 @@ int frames_peers_init(struct frames *f)
 	uint32_t max = f->cfg.max_peers, addresses = max * (f->cfg.n_ports + 1);
 
 	f->free_peer = f->passing = f->last_peer = DRIVER_NO_HANDLE;
+	for (uint32_t i = 0; i < FRAMES_STRANGERS; i++)
+		f->strangers[i] = DRIVER_NO_HANDLE;
 	f->peers = calloc(max, sizeof *f->peers);
 	f->ways = calloc((size_t)max * f->cfg.n_ports, sizeof *f->ways);
 	f->peer_owners = calloc(addresses, sizeof *f->peer_owners);
@@ -72,24 +74,6 @@ static void way_prepare(struct frames *f, struct frames_way *w, uint32_t port,
 		nexthop_ask(&f->hops, route, f->now);
 }
 
-static uint32_t make(struct frames *f, const struct addr *a)
-{
-	uint32_t h = f->free_peer, place;
-
-	if (h == DRIVER_NO_HANDLE && f->fresh_peer == f->cfg.max_peers)
-		return DRIVER_NO_HANDLE;
-	place = addrs_add(&f->peer_addrs, a);
-	if (place == ADDRS_NONE)
-		return DRIVER_NO_HANDLE;
-	if (h != DRIVER_NO_HANDLE)
-		f->free_peer = f->peers[h].next;
-	else
-		h = f->fresh_peer++;
-	f->peers[h] = (struct frames_peer){.first = place, .is_used = true};
-	f->peer_owners[place] = h;
-	return h;
-}
-
 /* A place that another peer took over since is that one's. */
 static void drop_address(struct frames *f, uint32_t handle, uint32_t place)
 {
@@ -123,6 +107,52 @@ static void discard(struct frames *f, uint32_t handle)
 	f->free_peer = handle;
 	if (f->last_peer == handle)
 		f->last_peer = DRIVER_NO_HANDLE;
+}
+
+/* No longer keeps a peer that only packets named. */
+static void let_go(struct frames *f, uint32_t *stranger)
+{
+	struct frames_peer *p = *stranger < f->fresh_peer ? &f->peers[*stranger] : NULL;
+
+	if (p && p->is_kept) {
+		p->is_kept = false;
+		if (p->refs == 0 && !p->is_passing)
+			discard(f, *stranger);
+	}
+	*stranger = DRIVER_NO_HANDLE;
+}
+
+/* One who was answered may ask again, and then the way there is known. */
+static void keep(struct frames *f, uint32_t handle)
+{
+	uint32_t *place = &f->strangers[f->n_strangers++ % FRAMES_STRANGERS];
+
+	let_go(f, place);
+	*place = handle;
+	f->peers[handle].is_kept = true;
+}
+
+static uint32_t make(struct frames *f, const struct addr *a)
+{
+	uint32_t h, place;
+
+	for (uint32_t i = 0; f->free_peer == DRIVER_NO_HANDLE &&
+			     f->fresh_peer == f->cfg.max_peers && i < FRAMES_STRANGERS;
+	     i++)
+		let_go(f, &f->strangers[i]);
+	h = f->free_peer;
+	if (h == DRIVER_NO_HANDLE && f->fresh_peer == f->cfg.max_peers)
+		return DRIVER_NO_HANDLE;
+	place = addrs_add(&f->peer_addrs, a);
+	if (place == ADDRS_NONE)
+		return DRIVER_NO_HANDLE;
+	if (h != DRIVER_NO_HANDLE)
+		f->free_peer = f->peers[h].next;
+	else
+		h = f->fresh_peer++;
+	f->peers[h] = (struct frames_peer){.first = place, .is_used = true};
+	f->peer_owners[place] = h;
+	return h;
 }
 
 static uint32_t find(const struct frames *f, const struct addr *a)
@@ -162,7 +192,7 @@ void frames_peer_put(struct frames *f, uint32_t handle)
 
 	assert(p->refs > 0);
 	/* One that a packet names as well lives until those are done with. */
-	if (--p->refs == 0 && !p->is_passing)
+	if (--p->refs == 0 && !p->is_passing && !p->is_kept)
 		discard(f, handle);
 }
 
@@ -198,7 +228,11 @@ void frames_settle(struct frames *f)
 
 		f->passing = p->next_passing;
 		p->is_passing = false;
-		if (p->refs == 0)
+		if (p->refs > 0 || p->is_kept)
+			continue;
+		if (p->is_answered)
+			keep(f, h);
+		else
 			discard(f, h);
 	}
 }
@@ -255,7 +289,9 @@ struct frames_list *frames_list_of(struct frames_lists *l, uint32_t ev)
 
 	if (place)
 		return &l->at[place - 1];
-	return &l->at[(uint64_t)(ev * UINT32_C(0x9e3779b1)) * l->n >> 32];
+	if (l->n_open == 0)
+		return NULL;
+	return &l->at[(uint64_t)(ev * UINT32_C(0x9e3779b1)) * l->n_open >> 32];
 }
 
 static void fill_slots(struct frames_lists *l)
@@ -289,7 +325,7 @@ static bool lists_grow(struct frames_lists *l)
 	return true;
 }
 
-/* The last one moves to where the list was. */
+/* The last one moves to where the list was; the last open one, if it was open. */
 static void remove_list(struct frames *f, struct frames_peer *p, uint32_t port, uint32_t ev)
 {
 	struct frames_lists *l = p->lists[port];
@@ -298,6 +334,10 @@ static void remove_list(struct frames *f, struct frames_peer *p, uint32_t port, 
 	if (!place)
 		return;
 	way_drop(f, &l->at[place - 1].way);
+	if (place <= l->n_open) {
+		l->at[place - 1] = l->at[--l->n_open];
+		place = l->n_open + 1;
+	}
 	l->at[place - 1] = l->at[--l->n];
 	if (l->n == 0)
 		drop_lists(f, p, port);
@@ -323,8 +363,16 @@ static struct frames_list *add_list(struct frames *f, struct frames_peer *p, uin
 	}
 	slot = slot_of(l, ev);
 	if (!l->slots[slot]) {
-		l->at[l->n] = (struct frames_list){.ev = ev};
-		l->slots[slot] = ++l->n;
+		uint32_t last = l->n++, place = ev < DRIVER_EV_ALONE ? l->n_open++ : last;
+
+		if (place < last)
+			l->at[last] = l->at[place];
+		l->at[place] = (struct frames_list){.ev = ev};
+		l->slots[slot] = place + 1;
+		if (place < last) {
+			fill_slots(l);
+			slot = slot_of(l, ev);
+		}
 	}
 	way_drop(f, &l->at[l->slots[slot] - 1].way);
 	return &l->at[l->slots[slot] - 1];

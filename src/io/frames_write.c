@@ -126,7 +126,7 @@ static void put_frame(const struct frames *f, const struct frames_way *w, const 
 		.ev = p->ev,
 		.transport_bytes = transport_bytes,
 		.udp_len = p->udp_len,
-		.dscp = f->cfg.dscp[p->tclass],
+		.dscp = engine_dscp(p->tclass, f->cfg.dscp),
 		.ecn = p->not_ect || f->cfg.is_not_ect ? 0 : ECT_0,
 	};
 	uint32_t head = w->head.len + p->head_len, covered, crc;
@@ -150,7 +150,7 @@ uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
 	uint32_t transport = (uint32_t)p->head_len + icrc_bytes, bytes;
 
 	assert(p->head_len >= FRAMES_BTH_BYTES && p->head_len <= ENGINE_HEAD_MAX);
-	assert(p->n_body <= ENGINE_PIECES && p->tclass < ENGINE_TCLASSES);
+	assert(p->n_body <= ENGINE_PIECES && engine_is_tclass(p->tclass));
 	assert(p->port < f->cfg.n_ports && p->local < FRAMES_LOCALS && p->peer < f->fresh_peer);
 	assert(out->room[0] >= ENCAP_BYTES_MAX + ENGINE_HEAD_MAX);
 	port = &f->hops.ports[p->port].port;
@@ -161,6 +161,7 @@ uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
 	/* An answer may outlast the handle of a peer that only its question named, and an address
 	 * of ours that is closed meanwhile. */
 	w = f->peers[p->peer].is_used && f->locals[p->local].refs ? way_of(f, p, now) : NULL;
+	f->peers[p->peer].is_answered |= f->peers[p->peer].refs == 0;
 	if (!w) {
 		f->count->tx_no_way++;
 		return 0;

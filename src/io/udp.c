@@ -167,6 +167,15 @@ static struct udp_source *place_of(struct udp_local *l, uint32_t n, uint32_t fro
 	return &l->sources[from % n];
 }
 
+/* One that is open; NULL: none is. */
+static struct udp_source *any_source(struct udp_local *l, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (l->sources[i].fd >= 0)
+			return &l->sources[i];
+	return NULL;
+}
+
 /* With one source the receiving socket sends too: its port is right, and a group of sockets that
  * share it by SO_REUSEPORT is no hindrance, since answers are steered by queue pair and not by who
  * sent. With several, each has a port of its own, shared with nobody: a port is the entropy that
@@ -187,7 +196,7 @@ struct udp_source *udp_source_of(struct udp_driver *u, uint32_t local, uint32_t 
 		osrandom_key((uint8_t *)&first, sizeof first);
 		first = (uint16_t)(SOURCE_PORT_FIRST + first % SOURCE_PORTS);
 	}
-	return open_source(u, l, s, first) == 0 ? s : NULL;
+	return open_source(u, l, s, first) == 0 ? s : any_source(l, u->cfg.sources);
 }
 
 static int refused(const struct udp_driver *u, int number, const struct udp_addr *addr, char *error,
@@ -255,7 +264,7 @@ static int bind_receiver(const struct udp_driver *u, const struct udp_local *l, 
 		return -errno;
 	result = prepare_receiver(u, fd, &l->addr);
 	if (result == 0 && has_program)
-		result = udp_survey_attach(fd, l->place_of);
+		result = udp_survey_attach(fd, l);
 	if (result == 0 && bind(fd, &name.any, len))
 		result = -errno;
 	if (result == 0)
@@ -271,7 +280,7 @@ static int open_receiver(struct udp_driver *u, uint32_t handle, char *error, siz
 	bool is_joining;
 	int fd;
 
-	udp_survey_open(l);
+	udp_survey_open(u, l);
 	fd = bind_receiver(u, l, true);
 	is_joining = fd == -EADDRINUSE;
 	if (is_joining)

@@ -14,6 +14,10 @@
  * and tells the kernel: the processes ask each other by probes, UDP packets to their own address
  * with a manufacturer's opcode, which no engine may use. Nobody else's probes are heard.
  *
+ * MRC's endpoint operations name a queue pair that all have in common. Their answers find the
+ * process whose tag is the upper byte of the id that it gave the question; a question goes to one
+ * of those whose engines answer (has_endpoints).
+ *
  * With has_ports_of_ev a packet leaves by the source port that its entropy value has in the upper
  * half (MRC Table 9-1), so that the receiver sees the value that was meant, and may tell of it.
  * That holds for the first `sources` ports named at an address, and where nobody else has the port;
@@ -41,6 +45,7 @@ struct udp_cfg {
 	uint32_t max_peers;            /* [65536] */
 	uint32_t buffer_bytes;         /* asked of the kernel per socket, each way [4 MiB] */
 	uint32_t sources;              /* source ports used, by entropy, 1 .. 64 [4] */
+	bool has_endpoints;            /* the engine answers the questions of MRC 7.3 */
 	bool has_ports_of_ev;          /* the upper half of an entropy value is the port wanted */
 	uint8_t dscp[ENGINE_TCLASSES]; /* as they are: 0 is DSCP 0 */
 	uint8_t hop_limit;             /* [64] */

@@ -22,6 +22,7 @@
 #include "io/udp.h"
 #include "io/udp_pseudo.h"
 #include "wire/icrc.h"
+#include "wire/mrc.h"
 
 /* Linux has these since 3.16, 4.18 and 5.0; headers of a C library may be older. */
 #ifndef UDP_NO_CHECK6_RX
@@ -46,6 +47,8 @@ enum {
 	UDP_PAYLOAD_MAX = 65507, /* behind the headers of IPv4; a little less than IPv6 allows */
 	UDP_SHORTEST = UDP_BTH_BYTES + icrc_bytes,
 	UDP_TAG_AT = 5, /* of the transport header: the top byte of the destination queue pair */
+	UDP_QP_AT = 5,  /* all three bytes of it */
+	UDP_ID_AT = 10, /* the upper byte of an endpoint operation's id (MRC 7.3) */
 	UDP_IOV_MAX = 1024, /* UIO_MAXIOV of the kernel */
 
 	/* A payload of at most STAGE_WHOLE bytes, which is every RoCE packet's, and any piece of at
@@ -97,6 +100,7 @@ struct udp_local {
 	struct udp_addr addr;
 	uint32_t refs;                 /* 0: free */
 	int fd;                        /* receives */
+	uint8_t answerer;              /* tag of one whose engine answers questions, or ours */
 	uint8_t place_of[DRIVER_TAGS]; /* as the last survey found it; a tag unknown: the tag */
 	nsec survey_at;                /* no survey begins before */
 	nsec heed_at;                  /* a survey of another does not put off one of ours before */
@@ -182,6 +186,7 @@ struct udp_survey {
 	nsec next_at; /* none begins before; NSEC_NEVER: none is wanted */
 	uint64_t nonce;
 	uint16_t tag_at[DRIVER_TAGS];
+	bool has_endpoints[DRIVER_TAGS]; /* by place, too */
 	bool has_news;
 };
 
@@ -238,6 +243,19 @@ static inline bool udp_addr_equal(const struct udp_addr *a, const struct udp_add
 	return memcmp(a, b, sizeof *a) == 0;
 }
 
+/* Endpoint operations name queue pair 2, which is everybody's. */
+static inline bool udp_is_endpoint(const uint8_t *bth, uint8_t opcode)
+{
+	return bth[0] == opcode && bth[UDP_QP_AT] == 0 && bth[UDP_QP_AT + 1] == 0 &&
+	       bth[UDP_QP_AT + 2] == MRC_ENDPOINT_QP;
+}
+
+/* The tag of whose packet it is: of an answer the one that the question's id began with. */
+static inline uint8_t udp_owner(const uint8_t *bth)
+{
+	return bth[udp_is_endpoint(bth, MRC_OP_ENDPOINT_RESPONSE) ? UDP_ID_AT : UDP_TAG_AT];
+}
+
 static inline struct udp_driver *udp_of(struct driver *d)
 {
 	return (struct udp_driver *)d;
@@ -291,7 +309,7 @@ void udp_rx_forget(struct udp_driver *u, uint32_t local);
 int udp_share_open(struct udp_driver *u, char *error, size_t error_len);
 void udp_share_close(struct udp_driver *u);
 /* One packet of another process, its ICRC right: kept, then sent with others by udp_share_flush. */
-void udp_share_pass(struct udp_driver *u, const struct udp_run *run, uint32_t len);
+void udp_share_pass(struct udp_driver *u, const struct udp_run *run, uint32_t len, uint8_t owner);
 /* A probe that reached us, to its prober: goes the same way. */
 void udp_share_answer(struct udp_driver *u, const struct udp_run *run, uint32_t len,
 		      uint8_t prober);
@@ -310,12 +328,12 @@ void udp_share_read(struct udp_driver *u);
 /* udp_survey.c */
 void udp_survey_init(struct udp_driver *u);
 /* Nothing is known of an address that is being opened. */
-void udp_survey_open(struct udp_local *l);
+void udp_survey_open(const struct udp_driver *u, struct udp_local *l);
 /* Ends a survey of a local address that is being closed. */
 void udp_survey_forget(struct udp_driver *u, uint32_t local);
-/* Makes the kernel choose among all sockets of fd's address by tag; place_of has DRIVER_TAGS. 0 or
- * a negative errno. */
-int udp_survey_attach(int fd, const uint8_t *place_of);
+/* Makes the kernel choose among all sockets of fd's address by tag, as is known in l. 0 or a
+ * negative errno. */
+int udp_survey_attach(int fd, const struct udp_local *l);
 /* This process came to where others are: packets will reach the wrong one. */
 void udp_survey_join(struct udp_driver *u, uint32_t local);
 /* Packets of this address reach the wrong process. */
@@ -325,8 +343,12 @@ void udp_survey_step(struct udp_driver *u, nsec now);
 bool udp_survey_is_probe(const struct udp_run *run);
 /* Answers a probe; false: it is not one of a process that shares the address. */
 bool udp_survey_on_probe(struct udp_driver *u, const struct udp_run *run, uint32_t len, nsec now);
-/* The process of this tag got the probe in run, if that is one of ours. */
+/* The process that is so got the probe in run, if that is one of ours. */
+struct udp_sharer {
+	uint8_t tag;
+	bool has_endpoints; /* as in udp_cfg */
+};
 void udp_survey_on_answer(struct udp_driver *u, const struct udp_run *run, uint32_t len,
-			  uint8_t tag);
+			  struct udp_sharer who);
 
 #endif

@@ -278,6 +278,14 @@ static void lend(struct udp_driver *u, const struct udp_run *run, uint32_t len, 
 	};
 }
 
+/* Whose packet it is; a question is for anybody who answers some. */
+static uint8_t owner_of(const struct udp_driver *u, const struct udp_run *run)
+{
+	if (!udp_is_endpoint(run->at, MRC_OP_ENDPOINT_REQUEST))
+		return udp_owner(run->at);
+	return u->cfg.has_endpoints ? u->tag : u->locals[run->local].answerer;
+}
+
 /* Looks at the next packet of run, of len bytes; true: it is lent in *out. */
 static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t len, nsec now,
 			  struct rx_pkt *out)
@@ -301,12 +309,14 @@ static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t le
 		u->driver.count.drop_icrc++;
 		return false;
 	}
-	if (run->at[UDP_TAG_AT] != u->tag) {
+	uint8_t owner = owner_of(u, run);
+
+	if (owner != u->tag) {
 		/* One that was passed on to us is not passed on again: it could go round. */
 		if (run->is_stray)
 			u->driver.count.drop_stray++;
 		else
-			udp_share_pass(u, run, len);
+			udp_share_pass(u, run, len, owner);
 		return false;
 	}
 	if (run->peer == DRIVER_NO_HANDLE)

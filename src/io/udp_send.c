@@ -142,7 +142,7 @@ static uint8_t tos_of(const struct udp_driver *u, const struct tx_pkt *p)
 {
 	uint8_t ecn = p->not_ect || u->cfg.is_not_ect ? 0 : ECT_0;
 
-	return (uint8_t)(u->cfg.dscp[p->tclass] << 2 | ecn);
+	return (uint8_t)(engine_dscp(p->tclass, u->cfg.dscp) << 2 | ecn);
 }
 
 /* An answer may outlast the handle of a peer that only its question named, and an address of ours
@@ -167,13 +167,13 @@ static uint32_t plan(struct udp_driver *u, const struct tx_pkt *pkts, uint32_t n
 		struct way w = {.peer = p->peer, .tos = tos_of(u, p)};
 
 		assert(p->head_len >= UDP_BTH_BYTES && p->head_len <= ENGINE_HEAD_MAX);
-		assert(p->n_body <= ENGINE_PIECES && p->tclass < ENGINE_TCLASSES);
+		assert(p->n_body <= ENGINE_PIECES && engine_is_tclass(p->tclass));
 		if (is_gone(u, p))
 			break;
 		if (p->local != tx->local || (i > 0 && p->ev != pkts[i - 1].ev &&
 					      udp_source_of(u, p->local, p->ev) != tx->source))
 			break;
-		w.tag = p->head[UDP_TAG_AT];
+		w.tag = udp_owner(p->head);
 		w.bytes = p->head_len + payload_bytes(p) + icrc_bytes;
 		if (w.bytes > UDP_PAYLOAD_MAX ||
 		    u->peers[p->peer].addr.family != u->locals[p->local].addr.family)

@@ -55,7 +55,7 @@ enum stray_kind {
 struct stray {
 	struct udp_addr from, to;
 	uint16_t bytes, sport, label;
-	uint8_t tos, ttl, kind, tag, unused[2];
+	uint8_t tos, ttl, kind, tag, has_endpoints, unused;
 };
 
 /* What stands before the tag in the names of all who may share an address (claim.h). */
@@ -361,6 +361,7 @@ static bool put_out(struct udp_driver *u, const struct udp_run *run, uint32_t le
 		.ttl = run->ttl,
 		.kind = (uint8_t)kind,
 		.tag = u->tag,
+		.has_endpoints = u->cfg.has_endpoints,
 	};
 	struct udp_message *m;
 
@@ -376,9 +377,9 @@ static bool put_out(struct udp_driver *u, const struct udp_run *run, uint32_t le
 	return true;
 }
 
-void udp_share_pass(struct udp_driver *u, const struct udp_run *run, uint32_t len)
+void udp_share_pass(struct udp_driver *u, const struct udp_run *run, uint32_t len, uint8_t owner)
 {
-	if (!put_out(u, run, len, run->at[UDP_TAG_AT], STRAY_PACKET))
+	if (!put_out(u, run, len, owner, STRAY_PACKET))
 		u->driver.count.drop_stray++;
 }
 
@@ -484,7 +485,8 @@ bool udp_share_next(struct udp_driver *u, struct udp_run *run)
 		};
 		s->in_at += stray.bytes;
 		if (stray.kind == STRAY_ANSWER) {
-			udp_survey_on_answer(u, run, stray.bytes, stray.tag);
+			udp_survey_on_answer(u, run, stray.bytes,
+					     (struct udp_sharer){stray.tag, stray.has_endpoints});
 			continue;
 		}
 		if (local != DRIVER_NO_HANDLE && stray.bytes > 0) {

@@ -52,16 +52,29 @@ enum {
 
 /* The program sees the UDP payload. Its result is a place in the list of sockets; one past the end
  * makes the kernel choose by hash. */
-int udp_survey_attach(int fd, const uint8_t *place_of)
+int udp_survey_attach(int fd, const struct udp_local *l)
 {
-	struct sock_filter code[6 + 2 * DRIVER_TAGS] = {
+	const uint8_t *place_of = l->place_of;
+	struct sock_filter code[17 + 2 * DRIVER_TAGS] = {
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROBE_OPCODE, 0, 2),
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, PROBE_PLACE_AT),
 		BPF_STMT(BPF_RET | BPF_A, 0),
+		/* Endpoint operations: a question to who answers, an answer as udp_owner says. */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MRC_OP_ENDPOINT_REQUEST, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MRC_OP_ENDPOINT_RESPONSE, 0, 9),
+		BPF_STMT(BPF_MISC | BPF_TAX, 0),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, UDP_QP_AT - 1),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xffffff),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MRC_ENDPOINT_QP, 0, 5),
+		BPF_STMT(BPF_MISC | BPF_TXA, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MRC_OP_ENDPOINT_REQUEST, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, place_of[l->answerer]),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, UDP_ID_AT),
+		BPF_STMT(BPF_JMP | BPF_JA, 1),
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, UDP_TAG_AT),
 	};
-	struct sock_fprog prog = {5, code};
+	struct sock_fprog prog = {16, code};
 
 	for (uint32_t tag = 0; tag < DRIVER_TAGS; tag++) {
 		if (place_of[tag] == tag)
@@ -82,8 +95,9 @@ void udp_survey_init(struct udp_driver *u)
 	u->survey.next_at = NSEC_NEVER;
 }
 
-void udp_survey_open(struct udp_local *l)
+void udp_survey_open(const struct udp_driver *u, struct udp_local *l)
 {
+	l->answerer = u->tag;
 	for (uint32_t tag = 0; tag < DRIVER_TAGS; tag++)
 		l->place_of[tag] = (uint8_t)tag;
 	l->survey_at = l->heed_at = l->gap_ns = 0;
@@ -196,6 +210,17 @@ static uint32_t places(const struct udp_survey *s, bool *has_all)
 	return s->asked;
 }
 
+/* The tag of somebody who answers questions, or ours. */
+static uint8_t answerer_of(const struct udp_driver *u, uint32_t n)
+{
+	const struct udp_survey *s = &u->survey;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (s->tag_at[i] != NOBODY && s->has_endpoints[i])
+			return (uint8_t)s->tag_at[i];
+	return u->tag;
+}
+
 /* A tag that did not answer may still be where it was, if nobody else answered from there. */
 static void finish(struct udp_driver *u, uint32_t n, nsec now)
 {
@@ -209,6 +234,8 @@ static void finish(struct udp_driver *u, uint32_t n, nsec now)
 	for (uint32_t i = 0; i < n; i++)
 		if (s->tag_at[i] != NOBODY)
 			place_of[s->tag_at[i]] = (uint8_t)i;
+	if (!u->cfg.has_endpoints)
+		l->answerer = answerer_of(u, n);
 	/* Strays that remain although nothing changed are not for a survey to end: somebody sends
 	 * to a tag that is not at this address, or its owner stands still. */
 	if (memcmp(place_of, l->place_of, sizeof place_of) != 0)
@@ -221,7 +248,7 @@ static void finish(struct udp_driver *u, uint32_t n, nsec now)
 	s->local = DRIVER_NO_HANDLE;
 	memcpy(l->place_of, place_of, sizeof place_of);
 	/* Also when nothing changed: the program may be another's, who was wrong. */
-	if (udp_survey_attach(l->fd, place_of) == 0)
+	if (udp_survey_attach(l->fd, l) == 0)
 		u->driver.count.steered++;
 }
 
@@ -270,7 +297,8 @@ bool udp_survey_on_probe(struct udp_driver *u, const struct udp_run *run, uint32
 	    !udp_addr_equal(&run->from, &l->addr))
 		return false;
 	if (run->at[PROBE_PROBER_AT] == u->tag) {
-		udp_survey_on_answer(u, run, len, u->tag);
+		udp_survey_on_answer(u, run, len,
+				     (struct udp_sharer){u->tag, u->cfg.has_endpoints});
 		return true;
 	}
 	udp_share_answer(u, run, len, run->at[PROBE_PROBER_AT]);
@@ -284,7 +312,7 @@ bool udp_survey_on_probe(struct udp_driver *u, const struct udp_run *run, uint32
 }
 
 void udp_survey_on_answer(struct udp_driver *u, const struct udp_run *run, uint32_t len,
-			  uint8_t tag)
+			  struct udp_sharer who)
 {
 	struct udp_survey *s = &u->survey;
 	uint8_t place;
@@ -295,6 +323,7 @@ void udp_survey_on_answer(struct udp_driver *u, const struct udp_run *run, uint3
 	place = run->at[PROBE_PLACE_AT];
 	if (place >= s->asked)
 		return;
-	s->tag_at[place] = tag;
+	s->tag_at[place] = who.tag;
+	s->has_endpoints[place] = who.has_endpoints;
 	s->has_news = true;
 }

@@ -57,6 +57,8 @@ void mrc_endpoint_init(struct mrc *m, void *memory)
 	*ends = (struct mrc_endpoints){
 		.by_id = (void *)(at + l.by_id),
 		.id_mask = (uint16_t)(l.n_ids - 1),
+		/* Who had the tag before may have asked the same peer a moment ago. */
+		.next_id = m->cfg.has_id_tag ? (uint16_t)m->cfg.seed : 0,
 		.done = (void *)(at + l.done),
 	};
 	memset(ends->by_id, 0, l.n_ids * sizeof(struct mrc_request *));
@@ -79,12 +81,16 @@ static void queue_request(struct mrc_endpoints *ends, struct mrc_request *r)
 
 /* Each id has one place in the table and a request in it keeps it from being given again. There are
  * at least as many places as requests, so that a free one is found. */
-static uint16_t new_id(struct mrc_endpoints *ends, struct mrc_request *r)
+static uint16_t new_id(struct mrc *m, struct mrc_request *r)
 {
+	struct mrc_endpoints *ends = &m->endpoints;
+
 	while (ends->by_id[ends->next_id & ends->id_mask])
 		ends->next_id++;
 	ends->by_id[ends->next_id & ends->id_mask] = r;
-	return ends->next_id++;
+	uint16_t id = ends->next_id++;
+
+	return m->cfg.has_id_tag ? (uint16_t)(m->cfg.id_tag << 8 | id % MRC_TAGGED_IDS) : id;
 }
 
 int mrc_endpoint_post(struct engine *e, nsec now, const struct mrc_endpoint *request)
@@ -94,7 +100,7 @@ int mrc_endpoint_post(struct engine *e, nsec now, const struct mrc_endpoint *req
 
 	m->now = now;
 	if (request->op > MRC_ENDPOINT_EV_PROBE || request->way.port >= m->cfg.n_ports ||
-	    (request->op == MRC_ENDPOINT_EV_PROBE && request->tclass >= ENGINE_TCLASSES))
+	    (request->op == MRC_ENDPOINT_EV_PROBE && !engine_is_tclass(request->tclass)))
 		return -EINVAL;
 	/* Those that ended and were not polled yet keep their place among the completions. */
 	if (pool_in_use(&ends->requests) + ends->done_n >= m->cfg.max_probes)
@@ -103,7 +109,7 @@ int mrc_endpoint_post(struct engine *e, nsec now, const struct mrc_endpoint *req
 
 	if (!r)
 		return -ENOMEM;
-	*r = (struct mrc_request){.what = *request, .sent_at = now, .id = new_id(ends, r)};
+	*r = (struct mrc_request){.what = *request, .sent_at = now, .id = new_id(m, r)};
 	queue_request(ends, r);
 	return 0;
 }
@@ -125,7 +131,7 @@ void mrc_endpoint_ask(struct mrc *m, const struct mrc_request *request)
 	assert(r);
 	*r = *request;
 	r->sent_at = m->now;
-	r->id = new_id(ends, r);
+	r->id = new_id(m, r);
 	ends->n_own++;
 	list_push(&r->owner->req.own_probes, &r->own_link);
 	queue_request(ends, r);
@@ -138,9 +144,10 @@ static void release(struct mrc_endpoints *ends, struct mrc_request *r)
 	pool_put(&ends->requests, r);
 }
 
-/* The request ends: it is not waited for any more, and its id is free. */
-static void give_back(struct mrc *m, struct mrc_request *r, enum mrc_endpoint_news news,
-		      nsec rtt_ns)
+/* The request ends: it is not waited for any more, and its id is free. More is filled in by who has
+ * it. */
+static struct mrc_endpoint_done *give_back(struct mrc *m, struct mrc_request *r,
+					   enum mrc_endpoint_news news)
 {
 	struct mrc_endpoints *ends = &m->endpoints;
 	uint32_t at = (ends->done_head + ends->done_n) % m->cfg.max_probes;
@@ -154,9 +161,9 @@ static void give_back(struct mrc *m, struct mrc_request *r, enum mrc_endpoint_ne
 		.local = r->what.local,
 		.ev = r->what.way.ev,
 		.cookie = r->what.cookie,
-		.rtt_ns = rtt_ns,
 	};
 	release(ends, r);
+	return &ends->done[at];
 }
 
 /* Takes a request that was sent off the list of those. */
@@ -210,7 +217,7 @@ static void expire_waiting(struct mrc *m, uint32_t port, nsec before)
 		if (r->own)
 			continue;
 		unlist_waiting(&m->endpoints, r);
-		give_back(m, r, MRC_ENDPOINT_UNANSWERED, 0);
+		give_back(m, r, MRC_ENDPOINT_UNANSWERED);
 	}
 }
 
@@ -224,10 +231,23 @@ void mrc_endpoint_expire(struct engine *e, nsec before)
 		if (r->own)
 			continue;
 		unlist_sent(&m->endpoints, r);
-		give_back(m, r, MRC_ENDPOINT_UNANSWERED, 0);
+		give_back(m, r, MRC_ENDPOINT_UNANSWERED);
 	}
 	for (uint32_t port = 0; port < m->cfg.n_ports; port++)
 		expire_waiting(m, port, before);
+}
+
+/* Every request that is out has its place in the table of ids. */
+void mrc_endpoint_forget(struct engine *e, uint64_t cookie)
+{
+	struct mrc *m = mrc_of(e);
+
+	for (uint32_t i = 0; i <= m->endpoints.id_mask; i++) {
+		struct mrc_request *r = m->endpoints.by_id[i];
+
+		if (r && !r->own && r->what.cookie == cookie)
+			mrc_endpoint_withdraw(m, r);
+	}
 }
 
 uint32_t mrc_endpoint_poll(struct engine *e, struct mrc_endpoint_done *done, uint32_t n)
@@ -269,6 +289,7 @@ static void tell_ports(struct mrc_endpoints *ends, struct mrc_endpoint_done *pla
 		.peer = in->rx->peer,
 		.local = in->rx->local,
 		.ev = in->rx->ev,
+		.port = in->rx->port,
 		.port_status = in->h.erth.port_status_mask,
 	};
 }
@@ -326,15 +347,14 @@ enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in)
 	return MRC_VERDICT_rx_endpoint;
 }
 
-/* The time between sending and arrival, less what the peer says that it took: our timestamp comes
- * back later by that (Table 7-23). A service time longer than all of it is not believed. */
-static nsec round_trip(const struct mrc_request *r, const struct mrc_in *in)
+/* What the peer says that it took of the time between sending and arrival: our timestamp comes back
+ * later by that (Table 7-23). One longer than all of it is not believed. */
+static nsec service_time(const struct mrc_request *r, const struct mrc_in *in, nsec whole)
 {
-	nsec whole = in->rx->at > r->sent_at ? in->rx->at - r->sent_at : 0;
 	uint16_t later = (uint16_t)(in->h.eeth.tx_timestamp - mrc_stamp(r->sent_at));
 	nsec held = r->what.has_service_time ? (nsec)later << MRC_STAMP_SHIFT : 0;
 
-	return held <= whole ? whole - held : whole;
+	return held <= whole ? held : 0;
 }
 
 /* Only BTH.PSN[15:0] is the identifier. */
@@ -348,11 +368,16 @@ enum mrc_verdict mrc_on_endpoint_response(struct mrc *m, const struct mrc_in *in
 		return MRC_VERDICT_drop_unasked;
 	if (r->what.peer != in->rx->peer)
 		return MRC_VERDICT_drop_stranger;
-	nsec rtt_ns = round_trip(r, in);
+	nsec whole = in->rx->at > r->sent_at ? in->rx->at - r->sent_at : 0;
+	nsec held = service_time(r, in, whole), rtt_ns = whole - held;
 
 	unlist_sent(ends, r);
 	if (!r->own) {
-		give_back(m, r, MRC_ENDPOINT_ANSWERED, rtt_ns);
+		struct mrc_endpoint_done *done = give_back(m, r, MRC_ENDPOINT_ANSWERED);
+
+		done->port = in->rx->port;
+		done->is_adjusted = held > 0;
+		done->rtt_ns = rtt_ns;
 		return MRC_VERDICT_rx_endpoint_re;
 	}
 	const struct mrc_request was = *r;

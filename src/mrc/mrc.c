@@ -107,7 +107,8 @@ static bool complete_cfg(struct mrc_cfg *cfg, const struct mrc_cfg *from)
 	return cfg->mem && cfg->max_qps > 0 && cfg->max_qps <= QPS_MAX &&
 	       cfg->n_ports <= ENGINE_PORTS && cfg->max_out_pkts <= PACKETS_MAX &&
 	       cfg->max_early_pkts <= PACKETS_MAX && cfg->max_answers <= ANSWERS_MAX &&
-	       cfg->max_troubles <= TROUBLES_MAX && cfg->max_probes <= PROBES_MAX &&
+	       cfg->max_troubles <= TROUBLES_MAX &&
+	       cfg->max_probes <= (cfg->has_id_tag ? MRC_TAGGED_IDS : PROBES_MAX) &&
 	       cc_cfg_problem(&cfg->cc) == NULL;
 }
 

@@ -59,11 +59,14 @@ struct mrc_cfg {
 	uint32_t sack_least_bytes; /* that a packet counts at least there (7.5.2) [1 KiB] */
 	uint64_t seed;             /* of the order in which ways are taken, another for each host */
 	uint16_t pkey;             /* M-04 [0xFFFF] */
-	uint16_t first_msn;        /* of METH, both numbers (M-07): for tests */
-	bool has_service_time;     /* 7.5.5.8: we tell how long an answer waited here */
-	bool has_trim_nack;        /* 7.5.3: we answer trimmed packets with NACKs */
-	bool has_base_probe;       /* UE 3.6.13.7: a probe measures the idle path after the first
-				    * answer; not needed where cc has a good base_rtt */
+	bool has_id_tag;       /* the ids of endpoint requests are id_tag << 8 and up, so that */
+	uint8_t id_tag;        /* engines that share an address know their own answers; then
+				* max_probes is 256 at most */
+	uint16_t first_msn;    /* of METH, both numbers (M-07): for tests */
+	bool has_service_time; /* 7.5.5.8: we tell how long an answer waited here */
+	bool has_trim_nack;    /* 7.5.3: we answer trimmed packets with NACKs */
+	bool has_base_probe;   /* UE 3.6.13.7: a probe measures the idle path after the first
+				* answer; not needed where cc has a good base_rtt */
 };
 
 enum mrc_state { MRC_RESET, MRC_INIT, MRC_RTR, MRC_RTS, MRC_SQD, MRC_ERROR };
@@ -288,8 +291,9 @@ struct mrc_endpoint {
 	uint32_t peer, local;  /* driver's handles */
 	struct path_way way;   /* the forward way; with an EV probe, the one to be probed */
 	uint8_t op;            /* enum mrc_endpoint_op of wire/mrc.h */
-	uint8_t tclass;        /* enum engine_tclass of an EV probe; port status: control (M-22) */
-	bool has_service_time; /* the peer tells its service time */
+	uint8_t tclass;        /* enum engine_tclass of an EV probe, or ENGINE_DSCP + its DSCP;
+				* port status: control (M-22) */
+	bool has_service_time; /* the peer may tell its service time */
 	uint32_t port_status;  /* port status update: bit per port of ours that is reachable */
 	uint64_t cookie;
 };
@@ -305,14 +309,19 @@ enum mrc_endpoint_news {
 struct mrc_endpoint_done {
 	uint8_t news; /* enum mrc_endpoint_news */
 	uint8_t op;
+	uint8_t port;     /* that the answer, or the update, came by */
+	bool is_adjusted; /* the peer told a service time, and rtt_ns is without it */
 	uint32_t peer, local, ev;
 	uint32_t port_status;
 	uint64_t cookie;
-	nsec rtt_ns; /* without the peer's service time, where it told that */
+	nsec rtt_ns;
 };
 /* Gives up the requests sent before `before`, or posted before it and not sent yet; their answers
  * will be dropped. */
 void mrc_endpoint_expire(struct engine *e, nsec before);
+/* Gives up the caller's requests with this cookie, sent or not, and is done with them: nothing is
+ * polled of them that was not to be polled already. */
+void mrc_endpoint_forget(struct engine *e, uint64_t cookie);
 /* Takes at most n; of one peer's port updates not yet taken, the newest replaces the others. */
 uint32_t mrc_endpoint_poll(struct engine *e, struct mrc_endpoint_done *done, uint32_t n);
 

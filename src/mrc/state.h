@@ -38,6 +38,7 @@
 #define MRC_FLIGHT       64u          /* packets of a chunk of those out */
 #define MRC_TRACK        MRC_MPR_UNIT /* and of those that came ahead of a gap */
 #define MRC_NOMINAL_HDR  40u          /* nominal_hdrsize (8.3.1), on top of the UDP length */
+#define MRC_TAGGED_IDS   256u         /* of endpoint requests, below cfg.id_tag */
 #define MRC_STAMP_SHIFT  7u           /* timestamps on the wire count 128 ns (Table 6-7) */
 #define MRC_SENT_SHIFT   6u           /* times in mrc_sent count 64 ns: 274 s before they wrap */
 #define MRC_ECN_CE       3u           /* congestion experienced, in the two bits of IP */

@@ -46,7 +46,7 @@ int mrc_ctl_query_device_ex(struct ibv_context *context, struct mrc_context *mco
 	int error = ctl_find_place(verbs_opened(context)->user, &place);
 
 	if (!error)
-		error = ctl_explain(ctl_place_free(&place, &n_free), &place);
+		error = ctl_with_sentence(ctl_place_free(&place, &n_free), &place);
 	if (error)
 		return ctl_answer(error);
 	fill(ctl_attr, &place.device, n_free);

@@ -14,7 +14,7 @@ int ctl_check(const struct mrc_context *context);
 int ctl_find_place(struct nic_user *user, struct ctl_place *place);
 
 /* The same error, and for those of the files at that place a sentence. */
-int ctl_explain(int error, const struct ctl_place *place);
+int ctl_with_sentence(int error, const struct ctl_place *place);
 
 /* 0, or -1 and errno, of a negative errno. */
 static inline int ctl_answer(int error)

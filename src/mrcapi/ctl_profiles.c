@@ -24,7 +24,7 @@ int ctl_find_place(struct nic_user *user, struct ctl_place *place)
 	return nic_mrc_store_name(user, place->name);
 }
 
-int ctl_explain(int error, const struct ctl_place *place)
+int ctl_with_sentence(int error, const struct ctl_place *place)
 {
 	const char *where = store_directory();
 
@@ -60,7 +60,7 @@ static int serve(struct mrc_context *context, const struct ctl_call *call, void 
 		return ctl_answer(error);
 	error = call->modify ? ctl_place_modify(&place, call, attr)
 			     : ctl_place_query(&place, call, attr);
-	return ctl_answer(ctl_explain(error, &place));
+	return ctl_answer(ctl_with_sentence(error, &place));
 }
 
 /* The functions of ctl.h with the struct of each as any. */

@@ -6,8 +6,6 @@ bool mrcapi_is_mrc(struct ibv_context *context)
 	return verbs_is_ours(context) && verbs_opened(context)->is_mrc;
 }
 
-/* The service time is not among the capabilities: a packet here waits for a processor, not for a
- * pipeline, and that wait is congestion that the sender should know. */
 static void fill_device(struct mrc_device_attr *attr, const struct nic_setup *setup)
 {
 	*attr = (struct mrc_device_attr){
@@ -15,7 +13,7 @@ static void fill_device(struct mrc_device_attr *attr, const struct nic_setup *se
 		.wimm_attr = {.max_wimm = MRCAPI_MAX_WIMM, .max_wimm_dest = MRCAPI_MAX_WIMM},
 		.mpr_attr = {.max_mpr = MRC_MPR_MAX, .mpr_resolution = 1},
 		.qp_attr = {.max_qp_hint = MRCAPI_MAX_HINTS},
-		.cap = MRC_DEVICE_CAP_DYNAMIC_MPR,
+		.cap = MRC_DEVICE_CAP_DYNAMIC_MPR | MRC_DEVICE_CAP_SVC_TIME,
 	};
 	if (setup->has_trim)
 		attr->cap |= MRC_DEVICE_CAP_TRIM_NACK;

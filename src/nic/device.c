@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/pool.h"
@@ -40,15 +41,32 @@ void device_kick(struct device *d)
 		return;
 }
 
-void device_leave(struct device *d)
+/* Whether the device's thread would wake too late; it is then to be kicked. */
+static bool take_lateness(struct device *d)
 {
 	bool is_late = d->wake_at && (d->is_behind || device_deadline(d) < d->wake_at);
 
 	if (is_late)
 		d->wake_at = 0;
+	return is_late;
+}
+
+void device_leave(struct device *d)
+{
+	bool is_late = take_lateness(d);
+
 	pthread_mutex_unlock(&d->lock);
 	if (is_late)
 		device_kick(d);
+}
+
+void device_wait(struct device *d, nsec until)
+{
+	const struct timespec at = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
+
+	if (take_lateness(d))
+		device_kick(d);
+	pthread_cond_timedwait(&d->told, &d->lock, &at);
 }
 
 uint32_t device_draw_qp(struct device *d)
@@ -131,6 +149,7 @@ static void after_fork_child(void)
 		close(d->kick_fd);
 		if (d->netlink_fd >= 0)
 			close(d->netlink_fd);
+		device_drop_events(d);
 		driver_free(d->io);
 		d->io = NULL;
 		if (d->transport->abandon)
@@ -164,6 +183,7 @@ static void device_free(struct device *d)
 	unmap(d->qps, QPS_BYTES);
 	unmap(d->srqs, SRQS_BYTES);
 	pthread_cond_destroy(&d->acked);
+	pthread_cond_destroy(&d->told);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
@@ -217,19 +237,6 @@ static int make_tables(struct device *d)
 	return 0;
 }
 
-/* The kernel steers packets by the order in which processes opened an address, and the driver takes
- * that for the order of their tags: so both are taken at once, though most addresses may never be
- * used. One that cannot be had is missed by a queue pair that names it, and said then. */
-static void hold_addresses(struct device *d)
-{
-	char error[NIC_SENTENCE_MAX];
-	uint32_t handle;
-
-	for (uint32_t i = 0; i < d->info.n_gids; i++)
-		driver_bind(d->io, (const struct sockaddr *)&d->info.gids[i].address, &handle,
-			    error, sizeof error);
-}
-
 static int make_io(struct device *d)
 {
 	char error[NIC_SENTENCE_MAX] = "";
@@ -246,10 +253,7 @@ static int make_io(struct device *d)
 		return nic_fail(-r, "%s: %s", d->info.name, error);
 	d->n_ports = d->info.setup.driver == NIC_UDP ? 1 : d->info.setup.n_ports;
 	d->ports_up = d->ports_linked = d->free_ports = (UINT32_C(1) << d->n_ports) - 1;
-	/* A driver of frames knows its packets by the tag alone, and an address may be one of
-	 * several that belong together there. */
-	if (d->info.setup.driver == NIC_UDP)
-		hold_addresses(d);
+	way_hold(d);
 	return 0;
 }
 
@@ -257,6 +261,7 @@ static struct device *device_new(const struct nic_info *info)
 {
 	struct device *d = calloc(1, sizeof *d);
 	pthread_mutexattr_t attr;
+	pthread_condattr_t by_clock;
 
 	if (!d)
 		return nic_fail_null(ENOMEM, "no memory for %s", info->name);
@@ -271,6 +276,10 @@ static struct device *device_new(const struct nic_info *info)
 	pthread_mutex_init(&d->lock, &attr);
 	pthread_mutexattr_destroy(&attr);
 	pthread_cond_init(&d->acked, NULL);
+	pthread_condattr_init(&by_clock);
+	pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&d->told, &by_clock);
+	pthread_condattr_destroy(&by_clock);
 	int r = draw_seed(&d->random);
 
 	if (!r)

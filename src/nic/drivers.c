@@ -16,6 +16,7 @@ static int open_udp(const struct nic_info *info, struct driver **io, char *error
 	memcpy(cfg.dscp, s->dscp, sizeof cfg.dscp);
 	if (s->transport == NIC_MRC) {
 		cfg.sources = MRC_SOURCES;
+		cfg.has_endpoints = true;
 		cfg.has_ports_of_ev = true;
 	}
 	return udp_new(io, &cfg, error, error_len);

@@ -88,6 +88,7 @@ struct nic_cq {
 	uint8_t armed;                        /* enum cq_armed */
 	struct nic_cq *next;                  /* of the channel's */
 	uint32_t n_waiting, n_taken, n_acked; /* events of the channel */
+	struct event_ring *events;            /* in place of ring: of a queue of events */
 };
 
 struct nic_srq {
@@ -135,6 +136,7 @@ struct device {
 	pthread_mutex_t lock;
 	atomic_uint n_waiting; /* threads that wait for the lock */
 	pthread_cond_t acked;  /* an event was acknowledged */
+	pthread_cond_t told;   /* a question was answered; by CLOCK_MONOTONIC */
 
 	struct nic_info info;
 	const struct nic_transport_ops *transport;
@@ -142,7 +144,16 @@ struct device {
 	uint32_t n_ports;
 	struct path_profile *ways;   /* of MRC's queue pairs that name no profile; else NULL */
 	struct mrc_control *control; /* of MRC: what controllers set; NULL: none can */
-	struct ping *pings;          /* of MRC, that wait for their answers */
+	uint32_t held[NIC_GIDS_MAX]; /* handles of our addresses, see way_hold */
+	struct ask *asks;            /* of MRC, see ask.c, as are the next two */
+	uint32_t last_ask, last_alone;
+	struct kept_ends {
+		uint8_t sgid[16], dgid[16];
+		struct way way;
+	} kept[8]; /* asked last: their ways stay known */
+	uint32_t n_kept;
+	struct event_ring *events; /* of MRC, see event_cq.c, as is the next */
+	struct store *event_store; /* open while there are some */
 	struct engine *engine;
 	struct mem *mem;
 	struct driver *io;
@@ -195,6 +206,8 @@ void device_enter(struct device *d);
 /* Gives the lock back, and wakes the device's thread if what was done needs it sooner than it would
  * wake by itself. */
 void device_leave(struct device *d);
+/* Waits for `told`, until a time, with the lock given back meanwhile as by device_leave. */
+void device_wait(struct device *d, nsec until);
 void device_kick(struct device *d);
 /* The next pieces of randomness: a number no queue pair has (0: none left), a key no region has. */
 uint32_t device_draw_qp(struct device *d);
@@ -269,6 +282,20 @@ void device_disable_ports(struct device *d, uint32_t ports);
 
 /* queue.c: false when there is no place for it. */
 bool cq_push(struct nic_cq *cq, const struct nic_done *done);
+/* As nic_cq_new; with a ring of events, which is the queue's from then on, in place of its own. */
+struct nic_cq *cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *channel, void *context,
+		      struct event_ring *events);
+/* Something was added: makes the event that it was armed for. */
+void cq_wake(struct nic_cq *cq);
+
+/* event_cq.c: what is readable when a process on the device told something; -1: nothing is to be
+ * watched. Takes what was told into all queues of events. */
+int device_event_fd(const struct device *d);
+void device_take_events(struct device *d);
+/* In a forked child: what they read from is closed. */
+void device_drop_events(struct device *d);
+/* Ends the ring of a queue that ends. */
+void event_ring_free(struct device *d, struct event_ring *r);
 
 /* region.c: as nic_mw_key; a binding to that key was posted. */
 uint32_t mw_key(struct nic_mw *mw);
@@ -290,6 +317,11 @@ struct nic_qp *qp_new(struct nic_user *u, const struct nic_qp_spec *spec, const 
 /* way.c: opens both ends of a path. 0, or a negative errno and a sentence; then *w is none. */
 int way_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16], struct way *w);
 void way_close(struct device *d, struct way *w);
+/* Holds all addresses of a device that is being opened, as far as they can be had. */
+void way_hold(struct device *d);
+/* One of them becomes the address of a way in the plane of a port: as driver_local_address. */
+int way_local_address(struct device *d, const struct way *w, uint32_t port,
+		      const struct nic_gid *gid);
 /* Whether packets of that path MTU fit it: 0, or a negative errno and a sentence. */
 int way_check(struct device *d, const struct way *w, uint16_t pmtu);
 /* A GID as a socket address; one of ours by its number, or NULL and a sentence. */

@@ -9,15 +9,8 @@
 /* The largest packet as NSCC counts it: BTH, METH, TSETH, RETH, ICRC, UDP and 40 (MRC 8.3.1). */
 #define NIC_MRC_PACKET_BYTES (4096u + 96u)
 
-/* A question to a peer that somebody waits for. */
-struct ping {
-	struct ping *next;
-	bool is_done, is_answered;
-	nsec rtt_ns;
-};
-
-/* mrc_pair.c: what became of a ping. */
-void mrc_pinged(struct device *d, const struct mrc_endpoint_done *done);
+/* ask.c: what became of a question. */
+void mrc_answered(struct device *d, const struct mrc_endpoint_done *done);
 
 /* A profile of entropy values as queue pairs here use it (MRC 9.4): of all that have it, or the
  * device's own, of those that name none. */

@@ -1,19 +1,15 @@
 /* MRC's queue pairs on the device: made, connected, asked how they fare. */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "nic/mrc_inside.h"
-#include "wire/mrc.h"
 
 #define MPR_DEFAULT   32u /* 4096 packets: a window of 1 MiB at the smallest PMTU */
 #define WIMM_DEFAULT  512u
 #define BURST_OFFLOAD 15u /* packets of the largest PMTU that one call with offload takes */
 #define TIMEOUT_CODE  16u /* 67 ms, as long as a busy machine may make a packet wait */
 #define LINEAR        4u
-#define EXPONENTIAL   5u                  /* all in all 4.5 s */
-#define PING_NS       UINT64_C(500000000) /* for so long an answer is waited for */
-#define LOOK_NS       20000l              /* between two looks whether it came */
+#define EXPONENTIAL   5u /* all in all 4.5 s */
 
 static int check(const struct device *d)
 {
@@ -112,10 +108,7 @@ static int set_planes(struct device *d, const struct nic_mrc_path *path, const s
 
 		if (!gid)
 			return -EINVAL;
-		int r = port < d->n_ports
-				? driver_local_address(d->io, w->local, port,
-						       (const struct sockaddr *)&gid->address)
-				: -EINVAL;
+		int r = port < d->n_ports ? way_local_address(d, w, port, gid) : -EINVAL;
 
 		if (!r)
 			r = driver_peer_address(d->io, w->peer, port, (const struct sockaddr *)&to);
@@ -135,19 +128,12 @@ static void close_way(struct nic_qp *qp, struct way *w)
 	way_close(d, w);
 }
 
-/* What the device cannot do, whatever the ends agreed on. Endpoint packets name queue pair 2
- * (M-28), and where processes share an address over kernel UDP only the one whose tag is 0 gets
- * them. The others never hear that a way has recovered: so they do not give one up either. */
+/* What the device cannot do, whatever the ends agreed on. */
 static uint8_t flags_of(const struct device *d, uint8_t flags)
 {
-	bool is_deaf = d->info.setup.driver == NIC_UDP && driver_tag(d->io) != 0;
-	unsigned f = flags;
-
-	if (!d->info.setup.has_trim)
-		f = (f | MRC_NO_TRIM) & ~(unsigned)MRC_PEER_TRIM_NACK;
-	if (is_deaf)
-		f |= MRC_OBLIVIOUS;
-	return (uint8_t)f;
+	if (d->info.setup.has_trim)
+		return flags;
+	return (uint8_t)((flags | MRC_NO_TRIM) & ~MRC_PEER_TRIM_NACK);
 }
 
 /* Handles and ways for a path into attr. */
@@ -330,85 +316,4 @@ void nic_mrc_counters(struct nic_user *u, struct mrc_counters *mrc, struct drive
 	if (io)
 		*io = d->io->count;
 	device_leave(d);
-}
-
-void mrc_pinged(struct device *d, const struct mrc_endpoint_done *done)
-{
-	for (struct ping *p = d->pings; p; p = p->next) {
-		if ((uintptr_t)p != done->cookie)
-			continue;
-		p->is_done = true;
-		p->is_answered = done->news == MRC_ENDPOINT_ANSWERED;
-		p->rtt_ns = done->rtt_ns;
-	}
-}
-
-static int ping_start(struct nic_qp *qp, uint32_t way, struct ping *p)
-{
-	struct device *d = qp->user->device;
-	nsec now = device_catch_up(d);
-
-	const struct path_set *set = &mrc_ways_of(qp)->profile.set;
-
-	if (qp->way.peer == DRIVER_NO_HANDLE || way >= set->n)
-		return nic_fail(EINVAL, "queue pair %#x is not connected, or has no way %u",
-				qp->number, way);
-	const struct mrc_endpoint request = {
-		.peer = qp->way.peer,
-		.local = qp->way.local,
-		.way = set->ways[way],
-		.op = MRC_ENDPOINT_EV_PROBE,
-		.tclass = ENGINE_CONTROL,
-		.cookie = (uintptr_t)p,
-	};
-	int r = mrc_endpoint_post(d->engine, now, &request);
-
-	if (r)
-		return nic_fail(-r, "%s: too many questions are out", d->info.name);
-	p->next = d->pings;
-	d->pings = p;
-	device_flush(d);
-	return 0;
-}
-
-/* Answers are looked for here too: the device's thread may stand back for somebody who polls. */
-static bool ping_is_over(struct device *d, const struct ping *p)
-{
-	nsec now = device_step(d, false);
-
-	if (now > PING_NS)
-		mrc_endpoint_expire(d->engine, now - PING_NS);
-	nic_transport_mrc.events(d);
-	if (!p->is_done)
-		return false;
-	struct ping **at = &d->pings;
-
-	while (*at != p)
-		at = &(*at)->next;
-	*at = p->next;
-	return true;
-}
-
-int nic_mrc_ping(struct nic_qp *qp, uint32_t way, nsec *rtt_ns)
-{
-	const struct timespec nap = {.tv_nsec = LOOK_NS};
-	struct device *d = qp->user->device;
-	struct ping p = {.next = NULL};
-	int r = check(d);
-
-	if (r)
-		return r;
-	device_enter(d);
-	r = ping_start(qp, way, &p);
-	/* It is answered or given up, within PING_NS and a look. */
-	while (!r && !ping_is_over(d, &p)) {
-		device_leave(d);
-		nanosleep(&nap, NULL);
-		device_enter(d);
-	}
-	device_leave(d);
-	if (!r && !p.is_answered)
-		return nic_fail(ETIMEDOUT, "%s: no answer by way %u", d->info.name, way);
-	*rtt_ns = p.rtt_ns;
-	return r;
 }

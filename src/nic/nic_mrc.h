@@ -108,6 +108,10 @@ struct nic_mrc_question {
 	uint8_t dscp;    /* of an EV probe; port status: control (M-22) */
 	uint32_t port_status;
 };
+/* The ways of queue pairs that name no profile, as EV probes without ends; at most room. How many
+ * there are. */
+uint32_t nic_mrc_ways(struct nic_user *u, struct nic_mrc_question *ways, uint32_t room);
+
 struct nic_mrc_answer {
 	uint32_t question; /* its place in the batch */
 	uint8_t port;      /* that the answer came by, from 0 */

@@ -42,6 +42,8 @@ int qp_grant(const struct nic_user *u, struct nic_qp_spec *spec)
 	if (!is_ours || spec->send_cq->user != u || spec->recv_cq->user != u ||
 	    (spec->srq && spec->srq->pd->user != u))
 		return nic_fail(EINVAL, "domain or queues of another user");
+	if (spec->send_cq->events || spec->recv_cq->events)
+		return nic_fail(EINVAL, "a queue of events has no completions");
 	if (spec->max_inline > NIC_MAX_INLINE)
 		return nic_fail(EINVAL, "%u bytes inline: at most %u", spec->max_inline,
 				NIC_MAX_INLINE);

@@ -244,21 +244,22 @@ static void look_at_links(struct device *d)
 	device_leave(d);
 }
 
-/* Sleeps until a packet (not when standing back), news of the interface or of a controller, a kick,
- * or a time. */
-static void nap(struct device *d, bool is_back, nsec until)
+/* Sleeps until a packet (not when standing back), news of the interface, of a controller or of
+ * other processes, a kick, or a time. */
+static void nap(struct device *d, bool is_back, int event_fd, nsec until)
 {
 	struct pollfd fds[] = {
 		{.fd = d->kick_fd, .events = POLLIN},
 		{.fd = d->netlink_fd, .events = POLLIN},
 		{.fd = is_back ? -1 : driver_fd(d->io), .events = POLLIN},
 		{.fd = d->transport->news_fd ? d->transport->news_fd(d) : -1, .events = POLLIN},
+		{.fd = event_fd, .events = POLLIN},
 	};
 	nsec now = device_now(), left = until > now ? until - now : 0;
 	struct timespec t = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
 	uint64_t kicks;
 
-	if (ppoll(fds, 4, until == NSEC_NEVER ? NULL : &t, NULL) <= 0)
+	if (ppoll(fds, sizeof fds / sizeof fds[0], until == NSEC_NEVER ? NULL : &t, NULL) <= 0)
 		return;
 	if (fds[0].revents && read(d->kick_fd, &kicks, sizeof kicks) < 0)
 		return; /* another thread's kick was taken already */
@@ -267,6 +268,11 @@ static void nap(struct device *d, bool is_back, nsec until)
 	if (fds[3].revents) {
 		device_enter(d);
 		d->transport->take_news(d);
+		device_leave(d);
+	}
+	if (fds[4].revents) {
+		device_enter(d);
+		device_take_events(d);
 		device_leave(d);
 	}
 }
@@ -314,11 +320,12 @@ static void *run(void *context)
 			d->wake_at = until;
 		}
 		bool is_back = d->is_back;
+		int event_fd = device_event_fd(d);
 
 		pthread_mutex_unlock(&d->lock);
 		/* Taking the lock again at once would leave nothing to those who wait for it. */
 		if (until)
-			nap(d, is_back, until);
+			nap(d, is_back, event_fd, until);
 		else if (atomic_load_explicit(&d->n_waiting, memory_order_relaxed))
 			sched_yield();
 		device_enter(d);

@@ -30,8 +30,8 @@ static int cq_join(struct nic_cq *cq)
 	return 0;
 }
 
-struct nic_cq *nic_cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *channel,
-			  void *context)
+struct nic_cq *cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *channel, void *context,
+		      struct event_ring *events)
 {
 	int r = device_check(u->device);
 
@@ -40,9 +40,9 @@ struct nic_cq *nic_cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *
 	if (!r && channel && channel->user != u)
 		r = nic_fail(EINVAL, "the completion channel belongs to another user");
 	struct nic_cq *cq = r ? NULL : calloc(1, sizeof *cq);
-	struct nic_done *ring = cq ? calloc(cqe, sizeof *ring) : NULL;
+	struct nic_done *ring = cq && !events ? calloc(cqe, sizeof *ring) : NULL;
 
-	if (!ring) {
+	if (!cq || (!ring && !events)) {
 		free(cq);
 		errno = r ? -r : ENOMEM;
 		return NULL;
@@ -52,6 +52,7 @@ struct nic_cq *nic_cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *
 	cq->source.object = cq;
 	cq->source.context = context;
 	cq->ring = ring;
+	cq->events = events;
 	cq->cqe = cqe;
 	device_enter(u->device);
 	r = cq_join(cq);
@@ -62,6 +63,17 @@ struct nic_cq *nic_cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *
 	free(cq);
 	errno = -r;
 	return NULL;
+}
+
+struct nic_cq *nic_cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *channel,
+			  void *context)
+{
+	return cq_new(u, cqe, channel, context, NULL);
+}
+
+static int not_of_completions(void)
+{
+	return nic_fail(EINVAL, "a queue of events has no completions");
 }
 
 static uint32_t cq_place(const struct nic_cq *cq, uint32_t i)
@@ -78,6 +90,8 @@ int nic_cq_resize(struct nic_cq *cq, uint32_t cqe)
 
 	if (!r)
 		r = check_cqe(cqe);
+	if (!r && cq->events)
+		r = not_of_completions();
 	if (r)
 		return r;
 	struct nic_done *ring = calloc(cqe, sizeof *ring), *old = ring;
@@ -138,6 +152,8 @@ int nic_cq_free(struct nic_cq *cq)
 		source_end(u, &cq->source);
 		while (cq->n_taken != cq->n_acked)
 			pthread_cond_wait(&d->acked, &d->lock);
+		if (cq->events)
+			event_ring_free(d, cq->events);
 		if (cq->channel)
 			cq->channel->n_cqs--;
 		u->n_objects--;
@@ -151,6 +167,14 @@ int nic_cq_free(struct nic_cq *cq)
 	return 0;
 }
 
+void cq_wake(struct nic_cq *cq)
+{
+	if (cq->armed == CQ_NOT_ARMED)
+		return;
+	cq_disarm(cq);
+	channel_raise(cq);
+}
+
 bool cq_push(struct nic_cq *cq, const struct nic_done *done)
 {
 	if (cq->is_overrun || cq->count == cq->cqe)
@@ -159,10 +183,8 @@ bool cq_push(struct nic_cq *cq, const struct nic_done *done)
 	if (cq->armed == CQ_NOT_ARMED)
 		return true;
 	if (cq->armed == CQ_ARMED || done->done.status != ENGINE_OK ||
-	    (done->done.code == ENGINE_DONE_RECEIVED && done->done.flags & ENGINE_SOLICITED)) {
-		cq_disarm(cq);
-		channel_raise(cq);
-	}
+	    (done->done.code == ENGINE_DONE_RECEIVED && done->done.flags & ENGINE_SOLICITED))
+		cq_wake(cq);
 	return true;
 }
 
@@ -184,6 +206,8 @@ int nic_cq_poll(struct nic_cq *cq, struct nic_done *done, int n)
 	struct device *d = cq->user->device;
 	int r = device_check(d);
 
+	if (!r && cq->events)
+		r = not_of_completions();
 	if (r || n <= 0)
 		return r;
 	/* Waiting for the lock is better than looking again: whoever has it may be waiting for our

@@ -53,6 +53,10 @@ static int configure(struct device *d, union transport_cfg *cfg)
 			},
 		.sack_every_bytes = SACK_EVERY_BYTES,
 		.seed = (uint64_t)keystream_u32(&d->random) << 32 | keystream_u32(&d->random),
+		/* Other processes may have the address too, and hear our answers. */
+		.has_id_tag = true,
+		.id_tag = driver_tag(d->io),
+		.has_service_time = true,
 		.has_trim_nack = d->info.setup.has_trim,
 		/* One that takes a turn of the ways would cut the bursts of udp for good. */
 		.has_base_probe = d->info.setup.driver != NIC_UDP,
@@ -87,7 +91,7 @@ static void fail(struct engine *e, nsec now, uint32_t number)
 	mrc_qp_modify(e, now, number, &error, MRC_SET_STATE);
 }
 
-static void take_pings(struct device *d)
+static void take_answers(struct device *d)
 {
 	struct mrc_endpoint_done done[16];
 	uint32_t n;
@@ -97,7 +101,7 @@ static void take_pings(struct device *d)
 		n = mrc_endpoint_poll(d->engine, done, 16);
 		for (uint32_t i = 0; i < n; i++)
 			if (done[i].news != MRC_ENDPOINT_PORTS)
-				mrc_pinged(d, &done[i]);
+				mrc_answered(d, &done[i]);
 	} while (n == 16);
 }
 
@@ -124,7 +128,7 @@ static void raise_events(struct device *d)
 				device_raise(d, events[i].number,
 					     (enum nic_event_kind)kinds[events[i].kind]);
 	} while (n == 16);
-	take_pings(d);
+	take_answers(d);
 }
 
 const struct nic_transport_ops nic_transport_mrc = {

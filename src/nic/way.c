@@ -70,6 +70,39 @@ int way_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16], struc
 	return nic_fail(EINVAL, "%s: not an address of a peer, or too many peers", d->info.name);
 }
 
+/* Over UDP the kernel steers packets by the order in which processes opened an address, and the
+ * driver takes that for the order of their tags: so both are taken at once, though most addresses
+ * may never be used. A device of MRC answers peers' questions at all of its addresses (MRC 7.3).
+ * One that cannot be had is missed by a queue pair that names it, and said then. */
+void way_hold(struct device *d)
+{
+	bool is_wanted = d->info.setup.driver == NIC_UDP || d->info.setup.transport == NIC_MRC;
+	char error[NIC_SENTENCE_MAX];
+
+	for (uint32_t i = 0; i < NIC_GIDS_MAX; i++) {
+		d->held[i] = DRIVER_NO_HANDLE;
+		if (is_wanted && i < d->info.n_gids &&
+		    driver_bind(d->io, (const struct sockaddr *)&d->info.gids[i].address,
+				&d->held[i], error, sizeof error))
+			d->held[i] = DRIVER_NO_HANDLE;
+	}
+}
+
+/* An address that is only held is free for it. */
+int way_local_address(struct device *d, const struct way *w, uint32_t port,
+		      const struct nic_gid *gid)
+{
+	const struct sockaddr *address = (const struct sockaddr *)&gid->address;
+	uint32_t *held = &d->held[gid - d->info.gids];
+	int r = driver_local_address(d->io, w->local, port, address);
+
+	if (r != -EINVAL || *held == DRIVER_NO_HANDLE || *held == w->local)
+		return r;
+	driver_unbind(d->io, *held);
+	*held = DRIVER_NO_HANDLE;
+	return driver_local_address(d->io, w->local, port, address);
+}
+
 int way_check(struct device *d, const struct way *w, uint16_t pmtu)
 {
 	char error[NIC_SENTENCE_MAX] = "";

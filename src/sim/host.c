@@ -139,7 +139,7 @@ static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct p
 		.ev = tx->ev,
 		.transport_bytes = tx->head_len + payload + icrc_bytes,
 		.udp_len = tx->udp_len,
-		.dscp = s->dscp_of[tx->tclass],
+		.dscp = engine_dscp(tx->tclass, s->dscp_of),
 		.ecn = tx->not_ect ? FWD_ECN_NOT_ECT : FWD_ECN_ECT0,
 	};
 

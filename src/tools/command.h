@@ -57,6 +57,7 @@ extern const struct command decode_command;
 extern const struct command demo_command;
 extern const struct command devices_command;
 extern const struct command perf_command;
+extern const struct command ping_command;
 extern const struct command run_command;
 extern const struct command sim_command;
 extern const struct command top_command;

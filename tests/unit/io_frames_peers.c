@@ -97,6 +97,41 @@ static void segments_by_entropy(void **state)
 	close_pair();
 }
 
+/* From DRIVER_EV_ALONE on a list is for its own packets: others go as if it were not there. */
+static void segments_for_nobody_else(void **state)
+{
+	struct encap_segments open = {.n = 1, .at = {{0xfc, 0, 0, 1}}};
+	struct encap_segments alone = {.n = 1, .at = {{0xfc, 0, 0, 2}}};
+	const struct encap_segments none = {.n = 0};
+
+	(void)state;
+	if (is_missing(IPV6))
+		skip();
+	open_pair(IPV6);
+	for (uint32_t i = 0; i < 40; i++) {
+		put_be32(alone.at[0] + 12, i);
+		assert_int_equal(frames_peer_segments(a, b_of_a, 0, DRIVER_EV_ALONE + i, &alone),
+				 0);
+	}
+	check_segment(7, NULL);
+	check_segment(DRIVER_EV_ALONE + 99, NULL);
+	assert_int_equal(frames_peer_segments(a, b_of_a, 0, 7, &open), 0);
+	for (uint32_t i = 0; i < 40; i++) {
+		put_be32(alone.at[0] + 12, i);
+		check_segment(DRIVER_EV_ALONE + i, alone.at[0]);
+		check_segment(1000 + i, open.at[0]);
+	}
+	for (uint32_t i = 0; i < 39; i++)
+		assert_int_equal(frames_peer_segments(a, b_of_a, 0, DRIVER_EV_ALONE + i, &none), 0);
+	check_segment(1000, open.at[0]);
+	assert_int_equal(frames_peer_segments(a, b_of_a, 0, 7, &none), 0);
+	check_segment(7, NULL);
+	check_segment(DRIVER_EV_ALONE + 39, alone.at[0]);
+	assert_int_equal(frames_peer_segments(a, b_of_a, 0, DRIVER_EV_ALONE + 39, &none), 0);
+	check_segment(DRIVER_EV_ALONE + 39, NULL);
+	close_pair();
+}
+
 /* Another address of the peer stands in the inner header of what its lists carry. */
 static void segments_carry_another_address(void **state)
 {
@@ -393,6 +428,7 @@ static void opening_is_refused(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(an_end_that_is_gone),
 	cmocka_unit_test(segments_by_entropy),
+	cmocka_unit_test(segments_for_nobody_else),
 	cmocka_unit_test(segments_carry_another_address),
 	cmocka_unit_test(segments_need_ipv6),
 	cmocka_unit_test(peers_come_and_go),

@@ -129,7 +129,13 @@ static void probe_and_answer(void **state)
 	assert_int_equal(told->port, r.way.port);
 	assert_int_equal(told->ev, r.way.ev);
 	assert_int_equal(told->tclass, ENGINE_CONTROL);
-	expect_answered(0, 7, 2 * w.delay);
+	struct mrc_endpoint_done d = take_done(0);
+
+	assert_int_equal(d.news, MRC_ENDPOINT_ANSWERED);
+	assert_int_equal(d.cookie, 7);
+	assert_int_equal(d.rtt_ns, 2 * w.delay);
+	assert_int_equal(d.port, r.way.port);
+	assert_false(d.is_adjusted);
 	expect_none(0);
 	expect_none(1);
 	assert_int_equal(counts(&w.end[0])->tx_endpoint, 1);
@@ -162,6 +168,30 @@ static void traffic_classes(void **state)
 		assert_int_equal(pull_one(1)->tx.tclass, ENGINE_CONTROL);
 		assert_int_equal(w.end[1].out[0].tx.not_ect, 1);
 	}
+}
+
+/* MRC-10.2.2-01: or in any DSCP, whichever class that is of. */
+static void code_points(void **state)
+{
+	(void)state;
+	open_ends(1);
+	for (uint32_t dscp = 0; dscp <= 64; dscp++) {
+		struct mrc_endpoint p = probe(dscp);
+
+		p.tclass = (uint8_t)(ENGINE_DSCP + dscp);
+		assert_int_equal(try_ask(0, p), dscp < 64 ? 0 : -EINVAL);
+		if (dscp == 64)
+			break;
+		assert_int_equal(pull_one(0)->tx.tclass, ENGINE_DSCP + dscp);
+		struct mrc_pkt h = response(w.end[0].out[0].h.bth.psn, MRC_ENDPOINT_EV_PROBE);
+
+		inject(0, &h);
+		expect_answered(0, dscp, 0);
+	}
+	struct mrc_endpoint p = probe(1);
+
+	p.tclass = ENGINE_DSCP - 1;
+	assert_int_equal(try_ask(0, p), -EINVAL);
 }
 
 static void port_status(void **state)
@@ -245,7 +275,11 @@ static void service_time(void **state)
 		run_until(w.now + w.delay + held);
 		w.is_held[1] = false;
 		run();
-		expect_answered(0, 1, told == 3 ? 2 * w.delay : 2 * w.delay + held);
+		struct mrc_endpoint_done d = take_done(0);
+
+		assert_int_equal(d.news, MRC_ENDPOINT_ANSWERED);
+		assert_int_equal(d.rtt_ns, told == 3 ? 2 * w.delay : 2 * w.delay + held);
+		assert_int_equal(d.is_adjusted, told == 3);
 	}
 	open_ends(1);
 	struct mrc_endpoint r = probe(5);
@@ -298,6 +332,46 @@ static void identifiers(void **state)
 	inject(0, &h);
 	expect_answered(0, 0, 0);
 	check_balance(&w.end[0]);
+}
+
+/* Engines that share an address: the upper byte of an id says whose it is. */
+static void tagged_identifiers(void **state)
+{
+	const uint32_t most = 256;
+
+	(void)state;
+	start(1);
+	w.end[0].n_qps = 0;
+	w.end[0].cfg.n_ports = 2;
+	w.end[0].cfg.has_id_tag = true;
+	w.end[0].cfg.id_tag = 0x9c;
+	w.end[0].cfg.max_probes = most + 1;
+	assert_int_equal(mrc_ops.size(&w.end[0].cfg), 0);
+	w.end[0].cfg.max_probes = most;
+	join();
+	for (uint32_t round = 0; round < 3; round++) {
+		uint8_t used[256] = {0};
+
+		for (uint32_t i = 0; i < most; i++) {
+			ask(0, probe(i));
+			uint32_t id = pull_one(0)->h.bth.psn;
+
+			assert_int_equal(id >> 8, 0x9c);
+			assert_int_equal(used[id & 255]++, 0);
+		}
+		assert_int_equal(try_ask(0, probe(0)), -ENOMEM);
+		/* Of another engine's. */
+		struct mrc_pkt h = response(0x9d00, MRC_ENDPOINT_EV_PROBE);
+
+		inject(0, &h);
+		assert_int_equal(counts(&w.end[0])->drop_unasked, round + 1);
+		for (uint32_t i = 0; i < most; i++) {
+			h = response(0x9c00 | i, MRC_ENDPOINT_EV_PROBE);
+			inject(0, &h);
+			assert_int_equal(take_done(0).news, MRC_ENDPOINT_ANSWERED);
+		}
+		expect_none(0);
+	}
 }
 
 /* An answer is believed once, from the peer that was asked, of the operation that was asked. */
@@ -375,6 +449,39 @@ static void given_up(void **state)
 	mrc_endpoint_expire(w.end[0].e, w.now + 1);
 	assert_int_equal(take_done(0).cookie, 3);
 	assert_int_equal(mrc_ops.deadline(w.end[0].e, 1), NSEC_NEVER);
+	check_idle(&w.end[0]);
+}
+
+/* Those of one cookie, sent or not, leave no trace; the others stay. */
+static void forgotten(void **state)
+{
+	uint32_t ids[4];
+
+	(void)state;
+	open_ends(1);
+	for (uint32_t i = 0; i < 4; i++) {
+		ask(0, probe(i % 2));
+		ids[i] = pull_one(0)->h.bth.psn;
+	}
+	ask(0, probe(0));
+	ask(0, probe(1));
+	ask(0, probe(0));
+	mrc_endpoint_forget(w.end[0].e, 0);
+	mrc_endpoint_forget(w.end[0].e, 99);
+	assert_int_equal(mrc_usage(w.end[0].e).probes, 3);
+	expect_none(0);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct mrc_pkt h = response(ids[i], MRC_ENDPOINT_EV_PROBE);
+
+		inject(0, &h);
+	}
+	assert_int_equal(counts(&w.end[0])->drop_unasked, 2);
+	expect_answered(0, 1, 0);
+	expect_answered(0, 1, 0);
+	expect_none(0);
+	run();
+	expect_answered(0, 1, 2 * w.delay);
+	expect_none(0);
 	check_idle(&w.end[0]);
 }
 
@@ -561,19 +668,14 @@ static void bad_packets(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(probe_and_answer),
-	cmocka_unit_test(traffic_classes),
-	cmocka_unit_test(port_status),
-	cmocka_unit_test(timestamps_back),
-	cmocka_unit_test(service_time),
-	cmocka_unit_test(identifiers),
-	cmocka_unit_test(whose_answer),
-	cmocka_unit_test(given_up),
-	cmocka_unit_test(own_limit),
-	cmocka_unit_test(request_flood),
-	cmocka_unit_test(port_updates_of_many),
-	cmocka_unit_test(no_answer_no_news),
-	cmocka_unit_test(ports_apart),
+	cmocka_unit_test(probe_and_answer),  cmocka_unit_test(traffic_classes),
+	cmocka_unit_test(code_points),       cmocka_unit_test(port_status),
+	cmocka_unit_test(timestamps_back),   cmocka_unit_test(service_time),
+	cmocka_unit_test(identifiers),       cmocka_unit_test(tagged_identifiers),
+	cmocka_unit_test(whose_answer),      cmocka_unit_test(given_up),
+	cmocka_unit_test(forgotten),         cmocka_unit_test(own_limit),
+	cmocka_unit_test(request_flood),     cmocka_unit_test(port_updates_of_many),
+	cmocka_unit_test(no_answer_no_news), cmocka_unit_test(ports_apart),
 	cmocka_unit_test(bad_packets),
 };
 CHECK_MAIN(cases)

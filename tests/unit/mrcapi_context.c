@@ -87,8 +87,8 @@ static void device_says_what_it_does(void **state)
 	assert_int_equal(attr.mpr_attr.max_mpr, 255);
 	assert_int_equal(attr.mpr_attr.mpr_resolution, 1);
 	assert_true(attr.qp_attr.max_qp_hint >= 1024);
-	/* Nothing trims on this device, and it tells no service time. */
-	assert_int_equal(attr.cap, MRC_DEVICE_CAP_DYNAMIC_MPR);
+	/* Nothing trims on this device. */
+	assert_int_equal(attr.cap, MRC_DEVICE_CAP_DYNAMIC_MPR | MRC_DEVICE_CAP_SVC_TIME);
 	assert_int_equal(mrc_query_device_ex(mrc, context, &ex, &supported), 0);
 	assert_memory_equal(&attr, &ex, sizeof ex);
 	assert_int_equal(mrc_query_device_ex(mrc, NULL, &ex, &supported), 0);
