@@ -69,8 +69,8 @@ void path_format_expand(const struct path_format *f, const uint8_t bare[PATH_VAL
 			uint8_t value[PATH_VALUE_BYTES]);
 
 /* The 32-bit entropy value of combination i of a good format: the bits themselves of ECMP and
- * structured ones, from the highest on; of segment lists i, which path_format_value turns into their
- * bits. */
+ * structured ones, from the highest on; of segment lists i, which path_format_value turns into
+ * their bits. */
 uint32_t path_format_ev(const struct path_format *f, uint64_t i);
 
 #endif

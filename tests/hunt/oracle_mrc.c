@@ -378,6 +378,9 @@ void oracle_mrc_event(struct hunt_oracle *o, uint32_t end, enum oracle_mrc_news 
 
 	if (o->ends[end].is_tainted)
 		return;
+	/* What it tells of is seen in the packets. */
+	if (news == ORACLE_MRC_WAYS)
+		return;
 	if (news == ORACLE_MRC_DRAINED) {
 		if (!state->is_draining || state->has_drained || !is_drained(o, end))
 			oracle_fail(o, "end %u: drained, without reason", end);

@@ -110,6 +110,7 @@ enum oracle_mrc_news {
 	ORACLE_MRC_FATAL,
 	ORACLE_MRC_INVALID,
 	ORACLE_MRC_ACCESS,
+	ORACLE_MRC_WAYS,
 };
 void oracle_mrc_event(struct hunt_oracle *o, uint32_t end, enum oracle_mrc_news news);
 

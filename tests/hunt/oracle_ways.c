@@ -237,8 +237,19 @@ static void begin_walk(struct hunt_oracle *o, uint32_t end, const struct tx_pkt 
 		oracle_fail(o, "end %u: an answer by none of its ways", end);
 }
 
-/* Answers take the ways in turn; only those are left out whose port is not free, or has no usable
- * way while another one has: never one of the port that is taken. */
+static bool is_denied_whole(struct hunt_oracle *o, uint32_t end, uint32_t port)
+{
+	const struct story_mrc_ways *w = set_of(o, end);
+
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->ways[i].port == port && !wire_at(o, end)->ways[i].is_denied)
+			return false;
+	return true;
+}
+
+/* Answers take the ways in turn; only those are left out that are denied, or whose port is not
+ * free, or has no usable way while another one has: never another one of the port that is taken.
+ * Where nothing but denied ways is left they go anywhere. */
 void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
 {
 	const struct story_mrc_ways *w = set_of(o, end);
@@ -247,15 +258,20 @@ void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *
 
 	if (!o->ends[end].is_tainted && open != 0 && !(open >> tx->port & 1))
 		oracle_fail(o, "end %u: an answer by port %u, which is not open", end, tx->port);
+	if (is_denied_whole(o, end, tx->port)) {
+		begin_walk(o, end, tx);
+		return;
+	}
 	if (!walk->is_known) {
 		if (!walk->has_begun)
 			begin_walk(o, end, tx);
 		return;
 	}
 	for (uint32_t i = 0; i < w->n; i++) {
-		const struct path_way *way = &w->ways[(walk->next + i) % w->n];
+		uint32_t at = (walk->next + i) % w->n;
+		const struct path_way *way = &w->ways[at];
 
-		if (way->port != tx->port)
+		if (way->port != tx->port || wire_at(o, end)->ways[at].is_denied)
 			continue;
 		if (way->ev != tx->ev)
 			break;

@@ -200,6 +200,7 @@ static void take_events(struct hunt_device *d, struct engine *e, struct hunt_ora
 		[MRC_EVENT_FATAL] = ORACLE_MRC_FATAL,
 		[MRC_EVENT_INVALID] = ORACLE_MRC_INVALID,
 		[MRC_EVENT_ACCESS] = ORACLE_MRC_ACCESS,
+		[MRC_EVENT_WAYS] = ORACLE_MRC_WAYS,
 	};
 	struct mrc_event event;
 

@@ -89,7 +89,8 @@ static int try(struct lone *l, const struct call *c)
 	errno = 0;
 	int answer = mrc_modify_qp(qp, &attr, c->vmask, &mrc, c->mmask);
 
-	assert_int_equal(errno, answer);
+	if (answer)
+		assert_int_equal(errno, answer);
 	/* A refusal leaves all as it was. */
 	assert_int_equal(state_of(qp), answer || !(c->vmask & IBV_QP_STATE) ? c->from : c->to);
 	assert_int_equal(mrc_destroy_qp(qp), 0);
