@@ -10,10 +10,11 @@
 #ifndef WEFT_MRC_API_VER_H
 #define WEFT_MRC_API_VER_H
 
-#define MRC_API_VER(major, minor, sub_minor) (((major) << 24) | ((minor) << 16) | (sub_minor))
+#define MRC_API_VER(major, minor, sub_minor) \
+	(((major) + 0u) << 24 | ((minor) + 0u) << 16 | (sub_minor))
 
 /* Whatever is current. */
-#define MRC_API_VER_LATEST MRC_API_VER(0xFFu, 0xFFu, 0xFFFFu)
+#define MRC_API_VER_LATEST MRC_API_VER(0xFF, 0xFF, 0xFFFF)
 
 #define MRC_API_CURRENT_VERSION               MRC_API_VER(1, 0, 1)
 #define MRC_API_LAST_SUPPORTED_VERSION        MRC_API_VER(0, 0, 0)

@@ -90,7 +90,9 @@ static uint16_t new_id(struct mrc *m, struct mrc_request *r)
 	ends->by_id[ends->next_id & ends->id_mask] = r;
 	uint16_t id = ends->next_id++;
 
-	return m->cfg.has_id_tag ? (uint16_t)(m->cfg.id_tag << 8 | id % MRC_TAGGED_IDS) : id;
+	if (!m->cfg.has_id_tag)
+		return id;
+	return (uint16_t)(m->cfg.id_tag << 8 | id % MRC_TAGGED_IDS);
 }
 
 int mrc_endpoint_post(struct engine *e, nsec now, const struct mrc_endpoint *request)

@@ -35,7 +35,7 @@ static int put_ports(const struct ping *p)
 			return STATUS_FILE;
 		if (!sum.n_paths)
 			continue;
-		printf("%s{\"port\":%u,", is_first ? "" : ",", port);
+		printf("%s{\"port\":%u,", is_first ? "" : ",", port + 1u);
 		put_text("interface", p->info.ports[port].interface);
 		printf(",\"paths\":%u,\"silent\":%u,\"asked\":%" PRIu64 ",\"answered\":%" PRIu64,
 		       sum.n_paths, sum.n_silent, sum.n_asked, sum.n_answers);
@@ -54,7 +54,7 @@ static void put_path(const struct ping *p, const struct ping_path *path)
 
 	ping_value(&path->question, value);
 	inet_ntop(AF_INET6, path->question.dgid, peer, sizeof peer);
-	printf("{\"port\":%u,", path->question.port);
+	printf("{\"port\":%u,", path->question.port + 1u);
 	put_text("value", value);
 	putchar(',');
 	put_text("peer", peer);

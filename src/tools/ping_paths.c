@@ -1,6 +1,7 @@
 /* Which paths there are: the device, its addresses towards the peers, and the entropy values. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,41 @@ static bool has_gid(const struct nic_info *info, const uint8_t gid[GID_BYTES])
 		    !memcmp(info->gids[i].raw, gid, GID_BYTES))
 			return true;
 	return false;
+}
+
+static bool is_of_port(const struct nic_info *info, const char *interface)
+{
+	for (uint32_t i = 0; i < info->n_ports; i++)
+		if (!strcmp(info->ports[i].interface, interface))
+			return true;
+	return false;
+}
+
+/* The address of a host that has several ports, where it has one beside those of its ports, which
+ * are in one plane each: answers to it come back by any of them. */
+static void prefer_own(const struct nic_info *info, struct ends *ends)
+{
+	uint8_t v4[12] = {[10] = 0xff, [11] = 0xff}, gid[GID_BYTES];
+	bool is_v4 = !memcmp(ends->dgid, v4, sizeof v4);
+	struct ifaddrs *all = NULL;
+
+	if (info->n_ports < 2 || getifaddrs(&all))
+		return;
+	for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
+		struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+
+		if (!a->ifa_addr || a->ifa_addr->sa_family != (is_v4 ? AF_INET : AF_INET6) ||
+		    is_of_port(info, a->ifa_name))
+			continue;
+		memcpy(&address, a->ifa_addr,
+		       is_v4 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+		gid_of(&address, gid);
+		if (!has_gid(info, gid))
+			continue;
+		memcpy(ends->sgid, gid, GID_BYTES);
+		break;
+	}
+	freeifaddrs(all);
 }
 
 static int no_device(const struct ping *p, const char *device, int n)
@@ -206,6 +242,8 @@ int ping_find_paths(struct ping *p, char *const *peers, int n_peers)
 		status = check_counts(p, n_peers);
 	for (int i = 0; !status && i < n_peers; i++) {
 		status = find_ends(p, peers[i], &ends[i]);
+		if (!status && n_peers == 1)
+			prefer_own(&p->info, &ends[i]);
 		if (!status && !has_gid(&p->info, ends[i].sgid))
 			status = complain(p, peers[i],
 					  "the way there begins at an address that the device "

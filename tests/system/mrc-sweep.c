@@ -9,6 +9,8 @@
  *   -q PAIRS     queue pairs, which take turns (1)
  *   -r MPR       in units of 128 packets (the default of the library)
  *   -s BYTES     the largest write (64 MiB)
+ *   -n ROUNDS    through all sizes, of both alike (1)
+ *   -e PROFILE   the EV profile of the queue pairs (what the device has)
  *   -i           every write has immediate data, not only the last of each size and queue pair
  *
  * It uses mrc.h, libibverbs and nothing else, and is compiled as any program would be. */
@@ -28,6 +30,7 @@
 
 #define MOST_BYTES (UINT64_C(64) << 20)
 #define MOST_PAIRS 4096u
+#define CALL_S     10
 #define DEPTH      128u                 /* writes that are under way, on all queue pairs */
 #define SIGNAL     16u                  /* of so many on a queue pair one tells of its end */
 #define ROUND      (UINT64_C(64) << 20) /* bytes of one size, about */
@@ -40,6 +43,8 @@ struct options {
 	uint32_t pairs;
 	int mpr;
 	uint64_t most;
+	uint32_t rounds;
+	uint64_t profile; /* 0: none */
 	bool is_all_imm;
 };
 
@@ -145,11 +150,14 @@ static void make_pair(struct sweep *s, struct pair *p)
 		.cap = {.max_send_wr = DEPTH, .max_recv_wr = WRITES, .max_send_sge = 1},
 	};
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT};
+	struct mrc_qp_attr mrc = {.profile = {.ev_profile_id = s->o.profile}};
 
 	p->qp = mrc_create_qp(s->mrc, &init);
 	check(p->qp != NULL, "mrc_create_qp");
 	check(mrc_get_qpn(p->qp, &p->number) == 0, "mrc_get_qpn");
-	check(mrc_modify_qp(p->qp, &attr, IBV_QP_STATE, NULL, 0) == 0, "INIT");
+	check(mrc_modify_qp(p->qp, &attr, IBV_QP_STATE, &mrc,
+			    s->o.profile ? MRC_QP_EV_PROFILE_ID : 0) == 0,
+	      "INIT");
 }
 
 static void open_sweep(struct sweep *s)
@@ -212,17 +220,28 @@ static int listen_once(const char *port)
 	return link;
 }
 
+/* The other may not be there yet: it is tried for a while. */
 static int call(const char *host, const char *port)
 {
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	const struct timespec nap = {.tv_nsec = 50000000};
+	time_t until = seconds() + CALL_S;
+	struct addrinfo *to = NULL;
 
-	errno = EHOSTUNREACH;
-	check(getaddrinfo(host, port, &hints, &list) == 0, host);
-	int fd = socket(list->ai_family, list->ai_socktype, list->ai_protocol);
+	errno = EADDRNOTAVAIL;
+	check(getaddrinfo(host, port, &hints, &to) == 0, host);
+	for (;;) {
+		int fd = socket(to->ai_family, SOCK_STREAM, 0);
 
-	check(fd >= 0 && connect(fd, list->ai_addr, list->ai_addrlen) == 0, host);
-	freeaddrinfo(list);
-	return fd;
+		check(fd >= 0, "socket");
+		if (connect(fd, to->ai_addr, to->ai_addrlen) == 0) {
+			freeaddrinfo(to);
+			return fd;
+		}
+		check(errno == ECONNREFUSED && seconds() < until, host);
+		close(fd);
+		nanosleep(&nap, NULL);
+	}
 }
 
 static void tell(const struct sweep *s, const void *what, size_t len)
@@ -440,10 +459,10 @@ static void receive_size(struct sweep *s, uint64_t size)
 
 static struct options parse(int argc, char **argv)
 {
-	struct options o = {.port = "18515", .pairs = 1, .most = MOST_BYTES};
+	struct options o = {.port = "18515", .pairs = 1, .most = MOST_BYTES, .rounds = 1};
 	int c;
 
-	while ((c = getopt(argc, argv, "d:a:p:q:r:s:i")) != -1)
+	while ((c = getopt(argc, argv, "d:a:p:q:r:s:n:e:i")) != -1)
 		switch (c) {
 		case 'd': o.device = optarg; break;
 		case 'a': o.address = optarg; break;
@@ -451,6 +470,8 @@ static struct options parse(int argc, char **argv)
 		case 'q': o.pairs = (uint32_t)strtoul(optarg, NULL, 0); break;
 		case 'r': o.mpr = (int)strtoul(optarg, NULL, 0); break;
 		case 's': o.most = strtoull(optarg, NULL, 0); break;
+		case 'n': o.rounds = (uint32_t)strtoul(optarg, NULL, 0); break;
+		case 'e': o.profile = strtoull(optarg, NULL, 0); break;
 		case 'i': o.is_all_imm = true; break;
 		default: exit(2);
 		}
@@ -466,20 +487,20 @@ static struct options parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	static struct sweep s;
-	uint64_t size = 1;
 
 	s.o = parse(argc, argv);
 	open_sweep(&s);
 	s.link = s.o.host ? call(s.o.host, s.o.port) : listen_once(s.o.port);
 	meet(&s);
-	for (; size <= s.o.most; size *= 2) {
-		if (s.o.host)
-			send_size(&s, size);
-		else
-			receive_size(&s, size);
-	}
+	for (uint32_t i = 0; i < s.o.rounds; i++)
+		for (uint64_t size = 1; size <= s.o.most; size *= 2) {
+			if (s.o.host)
+				send_size(&s, size);
+			else
+				receive_size(&s, size);
+		}
 	close_sweep(&s);
 	if (s.o.host)
-		printf("1 to %" PRIu64 " bytes: all that was sent arrived\n", size / 2);
+		printf("1 to %" PRIu64 " bytes: all that was sent arrived\n", s.o.most);
 	return 0;
 }
