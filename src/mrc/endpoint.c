@@ -8,6 +8,9 @@
 
 #include "mrc/state.h"
 
+/* Bit n of a port status mask is port n, counted from 1 (M-29): bit 0 is nobody's. */
+#define FIRST_PORT 1u
+
 /* The parts of the memory, as offsets from its start. */
 struct layout {
 	size_t used, requests, responses, by_id, done;
@@ -292,7 +295,7 @@ static void tell_ports(struct mrc_endpoints *ends, struct mrc_endpoint_done *pla
 		.local = in->rx->local,
 		.ev = in->rx->ev,
 		.port = in->rx->port,
-		.port_status = in->h.erth.port_status_mask,
+		.port_status = in->h.erth.port_status_mask >> FIRST_PORT,
 	};
 }
 
@@ -344,7 +347,7 @@ enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in)
 	queue_response(ends, r);
 	if (place) {
 		tell_ports(ends, place, in);
-		mrc_ports_heard(m, rx->peer, erth->port_status_mask);
+		mrc_ports_heard(m, rx->peer, erth->port_status_mask >> FIRST_PORT);
 	}
 	return MRC_VERDICT_rx_endpoint;
 }
@@ -408,7 +411,7 @@ static void put_request(struct mrc *m, struct mrc_endpoint_queue *queue, struct 
 	struct mrc_pkt h = {
 		.bth = {.opcode = MRC_OP_ENDPOINT_REQUEST, .psn = r->id},
 		.erth = {.op = r->what.op,
-			 .port_status_mask = is_probe ? 0 : r->what.port_status,
+			 .port_status_mask = is_probe ? 0 : r->what.port_status << FIRST_PORT,
 			 .tx_timestamp = mrc_stamp(m->now),
 			 .ftype = MRC_FTYPE_TIMESTAMP},
 	};

@@ -114,7 +114,7 @@ static void a_deaf_port_is_asked_for(void **state)
 {
 	struct mrc_pkt h = {
 		.bth = {.opcode = MRC_OP_ENDPOINT_REQUEST, .dest_qp = MRC_ENDPOINT_QP},
-		.erth = {.op = MRC_ENDPOINT_PORT_STATUS, .port_status_mask = 1},
+		.erth = {.op = MRC_ENDPOINT_PORT_STATUS, .port_status_mask = 1 << 1},
 	};
 
 	(void)state;

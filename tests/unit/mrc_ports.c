@@ -99,7 +99,7 @@ static uint32_t updates_of(uint32_t side, uint32_t *mask)
 
 		assert_int_equal(s->h.erth.op, MRC_ENDPOINT_PORT_STATUS);
 		assert_int_equal(s->tclass, ENGINE_CONTROL);
-		*mask = s->h.erth.port_status_mask;
+		*mask = s->h.erth.port_status_mask >> 1;
 	}
 	return n;
 }
@@ -196,7 +196,7 @@ static void every_peer_is_told(void **state)
 	assert_int_equal(gather(), 2);
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_true(is_request(&gone[i], MRC_ENDPOINT_PORT_STATUS));
-		assert_int_equal(gone[i].h.erth.port_status_mask, 1);
+		assert_int_equal(gone[i].h.erth.port_status_mask, 1 << 1);
 		assert_int_equal(gone[i].port, 0);
 		peers |= 1u << (gone[i].peer - PEER);
 	}
@@ -207,7 +207,7 @@ static void told_ports(uint32_t mask)
 {
 	struct mrc_pkt h = {
 		.bth = {.opcode = MRC_OP_ENDPOINT_REQUEST, .dest_qp = MRC_ENDPOINT_QP},
-		.erth = {.op = MRC_ENDPOINT_PORT_STATUS, .port_status_mask = mask},
+		.erth = {.op = MRC_ENDPOINT_PORT_STATUS, .port_status_mask = mask << 1},
 	};
 
 	inject(0, &h);
