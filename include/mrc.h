@@ -200,7 +200,9 @@ int mrc_get_qpn(struct mrc_qp *qp, uint32_t *qpn);
 
 /* Posting, as in libibverbs: 0, or an error and *bad_wr names the first request that was not taken;
  * those before it were. mrc_post_recv answers -1, mrc_post_send an errno value. Only
- * IBV_WR_RDMA_WRITE and IBV_WR_RDMA_WRITE_WITH_IMM are sent; receives have no pieces. */
+ * IBV_WR_RDMA_WRITE and IBV_WR_RDMA_WRITE_WITH_IMM are sent; pieces of a receive are not written
+ * to.
+ */
 int mrc_post_recv(struct mrc_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int mrc_post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 

@@ -348,7 +348,7 @@ struct mrc_ctl_ep_rsp {
 
 /* Sends a batch and waits until all is answered, or rsp_timeout has passed: then -1 with ETIMEDOUT,
  * and what did come is in rsp all the same. rsp has room for num_req, in the order of arrival;
- * *num_rsp is how many came. req_tc: the DSCP of the questions. */
+ * *num_rsp is how many came. req_tc: the DSCP of EV probes. */
 int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc,
 			       enum mrc_ctl_ep_op_type op_type, struct mrc_ctl_ep_req *req,
 			       int num_req, uint32_t rsp_timeout, struct mrc_ctl_ep_rsp *rsp,
