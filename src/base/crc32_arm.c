@@ -26,8 +26,8 @@
 #define NEED_CRC   ".arch_extension crc\n\t"
 #define NEED_PMULL ".arch_extension aes\n\t"
 #define TURN       ((size_t)256)
-#define LOAD       ((size_t)16)  /* those that are aligned never straddle two cache lines */
-#define WIDE_FROM  (3 * TURN) /* below, gathering costs more than folding saves (Neoverse N1) */
+#define LOAD       ((size_t)16) /* those that are aligned never straddle two cache lines */
+#define WIDE_FROM  (3 * TURN)   /* below, gathering costs more than folding saves (Neoverse N1) */
 
 enum poly { CRC32, CRC32C };
 enum distance { BY_256, BY_128, BY_32, BY_16 };

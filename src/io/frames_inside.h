@@ -69,7 +69,7 @@ struct frames {
 	struct addrs peer_addrs, local_addrs;
 	uint32_t *peer_owners, *local_owners;
 	uint32_t last_local; /* the place that the last packet was to, if it is taken still */
-	int *holds; /* by place of local_addrs: the socket that holds the port */
+	int *holds;          /* by place of local_addrs: the socket that holds the port */
 
 	struct frames_peer *peers;
 	struct frames_way *ways; /* of peers without lists: by peer, then port */

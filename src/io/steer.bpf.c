@@ -102,8 +102,7 @@ static __always_inline int is_our_ipv4(struct rest *r)
 /* ip is an IPv6 header of which next_header is what UDP should be. */
 static __always_inline int is_our_ipv6(struct rest *r, const __u8 *ip)
 {
-	return ip[0] >> 4 == 6 && ip[6] == NEXT_UDP && is_our_udp(r) &&
-	       is_our_address(ip + 24);
+	return ip[0] >> 4 == 6 && ip[6] == NEXT_UDP && is_our_udp(r) && is_our_address(ip + 24);
 }
 
 static __always_inline int is_ours_in_ipv6(struct rest *r)

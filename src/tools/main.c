@@ -23,9 +23,9 @@ static const struct command version_command = {
 };
 
 static const struct command *const commands[] = {
-	&ctl_command,  &decode_command, &demo_command, &devices_command, &perf_command,
-	&ping_command, &run_command,    &sim_command,  &top_command,     &help_command,
-	&version_command,
+	&ctl_command,  &decode_command, &demo_command,    &devices_command,
+	&perf_command, &ping_command,   &run_command,     &sim_command,
+	&top_command,  &help_command,   &version_command,
 };
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])

@@ -196,10 +196,8 @@ static void take_events(struct hunt_device *d, struct engine *e, struct hunt_ora
 			uint32_t host)
 {
 	static const uint8_t news[MRC_EVENT_KINDS] = {
-		[MRC_EVENT_DRAINED] = ORACLE_MRC_DRAINED,
-		[MRC_EVENT_FATAL] = ORACLE_MRC_FATAL,
-		[MRC_EVENT_INVALID] = ORACLE_MRC_INVALID,
-		[MRC_EVENT_ACCESS] = ORACLE_MRC_ACCESS,
+		[MRC_EVENT_DRAINED] = ORACLE_MRC_DRAINED, [MRC_EVENT_FATAL] = ORACLE_MRC_FATAL,
+		[MRC_EVENT_INVALID] = ORACLE_MRC_INVALID, [MRC_EVENT_ACCESS] = ORACLE_MRC_ACCESS,
 		[MRC_EVENT_WAYS] = ORACLE_MRC_WAYS,
 	};
 	struct mrc_event event;
