@@ -206,6 +206,8 @@ static void ranges_are_checked(void **state)
 		{{.mpr = {255, 0}}, MRC_QP_MPR, 0},
 		{{.mpr = {0, 9}}, MRC_QP_MPR, EINVAL},
 		{{.mpr = {9, 0}}, MRC_QP_MPR_DEST, EINVAL},
+		{{.wimm = {0, 0}}, MRC_QP_MAX_WIMM, 0},
+		{{.wimm = {0, 0}}, MRC_QP_MAX_WIMM_DEST, 0},
 		{{.wimm = {512, 0}}, MRC_QP_MAX_WIMM, 0},
 		{{.wimm = {513, 0}}, MRC_QP_MAX_WIMM, EINVAL},
 		{{.wimm = {0, 512}}, MRC_QP_MAX_WIMM_DEST, 0},
