@@ -310,6 +310,9 @@ static void flush(struct mrc *m, struct mrc_qp *q)
 	mrc_ways_quiet(m, q);
 	mrc_flush_send(m, q);
 	mrc_flush_recv(m, q);
+	/* Of what it assumed of its ways nothing holds any more. */
+	if (q->attr.ways)
+		mrc_raise(m, q, MRC_EVENT_WAYS);
 }
 
 void mrc_fail(struct mrc *m, struct mrc_qp *q)

@@ -137,6 +137,8 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 		.burst = q->attr.burst,
 	};
 
+	bool had_ways = req->path.profile;
+
 	mrc_ways_stop(m, q);
 	mrc_flight_forget_ways(m, q);
 	path_start(&req->path, &sender);
@@ -147,7 +149,7 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	req->dead_ports = 0;
 	q->told_up = (uint8_t)told;
 	path_walk_start(&req->answer_path, &q->attr.ways->set, ~q->number);
-	if (path_take_news(&req->path))
+	if (path_take_news(&req->path) || had_ways)
 		mrc_raise(m, q, MRC_EVENT_WAYS);
 	mrc_ways_plan(m, q);
 }

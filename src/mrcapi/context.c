@@ -3,12 +3,13 @@
 
 #include "mrcapi/inside.h"
 
-/* The version that a program is served by; 0: there is none such. */
-static uint32_t serve(uint32_t used, uint32_t current)
+/* Whether there is such a version; *used becomes the one that a program is served by. The oldest is
+ * 0, which is also that of a program that says nothing, or uses nothing of a vendor. */
+static bool serve(uint32_t *used, uint32_t current)
 {
-	if (used == MRC_API_VER_LATEST)
-		return current;
-	return used <= current ? used : 0;
+	if (*used == MRC_API_VER_LATEST)
+		*used = current;
+	return *used <= current;
 }
 
 static int check_context(struct ibv_context *verbs)
@@ -50,19 +51,16 @@ struct mrc_context *mrc_create_context(struct ibv_context *vcontext,
 		return verbs_null(error);
 	if (context_attr)
 		used = *context_attr;
-	uint32_t version = serve(used.mrc_api_version_used, MRC_API_CURRENT_VERSION);
-	uint32_t vendor = serve(used.mrc_vendor_api_version_used, MRC_VENDOR_API_CURRENT_VERSION);
-
-	/* A vendor's version 0 is a program that uses nothing of a vendor. */
-	if (!version || (!vendor && used.mrc_vendor_api_version_used))
+	if (!serve(&used.mrc_api_version_used, MRC_API_CURRENT_VERSION) ||
+	    !serve(&used.mrc_vendor_api_version_used, MRC_VENDOR_API_CURRENT_VERSION))
 		return verbs_null(EINVAL);
 	struct mrc_context *context = calloc(1, sizeof *context);
 
 	if (!context)
 		return verbs_null(ENOMEM);
 	context->verbs = vcontext;
-	context->version = version;
-	context->vendor_version = vendor;
+	context->version = used.mrc_api_version_used;
+	context->vendor_version = used.mrc_vendor_api_version_used;
 	error = open_user(context);
 	if (error) {
 		free(context);

@@ -75,21 +75,52 @@ static int start(struct work *w, const struct ctl_place *place, const struct ctl
 	return 0;
 }
 
-/* Writes the new state, and where a user came meanwhile, the old one again. */
+/* The phase of the profile that a call is about; NULL: it has none. */
+static uint8_t *phase_of(const struct work *w, const struct ctl_call *call)
+{
+	struct control_profile *ev = NULL;
+	struct control_cc *cc = NULL;
+
+	if (call->kind == CONTROL_EV)
+		ev = control_find_profile(w->c, call->id);
+	else if (call->kind == CONTROL_CC)
+		cc = control_find_cc(w->c, call->id);
+	return ev ? &ev->phase : cc ? &cc->phase : NULL;
+}
+
+/* The state is again what it was, or the error of that. A generation of its own: who has read the
+ * other one must read again. */
+static int write_back(struct work *w, int error)
+{
+	w->before->generation = w->c->generation;
+	int status = answer(store_commit(w->store, w->before));
+
+	return status ? status : error;
+}
+
+/* Writes the new state, and where a user came meanwhile, the old one again. A profile that is to be
+ * changed online is offline until nobody is seen to use it: else one might begin with values that
+ * are taken back. */
 static int commit(struct work *w, const struct ctl_call *call, bool is_exclusive)
 {
+	uint8_t *phase = is_exclusive ? phase_of(w, call) : NULL;
+	bool is_to_stay = phase && *phase == CONTROL_ONLINE;
 	uint32_t n_users = 0;
+
+	if (is_to_stay)
+		*phase = CONTROL_OFFLINE;
 	int error = answer(store_commit(w->store, w->c));
 
 	if (error || !is_exclusive)
 		return error;
 	error = look_for_users(w, call, &n_users);
-	if (!error && n_users == 0)
+	if (error || n_users > 0)
+		return write_back(w, error ? error : -EBUSY);
+	if (!is_to_stay)
 		return 0;
-	/* A generation of its own: who has read the other one must read again. */
-	w->before->generation = w->c->generation;
-	store_commit(w->store, w->before);
-	return error ? error : -EBUSY;
+	*phase = CONTROL_ONLINE;
+	error = answer(store_commit(w->store, w->c));
+	return error ? write_back(w, error) : 0;
 }
 
 static int change(struct work *w, const struct ctl_place *place, const struct ctl_call *call,

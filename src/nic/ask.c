@@ -256,6 +256,15 @@ static void keep_ends(struct device *d, const struct ends *e)
 	k->way = w;
 }
 
+void mrc_forget_ends(struct device *d)
+{
+	const uint32_t room = sizeof d->kept / sizeof d->kept[0];
+
+	for (uint32_t i = 0; i < room && i < d->n_kept; i++)
+		way_close(d, &d->kept[i].way);
+	d->n_kept = 0;
+}
+
 static struct encap_segments segments_of(const struct nic_mrc_question *q)
 {
 	static const uint8_t none[16];

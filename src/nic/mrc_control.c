@@ -7,6 +7,8 @@
 
 #include "nic/mrc_inside.h"
 
+#define LOOK_NS UINT64_C(250000000) /* between two looks at a state of which nobody tells */
+
 /* Values that a controller denies, or allows again, for all who use their profile. */
 static void follow_denials(struct device *d, struct mrc_ways *w, const struct control_profile *p)
 {
@@ -37,14 +39,30 @@ static void follow(struct device *d, struct control *c)
 }
 
 /* The state as it is now; one that cannot be read changes nothing. */
+/* Again before long if it cannot be read, or where nobody tells when it changes. */
 static void look(struct device *d)
 {
 	struct control *c = store_read(d->control->store);
+	bool is_told = c && store_fd(d->control->store) >= 0;
 
+	d->control->look_at = is_told ? NSEC_NEVER : device_now() + LOOK_NS;
 	if (!c)
 		return;
 	follow(d, c);
 	control_free(c);
+}
+
+nsec mrc_look_late(struct device *d, nsec now)
+{
+	struct mrc_control *c = d->control;
+
+	if (!c || !c->store)
+		return NSEC_NEVER;
+	if (now >= c->look_at) {
+		device_catch_up(d);
+		look(d);
+	}
+	return c->look_at;
 }
 
 void mrc_govern(struct device *d)
@@ -160,6 +178,10 @@ void mrc_follow_ways(struct nic_qp *qp)
 	mrc_changed(d);
 	if (!user || !user->ways)
 		return;
+	if (nic_transport_mrc.qp_phase(d->engine, qp->number) == QP_ERROR) {
+		mrc_forget_bad(d, user);
+		return;
+	}
 	mrc_qp_ways(d->engine, qp->number, states, CONTROL_EVS, &n);
 	for (uint32_t way = 0; way < n; way++) {
 		bool was_bad = user->bad[way / 64] >> way % 64 & 1;
@@ -176,10 +198,14 @@ void mrc_follow_ways(struct nic_qp *qp)
 	}
 }
 
-/* Nobody has seen its ways recover: no event says so. They are only no longer said to be bad. */
+/* Where it was the last to assume a value bad, nobody does any more. */
 void mrc_forget_bad(struct device *d, struct mrc_naming *user)
 {
-	for (uint32_t way = 0; way < user->ways->profile.set.n; way++)
-		if (user->bad[way / 64] >> way % 64 & 1)
-			set_bad(d, user, way, false);
+	for (uint32_t way = 0; way < user->ways->profile.set.n; way++) {
+		if (!(user->bad[way / 64] >> way % 64 & 1))
+			continue;
+		set_bad(d, user, way, false);
+		if (!user->ways->n_bad[way])
+			tell(d, user->ways, way, CONTROL_TELL_GOOD);
+	}
 }

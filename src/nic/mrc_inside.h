@@ -9,8 +9,9 @@
 /* The largest packet as NSCC counts it: BTH, METH, TSETH, RETH, ICRC, UDP and 40 (MRC 8.3.1). */
 #define NIC_MRC_PACKET_BYTES (4096u + 96u)
 
-/* ask.c: what became of a question. */
+/* ask.c: what became of a question; closes the ways that were asked last. */
 void mrc_answered(struct device *d, const struct mrc_endpoint_done *done);
+void mrc_forget_ends(struct device *d);
 
 /* A profile of entropy values as queue pairs here use it (MRC 9.4): of all that have it, or the
  * device's own, of those that name none. */
@@ -50,6 +51,7 @@ struct mrc_control {
 	nsec shown_at;
 	uint64_t shown;     /* how much had happened then */
 	uint64_t n_changes; /* of queue pairs and ports, that move no packet */
+	nsec look_at;       /* when the state is read although nothing told of a change */
 };
 
 /* transport_mrc.c: the congestion control of queue pairs that name no profile. */
@@ -81,6 +83,10 @@ void mrc_ungovern(struct device *d);
 void mrc_abandon(struct device *d);
 int mrc_news_fd(const struct device *d);
 void mrc_take_news(struct device *d);
+/* Reads the state where it was not to be had, or nobody tells of changes; returns when to try
+ * again.
+ */
+nsec mrc_look_late(struct device *d, nsec now);
 /* Some way of a queue pair came to be assumed bad, or no longer is. */
 void mrc_follow_ways(struct nic_qp *qp);
 /* The queue pair ends, or has other ways: what it assumes no longer counts. */

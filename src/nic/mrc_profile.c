@@ -8,7 +8,7 @@
 
 #define Q24         16777216.0f
 #define Q32         4294967296.0f
-#define NUMBER_MOST 4294967296.0f /* of what becomes a fixed point */
+#define NUMBER_MOST 8589934592.0f /* of what becomes a fixed point */
 
 /* What one call asks for. */
 struct asked {
@@ -77,7 +77,7 @@ static int make_cc(const struct device *d, const struct control_cc *p, struct cc
 	mrc_configure_cc(d, cc);
 	cc->kind = p->is_nscc ? CC_NSCC : CC_FIXED;
 	if (p->is_nscc && p->has_config && !override(&cc->nscc, &p->nscc))
-		problem = "a number above 2^32";
+		problem = "a number above 2^33";
 	if (!problem)
 		problem = cc_cfg_problem(cc);
 	if (problem)

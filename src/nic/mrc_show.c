@@ -109,7 +109,8 @@ static struct member_device describe(const struct device *d, nsec now)
 	return m;
 }
 
-nsec mrc_show(struct device *d, nsec now)
+/* Returns when there is something to be shown, later. */
+static nsec show(struct device *d, nsec now)
 {
 	struct mrc_control *c = d->control;
 	uint64_t until_now = c && c->member ? happened(d) : 0;
@@ -126,6 +127,13 @@ nsec mrc_show(struct device *d, nsec now)
 	c->shown = until_now;
 	c->shown_at = now;
 	return NSEC_NEVER;
+}
+
+nsec mrc_show(struct device *d, nsec now)
+{
+	nsec look = mrc_look_late(d, now), next = show(d, now);
+
+	return look < next ? look : next;
 }
 
 void mrc_changed(struct device *d)

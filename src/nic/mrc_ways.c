@@ -19,7 +19,7 @@ struct source_list {
 static struct mrc_ways *ways_new(uint32_t n, bool has_segments)
 {
 	size_t profile = (path_profile_size(n) + 7) & ~(size_t)7;
-	size_t segments = has_segments ? n * sizeof(struct encap_segments) : 0;
+	size_t segments = has_segments ? (n * sizeof(struct encap_segments) + 7) & ~(size_t)7 : 0;
 	size_t each = 2 * sizeof(uint16_t) + sizeof(struct control_ev);
 	struct mrc_ways *w = calloc(1, sizeof *w + profile + segments + n * each);
 
@@ -110,7 +110,7 @@ static uint32_t new_ev(struct device *d)
 
 	do
 		ev = ++d->control->n_evs * UINT32_C(0x9e3779b1);
-	while (path_profile_find(d->ways, ev, PATH_ANY_PORT) != PATH_NONE);
+	while (ev >= DRIVER_EV_ALONE || path_profile_find(d->ways, ev, PATH_ANY_PORT) != PATH_NONE);
 	return ev;
 }
 

@@ -30,6 +30,7 @@
 #define ARMED_NS      UINT64_C(1000000)  /* someone sleeps: they armed a queue, so lately */
 #define BACK_LEAST_NS UINT64_C(100000)   /* standing back, the first look */
 #define BACK_MOST_NS  UINT64_C(400000)   /* and later ones */
+#define NEWS_NS       UINT64_C(1000000)  /* between two looks for news, while it is busy */
 #define LINGER_NS     UINT64_C(20000000) /* the longest sleep right after work, see work */
 #define SLACK_NS      2000ul             /* a timer's, where the default is 50 us */
 
@@ -298,7 +299,7 @@ static nsec work(struct device *d, nsec now)
 static void *run(void *context)
 {
 	struct device *d = context;
-	nsec back_ns = BACK_LEAST_NS;
+	nsec back_ns = BACK_LEAST_NS, napped_at = 0;
 
 	prctl(PR_SET_NAME, "weft-nic");
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
@@ -323,11 +324,14 @@ static void *run(void *context)
 		int event_fd = device_event_fd(d);
 
 		pthread_mutex_unlock(&d->lock);
-		/* Taking the lock again at once would leave nothing to those who wait for it. */
-		if (until)
+		/* However busy it is, news are looked for; and taking the lock again at once would
+		 * leave nothing to those who wait for it. */
+		if (until || now > napped_at + NEWS_NS) {
 			nap(d, is_back, event_fd, until);
-		else if (atomic_load_explicit(&d->n_waiting, memory_order_relaxed))
+			napped_at = now;
+		} else if (atomic_load_explicit(&d->n_waiting, memory_order_relaxed)) {
 			sched_yield();
+		}
 		device_enter(d);
 	}
 	pthread_mutex_unlock(&d->lock);

@@ -3,7 +3,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "nic/inside.h"
+#include "nic/mrc_inside.h"
 
 void way_close(struct device *d, struct way *w)
 {
@@ -100,6 +100,8 @@ int way_local_address(struct device *d, const struct way *w, uint32_t port,
 		return r;
 	driver_unbind(d->io, *held);
 	*held = DRIVER_NO_HANDLE;
+	/* Questions may have it open, too; they find their way again. */
+	mrc_forget_ends(d);
 	return driver_local_address(d->io, w->local, port, address);
 }
 

@@ -118,7 +118,8 @@ static void sent_request(struct hunt_oracle *o, uint32_t host, nsec now, const s
 	    wire_big(h->more + 8, 4) || wire_big(h->more + 14, 2) != 1 ||
 	    wire_big(h->more + 12, 2) != (uint16_t)(now >> WIRE_STAMP))
 		oracle_fail(o, "h%u: the headers of an endpoint request are wrong", host);
-	if (mask != (r.op == EV_PROBE ? 0 : ports & ~s->down))
+	/* Ports are counted from 1 on the wire. */
+	if (mask != (r.op == EV_PROBE ? 0 : (ports & ~s->down) << 1))
 		oracle_fail(o, "h%u: ports %02x are up, it says", host, mask);
 	s->requests = grown(s->requests, &s->request_room, h->psn, sizeof *s->requests);
 	while (s->n_requests <= h->psn)
@@ -212,7 +213,7 @@ static void take_ports(struct hunt_oracle *o, uint32_t host, const struct rx_pkt
 		       const struct wire_head *h)
 {
 	uint32_t ports = (1u << o->story->shape.nic_ports) - 1;
-	uint32_t up = ports & (uint32_t)wire_big(h->more + 4, 4);
+	uint32_t up = ports & (uint32_t)wire_big(h->more + 4, 4) >> 1;
 
 	/* One that has no port up would not have said so. */
 	if ((h->more[1] & 3) == PORT_STATUS && up != 0)
