@@ -31,6 +31,10 @@ struct ctl_device {
 /* The MRC devices that there are; *list is malloced. Their number, or -1 after saying why. */
 int ctl_devices(const char *name, struct nic_info **list);
 
+/* The MRC device of that name, or the only one there is with wanted NULL, into *info. A status,
+ * after saying what is wrong. */
+int ctl_choose(const char *name, const char *wanted, struct nic_info *info);
+
 /* Opens the device of that name; NULL: the only one of MRC. Without needs_control a context is not
  * made, and no privilege is needed. A status, after saying what is wrong. */
 int ctl_open(struct ctl_device *d, const char *name, const char *wanted, bool needs_control);
@@ -63,10 +67,12 @@ struct ctl_profile {
 	int events; /* enum mrc_ctl_ev_state */
 	uint32_t n_fields;
 	struct mrc_ctl_ev_field fields[PATH_FIELDS_MAX];
-	/* Of a device the values and states of all; of a file the values of explicit ones, ... */
+	/* Of a device the values and states of all; of a file the values of explicit ones. Port 0
+	 * is a place without a value yet. */
 	uint32_t n_values;
 	struct mrc_ctl_ev_op_entry *values;
-	/* ... and, where it says so, the ones that are to be denied. */
+	/* The ones that are denied: of a device whenever it has values, of a file where it says so.
+	 */
 	bool has_denied;
 	uint32_t n_denied;
 	struct mrc_ctl_ev *denied;
@@ -195,6 +201,9 @@ int ctl_deny(struct mrc_context *mrc, const struct ctl_denial *denial, uint32_t 
 /* Makes those that want->denied lists the only ones that are denied; *changed is how many were not
  * so. 0, or -1 and errno: ENOENT, one of them is no value of the profile. */
 int ctl_settle_denied(struct mrc_context *mrc, const struct ctl_profile *want, uint32_t *changed);
+/* Denies what was->denied lists, as far as the profile, built anew, still has such values. 0, or -1
+ * and errno. */
+int ctl_keep_denied(struct mrc_context *mrc, const struct ctl_profile *was);
 
 /* What is shown. */
 void ctl_table(const struct ctl_state *s, bool has_values);

@@ -38,17 +38,27 @@ static bool is_same_format(const struct ctl_format *a, const struct ctl_format *
 	       memcmp(a->fields, b->fields, a->n_fields * sizeof a->fields[0]) == 0;
 }
 
+/* The place of the next value from at on: one that is offline may have places without. */
+static uint32_t next_value(const struct ctl_profile *p, uint32_t at)
+{
+	while (at < p->n_values && !p->values[at].ev.port)
+		at++;
+	return at;
+}
+
 static bool has_same_values(const struct ctl_profile *a, const struct ctl_profile *b)
 {
-	if (a->n_values != b->n_values)
-		return false;
-	for (uint32_t i = 0; i < a->n_values; i++) {
-		const struct mrc_ctl_ev *x = &a->values[i].ev, *y = &b->values[i].ev;
+	uint32_t i = next_value(a, 0), k = next_value(b, 0);
+
+	while (i < a->n_values && k < b->n_values) {
+		const struct mrc_ctl_ev *x = &a->values[i].ev, *y = &b->values[k].ev;
 
 		if (x->port != y->port || memcmp(x->val, y->val, sizeof x->val) != 0)
 			return false;
+		i = next_value(a, i + 1);
+		k = next_value(b, k + 1);
 	}
-	return true;
+	return i == a->n_values && k == b->n_values;
 }
 
 /* But for what is denied, which changes while a profile is online. */
@@ -172,23 +182,35 @@ static void find_going(struct work *w, bool is_exact)
 	}
 }
 
-/* Whatever was taken offline goes back; errno stays what it was. */
-static void put_back(struct work *w)
+/* Number i of a kind goes online again. Values that the device makes up are the same ones then, but
+ * none of them is denied. */
+static bool put_one_back(struct work *w, uint32_t kind, uint32_t i, uint64_t id)
+{
+	uint32_t changed;
+
+	if (step(w, kind, id, MRC_CTL_PROFILE_ONLINE))
+		return false;
+	return kind != CONTROL_EV || !ctl_settle_denied(w->mrc, &w->now->profiles[i], &changed);
+}
+
+/* Whatever was taken offline goes back; errno stays what it was. Whether all is as it was. */
+static bool put_back(struct work *w)
 {
 	static const uint8_t order[] = {CONTROL_FORMAT, CONTROL_EV, CONTROL_CC};
 	struct ctl_report said = *w->report;
-	bool is_online;
+	bool is_online, is_whole = true;
 	int number = errno;
 	uint64_t id;
 
 	for (uint32_t k = 0; k < sizeof order; k++) {
 		for (uint32_t i = 0; find_now(w, order[k], i, &id, &is_online); i++) {
-			if (w->went[order[k]][i])
-				step(w, order[k], id, MRC_CTL_PROFILE_ONLINE);
+			if (w->went[order[k]][i] && !put_one_back(w, order[k], i, id))
+				is_whole = false;
 		}
 	}
 	*w->report = said;
 	errno = number;
+	return is_whole;
 }
 
 /* EV profiles first: an online one holds its format. */
@@ -206,8 +228,7 @@ static int take_offline(struct work *w)
 			if (!w->goes[kind][i] || !is_online)
 				continue;
 			if (step(w, kind, id, MRC_CTL_PROFILE_OFFLINE)) {
-				put_back(w);
-				w->report->is_untouched = true;
+				w->report->is_untouched = put_back(w);
 				return -1;
 			}
 			w->went[kind][i] = true;
@@ -352,6 +373,18 @@ static int build_formats(struct work *w)
 	return 0;
 }
 
+/* What is denied is what wanted says, or else stays as it is, as far as there are such values.
+ * *changed: how many are not as they were in a profile that was not built anew. */
+static int settle(struct work *w, const struct ctl_profile *want, const struct ctl_profile *rebuilt,
+		  uint32_t *changed)
+{
+	int r = want->has_denied ? ctl_settle_denied(w->mrc, want, changed)
+		: rebuilt        ? ctl_keep_denied(w->mrc, rebuilt)
+				 : 0;
+
+	return r ? fail(w, CONTROL_EV, want->id, "cannot deny what it should") : 0;
+}
+
 static int build_profiles(struct work *w)
 {
 	for (uint32_t i = 0; i < w->wanted->n_profiles; i++) {
@@ -362,8 +395,8 @@ static int build_profiles(struct work *w)
 
 		if (!is_same && build_profile(w, want))
 			return -1;
-		if (want->has_denied && ctl_settle_denied(w->mrc, want, &changed))
-			return fail(w, CONTROL_EV, want->id, "cannot deny what it should");
+		if (settle(w, want, is_same ? NULL : have, &changed))
+			return -1;
 		note(w, CONTROL_EV, want->id,
 		     !have                 ? CTL_MADE
 		     : is_same && !changed ? CTL_SAME
@@ -382,6 +415,8 @@ static int build_again(struct work *w, bool is_exact)
 			continue;
 		if (build_profile(w, p))
 			return -1;
+		if (ctl_keep_denied(w->mrc, p))
+			return fail(w, CONTROL_EV, p->id, "cannot deny what it should");
 		note(w, CONTROL_EV, p->id, CTL_CHANGED);
 	}
 	return 0;
@@ -519,7 +554,7 @@ static bool gather_ids(struct ctl_ids *ids, const struct ctl_state *now,
 	return true;
 }
 
-/* Goes back to what was there, from wherever the way ended. What the device draws it draws anew. */
+/* Goes back to what was there, from wherever the way ended: also to what was denied. */
 static bool turn_back(struct mrc_context *mrc, const struct ctl_state *was,
 		      const struct ctl_state *wanted)
 {

@@ -74,15 +74,18 @@ int ctl_deny(struct mrc_context *mrc, const struct ctl_denial *denial, uint32_t 
 	return modify_states(mrc, p->id, entries, n);
 }
 
+static bool has_all_denied(const struct ctl_profile *want, const struct ctl_profile *have)
+{
+	for (uint32_t k = 0; k < want->n_denied; k++) {
+		if (!is_value(have, &want->denied[k]))
+			return false;
+	}
+	return true;
+}
+
 static int settle(struct mrc_context *mrc, const struct ctl_profile *want,
 		  const struct ctl_profile *have, uint32_t *changed)
 {
-	for (uint32_t k = 0; k < want->n_denied; k++) {
-		if (is_value(have, &want->denied[k]))
-			continue;
-		errno = ENOENT;
-		return -1;
-	}
 	struct mrc_ctl_ev_op_entry *entries = calloc(have->n_values + 1, sizeof *entries);
 	uint32_t n = 0;
 
@@ -99,11 +102,17 @@ static int settle(struct mrc_context *mrc, const struct ctl_profile *want,
 	return modify_states(mrc, want->id, entries, n);
 }
 
-int ctl_settle_denied(struct mrc_context *mrc, const struct ctl_profile *want, uint32_t *changed)
+/* The values as they stand, and then what is denied of them; is_strict: all of it must be there. */
+static int read_and_settle(struct mrc_context *mrc, const struct ctl_profile *want, bool is_strict,
+			   uint32_t *changed)
 {
 	struct ctl_profile have = {.id = want->id};
 	int r = ctl_values_read(mrc, &have);
 
+	if (!r && is_strict && !has_all_denied(want, &have)) {
+		errno = ENOENT;
+		r = -1;
+	}
 	if (!r)
 		r = settle(mrc, want, &have, changed);
 	int number = errno;
@@ -111,4 +120,16 @@ int ctl_settle_denied(struct mrc_context *mrc, const struct ctl_profile *want, u
 	free(have.values);
 	errno = number;
 	return r;
+}
+
+int ctl_settle_denied(struct mrc_context *mrc, const struct ctl_profile *want, uint32_t *changed)
+{
+	return read_and_settle(mrc, want, true, changed);
+}
+
+int ctl_keep_denied(struct mrc_context *mrc, const struct ctl_profile *was)
+{
+	uint32_t changed;
+
+	return was->n_denied ? read_and_settle(mrc, was, false, &changed) : 0;
 }

@@ -32,8 +32,7 @@ static int refuse_many(const char *name, const struct nic_info *list, int n)
 			   names.at);
 }
 
-/* The one that is wanted, into *info. */
-static int choose(const char *name, const char *wanted, struct nic_info *info)
+int ctl_choose(const char *name, const char *wanted, struct nic_info *info)
 {
 	struct nic_info *list = NULL;
 	int n = ctl_devices(name, &list), at = 0, status = STATUS_OK;
@@ -104,7 +103,7 @@ static int open_all(struct ctl_device *d, bool needs_control)
 int ctl_open(struct ctl_device *d, const char *name, const char *wanted, bool needs_control)
 {
 	*d = (struct ctl_device){.verbs = NULL};
-	int status = choose(name, wanted, &d->info);
+	int status = ctl_choose(name, wanted, &d->info);
 
 	if (status != STATUS_OK)
 		return status;
@@ -132,26 +131,24 @@ void ctl_explain(const struct ctl_device *d, int number, struct text *t)
 		text_add(t, "not permitted; run it as root, or with CAP_NET_ADMIN: "
 			    "setcap cap_net_admin+ep on the program");
 		break;
-	case EACCES:
+	case EIO:
 		text_add(t,
-			 "the state in %s belongs to another user; run it as that user, "
-			 "or as root",
-			 store_directory());
-		break;
-	case EBADMSG:
-		text_add(t,
-			 "the state is damaged; end the programs on the device and remove %s/%s*",
+			 "the state cannot be read or written; if it is damaged, end the programs "
+			 "on the device and remove %s/%s*",
 			 store_directory(), d->store);
 		break;
 	case EAGAIN: text_add(t, "another controller is at work; try again"); break;
 	case E2BIG:
+		text_add(t, "too many bits: structured has 32, udp 16 and srv6 256, and fields to "
+			    "generate from make 2^32 values at most; use narrower fields");
+		break;
 	case ENOMEM:
 	case ENOSPC:
 		text_add(t,
-			 "no room: a device has %u profiles of each kind and %u values, %u of "
-			 "one profile, of which %u are free; weft ctl clear makes room",
-			 d->attr.ev.ev_max_profiles, d->attr.ev.ev_max_count,
-			 d->attr.ev.ev_max_count_profile, d->attr.ev.ev_free_count);
+			 "no room: a device has %u profiles of each kind, of %u values at most, "
+			 "and %u values, of which %u are free; weft ctl clear makes room",
+			 d->attr.ev.ev_max_profiles, d->attr.ev.ev_max_count_profile,
+			 d->attr.ev.ev_max_count, d->attr.ev.ev_free_count);
 		break;
 	case EINVAL:
 		text_add(t, "not what this device takes; weft ctl devices has its limits, and "

@@ -1,36 +1,17 @@
 /* `weft ctl events`: what happens to entropy values, as it happens. */
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "tools/clock.h"
 #include "tools/command.h"
 #include "tools/ctl.h"
+#include "tools/ends.h"
 
 #define EVENTS_CQE   4096
 #define EVENTS_BATCH 64
 #define SECOND_NS    UINT64_C(1000000000)
-
-static volatile sig_atomic_t is_stopped;
-
-static void stop(int number)
-{
-	(void)number;
-	is_stopped = 1;
-}
-
-/* poll() has to end with the signal: no SA_RESTART. */
-static void catch_signals(void)
-{
-	struct sigaction act = {.sa_handler = stop};
-
-	sigemptyset(&act.sa_mask);
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGTERM, &act, NULL);
-}
 
 /* How the value of a profile is written; a device's own profiles are not among those. */
 static enum mrc_ctl_ev_fmt_mode mode_of(struct mrc_context *mrc, uint64_t id)
@@ -95,15 +76,11 @@ static int print_waiting(const struct ctl_device *d, const struct ctl_watch *w, 
 static int wait_for(struct mrc_comp_channel *channel, struct mrc_cq *cq, nsec end)
 {
 	struct pollfd p = {.events = POLLIN};
-	nsec now = clock_now();
 	void *context;
 
 	if (mrc_get_comp_channel_fd(channel, &p.fd))
 		return -1;
-	nsec left = end > now ? end - now : 0;
-	int ms = end == NSEC_NEVER ? -1 : (int)(left / 1000000u + 1);
-
-	if (poll(&p, 1, ms) <= 0)
+	if (ends_poll(&p, 1, end) <= 0)
 		return 0;
 	if (mrc_get_cq_event(channel, &cq, &context))
 		return -1;
@@ -117,7 +94,7 @@ static int follow(const struct ctl_device *d, const struct ctl_watch *w,
 	nsec end = w->for_s ? clock_now() + w->for_s * SECOND_NS : NSEC_NEVER;
 	uint32_t left = w->count ? w->count : UINT32_MAX;
 
-	while (left && !is_stopped && !is_output_broken() && clock_now() < end) {
+	while (left && !ends_wanted() && !is_output_broken() && clock_now() < end) {
 		/* Armed first: what comes between the two is seen by one of them. */
 		if (mrc_req_notify_cq(cq, 0))
 			return -1;
@@ -139,7 +116,7 @@ int ctl_events(const struct ctl_device *d, const struct ctl_watch *w)
 	struct mrc_cq *cq = NULL;
 	int r = mrc_create_comp_channel(d->mrc, &channel);
 
-	catch_signals();
+	ends_catch();
 	if (!r) {
 		cq = mrc_ctl_create_ev_event_cq(d->mrc, EVENTS_CQE, NULL, channel, 0);
 		r = cq ? follow(d, w, channel, cq) : -1;

@@ -52,6 +52,17 @@ static enum mrc_ctl_profile_state read_state(struct conf *c, struct conf_node *m
 							  : MRC_CTL_PROFILE_OFFLINE;
 }
 
+/* Fields, of which a profile may have none while it is offline. */
+static bool is_list_of_fields(struct conf *c, const struct conf_node *list,
+			      enum mrc_ctl_profile_state state)
+{
+	if (!conf_is_list(c, list))
+		return false;
+	if (list->n > PATH_FIELDS_MAX || (!list->n && state == MRC_CTL_PROFILE_ONLINE))
+		conf_fail(c, list, "has %u fields; 1 to %u may be", list->n, PATH_FIELDS_MAX);
+	return !c->status;
+}
+
 static void read_ports(struct reader *r)
 {
 	static const char *const words[] = {"down", "up", NULL};
@@ -81,15 +92,16 @@ static void read_format(struct reader *r, struct conf_node *map, struct ctl_form
 	if (!conf_is_map(c, map))
 		return;
 	const struct conf_node *mode = conf_need(c, map, "mode", "structured, srv6 or udp");
-	const struct conf_node *list = conf_need(c, map, "fields", hint);
 
 	f->mode = (enum mrc_ctl_ev_fmt_mode)(1 << conf_choice(c, mode, ctl_format_modes));
 	f->state = read_state(c, map);
-	if (!conf_is_list(c, list))
-		return;
-	if (!list->n || list->n > PATH_FIELDS_MAX)
-		conf_fail(c, list, "has %u fields; 1 to %u may be", list->n, PATH_FIELDS_MAX);
-	for (const struct conf_node *node = list->first; node && !c->status; node = node->next)
+	const struct conf_node *list = f->state == MRC_CTL_PROFILE_ONLINE
+					       ? conf_need(c, map, "fields", hint)
+					       : conf_get(c, map, "fields");
+	bool has_fields = is_list_of_fields(c, list, f->state);
+
+	for (const struct conf_node *node = has_fields ? list->first : NULL; node && !c->status;
+	     node = node->next)
 		f->fields[f->n_fields++].width = (uint8_t)conf_number(
 			c, node, UNITS_COUNT, (struct conf_range){1, PATH_FIELD_WIDTH, 0});
 	conf_finish(c, map, "a format");
@@ -135,10 +147,8 @@ static bool parse_field(const char *text, struct mrc_ctl_ev_field *f)
 
 static void read_fields(struct conf *c, const struct conf_node *list, struct ctl_profile *p)
 {
-	if (!conf_is_list(c, list))
+	if (!is_list_of_fields(c, list, p->state))
 		return;
-	if (!list->n || list->n > PATH_FIELDS_MAX)
-		conf_fail(c, list, "has %u fields; 1 to %u may be", list->n, PATH_FIELDS_MAX);
 	for (const struct conf_node *node = list->first; node && !c->status; node = node->next) {
 		if (!parse_field(conf_text(c, node), &p->fields[p->n_fields++]))
 			conf_fail(c, node,
@@ -165,8 +175,6 @@ static void read_values(struct conf *c, const struct conf_node *list, struct ctl
 {
 	if (!conf_is_list(c, list))
 		return;
-	if (!list->n)
-		conf_fail(c, list, "is empty; write at least one value");
 	p->values = make_room(c, list, CONTROL_EVS, sizeof *p->values);
 	if (!p->values)
 		return;
@@ -177,7 +185,25 @@ static void read_values(struct conf *c, const struct conf_node *list, struct ctl
 		p->values[p->n_values].state = MRC_CTL_EV_GOOD;
 		p->values[p->n_values++].ev = ev;
 	}
-	p->count = p->n_values;
+}
+
+/* How many values there are; while an explicit profile is offline, some may be still to come. */
+static void read_count(struct conf *c, struct conf_node *map, struct ctl_profile *p)
+{
+	p->count = conf_get_u32(c, map, "count", (struct conf_range){1, CONTROL_EVS, 0});
+	if (p->mode == MRC_CTL_EV_MODE_GEN)
+		conf_need(c, map, "count", "how many values are to be made");
+	if (p->mode != MRC_CTL_EV_MODE_EXP || c->status)
+		return;
+	if (!p->count && !p->n_values)
+		conf_fail_key(c, map, "values", "is empty; write at least one value");
+	else if (p->count && p->n_values > p->count)
+		conf_fail_key(c, map, "count", "less than the %u values", p->n_values);
+	else if (p->n_values < p->count && p->state == MRC_CTL_PROFILE_ONLINE)
+		conf_fail_key(c, map, "count",
+			      "more than the %u values; leave it out, or write state: offline",
+			      p->n_values);
+	p->count = p->count ? p->count : p->n_values;
 }
 
 static void read_denied(struct conf *c, const struct conf_node *list, struct ctl_profile *p)
@@ -246,12 +272,9 @@ static void read_profile(struct reader *r, struct conf_node *map, struct ctl_pro
 		read_format_id(r, map, p);
 	if (p->mode == MRC_CTL_EV_MODE_EXP)
 		read_values(c, conf_need(c, map, "values", "a list of all of them"), p);
-	else
-		p->count = conf_get_u32(c, map, "count", (struct conf_range){1, CONTROL_EVS, 0});
-	if (p->mode == MRC_CTL_EV_MODE_GEN) {
+	read_count(c, map, p);
+	if (p->mode == MRC_CTL_EV_MODE_GEN && p->state == MRC_CTL_PROFILE_ONLINE)
 		conf_need(c, map, "fields", fields_hint);
-		conf_need(c, map, "count", "how many values are to be made");
-	}
 	if (p->mode != MRC_CTL_EV_MODE_AUTO)
 		read_fields(c, conf_get(c, map, "fields"), p);
 	p->min_active = conf_get_u32(c, map, "min_active", (struct conf_range){0, CONTROL_EVS, 0});

@@ -72,15 +72,25 @@ static void print_values(const struct ctl_profile *p, bool is_denied, FILE *out)
 		fputs(" []\n", out);
 }
 
-/* What the device makes up, it makes up anew: which of an AUTO profile's values are denied is not
- * for a file. */
+/* An explicit profile has as many places as values, unless some are still to come. */
+static bool has_gaps(const struct ctl_profile *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->n_values; i++)
+		n += p->values[i].ev.port != 0;
+	return n < p->count;
+}
+
+/* What the device makes up, it makes up from the number of the profile: the same values each time,
+ * so that a file can say which of them are denied. */
 static void print_profile(const struct ctl_profile *p, FILE *out)
 {
 	fprintf(out, "  %" PRIu64 ":\n    mode: %s\n", p->id, ctl_word(ctl_modes, p->mode));
 	print_state(p->state, out);
 	if (p->mode != MRC_CTL_EV_MODE_AUTO)
 		fprintf(out, "    format: %" PRIu64 "\n", p->format);
-	if (p->mode != MRC_CTL_EV_MODE_EXP)
+	if (p->mode != MRC_CTL_EV_MODE_EXP || has_gaps(p))
 		fprintf(out, "    count: %u\n", p->count);
 	fprintf(out, "    min_active: %u\n    events: [%s%s%s]\n", p->min_active,
 		p->events & MRC_CTL_EV_GOOD ? "good" : "",
@@ -92,8 +102,7 @@ static void print_profile(const struct ctl_profile *p, FILE *out)
 		fputs("    values:", out);
 		print_values(p, false, out);
 	}
-	if (p->mode != MRC_CTL_EV_MODE_AUTO &&
-	    (p->mode == MRC_CTL_EV_MODE_EXP || p->state == MRC_CTL_PROFILE_ONLINE)) {
+	if (p->mode == MRC_CTL_EV_MODE_EXP || p->state == MRC_CTL_PROFILE_ONLINE) {
 		fputs("    denied:", out);
 		print_values(p, true, out);
 	}

@@ -121,6 +121,20 @@ int ctl_values_read(struct mrc_context *mrc, struct ctl_profile *p)
 	return 0;
 }
 
+/* Which of the values are denied, as a file would say it: so that it can be made so again. */
+static int list_denied(struct ctl_profile *p)
+{
+	p->denied = calloc(p->n_values + 1, sizeof *p->denied);
+	if (!p->denied)
+		return -1;
+	p->has_denied = true;
+	for (uint32_t i = 0; i < p->n_values; i++) {
+		if (p->values[i].state == MRC_CTL_EV_DENIED)
+			p->denied[p->n_denied++] = p->values[i].ev;
+	}
+	return 0;
+}
+
 static int read_fields(struct mrc_context *mrc, struct ctl_profile *p)
 {
 	struct mrc_ctl_ev_profile_attr attr = {0};
@@ -163,7 +177,9 @@ static int read_profile(struct mrc_context *mrc, const struct ctl_state *s, stru
 	}
 	if (p->mode != MRC_CTL_EV_MODE_AUTO && read_fields(mrc, p))
 		return -1;
-	return has_values(p) ? ctl_values_read(mrc, p) : 0;
+	if (!has_values(p))
+		return 0;
+	return ctl_values_read(mrc, p) ? -1 : list_denied(p);
 }
 
 static int read_profiles(struct mrc_context *mrc, const struct ctl_ids *ids, struct ctl_state *s)
@@ -177,6 +193,7 @@ static int read_profiles(struct mrc_context *mrc, const struct ctl_ids *ids, str
 		p->id = ids->at[CONTROL_EV][i];
 		if (read_profile(mrc, s, p)) {
 			free(p->values);
+			free(p->denied);
 			return -1;
 		}
 		s->n_profiles += p->state != MRC_CTL_PROFILE_INIT;

@@ -2,15 +2,14 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tools/clock.h"
 #include "tools/command.h"
 #include "tools/devices.h"
+#include "tools/ends.h"
 #include "tools/sim_progress.h"
 
 #define MS         UINT64_C(1000000)
@@ -33,7 +32,7 @@ static const char notes[] =
 	"\n"
 	"exit status:\n"
 	"  0    every path was answered, at least once\n"
-	"  1    one was not\n"
+	"  1    one was not, or nothing was asked before an interrupt\n"
 	"  3    the device, the profile or the peer cannot be used: standard error says why\n"
 	"\n"
 	"examples:\n"
@@ -48,8 +47,6 @@ struct job {
 	uint8_t dscp;
 	bool has_profile, has_dscp, has_json, has_paths, has_answer;
 };
-
-static volatile sig_atomic_t is_ended;
 
 static int read_profile(void *at, char *value)
 {
@@ -89,33 +86,6 @@ static const struct command_option options[] = {
 	{"answer", NULL, "be the peer: answer until interrupted", OPTION_INTO(has_answer)},
 	{.name = NULL},
 };
-
-static void end(int number)
-{
-	(void)number;
-	is_ended = 1;
-}
-
-/* An interrupt ends what is under way, and what came until then is shown. */
-static void catch_ends(void)
-{
-	const struct sigaction action = {.sa_handler = end};
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
-
-static void nap(nsec until)
-{
-	nsec now = clock_now();
-	struct timespec t = {0};
-
-	if (is_ended || now >= until)
-		return;
-	t.tv_sec = (time_t)((until - now) / 1000000000u);
-	t.tv_nsec = (long)((until - now) % 1000000000u);
-	nanosleep(&t, NULL);
-}
 
 static void show_progress(const struct ping *p, uint32_t n_answers, bool is_over)
 {
@@ -162,7 +132,7 @@ static void warm_up(const struct ping *p)
 			q[n++] = p->paths[i].question;
 		ports |= port;
 	}
-	for (uint32_t i = 0; got < n && i < WARM_TRIES && !is_ended; i++)
+	for (uint32_t i = 0; got < n && i < WARM_TRIES && !ends_wanted(); i++)
 		nic_mrc_ask(p->user, q, n, WARM_MS * MS, answers, &got);
 }
 
@@ -182,16 +152,19 @@ static int ask_all(struct ping *p, const struct job *job)
 	p->most_rounds = job->count;
 	if (!status)
 		warm_up(p);
-	while (!status && !is_ended && p->n_rounds < job->count) {
+	while (!status && !ends_wanted() && p->n_rounds < job->count) {
 		nsec began = clock_now();
 
 		status = ask_round(p, job, questions, answers);
 		if (!status && p->n_rounds < job->count)
-			nap(began + job->interval_ms * MS);
+			ends_poll(NULL, 0, began + job->interval_ms * MS);
 	}
 	show_progress(p, 0, true);
 	free(questions);
 	free(answers);
+	if (!status && !p->n_rounds)
+		status = command_error(p->name, STATUS_MALFORMED, NULL,
+				       "interrupted before anything was asked");
 	if (status) {
 		free(times);
 		return status;
@@ -212,14 +185,8 @@ static int open_device(struct ping *p)
 
 static int answer(const struct ping *p)
 {
-	sigset_t ends, before;
 	char address[64];
 
-	/* Between the question whether it ended and the wait, it must not. */
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigprocmask(SIG_BLOCK, &ends, &before);
 	for (uint32_t i = 0; i < p->info.n_gids; i++) {
 		if (p->info.gids[i].address.ss_family == AF_UNSPEC)
 			continue;
@@ -227,8 +194,8 @@ static int answer(const struct ping *p)
 		printf("%s answers at %s\n", p->info.name, address);
 	}
 	fflush(stdout);
-	while (!is_ended)
-		sigsuspend(&before);
+	while (!ends_wanted())
+		ends_poll(NULL, 0, NSEC_NEVER);
 	return STATUS_OK;
 }
 
@@ -236,12 +203,12 @@ static int run_job(const struct job *job, struct ping *p, char *const *peers, in
 {
 	int status = ping_find_device(p, job->device, peers, n_peers);
 
+	/* An interrupt ends what is under way, and what came until then is shown. */
+	ends_catch();
 	if (!status)
 		status = open_device(p);
 	if (!status)
 		nic_query(p->user, &p->info);
-	if (!status)
-		catch_ends();
 	if (!status && job->has_answer)
 		return answer(p);
 	if (!status)

@@ -7,11 +7,13 @@
 
 #include "nic/nic_mrc.h"
 #include "tools/stats.h"
+#include "tools/text.h"
 
 #define PING_PATHS 4096u /* most paths */
 
 struct ping_path {
 	struct nic_mrc_question question;
+	uint8_t value[PATH_VALUE_BYTES]; /* as the profile has it: short, where it has fields */
 	uint32_t n_answers;
 	uint64_t *rtt_ns; /* as many */
 };
@@ -36,7 +38,8 @@ struct ping_sum {
 };
 
 /* ping_paths.c. All say what is wrong, and return a status. */
-/* The device: of that name, or the one whose address the kernel takes towards the first peer. */
+/* The device: of that name, or the one whose address the kernel takes towards the first peer, or
+ * without peers the only one there is. */
 int ping_find_device(struct ping *p, const char *device, char *const *peers, int n_peers);
 /* The paths to the peer, or to a peer for each port, from the opened device. */
 int ping_find_paths(struct ping *p, char *const *peers, int n_peers);
@@ -46,8 +49,7 @@ int ping_sum(const struct ping *p, const uint8_t *port, struct ping_sum *sum);
 /* ping_table.c and ping_json.c; of every path too, if has_paths. */
 int ping_table(const struct ping *p, bool has_paths);
 int ping_json(const struct ping *p);
-/* A path's entropy value: a number, or SRv6 addresses. */
-#define PING_VALUE 96u
-void ping_value(const struct nic_mrc_question *q, char text[PING_VALUE]);
+/* Adds a path's entropy value and port, as weft ctl writes them. */
+void ping_value(const struct ping_path *path, struct text *t);
 
 #endif

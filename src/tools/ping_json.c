@@ -4,7 +4,6 @@
 
 #include "tools/command.h"
 #include "tools/ping.h"
-#include "tools/text.h"
 
 static void put_text(const char *key, const char *text)
 {
@@ -50,12 +49,14 @@ static int put_ports(const struct ping *p)
 static void put_path(const struct ping *p, const struct ping_path *path)
 {
 	struct stats s = stats_of(path->rtt_ns, path->n_answers);
-	char value[PING_VALUE], peer[INET6_ADDRSTRLEN];
+	char peer[INET6_ADDRSTRLEN];
+	struct text value;
 
-	ping_value(&path->question, value);
+	text_clear(&value);
+	ping_value(path, &value);
 	inet_ntop(AF_INET6, path->question.dgid, peer, sizeof peer);
 	printf("{\"port\":%u,", path->question.port + 1u);
-	put_text("value", value);
+	put_text("value", value.at);
 	putchar(',');
 	put_text("peer", peer);
 	printf(",\"asked\":%u,\"answered\":%u", p->n_rounds, path->n_answers);
@@ -70,7 +71,7 @@ int ping_json(const struct ping *p)
 	putchar(',');
 	put_text("driver", nic_driver_names[p->info.setup.driver]);
 	if (p->has_profile)
-		printf(",\"profile\":%" PRIu64, p->profile);
+		printf(",\"profile\":\"%" PRIu64 "\"", p->profile);
 	printf(",\"dscp\":%u,\"rounds\":%u", p->paths[0].question.dscp, p->n_rounds);
 	if (put_ports(p))
 		return STATUS_FILE;

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "tools/command.h"
+#include "tools/ctl.h"
 #include "tools/ping.h"
-#include "tools/text.h"
 #include "wire/mrc.h"
 
 #define GID_BYTES 16u
@@ -144,11 +144,13 @@ int ping_find_device(struct ping *p, const char *device, char *const *peers, int
 
 	if (status)
 		return status;
+	if (!n_peers && !device)
+		return ctl_choose(p->name, NULL, &p->info);
 	int n = nic_list(&list);
 
-	while (i < n && (list[i].setup.transport != NIC_MRC ||
-			 (device ? strcmp(list[i].name, device) != 0
-				 : n_peers && !has_gid(&list[i], ends.sgid))))
+	while (i < n &&
+	       (list[i].setup.transport != NIC_MRC ||
+		(device ? strcmp(list[i].name, device) != 0 : !has_gid(&list[i], ends.sgid))))
 		i++;
 	if (i < n)
 		p->info = list[i];
@@ -176,6 +178,7 @@ static int read_profile(struct ping *p, const struct control *c, const struct co
 			.dscp = p->info.setup.dscp[ENGINE_CONTROL],
 		};
 		control_expand(c, f, i, q->val);
+		memcpy(p->paths[p->n_paths].value, f->evs[i].val, PATH_VALUE_BYTES);
 		p->n_paths++;
 	}
 	return STATUS_OK;
@@ -185,14 +188,14 @@ static int find_profile(struct ping *p)
 {
 	const struct nic_setup *s = &p->info.setup;
 	char name[STORE_NAME_MAX], why[SENTENCE] = "";
-	struct store *store = store_name(name, s->interfaces, s->n_ports) ? NULL : store_open(name);
+	int number = -store_name(name, s->interfaces, s->n_ports), status = STATUS_OK;
+	struct store *store = number ? NULL : store_open(name);
 	struct control *c = store ? store_read(store) : NULL;
 	struct control_profile *f = c ? control_find_profile(c, p->profile) : NULL;
-	int status = STATUS_OK;
 
 	if (!c)
 		snprintf(why, sizeof why, "what controllers set on %s cannot be read in %s: %s",
-			 p->info.name, store_directory(), strerror(errno));
+			 p->info.name, store_directory(), strerror(number ? number : errno));
 	else if (!f || f->phase != CONTROL_ONLINE)
 		snprintf(why, sizeof why, "%s has no EV profile %llu that is online", p->info.name,
 			 (unsigned long long)p->profile);
@@ -234,8 +237,10 @@ int ping_find_paths(struct ping *p, char *const *peers, int n_peers)
 		status = find_profile(p);
 	} else {
 		p->n_paths = nic_mrc_ways(p->user, ways, PING_PATHS);
-		for (uint32_t i = 0; i < p->n_paths; i++)
+		for (uint32_t i = 0; i < p->n_paths; i++) {
 			p->paths[i].question = ways[i];
+			memcpy(p->paths[i].value, ways[i].val, PATH_VALUE_BYTES);
+		}
 	}
 	free(ways);
 	if (!status)
@@ -286,21 +291,19 @@ int ping_sum(const struct ping *p, const uint8_t *port, struct ping_sum *sum)
 	return STATUS_OK;
 }
 
-void ping_value(const struct nic_mrc_question *q, char text[PING_VALUE])
+static enum mrc_ctl_ev_fmt_mode mode_of(uint8_t wide)
 {
-	static const uint8_t none[GID_BYTES];
-	char segment[INET6_ADDRSTRLEN];
-
-	if (q->wide != CONTROL_SRV6) {
-		snprintf(text, PING_VALUE, "0x%02x%02x%02x%02x", q->val[0], q->val[1], q->val[2],
-			 q->val[3]);
-		return;
+	switch (wide) {
+	case CONTROL_SRV6: return MRC_CTL_EV_FMT_MODE_SRV6;
+	case CONTROL_UDP: return MRC_CTL_EV_FMT_MODE_UDP;
+	default: return MRC_CTL_EV_FMT_MODE_STEV;
 	}
-	inet_ntop(AF_INET6, q->val, text, PING_VALUE);
-	if (!memcmp(q->val + GID_BYTES, none, GID_BYTES))
-		return;
-	inet_ntop(AF_INET6, q->val + GID_BYTES, segment, sizeof segment);
-	size_t len = strlen(text);
+}
 
-	snprintf(text + len, PING_VALUE - len, ",%s", segment);
+void ping_value(const struct ping_path *path, struct text *t)
+{
+	struct mrc_ctl_ev ev = {.port = (uint8_t)(path->question.port + 1)};
+
+	memcpy(ev.val, path->value, sizeof ev.val);
+	ctl_value_text(t, mode_of(path->question.wide), &ev);
 }

@@ -5,7 +5,6 @@
 #include "tools/amount.h"
 #include "tools/command.h"
 #include "tools/ping.h"
-#include "tools/text.h"
 
 #define ROW_PATHS 64u
 #define PS_OF_NS  1000u
@@ -80,13 +79,14 @@ static void put_picture(const struct ping *p, int width)
 
 static void put_paths(const struct ping *p, int width)
 {
-	char value[PING_VALUE];
 	int wide = (int)strlen("value");
+	struct text value;
 
 	for (uint32_t i = 0; i < p->n_paths; i++) {
-		ping_value(&p->paths[i].question, value);
-		if ((int)strlen(value) > wide)
-			wide = (int)strlen(value);
+		text_clear(&value);
+		ping_value(&p->paths[i], &value);
+		if ((int)value.len > wide)
+			wide = (int)value.len;
 	}
 	printf("\n%-*s  %-*s  %8s  %10s  %10s  %10s  %10s\n", width, "plane", wide, "value",
 	       "answered", "min", "median", "99%", "max");
@@ -94,9 +94,10 @@ static void put_paths(const struct ping *p, int width)
 		const struct ping_path *path = &p->paths[i];
 		struct stats s = stats_of(path->rtt_ns, path->n_answers);
 
-		ping_value(&path->question, value);
+		text_clear(&value);
+		ping_value(path, &value);
 		printf("%-*s  %-*s  %8u", width, p->info.ports[path->question.port].interface, wide,
-		       value, path->n_answers);
+		       value.at, path->n_answers);
 		put_times(&s);
 	}
 }

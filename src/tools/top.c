@@ -2,16 +2,15 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "nic/nic.h"
 #include "tools/clock.h"
 #include "tools/command.h"
+#include "tools/ends.h"
 
 #define MS_NS      UINT64_C(1000000)
 #define INTERVAL   1000u
@@ -56,24 +55,6 @@ static const struct command_option options[] = {
 	{"json", NULL, "one JSON document a line instead", OPTION_INTO(has_json)},
 	{.name = NULL},
 };
-
-static volatile sig_atomic_t is_stopped;
-
-static void stop(int number)
-{
-	(void)number;
-	is_stopped = 1;
-}
-
-/* A sleep has to end with the signal: no SA_RESTART. */
-static void catch_signals(void)
-{
-	struct sigaction act = {.sa_handler = stop};
-
-	sigemptyset(&act.sa_mask);
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGTERM, &act, NULL);
-}
 
 static int add_device(const char *name, struct top *t, const struct nic_info *info)
 {
@@ -165,18 +146,6 @@ static int put_look(const char *name, const struct top *t, const struct top_styl
 	return STATUS_OK;
 }
 
-static void pause_until(nsec when)
-{
-	nsec now = clock_now();
-
-	if (when <= now || is_stopped)
-		return;
-	struct timespec pause = {.tv_sec = (time_t)((when - now) / 1000000000u),
-				 .tv_nsec = (long)((when - now) % 1000000000u)};
-
-	nanosleep(&pause, NULL);
-}
-
 static bool is_terminal(void)
 {
 	const char *term = getenv("TERM");
@@ -197,8 +166,8 @@ static int follow(const char *name, struct top *t, const struct job *job)
 	fputs(is_panel ? "\033[2J" : "", stdout);
 	while (!r && status == STATUS_OK && left && !is_output_broken()) {
 		next += job->interval_ms * MS_NS;
-		pause_until(next);
-		if (is_stopped)
+		ends_poll(NULL, 0, next);
+		if (ends_wanted())
 			break;
 		r = top_look(t, clock_now());
 		if (r)
@@ -223,7 +192,7 @@ static int run_top(int argc, char **argv)
 		return status == STATUS_HELP ? finish_output(argv[0]) : status;
 	if (optind < argc)
 		return usage_error(argv[0], "takes no arguments");
-	catch_signals();
+	ends_catch();
 	status = open_devices(argv[0], job.device, &t);
 	if (status == STATUS_OK)
 		status = follow(argv[0], &t, &job);

@@ -77,20 +77,30 @@ static void keep(struct top_pair *pair, const struct top_pair *before, nsec age)
 	pair->again = before->again;
 }
 
+/* The ports that the engine of a process has: over kernel sockets one, whatever the device's
+ * interfaces are. */
+static uint32_t count_ports(const struct member_device *d)
+{
+	if (strncmp(d->driver, "udp", sizeof d->driver) == 0)
+		return 1;
+	return d->n_ports == 0 || d->n_ports > MEMBER_PORTS ? 1 : d->n_ports;
+}
+
 /* How the ways of a pair are spread over ports: by its profile, or evenly where the device's own
  * setup made them. */
-static void spread(struct top_pair *pair, const struct control *c, uint32_t n_ports)
+static void spread(struct top_pair *pair, const struct control *c, const struct member_device *d)
 {
-	uint32_t count[MEMBER_PORTS] = {0}, n = pair->p.n_ways, at = 0;
+	uint32_t count[MEMBER_PORTS] = {0}, n = pair->p.n_ways, at = 0, n_ports = count_ports(d);
 	const struct control_profile *p = NULL;
 
 	for (uint32_t i = 0; c && i < c->n_profiles; i++) {
 		if (c->profiles[i].id == pair->p.profile && c->profiles[i].count == n)
 			p = &c->profiles[i];
 	}
-	n_ports = n_ports == 0 || n_ports > MEMBER_PORTS ? 1 : n_ports;
+	bool is_by_profile = p && n_ports > 1;
+
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t port = p && p->evs[i].port ? p->evs[i].port - 1u : i % n_ports;
+		uint32_t port = is_by_profile && p->evs[i].port ? p->evs[i].port - 1u : i % n_ports;
 
 		count[port % MEMBER_PORTS]++;
 	}
@@ -146,7 +156,7 @@ static int read_process(struct top_device *d, uint32_t i, const struct look *loo
 			keep(pair, old, age);
 		else
 			compare(pair, old, before ? at - before->device.at : 0);
-		spread(pair, look->control, p->device.n_ports);
+		spread(pair, look->control, &p->device);
 	}
 	qsort(p->pairs, p->n, sizeof *p->pairs, is_busier);
 	return 0;

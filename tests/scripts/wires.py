@@ -16,6 +16,7 @@ import subprocess
 LIMIT_S = 60
 SEGMENTS = "fcbb:bb00::/32"  # by every port to the other host
 HOLD_S = 3600
+FIRST_INDEX = 1000
 
 
 class Missing(Exception):
@@ -40,6 +41,7 @@ class Wires:
         self.ports, self.mtu, self.loss, self.queues = ports, mtu, loss, queues
         self.has_middle = bool(loss) if has_middle is None else has_middle
         self.holders = {}
+        self.n_pairs = 0
 
     def __enter__(self):
         check_machine(*(["nft"] if self.loss else []))
@@ -87,11 +89,14 @@ class Wires:
         return self.run(side, ["ip", *words])
 
     def pair(self, left, right):
-        """A veth pair; each end is (side, interface)."""
+        """A veth pair; each end is (side, interface). The indices of the ends differ: one whose peer
+        has the same in its namespace is for the kernel's watch of links like one without a peer,
+        and it may take a second from its carrier to its first frame."""
+        self.n_pairs += 1
         queues = ["numrxqueues", str(self.queues), "numtxqueues", str(self.queues)]
-        self.ip(left[0], "link", "add", left[1], "mtu", str(self.mtu), *queues, "type", "veth",
-                "peer", "name", right[1], "mtu", str(self.mtu), *queues,
-                "netns", str(self.holders[right[0]].pid))
+        self.ip(left[0], "link", "add", left[1], "index", str(FIRST_INDEX + self.n_pairs), "mtu",
+                str(self.mtu), *queues, "type", "veth", "peer", "name", right[1], "mtu",
+                str(self.mtu), *queues, "netns", str(self.holders[right[0]].pid))
 
     def join(self, port):
         name = f"p{port}"

@@ -167,6 +167,8 @@ static int step_profile(struct mrc_context *m, struct ctl_profile *p, enum mrc_c
 		return fail(EINVAL);
 	if (p->state == MRC_CTL_PROFILE_ONLINE && p->id == m->busy)
 		return fail(EBUSY);
+	if (to == MRC_CTL_PROFILE_ONLINE && m->stuck && p->id == m->stuck)
+		return fail(EIO);
 	if (to == MRC_CTL_PROFILE_ONLINE) {
 		const struct ctl_format *f = ctl_find_format(&m->s, p->format);
 

@@ -13,6 +13,7 @@ struct mrc_context {
 	uint32_t disabled;  /* bit n: port n */
 	struct ctl_state s; /* what a device has, as weft ctl has it */
 	uint64_t busy;      /* EV profile that queue pairs use; 0: none */
+	uint64_t stuck;     /* EV profile that does not go online any more; 0: none */
 	bool refuses_fields;
 	uint64_t refused_cc; /* CC profile that is not made; 0: none */
 	uint32_t n_modified; /* calls that changed something */

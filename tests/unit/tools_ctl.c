@@ -497,6 +497,163 @@ static void a_file_says_what_is_denied(void **state)
 	fake_fini(&m);
 }
 
+/* Of fabric: an explicit, a generated and a drawn value are denied. The latter two were made up. */
+static const char denials[] = "ev_profiles:\n"
+			      "  8:\n"
+			      "    mode: generated\n"
+			      "    format: 2\n"
+			      "    count: 4\n"
+			      "    fields: [32:0xfc000000, 16:0x100:0xf:0:3, 16:0, 16:1]\n"
+			      "    denied: [\"c002::\"]\n"
+			      "  9: {mode: auto, count: 6, denied: [0xc0010000]}\n";
+
+static void make_denials(struct mrc_context *m)
+{
+	fake_init(m);
+	apply_well(m, fabric, false);
+	apply_well(m, denials, false);
+	assert_int_equal(ctl_find_profile(&m->s, 8)->values[2].state, MRC_CTL_EV_DENIED);
+	assert_int_equal(ctl_find_profile(&m->s, 9)->values[1].state, MRC_CTL_EV_DENIED);
+}
+
+/* Applies text, which must fail and leave everything as it was. */
+static void apply_in_vain(struct mrc_context *m, const char *text, int number)
+{
+	struct ctl_report report;
+	char *before = save(m);
+
+	assert_int_equal(apply(m, text, false, &report), number);
+	assert_true(report.is_untouched);
+	ctl_report_fini(&report);
+	char *after = save(m);
+
+	assert_string_equal(after, before);
+	free(before);
+	free(after);
+}
+
+/* One profile that is in use, after another was offline for a moment. */
+static void denials_come_back_from_offline(void **state)
+{
+	struct mrc_context m;
+
+	(void)state;
+	make_denials(&m);
+	m.busy = 9;
+	apply_in_vain(&m,
+		      "formats: {2: {mode: srv6, fields: [32, 32]}}\n"
+		      "ev_profiles: {9: {mode: auto, count: 5}}\n",
+		      EBUSY);
+	fake_fini(&m);
+}
+
+/* Also those of a profile that the file leaves the same but for them. */
+static void denials_are_undone(void **state)
+{
+	struct mrc_context m;
+
+	(void)state;
+	make_denials(&m);
+	m.refused_cc = 6;
+	apply_in_vain(&m,
+		      "formats: {2: {mode: srv6, fields: [32, 32]}}\n"
+		      "ev_profiles: {9: {mode: auto, count: 6, denied: [0xc0000000]}}\n"
+		      "cc_profiles: {6: {algorithm: none}}\n",
+		      ENOMEM);
+	fake_fini(&m);
+}
+
+/* A profile that goes for its format, or for another key, keeps what it can of them. */
+static void denials_outlast_other_changes(void **state)
+{
+	struct mrc_context m;
+
+	(void)state;
+	make_denials(&m);
+	apply_well(&m, "formats: {2: {mode: srv6, fields: [32, 32]}}\n", false);
+	assert_int_equal(ctl_find_profile(&m.s, 8)->values[2].state, MRC_CTL_EV_DENIED);
+	apply_well(&m, "ev_profiles: {9: {mode: auto, count: 4}}\n", false);
+	assert_int_equal(ctl_find_profile(&m.s, 9)->values[1].state, MRC_CTL_EV_DENIED);
+	apply_well(&m, "ev_profiles: {9: {mode: auto, count: 1}}\n", false);
+	assert_int_equal(ctl_find_profile(&m.s, 9)->values[0].state, MRC_CTL_EV_GOOD);
+	fake_fini(&m);
+}
+
+static void what_does_not_come_back_is_said(void **state)
+{
+	struct ctl_report report;
+	struct mrc_context m;
+
+	(void)state;
+	make_denials(&m);
+	m.busy = 9;
+	m.stuck = 7;
+	assert_int_equal(apply(&m,
+			       "ev_profiles:\n"
+			       "  7: {mode: explicit, format: 1, values: [0xc0010009]}\n"
+			       "  9: {mode: auto, count: 5}\n",
+			       false, &report),
+			 EBUSY);
+	assert_false(report.is_untouched);
+	assert_string_equal(report.what, "EV profile 9: cannot go offline");
+	ctl_report_fini(&report);
+	fake_fini(&m);
+}
+
+/* The values that a device makes up are the same on another one. */
+static void denials_are_saved(void **state)
+{
+	struct mrc_context m, other;
+
+	(void)state;
+	make_denials(&m);
+	fake_init(&other);
+	char *text = save(&m);
+
+	apply_well(&other, text, true);
+	assert_int_equal(ctl_find_profile(&other.s, 7)->values[1].state, MRC_CTL_EV_DENIED);
+	assert_int_equal(ctl_find_profile(&other.s, 8)->values[2].state, MRC_CTL_EV_DENIED);
+	assert_int_equal(ctl_find_profile(&other.s, 9)->values[1].state, MRC_CTL_EV_DENIED);
+	free(text);
+	fake_fini(&m);
+	fake_fini(&other);
+}
+
+/* Profiles that are not finished are saved and made again as well. */
+static void what_is_offline_may_be_unfinished(void **state)
+{
+	static const char unfinished[] =
+		"formats:\n"
+		"  1: {mode: structured, state: offline}\n"
+		"  2: {mode: udp, state: offline, fields: []}\n"
+		"ev_profiles:\n"
+		"  3: {mode: explicit, state: offline, format: 1, count: 3, values: []}\n"
+		"  4: {mode: explicit, state: offline, format: 2, count: 3, values: [7, 8/2]}\n"
+		"  5: {mode: generated, state: offline, format: 1, count: 2}\n"
+		"  6: {mode: explicit, state: offline, format: 1, values: [7]}\n";
+	struct mrc_context m, other;
+
+	(void)state;
+	fake_init(&m);
+	fake_init(&other);
+	apply_well(&m, unfinished, false);
+	assert_int_equal(ctl_find_profile(&m.s, 4)->count, 3);
+	assert_int_equal(ctl_find_profile(&m.s, 4)->values[1].ev.port, 2);
+	char *text = save(&m);
+	uint32_t before = m.n_modified;
+
+	apply_well(&m, text, true);
+	assert_int_equal(m.n_modified, before);
+	apply_well(&other, text, true);
+	char *again = save(&other);
+
+	assert_string_equal(again, text);
+	free(text);
+	free(again);
+	fake_fini(&m);
+	fake_fini(&other);
+}
+
 static void wrong_files_say_where(void **state)
 {
 	static const struct {
@@ -515,6 +672,18 @@ static void wrong_files_say_where(void **state)
 		{"formats: {1: {mode: udp, fields: [16]}}\nev_profiles: {1: {mode: explicit, "
 		 "format: 1, values: [0x10000]}}\n",
 		 "write 16 bits and a port"},
+		{"formats: {1: {mode: udp, fields: [16]}}\nev_profiles: {1: {mode: explicit, "
+		 "format: 1, values: [], state: offline}}\n",
+		 "is empty; write at least one value"},
+		{"formats: {1: {mode: udp, fields: [16]}}\nev_profiles: {1: {mode: explicit, "
+		 "format: 1, count: 2, values: [1]}}\n",
+		 "more than the 1 values; leave it out"},
+		{"formats: {1: {mode: udp, fields: [16]}}\nev_profiles: {1: {mode: explicit, "
+		 "format: 1, count: 1, values: [1, 2]}}\n",
+		 "less than the 2 values"},
+		{"formats: {1: {mode: udp, fields: [16]}}\nev_profiles: {1: {mode: generated, "
+		 "format: 1, count: 2}}\n",
+		 "fields: is missing"},
 		{"ev_profiles: {1: {mode: auto, min_active: 9, count: 8}}\n", "more than the 8"},
 		{"ev_profiles: {1: {mode: auto, coutn: 8}}\n", "did you mean \"count\"?"},
 		{"formats: {1: {mode: udp, fields: [16]}}\nev_profiles: {1: {mode: generated, "
@@ -558,6 +727,12 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_failure_is_undone),
 	cmocka_unit_test(values_are_denied_and_allowed),
 	cmocka_unit_test(a_file_says_what_is_denied),
+	cmocka_unit_test(denials_come_back_from_offline),
+	cmocka_unit_test(denials_are_undone),
+	cmocka_unit_test(denials_outlast_other_changes),
+	cmocka_unit_test(what_does_not_come_back_is_said),
+	cmocka_unit_test(denials_are_saved),
+	cmocka_unit_test(what_is_offline_may_be_unfinished),
 	cmocka_unit_test(wrong_files_say_where),
 };
 

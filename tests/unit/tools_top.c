@@ -213,15 +213,32 @@ static void ways_stand_by_port(void **state)
 	close_rig(&r);
 }
 
-/* Those of a profile are where the controller put them. */
-static void ways_of_a_profile_are_on_its_ports(void **state)
+/* Over udp the engine has one port, however many interfaces there are, and all goes by it. */
+static void sockets_have_one_port(void **state)
 {
-	struct control *c;
 	struct rig r;
 
 	(void)state;
 	open_rig(&r);
-	struct store *s = store_open(r.top.devices[0].store);
+	strcpy(r.device.driver, "udp");
+	member_show(r.member, &r.device, r.pairs, 2);
+	assert_int_equal(top_look(&r.top, r.device.at), 0);
+	char *text = write_text(&r, false, false);
+
+	assert_has(text, "    port 1  .s..X\n");
+	assert_null(strstr(text, "    port 2"));
+	free(text);
+	text = write_text(&r, false, true);
+	assert_has(text, "\"ways_of_ports\":{\"1\":\"gsggb\"}");
+	free(text);
+	close_rig(&r);
+}
+
+/* Profile 7 has five values, four of them by port 2. */
+static void make_profile(const struct rig *r)
+{
+	struct store *s = store_open(r->top.devices[0].store);
+	struct control *c;
 
 	assert_non_null(s);
 	assert_int_equal(store_begin(s, &c), 0);
@@ -239,12 +256,29 @@ static void ways_of_a_profile_are_on_its_ports(void **state)
 	store_end(s);
 	control_free(c);
 	store_close(s);
+}
+
+/* Those of a profile are where the controller put them. */
+static void ways_of_a_profile_are_on_its_ports(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	open_rig(&r);
+	make_profile(&r);
 	r.pairs[0].profile = 7;
 	member_show(r.member, &r.device, r.pairs, 2);
 	assert_int_equal(top_look(&r.top, r.device.at), 0);
 	char *text = write_text(&r, false, false);
 
 	assert_has(text, "    port 1  .\n    port 2! s..X\n");
+	free(text);
+	strcpy(r.device.driver, "udp");
+	member_show(r.member, &r.device, r.pairs, 2);
+	assert_int_equal(top_look(&r.top, r.device.at), 0);
+	text = write_text(&r, false, false);
+	assert_has(text, "    port 1  .s..X\n");
+	assert_null(strstr(text, "    port 2"));
 	free(text);
 	close_rig(&r);
 }
@@ -276,6 +310,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_number_that_begins_anew_has_no_rate),
 	cmocka_unit_test(who_leaves_is_gone),
 	cmocka_unit_test(ways_stand_by_port),
+	cmocka_unit_test(sockets_have_one_port),
 	cmocka_unit_test(ways_of_a_profile_are_on_its_ports),
 	cmocka_unit_test(hostile_text_is_harmless),
 };
