@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "control/member_file.h"
@@ -13,6 +14,9 @@
 #include "path/profile.h"
 
 #define MEMBERS_MAX 1024u
+#define MEMBERS_OF  (MEMBERS_MAX / 2) /* one user who is neither root nor ours */
+#define STRANGERS   (MEMBERS_MAX - MEMBERS_MAX / 8)
+#define SPARE       16u /* descriptors that no stranger's file gets */
 #define READ_TRIES  16u
 #define BATCH       64u /* events read at a time */
 
@@ -21,8 +25,10 @@ struct watched {
 	char name[PLACE_FILE_MAX];
 	int fd;
 	bool is_dead;
-	uint64_t next; /* event to be read */
-	uint64_t lost; /* before it */
+	bool is_broken; /* of the dead: no more can be read */
+	uint64_t next;  /* event to be read */
+	uint64_t end;   /* of the dead: no event from here on is its own */
+	uint64_t lost;  /* before it */
 };
 
 struct members {
@@ -113,6 +119,14 @@ static bool read_who(struct watched *w)
 	return true;
 }
 
+/* What a process told it told while it lived: who has its file open may write it still. */
+static void end_events(struct watched *w)
+{
+	w->is_dead = true;
+	if (!READ_NUMBER(w->fd, &w->end, events.told))
+		w->end = 0;
+}
+
 /* Whether the file is that of a process to be watched: one that lives, and is ready, or that came
  * and ended unseen and may have told something. */
 static bool is_member(struct members *m, struct watched *w)
@@ -121,26 +135,47 @@ static bool is_member(struct members *m, struct watched *w)
 
 	if (fstat(w->fd, &st) || !S_ISREG(st.st_mode))
 		return false;
-	w->is_dead = !is_alive(w->fd);
+	if (!is_alive(w->fd))
+		end_events(w);
 	/* Where its file stays it would be found again and again. */
 	if (w->is_dead && (!remove_dead(m, w->fd, w->name) || m->is_new))
 		return false;
 	return read_who(w) && (!m->is_new || READ_NUMBER(w->fd, &w->next, events.told));
 }
 
-/* 0, also when there is nothing to watch, or a negative errno. */
-static int add(struct members *m, const char *name)
+/* Whether one more of that user may be watched: no stranger, nor all of them, takes the places of
+ * root and of our own user. */
+static bool has_room(const struct members *m, uid_t owner)
 {
-	struct watched *w;
+	uint32_t of_user = 0, of_strangers = 0;
 
-	if (m->n == MEMBERS_MAX)
-		return -ENOSPC;
-	w = calloc(1, sizeof *w);
+	if (place_is_trusted(owner))
+		return m->n < MEMBERS_MAX;
+	for (uint32_t i = 0; i < m->n; i++) {
+		of_user += m->list[i]->who.uid == owner;
+		of_strangers += !place_is_trusted(m->list[i]->who.uid);
+	}
+	return m->n < MEMBERS_MAX && of_user < MEMBERS_OF && of_strangers < STRANGERS;
+}
+
+/* Whether a new descriptor, the lowest that was free, is one of this process's last. */
+static bool is_scarce(int fd)
+{
+	struct rlimit most;
+
+	return getrlimit(RLIMIT_NOFILE, &most) == 0 && (rlim_t)fd + SPARE >= most.rlim_cur;
+}
+
+/* Watches a file if it is that of a process. 0, also when it is not, or a negative errno. */
+static int watch(struct members *m, const char *name, bool is_strangers)
+{
+	struct watched *w = calloc(1, sizeof *w);
+
 	if (!w)
 		return -ENOMEM;
 	memcpy(w->name, name, strnlen(name, sizeof w->name - 1));
 	w->fd = openat(m->directory, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-	if (w->fd >= 0 && is_member(m, w)) {
+	if (w->fd >= 0 && !(is_strangers && is_scarce(w->fd)) && is_member(m, w)) {
 		m->list[m->n++] = w;
 		return 0;
 	}
@@ -150,6 +185,23 @@ static int add(struct members *m, const char *name)
 		close(w->fd);
 	free(w);
 	return number == EMFILE || number == ENFILE || number == ENOMEM ? -number : 0;
+}
+
+/* 0, also when there is nothing to watch, or a negative errno: one of root's or of our own user's
+ * must not be missed, while those of strangers are as many as there is room for. */
+static int add(struct members *m, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(m->directory, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		return 0;
+	bool is_strangers = !place_is_trusted(st.st_uid);
+
+	if (!has_room(m, st.st_uid))
+		return is_strangers ? 0 : -ENOSPC;
+	int status = watch(m, name, is_strangers);
+
+	return is_strangers ? 0 : status;
 }
 
 static void forget(struct members *m, uint32_t i)
@@ -169,24 +221,17 @@ static bool is_known(const struct members *m, const char *name)
 	return false;
 }
 
-static bool has_events(const struct watched *w)
-{
-	uint64_t told;
-
-	return READ_NUMBER(w->fd, &told, events.told) && told > w->next;
-}
-
-/* Forgets the dead whose events are all read. */
+/* Forgets the dead whose events are all read, or cannot be. */
 static void bury(struct members *m)
 {
 	for (uint32_t i = m->n; i-- > 0;) {
 		struct watched *w = m->list[i];
 
 		if (!w->is_dead && !is_alive(w->fd)) {
-			w->is_dead = true;
+			end_events(w);
 			remove_dead(m, w->fd, w->name);
 		}
-		if (w->is_dead && !has_events(w))
+		if (w->is_dead && (w->is_broken || w->end <= w->next))
 			forget(m, i);
 	}
 }
@@ -311,6 +356,13 @@ static void skip_lost(struct watched *w, uint64_t begun)
 	}
 }
 
+/* How many events a process has told; false: it cannot be read. */
+static bool read_told(const struct watched *w, uint64_t *told)
+{
+	*told = w->end;
+	return w->is_dead || READ_NUMBER(w->fd, told, events.told);
+}
+
 /* Reads the events from next on, at most *n, that lie one behind the other; *n of them, which may
  * be none, were not overwritten meanwhile. False: there are no more. */
 static bool read_batch(struct watched *w, struct control_event *ring, uint32_t *n)
@@ -318,8 +370,10 @@ static bool read_batch(struct watched *w, struct control_event *ring, uint32_t *
 	uint64_t told, begun, first;
 	uint32_t place;
 
-	if (!READ_NUMBER(w->fd, &told, events.told) || told <= w->next)
+	if (!read_told(w, &told) || told <= w->next)
 		return false;
+	/* Whatever it says it told: no more than the ring holds is there. */
+	skip_lost(w, told);
 	first = w->next;
 	place = (uint32_t)(first % MEMBER_EVENTS);
 	if (*n > told - first)
@@ -328,8 +382,10 @@ static bool read_batch(struct watched *w, struct control_event *ring, uint32_t *
 		*n = MEMBER_EVENTS - place;
 	if (!read_part(w->fd, ring, offsetof(struct member_file, ring) + place * sizeof *ring,
 		       *n * sizeof *ring) ||
-	    !READ_NUMBER(w->fd, &begun, events.begun))
+	    !READ_NUMBER(w->fd, &begun, events.begun)) {
+		w->is_broken = w->is_dead;
 		return false;
+	}
 	skip_lost(w, begun);
 	uint64_t gone = w->next - first;
 

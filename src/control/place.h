@@ -32,7 +32,7 @@ int place_open(const char *name);
 /* The directory's names, from the first on, for closedir; NULL and errno. */
 DIR *place_list(int directory);
 
-/* Whether a file belongs to someone whose word counts: root, or this process's own user. */
-bool place_is_trusted(const struct stat *st);
+/* Whether a file's owner is one whose word counts: root, or this process's own user. */
+bool place_is_trusted(uid_t owner);
 
 #endif

@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* secure_getenv(3) */
+#define _GNU_SOURCE /* secure_getenv(3), renameat2(2) */
 
 #include "control/store.h"
 
@@ -139,6 +139,49 @@ void store_close(struct store *s)
 	free(s);
 }
 
+/* Whether a file is one of those that count. Anybody may put something there first: a link, a
+ * directory or the file of a user who is neither root nor ours is as nothing. */
+static bool has_say(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && place_is_trusted(st->st_uid);
+}
+
+/* The same of what stands under a name: 1, 0: it does not count, or a negative errno. -ENOENT:
+ * nothing stands there. */
+static int judge(struct store *s, const char *file)
+{
+	struct stat st;
+
+	if (fstatat(s->directory, file, &st, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	return has_say(&st);
+}
+
+static void remove_any(struct store *s, const char *file)
+{
+	if (unlinkat(s->directory, file, 0) && errno == EISDIR)
+		unlinkat(s->directory, file, AT_REMOVEDIR);
+}
+
+/* Takes what was judged not to count from its name. A controller may have put its own there since,
+ * so it is judged again under a name that nobody guesses, where nobody changes it; what counts is
+ * put back, unless there is one again: then its holder finds out by store_commit. A directory that
+ * is not empty stays aside. 0 or a negative errno. */
+static int clear_name(struct store *s, const char *file)
+{
+	char aside[PLACE_FILE_MAX];
+	int status = place_file(aside, s->name, PLACE_NEW);
+
+	if (status)
+		return status;
+	if (renameat(s->directory, file, s->directory, aside))
+		return errno == ENOENT ? 0 : -errno;
+	if (judge(s, aside) != 1 ||
+	    renameat2(s->directory, aside, s->directory, file, RENAME_NOREPLACE))
+		remove_any(s, aside);
+	return 0;
+}
+
 /* All of an open file, as one struct control. */
 static struct control *read_open(int fd, size_t len)
 {
@@ -174,15 +217,17 @@ struct control *store_read(struct store *s)
 	struct stat st;
 
 	place_file(file, s->name, PLACE_STATE);
-	/* Whatever stands there must not hold us up: anybody may put something there first. */
+	int standing = judge(s, file);
+
+	/* Judged before it is opened: a file of someone else might not even let us. */
+	if (standing != 1)
+		return standing == 0 || standing == -ENOENT ? control_new() : NULL;
 	int fd = openat(s->directory, file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 
-	/* A link is nobody's state, ... */
 	if (fd < 0)
 		return errno == ENOENT || errno == ELOOP ? control_new() : NULL;
 	if (fstat(fd, &st) == 0) {
-		/* ... nor is the file of a user who is neither root nor ours: he has no say. */
-		if (!S_ISREG(st.st_mode) || !place_is_trusted(&st))
+		if (!has_say(&st))
 			c = control_new();
 		else if (st.st_size > (off_t)CONTROL_BYTES)
 			errno = EBADMSG;
@@ -218,25 +263,33 @@ static bool is_in_place(struct store *s, const char *file, const struct stat *op
 	       named.st_ino == open->st_ino && named.st_dev == open->st_dev;
 }
 
+/* Whether a lock file that could not be opened is another one by now than the one judged. */
+static bool is_overtaken(int status)
+{
+	return status == -EEXIST || status == -ENOENT || status == -EISDIR || status == -ELOOP ||
+	       status == -ENXIO;
+}
+
 /* One try: 0, -EAGAIN: not yet, or another negative errno. */
 static int try_lock(struct store *s, const char *file)
 {
-	int fd = open_lock(s, file), status = -EAGAIN;
+	/* Before the lock is waited for: a stranger could hold his own for ever. */
+	int status = judge(s, file) == 0 ? clear_name(s, file) : 0;
 	struct stat st;
 
+	if (status)
+		return status;
+	int fd = open_lock(s, file);
+
 	if (fd < 0)
-		return fd == -EEXIST || fd == -ENOENT ? -EAGAIN : fd;
+		return is_overtaken(fd) ? -EAGAIN : fd;
 	if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &st)) {
 		status = errno == EWOULDBLOCK || errno == EINTR ? -EAGAIN : -errno;
-	} else if (is_in_place(s, file, &st)) {
-		if (place_is_trusted(&st)) {
-			s->lock = fd;
-			return 0;
-		}
-		/* A stranger could take it whenever he likes. Who removes his file holds its lock,
-		 * and has seen it in its place: so nobody removes the one that follows. */
-		if (unlinkat(s->directory, file, 0))
-			status = -errno;
+	} else if (has_say(&st) && is_in_place(s, file, &st)) {
+		s->lock = fd;
+		return 0;
+	} else {
+		status = -EAGAIN;
 	}
 	close(fd);
 	return status;
@@ -251,7 +304,7 @@ static void remove_leftovers(struct store *s)
 		return;
 	for (const struct dirent *e; (e = readdir(list));)
 		if (place_sort(s->name, e->d_name) == PLACE_NEW)
-			unlinkat(s->directory, e->d_name, 0);
+			remove_any(s, e->d_name);
 	closedir(list);
 }
 
@@ -293,10 +346,25 @@ static int write_bytes(int fd, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
+/* Gives the new state its name. Files, links and the like give way to it; a directory does not. */
+static int put_in_place(struct store *s, const char *file)
+{
+	char state[PLACE_FILE_MAX];
+
+	place_file(state, s->name, PLACE_STATE);
+	if (renameat(s->directory, file, s->directory, state) == 0)
+		return 0;
+	int status = errno == EISDIR ? clear_name(s, state) : -errno;
+
+	if (status == 0 && renameat(s->directory, file, s->directory, state))
+		status = -errno;
+	return status;
+}
+
 /* Writes a file under a new name, and renames it. */
 static int replace(struct store *s, const void *bytes, size_t len)
 {
-	char file[PLACE_FILE_MAX], state[PLACE_FILE_MAX];
+	char file[PLACE_FILE_MAX];
 	int status = place_file(file, s->name, PLACE_NEW);
 
 	if (status)
@@ -310,12 +378,21 @@ static int replace(struct store *s, const void *bytes, size_t len)
 	if (status == 0 && (fchmod(fd, 0644) || fsync(fd)))
 		status = -errno;
 	close(fd);
-	place_file(state, s->name, PLACE_STATE);
-	if (status == 0 && renameat(s->directory, file, s->directory, state))
-		status = -errno;
+	if (status == 0)
+		status = put_in_place(s, file);
 	if (status)
 		unlinkat(s->directory, file, 0);
 	return status;
+}
+
+/* Whether the lock that is held still excludes others. */
+static bool is_lock_good(struct store *s)
+{
+	char file[PLACE_FILE_MAX];
+	struct stat st;
+
+	place_file(file, s->name, PLACE_LOCK);
+	return fstat(s->lock, &st) == 0 && is_in_place(s, file, &st);
 }
 
 int store_commit(struct store *s, struct control *c)
@@ -326,6 +403,8 @@ int store_commit(struct store *s, struct control *c)
 
 	if (s->lock < 0 || !control_is_whole(c))
 		return -EINVAL;
+	if (!is_lock_good(s))
+		return -EAGAIN;
 	c->generation++;
 	bytes = control_encode(c, &len);
 	status = bytes ? replace(s, bytes, len) : -ENOMEM;

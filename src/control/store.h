@@ -36,14 +36,16 @@ struct store *store_open(const char *name);
 struct store *store_open_quiet(const char *name);
 void store_close(struct store *s);
 
-/* The state as it is, for the caller to free; an empty one where there is none. NULL and errno:
- * EBADMSG, a file that is damaged, EACCES. */
+/* The state as it is, for the caller to free; an empty one where there is none, or something that
+ * does not count. NULL and errno: EBADMSG, a file that is damaged, EACCES. */
 struct control *store_read(struct store *s);
 
 /* To change it: begins by taking the lock and reading; the caller changes what it got, and commits
  * it, which raises the generation. store_end gives the lock back in any case, and frees nothing. 0
- * or a negative errno: -EAGAIN, another controller has held the lock for seconds; -EACCES and
- * others, the file cannot be written. */
+ * or a negative errno: -EAGAIN, another controller has held the lock for seconds, or of a commit
+ * has taken it away, and the change is to be begun anew; -EACCES and others, the file cannot be
+ * written. What strangers put in place of a file or of the lock is removed where that is permitted,
+ * and -EPERM or -EACCES where not. */
 int store_begin(struct store *s, struct control **c);
 int store_commit(struct store *s, struct control *c);
 void store_end(struct store *s);

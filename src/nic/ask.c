@@ -402,8 +402,9 @@ int nic_mrc_ask(struct nic_user *u, const struct nic_mrc_question *questions, ui
 	a.asked = calloc(n, sizeof *a.asked);
 	struct ends *ends = calloc(n, sizeof *ends);
 
-	r = a.asked && ends ? 0 : nic_fail(ENOMEM, "no memory for %u questions", n);
-	if (!r) {
+	if (!a.asked || !ends) {
+		r = nic_fail(ENOMEM, "no memory for %u questions", n);
+	} else {
 		device_enter(d);
 		u->n_objects++;
 		r = ask_all(d, questions, timeout_ns, &a, ends);

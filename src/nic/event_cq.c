@@ -158,10 +158,12 @@ int nic_mrc_event_poll(struct nic_cq *cq, struct control_event *events, int n)
 	struct event_ring *ring = cq->events;
 	int r = device_check(d), got = 0;
 
-	if (!r && !ring)
-		r = nic_fail(EINVAL, "not a queue of events");
-	if (r || n <= 0)
+	if (r)
 		return r;
+	if (!ring)
+		return nic_fail(EINVAL, "not a queue of events");
+	if (n <= 0)
+		return 0;
 	device_enter(d);
 	device_take_events(d);
 	for (; got < n && cq->count > 0; got++) {

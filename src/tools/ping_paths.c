@@ -199,7 +199,7 @@ static int find_profile(struct ping *p)
 	else if (!f || f->phase != CONTROL_ONLINE)
 		snprintf(why, sizeof why, "%s has no EV profile %llu that is online", p->info.name,
 			 (unsigned long long)p->profile);
-	if (*why)
+	if (!f || *why)
 		status = complain(p, NULL, why);
 	else
 		status = read_profile(p, c, f);

@@ -22,6 +22,7 @@ static struct {
 	uint32_t at, n; /* of the calls that change something */
 	void (*before_read)(void), (*after_read)(void), (*after_open)(void), (*after_pages)(void);
 	void (*before_lock)(void), (*before_share)(void), (*at_nap)(void);
+	void (*before_open)(void), (*before_rename)(void), (*after_rename)(void);
 	uint32_t naps, pages; /* pages: calls that still find some */
 } plan;
 
@@ -110,6 +111,7 @@ int __wrap_nanosleep(const struct timespec *nap, struct timespec *left)
 
 int __wrap_openat64(int directory, const char *name, int flags, ...)
 {
+	call(&plan.before_open);
 	if (!(flags & O_CREAT))
 		return __real_openat64(directory, name, flags);
 	va_list args;
@@ -151,7 +153,11 @@ ssize_t __wrap_pread64(int fd, void *to, size_t n, off_t at)
 
 int __wrap_renameat(int from, const char *name, int to, const char *as)
 {
-	return step() ? -1 : __real_renameat(from, name, to, as);
+	call(&plan.before_rename);
+	int status = step() ? -1 : __real_renameat(from, name, to, as);
+
+	call(&plan.after_rename);
+	return status;
 }
 
 int __wrap_unlinkat(int directory, const char *name, int flags)
@@ -348,6 +354,92 @@ static void a_lock_has_its_name(void **state)
 	control_free(c);
 	store_close(s);
 	store_close(other);
+}
+
+static void put_directory(void)
+{
+	assert_int_equal(mkdir(stage_path(LOCK), 0755), 0);
+}
+
+/* A squatter who comes after the look at the name is found at the next try. */
+static void squatters_may_be_quick(void **state)
+{
+	struct store *s = store_open(STAGE_NAME);
+
+	(void)state;
+	plan.before_open = put_directory;
+	assert_int_equal(change(s), 0);
+	assert_null(plan.before_open);
+	assert_int_equal(plan.naps, 1);
+	assert_int_equal(stage_count("", NULL), 2);
+	store_close(s);
+}
+
+static struct control *held;
+
+/* Another controller does away with the squatter first, and has the lock. */
+static void put_lock(void)
+{
+	assert_int_equal(rmdir(stage_path(LOCK)), 0);
+	assert_int_equal(store_begin(holder, &held), 0);
+}
+
+static void let_go_with_a_change(void)
+{
+	assert_int_equal(store_commit(holder, held), 0);
+	store_end(holder);
+}
+
+static void a_good_lock_is_put_back(void **state)
+{
+	struct store *s = store_open(STAGE_NAME);
+	struct control *c;
+
+	(void)state;
+	holder = store_open(STAGE_NAME);
+	put_directory();
+	plan.before_rename = put_lock;
+	plan.at_nap = let_go_with_a_change;
+	assert_int_equal(store_begin(s, &c), 0);
+	assert_null(plan.before_rename);
+	assert_int_equal(plan.naps, 4);
+	assert_int_equal(c->generation, 1);
+	assert_int_equal(stage_count("", NULL), 2);
+	control_free(held);
+	control_free(c);
+	store_close(holder);
+	store_close(s);
+}
+
+static int third;
+
+static void lock_anew(void)
+{
+	third = open(stage_path(LOCK), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(third >= 0);
+	assert_int_equal(flock(third, LOCK_EX), 0);
+}
+
+/* And where a third one has locked anew meanwhile, the one without a name has no say. */
+static void of_two_locks_one_counts(void **state)
+{
+	struct store *s = store_open(STAGE_NAME);
+	struct control *c;
+
+	(void)state;
+	holder = store_open(STAGE_NAME);
+	put_directory();
+	plan.before_rename = put_lock;
+	plan.after_rename = lock_anew;
+	assert_int_equal(store_begin(s, &c), -EAGAIN);
+	assert_null(plan.after_rename);
+	assert_int_equal(store_commit(holder, held), -EAGAIN);
+	assert_int_equal(stage_count("", NULL), 1);
+	close(third);
+	assert_int_equal(change(s), 0);
+	control_free(held);
+	store_close(holder);
+	store_close(s);
 }
 
 static struct member *teller;
@@ -570,19 +662,14 @@ static void who_lives_is_not_removed(void **state)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 static const struct CMUnitTest cases[] = {
-	CASE(killed_at_every_call),
-	CASE(a_call_that_fails_changes_nothing),
-	CASE(short_writes_are_continued),
-	CASE(waiting_has_an_end),
-	CASE(who_waits_gets_it),
-	CASE(a_lock_has_its_name),
-	CASE(events_overtake_their_reader),
-	CASE(what_is_shown_comes_whole),
-	CASE(uses_come_whole),
-	CASE(pages_may_be_short),
-	CASE(joining_while_others_look),
-	CASE(who_joined_is_told),
-	CASE(who_lives_is_not_removed),
+	CASE(killed_at_every_call),       CASE(a_call_that_fails_changes_nothing),
+	CASE(short_writes_are_continued), CASE(waiting_has_an_end),
+	CASE(who_waits_gets_it),          CASE(a_lock_has_its_name),
+	CASE(squatters_may_be_quick),     CASE(a_good_lock_is_put_back),
+	CASE(of_two_locks_one_counts),    CASE(events_overtake_their_reader),
+	CASE(what_is_shown_comes_whole),  CASE(uses_come_whole),
+	CASE(pages_may_be_short),         CASE(joining_while_others_look),
+	CASE(who_joined_is_told),         CASE(who_lives_is_not_removed),
 };
 
 CHECK_MAIN(cases)

@@ -189,6 +189,42 @@ static void damage_is_told(void **state)
 	store_close(s);
 }
 
+/* What anybody may put under a name before its owner comes. */
+enum squat { SQUAT_LINK, SQUAT_PIPE, SQUAT_SOCKET, SQUAT_DIRECTORY, SQUATS };
+
+static void squat(const char *file, enum squat kind)
+{
+	const char *path = stage_path(file);
+	int status = -1;
+
+	switch (kind) {
+	case SQUAT_LINK: status = symlink("target", path); break;
+	case SQUAT_PIPE: status = mkfifo(path, 0644); break;
+	case SQUAT_SOCKET: status = mknod(path, S_IFSOCK | 0644, 0); break;
+	default: status = mkdir(path, 0755);
+	}
+	assert_int_equal(status, 0);
+}
+
+static void squatters_are_no_state(void **state)
+{
+	struct store *s = store_open(STAGE_NAME);
+	struct stat st;
+
+	(void)state;
+	for (enum squat kind = 0; kind < SQUATS; kind++) {
+		squat(STATE, kind);
+		check_generation(s, 0);
+		commit(s);
+		check_generation(s, 1);
+		assert_int_equal(lstat(stage_path(STATE), &st), 0);
+		assert_true(S_ISREG(st.st_mode));
+		assert_int_equal(stage_count("", NULL), 2);
+		assert_int_equal(unlink(stage_path(STATE)), 0);
+	}
+	store_close(s);
+}
+
 /* They are as none, and a commit takes their place. */
 static void links_and_pipes_are_no_state(void **state)
 {
@@ -241,6 +277,30 @@ static void only_root_and_oneself_count(void **state)
 	commit(s);
 	check_generation(s, 1);
 	store_close(s);
+}
+
+static int read_what_is_locked_away(void *context)
+{
+	struct store *s = store_open(STAGE_NAME);
+	struct control *c;
+
+	(void)context;
+	if (!s || setuid(STRANGER + 1))
+		return 1;
+	c = store_read(s);
+	return c && c->generation == 0 ? 0 : 2;
+}
+
+static void a_file_that_may_not_be_read_is_no_state(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chmod(stage_directory, 01777), 0);
+	stage_write(STATE, "x", 1);
+	assert_int_equal(chmod(stage_path(STATE), 0600), 0);
+	assert_int_equal(chown(stage_path(STATE), STRANGER, STRANGER), 0);
+	assert_int_equal(stage_wait(stage_fork(read_what_is_locked_away, NULL)), 0);
 }
 
 static int change_many(void *context)
@@ -342,10 +402,75 @@ static void a_strangers_lock_is_removed(void **state)
 		skip();
 	stage_write(LOCK, "", 0);
 	assert_int_equal(chown(stage_path(LOCK), STRANGER, STRANGER), 0);
+	/* However long he holds it. */
+	int fd = open(stage_path(LOCK), O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(flock(fd, LOCK_EX), 0);
 	commit(s);
 	assert_int_equal(stat(stage_path(LOCK), &st), 0);
 	assert_int_equal(st.st_uid, 0);
+	assert_int_equal(stage_count("", NULL), 2);
+	close(fd);
 	store_close(s);
+}
+
+static void squatters_are_no_lock(void **state)
+{
+	struct store *s = store_open(STAGE_NAME);
+	struct stat st;
+
+	(void)state;
+	for (enum squat kind = 0; kind < SQUATS; kind++) {
+		squat(LOCK, kind);
+		commit(s);
+		check_generation(s, 1 + kind);
+		assert_int_equal(lstat(stage_path(LOCK), &st), 0);
+		assert_true(S_ISREG(st.st_mode));
+		assert_int_equal(stage_count("", NULL), 2);
+		assert_int_equal(unlink(stage_path(LOCK)), 0);
+	}
+	store_close(s);
+}
+
+/* It is nobody's to empty, but out of the way; once it is empty it goes. */
+static void a_full_directory_is_moved_aside(void **state)
+{
+	struct store *s = store_open(STAGE_NAME);
+	char aside[256], inside[300];
+
+	(void)state;
+	squat(LOCK, SQUAT_DIRECTORY);
+	stage_write(LOCK "/x", "", 0);
+	commit(s);
+	assert_int_equal(stage_count(".new.", aside), 1);
+	assert_int_equal(stage_count("", NULL), 3);
+	snprintf(inside, sizeof inside, "%s/x", aside);
+	assert_int_equal(unlink(stage_path(inside)), 0);
+	commit(s);
+	check_generation(s, 2);
+	assert_int_equal(stage_count("", NULL), 2);
+	store_close(s);
+}
+
+static void who_lost_the_lock_changes_nothing(void **state)
+{
+	struct store *s = store_open(STAGE_NAME), *other = store_open(STAGE_NAME);
+	struct control *c;
+
+	(void)state;
+	assert_int_equal(store_begin(s, &c), 0);
+	assert_int_equal(unlink(stage_path(LOCK)), 0);
+	assert_int_equal(store_commit(s, c), -EAGAIN);
+	commit(other);
+	assert_int_equal(store_commit(s, c), -EAGAIN);
+	assert_int_equal(c->generation, 0);
+	store_end(s);
+	control_free(c);
+	check_generation(s, 1);
+	commit(s);
+	check_generation(s, 2);
+	store_close(s);
+	store_close(other);
 }
 
 static void leftovers_are_removed(void **state)
@@ -403,13 +528,25 @@ static void news_are_told(void **state)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, stage_up, stage_down)
 
 static const struct CMUnitTest cases[] = {
-	CASE(names_tell_devices_apart),        CASE(names_tell_namespaces_apart),
-	CASE(bad_places_are_refused),          CASE(what_is_committed_is_read),
-	CASE(only_what_is_whole_is_committed), CASE(damage_is_told),
-	CASE(links_and_pipes_are_no_state),    CASE(only_root_and_oneself_count),
-	CASE(controllers_exclude_each_other),  CASE(the_lock_dies_with_its_holder),
-	CASE(the_lock_ends_with_its_end),      CASE(a_strangers_lock_is_removed),
-	CASE(leftovers_are_removed),           CASE(news_are_told),
+	CASE(names_tell_devices_apart),
+	CASE(names_tell_namespaces_apart),
+	CASE(bad_places_are_refused),
+	CASE(what_is_committed_is_read),
+	CASE(only_what_is_whole_is_committed),
+	CASE(damage_is_told),
+	CASE(links_and_pipes_are_no_state),
+	CASE(only_root_and_oneself_count),
+	CASE(controllers_exclude_each_other),
+	CASE(the_lock_dies_with_its_holder),
+	CASE(the_lock_ends_with_its_end),
+	CASE(a_strangers_lock_is_removed),
+	CASE(leftovers_are_removed),
+	CASE(news_are_told),
+	CASE(squatters_are_no_state),
+	CASE(a_file_that_may_not_be_read_is_no_state),
+	CASE(squatters_are_no_lock),
+	CASE(a_full_directory_is_moved_aside),
+	CASE(who_lost_the_lock_changes_nothing),
 };
 
 CHECK_MAIN(cases)

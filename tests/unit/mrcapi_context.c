@@ -154,6 +154,7 @@ static void ports_and_trimming_are_as_set_up(void **state)
 	if (!context) {
 		print_message("frames are not permitted here: not tried\n");
 		skip();
+		return;
 	}
 	assert_int_equal(ibv_query_device(context, &device), 0);
 	assert_int_equal(device.phys_port_cnt, 2);

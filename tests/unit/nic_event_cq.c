@@ -225,7 +225,7 @@ static void a_forked_child_has_no_queues(void **state)
 	struct nic_user *u = open_mrc();
 	struct member *m = join();
 	struct nic_cq *cq = nic_mrc_event_cq_new(u, 8, NULL, NULL);
-	struct control_event e;
+	struct control_event e = {0};
 	int status;
 	pid_t child = fork();
 
