@@ -259,7 +259,7 @@ int main(int argc, char **argv)
 {
 	uint32_t bytes = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 0) : 65536;
 	int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 0) : 15;
-	double ratios[MOST_ROUNDS];
+	double ratios[MOST_ROUNDS] = {0};
 	struct native n = {0};
 	struct through t = {0};
 

@@ -305,13 +305,17 @@ static void take_ways(struct mrc *m, struct mrc_qp *q, const struct mrc_attr *a,
 
 static void flush(struct mrc *m, struct mrc_qp *q)
 {
+	uint32_t n[PATH_STATES] = {0};
+
 	q->state = MRC_ERROR;
 	mrc_unlist_starved(m, q);
 	mrc_ways_quiet(m, q);
 	mrc_flush_send(m, q);
 	mrc_flush_recv(m, q);
-	/* Of what it assumed of its ways nothing holds any more. */
-	if (q->attr.ways)
+	/* What it assumed of its ways no longer counts. */
+	if (q->req.path.profile)
+		path_count(&q->req.path, n);
+	if (n[PATH_ASSUMED_BAD])
 		mrc_raise(m, q, MRC_EVENT_WAYS);
 }
 

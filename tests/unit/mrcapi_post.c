@@ -300,7 +300,7 @@ static void every_reading_of_the_limits_works(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 25; i++) {
-		struct rig_pair p;
+		struct rig_pair p = {.rig = {.verbs = NULL}};
 		struct mrc_qp_attr mrc;
 
 		rig_start(&p.rig);

@@ -86,8 +86,10 @@ static void each_queue_has_all(void **state)
 	struct nic_cq *a = nic_mrc_event_cq_new(u, 16, NULL, NULL);
 	struct nic_cq *b = nic_mrc_event_cq_new(u, 64, NULL, NULL);
 
-	if (!a || !b)
+	if (!a || !b) {
 		fail_msg("%s", nic_error());
+		return;
+	}
 	/* From now on. */
 	assert_int_equal(nic_mrc_event_poll(a, e, 64), 0);
 	tell(m, 100, 40);
