@@ -37,11 +37,11 @@ def address(side, port=0, family=6):
 
 
 class Wires:
-    def __init__(self, ports=1, mtu=9000, loss=0, has_middle=None, queues=1):
+    def __init__(self, ports=1, mtu=9000, loss=0, has_middle=None, queues=1, has_indices=False):
         self.ports, self.mtu, self.loss, self.queues = ports, mtu, loss, queues
         self.has_middle = bool(loss) if has_middle is None else has_middle
         self.holders = {}
-        self.n_pairs = 0
+        self.has_indices, self.n_pairs = has_indices, 0
 
     def __enter__(self):
         check_machine(*(["nft"] if self.loss else []))
@@ -89,12 +89,13 @@ class Wires:
         return self.run(side, ["ip", *words])
 
     def pair(self, left, right):
-        """A veth pair; each end is (side, interface). The indices of the ends differ: one whose peer
-        has the same in its namespace is for the kernel's watch of links like one without a peer,
-        and it may take a second from its carrier to its first frame."""
+        """A veth pair; each end is (side, interface). With has_indices those of the ends differ: one
+        whose peer has the same in its namespace is for the kernel's watch of links like one without
+        a peer, and it may take a second from its carrier to its first frame."""
         self.n_pairs += 1
+        index = ["index", str(FIRST_INDEX + self.n_pairs)] if self.has_indices else []
         queues = ["numrxqueues", str(self.queues), "numtxqueues", str(self.queues)]
-        self.ip(left[0], "link", "add", left[1], "index", str(FIRST_INDEX + self.n_pairs), "mtu",
+        self.ip(left[0], "link", "add", left[1], *index, "mtu",
                 str(self.mtu), *queues, "type", "veth", "peer", "name", right[1], "mtu",
                 str(self.mtu), *queues, "netns", str(self.holders[right[0]].pid))
 
