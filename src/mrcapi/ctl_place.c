@@ -92,6 +92,8 @@ static uint8_t *phase_of(const struct work *w, const struct ctl_call *call)
  * other one must read again. */
 static int write_back(struct work *w, int error)
 {
+	if (!w->before)
+		return error;
 	w->before->generation = w->c->generation;
 	int status = answer(store_commit(w->store, w->before));
 
