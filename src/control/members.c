@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "control/member_file.h"
@@ -17,6 +18,7 @@
 #define MEMBERS_OF  (MEMBERS_MAX / 2) /* one user who is neither root nor ours */
 #define STRANGERS   (MEMBERS_MAX - MEMBERS_MAX / 8)
 #define SPARE       16u /* descriptors that no stranger's file gets */
+#define MAKING_S    5   /* for so long a file that is empty may be one in the making */
 #define READ_TRIES  16u
 #define BATCH       64u /* events read at a time */
 
@@ -187,13 +189,24 @@ static int watch(struct members *m, const char *name, bool is_strangers)
 	return number == EMFILE || number == ENFILE || number == ENOMEM ? -number : 0;
 }
 
+/* One that is just being made is empty and not locked yet: looking at it too closely would take it
+ * from its owner, who will tell when it is done. */
+static bool is_being_made(const struct stat *st)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return st->st_size == 0 && now.tv_sec < st->st_mtim.tv_sec + MAKING_S;
+}
+
 /* 0, also when there is nothing to watch, or a negative errno: one of root's or of our own user's
  * must not be missed, while those of strangers are as many as there is room for. */
 static int add(struct members *m, const char *name)
 {
 	struct stat st;
 
-	if (fstatat(m->directory, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+	if (fstatat(m->directory, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+	    is_being_made(&st))
 		return 0;
 	bool is_strangers = !place_is_trusted(st.st_uid);
 

@@ -46,7 +46,8 @@ static struct member *join(void)
 	assert_int_equal(store_name(name, interface, 1), 0);
 	struct member *m = member_join(name, "weft_mrc0");
 
-	assert_non_null(m);
+	if (!m)
+		fail_msg("member_join: %s", strerror(errno));
 	return m;
 }
 
