@@ -3,8 +3,6 @@
 
 #include "mrcapi/inside.h"
 
-#define POLL_BATCH 16
-
 int mrc_create_comp_channel(struct mrc_context *context, struct mrc_comp_channel **made)
 {
 	if (!context || !made)
@@ -135,25 +133,9 @@ int mrc_destroy_cq(struct mrc_cq *cq)
 
 int mrc_poll_cq(struct mrc_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	struct nic_done done[POLL_BATCH];
-	int taken = 0;
-
 	if (!cq || num_entries < 0 || (num_entries > 0 && !wc) || cq->is_of_events)
 		return verbs_minus_one(EINVAL);
-	while (taken < num_entries) {
-		int left = num_entries - taken, most = left < POLL_BATCH ? left : POLL_BATCH;
-		int got = nic_cq_poll(cq->nic, done, most);
-
-		/* What was taken comes first; the error will still be there. */
-		if (got < 0)
-			return taken ? taken : verbs_minus_one(-got);
-		for (int i = 0; i < got; i++)
-			verbs_fill_wc(&wc[taken + i], &done[i]);
-		taken += got;
-		if (got < most)
-			break;
-	}
-	return taken;
+	return verbs_take(cq->nic, num_entries, wc);
 }
 
 int mrc_req_notify_cq(struct mrc_cq *cq, int solicited_only)

@@ -234,15 +234,14 @@ void verbs_fill_wc(struct ibv_wc *wc, const struct nic_done *nic)
 	}
 }
 
-int verbs_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+int verbs_take(struct nic_cq *queue, int n, struct ibv_wc *wc)
 {
-	struct verbs_queue *queue = verbs_queue_of(cq);
 	struct nic_done done[POLL_BATCH];
 	int taken = 0;
 
 	while (taken < n) {
 		int most = n - taken < POLL_BATCH ? n - taken : POLL_BATCH;
-		int got = nic_cq_poll(queue->nic, done, most);
+		int got = nic_cq_poll(queue, done, most);
 
 		/* What was taken comes first; the error will still be there. */
 		if (got < 0)
@@ -254,6 +253,11 @@ int verbs_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 			break;
 	}
 	return taken;
+}
+
+int verbs_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	return verbs_take(verbs_queue_of(cq)->nic, n, wc);
 }
 
 int verbs_notify(struct ibv_cq *cq, int solicited_only)

@@ -315,8 +315,9 @@ bool verbs_has_port(struct ibv_context *context, uint32_t port);
 /* An event of the soft device as the header calls it. */
 enum ibv_event_type verbs_event_type(const struct nic_event *event);
 
-/* A completion as the application sees it. */
+/* A completion as the application sees it; and at most n of a queue: how many, or -1 and errno. */
 void verbs_fill_wc(struct ibv_wc *wc, const struct nic_done *done);
+int verbs_take(struct nic_cq *queue, int n, struct ibv_wc *wc);
 
 /* Functions of a queue that was made with ibv_create_cq_ex. */
 void verbs_fill_readers(struct verbs_queue *queue);
