@@ -77,8 +77,6 @@ static void check_answers(const struct nic_mrc_answer *answers, uint32_t n)
 		is_seen[answers[i].question] = true;
 		assert_true(answers[i].rtt_ns > 0);
 		assert_int_equal(answers[i].port, 0);
-		/* The peer is a device like ours, which tells its own time (7.5.5.8). */
-		assert_true(answers[i].is_adjusted);
 	}
 	free(is_seen);
 }
