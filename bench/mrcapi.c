@@ -1,9 +1,9 @@
 /* What libmrc costs: writes between two queue pairs of this process, over kernel UDP on loopback,
  * by the native interface of the soft device and through libmrc, in turns. Prints what each moved
- * in a second of a processor, and the median of the ratios. Size and number of rounds: bench-mrcapi
- * [BYTES [ROUNDS]]. The two devices, one in this program and one in the library, are open in turns
- * as well: processes that share an address would know them for two, which costs something by
- * itself. */
+ * in a second, of the clock and of a processor, and the medians of the ratios. Size and number of
+ * rounds: bench-mrcapi [BYTES [ROUNDS]]. The two devices, one in this program and one in the
+ * library, are open in turns as well: processes that share an address would know them for two,
+ * which costs something by itself. */
 #include <mrc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,12 +44,11 @@ static void check(bool is_good, const char *what)
 	exit(1);
 }
 
-/* Time of processors that we had: others may have them in between. */
-static double seconds(void)
+static double seconds(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -232,20 +231,27 @@ static void write_bytes(const struct lane *lane, uint64_t count, uint32_t bytes)
 	}
 }
 
-/* Gb in a second of one round, after a start that is not counted. */
-static double run_round(const struct lane *lane, uint32_t bytes)
+/* Gb in a second. Others may have the processors in between, which only the clock sees. */
+struct speed {
+	double by_clock, by_processor;
+};
+
+/* The speed of one round, after a start that is not counted. */
+static struct speed run_round(const struct lane *lane, uint32_t bytes)
 {
 	uint64_t count = ROUND_BYTES / bytes;
+	double gigabits = (double)(count * bytes) * 8e-9;
 
 	lane->open(lane->of);
 	write_bytes(lane, count / 4, bytes);
-	double from = seconds();
+	double at = seconds(CLOCK_MONOTONIC), had = seconds(CLOCK_PROCESS_CPUTIME_ID);
 
 	write_bytes(lane, count, bytes);
-	double spent = seconds() - from;
+	double passed = seconds(CLOCK_MONOTONIC) - at;
+	double used = seconds(CLOCK_PROCESS_CPUTIME_ID) - had;
 
 	lane->close(lane->of);
-	return (double)(count * bytes) * 8e-9 / spent;
+	return (struct speed){gigabits / passed, gigabits / used};
 }
 
 static int compare(const void *a, const void *b)
@@ -255,11 +261,17 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static double median(double *values, int n)
+{
+	qsort(values, (size_t)n, sizeof *values, compare);
+	return values[n / 2];
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t bytes = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 0) : 65536;
 	int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 0) : 15;
-	double ratios[MOST_ROUNDS] = {0};
+	double by_clock[MOST_ROUNDS] = {0}, by_processor[MOST_ROUNDS] = {0};
 	struct native n = {0};
 	struct through t = {0};
 
@@ -268,13 +280,19 @@ int main(int argc, char **argv)
 	const struct lane ours = {&n, native_open, native_close, native_post, native_poll};
 	const struct lane libmrc = {&t, through_open, through_close, through_post, through_poll};
 
+	printf("Gb in a second   of the clock             of a processor\n"
+	       "%7s bytes    native libmrc  ratio    native libmrc  ratio\n",
+	       argc > 1 ? argv[1] : "65536");
 	for (int i = 0; i < rounds; i++) {
-		double native = run_round(&ours, bytes), through = run_round(&libmrc, bytes);
+		struct speed a = run_round(&ours, bytes), b = run_round(&libmrc, bytes);
 
-		ratios[i] = through / native;
-		printf("native %6.2f Gb/s, libmrc %6.2f Gb/s: %.3f\n", native, through, ratios[i]);
+		by_clock[i] = b.by_clock / a.by_clock;
+		by_processor[i] = b.by_processor / a.by_processor;
+		printf("round %2d         %6.2f %6.2f  %.3f    %6.2f %6.2f  %.3f\n", i + 1,
+		       a.by_clock, b.by_clock, by_clock[i], a.by_processor, b.by_processor,
+		       by_processor[i]);
 	}
-	qsort(ratios, (size_t)rounds, sizeof ratios[0], compare);
-	printf("median ratio %.3f of %d rounds of %u bytes\n", ratios[rounds / 2], rounds, bytes);
+	printf("median                         %.3f                   %.3f\n",
+	       median(by_clock, rounds), median(by_processor, rounds));
 	return 0;
 }
