@@ -38,7 +38,7 @@ int mrc_get_async_event(struct mrc_context *context, struct mrc_async_event *eve
 
 	*event = (struct mrc_async_event){.event_type = verbs_event_type(&got)};
 	if (!got.object) {
-		event->element.port_num = VERBS_PORT;
+		event->element.port_num = VERBS_PORT + got.port;
 	} else if (got.kind == NIC_EVENT_CQ_ERROR) {
 		event->element.cq = got.context;
 		link = &event->element.cq->link;
@@ -67,11 +67,11 @@ void mrc_ack_async_event(struct mrc_async_event *event)
 	case IBV_EVENT_CQ_ERR:
 		__atomic_fetch_sub(&cq->link.n_events, 1, __ATOMIC_RELAXED);
 		nic_event_ack(cq->context->user,
-			      &(struct nic_event){NIC_EVENT_CQ_ERROR, cq->nic, cq});
+			      &(struct nic_event){NIC_EVENT_CQ_ERROR, cq->nic, cq, 0});
 		return;
 	default:
 		__atomic_fetch_sub(&qp->link.n_events, 1, __ATOMIC_RELAXED);
 		nic_event_ack(qp->context->user,
-			      &(struct nic_event){NIC_EVENT_QP_FATAL, qp->nic, qp});
+			      &(struct nic_event){NIC_EVENT_QP_FATAL, qp->nic, qp, 0});
 	}
 }

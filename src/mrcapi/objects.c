@@ -41,11 +41,11 @@ static int destroy(struct nic_user *user, enum mrcapi_kind kind, struct verbs_li
 
 	switch (kind) {
 	case MRCAPI_PAIR:
-		acknowledge(user, link, (struct nic_event){NIC_EVENT_QP_FATAL, qp->nic, qp});
+		acknowledge(user, link, (struct nic_event){NIC_EVENT_QP_FATAL, qp->nic, qp, 0});
 		return mrc_destroy_qp(qp);
 	case MRCAPI_HINT: return mrc_destroy_qp_hint(HOLDER(mrc_qp_hint, link));
 	case MRCAPI_QUEUE:
-		acknowledge(user, link, (struct nic_event){NIC_EVENT_CQ_ERROR, cq->nic, cq});
+		acknowledge(user, link, (struct nic_event){NIC_EVENT_CQ_ERROR, cq->nic, cq, 0});
 		nic_cq_ack(cq->nic, cq->n_taken);
 		return mrc_destroy_cq(cq);
 	case MRCAPI_CHANNEL: return mrc_destroy_comp_channel(HOLDER(mrc_comp_channel, link));

@@ -253,6 +253,8 @@ static int make_io(struct device *d)
 		return nic_fail(-r, "%s: %s", d->info.name, error);
 	d->n_ports = d->info.setup.driver == NIC_UDP ? 1 : d->info.setup.n_ports;
 	d->ports_up = d->ports_linked = d->free_ports = (UINT32_C(1) << d->n_ports) - 1;
+	if (d->info.setup.driver != NIC_UDP)
+		d->ports_linked = driver_ports_up(d->io);
 	way_hold(d);
 	return 0;
 }
@@ -289,6 +291,8 @@ static struct device *device_new(const struct nic_info *info)
 	if (!r)
 		r = make_tables(d);
 	device_note_links(d);
+	if (!r)
+		device_disable_ports(d, 0);
 	if (!r && d->transport->govern)
 		d->transport->govern(d);
 	if (!r)

@@ -120,7 +120,9 @@ static bool event_take(struct nic_user *u, struct nic_event *event)
 		list_add(u, s);
 	if (!u->first)
 		bell_silence(&u->bell);
-	*event = (struct nic_event){(uint8_t)kind, s->object, s->context};
+	*event = (struct nic_event){(uint8_t)kind, s->object, s->context, 0};
+	if (!s->object)
+		event->port = (uint8_t)(s - u->ports);
 	return true;
 }
 
@@ -155,7 +157,7 @@ static struct source *source_of(struct nic_user *u, const struct nic_event *even
 	case NIC_EVENT_PORT_DOWN:
 	case NIC_EVENT_GID_CHANGE: break;
 	}
-	return &u->port;
+	return &u->ports[event->port];
 }
 
 void nic_event_ack(struct nic_user *u, const struct nic_event *event)
@@ -176,14 +178,37 @@ void device_raise(struct device *d, uint32_t number, enum nic_event_kind kind)
 }
 
 /* Only the newest state counts, should the older one not have been taken. */
-static void tell_up(struct device *d, bool is_up)
+static void tell_port(struct device *d, uint32_t port, bool is_up)
 {
 	enum nic_event_kind now = is_up ? NIC_EVENT_PORT_UP : NIC_EVENT_PORT_DOWN;
 	enum nic_event_kind before = is_up ? NIC_EVENT_PORT_DOWN : NIC_EVENT_PORT_UP;
 
 	for (struct nic_user *u = d->users; u; u = u->next) {
-		source_raise(u, &u->port, now);
-		u->port.waiting &= ~(1u << before);
+		source_raise(u, &u->ports[port], now);
+		u->ports[port].waiting &= ~(1u << before);
+	}
+}
+
+/* The ports that are up, as users see them: a device of one port is up with it. */
+static uint32_t shown_ports(const struct device *d)
+{
+	uint32_t up = 0;
+
+	if (d->info.n_ports == 1)
+		return d->info.is_up;
+	for (uint32_t i = 0; i < d->info.n_ports; i++)
+		up |= (uint32_t)d->info.ports[i].is_up << i;
+	return up;
+}
+
+static void tell_ports(struct device *d, uint32_t before)
+{
+	uint32_t now = shown_ports(d);
+
+	for (uint32_t left = before ^ now; left; left &= left - 1) {
+		uint32_t port = (uint32_t)__builtin_ctz(left);
+
+		tell_port(d, port, now >> port & 1);
 	}
 }
 
@@ -206,56 +231,58 @@ void device_note_links(struct device *d)
 		d->links_up |= (uint32_t)d->info.ports[i].is_up << i;
 }
 
-/* What users are told of the ports. */
+/* What users are shown of the ports. What the driver says of them is newer than what the list of
+ * interfaces does, and includes whether there is a carrier; the udp driver has no word on that. */
 static void mark_ports(struct device *d)
 {
+	bool is_udp = d->info.setup.driver == NIC_UDP;
+	uint32_t up = is_udp ? d->links_up & ~d->disabled_ports : d->ports_up;
+
 	for (uint32_t i = 0; i < d->info.n_ports; i++)
-		d->info.ports[i].is_up = (d->links_up & ~d->disabled_ports) >> i & 1;
+		d->info.ports[i].is_up = up >> i & 1;
+	d->info.is_up = d->ports_up && (!is_udp || d->is_linked);
 }
 
-/* What the driver says of its ports is newer than what the list of interfaces does, and includes
- * whether there is a carrier; the udp driver has no word on that. */
 void device_renew(struct device *d, const struct nic_info *info)
 {
-	bool was_up = d->info.is_up;
+	uint32_t before = shown_ports(d);
 	bool has_new_gids = memcmp(d->info.gids, info->gids, sizeof info->gids) != 0;
 
 	d->info = *info;
 	device_note_links(d);
 	mark_ports(d);
-	d->info.is_up = d->info.setup.driver == NIC_UDP ? d->is_linked && d->ports_up : was_up;
 	for (struct nic_user *u = d->users; u && has_new_gids; u = u->next)
-		source_raise(u, &u->port, NIC_EVENT_GID_CHANGE);
-	if (was_up != d->info.is_up)
-		tell_up(d, d->info.is_up);
+		source_raise(u, &u->ports[0], NIC_EVENT_GID_CHANGE);
+	tell_ports(d, before);
 }
 
 static void set_ports(struct device *d)
 {
-	uint32_t up = d->ports_linked & ~disabled_ports(d);
-	bool is_up = up && (d->info.setup.driver != NIC_UDP || d->is_linked);
+	uint32_t up = d->ports_linked & ~disabled_ports(d), before = shown_ports(d);
 
-	if (up == d->ports_up)
-		return;
-	d->ports_up = d->free_ports = up;
-	if (d->transport->ports_down)
-		d->transport->ports_down(d->engine, d->clock, ~up);
-	if (d->info.is_up == is_up)
-		return;
-	d->info.is_up = is_up;
-	tell_up(d, is_up);
+	if (up != d->ports_up) {
+		d->ports_up = d->free_ports = up;
+		if (d->transport->ports_down)
+			d->transport->ports_down(d->engine, d->clock, ~up);
+	}
+	mark_ports(d);
+	tell_ports(d, before);
 }
 
 void device_follow_ports(struct device *d)
 {
-	if (d->info.setup.driver != NIC_UDP)
-		d->ports_linked = driver_ports_up(d->io);
+	if (d->info.setup.driver == NIC_UDP)
+		return;
+	uint32_t linked = driver_ports_up(d->io);
+
+	if (linked == d->ports_linked)
+		return;
+	d->ports_linked = linked;
 	set_ports(d);
 }
 
 void device_disable_ports(struct device *d, uint32_t ports)
 {
 	d->disabled_ports = ports;
-	mark_ports(d);
 	set_ports(d);
 }

@@ -30,7 +30,7 @@ struct bell {
 	bool is_rung;
 };
 
-/* Where asynchronous events come from: an object, or the port. An event is a bit until it is taken,
+/* Where asynchronous events come from: an object, or a port. An event is a bit until it is taken,
  * so there is always room for it; the same thing twice before that is one event. */
 struct source {
 	struct source *next; /* of those of its user that have one */
@@ -44,7 +44,7 @@ struct nic_user {
 	struct nic_user *next;
 	uint32_t n_objects;
 	struct bell bell;
-	struct source port;
+	struct source ports[ENGINE_PORTS];
 	struct source *first, **last;
 };
 

@@ -99,10 +99,7 @@ static struct member_device describe(const struct device *d, nsec now)
 	};
 
 	for (uint32_t i = 0; i < info->n_ports && i < MEMBER_PORTS; i++) {
-		bool is_up =
-			info->setup.driver == NIC_UDP ? info->ports[i].is_up : d->ports_up >> i & 1;
-
-		m.ports_up |= (uint32_t)is_up << i;
+		m.ports_up |= (uint32_t)info->ports[i].is_up << i;
 		memcpy(m.port[i], info->ports[i].interface, sizeof m.port[i]);
 	}
 	strncpy(m.driver, d->io->ops->name, sizeof m.driver - 1);

@@ -121,8 +121,9 @@ enum nic_event_kind {
 };
 struct nic_event {
 	uint8_t kind;  /* enum nic_event_kind */
-	void *object;  /* nic_cq, nic_qp or nic_srq; NULL: the port */
+	void *object;  /* nic_cq, nic_qp or nic_srq; NULL: a port */
 	void *context; /* what its maker gave */
+	uint8_t port;  /* counted from 0; of GID_CHANGE, which is of all of them, 0 */
 };
 /* A file descriptor readable when an event waits; nic_event_get blocks unless it is set O_NONBLOCK
  * (-EAGAIN). An object with events taken and not yet acknowledged is not destroyed: its destroyer

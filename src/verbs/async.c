@@ -43,7 +43,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 
 	event->event_type = verbs_event_type(&got);
 	switch (kinds[got.kind].subject) {
-	case PORT: event->element.port_num = VERBS_PORT; break;
+	case PORT: event->element.port_num = VERBS_PORT + got.port; break;
 	case QUEUE:
 		event->element.cq = &queue->cq;
 		link = &queue->link;

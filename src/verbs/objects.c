@@ -50,14 +50,15 @@ static int destroy(struct nic_user *user, enum verbs_kind kind, struct verbs_lin
 
 	switch (kind) {
 	case VERBS_PAIR:
-		acknowledge(user, link, (struct nic_event){NIC_EVENT_QP_FATAL, pair->nic, pair});
+		acknowledge(user, link, (struct nic_event){NIC_EVENT_QP_FATAL, pair->nic, pair, 0});
 		return ibv_destroy_qp(&pair->ex.qp_base);
 	case VERBS_SHARED:
 		acknowledge(user, link,
-			    (struct nic_event){NIC_EVENT_SRQ_LIMIT, shared->nic, shared});
+			    (struct nic_event){NIC_EVENT_SRQ_LIMIT, shared->nic, shared, 0});
 		return ibv_destroy_srq(&shared->srq);
 	case VERBS_QUEUE:
-		acknowledge(user, link, (struct nic_event){NIC_EVENT_CQ_ERROR, queue->nic, queue});
+		acknowledge(user, link,
+			    (struct nic_event){NIC_EVENT_CQ_ERROR, queue->nic, queue, 0});
 		nic_cq_ack(queue->nic, queue->n_taken);
 		return ibv_destroy_cq(&queue->cq);
 	case VERBS_CHANNEL: return ibv_destroy_comp_channel(&HOLDER(verbs_channel, link)->channel);

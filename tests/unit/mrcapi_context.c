@@ -140,6 +140,19 @@ static void await_port(struct ibv_context *context, uint8_t number, enum ibv_por
 	assert_int_equal(port.state, wanted);
 }
 
+/* Addresses come and go with a port. */
+static void expect_port_event(struct ibv_context *context, int port, enum ibv_event_type wanted)
+{
+	struct ibv_async_event event;
+
+	do {
+		assert_int_equal(ibv_get_async_event(context, &event), 0);
+		ibv_ack_async_event(&event);
+	} while (event.event_type == IBV_EVENT_GID_CHANGE);
+	assert_int_equal(event.event_type, wanted);
+	assert_int_equal(event.element.port_num, port);
+}
+
 static void ports_and_trimming_are_as_set_up(void **state)
 {
 	struct veth v = {{-1, -1}};
@@ -173,6 +186,7 @@ static void ports_and_trimming_are_as_set_up(void **state)
 	assert_true(veth_ip(&v, 0, "link set w1 down\n"));
 	await_port(context, 2, IBV_PORT_DOWN);
 	await_port(context, 1, IBV_PORT_ACTIVE);
+	expect_port_event(context, 2, IBV_EVENT_PORT_ERR);
 	assert_int_equal(ibv_close_device(context), 0);
 	veth_close(&v);
 }

@@ -169,9 +169,14 @@ static int set_up(void **state)
 	d->engine = &e.engine;
 	d->io = &io.driver;
 	d->n_ports = PORTS;
-	d->ports_up = d->free_ports = (1u << PORTS) - 1;
+	d->ports_up = d->ports_linked = d->free_ports = (1u << PORTS) - 1;
 	d->info.setup.driver = NIC_RAW;
 	d->info.is_up = true;
+	d->info.n_ports = PORTS;
+	for (uint32_t i = 0; i < PORTS; i++)
+		d->info.ports[i].is_up = true;
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->acked, NULL);
 	user = (struct nic_user){.device = d, .bell = {.is_rung = true}};
 	user.last = &user.first;
 	d->users = &user;
@@ -247,30 +252,72 @@ static void a_port_that_is_down_is_not_waited_for(void **state)
 	device_step(d, false);
 	assert_int_equal(e.down, 1 << 1);
 	assert_int_equal(device_deadline(d), NSEC_NEVER);
-	assert_int_equal(user.port.waiting, 0);
 	io.up |= 1 << 1;
 	device_step(d, false);
 	assert_int_equal(e.down, 0);
 	assert_int_equal(io.n_sent[1], 5);
 }
 
-static void users_hear_of_the_last_port_and_the_first(void **state)
+/* What waits for the user: kinds of events by port, and nothing of other ports. */
+static void expect_waiting(uint32_t first, uint32_t second, uint32_t third)
 {
+	assert_int_equal(user.ports[0].waiting, first);
+	assert_int_equal(user.ports[1].waiting, second);
+	assert_int_equal(user.ports[2].waiting, third);
+}
+
+static void users_hear_of_every_port(void **state)
+{
+	const uint32_t is_down = 1 << NIC_EVENT_PORT_DOWN, is_up = 1 << NIC_EVENT_PORT_UP;
+	struct nic_event event;
+
 	(void)state;
 	io.up = 1 << 2;
 	device_step(d, false);
-	assert_int_equal(user.port.waiting, 0);
+	expect_waiting(is_down, is_down, 0);
+	assert_true(d->info.is_up);
 	io.up = 0;
 	device_step(d, false);
-	assert_int_equal(user.port.waiting, 1 << NIC_EVENT_PORT_DOWN);
+	expect_waiting(is_down, is_down, is_down);
 	assert_false(d->info.is_up);
+	for (uint8_t port = 0; port < PORTS; port++) {
+		assert_int_equal(nic_event_get(&user, &event), 0);
+		assert_int_equal(event.kind, NIC_EVENT_PORT_DOWN);
+		assert_int_equal(event.port, port);
+		nic_event_ack(&user, &event);
+		assert_int_equal(user.ports[port].n_acked, 1);
+	}
+	/* The newer state takes the place of the older one. */
+	io.up = 1 << 1;
+	device_step(d, false);
+	expect_waiting(0, is_up, 0);
+	assert_true(d->info.is_up);
 	io.up = 1 << 0;
 	device_step(d, false);
-	assert_int_equal(user.port.waiting, 1 << NIC_EVENT_PORT_UP);
-	assert_true(d->info.is_up);
-	io.up = 1 << 0 | 1 << 1;
+	expect_waiting(is_up, is_down, 0);
+	/* Nothing new is nothing to tell. */
 	device_step(d, false);
-	assert_int_equal(user.port.waiting, 1 << NIC_EVENT_PORT_UP);
+	expect_waiting(is_up, is_down, 0);
+}
+
+/* A disabled port is as one that is down, whatever its link does meanwhile. */
+static void users_hear_of_disabled_ports(void **state)
+{
+	const uint32_t is_down = 1 << NIC_EVENT_PORT_DOWN, is_up = 1 << NIC_EVENT_PORT_UP;
+
+	(void)state;
+	device_disable_ports(d, 1 << 1);
+	expect_waiting(0, is_down, 0);
+	assert_int_equal(e.down & 7, 1 << 1);
+	io.up = 1 << 0 | 1 << 2;
+	device_step(d, false);
+	expect_waiting(0, is_down, 0);
+	io.up = 7;
+	device_step(d, false);
+	expect_waiting(0, is_down, 0);
+	device_disable_ports(d, 0);
+	expect_waiting(0, is_up, 0);
+	assert_int_equal(e.down & 7, 0);
 }
 
 static void what_the_driver_leaves_goes_first(void **state)
@@ -339,7 +386,8 @@ int main(int argc, char **argv)
 		CASE(a_full_port_is_tried_again_later),
 		CASE(a_full_port_does_not_delay_timers),
 		CASE(a_port_that_is_down_is_not_waited_for),
-		CASE(users_hear_of_the_last_port_and_the_first),
+		CASE(users_hear_of_every_port),
+		CASE(users_hear_of_disabled_ports),
 		CASE(what_the_driver_leaves_goes_first),
 		CASE(timers_wait_for_what_has_arrived),
 		CASE(a_flood_does_not_stop_time),
