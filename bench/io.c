@@ -1,14 +1,14 @@
-/* What a driver of frames costs beside bare frames of the same size and count through the same
- * interface: frames per second of one core, on which everything happens, both ends and the kernel
- * between them.
+/* What a driver of frames does beside bare frames of the same size and count through the same
+ * interface: frames in a second with a core for each end; and in a second of one core, on which
+ * everything happens, both ends and the kernel between them, which is what it costs.
  *
  * bench-io [--quick] [--json]. Two network namespaces of this process, joined by a veth pair with
  * MTU 9000; a sends a burst, b receives it. Needs the right to make namespaces (root). The two
- * kinds take turns, in slices of the process' own time, and each turn gives a ratio, of which the
- * median is shown. Times are reported, never judged. */
+ * kinds take turns, in slices of time, and each turn gives a ratio, of which the median is shown.
+ * Times are reported, never judged. */
 #include "veth.h"
 
-#include "io.h"
+#include "io_apart.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -65,7 +65,6 @@ struct pair {
 	const struct io_bare *bare; /* NULL: drivers */
 	void *ends[2];
 	struct driver *drivers[2];
-	nsec now;
 };
 
 static uint8_t payload[PAYLOAD];
@@ -144,7 +143,7 @@ static bool open_bare(struct pair *p, unsigned side)
 	return p->ends[side];
 }
 
-static uint32_t send_packets(struct pair *p, uint32_t n)
+static uint32_t send_packets(const struct pair *p, uint32_t n)
 {
 	static uint32_t number;
 
@@ -156,24 +155,45 @@ static uint32_t send_packets(struct pair *p, uint32_t n)
 	return driver_send(p->drivers[0], packets, n);
 }
 
-static uint32_t receive_packets(struct pair *p)
+static uint32_t receive_packets(const struct pair *p, unsigned side)
 {
 	struct rx_pkt pkts[DRIVER_BATCH];
+	nsec now = (nsec)(time_of(CLOCK_MONOTONIC) * 1e9);
 
-	p->now = (nsec)(time_of(CLOCK_MONOTONIC) * 1e9);
-	driver_receive(p->drivers[0], p->now, pkts, DRIVER_BATCH);
-	return driver_receive(p->drivers[1], p->now, pkts, DRIVER_BATCH);
+	return driver_receive(p->drivers[side], now, pkts, DRIVER_BATCH);
+}
+
+static uint32_t pair_send(void *of, uint32_t n)
+{
+	const struct pair *p = of;
+
+	return p->bare ? p->bare->send(p->ends[0], n) : send_packets(p, n);
+}
+
+static void pair_tend(void *of)
+{
+	const struct pair *p = of;
+
+	if (!p->bare)
+		receive_packets(p, 0);
+}
+
+static uint32_t pair_receive(void *of)
+{
+	const struct pair *p = of;
+
+	return p->bare ? p->bare->receive(p->ends[1]) : receive_packets(p, 1);
 }
 
 /* One burst there; how many arrived. */
 static uint32_t cross(struct pair *p)
 {
-	uint32_t sent = p->bare ? p->bare->send(p->ends[0], IO_BURST) : send_packets(p, IO_BURST);
+	uint32_t sent = pair_send(p, IO_BURST), got = 0;
 	double end = 0;
-	uint32_t got = 0;
 
 	while (got < sent) {
-		uint32_t n = p->bare ? p->bare->receive(p->ends[1]) : receive_packets(p);
+		pair_tend(p);
+		uint32_t n = pair_receive(p);
 
 		got += n;
 		if (n)
@@ -186,8 +206,8 @@ static uint32_t cross(struct pair *p)
 	return got;
 }
 
-/* Frames per second of our own time. */
-static double slice(struct pair *p)
+/* Frames in a second of our own time. */
+static double slice_together(struct pair *p)
 {
 	double begin = time_of(CLOCK_PROCESS_CPUTIME_ID), now = begin;
 	uint64_t frames = 0;
@@ -197,6 +217,14 @@ static double slice(struct pair *p)
 		now = time_of(CLOCK_PROCESS_CPUTIME_ID);
 	}
 	return (double)frames / (now - begin);
+}
+
+/* Frames in a second of the clock. */
+static double slice_apart(struct pair *p)
+{
+	const struct io_flow flow = {p, pair_send, pair_tend, pair_receive};
+
+	return io_apart(&flow, SLICE_S);
 }
 
 /* Until frames arrive: the neighbour has to be found first. */
@@ -249,9 +277,18 @@ struct result {
 	double bare, driver, ratio;
 };
 
+static const struct way {
+	const char *name, *title;
+	double (*slice)(struct pair *p);
+} ways[] = {
+	{"apart", "in a second, with a core for each end", slice_apart},
+	{"together", "in a second of one core, both ends", slice_together},
+};
+#define WAYS (sizeof ways / sizeof ways[0])
+
 /* One after the other in each turn, since a device may not take both at a time. */
-static bool measure(const struct veth *v, const struct kind *kind, uint32_t turns,
-		    struct result *result)
+static bool measure(const struct veth *v, const struct way *way, const struct kind *kind,
+		    uint32_t turns, struct result *result)
 {
 	double bare[TURNS] = {0}, driver[TURNS] = {0}, ratio[TURNS] = {0};
 
@@ -262,7 +299,7 @@ static bool measure(const struct veth *v, const struct kind *kind, uint32_t turn
 			struct pair p = {.bare = j ? NULL : kind->bare};
 			bool is_open = open_pair(&p, v, kind);
 
-			to[j][i] = is_open ? slice(&p) : 0;
+			to[j][i] = is_open ? way->slice(&p) : 0;
 			close_pair(&p);
 			if (!is_open)
 				return false;
@@ -273,19 +310,44 @@ static bool measure(const struct veth *v, const struct kind *kind, uint32_t turn
 	return true;
 }
 
-static void show(const struct kind *kind, const struct result *r, bool is_json, bool is_first)
+static void show(const struct way *way, const struct kind *kind, const struct result *r,
+		 bool is_json)
 {
+	static bool has_before;
+
 	if (is_json)
-		printf("%s  {\"driver\": \"%s\", \"frame_bytes\": %u, \"bare_per_s\": %.0f, "
-		       "\"driver_per_s\": %.0f, \"ratio\": %.3f}",
-		       is_first ? "" : ",\n", kind->name, BYTES, r->bare, r->driver, r->ratio);
+		printf("%s  {\"driver\": \"%s\", \"ends\": \"%s\", \"frame_bytes\": %u, "
+		       "\"bare_per_s\": %.0f, \"driver_per_s\": %.0f, \"ratio\": %.3f}",
+		       has_before ? ",\n" : "", kind->name, way->name, BYTES, r->bare, r->driver,
+		       r->ratio);
 	else
 		printf("%-8s %12.0f %12.0f %8.2f\n", kind->name, r->bare, r->driver, r->ratio);
+	has_before = true;
+}
+
+/* How many kinds were measured. */
+static uint32_t measure_kinds(const struct veth *v, const struct way *way, uint32_t turns,
+			      bool is_json)
+{
+	uint32_t shown = 0;
+
+	if (!is_json)
+		printf("%u-byte frames %s\n%-8s %12s %12s %8s\n", BYTES, way->title, "driver",
+		       "bare", "driver", "ratio");
+	for (uint32_t i = 0; i < KINDS; i++) {
+		struct result r;
+
+		if (!measure(v, way, &kinds[i], turns, &r))
+			continue;
+		show(way, &kinds[i], &r, is_json);
+		shown++;
+	}
+	return shown;
 }
 
 int main(int argc, char **argv)
 {
-	uint32_t turns = TURNS, shown = 0;
+	uint32_t turns = TURNS, shown = 0, first = io_can_be_apart() ? 0 : 1;
 	bool is_json = false;
 	struct veth v;
 
@@ -304,18 +366,10 @@ int main(int argc, char **argv)
 	}
 	if (is_json)
 		printf("[\n");
-	else
-		printf("%u-byte frames per second of one core, both ends\n%-8s %12s %12s %8s\n",
-		       BYTES, "driver", "bare", "driver", "ratio");
-	for (uint32_t i = 0; i < KINDS; i++) {
-		struct result r;
-
-		if (!measure(&v, &kinds[i], turns, &r))
-			continue;
-		show(&kinds[i], &r, is_json, shown++ == 0);
-	}
+	for (uint32_t i = first; i < WAYS; i++)
+		shown += measure_kinds(&v, &ways[i], turns, is_json);
 	if (is_json)
 		printf("\n]\n");
 	veth_close(&v);
-	return shown == KINDS ? 0 : 1;
+	return shown == KINDS * (WAYS - first) ? 0 : 1;
 }
