@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "control/dead.h"
 #include "control/member_file.h"
 #include "control/place.h"
 
@@ -117,6 +118,7 @@ static int join(struct member *m, const char *name, const char *device)
 	snprintf(about->command, sizeof about->command, "%s", program_invocation_short_name);
 	atomic_store(&m->file->magic, MEMBER_MAGIC);
 	ring(m);
+	dead_sweep(m->directory);
 	return 0;
 }
 

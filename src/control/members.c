@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/dead.h"
 #include "control/member_file.h"
 #include "control/place.h"
 #include "path/profile.h"
@@ -69,30 +70,6 @@ static bool read_number(int fd, uint64_t *out, size_t at)
 
 #define READ_NUMBER(fd, out, part) read_number(fd, out, offsetof(struct member_file, part))
 
-/* Its owner alone may lock it for writing: a reader's lock on it is no sign of life. */
-static bool is_alive(int fd)
-{
-	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
-
-	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-}
-
-/* Removes the file of a dead process; false: that is not permitted, or was done. One that a process
- * is just making is not locked yet either: it will not lock it while this does, nor use it
- * afterwards. */
-static bool remove_dead(struct members *m, int fd, const char *name)
-{
-	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
-
-	if (fcntl(fd, F_OFD_SETLK, &lock))
-		return false;
-	bool is_removed = unlinkat(m->directory, name, 0) == 0;
-
-	lock.l_type = F_UNLCK;
-	fcntl(fd, F_OFD_SETLK, &lock);
-	return is_removed;
-}
-
 /* Text of others ends up on terminals. */
 static void clean(char *text, size_t room)
 {
@@ -137,10 +114,10 @@ static bool is_member(struct members *m, struct watched *w)
 
 	if (fstat(w->fd, &st) || !S_ISREG(st.st_mode))
 		return false;
-	if (!is_alive(w->fd))
+	if (!dead_is_alive(w->fd))
 		end_events(w);
 	/* Where its file stays it would be found again and again. */
-	if (w->is_dead && (!remove_dead(m, w->fd, w->name) || m->is_new))
+	if (w->is_dead && (!dead_remove(m->directory, w->fd, w->name) || m->is_new))
 		return false;
 	return read_who(w) && (!m->is_new || READ_NUMBER(w->fd, &w->next, events.told));
 }
@@ -240,9 +217,9 @@ static void bury(struct members *m)
 	for (uint32_t i = m->n; i-- > 0;) {
 		struct watched *w = m->list[i];
 
-		if (!w->is_dead && !is_alive(w->fd)) {
+		if (!w->is_dead && !dead_is_alive(w->fd)) {
 			end_events(w);
-			remove_dead(m, w->fd, w->name);
+			dead_remove(m->directory, w->fd, w->name);
 		}
 		if (w->is_dead && (w->is_broken || w->end <= w->next))
 			forget(m, i);
@@ -322,7 +299,7 @@ static bool read_uses(const struct watched *w, struct member_used uses[MEMBER_US
 static const struct member_used *find_used(const struct watched *w, enum control_kind kind,
 					   uint64_t id, struct member_used uses[MEMBER_USES])
 {
-	if (w->is_dead || !is_alive(w->fd) || !read_uses(w, uses))
+	if (w->is_dead || !dead_is_alive(w->fd) || !read_uses(w, uses))
 		return NULL;
 	for (uint32_t i = 0; i < MEMBER_USES; i++)
 		if (uses[i].count > 0 && uses[i].kind == (uint32_t)kind && uses[i].id == id)
@@ -491,7 +468,7 @@ int members_read(struct members *m, uint32_t i, struct member_device *device,
 	struct member_shown shown;
 	uint64_t before, after;
 
-	if (i >= m->n || m->list[i]->is_dead || !is_alive(m->list[i]->fd))
+	if (i >= m->n || m->list[i]->is_dead || !dead_is_alive(m->list[i]->fd))
 		return -ENODATA;
 	const struct watched *w = m->list[i];
 

@@ -17,7 +17,7 @@ void members_close(struct members *m);
 
 /* Looks who is there now: opens the files of new ones, forgets those that ended once their events
  * are read, and removes their files where that is permitted. Of users who are neither root nor the
- * caller's own only so many are watched: 128 of each and 896 in all, and none where descriptors are
+ * caller's own only so many are watched: 512 of each and 896 in all, and none where descriptors are
  * short; of those others none is missed. 0 or a negative errno: -ENOSPC, more than 1024 of them;
  * -EMFILE, more than this process may open, and others. */
 int members_look(struct members *m);

@@ -15,9 +15,28 @@ static bool is_random(const char *s)
 	return strspn(s, "0123456789abcdef") == RANDOM_DIGITS && s[RANDOM_DIGITS] == '\0';
 }
 
+/* PID.RANDOM */
+static bool is_member_end(const char *s)
+{
+	size_t digits = strspn(s, "0123456789");
+
+	return digits > 0 && s[digits] == '.' && is_random(s + digits + 1);
+}
+
+bool place_is_member(const char *file)
+{
+	const char *random = strrchr(file, '.'), *pid = random;
+
+	if (!random || strncmp(file, STORE_PREFIX, strlen(STORE_PREFIX)) != 0)
+		return false;
+	while (pid > file && pid[-1] != '.')
+		pid--;
+	return is_member_end(pid);
+}
+
 enum place_kind place_sort(const char *name, const char *file)
 {
-	size_t len = strlen(name), digits;
+	size_t len = strlen(name);
 
 	if (strncmp(file, name, len) != 0 || file[len] != '.')
 		return PLACE_OTHER;
@@ -30,9 +49,7 @@ enum place_kind place_sort(const char *name, const char *file)
 		return is_random(file + 4) ? PLACE_NEW : PLACE_OTHER;
 	/* An interface may have dots and numbers in its name, as those of VLANs do: only what has
 	 * no more parts than these is of this device. */
-	digits = strspn(file, "0123456789");
-	return digits > 0 && file[digits] == '.' && is_random(file + digits + 1) ? PLACE_MEMBER
-										 : PLACE_OTHER;
+	return is_member_end(file) ? PLACE_MEMBER : PLACE_OTHER;
 }
 
 int place_file(char file[PLACE_FILE_MAX], const char *name, enum place_kind kind)

@@ -22,6 +22,9 @@ enum place_kind {
 /* What a file is to the device of a store_name. */
 enum place_kind place_sort(const char *name, const char *file);
 
+/* Whether it is the PLACE_MEMBER of some device, whichever. */
+bool place_is_member(const char *file);
+
 /* Writes the name of such a file; one with a random part gets a new one each time. 0 or a negative
  * errno. */
 int place_file(char file[PLACE_FILE_MAX], const char *name, enum place_kind kind);

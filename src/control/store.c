@@ -62,7 +62,7 @@ int store_name(char name[STORE_NAME_MAX], const char (*interfaces)[IF_NAMESIZE],
 		return status;
 	if (n == 0)
 		return -EINVAL;
-	at = (size_t)snprintf(name, STORE_NAME_MAX, "weft.%" PRIx64 ".", id);
+	at = (size_t)snprintf(name, STORE_NAME_MAX, STORE_PREFIX "%" PRIx64 ".", id);
 	for (uint32_t i = 0; i < n; i++) {
 		size_t len = strnlen(interfaces[i], IF_NAMESIZE);
 

@@ -20,6 +20,7 @@
 
 #include "control/control.h"
 
+#define STORE_PREFIX   "weft." /* of all names */
 #define STORE_NAME_MAX 224u
 
 /* What the names of a device's files begin with. 0 or a negative errno. */

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "base/prng.h"
 #include "control/member_file.h"
@@ -624,6 +625,45 @@ static void other_files_are_left_alone(void **state)
 	members_close(all);
 }
 
+/* Sets a file's age in seconds. */
+static void make_old(const char *name, long seconds)
+{
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = 0}};
+
+	times[1].tv_sec = time(NULL) - seconds;
+	assert_int_equal(utimensat(AT_FDCWD, stage_path(name), times, 0), 0);
+}
+
+/* Of whichever device; but not the young, the living, and what only looks like one. */
+static void the_long_dead_are_swept(void **state)
+{
+	static const char *const stay[] = {"weft.2.eth0.state", "weft.2.eth0.12.0123",
+					   "other.2.eth0.12.0123456789abcdef"};
+	struct member *alive = member_join("weft.3.eth0", "alive");
+	char living[256], dead[256];
+
+	(void)state;
+	assert_int_equal(stage_count("weft.3.", living), 1);
+	make_old(living, 3600);
+	for (uint32_t i = 0; i < 3; i++) {
+		stage_write(stay[i], "x", 1);
+		make_old(stay[i], 3600);
+	}
+	assert_int_equal(WTERMSIG(stage_wait(stage_fork(tell_and_die, NULL))), SIGKILL);
+	assert_int_equal(stage_count(STAGE_NAME, dead), 1);
+	make_old(dead, 30);
+	struct member *m = member_join("weft.4.eth0", "m");
+
+	assert_int_equal(stage_count(STAGE_NAME, NULL), 1);
+	member_leave(m);
+	make_old(dead, 3600);
+	m = member_join("weft.4.eth0", "m");
+	assert_int_equal(stage_count(STAGE_NAME, NULL), 0);
+	assert_int_equal(stage_count("", NULL), 5);
+	member_leave(m);
+	member_leave(alive);
+}
+
 static int look_as_stranger(void *context)
 {
 	struct members *all;
@@ -667,7 +707,7 @@ static const struct CMUnitTest cases[] = {
 	CASE(a_child_does_no_harm),      CASE(what_is_shown_is_read),
 	CASE(readers_get_it_whole),      CASE(garbage_is_harmless),
 	CASE(counts_do_not_go_back),     CASE(other_files_are_left_alone),
-	CASE(strangers_may_look),
+	CASE(strangers_may_look),        CASE(the_long_dead_are_swept),
 };
 
 CHECK_MAIN(cases)
