@@ -343,8 +343,7 @@ static void load_document(struct conf *c, yaml_parser_t *parser, struct conf_nod
 	const yaml_node_t *root = yaml_document_get_root_node(&doc);
 
 	if (!root)
-		conf_fail(c, into,
-			  "there is nothing in it; a scenario needs topology and workload");
+		conf_fail(c, into, "there is nothing in it");
 	else
 		ok = fill_tree(c, &doc, root, into);
 	yaml_document_delete(&doc);
@@ -359,21 +358,65 @@ static void load_document(struct conf *c, yaml_parser_t *parser, struct conf_nod
 		struct conf_node at = {.line = into->line ? (uint32_t)root->start_mark.line + 1 : 0,
 				       .set = into->set};
 
-		conf_fail(c, &at, "a second document begins; one file is one scenario");
+		conf_fail(c, &at, "a second document begins; a file has one");
 	}
 	yaml_document_delete(&doc);
+}
+
+static bool open_parser(struct conf *c, yaml_parser_t *parser, const char *text, size_t len)
+{
+	if (!yaml_parser_initialize(parser)) {
+		conf_fail_memory(c);
+		return false;
+	}
+	yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(parser, (const unsigned char *)text, len);
+	return true;
+}
+
+/* How much deeper it is after an event. */
+static int step_of(yaml_event_type_t type)
+{
+	if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT)
+		return 1;
+	return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
+}
+
+/* Reads until it is too deep or at its end; what is wrong with it is not said here. The parser's
+ * time grows with the square of the depth, and loading it would look at all of it first. */
+static void check_depth(struct conf *c, yaml_parser_t *parser, const struct conf_node *into)
+{
+	bool is_over = false;
+	int depth = 0;
+
+	while (!is_over) {
+		yaml_event_t event;
+
+		if (!yaml_parser_parse(parser, &event))
+			return;
+		depth += step_of(event.type);
+		is_over = event.type == YAML_STREAM_END_EVENT;
+		if (depth > (int)CONF_DEPTH_MAX) {
+			struct conf_node at = *into;
+
+			at.line = into->set ? 0 : (uint32_t)event.start_mark.line + 1;
+			conf_fail(c, &at, "deeper than %u levels; make it flatter", CONF_DEPTH_MAX);
+			is_over = true;
+		}
+		yaml_event_delete(&event);
+	}
 }
 
 int conf_parse(struct conf *c, struct conf_node *into, const char *text, size_t len)
 {
 	yaml_parser_t parser;
 
-	if (!yaml_parser_initialize(&parser)) {
-		conf_fail_memory(c);
+	if (!open_parser(c, &parser, text, len))
 		return c->status;
-	}
-	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+	check_depth(c, &parser, into);
+	yaml_parser_delete(&parser);
+	if (c->status || !open_parser(c, &parser, text, len))
+		return c->status;
 	load_document(c, &parser, into, text, len);
 	yaml_parser_delete(&parser);
 	return c->status;
