@@ -24,6 +24,8 @@ static int answer(int error)
 	switch (error) {
 	case 0:
 	case -EAGAIN:
+	case -EMFILE:
+	case -ENFILE:
 	case -ENOMEM: return error;
 	case -EACCES:
 	case -EPERM: return -EPERM;

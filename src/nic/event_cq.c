@@ -6,15 +6,19 @@
  * counted there. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "control/members.h"
 #include "nic/mrc_inside.h"
+
+#define LATE_NS UINT64_C(250000000) /* between two looks where nobody tells of news */
 
 struct event_ring {
 	struct event_ring *next; /* of the device */
 	struct nic_cq *cq;
 	struct members *members;
 	bool is_behind; /* there was no room for all */
+	bool is_blind;  /* not everybody could be looked at */
 	struct control_event at[];
 };
 
@@ -42,16 +46,39 @@ static void fill(struct event_ring *r)
 		cq_wake(cq);
 }
 
+static int look(struct event_ring *r)
+{
+	int error = members_look(r->members);
+
+	r->is_blind = error != 0;
+	fill(r);
+	return error;
+}
+
 void device_take_events(struct device *d)
 {
 	/* Where nobody tells of news, there may be some. */
 	bool has_news = d->event_store &&
 			(device_event_fd(d) < 0 || store_has_news(d->event_store) & STORE_MEMBERS);
 
-	for (struct event_ring *r = d->events; has_news && r; r = r->next) {
-		members_look(r->members);
-		fill(r);
+	for (struct event_ring *r = d->events; r; r = r->next)
+		if (has_news || r->is_blind)
+			look(r);
+}
+
+nsec device_look_for_events(struct device *d, nsec now)
+{
+	bool is_told = device_event_fd(d) >= 0;
+
+	for (const struct event_ring *r = d->events; r && is_told; r = r->next)
+		is_told = !r->is_blind;
+	if (!d->events || is_told)
+		return NSEC_NEVER;
+	if (now >= d->events_at) {
+		device_take_events(d);
+		d->events_at = now + LATE_NS;
 	}
+	return d->events_at;
 }
 
 void device_drop_events(struct device *d)
@@ -109,9 +136,11 @@ static int begin(struct device *d, const char *name, struct nic_cq *cq)
 	r->next = d->events;
 	d->events = r;
 	/* What was told before the watch began, and after the ring did. */
-	members_look(r->members);
-	fill(r);
-	return 0;
+	int error = look(r);
+
+	return error ? nic_fail(-error, "not all processes on %s can be watched: %s", d->info.name,
+				strerror(-error))
+		     : 0;
 }
 
 struct nic_cq *nic_mrc_event_cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *channel,

@@ -177,6 +177,13 @@ void device_raise(struct device *d, uint32_t number, enum nic_event_kind kind)
 	source_raise(qp->user, &qp->source, kind);
 }
 
+void device_changed(struct device *d)
+{
+	d->n_changes++;
+	/* The thread, which shows it, may sleep for long. */
+	d->is_behind = true;
+}
+
 /* Only the newest state counts, should the older one not have been taken. */
 static void tell_port(struct device *d, uint32_t port, bool is_up)
 {
@@ -205,6 +212,8 @@ static void tell_ports(struct device *d, uint32_t before)
 {
 	uint32_t now = shown_ports(d);
 
+	if (now != before)
+		device_changed(d);
 	for (uint32_t left = before ^ now; left; left &= left - 1) {
 		uint32_t port = (uint32_t)__builtin_ctz(left);
 

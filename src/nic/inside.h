@@ -154,6 +154,7 @@ struct device {
 	uint32_t n_kept;
 	struct event_ring *events; /* of MRC, see event_cq.c, as is the next */
 	struct store *event_store; /* open while there are some */
+	nsec events_at;            /* when they are looked for next, where nobody tells of them */
 	struct engine *engine;
 	struct mem *mem;
 	struct driver *io;
@@ -166,6 +167,7 @@ struct device {
 	uint64_t *stems; /* a bit for each: the upper 24 bits of a key in use */
 	uint32_t n_qps, n_cqs, last_pd;
 	uint64_t last_life;
+	uint64_t n_changes; /* of queue pairs and ports, that move no packet: to be shown */
 
 	/* Progress, see progress.c. */
 	pthread_t thread;
@@ -269,6 +271,8 @@ int bell_wait(const struct bell *b);
 void source_raise(struct nic_user *u, struct source *s, enum nic_event_kind kind);
 /* Takes its events back, and waits until those taken were acknowledged. */
 void source_end(struct nic_user *u, struct source *s);
+/* A queue pair or a port is not as it was. */
+void device_changed(struct device *d);
 /* An event of a queue pair of this number. */
 void device_raise(struct device *d, uint32_t number, enum nic_event_kind kind);
 /* The interface is now as in info: tells every user what changed. */
@@ -292,6 +296,8 @@ void cq_wake(struct nic_cq *cq);
  * watched. Takes what was told into all queues of events. */
 int device_event_fd(const struct device *d);
 void device_take_events(struct device *d);
+/* Takes them where that shows nothing, from time to time; returns when to try again. */
+nsec device_look_for_events(struct device *d, nsec now);
 /* In a forked child: what they read from is closed. */
 void device_drop_events(struct device *d);
 /* Ends the ring of a queue that ends. */

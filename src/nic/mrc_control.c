@@ -127,7 +127,7 @@ void mrc_take_news(struct device *d)
 		return;
 	device_catch_up(d);
 	look(d);
-	mrc_changed(d);
+	device_changed(d);
 }
 
 int nic_mrc_store_name(struct nic_user *u, char name[STORE_NAME_MAX])
@@ -175,7 +175,7 @@ void mrc_follow_ways(struct nic_qp *qp)
 	uint8_t states[CONTROL_EVS];
 	uint32_t n = 0;
 
-	mrc_changed(d);
+	device_changed(d);
 	if (!user || !user->ways)
 		return;
 	if (nic_transport_mrc.qp_phase(d->engine, qp->number) == QP_ERROR) {

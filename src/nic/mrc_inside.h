@@ -49,9 +49,8 @@ struct mrc_control {
 	/* mrc_show.c */
 	struct member_pair *pairs; /* MEMBER_PAIRS of them */
 	nsec shown_at;
-	uint64_t shown;     /* how much had happened then */
-	uint64_t n_changes; /* of queue pairs and ports, that move no packet */
-	nsec look_at;       /* when the state is read although nothing told of a change */
+	uint64_t shown; /* how much had happened then */
+	nsec look_at;   /* when the state is read although nothing told of a change */
 };
 
 /* transport_mrc.c: the congestion control of queue pairs that name no profile. */
@@ -92,9 +91,8 @@ void mrc_follow_ways(struct nic_qp *qp);
 /* The queue pair ends, or has other ways: what it assumes no longer counts. */
 void mrc_forget_bad(struct device *d, struct mrc_naming *user);
 
-/* mrc_show.c: see transport.h. A queue pair or a port is not as it was: to be shown. */
+/* mrc_show.c: see transport.h. */
 nsec mrc_show(struct device *d, nsec now);
-void mrc_changed(struct device *d);
 
 /* The fields of generated entropy values. */
 static inline struct path_format mrc_format(const struct nic_evs *evs)

@@ -82,7 +82,7 @@ struct nic_qp *nic_mrc_qp_new(struct nic_user *u, struct nic_mrc_spec *spec)
 
 	if (qp) {
 		device_enter(u->device);
-		mrc_changed(u->device);
+		device_changed(u->device);
 		device_leave(u->device);
 	}
 	return qp;
@@ -202,7 +202,7 @@ static int modify(struct nic_qp *qp, struct mrc_attr *attr, uint32_t set,
 		qp->life = ++d->last_life;
 		mrc_unname(qp);
 	}
-	mrc_changed(d);
+	device_changed(d);
 	device_flush(d);
 	return 0;
 }

@@ -280,7 +280,7 @@ int nic_mrc_qp_profiles(struct nic_qp *qp, const uint64_t *ev, const uint64_t *c
 
 void mrc_unname(struct nic_qp *qp)
 {
-	mrc_changed(qp->user->device);
+	device_changed(qp->user->device);
 	if (!qp->naming)
 		return;
 	leave_ev(qp);

@@ -19,7 +19,7 @@ static_assert(MEMBER_WAYS <= CONTROL_EVS && PATH_STATES <= 1u << STATE_BITS,
 /* Nothing that it counts ever goes back. */
 static uint64_t happened(const struct device *d)
 {
-	return d->io->count.rx + d->io->count.tx + d->last_life + d->control->n_changes;
+	return d->io->count.rx + d->io->count.tx + d->last_life + d->n_changes;
 }
 
 static void fill_ways(const struct device *d, const struct nic_qp *qp, struct member_pair *pair)
@@ -131,13 +131,4 @@ nsec mrc_show(struct device *d, nsec now)
 	nsec look = mrc_look_late(d, now), next = show(d, now);
 
 	return look < next ? look : next;
-}
-
-void mrc_changed(struct device *d)
-{
-	if (!d->control)
-		return;
-	d->control->n_changes++;
-	/* The thread may sleep for long. */
-	d->is_behind = true;
 }

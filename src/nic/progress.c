@@ -237,9 +237,12 @@ static void look_at_links(struct device *d)
 	device_enter(d);
 	info = d->info;
 	device_leave(d);
-	/* An interface that is gone keeps what it had, but is down. */
-	if (nic_info_refresh(&info))
+	/* What is gone keeps what it had, but is down. */
+	if (nic_info_refresh(&info)) {
 		info.is_up = false;
+		for (uint32_t i = 0; i < info.n_ports; i++)
+			info.ports[i].is_up = false;
+	}
 	device_enter(d);
 	device_renew(d, &info);
 	device_leave(d);
@@ -309,6 +312,9 @@ static void *run(void *context)
 
 		if (d->transport->show)
 			show = d->transport->show(d, now);
+		nsec look = device_look_for_events(d, now);
+
+		show = look < show ? look : show;
 		d->is_back = has_poller(d, now);
 		if (d->is_back) {
 			until = now + back_ns;

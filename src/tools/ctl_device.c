@@ -137,6 +137,11 @@ void ctl_explain(const struct ctl_device *d, int number, struct text *t)
 			 "on the device and remove %s/%s*",
 			 store_directory(), d->store);
 		break;
+	case EMFILE:
+	case ENFILE:
+		text_add(t, "more programs are on the device than files may be open here; raise "
+			    "ulimit -n");
+		break;
 	case EAGAIN: text_add(t, "another controller is at work; try again"); break;
 	case E2BIG:
 		text_add(t, "too many bits: structured has 32, udp 16 and srv6 256, and fields to "

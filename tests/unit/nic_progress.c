@@ -276,6 +276,8 @@ static void users_hear_of_every_port(void **state)
 	device_step(d, false);
 	expect_waiting(is_down, is_down, 0);
 	assert_true(d->info.is_up);
+	/* And so do those who look from other processes. */
+	assert_int_equal(d->n_changes, 1);
 	io.up = 0;
 	device_step(d, false);
 	expect_waiting(is_down, is_down, is_down);
