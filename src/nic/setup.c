@@ -57,6 +57,13 @@ static int read_all(int fd, struct nic_config *config)
 	return EFBIG;
 }
 
+/* Whether the way to a file is closed to us: what is there is not ours then, as where a program was
+ * started for another user in the environment of its own. */
+static bool is_behind_door(const char *path)
+{
+	return access(path, F_OK) != 0 && errno == EACCES;
+}
+
 /* 0 also where there is no such file. */
 static int read_file(const char *path, struct nic_config *config)
 {
@@ -96,7 +103,7 @@ int nic_config_find(struct nic_config *config)
 						    setup_tail(named));
 	}
 	const char *user = user_file(path, sizeof path);
-	int r = user ? read_file(user, config) : 0;
+	int r = user && !is_behind_door(user) ? read_file(user, config) : 0;
 
 	return r || config->text ? r : read_file("/etc/weft/devices.conf", config);
 }

@@ -8,6 +8,7 @@
 
 #include "base/edits.h"
 #include "tools/command.h"
+#include "tools/ends.h"
 #include "tools/sim_input.h"
 
 static const char usage[] =
@@ -215,11 +216,15 @@ static int apply(struct call *c, const struct ctl_state *now, const struct ctl_s
 	struct ctl_report report;
 	int status = STATUS_OK;
 
+	/* An interrupt between two steps would leave profiles offline, or gone. */
+	ends_hold();
 	if (ctl_apply(c->d.mrc, now, wanted, is_exact, &report))
 		status = say_failed(c, &report);
 	else
 		ctl_report_print(&report, c->job->has_json);
 	ctl_report_fini(&report);
+	fflush(stdout);
+	ends_release();
 	return status;
 }
 

@@ -61,11 +61,37 @@ static bool has_same_values(const struct ctl_profile *a, const struct ctl_profil
 	return i == a->n_values && k == b->n_values;
 }
 
+/* How many values the fields of a profile make at most. */
+static uint64_t combinations(const struct ctl_profile *p)
+{
+	uint64_t n = 1;
+
+	for (uint32_t i = 0; i < p->n_fields && n < UINT32_MAX; i++) {
+		const struct mrc_ctl_ev_field *f = &p->fields[i];
+
+		if (f->mask)
+			n *= (uint64_t)f->max_val - f->min_val + 1;
+	}
+	return n;
+}
+
+/* Once it was online a device has no more generated values than there are, and keeps no more of
+ * them in use than it has. */
+static bool is_same_count(const struct ctl_profile *have, const struct ctl_profile *want)
+{
+	uint64_t count = want->count ? want->count : have->count, least = want->min_active;
+
+	if (want->mode == MRC_CTL_EV_MODE_GEN && have->count < count && combinations(want) < count)
+		count = combinations(want);
+	if (least > count)
+		least = count;
+	return have->count == count && have->min_active == least;
+}
+
 /* But for what is denied, which changes while a profile is online. */
 static bool is_same_profile(const struct ctl_profile *have, const struct ctl_profile *want)
 {
-	if (have->state != want->state || have->mode != want->mode ||
-	    (want->count && have->count != want->count) || have->min_active != want->min_active ||
+	if (have->state != want->state || have->mode != want->mode || !is_same_count(have, want) ||
 	    have->events != want->events)
 		return false;
 	if (want->mode == MRC_CTL_EV_MODE_AUTO)

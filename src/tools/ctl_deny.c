@@ -5,10 +5,11 @@
 
 #include "tools/ctl.h"
 
-/* Whether one of n is this value; port 0 is any. */
+/* Whether one of n is this value; port 0 is any. A place without a value has no port either, and is
+ * none of them. */
 static bool is_named(const struct mrc_ctl_ev *evs, uint32_t n, const struct mrc_ctl_ev *value)
 {
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; value->port && i < n; i++) {
 		if (memcmp(evs[i].val, value->val, sizeof value->val) == 0 &&
 		    (!evs[i].port || evs[i].port == value->port))
 			return true;

@@ -13,23 +13,34 @@ static volatile sig_atomic_t is_wanted;
 
 static void end(int number)
 {
-	(void)number;
+	if (is_wanted) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
 	is_wanted = 1;
+}
+
+static void block(int how, bool has_hangup)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	if (has_hangup)
+		sigaddset(&ends, SIGHUP);
+	sigprocmask(how, &ends, NULL);
 }
 
 /* No SA_RESTART: a wait has to end with the signal. */
 void ends_catch(void)
 {
 	struct sigaction act = {.sa_handler = end};
-	sigset_t ends;
 
 	sigemptyset(&act.sa_mask);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigprocmask(SIG_BLOCK, &ends, NULL);
+	block(SIG_BLOCK, false);
 }
 
 bool ends_wanted(void)
@@ -56,4 +67,24 @@ int ends_poll(struct pollfd *fds, uint32_t n, nsec until)
 	sigdelset(&open, SIGINT);
 	sigdelset(&open, SIGTERM);
 	return ppoll(fds, n, until == NSEC_NEVER ? NULL : &t, &open);
+}
+
+void ends_hold(void)
+{
+	block(SIG_BLOCK, true);
+}
+
+void ends_release(void)
+{
+	block(SIG_UNBLOCK, true);
+}
+
+void ends_expose(void)
+{
+	block(SIG_UNBLOCK, false);
+}
+
+void ends_cover(void)
+{
+	block(SIG_BLOCK, false);
 }

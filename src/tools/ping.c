@@ -103,8 +103,11 @@ static int ask_round(struct ping *p, const struct job *job,
 		     const struct nic_mrc_question *questions, struct nic_mrc_answer *answers)
 {
 	uint32_t n = 0;
+
+	ends_expose();
 	int r = nic_mrc_ask(p->user, questions, p->n_paths, job->timeout_ms * MS, answers, &n);
 
+	ends_cover();
 	if (r && r != -ETIMEDOUT)
 		return command_error(p->name, STATUS_FILE, NULL, nic_error());
 	p->n_rounds++;
@@ -203,7 +206,8 @@ static int run_job(const struct job *job, struct ping *p, char *const *peers, in
 {
 	int status = ping_find_device(p, job->device, peers, n_peers);
 
-	/* An interrupt ends what is under way, and what came until then is shown. */
+	/* An interrupt ends it with the round that is under way, and what came until then is shown;
+	 * a second one ends it at once. */
 	ends_catch();
 	if (!status)
 		status = open_device(p);

@@ -99,29 +99,30 @@ static uint32_t count_rows(bool is_panel)
 {
 	struct winsize size = {0};
 
-	if (!is_panel || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row < ROWS_LEAST)
+	if (!is_panel || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row == 0)
 		return UINT32_MAX;
-	return size.ws_row;
+	return size.ws_row > ROWS_LEAST ? size.ws_row : ROWS_LEAST;
 }
 
-/* Redraws from the corner, each line wiped to its end; what has no room is counted. */
+/* Redraws from the corner, each line wiped to its end; what has no room below is counted, and what
+ * has none to the right is left out: a line that went on in the next row would move all others. */
 static void put_panel(const char *text, uint32_t rows)
 {
 	uint32_t n = 0, left = 0;
 
-	fputs("\033[H", stdout);
+	fputs("\033[?7l\033[H", stdout);
 	for (const char *at = text; *at; n++) {
 		size_t len = strcspn(at, "\n");
 
 		if (n + 2 < rows)
-			printf("%.*s\033[K\n", (int)len, at);
+			printf("%.*s\033[0m\033[K\n", (int)len, at);
 		else
 			left++;
 		at += len + (at[len] == '\n');
 	}
 	if (left)
 		printf("... %u more lines; --brief or --device shows fewer\033[K\n", left);
-	fputs("\033[J", stdout);
+	fputs("\033[J\033[?7h", stdout);
 }
 
 static int put_look(const char *name, const struct top *t, const struct top_style *style,
@@ -165,7 +166,11 @@ static int follow(const char *name, struct top *t, const struct job *job)
 
 	fputs(is_panel ? "\033[2J" : "", stdout);
 	while (!r && status == STATUS_OK && left && !is_output_broken()) {
+		nsec now = clock_now();
+
+		/* Looks that were missed while the process was stopped are not made up for. */
 		next += job->interval_ms * MS_NS;
+		next = next > now ? next : now;
 		ends_poll(NULL, 0, next);
 		if (ends_wanted())
 			break;
