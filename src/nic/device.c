@@ -291,6 +291,7 @@ static struct device *device_new(const struct nic_info *info)
 	if (!r)
 		r = make_tables(d);
 	device_note_links(d);
+	/* None is disabled yet: which are up is as the driver found them. */
 	if (!r)
 		device_disable_ports(d, 0);
 	if (!r && d->transport->govern)
