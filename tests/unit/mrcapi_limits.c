@@ -49,55 +49,82 @@ static void smaller_is_sent_and_larger_tracked(void **state)
 		{0, 0, 0, 7, true, 32, 32, 7},        {0, 0, 32, 100, true, 32, 32, 32},
 		{0, 0, 100, 32, true, 32, 32, 32},
 	};
-	struct rig rig;
-	struct end end;
+	struct lone l;
 
 	(void)state;
-	rig_start(&rig);
-	end_queues(&rig, &end);
+	lone_start(&l);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-		struct mrc_attr is = engine_attr(&rig, &end, &all[i]);
+		struct mrc_attr is = engine_attr(&l.rig, &l.end, &all[i]);
 
 		assert_int_equal(is.mpr_dest, all[i].sends);
 		assert_int_equal(is.mpr, all[i].tracks);
 		assert_int_equal(is.wimm_dest, all[i].immediates);
 		assert_int_equal(!!(is.flags & MRC_DYNAMIC_MPR), all[i].is_dynamic);
 	}
-	assert_int_equal(mrc_destroy_context(rig.mrc), 0);
-	rig.mrc = mrc_create_context(rig.verbs, NULL);
-	rig_stop(&rig);
+	lone_drop(&l);
+}
+
+/* The flags of a new pair in the engine, for what is said of the peer. */
+static uint8_t flags_for(struct rig *rig, struct end *end, uint32_t cap)
+{
+	struct mrc_qp *qp = rig_qp(rig, end);
+	struct ibv_qp_attr attr = good_attr(rig, qp, 0x123);
+	struct mrc_qp_attr mrc = {.cap = cap};
+	struct mrc_attr is;
+
+	bring_to(rig, qp, 0x123, IBV_QPS_INIT);
+	attr.qp_state = IBV_QPS_RTR;
+	assert_int_equal(mrc_modify_qp(qp, &attr, RTR_MASK, &mrc, MRC_QP_CAP), 0);
+	assert_int_equal(nic_mrc_qp_query(qp->nic, &is, NULL, NULL), 0);
+	assert_int_equal(mrc_destroy_qp(qp), 0);
+	return is.flags;
 }
 
 /* What the peer is said not to do is not counted on. */
 static void what_the_peer_lacks_is_known(void **state)
 {
-	struct rig rig;
-	struct end end;
+	struct lone l;
 
 	(void)state;
-	rig_start(&rig);
-	end_queues(&rig, &end);
-	for (unsigned lacks = 0; lacks < 2; lacks++) {
-		struct mrc_qp *qp = rig_qp(&rig, &end);
-		struct ibv_qp_attr attr = good_attr(&rig, qp, 0x123);
-		struct mrc_qp_attr mrc = {.cap = lacks ? MRC_QP_CAP_SVC_TIME_DEST_UNSUPPORTED : 0};
-		struct mrc_attr is;
+	lone_start(&l);
+	assert_true(flags_for(&l.rig, &l.end, 0) & MRC_PEER_SERVICE_TIME);
+	assert_false(flags_for(&l.rig, &l.end, MRC_QP_CAP_SVC_TIME_DEST_UNSUPPORTED) &
+		     MRC_PEER_SERVICE_TIME);
+	lone_drop(&l);
+}
 
-		bring_to(&rig, qp, 0x123, IBV_QPS_INIT);
-		attr.qp_state = IBV_QPS_RTR;
-		assert_int_equal(mrc_modify_qp(qp, &attr, RTR_MASK, &mrc, MRC_QP_CAP), 0);
-		assert_int_equal(nic_mrc_qp_query(qp->nic, &is, NULL, NULL), 0);
-		assert_int_equal(!!(is.flags & MRC_PEER_SERVICE_TIME), !lacks);
-		assert_int_equal(mrc_destroy_qp(qp), 0);
+/* A peer that answers no trimmed packets gets none that may be trimmed; of a device that never
+ * hears of them nothing else can be said. */
+static void trimming_needs_the_peer(void **state)
+{
+	const uint8_t both = MRC_PEER_TRIM_NACK | MRC_NO_TRIM;
+	struct lone l;
+
+	(void)state;
+	lone_start(&l);
+	assert_int_equal(flags_for(&l.rig, &l.end, 0) & both, MRC_NO_TRIM);
+	lone_drop(&l);
+	setenv("WEFT_DRIVER", "raw", 1);
+	struct ibv_context *context = rig_try("weft_mrc0");
+
+	if (!context) {
+		print_message("frames are not permitted here: not tried\n");
+		skip();
+		return;
 	}
-	assert_int_equal(mrc_destroy_context(rig.mrc), 0);
-	rig.mrc = mrc_create_context(rig.verbs, NULL);
-	rig_stop(&rig);
+	assert_int_equal(ibv_close_device(context), 0);
+	lone_start(&l);
+	assert_int_equal(flags_for(&l.rig, &l.end, 0) & both, MRC_PEER_TRIM_NACK);
+	assert_int_equal(flags_for(&l.rig, &l.end, MRC_QP_CAP_TRIM_NACK_DEST_UNSUPPORTED) & both,
+			 MRC_NO_TRIM);
+	lone_drop(&l);
+	unsetenv("WEFT_DRIVER");
 }
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(smaller_is_sent_and_larger_tracked),
 	cmocka_unit_test(what_the_peer_lacks_is_known),
+	cmocka_unit_test(trimming_needs_the_peer),
 };
 
 ISOLATED_MAIN(cases)

@@ -53,24 +53,6 @@ static const struct step *find(enum ibv_qp_state from, enum ibv_qp_state to)
 	return NULL;
 }
 
-struct lone {
-	struct rig rig;
-	struct end end;
-};
-
-static void lone_start(struct lone *l)
-{
-	rig_start(&l->rig);
-	end_queues(&l->rig, &l->end);
-}
-
-static void lone_stop(struct lone *l)
-{
-	assert_int_equal(mrc_destroy_context(l->rig.mrc), 0);
-	l->rig.mrc = mrc_create_context(l->rig.verbs, NULL);
-	rig_stop(&l->rig);
-}
-
 /* A call on a new pair in a state, with good values of all attributes: its answer. */
 struct call {
 	enum ibv_qp_state from, to;
@@ -132,7 +114,7 @@ static void every_step_with_every_attribute_of_the_verbs(void **state)
 					       s && s->takes & bit);
 			}
 		}
-	lone_stop(&l);
+	lone_drop(&l);
 }
 
 static void every_step_with_every_attribute_of_mrc(void **state)
@@ -153,7 +135,7 @@ static void every_step_with_every_attribute_of_mrc(void **state)
 				expect(&l, (struct call){from, to, needs, (int)(1u << bit)},
 				       s && s->mrc & 1 << bit);
 		}
-	lone_stop(&l);
+	lone_drop(&l);
 }
 
 /* Without IBV_QP_STATE a pair stays where it is. */
@@ -172,7 +154,7 @@ static void attributes_without_a_step(void **state)
 		expect(&l, (struct call){states[i], states[i], 0, MRC_QP_TIMEOUT},
 		       s && s->mrc & MRC_QP_TIMEOUT);
 	}
-	lone_stop(&l);
+	lone_drop(&l);
 }
 
 /* One call on a pair that is on its way to a state, with one value changed. */
@@ -233,7 +215,7 @@ static void ranges_are_checked(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
 		assert_int_equal(set_one(&l, IBV_QPS_INIT, &cases[i].attr, cases[i].mask),
 				 cases[i].answer);
-	lone_stop(&l);
+	lone_drop(&l);
 }
 
 /* Values of the verbs, each alone wrong. */
@@ -277,7 +259,7 @@ static void values_of_the_verbs_are_checked(void **state)
 	bad.cur_qp_state = IBV_QPS_RTR;
 	assert_int_equal(mrc_modify_qp(qp, &bad, RTS_MASK | IBV_QP_CUR_STATE, NULL, 0), 0);
 	assert_int_equal(mrc_destroy_qp(qp), 0);
-	lone_stop(&l);
+	lone_drop(&l);
 }
 
 /* 7.5.4: with the capability of both ends the range changes while packets flow, else it stays. */
@@ -312,7 +294,7 @@ static void range_changes_only_if_agreed(void **state)
 		assert_int_equal(mrc.mpr.mpr, is_dynamic ? 200 : 11);
 		assert_int_equal(mrc_destroy_qp(qp), 0);
 	}
-	lone_stop(&l);
+	lone_drop(&l);
 }
 
 /* A path that cannot be had is an error of its own, and the pair can try another. */
@@ -333,7 +315,7 @@ static void a_bad_path_leaves_the_pair_as_it_was(void **state)
 	attr.ah_attr.grh.sgid_index = 0;
 	assert_int_equal(mrc_modify_qp(qp, &attr, RTR_MASK, NULL, 0), 0);
 	assert_int_equal(mrc_destroy_qp(qp), 0);
-	lone_stop(&l);
+	lone_drop(&l);
 }
 
 /* RC's own masks, as programs in the field have them. */
@@ -364,7 +346,7 @@ static void masks_of_rc_are_taken(void **state)
 				       NULL, 0),
 			 0);
 	assert_int_equal(mrc_destroy_qp(qp), 0);
-	lone_stop(&l);
+	lone_drop(&l);
 }
 
 static const struct CMUnitTest cases[] = {

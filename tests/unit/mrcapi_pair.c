@@ -1,25 +1,6 @@
 /* libmrc: queue pairs, how they are made and asked. */
 #include "mrcapi_rig.h"
 
-struct lone {
-	struct rig rig;
-	struct end end;
-};
-
-static void lone_start(struct lone *l)
-{
-	rig_start(&l->rig);
-	end_queues(&l->rig, &l->end);
-}
-
-static void lone_stop(struct lone *l)
-{
-	assert_int_equal(mrc_destroy_cq(l->end.send_cq), 0);
-	assert_int_equal(mrc_destroy_cq(l->end.recv_cq), 0);
-	assert_int_equal(mrc_destroy_comp_channel(l->end.channel), 0);
-	rig_stop(&l->rig);
-}
-
 static void pairs_are_granted(void **state)
 {
 	struct lone l;

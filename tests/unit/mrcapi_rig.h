@@ -58,7 +58,8 @@ struct rig_pair {
 		assert_int_equal(errno, error); \
 	} while (0)
 
-static inline struct ibv_context *rig_device(const char *name)
+/* NULL: it cannot be opened. */
+static inline struct ibv_context *rig_try(const char *name)
 {
 	struct ibv_context *context = NULL;
 	int n = 0;
@@ -70,8 +71,15 @@ static inline struct ibv_context *rig_device(const char *name)
 	for (int i = 0; i < n; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), name))
 			context = ibv_open_device(list[i]);
-	assert_non_null(context);
 	ibv_free_device_list(list);
+	return context;
+}
+
+static inline struct ibv_context *rig_device(const char *name)
+{
+	struct ibv_context *context = rig_try(name);
+
+	assert_non_null(context);
 	return context;
 }
 
@@ -107,6 +115,34 @@ static inline void end_queues(struct rig *rig, struct end *end)
 	end->recv_cq = mrc_create_cq(rig->mrc, 64, end, end->channel, 0);
 	assert_non_null(end->send_cq);
 	assert_non_null(end->recv_cq);
+}
+
+/* One end, whose pairs talk to nobody. */
+struct lone {
+	struct rig rig;
+	struct end end;
+};
+
+static inline void lone_start(struct lone *l)
+{
+	rig_start(&l->rig);
+	end_queues(&l->rig, &l->end);
+}
+
+static inline void lone_stop(struct lone *l)
+{
+	assert_int_equal(mrc_destroy_cq(l->end.send_cq), 0);
+	assert_int_equal(mrc_destroy_cq(l->end.recv_cq), 0);
+	assert_int_equal(mrc_destroy_comp_channel(l->end.channel), 0);
+	rig_stop(&l->rig);
+}
+
+/* The same with pairs that are still there: they end with their context. */
+static inline void lone_drop(struct lone *l)
+{
+	assert_int_equal(mrc_destroy_context(l->rig.mrc), 0);
+	l->rig.mrc = mrc_create_context(l->rig.verbs, NULL);
+	rig_stop(&l->rig);
 }
 
 static inline struct mrc_qp_init_attr rig_init(const struct rig *rig, const struct end *end)

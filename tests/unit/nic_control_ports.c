@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "controller.h"
+#include "mrc/state.h"
 #include "nic/mrc_inside.h"
 #include "wire/mrc.h"
 
@@ -466,6 +467,19 @@ static void segments_come_and_go_with_their_users(void **state)
 	close_all();
 }
 
+/* What mrc_query_device says of every device, and of one that hears of trimmed packets. */
+static void the_engine_does_what_is_said(void **state)
+{
+	(void)state;
+	open_all();
+	const struct mrc_cfg *does = &mrc_of(s[0].user->device->engine)->cfg;
+
+	assert_true(s[0].user->device->info.setup.has_trim);
+	assert_true(does->has_service_time);
+	assert_true(does->has_trim_nack);
+	close_all();
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(ways_that_fail_are_told),
 	cmocka_unit_test(who_ends_was_the_last_to_assume),
@@ -474,6 +488,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(nothing_is_heard_by_a_disabled_port),
 	cmocka_unit_test(values_may_be_segments),
 	cmocka_unit_test(segments_come_and_go_with_their_users),
+	cmocka_unit_test(the_engine_does_what_is_said),
 };
 
 /* Interfaces of the second side have other numbers than those of the first: a process knows its
