@@ -30,6 +30,19 @@ static int fill_send(const struct mrc_qp *qp, const struct ibv_send_wr *wr, stru
 	return 0;
 }
 
+/* How many of n are taken. *error, that of the request behind them, or of the first that is
+ * refused.
+ */
+static uint32_t hand_over(struct mrc_qp *qp, struct nic_work *work, uint32_t n, int *error)
+{
+	uint32_t posted = 0;
+	int refused = n ? nic_post(qp->nic, work, n, &posted) : 0;
+
+	if (refused)
+		*error = -refused;
+	return posted;
+}
+
 int mrc_post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct nic_work work[BATCH];
@@ -39,7 +52,7 @@ int mrc_post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr 
 		return verbs_answer(-EINVAL);
 	while (wr && !error) {
 		struct ibv_send_wr *first = wr;
-		uint32_t n = 0, posted = 0;
+		uint32_t n = 0;
 
 		for (; wr && n < BATCH; wr = wr->next) {
 			error = fill_send(qp, wr, &work[n]);
@@ -47,12 +60,7 @@ int mrc_post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr 
 				break;
 			n++;
 		}
-		if (n) {
-			int refused = nic_post(qp->nic, work, n, &posted);
-
-			error = refused ? -refused : error;
-		}
-		for (; posted > 0 && first; posted--)
+		for (uint32_t left = hand_over(qp, work, n, &error); left > 0 && first; left--)
 			first = first->next;
 		if (error)
 			*bad = first;
@@ -78,7 +86,7 @@ int mrc_post_recv(struct mrc_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 		return verbs_minus_one(EINVAL);
 	while (wr && !error) {
 		struct ibv_recv_wr *first = wr;
-		uint32_t n = 0, posted = 0;
+		uint32_t n = 0;
 
 		for (; wr && n < BATCH; wr = wr->next) {
 			error = fill_recv(qp, wr, &work[n]);
@@ -86,12 +94,7 @@ int mrc_post_recv(struct mrc_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 				break;
 			n++;
 		}
-		if (n) {
-			int refused = nic_post(qp->nic, work, n, &posted);
-
-			error = refused ? -refused : error;
-		}
-		for (; posted > 0 && first; posted--)
+		for (uint32_t left = hand_over(qp, work, n, &error); left > 0 && first; left--)
 			first = first->next;
 		if (error)
 			*bad = first;

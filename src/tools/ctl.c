@@ -154,7 +154,8 @@ static int run_port(struct call *c)
 	return STATUS_OK;
 }
 
-static int run_show(struct call *c)
+/* As a table, or as a file; as JSON it is the same. */
+static int put_state(struct call *c, bool is_file)
 {
 	struct ctl_state s;
 	int status = read_now(c, &s);
@@ -163,25 +164,22 @@ static int run_show(struct call *c)
 		return status;
 	if (c->job->has_json)
 		ctl_json(&s);
+	else if (is_file)
+		ctl_file_print(&s, stdout);
 	else
 		ctl_table(&s, c->job->has_values);
 	ctl_state_fini(&s);
 	return STATUS_OK;
 }
 
+static int run_show(struct call *c)
+{
+	return put_state(c, false);
+}
+
 static int run_save(struct call *c)
 {
-	struct ctl_state s;
-	int status = read_now(c, &s);
-
-	if (status != STATUS_OK)
-		return status;
-	if (c->job->has_json)
-		ctl_json(&s);
-	else
-		ctl_file_print(&s, stdout);
-	ctl_state_fini(&s);
-	return STATUS_OK;
+	return put_state(c, true);
 }
 
 /* Of a profile that is in use it says by whom. */
