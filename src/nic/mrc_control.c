@@ -38,8 +38,8 @@ static void follow(struct device *d, struct control *c)
 		device_disable_ports(d, c->disabled_ports);
 }
 
-/* The state as it is now; one that cannot be read changes nothing. */
-/* Again before long if it cannot be read, or where nobody tells when it changes. */
+/* The state as it is now, and again before long where nobody tells when it changes. One that cannot
+ * be read changes nothing, and is tried again as well. */
 static void look(struct device *d)
 {
 	struct control *c = store_read(d->control->store);

@@ -35,8 +35,7 @@ static int qp_make(struct nic_qp *qp, const void *caps, void *memory)
 
 int qp_grant(const struct nic_user *u, struct nic_qp_spec *spec)
 {
-	/* Programs of MRC have their domains from verbs: another user of the same device. */
-	bool is_ours = spec->pd->user == u || (u->device->transport == &nic_transport_mrc &&
+	bool is_ours = spec->pd->user == u || (u->device->transport->shares_domains &&
 					       spec->pd->user->device == u->device);
 
 	if (!is_ours || spec->send_cq->user != u || spec->recv_cq->user != u ||

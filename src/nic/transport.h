@@ -24,6 +24,9 @@ struct nic_transport_ops {
 	const char *name;
 	const struct engine_ops *engine;
 	uint32_t first_qp; /* lower numbers are special on the wire */
+	/* Queue pairs may be in domains of other users of the device: programs of libmrc have
+	 * theirs from verbs. */
+	bool shares_domains;
 
 	/* Fills in the engine's configuration for d, whose driver and table of memory are there;
 	 * what else such a device needs is made, too. 0, or a negative errno and a sentence by

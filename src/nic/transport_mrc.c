@@ -135,6 +135,7 @@ const struct nic_transport_ops nic_transport_mrc = {
 	.name = "mrc",
 	.engine = &mrc_ops,
 	.first_qp = 3, /* M-28 */
+	.shares_domains = true,
 	.configure = configure,
 	.end = end,
 	.qp_new = make,
