@@ -103,11 +103,17 @@ static bool is_inside(const struct mem_entry *e, uint64_t va, uint64_t len)
 	return offset <= e->len && len <= e->len - offset;
 }
 
+/* Whether len bytes from there on reach beyond the last address. */
+static bool wraps(uint64_t from, uint64_t len)
+{
+	return len > 0 && len - 1 > UINT64_MAX - from;
+}
+
 int mem_add(struct mem *m, const struct mem_entry *e)
 {
 	bool is_window = e->kind != MEM_REGION;
 
-	if (e->kind > MEM_WINDOW_2 || (e->len > 0 && e->len - 1 > UINT64_MAX - e->iova))
+	if (e->kind > MEM_WINDOW_2 || wraps(e->iova, e->len) || wraps((uintptr_t)e->at, e->len))
 		return -EINVAL;
 	if (e->parent != 0 || e->n_bound != 0 || (is_window && e->len != 0))
 		return -EINVAL;

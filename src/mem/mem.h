@@ -69,7 +69,7 @@ struct mem *mem_init(void *memory, uint32_t max_entries);
 
 /* Adds an entry: a region, or a window without its binding (parent 0, len 0; no rights yet). Copies
  * it, but for qp: nothing is of a queue pair before mem_bind. 0, -ENOSPC, -EEXIST when the key is
- * in use or 0, -EINVAL for a range that wraps, an unknown kind, or what is bound already. */
+ * in use or 0, -EINVAL for addresses that wrap, an unknown kind, or what is bound already. */
 int mem_add(struct mem *m, const struct mem_entry *e);
 
 /* Takes an entry out; later uses of its key find nothing. 0, -ENOENT, -EBUSY while a window is

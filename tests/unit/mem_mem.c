@@ -151,6 +151,12 @@ static void bad_entries_are_refused(void **state)
 	assert_int_equal(mem_add(m, &e), -EINVAL);
 	e.iova = 2;
 	e.len = UINT64_MAX;
+	e.at = NULL;
+	assert_int_equal(mem_add(m, &e), -EINVAL);
+	/* The memory behind it must not wrap either. */
+	e = good;
+	e.iova = 0;
+	e.len = UINT64_MAX - (uintptr_t)arena + 2;
 	assert_int_equal(mem_add(m, &e), -EINVAL);
 	e = good;
 	e.kind = MEM_WINDOW_2 + 1;
@@ -169,6 +175,7 @@ static void bad_entries_are_refused(void **state)
 
 	/* The widest ranges there are; and a region may be empty. */
 	e = good;
+	e.at = NULL;
 	e.iova = 0;
 	e.len = UINT64_MAX;
 	assert_int_equal(mem_add(m, &e), 0);
@@ -465,7 +472,8 @@ static bool model_inside(const struct mem_entry *e, uint64_t va, uint64_t len)
 
 static int model_add(struct model *o, const struct mem_entry *e)
 {
-	if ((u128)e->iova + e->len > (u128)1 << 64)
+	if ((u128)e->iova + e->len > (u128)1 << 64 ||
+	    (u128)(uintptr_t)e->at + e->len > (u128)1 << 64)
 		return -EINVAL;
 	if (e->key == 0 || model_entry(o, e->key))
 		return -EEXIST;
