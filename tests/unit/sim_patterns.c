@@ -1,5 +1,6 @@
 #include "sim/patterns.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -277,6 +278,7 @@ static void check_ring_result(const struct workload *w, uint32_t n)
 {
 	uint32_t sum[8][8], steps = 2 * (n - 1);
 
+	assert(n >= 2 && n <= 8);
 	for (uint32_t h = 0; h < n; h++)
 		for (uint32_t share = 0; share < n; share++)
 			sum[h][share] = 1u << h;
