@@ -10,7 +10,6 @@ export PREFIX DESTDIR
 SECONDS ?= 20
 SEEDS   ?= 20000
 INTEROP ?=
-JOBS    ?= $(shell nproc)
 BUILD   := build
 
 ifneq (,$(filter aarch64 arm64,$(shell uname -m)))
@@ -18,6 +17,16 @@ CROSS := amd64
 else
 CROSS := arm64
 endif
+
+# What is kept between clones: `scripts/cache`. Objects do not depend on where the clone is.
+CACHE := $(shell scripts/cache)
+export CCACHE_DIR     ?= $(CACHE)/ccache
+export CCACHE_MAXSIZE ?= 2G
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
+SYSROOT := $(CACHE)/sysroot-$(CROSS)
+# Meson finds the compiler cache by itself, unless it is told which compiler to use.
+CLANG = CC='$(shell command -v ccache) clang'
 
 # Leaks are looked for by one job of its own, `make leaks`: the check at the exit of each of many
 # short programs costs more than the programs.
@@ -53,11 +62,10 @@ run_tests = rm -f $(1)/meson-logs/testlog.json; \
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: all help demo tour test interop bench bench-wire soak fuzz hunt hunt-selftest lint format \
-	docs install clean distclean debug asan tsan leaks clang cross coverage ci setup-build setup-test
+	docs install clean distclean debug asan tsan leaks clang cross coverage ci setup-build setup-test configured
 
-all: setup-build ## build everything, optimized, in build/ (the default)
-	@$(call configure,$(BUILD),--buildtype=release)
-	@ninja -C $(BUILD)
+all: configured ## build the programs and libraries, optimized, in build/ (the default)
+	@ninja -C $(BUILD) programs
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -68,22 +76,29 @@ setup-build:
 setup-test:
 	@scripts/setup build test
 
-demo: all ## build, then watch MRC move data past faults, RC beside it
+configured: setup-build
+	@$(call configure,$(BUILD),--buildtype=release)
+
+demo: configured ## build, then watch MRC move data past faults, RC beside it
+	@ninja -C $(BUILD) src/tools/weft
 	@$(BUILD)/src/tools/weft demo
 
 tour: all ## build, then decode captures, simulate a fabric, run an RDMA program
 	@scripts/setup tour
 	@scripts/tour $(BUILD)/src/tools/weft .
 
-test: setup-test all ## build and run all tests
+test: setup-test configured ## build and run all tests
+	@ninja -C $(BUILD) programs meson-test-prereq
 	@$(call run_tests,$(BUILD))
 
 interop: all ## run weft against the kernel's Soft-RoCE in a guest; needs root or sudo
 	@scripts/setup interop
-	@tests/interop/guest-image build-interop $(BUILD)/tests/interop/peer
+	@ninja -C $(BUILD) tests/interop/peer
+	@tests/interop/guest-image build-interop "$(CACHE)/guest" $(BUILD)/tests/interop/peer
 	@tests/interop/interop $(INTEROP) $(BUILD) build-interop
 
 bench: all ## run every benchmark and show its table
+	@ninja -C $(BUILD) meson-benchmark-prereq
 	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose --timeout-multiplier 0
 
 bench-wire: setup-test all ## RC over a veth pair against TCP and bare UDP, MRC on every driver; needs root
@@ -92,8 +107,8 @@ bench-wire: setup-test all ## RC over a veth pair against TCP and bare UDP, MRC 
 
 fuzz: setup-build ## run every fuzz target for SECONDS=20 each
 	@scripts/setup fuzz
-	@$(call configure,build-fuzz,--buildtype=debugoptimized $(FUZZ_ARGS),CC=clang)
-	@ninja -C build-fuzz
+	@$(call configure,build-fuzz,--buildtype=debugoptimized $(FUZZ_ARGS),$(CLANG))
+	@ninja -C build-fuzz fuzz-targets
 	@scripts/fuzz build-fuzz $(SECONDS)
 
 soak: setup-test all ## RDMA programs at full length, 10 minutes of damaged packets at every driver, then `hunt`
@@ -101,14 +116,15 @@ soak: setup-test all ## RDMA programs at full length, 10 minutes of damaged pack
 	@WEFT_GARBAGE_S=600 tests/scripts/drivers-wire $(BUILD)/src/tools/weft . garbage_is_counted
 	@$(MAKE) --no-print-directory hunt
 
-hunt: all ## run SEEDS=20000 seeds of the fault hunt for each transport (docs/hunt.md)
+hunt: configured ## run SEEDS=20000 seeds of the fault hunt for each transport (docs/hunt.md)
+	@ninja -C $(BUILD) tests/hunt/hunt
 	@$(BUILD)/tests/hunt/hunt --transport rc --seeds 1..$(SEEDS)
 	@$(BUILD)/tests/hunt/hunt --transport mrc --seeds 1..$(SEEDS)
 
 hunt-selftest: setup-test ## plant bugs in a copy of the engines: the hunt must find each
 	@tests/scripts/hunt-selftest .
 
-lint: setup-test all ## check format, and let clang-tidy, cppcheck and mandoc look for faults
+lint: setup-test configured ## check format, and let clang-tidy, cppcheck and mandoc look for faults
 	@scripts/setup lint
 	@scripts/lint $(BUILD)
 
@@ -118,11 +134,12 @@ format: ## bring the C files into shape
 
 docs: all ## build the documentation
 	@scripts/setup docs
+	@ninja -C $(BUILD) docs/wire-formats
 	@scripts/docs $(BUILD)
 
 install: all ## install under PREFIX=/usr/local, below DESTDIR= if given
 	@meson configure $(BUILD) --prefix="$$PREFIX"
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) programs
 	@meson install -C $(BUILD) --no-rebuild --destdir "$${DESTDIR:+$$(realpath -m -- "$$DESTDIR")}"
 
 debug: setup-build ## build for a debugger, in build-debug/
@@ -131,7 +148,7 @@ debug: setup-build ## build for a debugger, in build-debug/
 
 asan: setup-test ## unit and system tests with address and undefined-behaviour checks, in build-asan/
 	@$(call configure,build-asan,--buildtype=debugoptimized $(SAN_ARGS))
-	@ninja -C build-asan
+	@ninja -C build-asan programs meson-test-prereq
 	@$(call run_tests,build-asan,--suite unit --suite system,$(SAN_ENV))
 
 # Fences, which tsan does not know, are there for readers in other processes, which it does not see.
@@ -143,29 +160,29 @@ tsan: setup-test ## tests with threads, under checks for data races, in build-ts
 
 leaks: setup-test ## one long run with leak checks, in build-asan/
 	@$(call configure,build-asan,--buildtype=debugoptimized $(SAN_ARGS))
-	@ninja -C build-asan
+	@ninja -C build-asan programs meson-test-prereq
 	@scripts/leaks build-asan
 	@$(LEAKS_ENV) tests/system/system build-asan/tests/system/system-end processes $(LEAKS_CASES)
 
-clang: setup-test ## build and unit tests with clang, in build-clang/
+clang: setup-test ## build and unit tests with clang, optimized, in build-clang/
 	@scripts/setup clang
-	@$(call configure,build-clang,--buildtype=release,CC=clang)
-	@ninja -C build-clang
+	@$(call configure,build-clang,--buildtype=release,$(CLANG))
+	@ninja -C build-clang programs meson-test-prereq
 	@$(call run_tests,build-clang,--suite unit)
 
-cross: setup-test ## build for the other architecture, unit tests under qemu, in build-cross/
+cross: setup-test ## build for the other architecture, run what may differ there under qemu, in build-cross/
 	@scripts/setup cross
-	@scripts/sysroot build-sysroot $(CROSS)
+	@scripts/sysroot "$(SYSROOT)" $(CROSS)
 	@$(call configure,build-cross,--buildtype=release \
-		--cross-file build-sysroot/$(CROSS).ini --cross-file cross/$(CROSS).ini)
-	@ninja -C build-cross
-	@$(call run_tests,build-cross,--suite unit,HUNT_SEEDS=30)
+		--cross-file "$(SYSROOT).ini" --cross-file cross/$(CROSS).ini)
+	@ninja -C build-cross programs meson-test-prereq
+	@$(call run_tests,build-cross,--suite portable,HUNT_SEEDS=30)
 
 coverage: setup-test ## which lines the unit tests reach, in build-cov/coverage/
 	@scripts/setup coverage
 	@$(call configure,build-cov,--buildtype=debug -Db_coverage=true \
 		-Dc_args=-fprofile-update=atomic)
-	@ninja -C build-cov
+	@ninja -C build-cov meson-test-prereq
 	@scripts/coverage build-cov
 
 ci: ## everything that must hold before a change goes in
@@ -174,5 +191,5 @@ ci: ## everything that must hold before a change goes in
 clean: ## remove the build directories
 	rm -rf build build-debug build-asan build-tsan build-clang build-cross build-cov build-fuzz
 
-distclean: clean ## clean, and remove what was fetched for `make cross` and `make interop`
-	rm -rf build-sysroot build-interop
+distclean: clean ## clean, and remove the guest of `make interop`; what all clones share stays (scripts/cache)
+	rm -rf build-interop build-cache
