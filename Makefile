@@ -35,8 +35,13 @@ SAN_ENV := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:strict_string_checks=1 \
 # Processes that make everything, see a peer die, and end in good order.
 LEAKS_ENV := ASAN_OPTIONS=detect_leaks=1:exitcode=99 UBSAN_OPTIONS=print_stacktrace=1
 LEAKS_CASES := a_thousand_pairs_between_two_processes kill_of_the_first_end
-SAN_ARGS := -Db_sanitize=address,undefined -Db_lundef=false \
-            -Dc_args='-fno-sanitize-recover=all -fno-omit-frame-pointer'
+# By clang, the second compiler: its undefined-behaviour checks see more, and one build proves that it
+# accepts all code, tests and benchmarks too. The runtime is shared, so that our libraries have it
+# under programs that were not built with it.
+SAN_LIBS = $(dir $(shell clang --print-file-name=libclang_rt.asan-$(shell uname -m).so))
+SAN_ARGS = -Doptimization=1 -Ddebug=true -Db_sanitize=address,undefined -Db_lundef=false \
+           -Dc_args='-fno-sanitize-recover=all -fno-omit-frame-pointer' \
+           -Dc_link_args='-shared-libsan -Wl,-rpath,$(SAN_LIBS)'
 
 # Older thread sanitizers know only the places that a kernel puts memory without much randomness;
 # some containers forbid to switch that off, and then most likely need not.
@@ -46,6 +51,8 @@ TSAN_TESTS := base_ring nic_threads
 TSAN_SYSTEM := system-threads
 TSAN_SYSTEM_NEEDS := tests/system/system-end
 
+# Of the fuzz targets everything is compiled to show where an input went, which makes it too slow for
+# tests.
 FUZZ_ARGS := -Dfuzz=true -Dtests=false -Dtools=false -Dbench=false \
              -Db_sanitize=address,undefined -Db_lundef=false \
              -Dc_args='-fsanitize=fuzzer-no-link -fno-sanitize-recover=all -fno-omit-frame-pointer'
@@ -53,16 +60,21 @@ FUZZ_ARGS := -Dfuzz=true -Dtests=false -Dtools=false -Dbench=false \
 # $(call configure,DIR,MESON OPTIONS,ENVIRONMENT): once per directory; meson itself notices later
 # changes.
 configure = test -f $(1)/build.ninja || $(3) meson setup $(1) . $(2)
-# $(call run_tests,DIR,MESON TEST OPTIONS,ENVIRONMENT): runs, then counts; the count is the last line.
+# $(call build_asan): for asan and leaks alike.
+build_asan = $(call configure,build-asan,$(SAN_ARGS),$(CLANG)) && \
+	ninja -C build-asan programs meson-test-prereq meson-benchmark-prereq
+# $(call run_tests,DIR,MESON TEST OPTIONS,ENVIRONMENT,OPTIONS OF THE COUNT): runs, then counts; the
+# count is the last line.
 run_tests = rm -f $(1)/meson-logs/testlog.json; \
 	$(3) meson test -C $(1) --no-rebuild --print-errorlogs $(2); code=$$?; \
-	scripts/count-tests $(1)/meson-logs/testlog.json && exit $$code
+	scripts/count-tests $(4) $(1)/meson-logs/testlog.json && exit $$code
 
 # ninja spreads the work over the processors; the steps here stay in order.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: all help demo tour test interop bench bench-wire soak fuzz hunt hunt-selftest lint format \
-	docs install clean distclean debug asan tsan leaks clang cross coverage ci setup-build setup-test configured
+	docs install clean distclean debug asan tsan leaks clang cross coverage ci \
+	setup-build setup-test configured
 
 all: configured ## build the programs and libraries, optimized, in build/ (the default)
 	@ninja -C $(BUILD) programs
@@ -89,7 +101,7 @@ tour: all ## build, then decode captures, simulate a fabric, run an RDMA program
 
 test: setup-test configured ## build and run all tests
 	@ninja -C $(BUILD) programs meson-test-prereq
-	@$(call run_tests,$(BUILD))
+	@$(call run_tests,$(BUILD),,,--slowest 10)
 
 interop: all ## run weft against the kernel's Soft-RoCE in a guest; needs root or sudo
 	@scripts/setup interop
@@ -146,9 +158,9 @@ debug: setup-build ## build for a debugger, in build-debug/
 	@$(call configure,build-debug,--buildtype=debug)
 	@ninja -C build-debug
 
-asan: setup-test ## unit and system tests with address and undefined-behaviour checks, in build-asan/
-	@$(call configure,build-asan,--buildtype=debugoptimized $(SAN_ARGS))
-	@ninja -C build-asan programs meson-test-prereq
+asan: setup-test ## unit and system tests by clang with address and undefined-behaviour checks, in build-asan/
+	@scripts/setup sanitize
+	@$(call build_asan)
 	@$(call run_tests,build-asan,--suite unit --suite system,$(SAN_ENV))
 
 # Fences, which tsan does not know, are there for readers in other processes, which it does not see.
@@ -159,8 +171,8 @@ tsan: setup-test ## tests with threads, under checks for data races, in build-ts
 	@$(call run_tests,build-tsan,$(TSAN_TESTS) $(TSAN_SYSTEM),$(TSAN_ENV))
 
 leaks: setup-test ## one long run with leak checks, in build-asan/
-	@$(call configure,build-asan,--buildtype=debugoptimized $(SAN_ARGS))
-	@ninja -C build-asan programs meson-test-prereq
+	@scripts/setup sanitize
+	@$(call build_asan)
 	@scripts/leaks build-asan
 	@$(LEAKS_ENV) tests/system/system build-asan/tests/system/system-end processes $(LEAKS_CASES)
 
