@@ -151,6 +151,10 @@ class Guest:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_for(self.is_ready, BOOT_S, f"the guest, see {self.console}")
         wait_for(lambda: self.run("true", 10)[0] == 0, BOOT_S, "the guest's shell")
+        # rxe gives up on a peer whose neighbour entry takes a second, as the first of a new link may.
+        for address in WEFT_ADDRESS.values():
+            wait_for(lambda: self.run(f"ping -c 1 -W 1 {address}", 10)[0] == 0, BOOT_S,
+                     f"the guest's way to {address}")
 
     def is_ready(self):
         if self.process.poll() is not None:
