@@ -185,7 +185,7 @@ clang: setup-test ## build and unit tests with clang, optimized, in build-clang/
 cross: setup-test ## build for the other architecture, run what may differ there under qemu, in build-cross/
 	@scripts/setup cross
 	@scripts/sysroot "$(SYSROOT)" $(CROSS)
-	@$(call configure,build-cross,--buildtype=release \
+	@$(call configure,build-cross,--buildtype=release -Dwhole=false \
 		--cross-file "$(SYSROOT).ini" --cross-file cross/$(CROSS).ini)
 	@ninja -C build-cross programs meson-test-prereq
 	@$(call run_tests,build-cross,--suite portable,HUNT_SEEDS=30)
