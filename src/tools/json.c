@@ -1,126 +1,151 @@
 #include <inttypes.h>
 
+#include "tools/json_file.h"
 #include "tools/print.h"
 #include "tools/text.h"
 
-static void put_string_or_null(FILE *out, const char *text)
-{
-	if (text)
-		text_put_json(out, text);
-	else
-		fputs("null", out);
-}
-
 /* Addresses are text, other fields numbers; beyond 32 bits a hexadecimal string, because many
  * readers of JSON keep only 53 bits of a number. */
-static void put_field(FILE *out, struct header_at h, const struct wire_field *f)
+static void put_field(struct json_writer *w, struct header_at h, const struct wire_field *f)
 {
 	enum value_kind kind = value_kind(h.layout, f);
 	bool is_address = kind != VALUE_DECIMAL && kind != VALUE_HEX;
 	struct text value;
 
-	fprintf(out, "\"%s\":", f->name);
 	if (!is_address && f->width <= 32) {
-		fprintf(out, "%" PRIu64, wire_field_value(f, h.bytes));
+		json_number(w, f->name, wire_field_value(f, h.bytes));
 		return;
 	}
 	text_clear(&value);
 	value_plain(&value, h, f);
-	fprintf(out, "\"%s\"", value.at);
+	json_text(w, f->name, value.at);
 }
 
-static void put_layers(FILE *out, const struct record *r)
+static void put_layers(struct json_writer *w, const struct record *r)
 {
-	fputs(",\"layers\":[", out);
+	json_array(w, "layers", JSON_INLINE);
 	for (uint32_t i = 0; i < r->trail.n; i++) {
 		const struct wire_layer *layer = &r->trail.layer[i];
 		struct header_at h = record_header(r, i);
 
-		fprintf(out, "%s{\"header\":\"%s\",\"at\":%u,\"len\":%u,\"fields\":{", i ? "," : "",
-			h.layout->name, layer->at, layer->len);
-		for (unsigned k = 0; k < h.layout->n_fields; k++) {
-			if (k)
-				fputc(',', out);
-			put_field(out, h, &h.layout->fields[k]);
-		}
-		fputs("}}", out);
+		json_object(w, NULL, JSON_INLINE);
+		json_text(w, "header", h.layout->name);
+		json_number(w, "at", layer->at);
+		json_number(w, "len", layer->len);
+		json_object(w, "fields", JSON_INLINE);
+		for (unsigned k = 0; k < h.layout->n_fields; k++)
+			put_field(w, h, &h.layout->fields[k]);
+		json_close(w);
+		json_close(w);
 	}
-	fputc(']', out);
+	json_close(w);
 	if (r->trail.full)
-		fputs(",\"layers_left_out\":true", out);
+		json_truth(w, "layers_left_out", true);
 }
 
-static void put_fault(FILE *out, const struct record *r)
+static void put_payload(struct json_writer *w, const struct record *r)
+{
+	if (!r->has_payload) {
+		json_null(w, "payload");
+		return;
+	}
+	json_object(w, "payload", JSON_INLINE);
+	json_number(w, "at", r->payload_at);
+	json_number(w, "len", r->payload_len);
+	json_close(w);
+}
+
+static void put_hex(struct json_writer *w, const char *key, uint32_t value)
+{
+	char text[16];
+
+	snprintf(text, sizeof text, "0x%08" PRIx32, value);
+	json_text(w, key, text);
+}
+
+static void put_icrc(struct json_writer *w, const struct wire_packet *pkt)
+{
+	if (!pkt->has_icrc) {
+		json_null(w, "icrc");
+		return;
+	}
+	json_object(w, "icrc", JSON_INLINE);
+	json_number(w, "at", pkt->icrc_at);
+	put_hex(w, "carried", pkt->icrc);
+	put_hex(w, "right", pkt->icrc_right);
+	json_truth(w, "ok", pkt->icrc == pkt->icrc_right);
+	json_close(w);
+}
+
+static void put_fault(struct json_writer *w, const struct record *r)
 {
 	struct text why;
 
 	if (r->fault.why == WIRE_DROP_NONE) {
-		fputs(",\"fault\":null", out);
+		json_null(w, "fault");
 		return;
 	}
 	text_clear(&why);
 	record_explain(r, &why);
-	fprintf(out, ",\"fault\":{\"why\":\"%s\",\"at\":%u,\"in\":", wire_drop_name(r->fault.why),
-		r->fault.at);
-	put_string_or_null(out, r->fault.in ? r->fault.in->name : NULL);
-	fputs(",\"text\":", out);
-	text_put_json(out, why.at);
-	fputc('}', out);
+	json_object(w, "fault", JSON_INLINE);
+	json_text(w, "why", wire_drop_name(r->fault.why));
+	json_number(w, "at", r->fault.at);
+	json_text(w, "in", r->fault.in ? r->fault.in->name : NULL);
+	json_text(w, "text", why.at);
+	json_close(w);
 }
 
 void json_print(FILE *out, const struct record *r)
 {
 	static const char *const families[] = {NULL, "roce", "mrc"};
-	static const char *const trims[] = {"false", "\"trimmed\"", "\"lasthop\""};
+	static const char *const trims[] = {NULL, "trimmed", "lasthop"};
 	const struct wire_packet *pkt = &r->pkt;
+	struct json_writer w = json_file(out);
+	char time[48];
 
-	fprintf(out, "{\"n\":%" PRIu64 ",\"time\":\"%" PRId64 ".%09u\",\"len\":%u,\"wire_len\":%u",
-		r->number, r->cap.sec, r->cap.nsec, r->cap.bytes.len, r->cap.wire_len);
-	fprintf(out, ",\"verdict\":\"%s\",\"name\":", verdict_name(r->verdict));
-	put_string_or_null(out, r->name);
-	fputs(",\"family\":", out);
-	put_string_or_null(out, families[pkt->family]);
-	fprintf(out, ",\"trimmed\":%s", trims[pkt->net.trim]);
+	snprintf(time, sizeof time, "%" PRId64 ".%09u", r->cap.sec, r->cap.nsec);
+	json_object(&w, NULL, JSON_INLINE);
+	json_number(&w, "n", r->number);
+	json_text(&w, "time", time);
+	json_number(&w, "len", r->cap.bytes.len);
+	json_number(&w, "wire_len", r->cap.wire_len);
+	json_text(&w, "verdict", verdict_name(r->verdict));
+	json_text(&w, "name", r->name);
+	json_text(&w, "family", families[pkt->family]);
+	if (trims[pkt->net.trim])
+		json_text(&w, "trimmed", trims[pkt->net.trim]);
+	else
+		json_truth(&w, "trimmed", false);
 	if (pkt->family != WIRE_NO_FAMILY)
-		fprintf(out, ",\"entropy\":%u", net_entropy(&pkt->net));
-	put_layers(out, r);
-	if (r->has_payload)
-		fprintf(out, ",\"payload\":{\"at\":%u,\"len\":%u}", r->payload_at, r->payload_len);
-	else
-		fputs(",\"payload\":null", out);
-	if (pkt->has_icrc)
-		fprintf(out,
-			",\"icrc\":{\"at\":%u,\"carried\":\"0x%08x\",\"right\":\"0x%08x\",\"ok\":%"
-			"s}",
-			pkt->icrc_at, pkt->icrc, pkt->icrc_right,
-			pkt->icrc == pkt->icrc_right ? "true" : "false");
-	else
-		fputs(",\"icrc\":null", out);
-	put_fault(out, r);
-	fputs("}\n", out);
+		json_number(&w, "entropy", net_entropy(&pkt->net));
+	put_layers(&w, r);
+	put_payload(&w, r);
+	put_icrc(&w, pkt);
+	put_fault(&w, r);
+	json_close(&w);
+	json_end(&w);
 }
 
 void json_summary(FILE *out, const char *file, const struct tally *t)
 {
-	const char *comma = "";
+	struct json_writer w = json_file(out);
 
-	fputs("{\"summary\":{\"file\":", out);
-	text_put_json(out, file);
-	fprintf(out, ",\"packets\":%" PRIu64, t->packets);
+	json_object(&w, NULL, JSON_INLINE);
+	json_object(&w, "summary", JSON_INLINE);
+	json_text(&w, "file", file);
+	json_number(&w, "packets", t->packets);
 	for (unsigned i = 0; i < VERDICT_COUNT; i++)
-		fprintf(out, ",\"%s\":%" PRIu64, verdict_name((enum verdict)i), t->by_verdict[i]);
-	fputs(",\"by_name\":{", out);
-	for (uint32_t i = 0; i < t->n_names; i++) {
-		fputs(i ? "," : "", out);
-		text_put_json(out, t->by_name[i].name);
-		fprintf(out, ":%" PRIu64, t->by_name[i].n);
-	}
-	fputs("},\"by_fault\":{", out);
+		json_number(&w, verdict_name((enum verdict)i), t->by_verdict[i]);
+	json_object(&w, "by_name", JSON_INLINE);
+	for (uint32_t i = 0; i < t->n_names; i++)
+		json_number(&w, t->by_name[i].name, t->by_name[i].n);
+	json_close(&w);
+	json_object(&w, "by_fault", JSON_INLINE);
 	for (unsigned why = 0; why < WIRE_DROP_COUNT; why++)
-		if (t->by_fault[why]) {
-			fprintf(out, "%s\"%s\":%" PRIu64, comma,
-				wire_drop_name((enum wire_drop)why), t->by_fault[why]);
-			comma = ",";
-		}
-	fputs("}}}\n", out);
+		if (t->by_fault[why])
+			json_number(&w, wire_drop_name((enum wire_drop)why), t->by_fault[why]);
+	json_close(&w);
+	json_close(&w);
+	json_close(&w);
+	json_end(&w);
 }

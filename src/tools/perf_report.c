@@ -1,5 +1,6 @@
 #include <inttypes.h>
 
+#include "tools/json_file.h"
 #include "tools/perf.h"
 #include "tools/stats.h"
 
@@ -79,53 +80,84 @@ void perf_print_baseline(FILE *out, const struct perf_result *r, const struct pe
 			(double)b->udp_ping_ns / 1e3, ratio(r->mean_ns, b->udp_ping_ns));
 }
 
-static void json_latency(FILE *out, const struct perf_result *r)
+static void json_latency(struct json_writer *w, const struct perf_result *r)
 {
-	fprintf(out, ",\"min_ns\":%" PRIu64 ",\"mean_ns\":%" PRIu64, r->least_ns, r->mean_ns);
-	for (uint32_t i = 0; i < PERF_PERCENTILES; i++)
-		fprintf(out, ",\"%s_ns\":%" PRIu64, perf_percentiles[i].name, r->percentile_ns[i]);
-	fprintf(out, ",\"max_ns\":%" PRIu64, r->most_ns);
+	char key[32];
+
+	json_number(w, "min_ns", r->least_ns);
+	json_number(w, "mean_ns", r->mean_ns);
+	for (uint32_t i = 0; i < PERF_PERCENTILES; i++) {
+		snprintf(key, sizeof key, "%s_ns", perf_percentiles[i].name);
+		json_number(w, key, r->percentile_ns[i]);
+	}
+	json_number(w, "max_ns", r->most_ns);
 }
 
-static void json_ways(FILE *out, const struct perf_result *r)
+static void json_ways(struct json_writer *w, const struct perf_result *r)
 {
-	fprintf(out,
-		",\"ways\":%" PRIu64 ",\"ways_used\":%" PRIu64 ",\"lost_gap\":%" PRIu64
-		",\"lost_probe\":%" PRIu64 ",\"lost_nack\":%" PRIu64 ",\"lost_port\":%" PRIu64
-		",\"lost_timeout\":%" PRIu64 ",\"spared\":%" PRIu64,
-		r->ways, r->ways_used, r->lost_gap, r->lost_probe, r->lost_nack, r->lost_port,
-		r->lost_timeout, r->spared);
+	json_number(w, "ways", r->ways);
+	json_number(w, "ways_used", r->ways_used);
+	json_number(w, "lost_gap", r->lost_gap);
+	json_number(w, "lost_probe", r->lost_probe);
+	json_number(w, "lost_nack", r->lost_nack);
+	json_number(w, "lost_port", r->lost_port);
+	json_number(w, "lost_timeout", r->lost_timeout);
+	json_number(w, "spared", r->spared);
+}
+
+/* a / b in three decimals, rounded; b is not 0. */
+static void json_ratio(struct json_writer *w, const char *key, uint64_t a, uint64_t b)
+{
+	json_decimal(w, key, (uint64_t)(ratio(a, b) * 1000 + 0.5), 3);
+}
+
+static void json_baseline(struct json_writer *w, const struct perf_result *r,
+			  const struct perf_baseline *b)
+{
+	if (b->tcp_bps) {
+		json_number(w, "tcp_bits_per_second", b->tcp_bps);
+		json_ratio(w, "ratio_tcp", bits_per_second(r), b->tcp_bps);
+	}
+	if (b->udp_bps) {
+		json_number(w, "udp_bits_per_second", b->udp_bps);
+		json_ratio(w, "ratio_udp", bits_per_second(r), b->udp_bps);
+	}
+	if (b->udp_ping_ns) {
+		json_number(w, "udp_ping_ns", b->udp_ping_ns);
+		json_ratio(w, "ratio_udp_ping", r->mean_ns, b->udp_ping_ns);
+	}
 }
 
 void perf_json(FILE *out, const struct perf_result *r, const struct perf_baseline *b)
 {
 	const struct perf_test *t = &r->test;
+	struct json_writer w = json_file(out);
 
-	fprintf(out,
-		"{\"op\":\"%s\",\"mode\":\"%s\",\"transport\":\"%s\",\"driver\":\"%s\","
-		"\"bytes\":%u,\"qps\":%u,\"depth\":%u,\"pmtu\":%u,\"messages\":%" PRIu64
-		",\"elapsed_ns\":%" PRIu64 ",\"retransmitted\":%" PRIu64,
-		perf_op_names[t->op], mode_names[t->mode], nic_transport_names[t->transport],
-		r->driver, t->size, t->qps, t->depth, t->pmtu, r->messages, r->elapsed_ns,
-		r->retransmitted);
+	json_object(&w, NULL, JSON_INLINE);
+	json_text(&w, "op", perf_op_names[t->op]);
+	json_text(&w, "mode", mode_names[t->mode]);
+	json_text(&w, "transport", nic_transport_names[t->transport]);
+	json_text(&w, "driver", r->driver);
+	json_number(&w, "bytes", t->size);
+	json_number(&w, "qps", t->qps);
+	json_number(&w, "depth", t->depth);
+	json_number(&w, "pmtu", t->pmtu);
+	json_number(&w, "messages", r->messages);
+	json_number(&w, "elapsed_ns", r->elapsed_ns);
+	json_number(&w, "retransmitted", r->retransmitted);
 	if (t->transport == NIC_MRC)
-		json_ways(out, r);
+		json_ways(&w, r);
 	if (*r->digest)
-		fprintf(out, ",\"payload_sha256\":\"%s\"", r->digest);
-	if (t->mode == PERF_LATENCY)
-		json_latency(out, r);
-	else
-		fprintf(out, ",\"bits_per_second\":%" PRIu64 ",\"messages_per_second\":%" PRIu64,
-			bits_per_second(r), messages_per_second(r));
-	if (b && b->tcp_bps)
-		fprintf(out, ",\"tcp_bits_per_second\":%" PRIu64 ",\"ratio_tcp\":%.3f", b->tcp_bps,
-			ratio(bits_per_second(r), b->tcp_bps));
-	if (b && b->udp_bps)
-		fprintf(out, ",\"udp_bits_per_second\":%" PRIu64 ",\"ratio_udp\":%.3f", b->udp_bps,
-			ratio(bits_per_second(r), b->udp_bps));
-	if (b && b->udp_ping_ns)
-		fprintf(out, ",\"udp_ping_ns\":%" PRIu64 ",\"ratio_udp_ping\":%.3f", b->udp_ping_ns,
-			ratio(r->mean_ns, b->udp_ping_ns));
-	fprintf(out, "}\n");
+		json_text(&w, "payload_sha256", r->digest);
+	if (t->mode == PERF_LATENCY) {
+		json_latency(&w, r);
+	} else {
+		json_number(&w, "bits_per_second", bits_per_second(r));
+		json_number(&w, "messages_per_second", messages_per_second(r));
+	}
+	if (b)
+		json_baseline(&w, r, b);
+	json_close(&w);
+	json_end(&w);
 	fflush(out);
 }

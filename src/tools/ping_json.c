@@ -1,32 +1,27 @@
 #include <arpa/inet.h>
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "tools/command.h"
+#include "tools/json_file.h"
 #include "tools/ping.h"
 
-static void put_text(const char *key, const char *text)
-{
-	printf("\"%s\":", key);
-	text_put_json(stdout, text);
-}
-
-static void put_rtt(const struct stats *s)
+static void put_rtt(struct json_writer *w, const struct stats *s)
 {
 	if (!s->n) {
-		fputs(",\"rtt_ns\":null", stdout);
+		json_null(w, "rtt_ns");
 		return;
 	}
-	printf(",\"rtt_ns\":{\"min\":%" PRIu64 ",\"median\":%" PRIu64 ",\"p99\":%" PRIu64
-	       ",\"max\":%" PRIu64 "}",
-	       s->min, s->p50, s->p99, s->max);
+	json_object(w, "rtt_ns", JSON_INLINE);
+	json_number(w, "min", s->min);
+	json_number(w, "median", s->p50);
+	json_number(w, "p99", s->p99);
+	json_number(w, "max", s->max);
+	json_close(w);
 }
 
-static int put_ports(const struct ping *p)
+static int put_ports(struct json_writer *w, const struct ping *p)
 {
-	bool is_first = true;
-
-	fputs(",\"ports\":[", stdout);
+	json_array(w, "ports", JSON_INLINE);
 	for (uint8_t port = 0; port < p->info.n_ports; port++) {
 		struct ping_sum sum;
 
@@ -34,19 +29,21 @@ static int put_ports(const struct ping *p)
 			return STATUS_FILE;
 		if (!sum.n_paths)
 			continue;
-		printf("%s{\"port\":%u,", is_first ? "" : ",", port + 1u);
-		put_text("interface", p->info.ports[port].interface);
-		printf(",\"paths\":%u,\"silent\":%u,\"asked\":%" PRIu64 ",\"answered\":%" PRIu64,
-		       sum.n_paths, sum.n_silent, sum.n_asked, sum.n_answers);
-		put_rtt(&sum.rtt_ns);
-		putchar('}');
-		is_first = false;
+		json_object(w, NULL, JSON_INLINE);
+		json_number(w, "port", port + 1u);
+		json_text(w, "interface", p->info.ports[port].interface);
+		json_number(w, "paths", sum.n_paths);
+		json_number(w, "silent", sum.n_silent);
+		json_number(w, "asked", sum.n_asked);
+		json_number(w, "answered", sum.n_answers);
+		put_rtt(w, &sum.rtt_ns);
+		json_close(w);
 	}
-	putchar(']');
+	json_close(w);
 	return STATUS_OK;
 }
 
-static void put_path(const struct ping *p, const struct ping_path *path)
+static void put_path(struct json_writer *w, const struct ping *p, const struct ping_path *path)
 {
 	struct stats s = stats_of(path->rtt_ns, path->n_answers);
 	char peer[INET6_ADDRSTRLEN];
@@ -55,31 +52,34 @@ static void put_path(const struct ping *p, const struct ping_path *path)
 	text_clear(&value);
 	ping_value(path, &value);
 	inet_ntop(AF_INET6, path->question.dgid, peer, sizeof peer);
-	printf("{\"port\":%u,", path->question.port + 1u);
-	put_text("value", value.at);
-	putchar(',');
-	put_text("peer", peer);
-	printf(",\"asked\":%u,\"answered\":%u", p->n_rounds, path->n_answers);
-	put_rtt(&s);
-	putchar('}');
+	json_object(w, NULL, JSON_INLINE);
+	json_number(w, "port", path->question.port + 1u);
+	json_text(w, "value", value.at);
+	json_text(w, "peer", peer);
+	json_number(w, "asked", p->n_rounds);
+	json_number(w, "answered", path->n_answers);
+	put_rtt(w, &s);
+	json_close(w);
 }
 
 int ping_json(const struct ping *p)
 {
-	putchar('{');
-	put_text("device", p->info.name);
-	putchar(',');
-	put_text("driver", nic_driver_names[p->info.setup.driver]);
+	struct json_writer w = json_file(stdout);
+
+	json_object(&w, NULL, JSON_INLINE);
+	json_text(&w, "device", p->info.name);
+	json_text(&w, "driver", nic_driver_names[p->info.setup.driver]);
 	if (p->has_profile)
-		printf(",\"profile\":\"%" PRIu64 "\"", p->profile);
-	printf(",\"dscp\":%u,\"rounds\":%u", p->paths[0].question.dscp, p->n_rounds);
-	if (put_ports(p))
+		json_number_text(&w, "profile", p->profile);
+	json_number(&w, "dscp", p->paths[0].question.dscp);
+	json_number(&w, "rounds", p->n_rounds);
+	if (put_ports(&w, p))
 		return STATUS_FILE;
-	fputs(",\"paths\":[", stdout);
-	for (uint32_t i = 0; i < p->n_paths; i++) {
-		fputs(i ? "," : "", stdout);
-		put_path(p, &p->paths[i]);
-	}
-	puts("]}");
+	json_array(&w, "paths", JSON_INLINE);
+	for (uint32_t i = 0; i < p->n_paths; i++)
+		put_path(&w, p, &p->paths[i]);
+	json_close(&w);
+	json_close(&w);
+	json_end(&w);
 	return STATUS_OK;
 }
