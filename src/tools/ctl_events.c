@@ -8,6 +8,7 @@
 #include "tools/command.h"
 #include "tools/ctl.h"
 #include "tools/ends.h"
+#include "tools/json_file.h"
 
 #define EVENTS_CQE   4096
 #define EVENTS_BATCH 64
@@ -28,6 +29,24 @@ static enum mrc_ctl_ev_fmt_mode mode_of(struct mrc_context *mrc, uint64_t id)
 	return format.ev_fmt_mode;
 }
 
+static void put_json(const struct timespec *now, const struct mrc_ctl_ev_event *e,
+		     const char *value)
+{
+	struct json_writer w = json_file(stdout);
+	char time[48];
+
+	snprintf(time, sizeof time, "%lld.%09ld", (long long)now->tv_sec, now->tv_nsec);
+	json_object(&w, NULL, JSON_INLINE);
+	json_text(&w, "time", time);
+	json_number_text(&w, "profile", e->profile_id);
+	json_text(&w, "value", value);
+	json_number(&w, "port", e->ev.port);
+	json_text(&w, "state", ctl_ev_state_word(e->state));
+	json_number(&w, "lost", e->drop_count);
+	json_close(&w);
+	json_end(&w);
+}
+
 static void put_event(const struct ctl_device *d, const struct ctl_watch *w,
 		      const struct mrc_ctl_ev_event *e)
 {
@@ -42,10 +61,7 @@ static void put_event(const struct ctl_device *d, const struct ctl_watch *w,
 	text_clear(&value);
 	ctl_value_text(&value, mode_of(d->mrc, e->profile_id), &e->ev);
 	if (w->has_json) {
-		printf("{\"time\":\"%lld.%09ld\",\"profile\":\"%" PRIu64 "\",\"value\":\"%s\","
-		       "\"port\":%u,\"state\":\"%s\",\"lost\":%u}\n",
-		       (long long)now.tv_sec, now.tv_nsec, e->profile_id, value.at, e->ev.port,
-		       ctl_ev_state_word(e->state), e->drop_count);
+		put_json(&now, e, value.at);
 		return;
 	}
 	printf("%s.%06ld  profile %" PRIu64 "  %s  %s", clock, now.tv_nsec / 1000, e->profile_id,

@@ -2,85 +2,106 @@
 #include <stdio.h>
 
 #include "tools/demo.h"
-#include "tools/text.h"
+#include "tools/json_file.h"
 
-static const char *flag(bool is)
-{
-	return is ? "true" : "false";
-}
-
-static void put_place(const struct demo *d)
+static void put_place(struct json_writer *w, const struct demo *d)
 {
 	const struct scenario *s = &d->sides[DEMO_MRC].scenario;
 
-	printf("{\"seed\":%" PRIu64 ",\"planes\":%u,\"hosts\":%u,\"base_rtt_ps\":%" PRIu64
-	       ",\"bytes\":%" PRIu64 ",\n",
-	       d->seed, s->topology.n_planes, s->topology.n_hosts, s->base_rtt_ps, DEMO_BYTES);
-	printf("\"trimmed\":%u,\"trimmed_lasthop\":%u,\n\"place\":{\"plane\":%u,\"link\":",
-	       s->names.trimmed, s->names.trimmed_lasthop, d->place.plane);
-	text_put_json(stdout, d->place.link);
-	fputs("},\n", stdout);
+	json_number(w, "seed", d->seed);
+	json_number(w, "planes", s->topology.n_planes);
+	json_number(w, "hosts", s->topology.n_hosts);
+	json_number(w, "base_rtt_ps", s->base_rtt_ps);
+	json_number(w, "bytes", DEMO_BYTES);
+	json_number(w, "trimmed", s->names.trimmed);
+	json_number(w, "trimmed_lasthop", s->names.trimmed_lasthop);
+	json_object(w, "place", JSON_INLINE);
+	json_number(w, "plane", d->place.plane);
+	json_text(w, "link", d->place.link);
+	json_close(w);
 }
 
-static void put_rate(const char *name, const struct demo_row *r, uint32_t which)
+static void put_rate(struct json_writer *w, const struct demo_row *r, uint32_t which)
 {
-	printf("\"%s\":{\"bps\":%" PRIu64 ",\"ideal_bps\":%" PRIu64 ",\"resent\":%" PRIu64 "}",
-	       name, r->bps[which], r->ideal_bps[which], r->resent[which]);
+	json_object(w, which == DEMO_MRC ? "mrc" : "rc", JSON_INLINE);
+	json_number(w, "bps", r->bps[which]);
+	json_number(w, "ideal_bps", r->ideal_bps[which]);
+	json_number(w, "resent", r->resent[which]);
+	json_close(w);
 }
 
-static void put_row(const struct demo_row *r)
+static void put_row(struct json_writer *w, const char *key, const struct demo_row *r)
 {
 	const struct mrc_progress *p = &r->progress;
 
-	printf("{\"at_ps\":%" PRIu64 ",", r->at_ps);
-	put_rate("mrc", r, DEMO_MRC);
-	putchar(',');
-	put_rate("rc", r, DEMO_RC);
-	printf(",\"ways\":{\"good\":%u,\"skip\":%u,\"assumed_bad\":%u,\"denied\":%u}",
-	       p->ways[PATH_GOOD], p->ways[PATH_SKIP], p->ways[PATH_ASSUMED_BAD],
-	       p->ways[PATH_DENIED]);
-	printf(",\"window_bytes\":%" PRIu64 ",\"inflight_bytes\":%" PRIu64 ",\"srtt_ns\":%" PRIu64
-	       ",\"open_ports\":%u,\"planes_up\":%u}",
-	       p->window_bytes, p->inflight_bytes, p->srtt_ns, p->open_ports, r->planes_up);
+	json_object(w, key, JSON_INLINE);
+	json_number(w, "at_ps", r->at_ps);
+	put_rate(w, r, DEMO_MRC);
+	put_rate(w, r, DEMO_RC);
+	json_object(w, "ways", JSON_INLINE);
+	json_number(w, "good", p->ways[PATH_GOOD]);
+	json_number(w, "skip", p->ways[PATH_SKIP]);
+	json_number(w, "assumed_bad", p->ways[PATH_ASSUMED_BAD]);
+	json_number(w, "denied", p->ways[PATH_DENIED]);
+	json_close(w);
+	json_number(w, "window_bytes", p->window_bytes);
+	json_number(w, "inflight_bytes", p->inflight_bytes);
+	json_number(w, "srtt_ns", p->srtt_ns);
+	json_number(w, "open_ports", p->open_ports);
+	json_number(w, "planes_up", r->planes_up);
+	json_close(w);
 }
 
-static void put_side(const struct demo *d, uint32_t which)
+static void put_side(struct json_writer *w, const struct demo *d, uint32_t which)
 {
 	const struct demo_side *side = &d->sides[which];
+	char hash[24];
 
-	printf("{\"delivered_bytes\":%" PRIu64 ",\"ideal_bytes\":%" PRIu64
-	       ",\"longest_still_ps\":%" PRIu64 ",\"failed\":%s,\"hashed_bytes\":%" PRIu64 ",\n",
-	       side->bytes, side->ideal_bytes, side->longest_ps, flag(side->is_failed),
-	       d->hashed[which]);
-	printf(" \"sha256_sent\":\"%s\",\n \"sha256_received\":\"%s\",\"verified\":%s,"
-	       "\"trace_hash\":\"%016" PRIx64 "\"}",
-	       d->sent_hash[which], d->got_hash[which], flag(d->is_verified[which]),
-	       side->run.sim.trace_hash);
+	snprintf(hash, sizeof hash, "%016" PRIx64, side->run.sim.trace_hash);
+	json_object(w, which == DEMO_MRC ? "mrc" : "rc", JSON_LINES);
+	json_number(w, "delivered_bytes", side->bytes);
+	json_number(w, "ideal_bytes", side->ideal_bytes);
+	json_number(w, "longest_still_ps", side->longest_ps);
+	json_truth(w, "failed", side->is_failed);
+	json_number(w, "hashed_bytes", d->hashed[which]);
+	json_text(w, "sha256_sent", d->sent_hash[which]);
+	json_text(w, "sha256_received", d->got_hash[which]);
+	json_truth(w, "verified", d->is_verified[which]);
+	json_text(w, "trace_hash", hash);
+	json_close(w);
+}
+
+static void put_events(struct json_writer *w, const struct demo *d)
+{
+	json_array(w, "events", JSON_LINES);
+	for (uint32_t i = 0; i < d->n_events; i++) {
+		json_object(w, NULL, JSON_INLINE);
+		json_number(w, "at_ps", d->events[i].at_ps);
+		json_text(w, "kind", d->events[i].kind);
+		json_text(w, "text", d->events[i].text);
+		json_close(w);
+	}
+	json_close(w);
+	json_number(w, "events_missed", d->n_missed);
 }
 
 void demo_json(const struct demo *d)
 {
 	const struct demo_row last = demo_now(d);
+	struct json_writer w = json_file(stdout);
 
-	put_place(d);
-	fputs("\"slices\":[", stdout);
-	for (uint32_t i = 0; i < d->n_slices; i++) {
-		fputs(i ? ",\n " : "\n ", stdout);
-		put_row(&d->slices[i]);
-	}
-	fputs("],\n\"events\":[", stdout);
-	for (uint32_t i = 0; i < d->n_events; i++) {
-		printf("%s{\"at_ps\":%" PRIu64 ",\"kind\":\"%s\",\"text\":", i ? ",\n " : "\n ",
-		       d->events[i].at_ps, d->events[i].kind);
-		text_put_json(stdout, d->events[i].text);
-		putchar('}');
-	}
-	printf("],\n\"events_missed\":%u,\n\"end\":", d->n_missed);
-	put_row(&last);
-	fputs(",\n\"mrc\":", stdout);
-	put_side(d, DEMO_MRC);
-	fputs(",\n\"rc\":", stdout);
-	put_side(d, DEMO_RC);
-	printf(",\n\"captured_frames\":%" PRIu64 ",\"proven\":%s}\n", d->n_frames,
-	       flag(demo_is_proven(d)));
+	json_object(&w, NULL, JSON_LINES);
+	put_place(&w, d);
+	json_array(&w, "slices", JSON_LINES);
+	for (uint32_t i = 0; i < d->n_slices; i++)
+		put_row(&w, NULL, &d->slices[i]);
+	json_close(&w);
+	put_events(&w, d);
+	put_row(&w, "end", &last);
+	put_side(&w, d, DEMO_MRC);
+	put_side(&w, d, DEMO_RC);
+	json_number(&w, "captured_frames", d->n_frames);
+	json_truth(&w, "proven", demo_is_proven(d));
+	json_close(&w);
+	json_end(&w);
 }
