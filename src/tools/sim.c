@@ -10,6 +10,7 @@
 #include "scenario/units.h"
 #include "tools/clock.h"
 #include "tools/command.h"
+#include "tools/json_file.h"
 #include "tools/pcapng.h"
 #include "tools/sim_input.h"
 #include "tools/sim_progress.h"
@@ -163,21 +164,31 @@ static int read_options(struct job *job, int argc, char **argv)
 	return STATUS_OK;
 }
 
+static void list_json(void)
+{
+	struct json_writer w = json_file(stdout);
+	const struct scenario_builtin *b;
+
+	json_array(&w, NULL, JSON_LINES);
+	for (uint32_t i = 0; (b = scenario_builtin_at(i)); i++) {
+		json_object(&w, NULL, JSON_INLINE);
+		json_text(&w, "name", b->name);
+		json_text(&w, "summary", b->summary);
+		json_truth(&w, "study", scenario_builtin_is_study(b));
+		json_close(&w);
+	}
+	json_close(&w);
+	json_end(&w);
+}
+
 static int print_list(const struct job *job)
 {
 	const struct scenario_builtin *b;
 
-	fputs(job->json ? "[" : "", stdout);
-	for (uint32_t i = 0; (b = scenario_builtin_at(i)); i++) {
-		if (!job->json) {
-			printf("%-15s %s\n", b->name, b->summary);
-			continue;
-		}
-		printf("%s{\"name\":\"%s\",\"summary\":", i ? ",\n " : "", b->name);
-		text_put_json(stdout, b->summary);
-		printf(",\"study\":%s}", scenario_builtin_is_study(b) ? "true" : "false");
-	}
-	fputs(job->json ? "]\n" : "", stdout);
+	if (job->json)
+		list_json();
+	for (uint32_t i = 0; !job->json && (b = scenario_builtin_at(i)); i++)
+		printf("%-15s %s\n", b->name, b->summary);
 	return STATUS_OK;
 }
 
@@ -329,7 +340,10 @@ static int print_report(const struct job *job, struct report *report)
 	if (job->study) {
 		study_add(stdout, job->study, report);
 	} else if (job->json) {
-		report_json(stdout, report);
+		struct json_writer w = json_file(stdout);
+
+		report_json(&w, NULL, report);
+		json_end(&w);
 	} else {
 		report_table(stdout, report, is_terminal_unicode());
 		report_wall(stdout, report);

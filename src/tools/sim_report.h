@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/json_writer.h"
 #include "scenario/run.h"
 #include "tools/stats.h"
 
@@ -84,9 +85,11 @@ void report_table(FILE *out, const struct report *r, bool unicode);
 /* The part of the table that is about this machine and this moment. */
 void report_wall(FILE *out, const struct report *r);
 
-/* One JSON document on several lines; of a plan, or of a whole run. */
+/* One JSON document on several lines, of a plan. */
 void report_json_plan(FILE *out, const struct run *run, const char *summary);
-void report_json(FILE *out, const struct report *r);
+
+/* A whole run as one value: a document, or a member of w. */
+void report_json(struct json_writer *w, const char *key, const struct report *r);
 
 /* Makes the folder, if there is none. 0 or an errno. */
 int report_csv_folder(const char *folder);

@@ -7,6 +7,7 @@
 
 #include "scenario/units.h"
 #include "tools/amount.h"
+#include "tools/json_file.h"
 #include "tools/text.h"
 
 #define FIGURE_MAX 48u
@@ -169,14 +170,16 @@ void study_plan(FILE *out, const struct study *st)
 	}
 }
 
-void study_begin(FILE *out, const struct study *st)
+void study_begin(FILE *out, struct study *st)
 {
 	if (st->is_json) {
-		fputs("{\"study\":{\"name\":", out);
-		text_put_json(out, st->main->name);
-		fputs(",\"summary\":", out);
-		text_put_json(out, st->summary);
-		fputs("},\n\"runs\":[", out);
+		st->json = json_file(out);
+		json_object(&st->json, NULL, JSON_LINES);
+		json_object(&st->json, "study", JSON_INLINE);
+		json_text(&st->json, "name", st->main->name);
+		json_text(&st->json, "summary", st->summary);
+		json_close(&st->json);
+		json_array(&st->json, "runs", JSON_LINES);
 		return;
 	}
 	text_put_safe(out, st->main->name[0] ? st->main->name : "scenario");
@@ -235,11 +238,10 @@ void study_add(FILE *out, struct study *st, const struct report *r)
 	}
 	st->is_interrupted |= r->is_interrupted;
 	if (st->is_json) {
-		fprintf(out, "%s\n{\"run\":", st->n_done ? "," : "");
-		text_put_json(out, name);
-		fputs(",\"report\":", out);
-		report_json(out, r);
-		fputc('}', out);
+		json_object(&st->json, NULL, JSON_INLINE);
+		json_text(&st->json, "run", name);
+		report_json(&st->json, "report", r);
+		json_close(&st->json);
 	} else {
 		put_row(out, name, r);
 	}
@@ -261,43 +263,42 @@ static struct metric result_of(const struct study *st, uint32_t i)
 	return st->main->targets[i].of == SCENARIO_NONE ? f->in : metric_ratio(f->in, f->of);
 }
 
-static void put_json_value(FILE *out, const struct scenario_target *t, uint64_t value)
+static void put_json_value(struct json_writer *w, const char *key, const struct scenario_target *t,
+			   uint64_t value)
 {
-	char text[FIGURE_MAX];
-
 	if (unit_of(t) == UNITS_RATIO)
-		write_ratio(value, text);
+		json_decimal(w, key, value, 6);
 	else
-		snprintf(text, sizeof text, "%" PRIu64, value);
-	fputs(text, out);
+		json_number(w, key, value);
 }
 
-static void put_json_target(FILE *out, const struct study *st, uint32_t i, bool is_met)
+static void put_json_target(struct json_writer *w, const struct study *st, uint32_t i, bool is_met)
 {
 	const struct scenario_target *t = &st->main->targets[i];
 	struct metric m = result_of(st, i);
 
-	fprintf(out, "%s\n {\"what\":\"%s\",\"in\":", i ? "," : "",
-		scenario_metric_name(t->metric));
-	text_put_json(out, name_of(st, t->in));
-	if (t->of != SCENARIO_NONE) {
-		fputs(",\"of\":", out);
-		text_put_json(out, name_of(st, t->of));
-	}
+	json_object(w, NULL, JSON_INLINE);
+	json_text(w, "what", scenario_metric_name(t->metric));
+	json_text(w, "in", name_of(st, t->in));
+	if (t->of != SCENARIO_NONE)
+		json_text(w, "of", name_of(st, t->of));
 	if (t->entry != SCENARIO_NONE)
-		fprintf(out, ",\"entry\":%u", t->entry);
-	if (t->metric == SCENARIO_RATE_AFTER)
-		fprintf(out,
-			",\"from_ps\":%" PRIu64 ",\"to_ps\":%" PRIu64 ",\"before_ps\":%" PRIu64,
-			t->from_ps, t->to_ps, t->before_ps);
-	fputs(",\"result\":", out);
+		json_number(w, "entry", t->entry);
+	if (t->metric == SCENARIO_RATE_AFTER) {
+		json_number(w, "from_ps", t->from_ps);
+		json_number(w, "to_ps", t->to_ps);
+		json_number(w, "before_ps", t->before_ps);
+	}
 	if (m.is_known)
-		put_json_value(out, t, m.value);
+		put_json_value(w, "result", t, m.value);
 	else
-		fputs("null", out);
-	fprintf(out, ",\"%s\":", t->is_most ? "most" : "least");
-	put_json_value(out, t, t->bound);
-	fprintf(out, ",\"met\":%s}", !was_run(st, i) ? "null" : is_met ? "true" : "false");
+		json_null(w, "result");
+	put_json_value(w, t->is_most ? "most" : "least", t, t->bound);
+	if (was_run(st, i))
+		json_truth(w, "met", is_met);
+	else
+		json_null(w, "met");
+	json_close(w);
 }
 
 static void put_target(FILE *out, const struct study *st, uint32_t i, bool is_met)
@@ -319,22 +320,48 @@ static void put_target(FILE *out, const struct study *st, uint32_t i, bool is_me
 	fputc('\n', out);
 }
 
-bool study_end(FILE *out, const struct study *st)
+static bool is_target_met(const struct study *st, uint32_t i)
 {
-	uint32_t n = st->main->n_targets, n_missed = 0;
+	return metric_is_met(&st->main->targets[i], result_of(st, i));
+}
 
-	if (st->is_interrupted && !st->is_json)
-		fputs("\ninterrupted: the last row is partial\n", out);
-	fputs(st->is_json ? "],\n\"targets\":[" : n ? "\ntargets\n" : "", out);
-	for (uint32_t i = 0; i < n; i++) {
-		bool is_met = metric_is_met(&st->main->targets[i], result_of(st, i));
+static uint32_t count_missed(const struct study *st)
+{
+	uint32_t n = 0;
 
-		n_missed += !is_met && was_run(st, i);
-		(st->is_json ? put_json_target : put_target)(out, st, i, is_met);
+	for (uint32_t i = 0; i < st->main->n_targets; i++)
+		n += !is_target_met(st, i) && was_run(st, i);
+	return n;
+}
+
+static void end_json(struct study *st, bool is_met)
+{
+	struct json_writer *w = &st->json;
+
+	json_close(w);
+	json_array(w, "targets", JSON_LINES);
+	for (uint32_t i = 0; i < st->main->n_targets; i++)
+		put_json_target(w, st, i, is_target_met(st, i));
+	json_close(w);
+	json_truth(w, "met", is_met);
+	json_close(w);
+	json_end(w);
+}
+
+bool study_end(FILE *out, struct study *st)
+{
+	uint32_t n = st->main->n_targets, n_missed = count_missed(st);
+
+	if (st->is_json) {
+		end_json(st, n_missed == 0);
+		return n_missed == 0;
 	}
-	if (st->is_json)
-		fprintf(out, "],\n\"met\":%s}\n", n_missed ? "false" : "true");
-	else if (n_missed)
+	if (st->is_interrupted)
+		fputs("\ninterrupted: the last row is partial\n", out);
+	fputs(n ? "\ntargets\n" : "", out);
+	for (uint32_t i = 0; i < n; i++)
+		put_target(out, st, i, is_target_met(st, i));
+	if (n_missed)
 		fprintf(out, "\nNOT MET: %u of %u targets\n", n_missed, n);
 	else if (n)
 		fprintf(out, "\nmet: all %u targets\n", n);

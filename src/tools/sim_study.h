@@ -27,6 +27,7 @@ struct study {
 	uint32_t n_variants;
 	struct study_figure *figures; /* by target */
 	uint32_t n_done;              /* runs so far */
+	struct json_writer json;      /* open from study_begin to study_end, if is_json */
 };
 
 /* Whether a scenario is more than one run and its report. */
@@ -45,12 +46,12 @@ const char *study_name(const struct study *st, uint32_t i);
 /* What will be run and asked, for --check. */
 void study_plan(FILE *out, const struct study *st);
 
-void study_begin(FILE *out, const struct study *st);
+void study_begin(FILE *out, struct study *st);
 
 /* Takes in the next run's results; the report was gathered. */
 void study_add(FILE *out, struct study *st, const struct report *r);
 
 /* Prints the targets. Whether all are met that are about runs that were made. */
-bool study_end(FILE *out, const struct study *st);
+bool study_end(FILE *out, struct study *st);
 
 #endif
