@@ -3,11 +3,12 @@
 #include "nic/inside.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "base/json_writer.h"
 
 #define LINE_BYTES 8192u
 
@@ -16,37 +17,34 @@ struct line {
 	size_t len;
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct line *l, const char *format, ...)
+/* What does not fit is left out. */
+static void put(void *to, const char *bytes, size_t n)
 {
-	va_list args;
+	struct line *l = to;
+	size_t left = LINE_BYTES - l->len;
 
-	va_start(args, format);
-	int n = vsnprintf(l->bytes + l->len, LINE_BYTES - l->len, format, args);
-
-	va_end(args);
-	if (n > 0)
-		l->len += (size_t)n;
-	if (l->len >= LINE_BYTES)
-		l->len = LINE_BYTES - 1;
+	n = n < left ? n : left;
+	memcpy(l->bytes + l->len, bytes, n);
+	l->len += n;
 }
 
-static void add_rc(struct line *l, const struct rc_counters *c)
+static void add_rc(struct json_writer *w, const struct rc_counters *c)
 {
-#define ADD(name, text) add(l, "\"" #name "\":%" PRIu64 ",", c->name);
+#define ADD(name, text) json_number(w, #name, c->name);
 	RC_COUNTERS(ADD)
 #undef ADD
 }
 
-static void add_mrc(struct line *l, const struct mrc_counters *c)
+static void add_mrc(struct json_writer *w, const struct mrc_counters *c)
 {
-#define ADD(name, text) add(l, "\"" #name "\":%" PRIu64 ",", c->name);
+#define ADD(name, text) json_number(w, #name, c->name);
 	MRC_COUNTERS(ADD)
 #undef ADD
 }
 
-static void add_driver(struct line *l, const struct driver_counters *c)
+static void add_driver(struct json_writer *w, const struct driver_counters *c)
 {
-#define ADD(name, text) add(l, "\"" #name "\":%" PRIu64 ",", c->name);
+#define ADD(name, text) json_number(w, #name, c->name);
 	DRIVER_COUNTERS(ADD)
 #undef ADD
 }
@@ -56,20 +54,25 @@ void device_tell_counters(const struct device *d)
 {
 	const char *path = getenv("WEFT_COUNTERS");
 	struct line l = {.len = 0};
+	struct json_writer w = json_writer(put, &l);
 
 	if (!path)
 		return;
-	add(&l, "{\"device\":\"%s\",\"pid\":%d,\"driver\":\"%s\",\"%s\":{", d->info.name,
-	    (int)getpid(), d->io->ops->name, d->transport->name);
+	json_object(&w, NULL, JSON_INLINE);
+	json_text(&w, "device", d->info.name);
+	json_signed(&w, "pid", getpid());
+	json_text(&w, "driver", d->io->ops->name);
+	json_object(&w, d->transport->name, JSON_INLINE);
 	if (d->transport == &nic_transport_rc)
-		add_rc(&l, rc_counters(d->engine));
+		add_rc(&w, rc_counters(d->engine));
 	else
-		add_mrc(&l, mrc_counters(d->engine));
-	l.len--;
-	add(&l, "},\"io\":{");
-	add_driver(&l, &d->io->count);
-	l.len--;
-	add(&l, "}}\n");
+		add_mrc(&w, mrc_counters(d->engine));
+	json_close(&w);
+	json_object(&w, "io", JSON_INLINE);
+	add_driver(&w, &d->io->count);
+	json_close(&w);
+	json_close(&w);
+	json_end(&w);
 	FILE *f = fopen(path, "ae");
 
 	if (!f) {
