@@ -21,16 +21,8 @@ void text_clear(struct text *t);
 /* Appends, as printf would. */
 __attribute__((format(printf, 2, 3))) void text_add(struct text *t, const char *format, ...);
 
-/* The length of the UTF-8 sequence that s starts with; 0 when it is none. Overlong forms and
- * surrogates are none. */
-uint32_t utf8_length(const char *s);
-
 /* Writes text of unknown origin, a file's name, to what may be a terminal: control characters and
  * what is not UTF-8 as \x1b, so that they cannot act on it. */
 void text_put_safe(FILE *out, const char *text);
-
-/* Writes text of any bytes as a JSON string: what is not UTF-8 becomes the replacement character.
- */
-void text_put_json(FILE *out, const char *text);
 
 #endif
