@@ -123,8 +123,9 @@ fuzz: setup-build ## run every fuzz target for SECONDS=20 each
 	@ninja -C build-fuzz fuzz-targets
 	@scripts/fuzz build-fuzz $(SECONDS)
 
-soak: setup-test all ## RDMA programs at full length, 10 minutes of damaged packets at every driver, then `hunt`
+soak: setup-test all ## RDMA programs at full length, all figures of documents, 10 minutes of damaged packets at every driver, then `hunt`
 	@WEFT_SOAK=1 tests/scripts/verbs-programs $(BUILD)/src/tools/weft .
+	@WEFT_SOAK=1 tests/scripts/figures $(BUILD)/src/tools/weft .
 	@WEFT_GARBAGE_S=600 tests/scripts/drivers-wire $(BUILD)/src/tools/weft . garbage_is_counted
 	@$(MAKE) --no-print-directory hunt
 
