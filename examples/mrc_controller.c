@@ -21,17 +21,27 @@ static void die(const char *what)
 	exit(1);
 }
 
+static void no_device(struct ibv_device **list, const char *name)
+{
+	fprintf(stderr, "there is no device %s; there are:", name);
+	for (int i = 0; list && list[i]; i++)
+		fprintf(stderr, " %s", ibv_get_device_name(list[i]));
+	fprintf(stderr, "%s\n", list && list[0] ? "" : " none, see 'weft devices'");
+	exit(1);
+}
+
 static struct ibv_context *open_device(const char *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *context = NULL;
+	int i = 0;
 
-	for (int i = 0; list && list[i]; i++) {
-		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
-			context = ibv_open_device(list[i]);
-	}
-	if (list)
-		ibv_free_device_list(list);
+	while (list && list[i] && strcmp(ibv_get_device_name(list[i]), name) != 0)
+		i++;
+	if (!list || !list[i])
+		no_device(list, name);
+	struct ibv_context *context = ibv_open_device(list[i]);
+
+	ibv_free_device_list(list);
 	if (!context)
 		die("open the device");
 	return context;

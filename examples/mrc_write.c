@@ -6,6 +6,7 @@
  *
  * The two tell each other about their queue pairs over TCP: MRC has no connection manager. What is
  * not set, as the range (MRC_QP_MPR_DEST), has a default that works. */
+#include <errno.h>
 #include <mrc.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -35,9 +36,24 @@ struct program {
 	char memory[4096];
 };
 
+static void fail(const char *what, const char *why)
+{
+	fprintf(stderr, "mrc_write: cannot %s: %s\n", what, why);
+	exit(1);
+}
+
+/* After a call that sets errno. */
 static void die(const char *what)
 {
-	perror(what);
+	fail(what, strerror(errno));
+}
+
+static void no_device(struct ibv_device **list, const char *name)
+{
+	fprintf(stderr, "mrc_write: there is no device %s; there are:", name);
+	for (int i = 0; list && list[i]; i++)
+		fprintf(stderr, " %s", ibv_get_device_name(list[i]));
+	fprintf(stderr, "%s\n", list && list[0] ? "" : " none, see 'weft devices'");
 	exit(1);
 }
 
@@ -45,15 +61,17 @@ static void open_device(struct program *p, const char *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct mrc_device_attr attr;
-	int supported = 0;
+	int supported = 0, i = 0;
 
-	for (int i = 0; list && list[i]; i++)
-		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
-			p->verbs = ibv_open_device(list[i]);
+	while (list && list[i] && strcmp(ibv_get_device_name(list[i]), name) != 0)
+		i++;
+	if (!list || !list[i])
+		no_device(list, name);
+	p->verbs = ibv_open_device(list[i]);
 	if (!p->verbs)
 		die("open the device");
 	if (mrc_query_device_ex(p->verbs, NULL, &attr, &supported) || !supported)
-		die("the device does no MRC");
+		fail("use the device", "it does no MRC; see 'weft devices' for one that does");
 	p->mrc = mrc_create_context(p->verbs, NULL);
 	if (!p->mrc || ibv_query_gid(p->verbs, 1, p->gid_index, &p->mine.gid))
 		die("make a context");
@@ -118,22 +136,38 @@ static int meet(const char *host)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *at;
 
-	if (getaddrinfo(host, PORT, &hints, &at))
-		die("find the host");
+	int answer = getaddrinfo(host, PORT, &hints, &at), on = 1;
+
+	if (answer)
+		fail("find the host", gai_strerror(answer));
 	int fd = socket(at->ai_family, SOCK_STREAM, 0);
 
+	/* The connection of an earlier run holds the port for a minute otherwise. */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
 	if (host ? connect(fd, at->ai_addr, at->ai_addrlen)
 		 : bind(fd, at->ai_addr, at->ai_addrlen) || listen(fd, 1))
-		die("meet the other");
+		die(host ? "reach port " PORT " of the other" : "listen on port " PORT);
 	freeaddrinfo(at);
-	return host ? fd : accept(fd, NULL, NULL);
+	if (host)
+		return fd;
+	int taken = accept(fd, NULL, NULL);
+
+	if (taken < 0)
+		die("take the other's connection");
+	close(fd);
+	return taken;
 }
 
 static void exchange(int fd, const void *mine, void *theirs, size_t len)
 {
-	if (write(fd, mine, len) != (ssize_t)len ||
-	    recv(fd, theirs, len, MSG_WAITALL) != (ssize_t)len)
+	ssize_t n = send(fd, mine, len, MSG_NOSIGNAL);
+
+	if (n == (ssize_t)len)
+		n = recv(fd, theirs, len, MSG_WAITALL);
+	if (n < 0)
 		die("talk to the other");
+	if (n != (ssize_t)len)
+		fail("talk to the other", "it is gone");
 }
 
 static struct ibv_wc wait_for_one(struct program *p)
@@ -143,8 +177,10 @@ static struct ibv_wc wait_for_one(struct program *p)
 
 	while ((n = mrc_poll_cq(p->cq, 1, &wc)) == 0)
 		;
-	if (n < 0 || wc.status != IBV_WC_SUCCESS)
-		die(n < 0 ? "poll" : ibv_wc_status_str(wc.status));
+	if (n < 0)
+		die("poll");
+	if (wc.status != IBV_WC_SUCCESS)
+		fail("write", ibv_wc_status_str(wc.status));
 	return wc;
 }
 
