@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <netinet/in.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +25,8 @@ static const char usage[] =
 
 static const char notes[] = "exit status:\n"
 			    "  0    every test ran to its end\n"
-			    "  1    a test failed; standard error says why\n"
+			    "  1    a test failed, or --once met a client that ran none; standard\n"
+			    "       error says why\n"
 			    "  2    the command line is wrong\n"
 			    "  3    the output cannot be written\n"
 			    "\n"
@@ -58,7 +61,10 @@ static int set_pmtu(void *context, char *text)
 
 static const struct command_option options[] = {
 	{"server", NULL, "wait for clients, one after another", OPTION_INTO(is_server)},
-	{"once", NULL, "the server ends with its first client", OPTION_INTO(is_once)},
+	{"once", NULL,
+	 "the server ends with its first client, and says by its exit\n"
+	 "status how that went",
+	 OPTION_INTO(is_once)},
 	{"bind", "ADDRESS", "where the server listens (default: everywhere)", OPTION_INTO(address)},
 	{"port", "N", "TCP port of the set-up connection (default: 18515)", OPTION_INTO(port),
 	 .low = 1, .high = 65535},
@@ -165,6 +171,21 @@ static bool read_test(const char *line, struct perf_test *t)
 	return t->transport != NIC_MRC || t->op == PERF_WRITE || t->op == PERF_WRITE_IMM;
 }
 
+/* Says to the client, and to whoever looks at the server, why a test is not run. */
+__attribute__((format(printf, 2, 3))) static int refuse(struct perf_link *l, const char *format,
+							...)
+{
+	char why[PERF_LINE_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, sizeof why, format, args);
+	va_end(args);
+	fprintf(stderr, "%s: refused a test: %s\n", l->name, why);
+	perf_tell(l, "error %.400s", why);
+	return -EPROTO;
+}
+
 /* The server's side of one test. */
 static int serve_test(struct perf_link *l, const char *line)
 {
@@ -174,14 +195,14 @@ static int serve_test(struct perf_link *l, const char *line)
 	struct perf_end end;
 
 	if (!read_test(line, &t))
-		return perf_tell(l, "error a test that this server does not know");
+		return refuse(l, "a test that this server does not know");
 	if (only != NIC_TRANSPORTS && only != t.transport)
-		return perf_tell(l,
-				 "error this server was started with --transport %s, and the test "
-				 "is one of %s",
-				 nic_transport_names[only], nic_transport_names[t.transport]);
+		return refuse(l,
+			      "this server was started with --transport %s, and the test is one of "
+			      "%s",
+			      nic_transport_names[only], nic_transport_names[t.transport]);
 	if (perf_too_large(&t))
-		return perf_tell(l, "error %s", perf_too_large(&t));
+		return refuse(l, "%s", perf_too_large(&t));
 	int answer = perf_end_open(&end, l, &t);
 
 	if (answer != 0)
@@ -196,42 +217,53 @@ static int serve_test(struct perf_link *l, const char *line)
 	return answer != 0 ? answer : perf_tell(l, "bye%s%s", *digest ? " " : "", digest);
 }
 
-/* Everything one client asks for. */
-static void serve_client(struct perf_link *l)
+/* Everything one client asks for. STATUS_OK: it ran a test, and none failed. */
+static int serve_client(struct perf_link *l)
 {
-	char line[PERF_LINE_MAX];
+	char line[PERF_LINE_MAX], who[INET6_ADDRSTRLEN];
+	uint32_t n_tests = 0;
 
 	if (perf_tell(l, "weft-perf %d", VERSION) != 0)
-		return;
-	while (perf_hear_more(l, line) == 0) {
-		int answer = perf_compare_serve(l, line);
+		return STATUS_FAILED;
+	int answer = perf_hear_first(l, line);
 
-		if (answer == -ENOTSUP)
+	while (answer == 0) {
+		answer = perf_compare_serve(l, line);
+		if (answer == -ENOTSUP) {
 			answer = serve_test(l, line);
-		if (answer != 0)
-			break;
+			n_tests += answer == 0;
+		}
+		if (answer == 0)
+			answer = perf_hear_more(l, line);
 	}
+	if (n_tests == 0 && answer == -ENOTCONN) {
+		perf_address_text(&l->remote, who);
+		fprintf(stderr, "%s: the client at %s left without a test\n", l->name, who);
+	}
+	return n_tests > 0 && answer == -ENOTCONN ? STATUS_OK : STATUS_FAILED;
 }
 
 static int run_server(const struct job *job)
 {
-	int listener = perf_listen(job->name, job->address, job->port);
+	struct perf_door door = {.listener = perf_listen(job->name, job->address, job->port),
+				 .is_once = job->is_once};
+	int status;
 
-	if (listener < 0)
+	if (door.listener < 0)
 		return STATUS_FAILED;
 	fprintf(stderr, "%s: waiting on port %u\n", job->name, job->port);
 	do {
-		struct perf_link l = {.name = job->name, .choice = job->choice};
+		struct perf_link l = {.name = job->name, .choice = job->choice, .door = &door};
 
-		if (perf_link_take(&l, listener) != 0) {
-			close(listener);
+		if (perf_link_take(&l) != 0) {
+			close(door.listener);
 			return STATUS_FAILED;
 		}
-		serve_client(&l);
+		status = serve_client(&l);
 		perf_link_close(&l);
 	} while (!job->is_once);
-	close(listener);
-	return STATUS_OK;
+	close(door.listener);
+	return status;
 }
 
 /* Whether the other side has what was sent, by its last line. */
@@ -326,7 +358,7 @@ static int run_client(const struct job *job)
 
 	if (answer != 0)
 		return STATUS_FAILED;
-	answer = perf_hear(&l, line);
+	answer = perf_hear_greeting(&l, line);
 	if (answer == 0 && (!perf_numbers(line, "weft-perf", &version, 1) || version != VERSION)) {
 		fprintf(stderr, "%s: the server speaks another version: %.40s\n", job->name, line);
 		answer = -EPROTO;

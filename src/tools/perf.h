@@ -78,6 +78,15 @@ struct perf_choice {
 	const char *device; /* NULL: the first */
 };
 
+/* Where a server takes its clients from: one at a time, the others wait for their turn. */
+#define PERF_WAITING_MAX 16u
+struct perf_door {
+	int listener;
+	bool is_once; /* whoever comes second is refused */
+	int waiting[PERF_WAITING_MAX];
+	uint32_t n_waiting;
+};
+
 /* The control connection. Every function returns 0 or a negative errno after saying on standard
  * error what went wrong. */
 struct perf_link {
@@ -86,14 +95,17 @@ struct perf_link {
 	int fd;                                /* of in */
 	struct sockaddr_storage local, remote; /* its ends: the devices have these addresses */
 	struct perf_choice choice;
+	struct perf_door *door; /* of a server; NULL: a client */
 };
 
 /* The port of an address, and another for it. */
 uint16_t perf_port(const struct sockaddr_storage *a);
 void perf_set_port(struct sockaddr_storage *a, uint16_t port);
+/* The address without its port, INET6_ADDRSTRLEN bytes at most. */
+void perf_address_text(const struct sockaddr_storage *a, char *text);
 
 int perf_link_open(struct perf_link *l, const char *host, uint16_t port);
-int perf_link_take(struct perf_link *l, int listener);                 /* waits for one */
+int perf_link_take(struct perf_link *l); /* waits for a client at the link's door */
 int perf_listen(const char *name, const char *address, uint16_t port); /* a socket or -errno */
 void perf_link_close(struct perf_link *l);
 __attribute__((format(printf, 2, 3))) int perf_tell(struct perf_link *l, const char *format, ...);
@@ -102,10 +114,15 @@ __attribute__((format(printf, 2, 3))) int perf_tell(struct perf_link *l, const c
 int perf_hear(struct perf_link *l, char text[PERF_LINE_MAX]);
 /* The same, but the end of the connection is no failure, and -ENOTCONN. */
 int perf_hear_more(struct perf_link *l, char text[PERF_LINE_MAX]);
+/* That, of the first line of a client: who says nothing keeps the next from being served. */
+int perf_hear_first(struct perf_link *l, char text[PERF_LINE_MAX]);
+/* perf_hear, of the first line of a server: as long as it is busy, which is said. */
+int perf_hear_greeting(struct perf_link *l, char text[PERF_LINE_MAX]);
 /* Whether a line is the word and after it n numbers, each with one space before it; they are read
  * into values. */
 bool perf_numbers(const char *line, const char *word, uint64_t *values, uint32_t n);
-/* Whether a line is waiting, or the other side is gone. Does not block. */
+/* Whether a line is waiting, or the other side is gone. Does not block. A server tells clients that
+ * came meanwhile that they have to wait. */
 bool perf_is_called(struct perf_link *l);
 /* Blocks until that is so. */
 void perf_await_call(struct perf_link *l);

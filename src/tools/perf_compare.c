@@ -1,6 +1,5 @@
 /* The same way, measured with what everybody knows: iperf3 over TCP, and bare UDP. */
 #define _GNU_SOURCE /* pipe2(2) */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,19 +20,6 @@
 #define JSON_MAX     262144u
 
 extern char **environ;
-
-static void address_text(const struct sockaddr_storage *a, char text[INET6_ADDRSTRLEN])
-{
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)a;
-	const struct sockaddr_in *four = (const struct sockaddr_in *)a;
-
-	if (a->ss_family == AF_INET)
-		inet_ntop(AF_INET, &four->sin_addr, text, INET6_ADDRSTRLEN);
-	else if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
-		inet_ntop(AF_INET, six->sin6_addr.s6_addr + 12, text, INET6_ADDRSTRLEN);
-	else
-		inet_ntop(AF_INET6, &six->sin6_addr, text, INET6_ADDRSTRLEN);
-}
 
 /* Starts a program with its output in out; its process number or a negative errno. */
 static pid_t start(char *const argv[], int out)
@@ -137,7 +123,7 @@ static int compare_tcp(struct perf_link *l, uint32_t ms, uint64_t *bps)
 			l->name);
 		return 0;
 	}
-	address_text(&l->remote, host);
+	perf_address_text(&l->remote, host);
 	*bps = run_iperf(l, host, port, ms);
 	answer = perf_tell(l, "stop");
 	return answer != 0 ? answer : perf_hear(l, line);
@@ -206,7 +192,7 @@ static int serve_iperf(struct perf_link *l, const char *line)
 	if (null < 0)
 		return perf_tell(l, "none");
 	snprintf(port, sizeof port, "%u", (unsigned)number);
-	address_text(&l->local, address);
+	perf_address_text(&l->local, address);
 	char *const argv[] = {(char[]){"iperf3"},
 			      (char[]){"-s"},
 			      (char[]){"-1"},

@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -15,8 +16,10 @@
 #include "tools/perf.h"
 #include "tools/text.h"
 
-#define PATIENCE_S 60 /* nobody takes longer to set up a test */
-#define BACKLOG    4
+#define PATIENCE_S    60 /* nobody takes longer to set up a test */
+#define FIRST_S       5  /* nor so long to ask for the first: it is all that a client came for */
+#define BACKLOG       4
+#define DOOR_EVERY_MS 200 /* looks for another client, where nothing else is to be done */
 /* A machine that vanished without a word is noticed within half a minute. */
 #define KEEP_IDLE_S  10
 #define KEEP_EVERY_S 5
@@ -36,13 +39,33 @@ void perf_set_port(struct sockaddr_storage *a, uint16_t port)
 		((struct sockaddr_in *)a)->sin_port = htons(port);
 }
 
-static void set_options(int fd)
+void perf_address_text(const struct sockaddr_storage *a, char *text)
 {
-	const struct timeval patience = {.tv_sec = PATIENCE_S};
-	const int on = 1, idle = KEEP_IDLE_S, every = KEEP_EVERY_S, tries = KEEP_TRIES;
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in *four = (const struct sockaddr_in *)a;
+
+	if (a->ss_family == AF_INET)
+		inet_ntop(AF_INET, &four->sin_addr, text, INET6_ADDRSTRLEN);
+	else if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+		inet_ntop(AF_INET, six->sin6_addr.s6_addr + 12, text, INET6_ADDRSTRLEN);
+	else
+		inet_ntop(AF_INET6, &six->sin6_addr, text, INET6_ADDRSTRLEN);
+}
+
+/* 0: for ever. */
+static void set_patience(int fd, int seconds)
+{
+	const struct timeval patience = {.tv_sec = seconds};
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
+
+static void set_options(int fd)
+{
+	const int on = 1, idle = KEEP_IDLE_S, every = KEEP_EVERY_S, tries = KEEP_TRIES;
+
+	set_patience(fd, PATIENCE_S);
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
@@ -139,7 +162,8 @@ int perf_listen(const char *name, const char *address, uint16_t port)
 		for (const struct addrinfo *a = found; a && fd < 0; a = a->ai_next) {
 			if (a->ai_family != family)
 				continue;
-			fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, 0);
+			/* A client that is gone when it is taken keeps nobody waiting. */
+			fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 			if (fd < 0)
 				continue;
 			setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -164,14 +188,50 @@ int perf_listen(const char *name, const char *address, uint16_t port)
 	return -why;
 }
 
-int perf_link_take(struct perf_link *l, int listener)
+/* A client that comes while another is served is told so, and waits; beyond so many they wait
+ * without a word, in the kernel. */
+static void mind_door(const struct perf_link *l)
 {
-	int fd;
+	struct perf_door *d = l->door;
+	char who[INET6_ADDRSTRLEN], line[PERF_LINE_MAX];
 
+	if (!d || d->n_waiting == PERF_WAITING_MAX)
+		return;
+	int fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	perf_address_text(&l->remote, who);
+	int n = d->is_once ? snprintf(line, sizeof line,
+				      "error this server ends with its first client (--once), "
+				      "which is at %s\n",
+				      who)
+			   : snprintf(line, sizeof line, "busy %s\n", who);
+	bool is_told = send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) == n;
+
+	if (is_told && !d->is_once)
+		d->waiting[d->n_waiting++] = fd;
+	else
+		close(fd);
+}
+
+int perf_link_take(struct perf_link *l)
+{
+	struct perf_door *d = l->door;
+	int fd = d->waiting[0];
+
+	if (d->n_waiting > 0) {
+		d->n_waiting--;
+		memmove(d->waiting, d->waiting + 1, d->n_waiting * sizeof d->waiting[0]);
+		return adopt(l, fd);
+	}
 	/* A client that gave up while it waited is none. */
-	do
-		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+	do {
+		struct pollfd p = {.fd = d->listener, .events = POLLIN};
+
+		poll(&p, 1, -1);
+		fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC);
+	} while (fd < 0 && (errno == EINTR || errno == EAGAIN || errno == ECONNABORTED));
 	if (fd >= 0)
 		return adopt(l, fd);
 	int why = errno;
@@ -213,13 +273,44 @@ int perf_hear(struct perf_link *l, char text[PERF_LINE_MAX])
 	return -ECONNRESET;
 }
 
+int perf_hear_first(struct perf_link *l, char text[PERF_LINE_MAX])
+{
+	set_patience(l->fd, FIRST_S);
+	int answer = perf_hear_more(l, text);
+
+	set_patience(l->fd, PATIENCE_S);
+	return answer;
+}
+
+int perf_hear_greeting(struct perf_link *l, char text[PERF_LINE_MAX])
+{
+	int answer = perf_hear(l, text);
+
+	for (bool is_said = false; answer == 0 && strncmp(text, "busy ", 5) == 0; is_said = true) {
+		if (!is_said) {
+			fprintf(stderr, "%s: the server is busy with a client at ", l->name);
+			text_put_safe(stderr, text + 5);
+			fputs("; waiting for it\n", stderr);
+		}
+		/* Nobody knows how long that one wants to measure. */
+		set_patience(l->fd, 0);
+		answer = perf_hear(l, text);
+		set_patience(l->fd, PATIENCE_S);
+	}
+	return answer;
+}
+
 int perf_hear_more(struct perf_link *l, char text[PERF_LINE_MAX])
 {
 	if (!fgets(text, PERF_LINE_MAX, l->in)) {
+		struct timeval patience = {.tv_sec = PATIENCE_S};
+		socklen_t len = sizeof patience;
+
 		if (feof(l->in) || (errno != EAGAIN && errno != EWOULDBLOCK))
 			return -ENOTCONN;
-		fprintf(stderr, "%s: the other side has said nothing for %d s\n", l->name,
-			PATIENCE_S);
+		getsockopt(l->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, &len);
+		fprintf(stderr, "%s: the other side has said nothing for %ld s\n", l->name,
+			(long)patience.tv_sec);
 		return -ECONNRESET;
 	}
 	size_t len = strlen(text);
@@ -260,15 +351,20 @@ bool perf_numbers(const char *line, const char *word, uint64_t *values, uint32_t
 
 bool perf_is_called(struct perf_link *l)
 {
-	struct pollfd p = {.fd = l->fd, .events = POLLIN};
+	struct pollfd p[] = {{.fd = l->fd, .events = POLLIN},
+			     {.fd = l->door ? l->door->listener : -1, .events = POLLIN}};
 
-	return poll(&p, 1, 0) > 0;
+	if (poll(p, 2, 0) <= 0)
+		return false;
+	if (p[1].revents)
+		mind_door(l);
+	return p[0].revents != 0;
 }
 
 void perf_await_call(struct perf_link *l)
 {
 	struct pollfd p = {.fd = l->fd, .events = POLLIN};
 
-	while (poll(&p, 1, -1) < 0 && errno == EINTR)
-		;
+	while (!perf_is_called(l))
+		poll(&p, 1, DOOR_EVERY_MS);
 }

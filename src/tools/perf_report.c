@@ -29,6 +29,7 @@ void perf_print_head(FILE *out, uint8_t mode)
 	else
 		fprintf(out, "%-9s %8s %5s %12s %12s %14s %9s\n", "op", "bytes", "qps", "messages",
 			"Gb/s", "messages/s", "resent");
+	fflush(out);
 }
 
 static void print_ways(FILE *out, const struct perf_result *r)
