@@ -444,6 +444,7 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 		req->is_unheard = false;
 		req->n_again++;
 		m->count.tx_again++;
+		m->count.unheard++;
 		return;
 	}
 	mrc_flight_sent(m, q, s->n, way, bytes);

@@ -62,6 +62,7 @@ struct perf_result {
 	/* Of MRC: the ways of all queue pairs, how many are in use at the end, and why packets were
 	 * sent again. */
 	uint64_t ways, ways_used, lost_gap, lost_probe, lost_nack, lost_port, lost_timeout, spared;
+	uint64_t unheard; /* had arrived, and went again for their Transport ACK */
 	char digest[PERF_DIGEST_TEXT]; /* of all that lies at the server; "": not verified */
 	/* Of latencies, in ns; half a round trip where both sides send. */
 	uint64_t least_ns, most_ns, mean_ns, percentile_ns[PERF_PERCENTILES];

@@ -433,6 +433,7 @@ static void count_mrc(struct perf_end *e, struct perf_result *r)
 	r->lost_port = count.lost_port;
 	r->lost_timeout = count.lost_timeout;
 	r->spared = count.spared;
+	r->unheard = count.unheard;
 	for (uint32_t i = 0; i < e->test.qps; i++) {
 		struct mrc_progress p;
 

@@ -32,14 +32,18 @@ void perf_print_head(FILE *out, uint8_t mode)
 	fflush(out);
 }
 
+/* The reasons add up to what was sent again. */
 static void print_ways(FILE *out, const struct perf_result *r)
 {
+	uint64_t lost = r->lost_gap + r->lost_probe + r->lost_nack + r->lost_port + r->lost_timeout;
+
 	fprintf(out,
-		"  ways in use %" PRIu64 " of %" PRIu64 "; sent again %" PRIu64
-		"; taken for lost: by a gap %" PRIu64 ", by a probe %" PRIu64 ", by a NACK %" PRIu64
-		", by their port %" PRIu64 ", in silence %" PRIu64 "; spared %" PRIu64 "\n",
-		r->ways_used, r->ways, r->retransmitted, r->lost_gap, r->lost_probe, r->lost_nack,
-		r->lost_port, r->lost_timeout, r->spared);
+		"  ways in use %" PRIu64 " of %" PRIu64 "; sent again %" PRIu64 ": %" PRIu64
+		" taken for lost (by a gap %" PRIu64 ", by a probe %" PRIu64 ", by a NACK %" PRIu64
+		", by their port %" PRIu64 ", in silence %" PRIu64 ") less %" PRIu64
+		" that came after all, and %" PRIu64 " for their Transport ACK\n",
+		r->ways_used, r->ways, r->retransmitted, lost, r->lost_gap, r->lost_probe,
+		r->lost_nack, r->lost_port, r->lost_timeout, r->spared, r->unheard);
 }
 
 void perf_print(FILE *out, const struct perf_result *r)
@@ -104,6 +108,7 @@ static void json_ways(struct json_writer *w, const struct perf_result *r)
 	json_number(w, "lost_port", r->lost_port);
 	json_number(w, "lost_timeout", r->lost_timeout);
 	json_number(w, "spared", r->spared);
+	json_number(w, "unheard", r->unheard);
 }
 
 /* a / b in three decimals, rounded; b is not 0. */
