@@ -17,7 +17,7 @@
 /* What getopt_long wants to know of a command's options, and of --help. */
 struct getopt_table {
 	struct option longs[OPTIONS_MAX + 2];
-	char letters[OPTIONS_MAX + 4];
+	char letters[2 * OPTIONS_MAX + 4];
 };
 
 int usage_error(const char *name, const char *format, ...)
@@ -132,12 +132,14 @@ static struct getopt_table make_table(const struct command *c)
 	for (uint32_t i = 0; c->options[i].name; i++) {
 		const struct command_option *o = &c->options[i];
 
-		assert(i < OPTIONS_MAX && !(o->letter && o->value));
+		assert(i < OPTIONS_MAX);
 		t.longs[i + 1] =
 			(struct option){o->name, o->value ? required_argument : no_argument, NULL,
 					o->letter ? o->letter : FIRST_CODE + (int)i};
 		if (o->letter)
 			*letter++ = o->letter;
+		if (o->letter && o->value)
+			*letter++ = ':';
 	}
 	return t;
 }

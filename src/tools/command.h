@@ -30,7 +30,7 @@ struct command_option {
 	const char *value;  /* what the help calls the value */
 	const char *help;   /* a line, or more with \n between them */
 	uint32_t at, bytes; /* its place, see OPTION_INTO; none: the value is only checked */
-	char letter;        /* another name, after one dash, if it has no value; 0: none */
+	char letter;        /* another name, after one dash; 0: none */
 	uint64_t low, high;
 	const char *const *words;            /* NULL behind the last */
 	int (*read)(void *job, char *value); /* returns a status */

@@ -35,7 +35,9 @@ static const char notes[] = "exit status:\n"
 			    "  weft perf --sweep 127.0.0.1\n"
 			    "  weft perf --op read --size 1048576 --qps 4 --json 127.0.0.1\n"
 			    "  weft perf --latency --compare ::1\n"
-			    "  weft perf --transport mrc --verify --driver raw 192.0.2.1\n";
+			    "  weft perf --transport mrc --verify --driver raw 192.0.2.1\n"
+			    "  weft perf -i 1 --duration 10000 127.0.0.1\n"
+			    "  weft perf --transport mrc --profile 7 127.0.0.1\n";
 
 struct job {
 	const char *name;
@@ -44,6 +46,7 @@ struct job {
 	uint16_t port;
 	struct perf_choice choice;
 	uint8_t driver; /* enum nic_driver; NIC_DRIVERS: the device's own */
+	uint32_t interval_ms;
 	struct perf_test test;
 };
 
@@ -57,6 +60,32 @@ static int set_pmtu(void *context, char *text)
 				   text);
 	job->test.pmtu = (uint16_t)value;
 	return STATUS_OK;
+}
+
+static int set_interval(void *context, char *text)
+{
+	struct job *job = context;
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !(seconds >= 0.1) || !(seconds <= 3600))
+		return usage_error(job->name, "--interval takes seconds from 0.1 to 3600, not '%s'",
+				   text);
+	job->interval_ms = (uint32_t)(seconds * 1e3 + 0.5);
+	return STATUS_OK;
+}
+
+static int set_profile(void *context, char *text)
+{
+	struct job *job = context;
+
+	job->choice.has_profile = true;
+	return parse_number(text, 0, UINT64_MAX, &job->choice.profile)
+		       ? STATUS_OK
+		       : usage_error(job->name,
+				     "--profile takes the number of an EV profile, not '%s'; 'weft "
+				     "ctl show' lists them",
+				     text);
 }
 
 static const struct command_option options[] = {
@@ -91,6 +120,10 @@ static const struct command_option options[] = {
 	 OPTION_INTO(driver), .words = nic_driver_names},
 	{"device", "NAME", "of 'weft devices' (default: the one with the address)",
 	 OPTION_INTO(choice.device)},
+	{"profile", "ID", "the EV profile of 'weft ctl' that this side's queue pairs use (mrc)",
+	 .read = set_profile},
+	{"interval", "SECONDS", "report also while a test runs; a server, what arrives",
+	 .letter = 'i', .read = set_interval},
 	{"verify", NULL, "check by SHA-256 that what was sent is what arrived",
 	 OPTION_INTO(test.is_verified)},
 	{"compare", NULL, "run iperf3 over TCP and bare UDP beside it, print ratios",
@@ -131,6 +164,9 @@ static int read_options(struct job *job, int argc, char **argv)
 		return usage_error(job->name, "--driver: %s", strerror(errno));
 	if (job->choice.transport != NIC_TRANSPORTS)
 		job->test.transport = job->choice.transport;
+	if (job->choice.has_profile &&
+	    (job->is_server ? job->choice.transport == NIC_RC : job->test.transport != NIC_MRC))
+		return usage_error(job->name, "--profile is for --transport mrc");
 	if (job->is_server && optind < argc)
 		return usage_error(job->name, "--server takes no host");
 	if (!job->is_server && optind + 1 != argc)
@@ -253,7 +289,11 @@ static int run_server(const struct job *job)
 		return STATUS_FAILED;
 	fprintf(stderr, "%s: waiting on port %u\n", job->name, job->port);
 	do {
-		struct perf_link l = {.name = job->name, .choice = job->choice, .door = &door};
+		struct perf_link l = {.name = job->name,
+				      .choice = job->choice,
+				      .door = &door,
+				      .interval_ms = job->interval_ms,
+				      .json = job->json};
 
 		if (perf_link_take(&l) != 0) {
 			close(door.listener);
@@ -351,7 +391,10 @@ static int run_tests(struct perf_link *l, const struct job *job)
 
 static int run_client(const struct job *job)
 {
-	struct perf_link l = {.name = job->name, .choice = job->choice};
+	struct perf_link l = {.name = job->name,
+			      .choice = job->choice,
+			      .interval_ms = job->interval_ms,
+			      .json = job->json};
 	char line[PERF_LINE_MAX];
 	uint64_t version;
 	int answer = perf_link_open(&l, job->host, job->port);

@@ -6,6 +6,7 @@
  *	perf_device.c   which device, and its addresses
  *	perf_end.c      one side's device, memory and queue pairs for one test
  *	perf_load.c     the loops that are timed
+ *	perf_interval.c what happens while they run
  *	perf_verify.c   what messages carry, and whether it arrived
  *	perf_udp.c      the same over a bare UDP socket, for comparison
  *	perf_compare.c  iperf3 and bare UDP in the same minute
@@ -62,7 +63,9 @@ struct perf_result {
 	/* Of MRC: the ways of all queue pairs, how many are in use at the end, and why packets were
 	 * sent again. */
 	uint64_t ways, ways_used, lost_gap, lost_probe, lost_nack, lost_port, lost_timeout, spared;
-	uint64_t unheard; /* had arrived, and went again for their Transport ACK */
+	bool has_profile;
+	uint64_t profile;              /* the EV profile that was named, if has_profile */
+	uint64_t unheard;              /* had arrived, and went again for their Transport ACK */
 	char digest[PERF_DIGEST_TEXT]; /* of all that lies at the server; "": not verified */
 	/* Of latencies, in ns; half a round trip where both sides send. */
 	uint64_t least_ns, most_ns, mean_ns, percentile_ns[PERF_PERCENTILES];
@@ -77,6 +80,8 @@ struct perf_baseline {
 struct perf_choice {
 	uint8_t transport;  /* enum nic_transport; NIC_TRANSPORTS: what the other side wants */
 	const char *device; /* NULL: the first */
+	bool has_profile;
+	uint64_t profile; /* the EV profile of this side's queue pairs, if has_profile */
 };
 
 /* Where a server takes its clients from: one at a time, the others wait for their turn. */
@@ -97,6 +102,8 @@ struct perf_link {
 	struct sockaddr_storage local, remote; /* its ends: the devices have these addresses */
 	struct perf_choice choice;
 	struct perf_door *door; /* of a server; NULL: a client */
+	uint32_t interval_ms;   /* between two reports of a test that runs; 0: none */
+	bool json;
 };
 
 /* The port of an address, and another for it. */
@@ -217,6 +224,30 @@ static inline size_t perf_credit_offset(const struct perf_test *t, uint32_t qp)
 void perf_fill(const struct perf_end *e, uint32_t qp, uint64_t n);
 /* What was sent, or what lies where messages arrive, of all queue pairs. */
 int perf_digest(const struct perf_end *e, bool is_in, char digest[PERF_DIGEST_TEXT]);
+
+/* Reports of a test that runs. */
+struct perf_interval {
+	uint64_t start_ns, from_ns; /* of the test, and of the interval */
+	uint64_t next_ns;           /* when it ends; UINT64_MAX: nobody wants to know */
+	uint64_t n, messages, resent;
+};
+
+struct perf_interval_figures {
+	uint64_t to_ns, messages, resent, bits_per_second, messages_per_second, mean_ns;
+	bool is_latency;
+};
+
+/* What a test has done; ways: of a message, whose time is divided by it. A server knows messages by
+ * the bytes that arrived. */
+struct perf_so_far {
+	uint64_t now, messages, ways;
+};
+
+void perf_interval_begin(struct perf_interval *i, const struct perf_end *e,
+			 const struct perf_link *l, uint64_t now);
+/* Reports an interval, and begins the next. */
+void perf_interval_end(struct perf_interval *i, const struct perf_end *e, const struct perf_link *l,
+		       struct perf_so_far so_far);
 
 /* The client's side of a test, timed. */
 int perf_drive(struct perf_end *e, struct perf_link *l, struct perf_result *result);

@@ -153,13 +153,29 @@ static int join_rc(struct perf_end *e, struct perf_link *l, struct nic_qp *qp)
 	return answer != 0 ? perf_complain(l, "connect a queue pair", answer) : 0;
 }
 
+/* Each side names its own: profiles belong to a device. */
+static int name_profile(const struct perf_end *e, const struct perf_link *l, struct nic_qp *qp)
+{
+	const struct perf_choice *c = &l->choice;
+
+	if (!c->has_profile || nic_mrc_qp_profiles(qp, &c->profile, NULL) == 0)
+		return 0;
+	fprintf(stderr,
+		"%s: %s has no EV profile %" PRIu64
+		" that is online; 'weft ctl --device %s show' lists those that it has\n",
+		l->name, e->info.name, c->profile, e->info.name);
+	return -ENOENT;
+}
+
 static int join_mrc(const struct perf_end *e, struct perf_link *l, struct nic_qp *qp,
 		    struct nic_mrc_link *link)
 {
 	char line[PERF_LINE_MAX];
 	uint64_t v[4];
-	int answer = nic_mrc_qp_end(qp, &link->mine);
+	int answer = name_profile(e, l, qp);
 
+	if (answer == 0)
+		answer = nic_mrc_qp_end(qp, &link->mine);
 	if (answer == 0)
 		answer = perf_tell(l, "qp %u %u %u %u", link->mine.number, link->mine.psn,
 				   link->mine.mpr, link->mine.wimm);

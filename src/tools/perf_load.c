@@ -34,6 +34,7 @@ struct load {
 	uint32_t signal_every;
 	uint32_t n_owed; /* answers that had no room in the queue yet */
 	bool is_behind;  /* a count of receives had none */
+	struct perf_interval interval;
 };
 
 static const char *const status_texts[ENGINE_STATUSES] = {
@@ -286,12 +287,30 @@ static int turn(struct load *d, uint64_t left)
 	return n < 0 ? n : works;
 }
 
+/* Reports an interval that is over. */
+static inline void look(struct load *d, uint64_t now, uint64_t messages, uint64_t ways)
+{
+	if (now >= d->interval.next_ns)
+		perf_interval_end(&d->interval, d->e, d->l,
+				  (struct perf_so_far){now, messages, ways});
+}
+
+/* The last one, which need not be whole. The end of the test may lie before a look that saw nothing
+ * new. */
+static void finish_look(struct load *d, uint64_t end, uint64_t messages, uint64_t ways)
+{
+	if (end > d->interval.from_ns)
+		perf_interval_end(&d->interval, d->e, d->l,
+				  (struct perf_so_far){end, messages, ways});
+}
+
 static int drive_bandwidth(struct load *d, struct perf_result *r)
 {
 	const struct perf_test *t = &d->e->test;
 	uint64_t posted = 0, polls = 0;
 	uint64_t start = clock_now(), last = start;
 
+	perf_interval_begin(&d->interval, d->e, d->l, start);
 	/* Works of a group that is not whole would never be reported. */
 	if (t->depth >= 4 * GROUP && t->count % GROUP == 0 && t->size <= GROUP_BYTES)
 		d->signal_every = GROUP;
@@ -313,10 +332,12 @@ static int drive_bandwidth(struct load *d, struct perf_result *r)
 			return answer;
 		if (n > 0)
 			last = now;
+		look(d, now, r->messages, 1);
 		is_over =
 			t->count ? posted == t->count : now - start >= t->duration_ms * NSEC_PER_MS;
 	}
 	r->elapsed_ns = last - start;
+	finish_look(d, last, r->messages, 1);
 	return 0;
 }
 
@@ -384,17 +405,21 @@ static int drive_latency(struct load *d, struct perf_result *r)
 	bool is_mutual = t->op == PERF_WRITE || takes_receives(t);
 	uint64_t most = t->count && t->count < SAMPLES_MAX ? t->count : SAMPLES_MAX;
 	uint64_t *samples = malloc(most * sizeof *samples);
-	uint64_t start = clock_now(), n = 0, now = start;
+	uint64_t start = clock_now(), n = 0, now = start, ways = is_mutual ? 2 : 1;
 	int answer = samples ? 0 : -ENOMEM;
 
+	perf_interval_begin(&d->interval, d->e, d->l, start);
 	while (answer == 0 &&
 	       (t->count ? n < t->count : now - start < t->duration_ms * NSEC_PER_MS)) {
 		uint64_t before = now;
 
 		answer = is_mutual ? ping(d, (uint8_t)(n % 255 + 1)) : round_trip(d);
 		now = clock_now();
-		samples[n++ % most] = (now - before) / (is_mutual ? 2 : 1);
+		samples[n++ % most] = (now - before) / ways;
+		look(d, now, n, ways);
 	}
+	if (answer == 0)
+		finish_look(d, now, n, ways);
 	r->messages = n;
 	r->elapsed_ns = now - start;
 	if (answer == 0)
@@ -452,6 +477,8 @@ int perf_drive(struct perf_end *e, struct perf_link *l, struct perf_result *resu
 	int answer = d && lanes ? 0 : -ENOMEM;
 
 	*result = (struct perf_result){.test = e->test,
+				       .has_profile = l->choice.has_profile,
+				       .profile = l->choice.profile,
 				       .driver = nic_driver_names[e->info.setup.driver]};
 	if (answer == 0) {
 		*d = (struct load){.e = e, .l = l, .lanes = lanes, .signal_every = 1};
@@ -534,6 +561,8 @@ int perf_serve(struct perf_end *e, struct perf_link *l)
 	}
 	if (answer == 0)
 		answer = perf_tell(l, "go");
+	if (answer == 0)
+		perf_interval_begin(&d->interval, e, l, clock_now());
 	for (uint64_t polls = 1; answer == 0; polls++) {
 		int n = poll(d);
 
@@ -543,9 +572,15 @@ int perf_serve(struct perf_end *e, struct perf_link *l)
 			answer = answer_sends(d, n);
 		else if (is_mutual)
 			answer = answer_writes(d, &last);
-		if (polls % CALL_EVERY == 0 && perf_is_called(l))
+		if (polls % CALL_EVERY != 0)
+			continue;
+		if (d->interval.next_ns != UINT64_MAX)
+			look(d, clock_now(), 0, 1);
+		if (perf_is_called(l))
 			break;
 	}
+	if (answer == 0)
+		finish_look(d, clock_now(), 0, 1);
 	free(lanes);
 	free(d);
 	return answer;

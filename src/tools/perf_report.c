@@ -100,6 +100,9 @@ static void json_latency(struct json_writer *w, const struct perf_result *r)
 
 static void json_ways(struct json_writer *w, const struct perf_result *r)
 {
+	/* As weft ctl writes it: it may have 64 bits. */
+	if (r->has_profile)
+		json_number_text(w, "profile", r->profile);
 	json_number(w, "ways", r->ways);
 	json_number(w, "ways_used", r->ways_used);
 	json_number(w, "lost_gap", r->lost_gap);
