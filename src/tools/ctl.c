@@ -44,10 +44,10 @@ static const char notes[] =
 	"       to do\n"
 	"\n"
 	"examples:\n"
-	"  weft ctl save > fabric.yaml\n"
+	"  weft ctl --device weft_mrc0 save > fabric.yaml\n"
 	"  weft ctl --device weft_mrc0 apply fabric.yaml\n"
-	"  weft ctl deny 7 0xc0010002/1 0xc0010003\n"
-	"  weft ctl --json --for 60 events\n";
+	"  weft ctl --device weft_mrc0 deny 7 0xc0010002/1 0xc0020002\n"
+	"  weft ctl --device weft_mrc0 --json --for 60 events\n";
 
 struct job {
 	const char *device;

@@ -21,15 +21,35 @@ int ctl_devices(const char *name, struct nic_info **list)
 	return kept;
 }
 
+/* "weft_mrc0 (lo), weft_mrc1 (eth0+eth1)". */
+static void add_devices(struct text *t, const struct nic_info *list, int n)
+{
+	text_clear(t);
+	for (int i = 0; i < n; i++) {
+		const struct nic_setup *s = &list[i].setup;
+
+		text_add(t, "%s%s (", i ? ", " : "", list[i].name);
+		for (uint32_t k = 0; k < s->n_ports; k++)
+			text_add(t, "%s%s", k ? "+" : "", s->interfaces[k]);
+		text_add(t, ")");
+	}
+}
+
 static int refuse_many(const char *name, const struct nic_info *list, int n)
 {
 	struct text names;
 
-	text_clear(&names);
-	for (int i = 0; i < n; i++)
-		text_add(&names, "%s%s", i ? ", " : "", list[i].name);
-	return usage_error(name, "there are several MRC devices, %s; choose one by --device",
-			   names.at);
+	add_devices(&names, list, n);
+	return usage_error(name, "there are several MRC devices: %s; choose one, as --device %s",
+			   names.at, list[0].name);
+}
+
+static int refuse_unknown(const char *name, const char *wanted, const struct nic_info *list, int n)
+{
+	struct text names;
+
+	add_devices(&names, list, n);
+	return usage_error(name, "there is no MRC device '%s'; there is %s", wanted, names.at);
 }
 
 int ctl_choose(const char *name, const char *wanted, struct nic_info *info)
@@ -45,7 +65,7 @@ int ctl_choose(const char *name, const char *wanted, struct nic_info *info)
 		status = command_error(name, STATUS_FILE, NULL,
 				       "no MRC device; weft devices shows what there is");
 	else if (at == n)
-		status = usage_error(name, "there is no MRC device '%s'", wanted);
+		status = refuse_unknown(name, wanted, list, n);
 	else if (!wanted && n > 1)
 		status = refuse_many(name, list, n);
 	else
