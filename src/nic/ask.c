@@ -446,6 +446,19 @@ uint32_t nic_mrc_ways(struct nic_user *u, struct nic_mrc_question *ways, uint32_
 	return set->n;
 }
 
+int nic_mrc_hears(struct nic_user *u, uint32_t gid_index)
+{
+	struct device *d = u->device;
+	int r = device_check_for(d, &nic_transport_mrc);
+
+	if (r)
+		return r;
+	device_enter(d);
+	r = way_hold_one(d, gid_index);
+	device_leave(d);
+	return r;
+}
+
 /* ---- a way of a queue pair ---------------------------------------------------------------------
  */
 

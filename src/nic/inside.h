@@ -325,6 +325,9 @@ int way_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16], struc
 void way_close(struct device *d, struct way *w);
 /* Holds all addresses of a device that is being opened, as far as they can be had. */
 void way_hold(struct device *d);
+/* Tries again to take an address that way_hold could not have. 0, or a negative errno and nic_error
+ * says why. */
+int way_hold_one(struct device *d, uint32_t gid_index);
 /* One of them becomes the address of a way in the plane of a port: as driver_local_address. */
 int way_local_address(struct device *d, const struct way *w, uint32_t port,
 		      const struct nic_gid *gid);

@@ -88,6 +88,22 @@ void way_hold(struct device *d)
 	}
 }
 
+int way_hold_one(struct device *d, uint32_t gid_index)
+{
+	const struct nic_gid *gid = way_gid(d, gid_index);
+	char error[NIC_SENTENCE_MAX] = "";
+
+	if (!gid || d->held[gid_index] != DRIVER_NO_HANDLE)
+		return gid ? 0 : -EINVAL;
+	int r = driver_bind(d->io, (const struct sockaddr *)&gid->address, &d->held[gid_index],
+			    error, sizeof error);
+
+	if (!r)
+		return 0;
+	d->held[gid_index] = DRIVER_NO_HANDLE;
+	return nic_fail(-r, "%s: %s", d->info.name, error);
+}
+
 /* An address that is only held is free for it. */
 int way_local_address(struct device *d, const struct way *w, uint32_t port,
 		      const struct nic_gid *gid)

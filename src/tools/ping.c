@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/clock.h"
 #include "tools/command.h"
@@ -33,7 +34,8 @@ static const char notes[] =
 	"exit status:\n"
 	"  0    every path was answered, at least once\n"
 	"  1    one was not, or nothing was asked before an interrupt\n"
-	"  3    the device, the profile or the peer cannot be used: standard error says why\n"
+	"  3    the device, the profile or the peer cannot be used, or --answer has none of\n"
+	"       the device's addresses: standard error says why\n"
 	"\n"
 	"examples:\n"
 	"  weft ping 192.0.2.7\n"
@@ -186,17 +188,58 @@ static int open_device(struct ping *p)
 	return p->user ? STATUS_OK : command_error(p->name, STATUS_FILE, NULL, nic_error());
 }
 
+/* Whether that socket keeps us from the address: its own, or all of its family. */
+static bool is_in_the_way(const struct port_holder *h, const char *address)
+{
+	bool is_all = strcmp(h->address, "::") == 0 ||
+		      (strcmp(h->address, "0.0.0.0") == 0 && !strchr(address, ':'));
+
+	return h->pid != (uint32_t)getpid() && (is_all || strcmp(h->address, address) == 0);
+}
+
+static void say_deaf(const struct ping *p, const char *address, int why)
+{
+	struct port_holder holders[DEVICES_HOLDERS];
+	uint32_t n = why == -EADDRINUSE ? devices_holders(holders) : 0, i = 0;
+	char says[512];
+
+	while (i < n && !is_in_the_way(&holders[i], address))
+		i++;
+	if (i == n)
+		snprintf(says, sizeof says, "does not answer at %s: %s", address, nic_error());
+	else if (!holders[i].pid)
+		snprintf(says, sizeof says,
+			 "does not answer at %s: a program of user %u has its UDP port %u; end "
+			 "that, or choose another device with --device",
+			 address, holders[i].uid, DEVICES_PORT);
+	else
+		snprintf(says, sizeof says,
+			 "does not answer at %s: %s (process %u, user %u) has its UDP port %u; end "
+			 "that, or choose another device with --device",
+			 address, holders[i].program, holders[i].pid, holders[i].uid, DEVICES_PORT);
+	command_error(p->name, STATUS_FILE, p->info.name, says);
+}
+
 static int answer(const struct ping *p)
 {
 	char address[64];
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < p->info.n_gids; i++) {
 		if (p->info.gids[i].address.ss_family == AF_UNSPEC)
 			continue;
 		devices_address(&p->info.gids[i], address);
-		printf("%s answers at %s\n", p->info.name, address);
+		int why = nic_mrc_hears(p->user, i);
+
+		if (why)
+			say_deaf(p, address, why);
+		else
+			printf("%s answers at %s\n", p->info.name, address);
+		n += !why;
 	}
 	fflush(stdout);
+	if (n == 0)
+		return STATUS_FILE;
 	while (!ends_wanted())
 		ends_poll(NULL, 0, NSEC_NEVER);
 	return STATUS_OK;
