@@ -2,8 +2,12 @@
 
 local bits = bit32 or bit
 local bxor, band, rshift = bits.bxor, bits.band, bits.rshift
+local unpack = table.unpack or unpack
 
-local steps = {}
+local BLOCK = 32 -- bytes that one turn takes: a call costs more than looking up a byte
+
+-- steps[k][b]: what byte b does to the CRC when k bytes end with it.
+local steps = {{}}
 for i = 0, 255 do
 	local c = i
 	for _ = 1, 8 do
@@ -13,16 +17,55 @@ for i = 0, 255 do
 			c = rshift(c, 1)
 		end
 	end
-	steps[i] = c
+	steps[1][i] = c
+end
+for k = 2, BLOCK do
+	steps[k] = {}
+	for i = 0, 255 do
+		local c = steps[k - 1][i]
+		steps[k][i] = bxor(steps[1][band(c, 0xff)], rshift(c, 8))
+	end
 end
 
+-- A function(s, c) that takes the CRC c over the whole blocks of s. The bytes of a block do not
+-- depend on each other, so their table entries are joined by one call; as text because Lua has no
+-- other way to name so many values without a table of them, which costs what is gained.
+local function make_blocks()
+	local tables, bytes, found = {}, {}, {}
+	for k = 1, BLOCK do
+		tables[k] = "t" .. k
+		bytes[k] = "b" .. k
+		found[k] = ("t%d[b%d]"):format(BLOCK + 1 - k, k)
+		if k <= 4 then -- these meet the CRC so far
+			found[k] = ("t%d[band(rshift(c, %d), 0xff)]"):format(BLOCK + 1 - k, 8 * (k - 1))
+		end
+	end
+	local text = ([[
+		local bxor, band, rshift, TABLES = ...
+		return function(s, c)
+			for i = 1, #s - #s % BLOCK, BLOCK do
+				local BYTES = s:byte(i, i + BLOCK - 1)
+				c = bxor(c, b1 + b2 * 0x100 + b3 * 0x10000 + b4 * 0x1000000)
+				c = bxor(FOUND)
+			end
+			return c
+		end]]):gsub("%u%u+", {
+			BLOCK = BLOCK,
+			TABLES = table.concat(tables, ", "),
+			BYTES = table.concat(bytes, ", "),
+			FOUND = table.concat(found, ", "),
+		})
+	return assert((loadstring or load)(text))(bxor, band, rshift, unpack(steps))
+end
+
+local over_blocks = make_blocks()
 local M = {}
 
 -- The CRC of a string, as a number from 0 to 2^32 - 1.
 function M.of(s)
-	local c = 0xffffffff
-	for i = 1, #s do
-		c = bxor(steps[band(bxor(c, s:byte(i)), 0xff)], rshift(c, 8))
+	local c = over_blocks(s, 0xffffffff)
+	for i = #s - #s % BLOCK + 1, #s do
+		c = bxor(steps[1][band(bxor(c, s:byte(i)), 0xff)], rshift(c, 8))
 	end
 	return bxor(c, 0xffffffff) % 2 ^ 32
 end
