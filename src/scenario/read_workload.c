@@ -10,6 +10,7 @@ __extension__ typedef unsigned __int128 u128;
 
 #define MATRIX    (WORKLOAD_RANDOM + 1)
 #define SIZES_MAX 64u
+#define QP_MAX    1023u
 
 static const char *const kinds[] = {"single", "permutation", "incast", "all-to-all", "ring",
 				    "tree",   "random",      "matrix", NULL};
@@ -160,6 +161,7 @@ static void read_pattern(struct reader *r, struct entry *e)
 	case WORKLOAD_SINGLE:
 		cfg->src = host_or(r, e, "src", 0);
 		cfg->dst = host_or(r, e, "dst", hosts - 1);
+		cfg->qp = conf_get_u32(c, e->map, "qp", (struct conf_range){0, QP_MAX, 0});
 		break;
 	case WORKLOAD_INCAST:
 		cfg->dst = host_or(r, e, "dst", 0);

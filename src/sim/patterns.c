@@ -74,6 +74,7 @@ static struct workload_flow flow_of(const struct workload_cfg *cfg, const struct
 		.bytes = cfg->bytes,
 		.message_bytes = cfg->message_bytes,
 		.window = cfg->window,
+		.qp = cfg->qp,
 		.repeat = cfg->repeat,
 		.start_ps = cfg->start_ps + rank * cfg->stagger_ps,
 		.gap_ps = cfg->gap_ps,

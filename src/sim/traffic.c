@@ -9,15 +9,20 @@
 #define TICKS_MAX   (UINT32_C(1) << 20)
 #define NO_LINK     UINT32_MAX
 
-static uint32_t *link_slot(const struct traffic *t, uint32_t src, uint32_t dst)
+static bool is_link_of(const struct traffic_link *link, const struct workload_flow *w)
 {
-	uint64_t key = (uint64_t)src << 32 | dst;
-	uint32_t i = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+	return link->src == w->src && link->dst == w->dst && link->qp == w->qp;
+}
+
+static uint32_t *link_slot(const struct traffic *t, const struct workload_flow *w)
+{
+	uint64_t key = (uint64_t)w->src << 32 | w->dst;
+	uint32_t i = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) + w->qp;
 
 	for (;; i++) {
 		uint32_t *slot = &t->link_of[i & t->link_mask];
 
-		if (*slot == NO_LINK || (t->links[*slot].src == src && t->links[*slot].dst == dst))
+		if (*slot == NO_LINK || is_link_of(&t->links[*slot], w))
 			return slot;
 	}
 }
@@ -34,13 +39,14 @@ static uint32_t messages_of(const struct workload_flow *w)
 static void plan_link(struct traffic *t, uint32_t flow)
 {
 	const struct workload_flow *w = &t->workload->flows[flow];
-	uint32_t *slot = link_slot(t, w->src, w->dst);
+	uint32_t *slot = link_slot(t, w);
 
 	if (*slot == NO_LINK) {
 		*slot = t->n_links;
 		t->links[t->n_links++] = (struct traffic_link){
 			.src = w->src,
 			.dst = w->dst,
+			.qp = w->qp,
 			.src_qp = t->qps[w->src]++,
 			.dst_qp = t->qps[w->dst]++,
 		};

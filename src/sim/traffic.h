@@ -39,6 +39,7 @@ struct traffic_flow {
 /* A connection: one queue pair at each end. Flows of one pair of hosts share it. */
 struct traffic_link {
 	uint32_t src, dst, src_qp, dst_qp;
+	uint32_t qp;       /* as the workload numbers it */
 	uint32_t messages; /* posted at a time, by all its flows */
 	bool is_used;      /* some flow of it has started */
 };
@@ -61,7 +62,7 @@ struct traffic {
 	uint32_t n_links;
 	uint32_t *qps;     /* per host: queue pairs it needs */
 	uint32_t *ops;     /* per host: the most messages it can have posted at a time */
-	uint32_t *link_of; /* hash table from a pair of hosts to its connection */
+	uint32_t *link_of; /* hash table from a pair of hosts, and a number, to its connection */
 	uint32_t link_mask;
 	struct traffic_start *starts; /* of each host a heap, the soonest first */
 	struct traffic_host *hosts;

@@ -22,6 +22,7 @@ struct workload_flow {
 	uint32_t message_bytes; /* most of one message; 0: all of it (at most 1 GiB) */
 	uint32_t window;        /* messages posted at a time, >= 1 */
 	uint32_t repeat;        /* >= 1 */
+	uint32_t qp;            /* flows of the same hosts and number share a queue pair */
 	psec start_ps, gap_ps;
 	uint32_t n_before;             /* flows this one waits for */
 	uint32_t first_after, n_after; /* after[first_after ...]: flows that wait for this one */
@@ -67,6 +68,7 @@ struct workload_cfg {
 	psec stagger_ps;         /* flow i starts i * stagger_ps later; ring and tree: the flows
 				    of host i; random: unused */
 	uint32_t src, dst;       /* single, incast */
+	uint32_t qp;             /* single */
 	uint32_t fan_in;         /* incast: senders, drawn from the other hosts */
 	uint32_t victims;        /* incast: 0 or 1, a flow from a sender's neighbourhood to a
 				    neighbour of dst (another host of its leaf) that shares the

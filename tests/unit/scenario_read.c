@@ -206,7 +206,7 @@ static void workloads(void **state)
 	(void)state;
 	read_good(&s, LS "workload:\n"
 			 "  - {kind: single, src: h3, dst: 9, bytes: 5, message: 2, window: 3,\n"
-			 "     repeat: 4, start: 1us, gap: 2us}\n"
+			 "     repeat: 4, start: 1us, gap: 2us, qp: 7}\n"
 			 "  - {kind: incast, dst: h1, fan_in: 4, victim: yes, stagger: 1ns}\n"
 			 "  - {kind: ring, members: 4, bytes: 64}\n"
 			 "  - {kind: tree, members: 4, bytes: 64, chunk: 32}\n"
@@ -217,6 +217,7 @@ static void workloads(void **state)
 	assert_true(f->src == 3 && f->dst == 9 && f->bytes == 5 && f->message_bytes == 2);
 	assert_true(f->window == 3 && f->repeat == 4 && f->start_ps == 1000000);
 	assert_int_equal(f->gap_ps, 2000000);
+	assert_true(f->qp == 7 && f[1].qp == 0);
 	assert_int_equal(f[1].dst, 1);
 	assert_int_equal(f[2].start_ps, 1000);
 	assert_int_equal(f[5].role, WORKLOAD_VICTIM);
@@ -342,7 +343,9 @@ static void bad_keys(void **state)
 		{LS "workload:\n  - kind: single\n    fan_in: 1\n",
 		 "f.yaml:4: workload[0].fan_in: unknown key in a single flow; known are kind, "
 		 "message, "
-		 "window, start, repeat, gap, bytes, src, dst"},
+		 "window, start, repeat, gap, bytes, src, dst, qp"},
+		{LS "workload: {kind: single, qp: 1024}\n",
+		 "f.yaml:2: workload.qp: \"1024\" is too large; at most 1023"},
 		{LS PERM "faults:\n  - {kind: down, at: h0-leaf0}\n  - {kind: down, at: h0-leaf0,\n"
 			 "     chanse: 1%}\n",
 		 "f.yaml:6: faults[1].chanse: unknown key in a fault of kind down; known are kind, "

@@ -463,6 +463,27 @@ static void connections_are_shared_by_pairs(void **state)
 	end();
 }
 
+static void connections_are_told_apart_by_number(void **state)
+{
+	struct topology_cfg t = leaf_spine(4, 2, 2);
+
+	(void)state;
+	prepare(&t);
+	for (uint32_t i = 0; i < 6; i++) {
+		add(0, 3, 1000 + i);
+		/* The same place of the table, whatever its size. */
+		workload.flows[i].qp = (i % 3) << 16;
+	}
+	start();
+	assert_int_equal(traffic.n_links, 3);
+	assert_int_equal(traffic.qps[0], 3);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(traffic.flows[i].link, i % 3);
+	finish();
+	assert_int_equal(traffic.n_done, 6);
+	end();
+}
+
 /* A step starts at the very moment the last of those before it was delivered, and not before its
  * own time. */
 static void check_dependencies(enum workload_kind kind, psec stagger)
@@ -754,6 +775,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(messages_keep_to_their_window),
 	cmocka_unit_test(flows_start_on_time),
 	cmocka_unit_test(connections_are_shared_by_pairs),
+	cmocka_unit_test(connections_are_told_apart_by_number),
 	cmocka_unit_test(dependencies_are_kept),
 	cmocka_unit_test(the_last_repetition_releases),
 	cmocka_unit_test(ticks_add_up_to_what_was_delivered),
