@@ -17,12 +17,12 @@ int pairs_init(struct pairs *p, uint32_t n_hosts)
 		.qp = MEM_ANY_QP,
 		.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE,
 	};
-	void *table = calloc(1, mem_bytes(PAIRS_REGIONS));
+	void *table = calloc(1, mem_bytes(1 + PAIRS_REAL));
 
 	*p = (struct pairs){.n_hosts = n_hosts};
 	if (!table)
 		return -ENOMEM;
-	p->mem = mem_init(table, PAIRS_REGIONS);
+	p->mem = mem_init(table, 1 + PAIRS_REAL);
 	p->blocks = calloc(n_hosts, sizeof(struct pairs_block *));
 	return p->blocks ? mem_add(p->mem, &all) : -ENOMEM;
 }

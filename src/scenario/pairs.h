@@ -9,8 +9,8 @@
 #include "mem/mem.h"
 #include "sim/sim.h"
 
-#define PAIRS_KEY     1u /* of that region */
-#define PAIRS_REGIONS 2u /* it, and one of real memory: see run_use_memory */
+#define PAIRS_KEY  1u /* of that region */
+#define PAIRS_REAL 8u /* regions of real memory besides: see run_use_memory */
 
 struct pairs_block;
 

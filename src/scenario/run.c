@@ -339,7 +339,7 @@ int run_use_memory(struct run *r, uint32_t flow, uint8_t *from, uint8_t *to)
 	struct mem_entry entry = {
 		.at = to,
 		.len = r->scenario->workload.flows[flow].bytes,
-		.key = PAIRS_KEY + 1,
+		.key = PAIRS_KEY + 1 + flow,
 		.qp = MEM_ANY_QP,
 		.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE,
 	};

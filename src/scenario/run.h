@@ -41,8 +41,8 @@ int run_init(struct run *r, const struct scenario *s, const struct run_tap *tap,
 void run_fini(struct run *r);
 
 /* A flow moves real bytes: the workload's so many, from the sender's memory to the receiver's, both
- * lent for life. One flow of a run, before its first step. 0, -EEXIST for a second one, -EINVAL for
- * a transport without memory. */
+ * lent for life. Before the first step, once for each of up to PAIRS_REAL flows. 0, -EEXIST for a
+ * flow that has its memory, -ENOSPC for one too many, -EINVAL for a transport without memory. */
 int run_use_memory(struct run *r, uint32_t flow, uint8_t *from, uint8_t *to);
 
 /* Goes on until simulated time `until`, or until sim.pause_at events have fired, which the caller

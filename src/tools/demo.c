@@ -19,8 +19,9 @@ static const char usage[] =
 	"\n"
 	"Shows what MRC is for: one queue pair moves 128 MiB over a simulated fabric of\n"
 	"eight planes, steered by SRv6, while a plane fails and comes back, a link turns\n"
-	"gray and a path congests. RC with DCQCN does the same beside it. At the end the\n"
-	"receivers' memory is compared with the senders' by SHA-256.\n";
+	"gray and a path congests. RC with DCQCN does the same beside it, with one queue\n"
+	"pair and with eight, one by each plane. At the end the receivers' memory is\n"
+	"compared with the senders' by SHA-256.\n";
 
 static const char notes[] =
 	"On a terminal the view is redrawn in place, for about 20 seconds; elsewhere it\n"

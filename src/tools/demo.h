@@ -1,8 +1,9 @@
 /* `weft demo`: one queue pair of MRC moves data over a fabric of eight planes while a plane fails,
- * a link turns gray and a path congests; RC with DCQCN does the same beside it, on a fabric of its
- * own with the same faults. Both are simulated in steps of a microsecond, as one.
+ * a link turns gray and a path congests; RC with DCQCN does the same beside it, with one queue pair
+ * and with one for each plane, on fabrics of their own with the same faults. All are simulated in
+ * steps of a microsecond, as one.
  *
- * demo_fabric.c sets both up, demo_watch.c looks at them after each step and notes what it sees,
+ * demo_fabric.c sets them up, demo_watch.c looks at them after each step and notes what it sees,
  * demo_view.c and demo_json.c tell it. Nothing here is scripted but the faults themselves: an event
  * is a change of the fabric's or an engine's own state. The same seed is the same record. */
 #ifndef WEFT_TOOLS_DEMO_H
@@ -16,11 +17,11 @@
 #include "tools/pcapng.h"
 
 #define DEMO_PLANES     8u
-#define DEMO_SRC        0u /* host that sends, ... */
-#define DEMO_DST        7u /* ... and the one that receives */
-#define DEMO_FLOW       0u /* of the workload; all others are cross traffic */
+#define DEMO_SRC        0u          /* host that sends, ... */
+#define DEMO_DST        7u          /* ... and the one that receives */
+#define DEMO_QPS        DEMO_PLANES /* of RC x8 */
 #define DEMO_BYTES      (UINT64_C(128) << 20)
-#define DEMO_STEP_PS    PSEC_US         /* how often both are looked at */
+#define DEMO_STEP_PS    PSEC_US         /* how often all are looked at */
 #define DEMO_SLICE_PS   (100 * PSEC_US) /* a row of the table */
 #define DEMO_NOW_STEPS  50u             /* goodput "now" is of so many */
 #define DEMO_END_PS     (40 * PSEC_MS)  /* at the latest */
@@ -29,11 +30,20 @@
 #define DEMO_TEXT_MAX   112u
 #define DEMO_HEX_MAX    65u
 
-enum { DEMO_MRC, DEMO_RC, DEMO_SIDES };
+enum { DEMO_MRC, DEMO_RC, DEMO_RC8, DEMO_SIDES };
+
+/* How one queue pair fares. */
+struct demo_qp {
+	uint32_t psn;    /* expected next by the receiver */
+	psec arrived_ps; /* when something arrived last */
+	bool is_stalled;
+};
 
 /* One transport on its fabric. */
 struct demo_side {
-	const char *name;
+	const char *name, *key; /* for people, and in JSON */
+	uint32_t n_qps;         /* each with a flow: the first ones of the workload, of equal size.
+				 * All others are cross traffic */
 	struct scenario scenario;
 	struct run run;
 	bool has_scenario, has_run;
@@ -45,9 +55,9 @@ struct demo_side {
 	uint64_t slice_bytes;              /* when this slice began */
 	uint64_t slice_ideal;              /* bytes that could have arrived in it */
 	uint64_t ideal_bytes;              /* and in all */
-	psec arrived_ps;                   /* when something arrived last */
-	psec longest_ps;                   /* the longest time without anything */
-	bool is_stalled, is_failed, is_over;
+	struct demo_qp qps[DEMO_QPS];
+	psec longest_ps; /* the longest time without anything, of any queue pair */
+	bool is_failed, is_over;
 };
 
 /* Where things go wrong: the path that RC was given, as MRC uses every one. */
@@ -94,30 +104,36 @@ struct demo {
 	bool is_gray, has_lost, is_crossed, has_marked, has_skipped, is_out;
 	psec changed_ps, changed_back_ps; /* when a fault began last, and ended last */
 	psec out_ps;                      /* when the first of the ways went out */
-	uint64_t marked_before;
+	uint64_t marked_before, resent_before;
 	/* Filled in at the end. */
 	char sent_hash[DEMO_SIDES][DEMO_HEX_MAX], got_hash[DEMO_SIDES][DEMO_HEX_MAX];
-	uint64_t hashed[DEMO_SIDES]; /* bytes from the first on */
+	uint64_t hashed[DEMO_SIDES]; /* bytes: of each flow, from the first on */
 	bool is_verified[DEMO_SIDES];
 };
 
-/* Sets both sides up; the capture too, if it has a path. A status of tools/command.h, after saying
+/* Sets all sides up; the capture too, if it has a path. A status of tools/command.h, after saying
  * what went wrong. demo_fini in either case. */
 int demo_init(struct demo *d);
 /* STATUS_OK, or why the capture could not be written. */
 int demo_fini(struct demo *d);
 
-/* Both go on for one step; false when MRC has nothing left to do, or the time is over. */
+/* All go on for one step; false when MRC has nothing left to do, or the time is over. */
 bool demo_step(struct demo *d);
 
 /* Compares what the receivers' engines placed with what the senders had, by SHA-256: the whole of a
  * flow that is done, else the messages that were acknowledged. */
 void demo_verify(struct demo *d);
 
+/* How many queue pairs of a side have moved all they had to. */
+uint32_t demo_done(const struct demo_side *side);
+
+/* The queue pair of a flow in its engine, at the flow's source or destination. */
+uint32_t demo_qp_of(const struct run *r, uint32_t flow, bool is_source);
+
 /* MRC's flow is done and right, RC's right as far as it came, and no queue pair failed. */
 bool demo_is_proven(const struct demo *d);
 
-/* Looks at both sides after a step: notes events, and a slice at its end. */
+/* Looks at all sides after a step: notes events, and a slice at its end. */
 void demo_watch(struct demo *d);
 
 /* The present moment, with the goodput of the last DEMO_NOW_STEPS. */

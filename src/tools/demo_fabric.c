@@ -1,6 +1,8 @@
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <openssl/evp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,9 @@
 #include "tools/stats.h"
 
 #define HOPS_MAX     16u
+#define ANY_PATH     UINT32_MAX /* the one that the seed drew */
 #define YAML_MAX     2048u
+#define WINDOW       16u /* messages that a side has posted at a time */
 #define PAYLOAD_SALT UINT64_C(0x64656d6f)
 #define DIGEST_BYTES 32u
 
@@ -26,8 +30,13 @@ static const char fabric_yaml[] =
 	"  {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, spines: 4, planes: 8, rate: 50Gbps}\n"
 	"fabric: {routing: usid}\n"
 	"transport: %s\n"
-	"workload:\n"
-	"  - {kind: single, src: h0, dst: h7, bytes: 128MiB, message: 1MiB, window: 16}\n"
+	"workload:\n";
+
+static const char flow_yaml[] =
+	"  - {kind: single, src: h0, dst: h7, bytes: %" PRIu64 "MiB, message: 1MiB, window: %u, "
+	"qp: %u}\n";
+
+static const char cross_yaml[] =
 	"  - {kind: single, src: h1, dst: h5, bytes: 1MiB, message: 64KiB, window: 4, start: 2ms}\n"
 	"  - {kind: single, src: h2, dst: h6, bytes: 1MiB, message: 64KiB, window: 4, start: "
 	"2ms}\n";
@@ -37,11 +46,9 @@ static const char faults_yaml[] =
 	"  - {kind: plane, plane: %u, from: 400us, until: 900us}\n"
 	"  - {kind: gray, at: %s, chance: 5%%, from: 1200us, until: 1700us}\n";
 
-static const char *const transports[DEMO_SIDES] = {
-	"{kind: mrc, cc: nscc, entropies: 128}",
-	"{kind: rc, cc: dcqcn, dcqcn: {increase_every: 55us, increase_bytes: 1MiB, "
-	"additive: 200Mbps, hyper: 1Gbps}}",
-};
+static const char mrc_yaml[] = "{kind: mrc, cc: nscc, entropies: 128}";
+static const char rc_yaml[] = "{kind: rc, cc: dcqcn, dcqcn: {increase_every: 55us, increase_bytes: "
+			      "1MiB, additive: 200Mbps, hyper: 1Gbps}}";
 
 static int refuse(const struct demo *d, int answer, const char *error)
 {
@@ -49,17 +56,37 @@ static int refuse(const struct demo *d, int answer, const char *error)
 			     error);
 }
 
+struct text {
+	char *at;
+	size_t room, len;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	int n = vsnprintf(t->at + t->len, t->room - t->len, format, args);
+
+	va_end(args);
+	assert(n >= 0 && (size_t)n < t->room - t->len);
+	t->len += (size_t)n;
+}
+
 /* Reads the scenario of one side, with the faults once it is known where. */
 static int read_side(struct demo *d, uint32_t which, bool has_faults)
 {
 	struct demo_side *side = &d->sides[which];
 	char yaml[YAML_MAX], error[SCENARIO_ERROR_MAX];
-	int len = snprintf(yaml, sizeof yaml, fabric_yaml, d->seed, transports[which]);
+	struct text t = {yaml, sizeof yaml, 0};
 
+	put(&t, fabric_yaml, d->seed, which == DEMO_MRC ? mrc_yaml : rc_yaml);
+	for (uint32_t i = 0; i < side->n_qps; i++)
+		put(&t, flow_yaml, DEMO_BYTES / side->n_qps >> 20, WINDOW / side->n_qps, i);
+	put(&t, "%s", cross_yaml);
 	if (has_faults)
-		len += snprintf(yaml + len, sizeof yaml - (size_t)len, faults_yaml, d->place.plane,
-				d->place.link);
-	struct scenario_source source = {.file = "demo", .text = yaml, .len = (size_t)len};
+		put(&t, faults_yaml, d->place.plane, d->place.link);
+	struct scenario_source source = {.file = "demo", .text = yaml, .len = t.len};
 	int answer = scenario_read(&side->scenario, &source, error, sizeof error);
 
 	if (answer)
@@ -102,8 +129,7 @@ static void end_side(struct demo_side *side)
 	side->has_scenario = false;
 }
 
-/* The queue pair of a flow, at its source or destination. */
-static uint32_t qp_of(const struct run *r, uint32_t flow, bool is_source)
+uint32_t demo_qp_of(const struct run *r, uint32_t flow, bool is_source)
 {
 	const struct traffic_link *link = &r->traffic.links[r->traffic.flows[flow].link];
 
@@ -126,7 +152,7 @@ static int find_place(struct demo *d)
 		return status;
 	const struct topology *t = &side->scenario.topology;
 
-	rc_qp_query(side->run.sim.hosts[DEMO_SRC].engine, qp_of(&side->run, DEMO_FLOW, true), &attr,
+	rc_qp_query(side->run.sim.hosts[DEMO_SRC].engine, demo_qp_of(&side->run, 0, true), &attr,
 		    NULL, NULL);
 	routing_hops(&side->run.routing, DEMO_SRC, attr.port, DEMO_DST, attr.ev, hops, HOPS_MAX);
 	place->path = attr.ev;
@@ -158,7 +184,7 @@ static int steer_mrc(const struct demo *d, struct run *r, uint32_t flow)
 {
 	const struct workload_flow *w = &r->scenario->workload.flows[flow];
 	struct engine *e = r->sim.hosts[w->src].engine;
-	uint32_t qp = qp_of(r, flow, true), hops[HOPS_MAX];
+	uint32_t qp = demo_qp_of(r, flow, true), hops[HOPS_MAX];
 	struct mrc_attr attr;
 	int error = mrc_qp_query(e, qp, &attr, NULL, NULL);
 
@@ -182,31 +208,60 @@ static int set_path(struct engine *e, uint32_t qp, struct rc_attr *attr)
 	return error ? error : rc_qp_modify(e, 0, qp, attr, RC_SET_STATE | RC_SET_PATH);
 }
 
-/* The same of RC: the queue pair is moved to that path, and its peer told where it comes from. */
-static int steer_rc(const struct demo *d, struct run *r, uint32_t flow)
+/* A path of RC, as a queue pair of it is given one. */
+struct rc_path {
+	uint32_t port, ev;
+	bool is_both_ways; /* answers come back by the same plane */
+};
+
+/* The same of RC: the queue pair is moved to a path, and its peer told where it comes from. */
+static int steer_rc(struct run *r, uint32_t flow, struct rc_path path)
 {
+	const struct topology *t = &r->scenario->topology;
 	const struct workload_flow *w = &r->scenario->workload.flows[flow];
 	struct engine *src = r->sim.hosts[w->src].engine, *dst = r->sim.hosts[w->dst].engine;
 	struct rc_attr attr;
-	int error = rc_qp_query(src, qp_of(r, flow, true), &attr, NULL, NULL);
+	uint32_t plane = t->ports[t->nodes[w->src].first_port + path.port].plane;
+	uint32_t at_src = demo_qp_of(r, flow, true), at_dst = demo_qp_of(r, flow, false);
+	int error = rc_qp_query(src, at_src, &attr, NULL, NULL);
 
-	attr.port = (uint8_t)d->place.port;
-	attr.ev = d->place.path;
+	attr.port = (uint8_t)path.port;
+	if (path.ev != ANY_PATH)
+		attr.ev = path.ev;
+	if (path.is_both_ways)
+		attr.local = plane;
 	if (!error)
-		error = set_path(src, qp_of(r, flow, true), &attr);
+		error = set_path(src, at_src, &attr);
 	if (!error)
-		error = rc_qp_query(dst, qp_of(r, flow, false), &attr, NULL, NULL);
-	attr.local = d->place.plane;
-	return error ? error : set_path(dst, qp_of(r, flow, false), &attr);
+		error = rc_qp_query(dst, at_dst, &attr, NULL, NULL);
+	attr.local = plane;
+	if (path.is_both_ways)
+		attr.port = (uint8_t)path.port;
+	return error ? error : set_path(dst, at_dst, &attr);
+}
+
+/* One queue pair by each plane, the best that RC can have: the one where things go wrong on the
+ * very path, the others on the paths that the seed gave them. */
+static int spread_rc(const struct demo *d, struct run *r)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < DEMO_QPS; i++) {
+		struct rc_path path = {i, i == d->place.port ? d->place.path : ANY_PATH, true};
+
+		error = steer_rc(r, i, path);
+	}
+	return error;
 }
 
 static int steer(struct demo *d, uint32_t which)
 {
 	struct run *r = &d->sides[which].run;
-	int error = 0;
+	struct rc_path path = {d->place.port, d->place.path, false};
+	int error = which == DEMO_RC8 ? spread_rc(d, r) : 0;
 
-	for (uint32_t i = DEMO_FLOW + 1; !error && i < r->scenario->workload.n; i++)
-		error = which == DEMO_MRC ? steer_mrc(d, r, i) : steer_rc(d, r, i);
+	for (uint32_t i = d->sides[which].n_qps; !error && i < r->scenario->workload.n; i++)
+		error = which == DEMO_MRC ? steer_mrc(d, r, i) : steer_rc(r, i, path);
 	return error;
 }
 
@@ -247,8 +302,11 @@ static int init_side(struct demo *d, uint32_t which)
 	free(tapped);
 	if (status != STATUS_OK)
 		return status;
-	int answer = run_use_memory(&side->run, DEMO_FLOW, d->from, side->to);
+	uint64_t part = DEMO_BYTES / side->n_qps;
+	int answer = 0;
 
+	for (uint32_t i = 0; i < side->n_qps && !answer; i++)
+		answer = run_use_memory(&side->run, i, d->from + i * part, side->to + i * part);
 	if (!answer)
 		answer = steer(d, which);
 	side->plane_bps = plane_bps(&side->run);
@@ -257,10 +315,17 @@ static int init_side(struct demo *d, uint32_t which)
 
 int demo_init(struct demo *d)
 {
+	static const struct {
+		const char *name, *key;
+		uint32_t n_qps;
+	} sides[DEMO_SIDES] = {{"MRC", "mrc", 1}, {"RC", "rc", 1}, {"RC x8", "rc8", DEMO_QPS}};
 	struct prng random;
 
-	d->sides[DEMO_MRC].name = "MRC";
-	d->sides[DEMO_RC].name = "RC";
+	for (uint32_t i = 0; i < DEMO_SIDES; i++) {
+		d->sides[i].name = sides[i].name;
+		d->sides[i].key = sides[i].key;
+		d->sides[i].n_qps = sides[i].n_qps;
+	}
 	d->from = malloc(DEMO_BYTES);
 	if (!d->from)
 		return memory_error(d->name);
@@ -297,35 +362,54 @@ bool demo_step(struct demo *d)
 	       !(d->capture && pcapng_error(d->capture));
 }
 
-/* False where there is no digest to be had. */
-static bool hash(const uint8_t *bytes, uint64_t len, char hex[DEMO_HEX_MAX])
+/* The digest of what was acknowledged of each flow, one behind the other. False where there is no
+ * digest to be had. */
+static bool hash(const struct demo_side *side, const uint8_t *bytes, char hex[DEMO_HEX_MAX])
 {
 	uint8_t digest[EVP_MAX_MD_SIZE];
 	unsigned int n = 0;
+	EVP_MD_CTX *context = EVP_MD_CTX_new();
+	bool is_good = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1;
 
 	hex[0] = '\0';
-	if (EVP_Digest(bytes, len, digest, &n, EVP_sha256(), NULL) != 1 || n != DIGEST_BYTES)
-		return false;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < side->n_qps && is_good; i++)
+		is_good = EVP_DigestUpdate(context, bytes + i * (DEMO_BYTES / side->n_qps),
+					   side->run.traffic.flows[i].acked_bytes) == 1;
+	is_good = is_good && EVP_DigestFinal_ex(context, digest, &n) == 1 && n == DIGEST_BYTES;
+	EVP_MD_CTX_free(context);
+	for (uint32_t i = 0; i < n && is_good; i++)
 		snprintf(hex + 2 * (size_t)i, 3, "%02x", digest[i]);
-	return true;
+	return is_good;
 }
 
 void demo_verify(struct demo *d)
 {
 	for (uint32_t i = 0; i < DEMO_SIDES; i++) {
-		const struct traffic_flow *f = &d->sides[i].run.traffic.flows[DEMO_FLOW];
+		const struct demo_side *side = &d->sides[i];
 
-		d->hashed[i] = f->acked_bytes;
-		d->is_verified[i] = hash(d->from, f->acked_bytes, d->sent_hash[i]) &&
-				    hash(d->sides[i].to, f->acked_bytes, d->got_hash[i]) &&
+		d->hashed[i] = 0;
+		for (uint32_t k = 0; k < side->n_qps; k++)
+			d->hashed[i] += side->run.traffic.flows[k].acked_bytes;
+		d->is_verified[i] = hash(side, d->from, d->sent_hash[i]) &&
+				    hash(side, side->to, d->got_hash[i]) &&
 				    strcmp(d->sent_hash[i], d->got_hash[i]) == 0;
 	}
 }
 
+uint32_t demo_done(const struct demo_side *side)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < side->n_qps; i++)
+		n += side->run.traffic.flows[i].state == TRAFFIC_DONE;
+	return n;
+}
+
 bool demo_is_proven(const struct demo *d)
 {
-	return d->hashed[DEMO_MRC] == DEMO_BYTES && d->is_verified[DEMO_MRC] &&
-	       d->is_verified[DEMO_RC] && !d->sides[DEMO_MRC].is_failed &&
-	       !d->sides[DEMO_RC].is_failed;
+	bool is_good = d->hashed[DEMO_MRC] == DEMO_BYTES;
+
+	for (uint32_t i = 0; i < DEMO_SIDES; i++)
+		is_good = is_good && d->is_verified[i] && !d->sides[i].is_failed;
+	return is_good;
 }

@@ -21,23 +21,25 @@ static void put_place(struct json_writer *w, const struct demo *d)
 	json_close(w);
 }
 
-static void put_rate(struct json_writer *w, const struct demo_row *r, uint32_t which)
+static void put_rate(struct json_writer *w, const char *key, const struct demo_row *r,
+		     uint32_t which)
 {
-	json_object(w, which == DEMO_MRC ? "mrc" : "rc", JSON_INLINE);
+	json_object(w, key, JSON_INLINE);
 	json_number(w, "bps", r->bps[which]);
 	json_number(w, "ideal_bps", r->ideal_bps[which]);
 	json_number(w, "resent", r->resent[which]);
 	json_close(w);
 }
 
-static void put_row(struct json_writer *w, const char *key, const struct demo_row *r)
+static void put_row(struct json_writer *w, const char *key, const struct demo *d,
+		    const struct demo_row *r)
 {
 	const struct mrc_progress *p = &r->progress;
 
 	json_object(w, key, JSON_INLINE);
 	json_number(w, "at_ps", r->at_ps);
-	put_rate(w, r, DEMO_MRC);
-	put_rate(w, r, DEMO_RC);
+	for (uint32_t i = 0; i < DEMO_SIDES; i++)
+		put_rate(w, d->sides[i].key, r, i);
 	json_object(w, "ways", JSON_INLINE);
 	json_number(w, "good", p->ways[PATH_GOOD]);
 	json_number(w, "skip", p->ways[PATH_SKIP]);
@@ -58,7 +60,9 @@ static void put_side(struct json_writer *w, const struct demo *d, uint32_t which
 	char hash[24];
 
 	snprintf(hash, sizeof hash, "%016" PRIx64, side->run.sim.trace_hash);
-	json_object(w, which == DEMO_MRC ? "mrc" : "rc", JSON_LINES);
+	json_object(w, side->key, JSON_LINES);
+	json_number(w, "qps", side->n_qps);
+	json_number(w, "qps_done", demo_done(side));
 	json_number(w, "delivered_bytes", side->bytes);
 	json_number(w, "ideal_bytes", side->ideal_bytes);
 	json_number(w, "longest_still_ps", side->longest_ps);
@@ -94,12 +98,12 @@ void demo_json(const struct demo *d)
 	put_place(&w, d);
 	json_array(&w, "slices", JSON_LINES);
 	for (uint32_t i = 0; i < d->n_slices; i++)
-		put_row(&w, NULL, &d->slices[i]);
+		put_row(&w, NULL, d, &d->slices[i]);
 	json_close(&w);
 	put_events(&w, d);
-	put_row(&w, "end", &last);
-	put_side(&w, d, DEMO_MRC);
-	put_side(&w, d, DEMO_RC);
+	put_row(&w, "end", d, &last);
+	for (uint32_t i = 0; i < DEMO_SIDES; i++)
+		put_side(&w, d, i);
 	json_number(&w, "captured_frames", d->n_frames);
 	json_truth(&w, "proven", demo_is_proven(d));
 	json_close(&w);

@@ -42,32 +42,34 @@ static struct amount millis(psec time)
 
 static void put_title(const struct demo_view *v, const struct demo *d)
 {
-	printf("%sweft demo: one queue pair, 8 planes of 50 Gb/s, two tiers, SRv6 uSID%s (seed "
+	printf("%sweft demo: 128 MiB over 8 planes of 50 Gb/s, two tiers, SRv6 uSID%s (seed "
 	       "%" PRIu64 ")\n",
 	       tone(v, TONE_BOLD), tone(v, TONE_NONE), d->seed);
-	printf("MRC sprays over 128 ways with NSCC; RC with DCQCN has one path, here by plane "
-	       "%u.\n\n",
+	printf("MRC     one queue pair, NSCC, sprays over 128 ways\n"
+	       "RC      one queue pair, DCQCN, on its one path, by plane %u\n"
+	       "RC x8   eight queue pairs, DCQCN, 16 MiB each, one by each plane\n\n",
 	       d->place.plane);
 }
 
 static void put_heading(void)
 {
-	printf("            Gb/s                       MRC: ways by state           bytes"
-	       "             sent again\n"
-	       " time/ms     MRC   ideal      RC   good  skip   bad  denied      window   in flight"
-	       "     MRC      RC\n");
+	printf("            Gb/s                           MRC: ways           MRC: kB"
+	       "         packets sent again\n"
+	       " time/ms     MRC  (ideal)     RC   RC x8   good  skip   bad  window  flight"
+	       "     MRC      RC   RC x8\n");
 }
 
 static void put_slice(const struct demo_row *r)
 {
 	const struct mrc_progress *p = &r->progress;
 
-	printf("%8s  %6s  %6s  %6s  %5u %5u %5u   %5u  %10" PRIu64 "  %10" PRIu64 "  %6" PRIu64
-	       "  %6" PRIu64 "\n",
+	printf("%8s  %6s  %7s %6s  %6s  %5u %5u %5u  %6" PRIu64 "  %6" PRIu64 "  %6" PRIu64
+	       "  %6" PRIu64 "  %6" PRIu64 "\n",
 	       millis(r->at_ps).at, gbps(r->bps[DEMO_MRC]).at, gbps(r->ideal_bps[DEMO_MRC]).at,
-	       gbps(r->bps[DEMO_RC]).at, p->ways[PATH_GOOD], p->ways[PATH_SKIP],
-	       p->ways[PATH_ASSUMED_BAD], p->ways[PATH_DENIED], p->window_bytes, p->inflight_bytes,
-	       r->resent[DEMO_MRC], r->resent[DEMO_RC]);
+	       gbps(r->bps[DEMO_RC]).at, gbps(r->bps[DEMO_RC8]).at, p->ways[PATH_GOOD],
+	       p->ways[PATH_SKIP], p->ways[PATH_ASSUMED_BAD], p->window_bytes / 1000,
+	       p->inflight_bytes / 1000, r->resent[DEMO_MRC], r->resent[DEMO_RC],
+	       r->resent[DEMO_RC8]);
 }
 
 static void put_event(const struct demo_view *v, const struct demo_event *e)
@@ -82,14 +84,15 @@ static void end_line(struct demo_view *v)
 	v->n_lines++;
 }
 
-static void put_bar(struct demo_view *v, const char *name, const struct demo_row *r, uint32_t which,
-		    uint64_t full_bps)
+static void put_bar(struct demo_view *v, const struct demo *d, const struct demo_row *r,
+		    uint32_t which)
 {
+	uint64_t full_bps = d->sides[DEMO_MRC].plane_bps * DEMO_PLANES;
 	uint64_t bps = r->bps[which];
 	uint32_t n = (uint32_t)stats_scale(bps, BAR_CHARS, full_bps);
 	bool is_still = bps == 0;
 
-	printf("  %-4s %s[", name, tone(v, is_still ? TONE_RED : TONE_GREEN));
+	printf("  %-5s %s[", d->sides[which].name, tone(v, is_still ? TONE_RED : TONE_GREEN));
 	for (uint32_t i = 0; i < BAR_CHARS; i++)
 		putchar(i < n ? '#' : ' ');
 	printf("]%s %6s of %6s Gb/s", tone(v, TONE_NONE), gbps(bps).at,
@@ -120,18 +123,20 @@ static void put_state(struct demo_view *v, const struct demo *d, const struct de
 	end_line(v);
 	printf("  round trip  %s", amount_time(p->srtt_ns * PSEC_NS).at);
 	end_line(v);
-	printf("  sent again  MRC %" PRIu64 ", RC %" PRIu64, r->resent[DEMO_MRC],
-	       r->resent[DEMO_RC]);
+	printf("  sent again ");
+	for (uint32_t i = 0; i < DEMO_SIDES; i++)
+		printf("%s %s %" PRIu64, i ? "," : "", d->sides[i].name, r->resent[i]);
 	end_line(v);
-	printf("  delivered   MRC %s, RC %s", amount_bytes(d->sides[DEMO_MRC].bytes).at,
-	       amount_bytes(d->sides[DEMO_RC].bytes).at);
+	printf("  delivered  ");
+	for (uint32_t i = 0; i < DEMO_SIDES; i++)
+		printf("%s %s %s", i ? "," : "", d->sides[i].name,
+		       amount_bytes(d->sides[i].bytes).at);
 	end_line(v);
 }
 
 static void put_panel(struct demo_view *v, const struct demo *d)
 {
 	const struct demo_row r = demo_now(d);
-	uint64_t full = d->sides[DEMO_MRC].plane_bps * DEMO_PLANES;
 
 	if (v->n_lines)
 		printf("\033[%uA\r", v->n_lines);
@@ -141,8 +146,8 @@ static void put_panel(struct demo_view *v, const struct demo *d)
 	       amount_bytes(DEMO_BYTES).at);
 	end_line(v);
 	end_line(v);
-	put_bar(v, "MRC", &r, DEMO_MRC, full);
-	put_bar(v, "RC", &r, DEMO_RC, full);
+	for (uint32_t i = 0; i < DEMO_SIDES; i++)
+		put_bar(v, d, &r, i);
 	end_line(v);
 	put_state(v, d, &r);
 	end_line(v);
@@ -193,50 +198,97 @@ static uint64_t least_bps(const struct demo *d, uint32_t which)
 	return d->n_slices ? least : 0;
 }
 
-static void put_summary_row(const char *what, const char *mrc, const char *rc)
+/* What is told of a side at the end. */
+enum cell {
+	CELL_NAME,
+	CELL_QPS,
+	CELL_DELIVERED,
+	CELL_GOODPUT,
+	CELL_SHARE,
+	CELL_WORST,
+	CELL_STILL,
+	CELL_RESENT,
+	CELL_FAILED,
+	CELL_HASHED,
+	CELL_VERIFIED,
+	CELL_COUNT,
+};
+
+static struct amount words(const char *text)
 {
-	printf("  %-34s %16s %16s\n", what, mrc, rc);
+	struct amount a;
+
+	snprintf(a.at, sizeof a.at, "%s", text);
+	return a;
+}
+
+static struct amount cell_of(const struct demo *d, uint32_t which, enum cell cell)
+{
+	const struct demo_side *side = &d->sides[which];
+	struct amount a;
+
+	switch (cell) {
+	case CELL_NAME: return words(side->name);
+	case CELL_QPS:
+		snprintf(a.at, sizeof a.at, "%u of %u", demo_done(side), side->n_qps);
+		return a;
+	case CELL_DELIVERED: return amount_bytes(side->bytes);
+	case CELL_GOODPUT: return amount_rate(stats_scale(side->bytes, 8 * PSEC_S, d->now_ps));
+	case CELL_SHARE:
+		snprintf(a.at, sizeof a.at, "%u %%",
+			 (unsigned)stats_scale(side->bytes, 100, side->ideal_bytes));
+		return a;
+	case CELL_WORST: return amount_rate(least_bps(d, which));
+	case CELL_STILL: return amount_time(side->longest_ps);
+	case CELL_RESENT:
+		snprintf(a.at, sizeof a.at, "%" PRIu64, demo_now(d).resent[which]);
+		return a;
+	case CELL_FAILED: return words(side->is_failed ? "failed" : "none");
+	case CELL_HASHED: return amount_bytes(d->hashed[which]);
+	default: return words(d->is_verified[which] ? "yes" : "NO");
+	}
 }
 
 static void put_summary(const struct demo *d)
 {
-	struct amount a[DEMO_SIDES], share[DEMO_SIDES], resent[DEMO_SIDES];
-	const struct demo_row last = demo_now(d);
-
-	for (uint32_t i = 0; i < DEMO_SIDES; i++) {
-		const struct demo_side *side = &d->sides[i];
-
-		a[i] = amount_rate(stats_scale(side->bytes, 8 * PSEC_S, d->now_ps));
-		snprintf(share[i].at, sizeof share[i].at, "%u %%",
-			 (unsigned)stats_scale(side->bytes, 100, side->ideal_bytes));
-		snprintf(resent[i].at, sizeof resent[i].at, "%" PRIu64, last.resent[i]);
-	}
-	const struct demo_side *mrc = &d->sides[DEMO_MRC], *rc = &d->sides[DEMO_RC];
+	static const char *const whats[CELL_COUNT] = {
+		[CELL_NAME] = "",
+		[CELL_QPS] = "queue pairs that are done",
+		[CELL_DELIVERED] = "payload delivered",
+		[CELL_GOODPUT] = "goodput, mean",
+		[CELL_SHARE] = "of the ideal of these paths",
+		[CELL_WORST] = "goodput, the worst 100 us",
+		[CELL_STILL] = "longest time of a queue pair without a byte",
+		[CELL_RESENT] = "packets sent again",
+		[CELL_FAILED] = "queue pairs that failed",
+		[CELL_HASHED] = "bytes compared by SHA-256",
+		[CELL_VERIFIED] = "the receiver's are the sender's",
+	};
 
 	putchar('\n');
-	put_summary_row("", "MRC + NSCC", "RC + DCQCN");
-	put_summary_row("payload delivered", amount_bytes(mrc->bytes).at,
-			amount_bytes(rc->bytes).at);
-	put_summary_row("goodput, mean", a[DEMO_MRC].at, a[DEMO_RC].at);
-	put_summary_row("of the ideal", share[DEMO_MRC].at, share[DEMO_RC].at);
-	put_summary_row("goodput, the worst 100 us", amount_rate(least_bps(d, DEMO_MRC)).at,
-			amount_rate(least_bps(d, DEMO_RC)).at);
-	put_summary_row("longest time without a byte", amount_time(mrc->longest_ps).at,
-			amount_time(rc->longest_ps).at);
-	put_summary_row("packets sent again", resent[DEMO_MRC].at, resent[DEMO_RC].at);
-	put_summary_row("queue pair", mrc->is_failed ? "failed" : "never failed",
-			rc->is_failed ? "failed" : "never failed");
-	put_summary_row("bytes compared by SHA-256", amount_bytes(d->hashed[DEMO_MRC]).at,
-			amount_bytes(d->hashed[DEMO_RC]).at);
-	put_summary_row("the receiver's are the sender's", d->is_verified[DEMO_MRC] ? "yes" : "NO",
-			d->is_verified[DEMO_RC] ? "yes" : "NO");
+	for (uint32_t i = 0; i < CELL_COUNT; i++) {
+		printf("  %-44s", whats[i]);
+		for (uint32_t k = 0; k < DEMO_SIDES; k++)
+			printf(" %15s", cell_of(d, k, (enum cell)i).at);
+		putchar('\n');
+	}
 	printf("  SHA-256 of the memory that MRC's receiver placed:\n  %s\n\n",
 	       d->got_hash[DEMO_MRC]);
+}
+
+static bool is_all_verified(const struct demo *d)
+{
+	bool is_good = true;
+
+	for (uint32_t i = 0; i < DEMO_SIDES; i++)
+		is_good = is_good && d->is_verified[i];
+	return is_good;
 }
 
 void demo_view_end(const struct demo_view *v, const struct demo *d)
 {
 	const struct demo_side *mrc = &d->sides[DEMO_MRC], *rc = &d->sides[DEMO_RC];
+	const struct demo_side *rc8 = &d->sides[DEMO_RC8];
 
 	put_summary(d);
 	if (d->n_missed)
@@ -249,15 +301,16 @@ void demo_view_end(const struct demo_view *v, const struct demo *d)
 	if (!demo_is_proven(d)) {
 		printf("%sdemo: FAILED: MRC delivered %s of %s, %s%s\n", tone(v, TONE_RED),
 		       amount_bytes(d->hashed[DEMO_MRC]).at, amount_bytes(DEMO_BYTES).at,
-		       d->is_verified[DEMO_MRC] && d->is_verified[DEMO_RC]
-			       ? "unharmed as far as they came"
-			       : "and the bytes are not the sender's",
+		       is_all_verified(d) ? "unharmed as far as they came"
+					  : "and the bytes are not the sender's",
 		       tone(v, TONE_NONE));
 		return;
 	}
 	printf("%sdemo: MRC delivered %s intact past a lost plane, a gray link and a congested "
-	       "path, never still for longer than %s; RC delivered %s and stood still for %s. "
+	       "path, never still for longer than %s; in that time RC delivered %s on one path and "
+	       "%s on eight, and stood still for %s on the one that failed. "
 	       "Next: make tour, weft help, README.md%s\n",
 	       tone(v, TONE_BOLD), amount_bytes(mrc->bytes).at, amount_time(mrc->longest_ps).at,
-	       amount_bytes(rc->bytes).at, amount_time(rc->longest_ps).at, tone(v, TONE_NONE));
+	       amount_bytes(rc->bytes).at, amount_bytes(rc8->bytes).at,
+	       amount_time(rc8->longest_ps).at, tone(v, TONE_NONE));
 }

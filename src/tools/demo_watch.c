@@ -1,6 +1,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "rc/rc.h"
 #include "tools/amount.h"
 #include "tools/demo.h"
 #include "tools/stats.h"
@@ -37,11 +38,9 @@ static const struct sim_port *port_of(const struct demo_side *side, uint32_t i)
 static struct mrc_progress progress_of(const struct demo *d)
 {
 	const struct run *r = &d->sides[DEMO_MRC].run;
-	const struct traffic_link *link = &r->traffic.links[r->traffic.flows[DEMO_FLOW].link];
 	struct mrc_progress p = {0};
 
-	mrc_qp_progress(r->sim.hosts[DEMO_SRC].engine, r->transport.sim.first_qp + link->src_qp,
-			&p);
+	mrc_qp_progress(r->sim.hosts[DEMO_SRC].engine, demo_qp_of(r, 0, true), &p);
 	return p;
 }
 
@@ -64,22 +63,38 @@ static uint32_t planes_up(const struct demo *d)
 	return up;
 }
 
-/* Payload that may arrive: MRC's by every plane that is up, RC's by its own. Cross traffic has no
- * claim on MRC, whose other ways have room for all of it; of RC's path it has its share. */
+static bool is_running(const struct demo_side *side, uint32_t flow)
+{
+	return side->run.traffic.flows[flow].state == TRAFFIC_RUNNING;
+}
+
+static uint32_t cross_running(const struct demo_side *side)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = side->n_qps; i < side->run.scenario->workload.n; i++)
+		n += is_running(side, i);
+	return n;
+}
+
+/* Payload that may arrive: MRC's by every plane that is up, that of a queue pair of RC by its own,
+ * until it is done. Cross traffic has no claim on MRC, whose other ways have room for all of it; of
+ * RC's path it has its share. */
 static uint64_t ideal_bps(const struct demo *d, uint32_t which)
 {
 	const struct demo_side *side = &d->sides[which];
-	const struct workload *w = &side->run.scenario->workload;
-	uint32_t n = 0;
+	uint64_t sum = 0;
 
-	if (which == DEMO_MRC) {
-		for (uint32_t i = 0; i < DEMO_PLANES; i++)
-			n += d->planes_up >> i & 1;
-		return n * side->plane_bps;
+	if (which == DEMO_MRC)
+		return (uint64_t)__builtin_popcount(d->planes_up) * side->plane_bps;
+	for (uint32_t i = 0; i < side->n_qps; i++) {
+		uint32_t port = side->n_qps == 1 ? d->place.port : i;
+		uint32_t n = port == d->place.port ? 1 + cross_running(side) : 1;
+
+		if (is_running(side, i) && (d->planes_up >> port & 1))
+			sum += side->plane_bps / n;
 	}
-	for (uint32_t i = 0; i < w->n; i++)
-		n += side->run.traffic.flows[i].state == TRAFFIC_RUNNING;
-	return (d->planes_up >> d->place.port & 1) && n ? side->plane_bps / n : 0;
+	return sum;
 }
 
 static uint64_t rate(uint64_t bytes, psec time)
@@ -138,28 +153,46 @@ static void end_slice(struct demo *d)
 	d->n_slices++;
 }
 
-/* Whether anything arrived lately. */
-static void watch_stalls(struct demo *d, struct demo_side *side, bool has_arrived)
+/* Whether anything arrived lately by a queue pair; where a side has several, the sentence names it
+ * by its plane. */
+static void watch_stalls(struct demo *d, struct demo_side *side, uint32_t i, bool has_arrived)
 {
-	const struct traffic_flow *f = &side->run.traffic.flows[DEMO_FLOW];
-	psec quiet = d->now_ps - side->arrived_ps;
+	struct demo_qp *qp = &side->qps[i];
+	psec quiet = d->now_ps - qp->arrived_ps;
+	char where[32] = "";
 
+	if (side->n_qps > 1)
+		snprintf(where, sizeof where, ", plane %u,", i);
 	if (has_arrived) {
-		if (side->is_stalled)
-			note(d, "moves", "%s moves again, after %s without a byte", side->name,
-			     amount_time(quiet).at);
-		side->is_stalled = false;
-		side->arrived_ps = d->now_ps;
+		if (qp->is_stalled)
+			note(d, "moves", "%s%s moves again, after %s without a byte", side->name,
+			     where, amount_time(quiet).at);
+		qp->is_stalled = false;
+		qp->arrived_ps = d->now_ps;
 		return;
 	}
-	if (f->state != TRAFFIC_RUNNING)
+	if (!is_running(side, i))
 		return;
 	if (quiet > side->longest_ps)
 		side->longest_ps = quiet;
-	if (!side->is_stalled && quiet >= STALL_PS) {
-		note(d, "stalls", "%s stalls: nothing arrived for %s", side->name,
+	if (!qp->is_stalled && quiet >= STALL_PS) {
+		note(d, "stalls", "%s%s stalls: nothing arrived for %s", side->name, where,
 		     amount_time(quiet).at);
-		side->is_stalled = true;
+		qp->is_stalled = true;
+	}
+}
+
+/* Of several queue pairs at one receiver each has its own count: the PSN that it expects. */
+static void watch_qps(struct demo *d, struct demo_side *side)
+{
+	const struct run *r = &side->run;
+	struct rc_attr attr;
+
+	for (uint32_t i = 0; i < side->n_qps; i++) {
+		rc_qp_query(r->sim.hosts[DEMO_DST].engine, demo_qp_of(r, i, false), &attr, NULL,
+			    NULL);
+		watch_stalls(d, side, i, attr.rq_psn != side->qps[i].psn);
+		side->qps[i].psn = attr.rq_psn;
 	}
 }
 
@@ -171,13 +204,17 @@ static void watch_side(struct demo *d, uint32_t which)
 
 	side->slice_ideal += ideal;
 	side->ideal_bytes += ideal;
-	watch_stalls(d, side, bytes != side->bytes);
+	if (side->n_qps == 1)
+		watch_stalls(d, side, 0, bytes != side->bytes);
+	else
+		watch_qps(d, side);
 	side->bytes = bytes;
 	side->bytes_at[d->n_steps % DEMO_NOW_STEPS] = bytes;
-	if (!side->is_failed && side->run.traffic.flows[DEMO_FLOW].state == TRAFFIC_FAILED) {
-		note(d, "failed", "the queue pair of %s failed", side->name);
-		side->is_failed = true;
-	}
+	for (uint32_t i = 0; i < side->n_qps && !side->is_failed; i++)
+		if (side->run.traffic.flows[i].state == TRAFFIC_FAILED) {
+			note(d, "failed", "a queue pair of %s failed", side->name);
+			side->is_failed = true;
+		}
 }
 
 static void watch_planes(struct demo *d, const struct mrc_progress *p)
@@ -241,20 +278,24 @@ static void watch_gray(struct demo *d)
 	const struct run *r = &d->sides[DEMO_MRC].run;
 	bool is_gray = r->sim.ports[d->place.uplink].is_impaired;
 	uint64_t lost = impair_counts(r->impair)[FAULT_GRAY].touched;
+	uint64_t resent = r->transport.sim.retransmitted(r->sim.hosts[DEMO_SRC].engine);
 
 	if (is_gray && !d->is_gray) {
 		note(d, "gray", "link %s turns gray: it loses %u %% of its packets", d->place.link,
 		     r->faults[FAULT_GRAY].ppm / (MILLION / 100));
 		d->changed_ps = d->now_ps;
+		d->resent_before = resent;
 	}
 	if (lost && !d->has_lost) {
-		note(d, "gray-loss", "the gray link has lost a packet of MRC, %s later",
+		note(d, "gray-loss", "the gray link drops its first packet of MRC, %s later",
 		     amount_time(d->now_ps - d->changed_ps).at);
 		d->has_lost = true;
 	}
 	if (!is_gray && d->is_gray) {
-		note(d, "gray-over", "link %s is well again; MRC lost %u packets there",
-		     d->place.link, (unsigned)lost);
+		note(d, "gray-over", "link %s is well again", d->place.link);
+		note(d, "gray-count",
+		     "it dropped %u packets of MRC, answers and probes too; %u were sent again",
+		     (unsigned)lost, (unsigned)(resent - d->resent_before));
 		d->changed_back_ps = d->now_ps;
 	}
 	d->is_gray = is_gray;
@@ -264,10 +305,8 @@ static void watch_cross(struct demo *d, const struct mrc_progress *p)
 {
 	const struct run *r = &d->sides[DEMO_MRC].run;
 	const struct sim_port_counts *c = &r->sim.ports[d->place.uplink].counts;
-	uint32_t n = 0;
+	uint32_t n = cross_running(&d->sides[DEMO_MRC]);
 
-	for (uint32_t i = DEMO_FLOW + 1; i < r->scenario->workload.n; i++)
-		n += r->traffic.flows[i].state == TRAFFIC_RUNNING;
 	if (n && !d->is_crossed) {
 		note(d, "crossed", "%u other hosts send all they have over link %s", n,
 		     d->place.link);
