@@ -11,7 +11,7 @@
 #include "tools/text.h"
 
 #define FIGURE_MAX 48u
-#define NAME_WIDTH 24
+#define NAME_WIDTH 22 /* of a row of at most 100 columns */
 
 bool study_is_one(const struct scenario *s)
 {
@@ -42,7 +42,8 @@ int study_init(struct study *st, const struct scenario *main, const struct scena
 	st->variants = calloc(main->n_beside + 1, sizeof *st->variants);
 	st->numbers = calloc(main->n_beside + 1, sizeof *st->numbers);
 	st->figures = calloc(main->n_targets + 1, sizeof *st->figures);
-	if (!st->variants || !st->numbers || !st->figures) {
+	st->counts = calloc(main->n_beside + 1, sizeof *st->counts);
+	if (!st->variants || !st->numbers || !st->figures || !st->counts) {
 		snprintf(error, error_len, "out of memory");
 		return -ENOMEM;
 	}
@@ -74,6 +75,7 @@ void study_fini(struct study *st)
 	free(st->variants);
 	free(st->numbers);
 	free(st->figures);
+	free(st->counts);
 }
 
 const struct scenario *study_scenario(const struct study *st, uint32_t i)
@@ -185,24 +187,27 @@ void study_begin(FILE *out, struct study *st)
 	text_put_safe(out, st->main->name[0] ? st->main->name : "scenario");
 	fputs(st->summary[0] ? ": " : "", out);
 	text_put_safe(out, st->summary);
-	fprintf(out, "\n\n%-*s %-32s %-23s\n", NAME_WIDTH, "", "completion", "slowdown");
-	fprintf(out, "%-*s %10s %10s %10s %7s %7s %7s %12s %10s %8s %8s %8s %8s %6s\n", NAME_WIDTH,
-		"run", "mean", "p99", "max", "mean", "p99", "max", "goodput", "end", "again",
-		"trimmed", "marked", "dropped", "failed");
+	fprintf(out, "\n\n%*s%32s%25s%20s\n", NAME_WIDTH, "", "completion", "slowdown", "flows");
+	fprintf(out, "%-*s %10s %10s %10s %7s %7s %7s %12s %6s\n", NAME_WIDTH, "run", "mean", "p99",
+		"max", "mean", "p99", "max", "goodput", "failed");
 }
 
-static void put_row(FILE *out, const char *name, const struct report *r)
+static void put_name(FILE *out, const char *name)
 {
-	const struct sim_totals *t = &r->run->sim.totals;
-
-	struct metric goodput = metric_of(
-		r->run,
-		&(struct scenario_target){.metric = SCENARIO_GOODPUT, .entry = SCENARIO_NONE},
-		r->wall_ns);
 	int behind = NAME_WIDTH - (int)strlen(name);
 
 	text_put_safe(out, name);
 	fprintf(out, "%*s", behind > 0 ? behind : 0, "");
+}
+
+static void put_row(FILE *out, const char *name, const struct report *r)
+{
+	struct metric goodput = metric_of(
+		r->run,
+		&(struct scenario_target){.metric = SCENARIO_GOODPUT, .entry = SCENARIO_NONE},
+		r->wall_ns);
+
+	put_name(out, name);
 	/* Of the flows that are done, if any is. */
 	if (r->fct_ps.n) {
 		fprintf(out, " %10s %10s %10s", amount_time(r->fct_ps.mean).at,
@@ -212,10 +217,24 @@ static void put_row(FILE *out, const char *name, const struct report *r)
 	} else {
 		fprintf(out, " %10s %10s %10s %7s %7s %7s", "-", "-", "-", "-", "-", "-");
 	}
-	fprintf(out, " %12s %10s", amount_rate(goodput.value).at, amount_time(r->ended_ps).at);
-	fprintf(out, " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %6u\n", r->retransmitted,
-		t->trimmed, t->marked, r->dropped, r->run->traffic.n_failed + r->n_unfinished);
+	fprintf(out, " %12s %6u\n", amount_rate(goodput.value).at,
+		r->run->traffic.n_failed + r->n_unfinished);
 	fflush(out);
+}
+
+/* What there is no room for in the rows that appear as runs end. */
+static void put_counts(FILE *out, const struct study *st)
+{
+	fprintf(out, "\n%*s%42s\n", NAME_WIDTH, "", "packets");
+	fprintf(out, "%-*s %10s %10s %10s %10s %10s\n", NAME_WIDTH, "run", "end", "sent again",
+		"trimmed", "marked", "dropped");
+	for (uint32_t i = 0; i < st->n_done; i++) {
+		const struct study_count *c = &st->counts[i];
+
+		put_name(out, study_name(st, i));
+		fprintf(out, " %10s %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64 "\n",
+			amount_time(c->ended_ps).at, c->resent, c->trimmed, c->marked, c->dropped);
+	}
 }
 
 void study_add(FILE *out, struct study *st, const struct report *r)
@@ -237,6 +256,13 @@ void study_add(FILE *out, struct study *st, const struct report *r)
 		}
 	}
 	st->is_interrupted |= r->is_interrupted;
+	st->counts[st->n_done] = (struct study_count){
+		.ended_ps = r->ended_ps,
+		.resent = r->retransmitted,
+		.trimmed = r->run->sim.totals.trimmed,
+		.marked = r->run->sim.totals.marked,
+		.dropped = r->dropped,
+	};
 	if (st->is_json) {
 		json_object(&st->json, NULL, JSON_INLINE);
 		json_text(&st->json, "run", name);
@@ -309,7 +335,7 @@ static void put_target(FILE *out, const struct study *st, uint32_t i, bool is_me
 
 	if (m.is_known)
 		write_value(t, m.value, text);
-	fprintf(out, "  %-8s %14s  ",
+	fprintf(out, "  %-8s %12s  ",
 		!was_run(st, i) ? "not run"
 		: is_met        ? "met"
 				: "NOT MET",
@@ -358,6 +384,7 @@ bool study_end(FILE *out, struct study *st)
 	}
 	if (st->is_interrupted)
 		fputs("\ninterrupted: the last row is partial\n", out);
+	put_counts(out, st);
 	fputs(n ? "\ntargets\n" : "", out);
 	for (uint32_t i = 0; i < n; i++)
 		put_target(out, st, i, is_target_met(st, i));

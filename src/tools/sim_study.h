@@ -18,6 +18,12 @@ struct study_figure {
 	bool has_in, has_of; /* that run was neither left out nor interrupted */
 };
 
+/* What a run counted besides its flows. */
+struct study_count {
+	psec ended_ps;
+	uint64_t resent, trimmed, marked, dropped; /* packets */
+};
+
 struct study {
 	const struct scenario *main;
 	const char *summary;
@@ -26,6 +32,7 @@ struct study {
 	uint32_t *numbers;         /* of each, from 1: its place in main->beside */
 	uint32_t n_variants;
 	struct study_figure *figures; /* by target */
+	struct study_count *counts;   /* by run */
 	uint32_t n_done;              /* runs so far */
 	struct json_writer json;      /* open from study_begin to study_end, if is_json */
 };
