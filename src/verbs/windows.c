@@ -48,14 +48,15 @@ int verbs_fill_bind(const struct verbs_bind *what, struct nic_work *work, struct
 		return EINVAL;
 	if (info->mw_access_flags & IBV_ACCESS_ZERO_BASED)
 		return EOPNOTSUPP;
-	if (info->mw_access_flags & ~rights)
+	/* A window is for peers: local writing, which drivers of the kernel take, adds nothing. */
+	if (info->mw_access_flags & ~(rights | IBV_ACCESS_LOCAL_WRITE))
 		return EINVAL;
 	*to = (struct mem_binding){
 		.va = info->addr,
 		.len = info->length,
 		.region = info->mr ? info->mr->rkey : 0,
 		.new_key = what->new_key,
-		.access = (uint8_t)info->mw_access_flags,
+		.access = (uint8_t)(info->mw_access_flags & rights),
 	};
 	work->op.code = ENGINE_BIND;
 	work->op.bind = to;

@@ -311,7 +311,7 @@ static void window_of_type_1_is_bound(void **state)
 	assert_int_equal(ibv_bind_mw(e.p.b.qp, mw, &bind), 0);
 	expect(e.p.b.send_cq, 31, IBV_WC_BIND_MW);
 	write_with(&e, mw->rkey, there + 100, IBV_WC_SUCCESS);
-	bind.bind_info.mw_access_flags = IBV_ACCESS_LOCAL_WRITE;
+	bind.bind_info.mw_access_flags = IBV_ACCESS_MW_BIND;
 	assert_int_equal(ibv_bind_mw(e.p.b.qp, mw, &bind), EINVAL);
 	bind.bind_info.mw_access_flags = IBV_ACCESS_ZERO_BASED;
 	assert_int_equal(ibv_bind_mw(e.p.b.qp, mw, &bind), EOPNOTSUPP);
@@ -505,6 +505,50 @@ static void window_is_bound_by_calls(void **state)
 	pair_stop(&e.p);
 }
 
+/* As every driver of the kernel takes it: by each of the ways there are to bind. It gives a peer no
+ * right that the others do not. */
+static void local_write_adds_nothing_to_a_window(void **state)
+{
+	struct ex_pair e;
+
+	(void)state;
+	ex_start(&e);
+	struct rig *rig = &e.p.rig;
+	uint64_t there = (uintptr_t)rig->memory + THERE;
+	struct ibv_mw *one = ibv_alloc_mw(rig->pd, IBV_MW_TYPE_1);
+	struct ibv_mw *two = ibv_alloc_mw(rig->pd, IBV_MW_TYPE_2);
+	struct ibv_mw_bind_info info = {rig->mr, there, 64,
+					IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE};
+	struct ibv_mw_bind bind = {
+		.wr_id = 51, .send_flags = IBV_SEND_SIGNALED, .bind_info = info};
+
+	assert_int_equal(ibv_bind_mw(e.p.b.qp, one, &bind), 0);
+	expect(e.p.b.send_cq, 51, IBV_WC_BIND_MW);
+	write_with(&e, one->rkey, there, IBV_WC_SUCCESS);
+	ex_begin(&e, 52);
+	ibv_wr_bind_mw(e.ex, two, ibv_inc_rkey(two->rkey), &info);
+	assert_int_equal(ibv_wr_complete(e.ex), 0);
+	expect(e.p.a.send_cq, 52, IBV_WC_BIND_MW);
+	struct ibv_send_wr wr = {.wr_id = 53,
+				 .opcode = IBV_WR_BIND_MW,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .bind_mw = {two, ibv_inc_rkey(two->rkey), info}},
+			   *bad;
+
+	assert_int_equal(ibv_post_send(e.p.b.qp, &wr, &bad), 0);
+	expect(e.p.b.send_cq, 53, IBV_WC_BIND_MW);
+	write_with(&e, two->rkey, there, IBV_WC_SUCCESS);
+	/* Alone it is a window that grants nothing. */
+	wr.bind_mw.rkey = ibv_inc_rkey(two->rkey);
+	wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_LOCAL_WRITE;
+	assert_int_equal(ibv_post_send(e.p.b.qp, &wr, &bad), 0);
+	expect(e.p.b.send_cq, 53, IBV_WC_BIND_MW);
+	write_with(&e, two->rkey, there, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(ibv_dealloc_mw(one), 0);
+	assert_int_equal(ibv_dealloc_mw(two), 0);
+	pair_stop(&e.p);
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(calls_do_what_lists_do),
 	cmocka_unit_test(calls_do_atomics),
@@ -517,6 +561,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(failed_bind_of_type_1_leaves_the_window),
 	cmocka_unit_test(failed_bind_of_type_2_leaves_the_window),
 	cmocka_unit_test(window_is_bound_by_calls),
+	cmocka_unit_test(local_write_adds_nothing_to_a_window),
 };
 
 ISOLATED_MAIN(cases)
