@@ -143,7 +143,8 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	if (!verbs_is_ours(context))
 		return VERBS_PASS(_ibv_query_gid_table, -ENOSYS, context, entries, max_entries,
 				  flags, entry_size);
-	if (flags || entry_size < sizeof *entries)
+	/* As the kernel has it: room for no entry at all is a mistake. */
+	if (flags || entry_size < sizeof *entries || !entries || !max_entries)
 		return -EINVAL;
 	uint8_t *to = (uint8_t *)entries;
 	ssize_t n = 0;

@@ -519,8 +519,7 @@ static void local_write_adds_nothing_to_a_window(void **state)
 	struct ibv_mw *two = ibv_alloc_mw(rig->pd, IBV_MW_TYPE_2);
 	struct ibv_mw_bind_info info = {rig->mr, there, 64,
 					IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE};
-	struct ibv_mw_bind bind = {
-		.wr_id = 51, .send_flags = IBV_SEND_SIGNALED, .bind_info = info};
+	struct ibv_mw_bind bind = {.wr_id = 51, .send_flags = IBV_SEND_SIGNALED, .bind_info = info};
 
 	assert_int_equal(ibv_bind_mw(e.p.b.qp, one, &bind), 0);
 	expect(e.p.b.send_cq, 51, IBV_WC_BIND_MW);
