@@ -1,7 +1,11 @@
 /* Contexts, and what a device says of itself. */
+#define _GNU_SOURCE /* memfd_create(2) */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "verbs/inside.h"
 
@@ -12,22 +16,62 @@
 #define VENDOR_ID   0x025745u
 #define VENDOR_PART 0
 
-static struct ibv_context *open_card(struct verbs_card *card)
+/* A context's command descriptor. Nothing is behind it but its name, by which ibv_import_device
+ * knows it, whatever its number, and whichever process it came from. */
+#define COMMAND_NAME "weft-verbs"
+
+static bool is_our_command(int fd)
+{
+	static const char ours[] = "/memfd:" COMMAND_NAME " ";
+	char path[32], name[64] = "";
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	return readlink(path, name, sizeof name - 1) > 0 && !strncmp(name, ours, sizeof ours - 1);
+}
+
+/* The rest of an open context could be had from its descriptor only in the process that has it, and
+ * there it has the context. */
+struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	if (!is_our_command(cmd_fd))
+		return VERBS_PASS_POINTER(ibv_import_device, cmd_fd);
+	nic_fail(EOPNOTSUPP, "a device of weft is not imported: open it with ibv_open_device");
+	return verbs_null(EOPNOTSUPP);
+}
+
+/* NULL and errno: nothing is left of it. */
+static struct verbs_opened *opened_new(struct verbs_card *card, struct nic_info *info)
 {
 	struct verbs_opened *opened = calloc(1, sizeof *opened);
-	struct nic_info info;
 
 	if (!opened)
 		return verbs_null(ENOMEM);
-	verbs_card_hold(card, &info);
-	opened->user = nic_open(&info);
-	if (!opened->user) {
-		int why = errno;
+	int fd = memfd_create(COMMAND_NAME, MFD_CLOEXEC);
 
-		verbs_card_put(card);
+	if (fd < 0) {
 		free(opened);
-		return verbs_null(why);
+		return NULL;
 	}
+	verbs_card_hold(card, info);
+	opened->extended.context.cmd_fd = fd;
+	opened->user = nic_open(info);
+	if (opened->user)
+		return opened;
+	int why = errno;
+
+	verbs_card_put(card);
+	close(fd);
+	free(opened);
+	return verbs_null(why);
+}
+
+static struct ibv_context *open_card(struct verbs_card *card)
+{
+	struct nic_info info;
+	struct verbs_opened *opened = opened_new(card, &info);
+
+	if (!opened)
+		return NULL;
 	struct ibv_context *context = &opened->extended.context;
 
 	opened->card = card;
@@ -35,7 +79,6 @@ static struct ibv_context *open_card(struct verbs_card *card)
 	opened->is_mrc = info.setup.transport == NIC_MRC;
 	opened->extended.sz = sizeof opened->extended;
 	context->device = &card->device;
-	context->cmd_fd = -1;
 	context->async_fd = nic_event_fd(opened->user);
 	context->num_comp_vectors = 1;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -67,6 +110,7 @@ int ibv_close_device(struct ibv_context *context)
 	if (error)
 		return verbs_minus_one(-error);
 	verbs_card_put(opened->card);
+	close(context->cmd_fd);
 	pthread_mutex_destroy(&context->mutex);
 	pthread_mutex_destroy(&opened->lock);
 	free(opened);

@@ -177,6 +177,7 @@ struct verbs_pair {
 	F(ibv_get_device_list, "IBVERBS_1.1")         \
 	F(ibv_get_device_name, "IBVERBS_1.1")         \
 	F(ibv_get_pkey_index, "IBVERBS_1.5")          \
+	F(ibv_import_device, "IBVERBS_1.10")          \
 	F(ibv_import_dm, "IBVERBS_1.13")              \
 	F(ibv_import_mr, "IBVERBS_1.10")              \
 	F(ibv_import_pd, "IBVERBS_1.10")              \

@@ -275,6 +275,32 @@ static void what_there_is_not_is_refused(void **state)
 	rig_stop(&rig);
 }
 
+/* A program that shares its device hands a copy of the descriptor on: the copy can be made, and
+ * the first that fails is the import, which says so. */
+static void copy_of_the_command_descriptor_is_not_imported(void **state)
+{
+	struct ibv_context *context = rig_open(), *other = rig_open();
+	int copy = dup(context->cmd_fd);
+
+	(void)state;
+	assert_true(context->cmd_fd >= 0);
+	assert_int_not_equal(context->cmd_fd, other->cmd_fd);
+	assert_true(fcntl(context->cmd_fd, F_GETFD) & FD_CLOEXEC);
+	assert_true(copy >= 0);
+	errno = 0;
+	assert_null(ibv_import_device(copy));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(ibv_close_device(other), 0);
+	int fd = context->cmd_fd;
+
+	assert_int_equal(ibv_close_device(context), 0);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	errno = 0;
+	assert_null(ibv_import_device(copy));
+	assert_int_equal(errno, EOPNOTSUPP);
+	close(copy);
+}
+
 /* As the kernel does for a program that ends so, with events not acknowledged and all. */
 static void closing_cleans_up(void **state)
 {
@@ -382,6 +408,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(gids_are_addresses),
 	cmocka_unit_test(there_is_one_partition),
 	cmocka_unit_test(what_there_is_not_is_refused),
+	cmocka_unit_test(copy_of_the_command_descriptor_is_not_imported),
 	cmocka_unit_test(closing_cleans_up),
 	cmocka_unit_test(no_event_is_no_wait_when_asked_for),
 	cmocka_unit_test(a_child_is_not_locked_out),

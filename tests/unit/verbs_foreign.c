@@ -111,6 +111,8 @@ static void objects_come_from_there(void **state)
 	PASSES_POINTER(ibv_create_qp, &f.pd, NULL);
 	PASSES_POINTER(ibv_create_srq, &f.pd, NULL);
 	PASSES_POINTER(ibv_get_device_name, &f.device);
+	PASSES_POINTER(ibv_import_device, -1);
+	PASSES_POINTER(ibv_import_device, 0);
 	PASSES_POINTER(ibv_import_dm, &f.context, 1);
 	PASSES_POINTER(ibv_import_mr, &f.pd, 1);
 	PASSES_POINTER(ibv_import_pd, &f.context, 1);

@@ -36,6 +36,7 @@ extern __attribute__((visibility("default"))) const char *foreign_called;
 	F(ibv_get_device_index)        \
 	F(ibv_get_device_name)         \
 	F(ibv_get_pkey_index)          \
+	F(ibv_import_device)           \
 	F(ibv_import_dm)               \
 	F(ibv_import_mr)               \
 	F(ibv_import_pd)               \
