@@ -14,6 +14,7 @@
 
 #define MOST_BYTES  (UINT32_C(1) << 20)
 #define DEPTH       32u
+#define GID         3u /* loopback's IPv4 address */
 #define ROUND_BYTES (UINT64_C(96) << 20)
 #define MOST_ROUNDS 99
 
@@ -69,9 +70,11 @@ static void native_open(void *lane)
 	n->mr = nic_mr_new(n->pd, &region);
 	n->cq = nic_cq_new(n->user, 4 * DEPTH, NULL, NULL);
 	check(n->mr && n->cq, "objects");
-	struct nic_mrc_link link[2] = {{.pmtu = 4096, .access = MEM_REMOTE_WRITE}};
+	struct nic_mrc_link link[2] = {
+		{.pmtu = 4096, .access = MEM_REMOTE_WRITE, .path.gid_index = GID}};
+	const struct nic_gid *gid = &list[i].gids[nic_gid_place(GID)];
 
-	memcpy(link[0].path.dgid, list[i].gids[0].raw, sizeof link[0].path.dgid);
+	memcpy(link[0].path.dgid, gid->raw, sizeof link[0].path.dgid);
 	link[1] = link[0];
 	for (int k = 0; k < 2; k++) {
 		struct nic_mrc_spec spec = {.pd = n->pd, .send_cq = n->cq, .recv_cq = n->cq};
@@ -101,12 +104,12 @@ static void connect_qp(struct through *t, int k)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.path_mtu = IBV_MTU_4096,
-		.ah_attr = {.is_global = 1, .port_num = 1},
+		.ah_attr = {.is_global = 1, .port_num = 1, .grh.sgid_index = GID},
 	};
 	int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 
 	check(!mrc_get_qpn(t->qp[!k], &attr.dest_qp_num), "mrc_get_qpn");
-	check(!ibv_query_gid(t->verbs, 1, 0, &attr.ah_attr.grh.dgid), "ibv_query_gid");
+	check(!ibv_query_gid(t->verbs, 1, GID, &attr.ah_attr.grh.dgid), "ibv_query_gid");
 	check(!mrc_modify_qp(t->qp[k], &attr, IBV_QP_STATE, NULL, 0), "INIT");
 	attr.qp_state = IBV_QPS_RTR;
 	check(!mrc_modify_qp(t->qp[k], &attr, rtr, NULL, 0), "RTR");

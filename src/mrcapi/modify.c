@@ -55,7 +55,7 @@ static bool is_sound(const struct change *c)
 	if ((mask & IBV_QP_PKEY_INDEX && a->pkey_index != 0) ||
 	    (mask & IBV_QP_PORT && !verbs_has_port(c->qp->context->verbs, a->port_num)))
 		return false;
-	if (mask & IBV_QP_AV && (!a->ah_attr.is_global || route->sgid_index >= NIC_GIDS_MAX))
+	if (mask & IBV_QP_AV && (!a->ah_attr.is_global || route->sgid_index >= NIC_GID_TABLE))
 		return false;
 	return !((mask & IBV_QP_PATH_MTU &&
 		  (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096)) ||

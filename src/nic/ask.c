@@ -226,7 +226,7 @@ static int open_ends(struct device *d, const struct nic_mrc_question *q, struct 
 			return 0;
 		}
 	int index = find_gid(d, q->sgid);
-	int r = index < 0 ? index : way_open(d, (uint32_t)index, q->dgid, w);
+	int r = index < 0 ? index : way_open(d, nic_gid_index((uint32_t)index), q->dgid, w);
 
 	if (r)
 		return r;
@@ -245,7 +245,7 @@ static void keep_ends(struct device *d, const struct ends *e)
 			return;
 	int index = find_gid(d, e->sgid);
 
-	if (index < 0 || way_open(d, (uint32_t)index, e->dgid, &w))
+	if (index < 0 || way_open(d, nic_gid_index((uint32_t)index), e->dgid, &w))
 		return;
 	struct kept_ends *k = &d->kept[d->n_kept % room];
 

@@ -335,6 +335,7 @@ int way_local_address(struct device *d, const struct way *w, uint32_t port,
 int way_check(struct device *d, const struct way *w, uint16_t pmtu);
 /* A GID as a socket address; one of ours by its number, or NULL and a sentence. */
 struct sockaddr_storage way_address(const uint8_t gid[16], uint32_t ifindex);
-const struct nic_gid *way_gid(const struct device *d, uint32_t index);
+/* The address that a path names; NULL, and *error: it is not one to be used. */
+const struct nic_gid *way_gid(const struct device *d, uint32_t index, int *error);
 
 #endif

@@ -78,6 +78,22 @@ static void gid_from(struct nic_gid *gid, const struct sockaddr *address)
 	}
 }
 
+/* The kernel lists the newest address of IPv6 first, and that of IPv4 last. Here the oldest comes
+ * first, so that those which are there keep their order, and their GIDs, in processes to come. */
+static void link_gid(struct link *link, const struct sockaddr *address)
+{
+	uint32_t at = link->n_gids;
+
+	if (at == NIC_GIDS_MAX)
+		return;
+	while (address->sa_family == AF_INET6 && at &&
+	       link->gids[at - 1].address.ss_family == AF_INET6)
+		at--;
+	memmove(&link->gids[at + 1], &link->gids[at], (link->n_gids - at) * sizeof link->gids[0]);
+	gid_from(&link->gids[at], address);
+	link->n_gids++;
+}
+
 static void link_address(struct links *s, const struct ifaddrs *a)
 {
 	struct link *link = link_entry(s, a->ifa_name);
@@ -89,8 +105,8 @@ static void link_address(struct links *s, const struct ifaddrs *a)
 	if (a->ifa_addr->sa_family == AF_PACKET) {
 		memcpy(&ll, a->ifa_addr, sizeof ll);
 		link->guid = guid_of(ll.sll_halen == 6 ? ll.sll_addr : NULL, link->port.ifindex);
-	} else if (link->n_gids < NIC_GIDS_MAX) {
-		gid_from(&link->gids[link->n_gids++], a->ifa_addr);
+	} else {
+		link_gid(link, a->ifa_addr);
 	}
 }
 

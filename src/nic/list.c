@@ -6,7 +6,7 @@
 
 #include "nic/links.h"
 
-/* IPv4 first, then IPv6, then those of one link only: what works in most places comes first. */
+/* Behind the first place: what works most widely comes first. */
 static int gid_rank(const struct nic_gid *gid)
 {
 	if (gid->address.ss_family == AF_INET)
@@ -33,6 +33,38 @@ static void gid_insert(struct nic_info *info, const struct nic_gid *gid)
 		info->gids[at] = info->gids[at - 1];
 	info->gids[at] = *gid;
 	info->n_gids++;
+}
+
+/* Where the first of that rank is, or n_gids. */
+static uint32_t first_of_rank(const struct nic_info *info, int rank)
+{
+	uint32_t at = 0;
+
+	while (at < info->n_gids && gid_rank(&info->gids[at]) != rank)
+		at++;
+	return at;
+}
+
+/* Addresses are in the order of their ranks, from the first place on: the one that belongs there
+ * comes to the front, or nothing. Programs take GID 3 for IPv4 because NICs have an IPv6 address of
+ * the link before it, from the moment that they are up. */
+static void lay_out(struct nic_info *info)
+{
+	struct nic_gid first = {0};
+	uint32_t at = first_of_rank(info, 2);
+
+	if (!info->n_gids)
+		return;
+	if (at == info->n_gids)
+		at = first_of_rank(info, 1);
+	if (at < info->n_gids)
+		first = info->gids[at];
+	else if (info->n_gids < NIC_GIDS_MAX)
+		info->n_gids++;
+	else
+		at = NIC_GIDS_MAX - 1;
+	memmove(&info->gids[1], &info->gids[0], at * sizeof info->gids[0]);
+	info->gids[0] = first;
 }
 
 /* Port i of a device: the interface that it was, under whatever name, else one of the name that it
@@ -114,6 +146,7 @@ static uint32_t fill(struct nic_info *info, const struct links *s)
 	}
 	if (info->setup.has_lo || info->setup.n_addresses)
 		add_others(info, s);
+	lay_out(info);
 	if (!n_there)
 		memcpy(info->interface, info->setup.interfaces[0], IF_NAMESIZE);
 	return n_there;
@@ -301,8 +334,18 @@ int nic_list(struct nic_info **list)
 	return (int)f.n;
 }
 
+/* The first empty place for an address; NIC_GIDS_MAX: there is none. */
+static uint32_t place_for(const struct nic_info *info, const struct nic_gid *gid)
+{
+	uint32_t at = gid->address.ss_family == AF_INET;
+
+	while (at < NIC_GIDS_MAX && info->gids[at].address.ss_family != AF_UNSPEC)
+		at++;
+	return at;
+}
+
 /* Addresses keep their places, as in the table of a RoCE NIC: programs know them by number. Those
- * that are gone leave an empty place, new ones take the first. */
+ * that are gone leave an empty place, new ones take the first that they may have. */
 static void renew_gids(struct nic_info *info, const struct nic_info *fresh)
 {
 	static const struct nic_gid none;
@@ -311,16 +354,15 @@ static void renew_gids(struct nic_info *info, const struct nic_info *fresh)
 		if (!has_gid(fresh, &info->gids[i]))
 			info->gids[i] = none;
 	}
-	for (uint32_t i = 0, at = 0; i < fresh->n_gids; i++) {
-		if (has_gid(info, &fresh->gids[i]))
+	for (uint32_t i = 0; i < fresh->n_gids; i++) {
+		const struct nic_gid *gid = &fresh->gids[i];
+		uint32_t at = place_for(info, gid);
+
+		if (gid->address.ss_family == AF_UNSPEC || has_gid(info, gid) || at == NIC_GIDS_MAX)
 			continue;
-		while (at < NIC_GIDS_MAX && info->gids[at].address.ss_family != AF_UNSPEC)
-			at++;
-		if (at == NIC_GIDS_MAX)
-			break;
-		info->gids[at] = fresh->gids[i];
-		if (at == info->n_gids)
-			info->n_gids++;
+		info->gids[at] = *gid;
+		if (at >= info->n_gids)
+			info->n_gids = at + 1;
 	}
 	while (info->n_gids && info->gids[info->n_gids - 1].address.ss_family == AF_UNSPEC)
 		info->n_gids--;

@@ -103,13 +103,13 @@ static int set_planes(struct device *d, const struct nic_mrc_path *path, const s
 
 		if (!(path->planes >> port & 1))
 			continue;
-		const struct nic_gid *gid = way_gid(d, plane->gid_index);
 		struct sockaddr_storage to = way_address(plane->dgid, d->info.ifindex);
+		int r;
+		const struct nic_gid *gid = way_gid(d, plane->gid_index, &r);
 
 		if (!gid)
-			return -EINVAL;
-		int r = port < d->n_ports ? way_local_address(d, w, port, gid) : -EINVAL;
-
+			return r;
+		r = port < d->n_ports ? way_local_address(d, w, port, gid) : -EINVAL;
 		if (!r)
 			r = driver_peer_address(d->io, w->peer, port, (const struct sockaddr *)&to);
 		if (r)

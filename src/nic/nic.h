@@ -1,9 +1,9 @@
 /* The soft device: engine, driver and memory behind network interfaces, in this process.
  *
- * A device stands for interfaces with addresses and has a GID for each of them. Opening
- * it makes the engine and the sockets, shared by all who open it in this process. All objects
- * (domains, regions, completion queues, queue pairs) belong to a handle of nic_open and are passed
- * back as pointers.
+ * A device stands for interfaces with addresses and has two GIDs for each of them. Opening it makes
+ * the engine and the sockets, shared by all who open it in this process. All objects (domains,
+ * regions, completion queues, queue pairs) belong to a handle of nic_open and are passed back as
+ * pointers.
  *
  * Progress: a thread of the device sleeps until a packet or a timer needs it. While the application
  * polls, nic_cq_poll does that work in the caller's thread and the device's thread stands back.
@@ -26,7 +26,8 @@
 #include "nic/setup.h"
 #include "rc/rc.h"
 
-#define NIC_GIDS_MAX 64u
+#define NIC_GIDS_MAX  64u
+#define NIC_GID_TABLE (2 * NIC_GIDS_MAX)
 
 /* Limits, as a device reports them. */
 #define NIC_MAX_QPS    16384u
@@ -65,6 +66,23 @@ struct nic_info {
 	struct nic_gid gids[NIC_GIDS_MAX]; /* of all ports, and those that setup names beside */
 };
 
+/* GIDs have the numbers that they have on NICs, as programs do not ask: each address stands twice
+ * in the table of NIC_GID_TABLE entries, first by RoCE version 1, which no queue pair here speaks,
+ * then by version 2. In the first place is an IPv6 address, that of the link if there is one, else
+ * nothing; then come IPv4, the other IPv6 addresses, and those of further links. */
+static inline uint32_t nic_gid_index(uint32_t place)
+{
+	return 2 * place + 1;
+}
+static inline uint32_t nic_gid_place(uint32_t index)
+{
+	return index / 2;
+}
+static inline bool nic_gid_is_v1(uint32_t index)
+{
+	return index % 2 == 0;
+}
+
 /* The devices there are now, those of RC first: the ones that the configuration file describes, or
  * without one each interface with an address, loopback included, by number, as weft_rcN and as
  * weft_mrcN. The environment has a say too (docs/devices.md). *list is malloced. Returns their
@@ -101,8 +119,8 @@ struct nic_user *nic_open(const struct nic_info *info);
 /* -EBUSY while objects of it exist. */
 int nic_close(struct nic_user *u);
 
-/* The device as it stands: paths name places in this table of GIDs. Addresses keep their places
- * while others come and go; an empty place is all zeros (nic_info_refresh does the same). */
+/* The device as it stands. Addresses keep their places, and so the numbers of their GIDs, while
+ * others come and go; an empty place is all zeros (nic_info_refresh does the same). */
 int nic_query(struct nic_user *u, struct nic_info *info);
 
 /* Asynchronous events of the user's objects. */
@@ -206,10 +224,10 @@ uint32_t nic_qp_number(const struct nic_qp *qp);
 
 /* As rc_qp_modify, but the path is an address of ours (number in the GID table) and a GID of the
  * peer's; RC_SET_PATH opens the socket and checks that the PMTU fits the way: -EMSGSIZE,
- * -EADDRINUSE, -ENETUNREACH, ... and a sentence on stderr when the environment variable
- * WEFT_VERBOSE is set; nic_error has it in any case. */
+ * -EADDRINUSE, -ENETUNREACH, -EOPNOTSUPP for a GID of version 1, ... and a sentence on stderr when
+ * the environment variable WEFT_VERBOSE is set; nic_error has it in any case. */
 struct nic_path {
-	uint32_t gid_index; /* place in nic_query's table */
+	uint32_t gid_index; /* see nic_gid_index */
 	uint8_t dgid[16];
 	uint8_t traffic_class, hop_limit; /* for nic_qp_query: packets carry the driver's own */
 	uint32_t flow_label;              /* 0: made from the numbers of both queue pairs */

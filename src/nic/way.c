@@ -36,29 +36,39 @@ struct sockaddr_storage way_address(const uint8_t gid[16], uint32_t ifindex)
 	return address;
 }
 
-const struct nic_gid *way_gid(const struct device *d, uint32_t index)
+/* An entry of version 1 is there, unlike one that is empty, and another number names its address:
+ * so it is told apart from that by its errno. */
+const struct nic_gid *way_gid(const struct device *d, uint32_t index, int *error)
 {
-	if (index < d->info.n_gids && d->info.gids[index].address.ss_family != AF_UNSPEC)
-		return &d->info.gids[index];
-	nic_fail(EINVAL, "%s has no GID number %u", d->info.name, index);
+	uint32_t place = nic_gid_place(index);
+
+	if (place >= d->info.n_gids || d->info.gids[place].address.ss_family == AF_UNSPEC)
+		*error = nic_fail(EINVAL, "%s has no GID number %u", d->info.name, index);
+	else if (nic_gid_is_v1(index))
+		*error = nic_fail(EOPNOTSUPP,
+				  "GID number %u of %s is RoCE version 1, which weft does not "
+				  "speak: use %u, the same address in version 2",
+				  index, d->info.name, nic_gid_index(place));
+	else
+		return &d->info.gids[place];
 	return NULL;
 }
 
 int way_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16], struct way *w)
 {
 	struct sockaddr_storage to = way_address(dgid, d->info.ifindex);
-	const struct nic_gid *gid = way_gid(d, gid_index);
 	char error[NIC_SENTENCE_MAX] = "";
+	int r;
+	const struct nic_gid *gid = way_gid(d, gid_index, &r);
 
 	*w = NO_WAY;
 	if (!gid)
-		return -EINVAL;
+		return r;
 	if (gid->address.ss_family != to.ss_family)
 		return nic_fail(EINVAL, "GID number %u of %s and the peer's are not of one family",
 				gid_index, d->info.name);
-	int r = driver_bind(d->io, (const struct sockaddr *)&gid->address, &w->local, error,
-			    sizeof error);
-
+	r = driver_bind(d->io, (const struct sockaddr *)&gid->address, &w->local, error,
+			sizeof error);
 	if (r) {
 		w->local = DRIVER_NO_HANDLE;
 		return nic_fail(-r, "%s: %s", d->info.name, error);
@@ -81,7 +91,7 @@ void way_hold(struct device *d)
 
 	for (uint32_t i = 0; i < NIC_GIDS_MAX; i++) {
 		d->held[i] = DRIVER_NO_HANDLE;
-		if (is_wanted && i < d->info.n_gids &&
+		if (is_wanted && d->info.gids[i].address.ss_family != AF_UNSPEC &&
 		    driver_bind(d->io, (const struct sockaddr *)&d->info.gids[i].address,
 				&d->held[i], error, sizeof error))
 			d->held[i] = DRIVER_NO_HANDLE;
@@ -90,17 +100,18 @@ void way_hold(struct device *d)
 
 int way_hold_one(struct device *d, uint32_t gid_index)
 {
-	const struct nic_gid *gid = way_gid(d, gid_index);
+	int r = 0;
+	const struct nic_gid *gid = way_gid(d, gid_index, &r);
+	uint32_t place = nic_gid_place(gid_index);
 	char error[NIC_SENTENCE_MAX] = "";
 
-	if (!gid || d->held[gid_index] != DRIVER_NO_HANDLE)
-		return gid ? 0 : -EINVAL;
-	int r = driver_bind(d->io, (const struct sockaddr *)&gid->address, &d->held[gid_index],
-			    error, sizeof error);
-
+	if (!gid || d->held[place] != DRIVER_NO_HANDLE)
+		return r;
+	r = driver_bind(d->io, (const struct sockaddr *)&gid->address, &d->held[place], error,
+			sizeof error);
 	if (!r)
 		return 0;
-	d->held[gid_index] = DRIVER_NO_HANDLE;
+	d->held[place] = DRIVER_NO_HANDLE;
 	return nic_fail(-r, "%s: %s", d->info.name, error);
 }
 

@@ -31,7 +31,7 @@ static void put_addresses(struct json_writer *w, const struct nic_info *info)
 			continue;
 		devices_address(&info->gids[i], text);
 		json_object(w, NULL, JSON_INLINE);
-		json_number(w, "gid", i);
+		json_number(w, "gid", nic_gid_index(i));
 		json_text(w, "address", text);
 		json_close(w);
 	}

@@ -82,10 +82,10 @@ static void put_device(const struct nic_info *info, struct widths w)
 			text_add(&line, "%-*s  %-5s  %4s  %5s  %4s  ", w.port, "", "", "", "", "");
 		if (at < info->n_gids) {
 			devices_address(&info->gids[at], text);
-			text_add(&line, "%s", text);
+			text_add(&line, "%3u  %s", nic_gid_index(at), text);
 			at = next_gid(info, at + 1);
 		} else if (i == 0) {
-			text_add(&line, "no address");
+			text_add(&line, "%3s  no address", "");
 		}
 		put_line(&line);
 	}
@@ -144,8 +144,8 @@ void devices_table(const struct devices *d, bool has_probe)
 	if (!d->n)
 		puts("none");
 	else
-		printf("%-*s  %-9s  %-6s  %-*s  %-5s  %4s  %5s  %4s  %s\n", w.name, "device",
-		       "transport", "driver", w.port, "port", "state", "Gb/s", "MTU", "PMTU",
+		printf("%-*s  %-9s  %-6s  %-*s  %-5s  %4s  %5s  %4s  %3s  %s\n", w.name, "device",
+		       "transport", "driver", w.port, "port", "state", "Gb/s", "MTU", "PMTU", "GID",
 		       "address");
 	for (int i = 0; i < d->n; i++)
 		put_device(&d->list[i], w);

@@ -63,7 +63,7 @@ int perf_find_device(const struct perf_link *l, uint8_t transport, struct nic_in
 		i++;
 	if (i < n) {
 		*info = list[i];
-		*gid_index = place_of(info, gid);
+		*gid_index = nic_gid_index(place_of(info, gid));
 	}
 	free(list);
 	return i < n ? 0 : no_device(l, transport, n);
@@ -118,9 +118,9 @@ static uint32_t word_of(const uint8_t *at)
 }
 
 static int tell_plane(struct perf_link *l, const struct nic_info *info, uint32_t port,
-		      uint32_t place)
+		      uint32_t gid_index)
 {
-	const uint8_t *gid = info->gids[place].raw;
+	const uint8_t *gid = info->gids[nic_gid_place(gid_index)].raw;
 
 	return perf_tell(l, "plane %u %u %u %u %u", port, word_of(gid), word_of(gid + 4),
 			 word_of(gid + 8), word_of(gid + 12));
@@ -150,14 +150,14 @@ int perf_meet_planes(struct perf_end *e, struct perf_link *l, struct nic_mrc_pat
 	const struct nic_setup *s = &e->info.setup;
 	uint32_t mine = 0, n_ports = s->driver == NIC_UDP ? 1 : s->n_ports;
 	/* A socket of IPv6 may have an end of IPv4: the table knows. */
-	int family = e->info.gids[e->gid_index].address.ss_family;
+	int family = e->info.gids[nic_gid_place(e->gid_index)].address.ss_family;
 	char line[PERF_LINE_MAX];
 	uint64_t theirs;
 
 	for (uint32_t port = 0; n_ports > 1 && port < n_ports; port++) {
 		uint32_t place = plane_place(&e->info, s->interfaces[port], family);
 
-		path->plane[port].gid_index = place;
+		path->plane[port].gid_index = nic_gid_index(place);
 		mine |= (uint32_t)(place < e->info.n_gids) << port;
 	}
 	int answer = perf_tell(l, "planes %u", mine);

@@ -194,7 +194,7 @@ static bool is_sound(const struct ibv_qp_attr *a, int mask, enum ibv_qp_state st
 		return false;
 	/* A packet of RoCE is addressed by GIDs, always (IBTA annex A17). */
 	if (mask & IBV_QP_AV && (!a->ah_attr.is_global || a->ah_attr.port_num != VERBS_PORT ||
-				 a->ah_attr.grh.sgid_index >= NIC_GIDS_MAX))
+				 a->ah_attr.grh.sgid_index >= NIC_GID_TABLE))
 		return false;
 	if (mask & IBV_QP_PATH_MTU && (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
 		return false;

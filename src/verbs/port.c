@@ -41,7 +41,7 @@ static int query_port(struct ibv_context *context, uint8_t port, void *attr, siz
 		.state = is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = largest_mtu(info.n_ports > 1 && own->mtu ? own->mtu : info.mtu),
-		.gid_tbl_len = NIC_GIDS_MAX,
+		.gid_tbl_len = NIC_GID_TABLE,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = RC_MESSAGE_MAX,
 		.pkey_tbl_len = 1,
@@ -74,29 +74,38 @@ int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 			  offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
+/* Fills in the entry of that number; false: nothing stands there. An address that went away leaves
+ * an empty place. */
+static bool fill_gid(const struct nic_info *info, uint32_t index, uint32_t port,
+		     struct ibv_gid_entry *entry)
+{
+	const struct nic_gid *gid = &info->gids[nic_gid_place(index)];
+
+	if (gid->address.ss_family == AF_UNSPEC)
+		return false;
+	*entry = (struct ibv_gid_entry){
+		.gid_index = index,
+		.port_num = port,
+		.gid_type = nic_gid_is_v1(index) ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2,
+		.ndev_ifindex = info->ifindex,
+	};
+	memcpy(entry->gid.raw, gid->raw, sizeof entry->gid.raw);
+	return true;
+}
+
 /* 0, EINVAL outside the table, ENODATA where nothing stands in it. */
 static int find_gid(struct ibv_context *context, uint32_t port, uint32_t index,
 		    struct ibv_gid_entry *entry)
 {
 	struct nic_info info;
 
-	if (!verbs_has_port(context, port) || index >= NIC_GIDS_MAX)
+	if (!verbs_has_port(context, port) || index >= NIC_GID_TABLE)
 		return EINVAL;
 	int error = nic_query(verbs_opened(context)->user, &info);
 
 	if (error)
 		return -error;
-	/* An address that went away leaves an empty place. */
-	if (index >= info.n_gids || info.gids[index].address.ss_family == AF_UNSPEC)
-		return ENODATA;
-	*entry = (struct ibv_gid_entry){
-		.gid_index = index,
-		.port_num = port,
-		.gid_type = IBV_GID_TYPE_ROCE_V2,
-		.ndev_ifindex = info.ifindex,
-	};
-	memcpy(entry->gid.raw, info.gids[index].raw, sizeof entry->gid.raw);
-	return 0;
+	return fill_gid(&info, index, port, entry) ? 0 : ENODATA;
 }
 
 /* An empty place of the table is a GID of zeros: programs walk over all of it. */
@@ -146,20 +155,26 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	/* As the kernel has it: room for no entry at all is a mistake. */
 	if (flags || entry_size < sizeof *entries || !entries || !max_entries)
 		return -EINVAL;
+	uint32_t n_all = verbs_opened(context)->n_ports * NIC_GID_TABLE;
 	uint8_t *to = (uint8_t *)entries;
-	ssize_t n = 0;
+	struct nic_info info;
+	size_t n = 0;
+	int error = nic_query(verbs_opened(context)->user, &info);
 
-	for (uint32_t i = 0; i < NIC_GIDS_MAX && (size_t)n < max_entries; i++) {
+	if (error)
+		return error;
+	for (uint32_t i = 0; i < n_all && n < max_entries; i++) {
+		uint32_t port = VERBS_PORT + i / NIC_GID_TABLE;
 		struct ibv_gid_entry found;
 
-		if (find_gid(context, VERBS_PORT, i, &found) != 0)
+		if (!fill_gid(&info, i % NIC_GID_TABLE, port, &found))
 			continue;
 		memset(to, 0, entry_size);
 		memcpy(to, &found, sizeof found);
 		to += entry_size;
 		n++;
 	}
-	return n;
+	return (ssize_t)n;
 }
 
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned index, int *type)
@@ -173,7 +188,7 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned i
 
 	if (error && error != ENODATA)
 		return verbs_minus_one(error);
-	*type = error ? 0 : 1;
+	*type = !error && entry.gid_type == IBV_GID_TYPE_ROCE_V2;
 	return 0;
 }
 

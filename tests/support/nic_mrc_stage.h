@@ -98,7 +98,7 @@ static inline struct nic_mrc_link link_of(struct nic_qp *a, struct nic_qp *b,
 
 	assert_int_equal(nic_mrc_qp_end(a, &link.mine), 0);
 	assert_int_equal(nic_mrc_qp_end(b, &link.theirs), 0);
-	link.path.gid_index = gid;
+	link.path.gid_index = nic_gid_index(gid);
 	memcpy(link.path.dgid, info->gids[gid].raw, 16);
 	return link;
 }

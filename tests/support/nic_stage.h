@@ -54,6 +54,7 @@ static inline struct nic_info stage_info(const char *interface)
 	return found;
 }
 
+/* The place of its first address of that family. */
 static inline uint32_t stage_gid(const struct nic_info *info, int family)
 {
 	for (uint32_t i = 0; i < info->n_gids; i++) {
@@ -137,7 +138,7 @@ static inline struct rc_attr stage_attr(uint32_t remote_qp)
 static inline void stage_aim(struct nic_qp *qp, struct rc_attr attr, const struct nic_info *info,
 			     uint32_t gid)
 {
-	struct nic_path path = {.gid_index = gid};
+	struct nic_path path = {.gid_index = nic_gid_index(gid)};
 
 	memcpy(path.dgid, info->gids[gid].raw, 16);
 	attr.state = RC_INIT;

@@ -131,7 +131,8 @@ static int find_gid(struct ibv_context *context, const char *address, union ibv_
 		errno = EINVAL;
 		die(address);
 	}
-	for (int i = 0; i < 64; i++) {
+	/* Those of RoCE version 2 stand at the odd numbers. */
+	for (int i = 1; i < 128; i += 2) {
 		if (ibv_query_gid(context, 1, i, gid) || !memcmp(gid->raw, none, 16))
 			continue;
 		if (!address || !memcmp(gid->raw, want, 16))

@@ -121,7 +121,7 @@ static uint32_t psn_of(uint32_t number)
 
 int connect_to(struct end *e, struct nic_qp *qp, uint32_t remote, const uint8_t gid[16])
 {
-	struct nic_path path = {.gid_index = e->gid, .hop_limit = 64};
+	struct nic_path path = {.gid_index = nic_gid_index(e->gid), .hop_limit = 64};
 	struct rc_attr a = {
 		.state = RC_INIT,
 		.access = ALL_RIGHTS,

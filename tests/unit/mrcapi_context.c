@@ -174,7 +174,7 @@ static void ports_and_trimming_are_as_set_up(void **state)
 	for (uint8_t i = 0; i < 2; i++) {
 		await_port(context, (uint8_t)(i + 1), IBV_PORT_ACTIVE);
 		assert_int_equal(ibv_query_port(context, (uint8_t)(i + 1), &port[i]), 0);
-		assert_int_equal(ibv_query_gid(context, (uint8_t)(i + 1), 0, &gid[i]), 0);
+		assert_int_equal(ibv_query_gid(context, (uint8_t)(i + 1), RIG_GID, &gid[i]), 0);
 	}
 	assert_int_equal(port[0].active_mtu, IBV_MTU_2048);
 	assert_int_equal(port[1].active_mtu, IBV_MTU_1024);

@@ -311,7 +311,7 @@ static void fill_requests(struct mrc_ctl_ep_req *req)
 			.ev_fmt_mode = MRC_CTL_EV_FMT_MODE_STEV,
 			.req_ev = {{(uint8_t)(0xc0 + i), 1}, 1},
 		};
-		assert_int_equal(ibv_query_gid(rig.verbs, 1, 0, &req[i].sgid), 0);
+		assert_int_equal(ibv_query_gid(rig.verbs, 1, RIG_GID, &req[i].sgid), 0);
 		req[i].dgid = req[i].sgid;
 	}
 }

@@ -244,7 +244,7 @@ static void values_of_the_verbs_are_checked(void **state)
 	bad.ah_attr.is_global = 1;
 	bad.ah_attr.grh.sgid_index = 200;
 	assert_errno(mrc_modify_qp(qp, &bad, RTR_MASK, NULL, 0), EINVAL);
-	bad.ah_attr.grh.sgid_index = 0;
+	bad.ah_attr.grh.sgid_index = RIG_GID;
 	bad.path_mtu = (enum ibv_mtu)6;
 	assert_errno(mrc_modify_qp(qp, &bad, RTR_MASK, NULL, 0), EINVAL);
 	bad.path_mtu = IBV_MTU_1024;
@@ -312,7 +312,11 @@ static void a_bad_path_leaves_the_pair_as_it_was(void **state)
 	attr.ah_attr.grh.sgid_index = 63;
 	assert_int_not_equal(mrc_modify_qp(qp, &attr, RTR_MASK, NULL, 0), 0);
 	assert_int_equal(state_of(qp), IBV_QPS_INIT);
-	attr.ah_attr.grh.sgid_index = 0;
+	/* Version 1 of the same address. */
+	attr.ah_attr.grh.sgid_index = RIG_GID - 1;
+	assert_errno(mrc_modify_qp(qp, &attr, RTR_MASK, NULL, 0), EOPNOTSUPP);
+	assert_int_equal(state_of(qp), IBV_QPS_INIT);
+	attr.ah_attr.grh.sgid_index = RIG_GID;
 	assert_int_equal(mrc_modify_qp(qp, &attr, RTR_MASK, NULL, 0), 0);
 	assert_int_equal(mrc_destroy_qp(qp), 0);
 	lone_drop(&l);

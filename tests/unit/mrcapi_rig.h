@@ -18,6 +18,7 @@
 #define WAIT_MS   5000
 #define RIG_BYTES 65536u
 #define RIG_DEPTH 16u
+#define RIG_GID   3u /* RoCE version 2 over IPv4, as on NICs */
 
 struct rig {
 	struct ibv_context *verbs;
@@ -195,10 +196,12 @@ static inline struct ibv_qp_attr good_attr(struct rig *rig, struct mrc_qp *qp, u
 		.timeout = 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
-		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.hop_limit = 64}},
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.hop_limit = 64, .sgid_index = RIG_GID}},
 	};
 
-	assert_int_equal(ibv_query_gid(rig->verbs, 1, 0, &attr.ah_attr.grh.dgid), 0);
+	assert_int_equal(ibv_query_gid(rig->verbs, 1, RIG_GID, &attr.ah_attr.grh.dgid), 0);
 	return attr;
 }
 

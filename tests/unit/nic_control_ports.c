@@ -58,11 +58,11 @@ static void aim(unsigned side, struct nic_qp *a, struct nic_qp *b, bool is_v6)
 	assert_int_equal(nic_mrc_qp_end(a, &link.mine), 0);
 	assert_int_equal(nic_mrc_qp_end(b, &link.theirs), 0);
 	link.mine.psn = link.theirs.psn = 77;
-	link.path.gid_index = gid_of(side, 0, is_v6);
+	link.path.gid_index = nic_gid_index(gid_of(side, 0, is_v6));
 	memcpy(link.path.dgid, info[other].gids[gid_of(other, 0, is_v6)].raw, 16);
 	link.path.planes = (1u << PORTS) - 1;
 	for (unsigned port = 0; port < PORTS; port++) {
-		link.path.plane[port].gid_index = gid_of(side, port, is_v6);
+		link.path.plane[port].gid_index = nic_gid_index(gid_of(side, port, is_v6));
 		memcpy(link.path.plane[port].dgid, info[other].gids[gid_of(other, port, is_v6)].raw,
 		       16);
 	}
@@ -412,7 +412,8 @@ static void values_may_be_segments(void **state)
 	/* IPv4 has no segments. */
 	more[0] = new_qp(&s[0]);
 	name(more[0], 20);
-	struct nic_mrc_link link = {.pmtu = PMTU, .path.gid_index = gid_of(0, 0, false)};
+	struct nic_mrc_link link = {.pmtu = PMTU,
+				    .path.gid_index = nic_gid_index(gid_of(0, 0, false))};
 
 	assert_int_equal(nic_mrc_qp_end(more[0], &link.mine), 0);
 	link.theirs = link.mine;

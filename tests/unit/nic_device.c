@@ -376,22 +376,27 @@ static int in_namespace(void)
 	if (nic_query(u, &now) || now.n_gids != info.n_gids + 1 ||
 	    memcmp(now.gids, info.gids, info.n_gids * sizeof *info.gids) != 0)
 		return 4;
-	/* The first one goes: its place is empty, and the others keep theirs. */
+	/* The first of IPv4 goes: its place is empty, and the others keep theirs. */
 	info = now;
-	memset(&info.gids[0], 0, sizeof info.gids[0]);
+	memset(&info.gids[1], 0, sizeof info.gids[1]);
 	if (!set_address(fd, "lo", 0) || !wait_events(u, 1u << NIC_EVENT_GID_CHANGE) ||
 	    nic_query(u, &now) || memcmp(now.gids, info.gids, sizeof info.gids) != 0)
 		return 10;
 	if (!set_address(fd, "lo", 0x7f000001) || !wait_events(u, 1u << NIC_EVENT_GID_CHANGE))
 		return 11;
+	if (nic_query(u, &now) || now.gids[1].address.ss_family != AF_INET)
+		return 12;
 	if (!isolate_set_up(false) || !wait_events(u, 1u << NIC_EVENT_PORT_DOWN))
 		return 5;
-	if (nic_query(u, &now) || now.is_up)
+	/* IPv6's address went with the link: no other takes the first place. */
+	if (nic_query(u, &now) || now.is_up || memcmp(&now.gids[0], &none, sizeof none) != 0)
 		return 6;
+	if (!set_address(fd, "lo:2", 0x0a090908) || !wait_events(u, 1u << NIC_EVENT_GID_CHANGE) ||
+	    nic_query(u, &now) || memcmp(&now.gids[0], &none, sizeof none) != 0)
+		return 13;
 	if (!isolate_set_up(true) || !wait_events(u, 1u << NIC_EVENT_PORT_UP))
 		return 7;
-	/* IPv6's address was gone with the link, and is back in its old place or a free one. */
-	if (nic_query(u, &now) || !now.is_up || !memcmp(&now.gids[0], &none, sizeof none))
+	if (nic_query(u, &now) || !now.is_up || now.gids[0].address.ss_family != AF_INET6)
 		return 8;
 	return nic_close(u) ? 9 : 0;
 }

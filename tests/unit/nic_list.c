@@ -161,7 +161,8 @@ static void each_interface_is_one_of_each_transport(void **state)
 	assert_int_equal(list[1].ports[0].ifindex, if_nametoindex("va"));
 	assert_true(list[1].ports[0].is_up && list[1].is_up);
 	assert_int_equal(list[1].n_gids, 2);
-	assert_true(list[1].gids[0].address.ss_family == AF_INET);
+	assert_true(list[1].gids[0].address.ss_family == AF_INET6);
+	assert_true(list[1].gids[1].address.ss_family == AF_INET);
 	free(list);
 }
 
@@ -240,15 +241,88 @@ static void addresses_may_be_elsewhere(void **state)
 	assert_true(has_address(&d, AF_INET, "10.0.0.1"));
 	assert_false(has_address(&d, AF_INET, "127.0.0.1"));
 	assert_false(has_address(&d, AF_INET6, "::1"));
-	/* IPv4 first, whichever interface has it. */
-	assert_true(d.gids[0].address.ss_family == AF_INET);
+	/* An IPv6 address, then those of IPv4, whichever interface has them. */
+	assert_true(d.gids[0].address.ss_family == AF_INET6);
 	assert_true(d.gids[1].address.ss_family == AF_INET);
+	assert_true(d.gids[2].address.ss_family == AF_INET);
+	assert_true(d.gids[3].address.ss_family == AF_INET6);
 	d = find("b");
 	assert_int_equal(d.n_gids, 1);
 	assert_true(has_address(&d, AF_INET6, "fc00:1::1"));
 	d = find("c");
 	assert_int_equal(d.n_gids, 2);
 	unconfigure();
+}
+
+/* The addresses of a device in their places, as text: "-" where nothing stands. */
+static void check_places(const struct nic_info *d, const char *want)
+{
+	char text[INET6_ADDRSTRLEN], all[512] = "";
+
+	for (uint32_t i = 0; i < d->n_gids; i++) {
+		const struct nic_gid *gid = &d->gids[i];
+		bool is_v4 = gid->address.ss_family == AF_INET;
+
+		if (gid->address.ss_family == AF_UNSPEC)
+			snprintf(text, sizeof text, "-");
+		else
+			inet_ntop(is_v4 ? AF_INET : AF_INET6, gid->raw + (is_v4 ? 12 : 0), text,
+				  sizeof text);
+		strncat(all, i ? " " : "", sizeof all - strlen(all) - 1);
+		strncat(all, text, sizeof all - strlen(all) - 1);
+	}
+	assert_string_equal(all, want);
+}
+
+/* Where programs that were written for NICs look: the address of the link, IPv4, the rest. */
+static void addresses_stand_where_nics_have_them(void **state)
+{
+	(void)state;
+	need_interfaces();
+	setenv("WEFT_INTERFACES", "va", 1);
+	ip("addr add 2001:db8::2/64 dev va nodad");
+	ip("addr add 10.0.0.2/24 dev va");
+	struct nic_info d = find("weft_rc0");
+
+	check_places(&d, "2001:db8::1 10.0.0.1 10.0.0.2 2001:db8::2");
+	ip("addr add fe80::1/64 dev va nodad");
+	d = find("weft_rc0");
+	check_places(&d, "fe80::1 10.0.0.1 10.0.0.2 2001:db8::1 2001:db8::2");
+	setenv("WEFT_INTERFACES", "va+vb", 1);
+	ip("addr add fe80::2/64 dev vb nodad");
+	ip("addr add 10.0.1.1/24 dev vb");
+	d = find("weft_mrc0");
+	check_places(&d, "fe80::1 10.0.0.1 10.0.0.2 10.0.1.1 2001:db8::1 2001:db8::2 fe80::2");
+	/* Without IPv6 the first place is empty, and IPv4 where it always is. */
+	setenv("WEFT_INTERFACES", "vb", 1);
+	ip("-6 addr flush dev vb");
+	d = find("weft_rc0");
+	check_places(&d, "- 10.0.1.1");
+}
+
+/* Numbers that programs have stay right: who goes leaves a gap, who comes takes one, and nobody but
+ * IPv6 the first. */
+static void places_are_kept(void **state)
+{
+	(void)state;
+	need_interfaces();
+	setenv("WEFT_INTERFACES", "va", 1);
+	ip("addr add fe80::1/64 dev va nodad");
+	ip("addr add 10.0.0.2/24 dev va");
+	struct nic_info d = find("weft_rc0");
+
+	check_places(&d, "fe80::1 10.0.0.1 10.0.0.2 2001:db8::1");
+	ip("addr del 10.0.0.2/24 dev va");
+	ip("addr del fe80::1/64 dev va");
+	assert_int_equal(nic_info_refresh(&d), 0);
+	check_places(&d, "- 10.0.0.1 - 2001:db8::1");
+	ip("addr add 10.0.0.3/24 dev va");
+	ip("addr add 10.0.0.4/24 dev va");
+	assert_int_equal(nic_info_refresh(&d), 0);
+	check_places(&d, "- 10.0.0.1 10.0.0.3 2001:db8::1 10.0.0.4");
+	ip("addr add fe80::1/64 dev va nodad");
+	assert_int_equal(nic_info_refresh(&d), 0);
+	check_places(&d, "fe80::1 10.0.0.1 10.0.0.3 2001:db8::1 10.0.0.4");
 }
 
 static void a_missing_port_is_shown(void **state)
@@ -447,6 +521,8 @@ static const struct CMUnitTest cases[] = {
 	WITH_INTERFACES(interfaces_are_joined),
 	WITH_INTERFACES(lists_of_interfaces_are_checked),
 	WITH_INTERFACES(addresses_may_be_elsewhere),
+	WITH_INTERFACES(addresses_stand_where_nics_have_them),
+	WITH_INTERFACES(places_are_kept),
 	WITH_INTERFACES(a_missing_port_is_shown),
 	WITH_INTERFACES(refresh_follows_every_port),
 	WITH_INTERFACES(news_are_those_of_ports),

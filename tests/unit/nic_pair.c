@@ -590,7 +590,8 @@ static void sixty_four_pairs_at_once(void **state)
 	for (uint32_t i = 0; i < 64; i++) {
 		mine[i] = stage_qp(&e[0], NULL);
 		theirs[i] = stage_qp(&e[1], NULL);
-		stage_connect(mine[i], theirs[i], &info, i % 2 % info.n_gids);
+		stage_connect(mine[i], theirs[i], &info,
+			      stage_gid(&info, i % 2 ? AF_INET6 : AF_INET));
 	}
 	for (uint32_t i = 0; i < 64; i++) {
 		struct sge piece = stage_piece(&e[0], i << 14, 1u << 14);
@@ -707,7 +708,7 @@ static void paths_are_checked(void **state)
 	struct nic_info info = stage_info("lo");
 	const uint32_t set = RC_SET_STATE | RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP |
 			     RC_SET_RQ_PSN | RC_SET_DEST_RD_ATOMIC | RC_SET_RNR_TIMER;
-	struct nic_path path = {.gid_index = info.n_gids}, told;
+	struct nic_path path = {.gid_index = nic_gid_index(info.n_gids)}, told;
 	struct rc_attr attr = stage_attr(5);
 	struct end e;
 
@@ -716,14 +717,19 @@ static void paths_are_checked(void **state)
 	attr.state = RC_INIT;
 	assert_int_equal(nic_qp_modify(e.qp, &attr, RC_SET_STATE | RC_SET_ACCESS, NULL), 0);
 	attr.state = RC_RTR;
-	memcpy(path.dgid, info.gids[0].raw, 16);
+	memcpy(path.dgid, info.gids[stage_gid(&info, AF_INET)].raw, 16);
 	assert_int_equal(nic_qp_modify(e.qp, &attr, set, &path), -EINVAL);
 	assert_non_null(strstr(nic_error(), "no GID number"));
 	assert_int_equal(nic_qp_modify(e.qp, &attr, set, NULL), -EINVAL);
-	path.gid_index = stage_gid(&info, AF_INET6);
+	path.gid_index = nic_gid_index(stage_gid(&info, AF_INET6));
 	assert_int_equal(nic_qp_modify(e.qp, &attr, set, &path), -EINVAL);
 	assert_non_null(strstr(nic_error(), "family"));
-	path.gid_index = stage_gid(&info, AF_INET);
+	/* The same address by version 1: which number to take instead is said. */
+	path.gid_index = nic_gid_index(stage_gid(&info, AF_INET)) - 1;
+	assert_int_equal(nic_qp_modify(e.qp, &attr, set, &path), -EOPNOTSUPP);
+	assert_non_null(strstr(nic_error(), "GID number 2 of weft_rc0 is RoCE version 1"));
+	assert_non_null(strstr(nic_error(), "use 3, "));
+	path.gid_index++;
 	path.hop_limit = 3;
 	attr.pmtu = 1000;
 	assert_int_equal(nic_qp_modify(e.qp, &attr, set, &path), -EINVAL);
@@ -731,6 +737,7 @@ static void paths_are_checked(void **state)
 	assert_int_equal(nic_qp_modify(e.qp, &attr, set, &path), 0);
 	assert_int_equal(nic_qp_query(e.qp, &attr, &told, NULL), 0);
 	assert_int_equal(attr.state, RC_RTR);
+	assert_int_equal(told.gid_index, 3);
 	assert_int_equal(told.hop_limit, 3);
 	assert_memory_equal(told.dgid, path.dgid, 16);
 	stage_close(&e);

@@ -293,6 +293,12 @@ static void values_have_ranges(void **state)
 	REFUSES(IBV_QPS_INIT, IBV_QPS_RTR, RTR_MASK, attr.ah_attr.port_num = 0);
 	REFUSES(IBV_QPS_INIT, IBV_QPS_RTR, RTR_MASK, attr.ah_attr.grh.sgid_index = 63);
 	REFUSES(IBV_QPS_INIT, IBV_QPS_RTR, RTR_MASK, attr.ah_attr.grh.sgid_index = 255);
+	go_to(qp, IBV_QPS_INIT);
+	struct ibv_qp_attr v1 = all_attr(qp, IBV_QPS_INIT, IBV_QPS_RTR);
+
+	v1.ah_attr.grh.sgid_index = RIG_GID - 1;
+	assert_int_equal(ibv_modify_qp(qp, &v1, RTR_MASK), EOPNOTSUPP);
+	assert_int_equal(qp->state, IBV_QPS_INIT);
 	REFUSES(IBV_QPS_INIT, IBV_QPS_RTR, RTR_MASK, attr.max_dest_rd_atomic = 17);
 	REFUSES(IBV_QPS_INIT, IBV_QPS_RTR, RTR_MASK, attr.min_rnr_timer = 32);
 	REFUSES(IBV_QPS_INIT, IBV_QPS_RTR, RTR_MASK, attr.dest_qp_num = 1u << 24);

@@ -17,6 +17,7 @@
 #define WAIT_MS   5000
 #define RIG_BYTES 65536u
 #define RIG_DEPTH 16u
+#define RIG_GID   3u /* RoCE version 2 over IPv4, as on NICs */
 
 struct rig {
 	struct ibv_context *context;
@@ -122,10 +123,12 @@ static inline struct ibv_qp_attr rtr_attr(struct ibv_qp *qp, uint32_t peer)
 		.rq_psn = peer & 0xffffff,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 1,
-		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.hop_limit = 64}},
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.hop_limit = 64, .sgid_index = RIG_GID}},
 	};
 
-	assert_int_equal(ibv_query_gid(qp->context, 1, 0, &attr.ah_attr.grh.dgid), 0);
+	assert_int_equal(ibv_query_gid(qp->context, 1, RIG_GID, &attr.ah_attr.grh.dgid), 0);
 	return attr;
 }
 
