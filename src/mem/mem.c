@@ -109,11 +109,16 @@ static bool wraps(uint64_t from, uint64_t len)
 	return len > 0 && len - 1 > UINT64_MAX - from;
 }
 
+static bool is_place_wrong(const struct mem_entry *e)
+{
+	return wraps(e->iova, e->len) || wraps((uintptr_t)e->at, e->len);
+}
+
 int mem_add(struct mem *m, const struct mem_entry *e)
 {
 	bool is_window = e->kind != MEM_REGION;
 
-	if (e->kind > MEM_WINDOW_2 || wraps(e->iova, e->len) || wraps((uintptr_t)e->at, e->len))
+	if (e->kind > MEM_WINDOW_2 || is_place_wrong(e))
 		return -EINVAL;
 	if (e->parent != 0 || e->n_bound != 0 || (is_window && e->len != 0))
 		return -EINVAL;
@@ -128,6 +133,25 @@ int mem_add(struct mem *m, const struct mem_entry *e)
 		copy.access = 0;
 	insert(m, &copy);
 	m->count++;
+	return 0;
+}
+
+int mem_change(struct mem *m, const struct mem_entry *to)
+{
+	struct mem_entry *e = lookup(m, to->key);
+
+	if (!e || e->kind != MEM_REGION)
+		return -ENOENT;
+	/* A window has the region's bytes and rights as they were when it was bound. */
+	if (e->n_bound > 0)
+		return -EBUSY;
+	if (is_place_wrong(to))
+		return -EINVAL;
+	e->at = to->at;
+	e->iova = to->iova;
+	e->len = to->len;
+	e->pd = to->pd;
+	e->access = to->access;
 	return 0;
 }
 

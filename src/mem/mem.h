@@ -72,6 +72,11 @@ struct mem *mem_init(void *memory, uint32_t max_entries);
  * in use or 0, -EINVAL for addresses that wrap, an unknown kind, or what is bound already. */
 int mem_add(struct mem *m, const struct mem_entry *e);
 
+/* Gives the region of to's key its bytes, addresses, rights and domain in place of what it had; who
+ * has the key keeps it. 0, or with nothing changed: -ENOENT for a key that is no region, -EBUSY
+ * while a window is bound to it, -EINVAL for addresses that wrap. */
+int mem_change(struct mem *m, const struct mem_entry *to);
+
 /* Takes an entry out; later uses of its key find nothing. 0, -ENOENT, -EBUSY while a window is
  * bound to it. A bound window is unbound first. */
 int mem_remove(struct mem *m, uint32_t key);

@@ -160,6 +160,11 @@ struct nic_mr_spec {
 	uint8_t access; /* enum mem_access */
 };
 struct nic_mr *nic_mr_new(struct nic_pd *pd, const struct nic_mr_spec *spec);
+/* Makes a region what spec says, in a domain of the same user, under the key that it has. When it
+ * returns 0 no packet touches what it was before, as with nic_mr_free; work that was posted with
+ * the key finds what there is now. On an error it is what it was: -EBUSY while a window is bound to
+ * it, else as nic_mr_new. Not for nic_mr_new_null's. */
+int nic_mr_change(struct nic_mr *mr, struct nic_pd *pd, const struct nic_mr_spec *spec);
 /* A region of every address for pieces of our own work: zeros are read from it, what is written to
  * it is forgotten. Peers have no right to it. */
 struct nic_mr *nic_mr_new_null(struct nic_pd *pd);

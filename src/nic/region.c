@@ -95,22 +95,67 @@ static struct nic_mr *region_new(struct nic_pd *pd, struct mem_entry *entry)
 	return mr;
 }
 
-struct nic_mr *nic_mr_new(struct nic_pd *pd, const struct nic_mr_spec *spec)
+static int check_spec(const struct nic_mr_spec *spec)
 {
-	struct mem_entry entry = {
+	if (is_access_wrong(spec->access))
+		return nic_fail(EINVAL, "remote writes and atomics need local write, too");
+	/* Without an address the table takes a region for virtual memory, see nic_mr_new_null. */
+	if (!spec->at && spec->len)
+		return nic_fail(EFAULT, "a region at address 0");
+	return 0;
+}
+
+static struct mem_entry entry_of(const struct nic_mr_spec *spec)
+{
+	return (struct mem_entry){
 		.at = spec->at,
 		.iova = spec->iova,
 		.len = spec->len,
 		.kind = MEM_REGION,
 		.access = spec->access,
 	};
+}
 
-	if (is_access_wrong(spec->access))
-		return nic_fail_null(EINVAL, "remote writes and atomics need local write, too");
-	/* Without an address the table takes a region for virtual memory, see nic_mr_new_null. */
-	if (!spec->at && spec->len)
-		return nic_fail_null(EFAULT, "a region at address 0");
+struct nic_mr *nic_mr_new(struct nic_pd *pd, const struct nic_mr_spec *spec)
+{
+	struct mem_entry entry = entry_of(spec);
+	int r = check_spec(spec);
+
+	if (r) {
+		errno = -r;
+		return NULL;
+	}
 	return region_new(pd, &entry);
+}
+
+/* With the lock held nobody has an address of the region, see nic_mr_free: packets before this one
+ * used what it was, those after it find what it is. */
+int nic_mr_change(struct nic_mr *mr, struct nic_pd *pd, const struct nic_mr_spec *spec)
+{
+	struct device *d = mr->pd->user->device;
+	struct mem_entry entry = entry_of(spec);
+	int r = device_check(d);
+
+	if (!r)
+		r = check_spec(spec);
+	if (r)
+		return r;
+	if (pd->user != mr->pd->user)
+		return nic_fail(EINVAL, "the protection domain is of another context");
+	device_enter(d);
+	entry.key = mr->key;
+	entry.pd = pd->number;
+	r = mem_change(d->mem, &entry);
+	if (!r) {
+		mr->pd->n_users--;
+		pd->n_users++;
+		mr->pd = pd;
+	}
+	device_leave(d);
+	if (r)
+		return nic_fail(-r, "the region stays as it is: %s",
+				r == -EBUSY ? "a window is bound to it" : strerror(-r));
+	return 0;
 }
 
 struct nic_mr *nic_mr_new_null(struct nic_pd *pd)

@@ -87,15 +87,19 @@ static int populate(void *at, size_t len, unsigned access)
 	return errno == EFAULT || errno == ENOMEM ? EFAULT : 0;
 }
 
-static struct nic_mr *new_mr(struct ibv_pd *pd, const struct nic_mr_spec *spec, unsigned access)
+/* Whether there may be such a region; 0 or an errno value. */
+static int check_region(const struct nic_mr_spec *spec, unsigned access)
 {
 	int error = check_access(access);
 
-	if (!error)
-		error = populate(spec->at, spec->len, access);
-	if (error)
-		return verbs_null(error);
-	return nic_mr_new(verbs_domain_of(pd)->nic, spec);
+	return error ? error : populate(spec->at, spec->len, access);
+}
+
+static struct nic_mr *new_mr(struct ibv_pd *pd, const struct nic_mr_spec *spec, unsigned access)
+{
+	int error = check_region(spec, access);
+
+	return error ? verbs_null(error) : nic_mr_new(verbs_domain_of(pd)->nic, spec);
 }
 
 static void fill_mr(struct verbs_region *region, struct ibv_pd *pd)
@@ -205,8 +209,21 @@ int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
 	return 0;
 }
 
-/* The new region is made before the old one goes, so that a mistake leaves the old one as it was:
- * the keys change. */
+/* What the arguments of ibv_rereg_mr ask for; false: they contradict each other. */
+static bool is_rereg_sound(const struct verbs_region *region, int flags, const struct ibv_pd *pd,
+			   bool has_place, int access)
+{
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || is_null_mr(region))
+		return false;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && !has_place)
+		return false;
+	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
+		return false;
+	return !(flags & IBV_REREG_MR_CHANGE_PD) || (pd && pd->context == region->mr.context);
+}
+
+/* Everything is looked at first and then changed at once, so a mistake of any kind leaves the
+ * region as it was: of the answers that there are (man ibv_rereg_mr) only that one is ours. */
 int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
 {
@@ -214,32 +231,26 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
 		return VERBS_PASS(ibv_rereg_mr, verbs_minus_one(ENOSYS), mr, flags, pd, addr,
 				  length, access);
 	struct verbs_region *region = verbs_region_of(mr);
-	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	struct nic_mr_spec spec = region->spec;
 	unsigned rights =
 		flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned)access : region->spec.access;
 
 	errno = EINVAL;
-	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags || (moves && (!addr || !length)) ||
-	    (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)) || is_null_mr(region))
+	if (!is_rereg_sound(region, flags, pd, addr && length, access))
 		return IBV_REREG_MR_ERR_INPUT;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+		spec = make_spec(addr, length, (uintptr_t)addr, rights);
+	spec.access = (uint8_t)(rights & (unsigned)RIGHTS);
 	if (!(flags & IBV_REREG_MR_CHANGE_PD))
 		pd = mr->pd;
-	if (!pd || !verbs_is_ours(pd->context) || pd->context != mr->context)
-		return IBV_REREG_MR_ERR_INPUT;
-	struct nic_mr_spec spec = make_spec(moves ? addr : mr->addr, moves ? length : mr->length,
-					    moves ? (uintptr_t)addr : region->spec.iova, rights);
-	struct nic_mr *fresh = new_mr(pd, &spec, rights);
+	int error = check_region(&spec, rights);
 
-	if (!fresh)
-		return IBV_REREG_MR_ERR_INPUT;
-	int error = nic_mr_free(region->nic);
-
+	if (!error)
+		error = -nic_mr_change(region->nic, verbs_domain_of(pd)->nic, &spec);
 	if (error) {
-		nic_mr_free(fresh);
-		errno = -error;
+		errno = error;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
-	region->nic = fresh;
 	region->spec = spec;
 	fill_mr(region, pd);
 	return 0;

@@ -635,6 +635,29 @@ static void step_add(struct mem *m, struct model *o, struct draw *d)
 	assert_int_equal(mem_add(m, &e), model_add(o, &e));
 }
 
+/* A region's own place, rights and domain, or a window's or nobody's key. */
+static void step_change(struct mem *m, struct model *o, struct draw *d)
+{
+	struct mem_entry to = {.at = arena + prng_below(&d->p, 4096), .iova = draw_va(d)};
+	struct mem_entry *e = model_entry(o, to.key = draw_key(d));
+	int want = 0;
+
+	to.len = draw_len(d);
+	to.pd = (uint32_t)prng_below(&d->p, 2);
+	to.access = draw_access(d, 6);
+	to.qp = MEM_ANY_QP;
+	if (!e || e->kind != MEM_REGION)
+		want = -ENOENT;
+	else if (model_bound(o, to.key) > 0)
+		want = -EBUSY;
+	else if ((u128)to.iova + to.len > (u128)1 << 64 ||
+		 (u128)(uintptr_t)to.at + to.len > (u128)1 << 64)
+		want = -EINVAL;
+	else
+		*e = to;
+	assert_int_equal(mem_change(m, &to), want);
+}
+
 static void step_bind(struct mem *m, struct model *o, struct draw *d)
 {
 	uint32_t window = draw_key(d);
@@ -714,6 +737,7 @@ static void step(struct mem *m, struct model *o, struct draw *d)
 	case 9:
 		assert_int_equal(mem_invalidate(m, key, pd, qp), model_invalidate(o, key, pd, qp));
 		break;
+	case 10: step_change(m, o, d); break;
 	default: step_find(m, o, d); break;
 	}
 }

@@ -93,55 +93,6 @@ static void memory_that_is_not_there_is_refused(void **state)
 	rig_stop(&rig);
 }
 
-static void a_region_can_be_registered_again(void **state)
-{
-	struct rig rig;
-	struct ibv_mr *mr;
-
-	(void)state;
-	rig_start(&rig);
-	struct ibv_pd *other = ibv_alloc_pd(rig.context);
-
-	mr = ibv_reg_mr(rig.pd, rig.memory, 4096, IBV_ACCESS_LOCAL_WRITE);
-	assert_non_null(mr);
-	assert_int_equal(
-		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, rig.memory + 8192, 100, 0),
-		0);
-	assert_ptr_equal(mr->addr, rig.memory + 8192);
-	assert_int_equal(mr->length, 100);
-	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, other, NULL, 0, 0), 0);
-	assert_ptr_equal(mr->pd, other);
-	assert_int_equal(ibv_dealloc_pd(other), EBUSY);
-	assert_int_equal(
-		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_READ),
-		0);
-	/* Mistakes leave it as it was. */
-	uint32_t key = mr->lkey;
-	const struct {
-		int flags, access;
-		void *addr;
-		struct ibv_pd *pd;
-	} wrong[] = {
-		{8, 0, NULL, NULL},
-		{0, 0, NULL, NULL},
-		{IBV_REREG_MR_CHANGE_TRANSLATION, 0, NULL, NULL},
-		{IBV_REREG_MR_CHANGE_TRANSLATION, IBV_ACCESS_LOCAL_WRITE, rig.memory, NULL},
-		{IBV_REREG_MR_CHANGE_PD, 0, NULL, NULL},
-		{IBV_REREG_MR_CHANGE_ACCESS, IBV_ACCESS_REMOTE_WRITE, NULL, NULL},
-	};
-
-	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-		assert_int_equal(ibv_rereg_mr(mr, wrong[i].flags, wrong[i].pd, wrong[i].addr, 100,
-					      wrong[i].access),
-				 IBV_REREG_MR_ERR_INPUT);
-		assert_int_equal(errno, EINVAL);
-		assert_int_equal(mr->lkey, key);
-	}
-	assert_int_equal(ibv_dereg_mr(mr), 0);
-	assert_int_equal(ibv_dealloc_pd(other), 0);
-	rig_stop(&rig);
-}
-
 static void advice_is_taken(void **state)
 {
 	struct rig rig;
@@ -232,7 +183,6 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(region_knows_its_place),
 	cmocka_unit_test(rights_that_contradict_are_refused),
 	cmocka_unit_test(memory_that_is_not_there_is_refused),
-	cmocka_unit_test(a_region_can_be_registered_again),
 	cmocka_unit_test(advice_is_taken),
 	cmocka_unit_test(the_null_region_is_zeros_and_forgets),
 	cmocka_unit_test(windows_are_of_two_types),
