@@ -241,6 +241,65 @@ static void deregistered_while_being_sent(void **state)
 	stage_close(&e[1]);
 }
 
+static uint8_t *new_pages(size_t bytes)
+{
+	uint8_t *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(at, MAP_FAILED);
+	return at;
+}
+
+/* Behind the address that peers name stands other memory from now on. What was there is unmapped at
+ * once: who still had it would end the process. */
+static void move(struct nic_mr *mr, struct nic_pd *pd, uint8_t **pages, size_t bytes)
+{
+	struct nic_mr_spec spec = {new_pages(bytes), bytes, 4096, STAGE_ALL};
+
+	assert_int_equal(nic_mr_change(mr, pd, &spec), 0);
+	assert_int_equal(munmap(*pages, bytes), 0);
+	*pages = spec.at;
+}
+
+/* Packets before the change go to the old place, those after it to the new one; none is refused, at
+ * either end. */
+static void moved_while_packets_fly(void **state)
+{
+	enum { BYTES = 1 << 16, WORKS = 64, MOVES = 5 };
+	struct end e[2];
+	struct nic_done done[WORKS];
+
+	(void)state;
+	for (uint32_t side = 0; side < 2; side++) {
+		stage_pair(e, AF_INET);
+		uint8_t *pages = new_pages(BYTES);
+		struct nic_mr_spec spec = {pages, BYTES, 4096, STAGE_ALL};
+		struct nic_mr *mr = nic_mr_new(e[side].pd, &spec);
+		uint32_t key = nic_mr_key(mr);
+		struct sge piece = stage_piece(&e[0], 0, BYTES);
+
+		if (side == 0)
+			piece = (struct sge){(void *)(uintptr_t)4096, BYTES, key};
+		struct op op = stage_op(&e[1], ENGINE_WRITE, &piece);
+
+		if (side == 1) {
+			op.key = key;
+			op.remote = 4096;
+		}
+		for (uint32_t i = 0; i < WORKS; i++)
+			assert_int_equal(stage_post(e[0].qp, op), 0);
+		for (uint32_t i = 0; i < MOVES; i++)
+			move(mr, e[side].pd, &pages, BYTES);
+		stage_take(e[0].cq, done, WORKS);
+		for (uint32_t i = 0; i < WORKS; i++)
+			assert_int_equal(done[i].done.status, ENGINE_OK);
+		assert_int_equal(nic_mr_key(mr), key);
+		assert_int_equal(nic_mr_free(mr), 0);
+		assert_int_equal(munmap(pages, BYTES), 0);
+		stage_close(&e[0]);
+		stage_close(&e[1]);
+	}
+}
+
 static int post_bind(struct nic_qp *qp, struct nic_mw *mw, const struct mem_binding *to,
 		     uint8_t flags)
 {
@@ -509,6 +568,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(regions_have_an_address_of_their_own),
 	cmocka_unit_test(deregistered_while_writes_arrive),
 	cmocka_unit_test(deregistered_while_being_sent),
+	cmocka_unit_test(moved_while_packets_fly),
 	cmocka_unit_test(windows_of_type_1),
 	cmocka_unit_test(windows_of_type_2),
 	cmocka_unit_test(windows_are_checked),
