@@ -4,12 +4,13 @@
 
 #include "nic/mrc_inside.h"
 
-#define MPR_DEFAULT   32u /* 4096 packets: a window of 1 MiB at the smallest PMTU */
-#define WIMM_DEFAULT  512u
-#define BURST_OFFLOAD 15u /* packets of the largest PMTU that one call with offload takes */
-#define TIMEOUT_CODE  16u /* 67 ms, as long as a busy machine may make a packet wait */
-#define LINEAR        4u
-#define EXPONENTIAL   5u /* all in all 4.5 s */
+#define MPR_DEFAULT  32u /* 4096 packets: a window of 1 MiB at the smallest PMTU */
+#define WIMM_DEFAULT 512u
+#define BURST_BYTES  61440u /* payload that one call with offload takes at the least */
+#define BURST_MOST   60u    /* packets that a device sends in one go */
+#define TIMEOUT_CODE 16u    /* 67 ms, as long as a busy machine may make a packet wait */
+#define LINEAR       4u
+#define EXPONENTIAL  5u /* all in all 4.5 s */
 
 static int check(const struct device *d)
 {
@@ -136,6 +137,18 @@ static uint8_t flags_of(const struct device *d, uint8_t flags)
 	return (uint8_t)((flags | MRC_NO_TRIM) & ~MRC_PEER_TRIM_NACK);
 }
 
+/* Packets in a row that take one way. With segmentation offload those of one source port cost one
+ * call to the kernel: a turn of the ways is as long as the longest of them. Elsewhere a packet
+ * costs the same whichever way it takes. */
+static uint16_t burst_of(const struct nic_setup *s, uint16_t pmtu)
+{
+	if (s->ev_burst)
+		return s->ev_burst;
+	if (s->driver != NIC_UDP)
+		return 1;
+	return (uint16_t)(pmtu * BURST_MOST < BURST_BYTES ? BURST_MOST : BURST_BYTES / pmtu);
+}
+
 /* Handles and ways for a path into attr. */
 static int way_find(struct nic_qp *qp, const struct nic_mrc_path *path, struct mrc_attr *attr,
 		    uint32_t set, struct way *w)
@@ -151,11 +164,13 @@ static int way_find(struct nic_qp *qp, const struct nic_mrc_path *path, struct m
 	if (r)
 		return r;
 	mrc_qp_query(d->engine, qp->number, &has, NULL, NULL);
+	const uint16_t pmtu = set & MRC_SET_PMTU ? attr->pmtu : has.pmtu;
+
 	r = set_planes(d, path, w);
 	if (!r)
 		r = mrc_ways_lay(d, ways, w->peer);
 	if (!r)
-		r = way_check(d, w, set & MRC_SET_PMTU ? attr->pmtu : has.pmtu);
+		r = way_check(d, w, pmtu);
 	if (r) {
 		close_way(qp, w);
 		return r;
@@ -163,9 +178,7 @@ static int way_find(struct nic_qp *qp, const struct nic_mrc_path *path, struct m
 	attr->local = w->local;
 	attr->peer = w->peer;
 	attr->ways = &ways->profile;
-	attr->burst = d->info.setup.ev_burst;
-	if (!attr->burst)
-		attr->burst = d->info.setup.driver == NIC_UDP ? BURST_OFFLOAD : 1;
+	attr->burst = burst_of(&d->info.setup, pmtu);
 	return 0;
 }
 

@@ -50,7 +50,7 @@ struct nic_setup {
 	uint8_t cc;            /* enum cc_kind */
 	uint64_t window_bytes; /* 0: by the driver's buffers */
 	uint64_t rate_bps;     /* of all ports: NSCC's and DCQCN's line rate; 0: 100 Gb/s */
-	uint16_t ev_burst;     /* packets in a row that take one way; 0: 15 on udp, else 1 */
+	uint16_t ev_burst;     /* packets in a row that take one way; 0: 60 KiB on udp, else 1 */
 	struct nic_evs evs;
 	/* Addresses of the device that are on none of its ports: a host's own one in a fabric of
 	 * SRv6 is on lo. has_lo: all of lo's that mean something elsewhere. */
