@@ -115,6 +115,18 @@ static bool is_ack_owed(const struct mrc_qp *q)
 	return req->heard < req->next && w->first + w->n_pkts <= req->next;
 }
 
+static bool is_answer_due(const struct mrc_qp *q)
+{
+	return q->req.una < q->req.next || is_ack_owed(q);
+}
+
+/* Whether q has packets to send, and the ports of all its ways are down. */
+static bool is_shut_out(const struct mrc *m, const struct mrc_qp *q)
+{
+	return m->ports_down && q->state == MRC_RTS && q->req.next < q->req.end &&
+	       !(q->attr.ways->set.ports & mrc_ports_up(m));
+}
+
 void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news)
 {
 	struct mrc_requester *req = &q->req;
@@ -124,9 +136,14 @@ void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news)
 		req->has_probe = req->is_unheard = false;
 	}
 	/* Half a message may have arrived, and its other half waits for a turn: no answer is due.
-	 */
-	if (req->una == req->next && !is_ack_owed(q)) {
+	 * A device would send what waits for ports without a link to nowhere, and hear no answer:
+	 * time passes for it. */
+	if (!is_answer_due(q)) {
 		req->due = req->judge_due = req->probe_due = NSEC_NEVER;
+		if (!is_shut_out(m, q))
+			return;
+		req->due = m->now + mrc_timeout_ns(&q->attr, req->tries);
+		mrc_arm(m, q);
 		return;
 	}
 	if (req->una == req->next)
@@ -134,6 +151,12 @@ void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news)
 	req->due = m->now + mrc_timeout_ns(&q->attr, req->tries);
 	plan_probe(m, q);
 	mrc_arm(m, q);
+}
+
+void mrc_clock_follow(struct mrc *m, struct mrc_qp *q)
+{
+	if (!is_answer_due(q) && is_shut_out(m, q) != (q->req.due != NSEC_NEVER))
+		mrc_clock_restart(m, q, false);
 }
 
 /* Were all of the clock set back, una could wait for ever behind packets that are refused time and
@@ -531,6 +554,8 @@ static void on_silence(struct mrc *m, struct mrc_qp *q)
 		lose_silent(m, q, timeout);
 		return;
 	}
+	if (!is_answer_due(q))
+		return;
 	req->is_unheard = true;
 	mrc_wake_send(m, q);
 }

@@ -247,7 +247,8 @@ int mrc_qp_query(const struct engine *e, uint32_t number, struct mrc_attr *attr,
 int mrc_qp_deny(struct engine *e, nsec now, uint32_t number, uint32_t way, bool is_denied);
 
 /* The ports of ours that are down, a bit each, and no others: no way through them is used, and
- * every peer is told of it by Port Status Updates (7.4.8). */
+ * every peer is told of it by Port Status Updates (7.4.8). Work that waits while those of all its
+ * ways are down fails as if its packets were sent and lost. */
 void mrc_ports_down(struct engine *e, nsec now, uint32_t ports);
 
 /* What the scheduler holds of a queue pair (8.3). */

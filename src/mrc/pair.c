@@ -386,6 +386,7 @@ int mrc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct mrc_
 	if (is_resizing)
 		mrc_responder_resize(m, q);
 	enter(m, q, to);
+	mrc_clock_follow(m, q);
 	return 0;
 }
 

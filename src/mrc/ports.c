@@ -127,5 +127,6 @@ void mrc_ports_down(struct engine *e, nsec now, uint32_t ports)
 		if (mrc_status_due(m, q))
 			mrc_tell_ports(m, q);
 		mrc_ways_changed(m, q);
+		mrc_clock_follow(m, q);
 	}
 }

@@ -86,6 +86,7 @@ int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 		return 0;
 	}
 	mrc_wake_send(m, q);
+	mrc_clock_follow(m, q);
 	/* Ways that are out of use are probed while there is something to send. */
 	if (req->path_due == NSEC_NEVER && (req->path.head || mrc_deaf_ports(q)))
 		mrc_ways_changed(m, q);

@@ -502,9 +502,11 @@ void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view)
 /* It told of some packets and not of all: the next probe goes at once, and its answer begins where
  * this one ended. */
 void mrc_probe_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
-/* Silence counts from now, if anything is out; else the clocks stop. Tries count anew if the peer
- * told of new packets. */
+/* Silence counts from now, if anything is out or waits while all ports are down; else the clocks
+ * stop. Tries count anew if the peer told of new packets. */
 void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news);
+/* Ports, work or the state of q changed: the clock of what only waits starts or stops. */
+void mrc_clock_follow(struct mrc *m, struct mrc_qp *q);
 /* The peer was heard, but not about una: it need not be asked yet, and the timeout stands. */
 void mrc_clock_spare(struct mrc *m, struct mrc_qp *q);
 /* A probe goes out now. */

@@ -271,8 +271,7 @@ static void set_ports(struct device *d)
 
 	if (up != d->ports_up) {
 		d->ports_up = d->free_ports = up;
-		if (d->transport->ports_down)
-			d->transport->ports_down(d->engine, d->clock, ~up);
+		d->transport->ports_down(d->engine, d->clock, ~up);
 	}
 	mark_ports(d);
 	tell_ports(d, before);

@@ -44,7 +44,7 @@ struct nic_transport_ops {
 
 	/* Takes the engine's events, and raises them. */
 	void (*events)(struct device *d);
-	/* The ports that are down, a bit each, and no others; NULL: the engine does not care. */
+	/* The ports that are down, a bit each, and no others. */
 	void (*ports_down)(struct engine *e, nsec now, uint32_t ports);
 
 	/* What follows is for transports that controllers govern; all NULL: none do. The device is

@@ -82,6 +82,7 @@ const struct nic_transport_ops nic_transport_rc = {
 	.qp_phase = phase,
 	.qp_fail = fail,
 	.events = raise_events,
+	.ports_down = rc_ports_down,
 };
 
 /* The driver chooses a source port by it: queue pairs spread over the ways there are. */

@@ -400,6 +400,7 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_at
 		rc_offer_room(r);
 	q->known = (uint16_t)known;
 	enter(r, q, to);
+	rc_clock_follow(r, q);
 	return 0;
 }
 

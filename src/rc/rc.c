@@ -111,6 +111,8 @@ void rc_wake_send(struct rc *r, struct rc_qp *q)
 {
 	if (!list_is_linked(&q->send_link))
 		list_push(&r->sending[q->attr.port], &q->send_link);
+	if (r->ports_down)
+		rc_clock_follow(r, q);
 }
 
 void rc_wake_answer(struct rc *r, struct rc_qp *q)

@@ -196,6 +196,11 @@ int rc_srq_limit(struct engine *e, uint32_t number, uint32_t limit);
 int rc_srq_query(const struct engine *e, uint32_t number, struct rc_srq_caps *caps,
 		 uint32_t *limit);
 
+/* The ports that are down, a bit each, and no others. They are offered no room by the caller; work
+ * that waits for one fails as if its packets were sent and lost, after all retries. A port that is
+ * only full, or paused, is not down: behind it work waits for ever. */
+void rc_ports_down(struct engine *e, nsec now, uint32_t ports);
+
 /* Takes at most n events, oldest queue first; none is ever lost. */
 uint32_t rc_events(struct engine *e, struct rc_event *events, uint32_t n);
 

@@ -24,14 +24,23 @@ nsec rc_rnr_ns(uint8_t code)
 	return code == 0 ? 65536 * RNR_UNIT_NS : times[code & TIMER_MASK] * RNR_UNIT_NS;
 }
 
+/* Whether q has work that its port, which is down, keeps back. */
+static bool is_shut_out(const struct rc *r, const struct rc_qp *q)
+{
+	return (r->ports_down >> q->attr.port & 1) && q->state == RC_RTS &&
+	       q->req.current < q->req.posted;
+}
+
 void rc_clock_restart(struct rc *r, struct rc_qp *q)
 {
 	struct rc_requester *req = &q->req;
 	struct wheel_timer *t = &req->retry.timer;
 	nsec timeout = rc_timeout_ns(q->attr.timeout);
 
-	/* While the peer asked us to wait, its silence means nothing. */
-	if (req->una == req->high || req->is_waiting_rnr || timeout == NSEC_NEVER) {
+	/* While the peer asked us to wait, its silence means nothing. A device would send what
+	 * waits for a port without a link to nowhere, and hear no answer: time passes for it. */
+	if ((req->una == req->high && !is_shut_out(r, q)) || req->is_waiting_rnr ||
+	    timeout == NSEC_NEVER) {
 		req->due = NSEC_NEVER;
 		return;
 	}
@@ -40,6 +49,29 @@ void rc_clock_restart(struct rc *r, struct rc_qp *q)
 	 * acknowledgements cost no work in the wheel. */
 	if (!wheel_is_armed(t) || t->deadline > req->due)
 		wheel_arm(&r->wheel, t, req->due);
+}
+
+void rc_ports_down(struct engine *e, nsec now, uint32_t ports)
+{
+	struct rc *r = rc_of(e);
+
+	r->now = now;
+	r->ports_down = ports;
+	for (uint32_t port = 0; port < r->cfg.n_ports; port++) {
+		const struct list *waiting = &r->sending[port];
+		struct list_link *at = list_first(waiting);
+
+		for (; at; at = list_after(waiting, at))
+			rc_clock_follow(r, LIST_OWNER(at, rc_qp, send_link));
+	}
+}
+
+void rc_clock_follow(struct rc *r, struct rc_qp *q)
+{
+	const struct rc_requester *req = &q->req;
+
+	if (req->una == req->high && is_shut_out(r, q) != (req->due != NSEC_NEVER))
+		rc_clock_restart(r, q);
 }
 
 void rc_wake_at(struct rc *r, struct rc_qp *q, nsec at)

@@ -213,7 +213,8 @@ struct rc {
 	struct rc_qp **qps;  /* hash of queue pairs by number, chained */
 	struct rc_rq **srqs; /* by place; NULL: free */
 	uint32_t qp_mask, n_qps;
-	uint64_t out_bytes; /* of all queue pairs */
+	uint64_t out_bytes;  /* of all queue pairs */
+	uint32_t ports_down; /* bit each */
 	/* Queue pairs by turns: with something to send, to answer; kept back by total_window_bytes;
 	 * with events. */
 	struct list sending[ENGINE_PORTS], answering[ENGINE_PORTS], starved, events;
@@ -352,8 +353,11 @@ enum rc_verdict rc_on_response(struct rc *r, struct rc_qp *q, const struct rc_in
 /* retry.c. What is out was lost: costs a try, and goes again from una on; with no try left the
  * oldest work fails, and q with it. */
 void rc_try_again(struct rc *r, struct rc_qp *q, enum cc_loss why);
-/* Silence counts from now, if anything is out; else the clock stops. */
+/* Silence counts from now, if anything is out or waits for a port that is down; else the clock
+ * stops. */
 void rc_clock_restart(struct rc *r, struct rc_qp *q);
+/* Its port, or what waits for it, changed: the clock of what only waits starts or stops. */
+void rc_clock_follow(struct rc *r, struct rc_qp *q);
 /* Something is to be done at `at`, or earlier for another reason. */
 void rc_wake_at(struct rc *r, struct rc_qp *q, nsec at);
 void rc_timers_run(struct rc *r, nsec now);

@@ -264,20 +264,49 @@ static void all_ports_shut(void **state)
 	EXPECT_WAYS(.bad = 8);
 	assert_true(mrc_ops.deadline(w.end[0].e, ALL_FREE) > w.now);
 	check_turns(0);
-	/* Nobody is asked for anything: no time passes for that work. */
-	uint32_t steps = 0;
-
-	while (step_until(w.now + TIMEOUT_NS(20)))
-		assert_true(++steps < 100);
-	assert_int_equal(COUNT(timeouts), 0);
-	w.now += TIMEOUT_NS(20);
-	assert_int_equal(gather(), 0);
 	ports_down(0, 1);
 	gather();
 	assert_int_equal(n_data(), 4);
 	assert_int_equal(n_requests(MRC_ENDPOINT_PORT_STATUS), 1);
 	for (uint32_t i = 0; i < n_gone; i++)
 		assert_int_equal(gone[i].port, 1);
+}
+
+/* As if packets were sent to nowhere: work that only waits ends as what is out does, whether it was
+ * posted before the ports went or after. A port that is back in time is in time. */
+static void what_waits_ends_behind_shut_ports(void **state)
+{
+	(void)state;
+	for (uint32_t order = 0; order < 2; order++) {
+		uint32_t steps = 0;
+
+		begin_ways(2);
+		w.end[0].qp[0].attr.timeout = 10;
+		w.end[0].qp[0].attr.linear_retries = 1;
+		w.end[0].qp[0].attr.exp_retries = 2;
+		connect();
+		gather();
+		if (order)
+			post_packets(4);
+		ports_down(0, 3);
+		if (!order)
+			post_packets(4);
+		nsec from = w.now;
+
+		/* 1 + 1 of them, and half of the next; then a port is back, and gone again. */
+		while (step_until(from + 3 * TIMEOUT_NS(10)))
+			assert_true(++steps < 1000);
+		assert_int_equal(COUNT(timeouts), 2);
+		ports_down(0, 1);
+		ports_down(0, 3);
+		from = w.now;
+		while (step_until(from + 9 * TIMEOUT_NS(10)))
+			assert_true(++steps < 1000);
+		expect_end(1, ENGINE_RETRY_EXCEEDED);
+		assert_int_equal(COUNT(timeouts), 2 + 4);
+		assert_int_equal(COUNT(tx_again), 0);
+		check_idle(&w.end[0]);
+	}
 }
 
 /* The same by denial, with a turn in hand. */
@@ -476,6 +505,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(all_ports_shut),
 	cmocka_unit_test(all_ports_denied),
 	cmocka_unit_test(what_is_out_ends_behind_shut_ports),
+	cmocka_unit_test(what_waits_ends_behind_shut_ports),
 	cmocka_unit_test(the_starved_wait_for_a_port),
 	cmocka_unit_test(ports_come_and_go),
 	cmocka_unit_test(answers_keep_to_the_ports_in_use),
