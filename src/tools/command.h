@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Documented in weft(1); scripts rely on them. The worst of several is the largest. */
+/* Documented in weft(1) and the page of each command; scripts rely on them. The worst of several is
+ * the largest. */
 enum {
 	STATUS_HELP = -1, /* of command_options: the help was asked for and printed */
 	STATUS_OK = 0,

@@ -62,7 +62,7 @@ static void print_usage(FILE *out)
 	fputs("usage: weft COMMAND [ARGUMENT...]\n\ncommands:\n", out);
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->brief);
-	fputs("\nFor one of them: weft help COMMAND, or man weft.\n", out);
+	fputs("\nFor one of them: weft help COMMAND, or man weft-COMMAND.\n", out);
 }
 
 static int run_help(int argc, char **argv)

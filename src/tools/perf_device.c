@@ -44,7 +44,7 @@ static int no_device(const struct perf_link *l, uint8_t transport, int n)
 		return perf_complain(l, "list the devices", n);
 	fprintf(stderr,
 		"%s: no %s device%s%s has the address of the control connection; see 'weft "
-		"devices', and WEFT_INTERFACES in weft(1)\n",
+		"devices', and WEFT_INTERFACES in weft-devices(1)\n",
 		l->name, nic_transport_names[transport], c->device ? " named " : "",
 		c->device ? c->device : "");
 	return -ENODEV;
