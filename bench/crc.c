@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "tools/json_file.h"
+
 #define IMPLS_MAX 8u
 #define ROWS_MAX  (1u + 4u * IMPLS_MAX)
 #define ROUNDS    5u
@@ -123,23 +125,33 @@ static void print_table(const struct row *rows, size_t n_rows)
 	}
 }
 
+static void put_row(struct json_writer *w, const struct row *r, size_t s, double memcpy_gb_per_s)
+{
+	json_object(w, NULL, JSON_INLINE);
+	json_text(w, "impl", r->impl);
+	json_text(w, "what", r->what);
+	json_number(w, "bytes", sizes[s].bytes);
+	json_measured(w, "speed", r->gb_per_s[s], 3);
+	json_measured(w, "of_memcpy", r->gb_per_s[s] / memcpy_gb_per_s, 3);
+	if (r->has_aim && sizes[s].aim > 0)
+		json_measured(w, "aim", sizes[s].aim, 2);
+	json_close(w);
+}
+
 static void print_json(const struct row *rows, size_t n_rows)
 {
-	const char *comma = "";
+	struct json_writer w = json_file(stdout);
 
-	printf("{\"bench\": \"crc\", \"unit\": \"GB/s\", \"results\": [");
+	json_object(&w, NULL, JSON_INLINE);
+	json_text(&w, "bench", "crc");
+	json_text(&w, "unit", "GB/s");
+	json_array(&w, "results", JSON_LINES);
 	for (size_t s = 0; s < N_SIZES; s++)
-		for (const struct row *r = rows; r < rows + n_rows; r++) {
-			printf("%s\n  {\"impl\": \"%s\", \"what\": \"%s\", \"bytes\": %zu, "
-			       "\"speed\": %.3f, \"of_memcpy\": %.3f",
-			       comma, r->impl, r->what, sizes[s].bytes, r->gb_per_s[s],
-			       r->gb_per_s[s] / rows[0].gb_per_s[s]);
-			if (r->has_aim && sizes[s].aim > 0)
-				printf(", \"aim\": %.2f", sizes[s].aim);
-			printf("}");
-			comma = ",";
-		}
-	printf("\n]}\n");
+		for (const struct row *r = rows; r < rows + n_rows; r++)
+			put_row(&w, r, s, rows[0].gb_per_s[s]);
+	json_close(&w);
+	json_close(&w);
+	json_end(&w);
 }
 
 int main(int argc, char **argv)

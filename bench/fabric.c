@@ -19,6 +19,7 @@
 #include "base/prng.h"
 #include "scenario/run.h"
 #include "scenario/scenario.h"
+#include "tools/json_file.h"
 
 struct bench_case {
 	const char *hosts, *hosts_per_leaf, *bytes, *quick_bytes;
@@ -177,27 +178,31 @@ static void print_row(const struct bench_case *c, const struct figures *f)
 		printf("  %7s\n", "-");
 }
 
-static void print_json(const struct bench_case *c, const struct figures *f, bool is_last)
+static void put_case(struct json_writer *w, const struct bench_case *c, const struct figures *f)
 {
-	printf("{\"hosts\":%s,\"hops_per_s\":%.0f,\"events_per_s\":%.0f,"
-	       "\"empty_events_per_s\":%.0f,\"packets_most\":%llu,\"bytes_per_packet\":%.0f,"
-	       "\"peak_mib\":%.1f}%s\n",
-	       c->hosts, (double)f->hops / f->seconds, (double)f->events / f->seconds,
-	       f->empty_events_per_s, (unsigned long long)f->most_pkts, f->bytes_per_pkt, f->mib,
-	       is_last ? "" : ",");
+	json_object(w, NULL, JSON_INLINE);
+	json_number(w, "hosts", strtoul(c->hosts, NULL, 10));
+	json_number(w, "hops_per_s", (uint64_t)((double)f->hops / f->seconds));
+	json_number(w, "events_per_s", (uint64_t)((double)f->events / f->seconds));
+	json_number(w, "empty_events_per_s", (uint64_t)f->empty_events_per_s);
+	json_number(w, "packets_most", f->most_pkts);
+	json_number(w, "bytes_per_packet", (uint64_t)f->bytes_per_pkt);
+	json_measured(w, "peak_mib", f->mib, 1);
+	json_close(w);
 }
 
 int main(int argc, char **argv)
 {
 	bool is_quick = false, is_json = false;
 	uint32_t n = sizeof cases / sizeof cases[0];
+	struct json_writer w = json_file(stdout);
 
 	for (int i = 1; i < argc; i++) {
 		is_quick |= strcmp(argv[i], "--quick") == 0;
 		is_json |= strcmp(argv[i], "--json") == 0;
 	}
 	if (is_json)
-		puts("[");
+		json_array(&w, NULL, JSON_LINES);
 	else
 		puts(" hosts    M hops/s    aim  M events/s   empty M/s   ratio    packets  bytes "
 		     "each"
@@ -206,12 +211,14 @@ int main(int argc, char **argv)
 		struct figures f = measure_apart(&cases[i], is_quick);
 
 		if (is_json)
-			print_json(&cases[i], &f, i + 1 == n);
+			put_case(&w, &cases[i], &f);
 		else
 			print_row(&cases[i], &f);
 		fflush(stdout);
 	}
-	if (is_json)
-		puts("]");
+	if (is_json) {
+		json_close(&w);
+		json_end(&w);
+	}
 	return 0;
 }

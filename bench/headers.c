@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "catalog.h"
+#include "tools/json_file.h"
 #include "wire/mrc.h"
 
 #define BATCH 10000u
@@ -120,11 +121,20 @@ static void print_table(const struct row *rows, size_t n)
 
 static void print_json(const struct row *rows, size_t n)
 {
-	printf("{\"headers\":[");
-	for (size_t i = 0; i < n; i++)
-		printf("%s{\"what\":\"%s\",\"ns\":%.2f,\"ratio_to_memcpy\":%.3f}", i ? "," : "",
-		       rows[i].what, rows[i].best_ns, rows[i].best_ns / rows[0].best_ns);
-	puts("]}");
+	struct json_writer w = json_file(stdout);
+
+	json_object(&w, NULL, JSON_INLINE);
+	json_array(&w, "headers", JSON_INLINE);
+	for (size_t i = 0; i < n; i++) {
+		json_object(&w, NULL, JSON_INLINE);
+		json_text(&w, "what", rows[i].what);
+		json_measured(&w, "ns", rows[i].best_ns, 2);
+		json_measured(&w, "ratio_to_memcpy", rows[i].best_ns / rows[0].best_ns, 3);
+		json_close(&w);
+	}
+	json_close(&w);
+	json_close(&w);
+	json_end(&w);
 }
 
 int main(int argc, char **argv)

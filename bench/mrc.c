@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "mrc/mrc.h"
+#include "tools/json_file.h"
 
 #define BATCH      60u /* packets a pull, as drivers ask for */
 #define STEP_NS    1000u
@@ -255,8 +256,14 @@ int main(int argc, char **argv)
 	size_t idle = mrc_qp_size(&caps);
 
 	if (is_json) {
-		printf("{\"one_qp_ns\": %.1f, \"thousand_qps_ns\": %.1f, \"idle_qp_bytes\": %zu}\n",
-		       one, many, idle);
+		struct json_writer w = json_file(stdout);
+
+		json_object(&w, NULL, JSON_INLINE);
+		json_measured(&w, "one_qp_ns", one, 1);
+		json_measured(&w, "thousand_qps_ns", many, 1);
+		json_number(&w, "idle_qp_bytes", idle);
+		json_close(&w);
+		json_end(&w);
 		return 0;
 	}
 	printf("%-58s %10s %10s\n", "MRC, PMTU 4096, virtual payload, 64 ways", "measured", "aim");

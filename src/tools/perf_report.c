@@ -114,26 +114,20 @@ static void json_ways(struct json_writer *w, const struct perf_result *r)
 	json_number(w, "unheard", r->unheard);
 }
 
-/* a / b in three decimals, rounded; b is not 0. */
-static void json_ratio(struct json_writer *w, const char *key, uint64_t a, uint64_t b)
-{
-	json_decimal(w, key, (uint64_t)(ratio(a, b) * 1000 + 0.5), 3);
-}
-
 static void json_baseline(struct json_writer *w, const struct perf_result *r,
 			  const struct perf_baseline *b)
 {
 	if (b->tcp_bps) {
 		json_number(w, "tcp_bits_per_second", b->tcp_bps);
-		json_ratio(w, "ratio_tcp", bits_per_second(r), b->tcp_bps);
+		json_measured(w, "ratio_tcp", ratio(bits_per_second(r), b->tcp_bps), 3);
 	}
 	if (b->udp_bps) {
 		json_number(w, "udp_bits_per_second", b->udp_bps);
-		json_ratio(w, "ratio_udp", bits_per_second(r), b->udp_bps);
+		json_measured(w, "ratio_udp", ratio(bits_per_second(r), b->udp_bps), 3);
 	}
 	if (b->udp_ping_ns) {
 		json_number(w, "udp_ping_ns", b->udp_ping_ns);
-		json_ratio(w, "ratio_udp_ping", r->mean_ns, b->udp_ping_ns);
+		json_measured(w, "ratio_udp_ping", ratio(r->mean_ns, b->udp_ping_ns), 3);
 	}
 }
 
