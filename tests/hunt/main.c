@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "hunt.h"
+#include "tools/json_file.h"
 
 #define TWICE_EVERY  16u   /* so many seeds, one is run twice */
 #define SEED_SECONDS 30u   /* no story takes so long */
@@ -29,6 +30,7 @@ struct job {
 	uint32_t n_ranges;
 	uint64_t n_seeds; /* of all ranges */
 	bool is_traced, is_json;
+	struct json_writer *json; /* of the report, if is_json */
 	struct hunt_met met;
 	uint64_t n_run, n_failed;
 	uint64_t failed[FAILED_MOST];
@@ -242,16 +244,16 @@ static void print_figures(const struct job *job, const char *title, const struct
 			  uint32_t n)
 {
 	if (job->is_json)
-		printf(",\n \"%s\":{", title);
+		json_object(job->json, title, JSON_INLINE);
 	else
 		printf("%s\n", title);
 	for (uint32_t i = 0; i < n; i++)
 		if (job->is_json)
-			printf("%s\"%s\":%" PRIu64, i ? "," : "", f[i].name, f[i].value);
+			json_number(job->json, f[i].name, f[i].value);
 		else
 			printf("  %-24s %12" PRIu64 "\n", f[i].name, f[i].value);
 	if (job->is_json)
-		printf("}");
+		json_close(job->json);
 }
 
 static const char *const status_names[ENGINE_STATUSES] = {"ok",
@@ -366,25 +368,30 @@ static uint32_t print_report(const struct job *job)
 		statuses[i] = (struct figure){status_names[i], m->statuses[i], 0};
 	for (uint32_t i = 0; i < FAULT_KIND_COUNT; i++)
 		faults[i] = (struct figure){fault_kind_name(i), m->touched[i], 0};
-	if (job->is_json)
-		printf("{\"transport\":\"%s\"", job->transport->name);
+	if (job->is_json) {
+		json_object(job->json, NULL, JSON_LINES);
+		json_text(job->json, "transport", job->transport->name);
+	}
 	missed = print_totals(job);
 	missed += print_more(job);
 	missed += print_works(job);
 	print_figures(job, "completions by status", statuses, ENGINE_STATUSES);
 	missed += print_due(job, "what faults touched", faults, FAULT_KIND_COUNT);
 	if (job->is_json) {
-		printf(",\n \"failed_seeds\":[");
+		json_array(job->json, "failed_seeds", JSON_INLINE);
 		for (uint64_t i = 0; i < job->n_failed && i < FAILED_MOST; i++)
-			printf("%s%" PRIu64, i ? "," : "", job->failed[i]);
-		printf("]}\n");
+			json_number(job->json, NULL, job->failed[i]);
+		json_close(job->json);
+		json_close(job->json);
+		json_end(job->json);
 	}
 	return missed;
 }
 
 int main(int argc, char **argv)
 {
-	struct job job = {.transport = &hunt_rc};
+	struct json_writer json = json_file(stdout);
+	struct job job = {.transport = &hunt_rc, .json = &json};
 	struct timespec from, until;
 
 	if (!read_options(&job, argc, argv)) {
