@@ -49,7 +49,7 @@ static const struct command_option options[] = {
 	{"fast", NULL, "no pauses: as fast as this machine can", OPTION_INTO(is_fast)},
 	{"capture", "FILE",
 	 "write the frames of MRC's sending host to a pcapng capture,\n"
-	 "about 150 MB",
+	 "about 140 MB",
 	 OPTION_INTO(capture)},
 	{"json", NULL, "a record of everything as one JSON document instead",
 	 OPTION_INTO(has_json)},
