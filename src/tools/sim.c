@@ -48,7 +48,8 @@ static const char notes[] =
 	"       in weft\n"
 	"  2    the command line or the scenario is wrong; nothing was run\n"
 	"  3    a file cannot be read or written\n"
-	"  130  interrupted by SIGINT or SIGTERM; the report says how far it came\n"
+	"  130  interrupted by SIGINT or SIGTERM; the report says how far it came. A\n"
+	"       second signal changes nothing, a third ends weft without a report\n"
 	"\n"
 	"examples:\n"
 	"  weft sim permutation\n"
@@ -276,18 +277,24 @@ static int close_capture(struct job *job, const struct scenario *s)
 	return STATUS_OK;
 }
 
-static volatile sig_atomic_t was_interrupted;
+/* The first signal asks for a report. So does the second, which many send to be sure, and which
+ * must not cost that report; the third ends weft at once. */
+#define SIGNALS_MAX 3
+
+static volatile sig_atomic_t was_interrupted; /* so often */
 
 static void on_signal(int number)
 {
-	(void)number;
-	was_interrupted = 1;
+	was_interrupted++;
+	if (was_interrupted < SIGNALS_MAX)
+		return;
+	signal(number, SIG_DFL);
+	raise(number);
 }
 
-/* The first signal asks for a report; a second one ends weft at once. */
 static void watch_signals(void)
 {
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESTART};
 
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
@@ -379,7 +386,7 @@ static int run_and_report(struct job *job, struct run *run, const char *summary)
 	}
 	report->run = run;
 	report->summary = summary;
-	report->is_interrupted = was_interrupted;
+	report->is_interrupted = was_interrupted != 0;
 	report->has_all_flows = job->has_all_flows;
 	report->wall_ns = clock_now() - began;
 	int status = print_report(job, report);
@@ -461,6 +468,8 @@ static int run_all(struct job *job, struct study *st)
 		int answer = simulate(job, study_scenario(st, i), st->summary);
 
 		status = answer > status ? answer : status;
+		if (was_interrupted)
+			status = STATUS_INTERRUPTED;
 	}
 	if (!study_end(stdout, st) && status == STATUS_OK)
 		status = STATUS_MISSED;

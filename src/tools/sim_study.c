@@ -346,21 +346,66 @@ static void put_target(FILE *out, const struct study *st, uint32_t i, bool is_me
 	fputc('\n', out);
 }
 
+/* Of the targets, those that were run and are not met, and those that were not run. */
+struct study_targets {
+	uint32_t n_missed, n_unrun;
+};
+
 static bool is_target_met(const struct study *st, uint32_t i)
 {
 	return metric_is_met(&st->main->targets[i], result_of(st, i));
 }
 
-static uint32_t count_missed(const struct study *st)
+static struct study_targets count_targets(const struct study *st)
 {
-	uint32_t n = 0;
+	struct study_targets t = {0};
 
-	for (uint32_t i = 0; i < st->main->n_targets; i++)
-		n += !is_target_met(st, i) && was_run(st, i);
-	return n;
+	for (uint32_t i = 0; i < st->main->n_targets; i++) {
+		t.n_missed += !is_target_met(st, i) && was_run(st, i);
+		t.n_unrun += !was_run(st, i);
+	}
+	return t;
 }
 
-static void end_json(struct study *st, bool is_met)
+/* Whether it ended before all was run. */
+static bool is_cut(const struct study *st)
+{
+	return st->is_interrupted || st->n_done <= st->n_variants;
+}
+
+/* Runs that nobody waited for. */
+static void put_left(FILE *out, const struct study *st)
+{
+	if (!is_cut(st))
+		return;
+	fputs(st->is_interrupted ? "\ninterrupted: the last row is partial" : "\nended early", out);
+	for (uint32_t i = st->n_done; i <= st->n_variants; i++) {
+		fputs(i == st->n_done ? "; not run: " : ", ", out);
+		text_put_safe(out, study_name(st, i));
+	}
+	fputc('\n', out);
+}
+
+/* The last line, about all targets. */
+static void put_verdict(FILE *out, const struct study *st, struct study_targets t)
+{
+	uint32_t n = st->main->n_targets;
+
+	if (t.n_missed)
+		fprintf(out, "\nNOT MET: %u of %u targets", t.n_missed, n);
+	else if (t.n_unrun == 0)
+		fprintf(out, "\nmet: all %u targets", n);
+	else if (t.n_unrun < n)
+		fprintf(out, "\nmet: %u of %u targets", n - t.n_unrun, n);
+	else
+		fputs("\nmet: none known", out);
+	if (t.n_unrun)
+		fprintf(out, "; %u not run%s", t.n_unrun,
+			is_cut(st) ? " to their end" : ": they need --all");
+	fputc('\n', out);
+}
+
+static void end_json(struct study *st, struct study_targets t)
 {
 	struct json_writer *w = &st->json;
 
@@ -369,28 +414,33 @@ static void end_json(struct study *st, bool is_met)
 	for (uint32_t i = 0; i < st->main->n_targets; i++)
 		put_json_target(w, st, i, is_target_met(st, i));
 	json_close(w);
-	json_truth(w, "met", is_met);
+	json_array(w, "not_run", JSON_INLINE);
+	for (uint32_t i = st->n_done; i <= st->n_variants; i++)
+		json_text(w, NULL, study_name(st, i));
+	json_close(w);
+	if (!t.n_missed && t.n_unrun && is_cut(st))
+		json_null(w, "met");
+	else
+		json_truth(w, "met", t.n_missed == 0);
 	json_close(w);
 	json_end(w);
 }
 
 bool study_end(FILE *out, struct study *st)
 {
-	uint32_t n = st->main->n_targets, n_missed = count_missed(st);
+	const struct study_targets t = count_targets(st);
+	uint32_t n = st->main->n_targets;
 
 	if (st->is_json) {
-		end_json(st, n_missed == 0);
-		return n_missed == 0;
+		end_json(st, t);
+		return t.n_missed == 0;
 	}
-	if (st->is_interrupted)
-		fputs("\ninterrupted: the last row is partial\n", out);
+	put_left(out, st);
 	put_counts(out, st);
 	fputs(n ? "\ntargets\n" : "", out);
 	for (uint32_t i = 0; i < n; i++)
 		put_target(out, st, i, is_target_met(st, i));
-	if (n_missed)
-		fprintf(out, "\nNOT MET: %u of %u targets\n", n_missed, n);
-	else if (n)
-		fprintf(out, "\nmet: all %u targets\n", n);
-	return n_missed == 0;
+	if (n)
+		put_verdict(out, st, t);
+	return t.n_missed == 0;
 }
