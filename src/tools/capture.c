@@ -15,6 +15,7 @@ struct capture {
 	FILE *file;
 	pcap_t *pcap;
 	struct capture_link link;
+	struct net_cfg net;
 	uint64_t size;
 };
 
@@ -76,6 +77,11 @@ static bool open_pcap(struct capture *c, struct text *why)
 {
 	char error[PCAP_ERRBUF_SIZE] = "";
 
+	c->net = net_cfg_default();
+	if (!capture_peek(c->file, &c->net)) {
+		text_add(why, "cannot read: no memory for its first bytes");
+		return false;
+	}
 	c->pcap = pcap_fopen_offline_with_tstamp_precision(c->file, PCAP_TSTAMP_PRECISION_NANO,
 							   error);
 	if (c->pcap)
@@ -115,6 +121,11 @@ void capture_close(struct capture *c)
 struct capture_link capture_link(const struct capture *c)
 {
 	return c->link;
+}
+
+struct net_cfg capture_net(const struct capture *c)
+{
+	return c->net;
 }
 
 /* pcap holds unsigned seconds, which libpcap reads as signed. A damaged file may hold anything;

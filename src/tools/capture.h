@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/span.h"
 #include "tools/text.h"
@@ -36,6 +37,14 @@ struct capture *capture_open(const char *path, struct text *why);
 void capture_close(struct capture *c);
 
 struct capture_link capture_link(const struct capture *c);
+
+/* What the capture itself says of the packets in it, if weft wrote it: the port and the DSCPs of
+ * trimmed ones; for the rest net_cfg_default. */
+struct net_cfg capture_net(const struct capture *c);
+
+/* capture_hints.c: reads that from the start of a file, and puts back every byte. False: it cannot
+ * be put back. */
+bool capture_peek(FILE *file, struct net_cfg *net);
 
 /* Reads one packet. On CAPTURE_BROKEN *why says what is wrong; nothing can be read after it. */
 enum capture_step capture_next(struct capture *c, struct capture_packet *packet, struct text *why);

@@ -16,7 +16,9 @@ static const char usage[] =
 	"                   [--trimmed-lasthop DSCP] [--usid f3216|f1616] FILE...\n"
 	"\n"
 	"Prints the RoCEv2 and MRC packets of pcap and pcapng captures, one line each,\n"
-	"and says what is wrong with those that are malformed. FILE - is standard input.\n";
+	"and says what is wrong with those that are malformed. FILE - is standard input.\n"
+	"Captures of weft sim and weft demo say themselves which port and DSCPs they use;\n"
+	"options count before that.\n";
 
 static const char notes[] =
 	"exit status:\n"
@@ -32,8 +34,9 @@ static const char notes[] =
 
 /* One run of the command. record and tally are large, so the job is not on the stack. */
 struct job {
-	const char *name; /* "weft decode" */
-	struct net_cfg net;
+	const char *name;     /* "weft decode" */
+	struct net_cfg given; /* on the command line; roce_port 0: not given */
+	struct net_cfg net;   /* of the file at hand */
 	uint64_t count;
 	bool json, verbose, headings, progress;
 	struct view view;
@@ -47,12 +50,12 @@ static const struct command_option options[] = {
 	{"json", NULL, "one JSON object a line: the packets, then a summary", OPTION_INTO(json)},
 	{"count", "N", "stop after N packets of each file", OPTION_INTO(count), .low = 1,
 	 .high = 1000000000000},
-	{"port", "N", "UDP destination port of RoCE (default 4791)", OPTION_INTO(net.roce_port),
+	{"port", "N", "UDP destination port of RoCE (default 4791)", OPTION_INTO(given.roce_port),
 	 .low = 1, .high = 65535},
 	{"trimmed", "DSCP", "packets with this DSCP were trimmed by a switch",
-	 OPTION_INTO(net.dscp_trimmed), .high = 63},
+	 OPTION_INTO(given.dscp_trimmed), .high = 63},
 	{"trimmed-lasthop", "DSCP", "the same, by the last switch",
-	 OPTION_INTO(net.dscp_trimmed_lasthop), .high = 63},
+	 OPTION_INTO(given.dscp_trimmed_lasthop), .high = 63},
 	{"usid", "FORMAT", "uSID containers: f3216 (default) or f1616", OPTION_INTO(view.usid),
 	 .words = usid_format_names},
 	{.name = NULL},
@@ -127,6 +130,20 @@ static void print_summary(struct job *job, const char *file)
 		line_summary(&job->view, file, &job->tally);
 }
 
+/* The command line counts before what the file says of itself. */
+static void choose_net(struct job *job, struct net_cfg told)
+{
+	job->net = job->given;
+	if (!job->net.roce_port)
+		job->net.roce_port = told.roce_port;
+	if (job->net.dscp_trimmed == NET_DSCP_NONE &&
+	    told.dscp_trimmed != job->given.dscp_trimmed_lasthop)
+		job->net.dscp_trimmed = told.dscp_trimmed;
+	if (job->net.dscp_trimmed_lasthop == NET_DSCP_NONE &&
+	    told.dscp_trimmed_lasthop != job->net.dscp_trimmed)
+		job->net.dscp_trimmed_lasthop = told.dscp_trimmed_lasthop;
+}
+
 static int decode_file(struct job *job, const char *path)
 {
 	const char *shown = strcmp(path, "-") == 0 ? "standard input" : path;
@@ -135,6 +152,7 @@ static int decode_file(struct job *job, const char *path)
 
 	if (!c)
 		return command_error(job->name, STATUS_FILE, shown, why.at);
+	choose_net(job, capture_net(c));
 	memset(&job->tally, 0, sizeof job->tally);
 	if (job->headings && !job->json) {
 		text_put_safe(job->view.out, shown);
@@ -188,8 +206,8 @@ static int read_options(struct job *job, int argc, char **argv)
 	if (optind == argc)
 		return usage_error(job->name,
 				   "name at least one capture file, or - for standard input");
-	if (job->net.dscp_trimmed != NET_DSCP_NONE &&
-	    job->net.dscp_trimmed == job->net.dscp_trimmed_lasthop)
+	if (job->given.dscp_trimmed != NET_DSCP_NONE &&
+	    job->given.dscp_trimmed == job->given.dscp_trimmed_lasthop)
 		return usage_error(job->name, "--trimmed and --trimmed-lasthop must differ");
 	return STATUS_OK;
 }
@@ -201,7 +219,7 @@ static int run(int argc, char **argv)
 	if (!job)
 		return memory_error(argv[0]);
 	job->name = argv[0];
-	job->net = net_cfg_default();
+	job->given = (struct net_cfg){0, NET_DSCP_NONE, NET_DSCP_NONE};
 	job->view.out = stdout;
 	job->view.color = wants_color();
 	job->progress = isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);

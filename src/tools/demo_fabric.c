@@ -267,11 +267,13 @@ static int steer(struct demo *d, uint32_t which)
 
 static int open_capture(struct demo *d, uint8_t *tapped)
 {
-	const struct topology *t = &d->sides[DEMO_MRC].scenario.topology;
+	const struct scenario *s = &d->sides[DEMO_MRC].scenario;
+	const struct net_cfg net = {s->udp_port, s->names.trimmed, s->names.trimmed_lasthop};
+	const struct topology *t = &s->topology;
 	const struct topology_node *host = &t->nodes[DEMO_SRC];
 	char name[2 * TOPOLOGY_NAME_MAX + 16];
 
-	d->capture = pcapng_create(d->capture_path);
+	d->capture = pcapng_create(d->capture_path, &net);
 	if (!d->capture)
 		return command_error(d->name, STATUS_FILE, d->capture_path, strerror(errno));
 	for (uint32_t i = host->first_port; i < host->first_port + host->n_ports; i++) {

@@ -8,7 +8,14 @@
 #define BUFFER_BYTES (1u << 20)
 
 enum { BLOCK_SECTION = 0x0a0d0d0a, BLOCK_INTERFACE = 1, BLOCK_FRAME = 6 };
-enum { OPTION_END = 0, OPTION_FLAGS = 2, OPTION_NAME = 2, OPTION_SPEED = 8, OPTION_TSRESOL = 9 };
+enum {
+	OPTION_END = 0,
+	OPTION_COMMENT = 1,
+	OPTION_FLAGS = 2,
+	OPTION_NAME = 2,
+	OPTION_SPEED = 8,
+	OPTION_TSRESOL = 9
+};
 
 #define MAGIC         UINT32_C(0x1a2b3c4d)
 #define LINK_ETHERNET 1u
@@ -56,7 +63,28 @@ static void put_option(struct pcapng *f, uint16_t code, uint16_t len)
 	put_le(f, len, 2);
 }
 
-struct pcapng *pcapng_create(const char *path)
+static void put_section(struct pcapng *f, const struct net_cfg *net)
+{
+	char text[128];
+	uint32_t text_len = (uint32_t)snprintf(
+		text, sizeof text,
+		PCAPNG_MARK PCAPNG_PORT "=%u " PCAPNG_TRIMMED "=%u " PCAPNG_LASTHOP "=%u",
+		net->roce_port, net->dscp_trimmed, net->dscp_trimmed_lasthop);
+	uint32_t len = 28 + 4 + padded(text_len) + 4;
+
+	put_le(f, BLOCK_SECTION, 4);
+	put_le(f, len, 4);
+	put_le(f, MAGIC, 4);
+	put_le(f, 1, 2);
+	put_le(f, 0, 2);
+	put_le(f, UINT64_MAX, 8); /* how long the section is, nobody knows yet */
+	put_option(f, OPTION_COMMENT, (uint16_t)text_len);
+	put_padded(f, text, text_len);
+	put_option(f, OPTION_END, 0);
+	put_le(f, len, 4);
+}
+
+struct pcapng *pcapng_create(const char *path, const struct net_cfg *net)
 {
 	struct pcapng *f = calloc(1, sizeof *f);
 
@@ -68,13 +96,7 @@ struct pcapng *pcapng_create(const char *path)
 		return NULL;
 	}
 	setvbuf(f->file, NULL, _IOFBF, BUFFER_BYTES);
-	put_le(f, BLOCK_SECTION, 4);
-	put_le(f, 28, 4);
-	put_le(f, MAGIC, 4);
-	put_le(f, 1, 2);
-	put_le(f, 0, 2);
-	put_le(f, UINT64_MAX, 8); /* how long the section is, nobody knows yet */
-	put_le(f, 28, 4);
+	put_section(f, net);
 	return f;
 }
 

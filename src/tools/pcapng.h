@@ -12,11 +12,20 @@
 
 #include "base/nsec.h"
 #include "base/span.h"
+#include "wire/net.h"
 
 struct pcapng;
 
-/* Makes the file, or empties it, and begins its section. NULL with errno set. */
-struct pcapng *pcapng_create(const char *path);
+/* A comment of the section says what `weft decode` would have to be told of the packets: this, and
+ * words NAME=NUMBER. Others show it, or pass over it. */
+#define PCAPNG_MARK    "weft: "
+#define PCAPNG_PORT    "udp-port"
+#define PCAPNG_TRIMMED "trimmed"
+#define PCAPNG_LASTHOP "trimmed-lasthop"
+
+/* Makes the file, or empties it, and begins its section with what net says of the packets. NULL
+ * with errno set. */
+struct pcapng *pcapng_create(const char *path, const struct net_cfg *net);
 
 /* Adds an interface and returns its number: 0, 1, ... All are added before the first frame. */
 uint32_t pcapng_interface(struct pcapng *f, const char *name, uint64_t speed_bps);

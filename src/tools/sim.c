@@ -236,14 +236,16 @@ static int choose_ports(const struct job *job, const struct topology *t, uint8_t
 }
 
 /* Opens the capture, with an interface for each chosen port. */
-static int open_capture(struct job *job, const struct topology *t, const uint8_t *set)
+static int open_capture(struct job *job, const struct scenario *s, const uint8_t *set)
 {
+	const struct net_cfg net = {s->udp_port, s->names.trimmed, s->names.trimmed_lasthop};
+	const struct topology *t = &s->topology;
 	char name[2 * TOPOLOGY_NAME_MAX + 16];
 
 	job->interface_of = calloc(t->n_ports, sizeof *job->interface_of);
 	if (!job->interface_of)
 		return memory_error(job->name);
-	job->capture = pcapng_create(job->pcap);
+	job->capture = pcapng_create(job->pcap, &net);
 	if (!job->capture)
 		return command_error(job->name, STATUS_FILE, job->pcap, strerror(errno));
 	for (uint32_t i = 0; i < t->n_ports; i++) {
@@ -255,7 +257,7 @@ static int open_capture(struct job *job, const struct topology *t, const uint8_t
 	return STATUS_OK;
 }
 
-static int close_capture(struct job *job, const struct scenario *s)
+static int close_capture(struct job *job)
 {
 	bool has_one = job->capture;
 	int error = has_one ? pcapng_close(job->capture) : 0;
@@ -269,11 +271,7 @@ static int close_capture(struct job *job, const struct scenario *s)
 		return STATUS_OK;
 	printf("%" PRIu64 " frames in ", job->n_frames);
 	text_put_safe(stdout, job->pcap);
-	printf("; for weft decode: --trimmed %u --trimmed-lasthop %u", s->names.trimmed,
-	       s->names.trimmed_lasthop);
-	if (s->udp_port != NET_ROCE_PORT)
-		printf(" --port %u", s->udp_port);
-	putchar('\n');
+	puts("; weft decode prints them");
 	return STATUS_OK;
 }
 
@@ -428,7 +426,7 @@ static int prepare(struct job *job, struct run *run, const struct scenario *s, u
 	if (answer)
 		status = command_error(job->name, STATUS_FILE, job->csv, strerror(answer));
 	else if (job->pcap && !job->check)
-		status = open_capture(job, &s->topology, set);
+		status = open_capture(job, s, set);
 	if (status != STATUS_OK)
 		run_fini(run);
 	return status;
@@ -447,7 +445,7 @@ static int simulate(struct job *job, const struct scenario *s, const char *summa
 			status = run_and_report(job, run, summary);
 		run_fini(run);
 	}
-	int written = close_capture(job, s);
+	int written = close_capture(job);
 
 	free(set);
 	free(run);
