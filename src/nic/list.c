@@ -213,21 +213,21 @@ static int take_name(struct group *groups, uint32_t n, const struct links *s, co
 	const struct link *link = link_named(s, *at, len);
 	struct group *g = &groups[n];
 
-	for (uint32_t i = 0; i <= n && link; i++) {
+	if (!link)
+		return nic_fail(ENODEV, "WEFT_INTERFACES: there is no interface '%.*s'", (int)len,
+				*at);
+	for (uint32_t i = 0; i <= n; i++) {
 		for (uint32_t k = 0; k < groups[i].n; k++) {
 			if (!strcmp(groups[i].names[k], link->port.interface))
-				link = NULL;
-			if (!link)
-				break;
+				return nic_fail(ENODEV, "WEFT_INTERFACES: %.*s stands there twice",
+						(int)len, *at);
 		}
 	}
 	bool is_alone = !g->n && (*at)[len] != '+';
 
-	if (!link || (is_alone && !link->n_gids))
-		return nic_fail(ENODEV,
-				"WEFT_INTERFACES: no interface %.*s that has an address, or it "
-				"stands there twice",
-				(int)len, *at);
+	if (is_alone && !link->n_gids)
+		return nic_fail(ENODEV, "WEFT_INTERFACES: interface %.*s has no address", (int)len,
+				*at);
 	if (g->n == ENGINE_PORTS)
 		return nic_fail(EINVAL, "WEFT_INTERFACES: too many joined: at most %u ports",
 				ENGINE_PORTS);

@@ -1,13 +1,16 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <net/if.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "nic/nic.h"
 #include "tools/command.h"
+#include "tools/text.h"
 
 /* What env(1) and the shell answer for a program that is not there, and one that does not start. */
 #define STATUS_NOT_STARTED 126
@@ -24,7 +27,8 @@ static const char usage[] =
 
 static const char notes[] = "exit status: that of PROGRAM, or\n"
 			    "  2    the command line is wrong\n"
-			    "  3    " LIBRARY " is not where it should be\n"
+			    "  3    there is no device as it was asked for, or " LIBRARY " is not\n"
+			    "       where it should be: standard error says why\n"
 			    "  126  PROGRAM cannot be started\n"
 			    "  127  PROGRAM is not found\n"
 			    "\n"
@@ -120,16 +124,79 @@ static int preload(const struct job *job, const char *library)
 		all = strdup(library);
 	}
 	int failed = !all || setenv("LD_PRELOAD", all, 1) != 0 ||
-		     (job->interfaces && setenv("WEFT_INTERFACES", job->interfaces, 1) != 0) ||
 		     (job->verbose && setenv("WEFT_VERBOSE", "1", 1) != 0);
 
 	free(all);
 	return failed ? memory_error(job->name) : STATUS_OK;
 }
 
+/* "; interfaces here: lo, eth0". */
+static void add_interfaces(struct text *t)
+{
+	struct if_nameindex *all = if_nameindex();
+
+	for (uint32_t i = 0; all && all[i].if_name; i++)
+		text_add(t, "%s%s", i ? ", " : "; interfaces here: ", all[i].if_name);
+	if (all)
+		if_freenameindex(all);
+}
+
+/* What keeps a described device from being used: none of its ports is an interface. */
+static bool is_usable(const struct nic_info *info)
+{
+	for (uint32_t i = 0; i < info->n_ports; i++)
+		if (info->ports[i].ifindex)
+			return true;
+	return false;
+}
+
+static int refuse_devices(const struct job *job, const struct nic_info *list, int n)
+{
+	static const char variable[] = "WEFT_INTERFACES";
+	const char *why = n < 0 ? nic_error() : "";
+	bool is_named = strncmp(why, variable, sizeof variable - 1) == 0;
+	struct text t;
+
+	text_clear(&t);
+	if (is_named && job->interfaces)
+		text_add(&t, "--interfaces%s", why + sizeof variable - 1);
+	else if (n < 0)
+		text_add(&t, "%s", why);
+	else
+		text_add(&t, "no device can be used: %s: there is no interface %s", list[0].name,
+			 list[0].setup.interfaces[0]);
+	if (is_named || n > 0)
+		add_interfaces(&t);
+	if (n < 0 && !is_named)
+		text_add(&t, " (mend that, or name interfaces with --interfaces)");
+	return command_error(job->name, STATUS_FILE, NULL, t.at);
+}
+
+/* The program would see no device, and could not say why. A machine without any interface for us
+ * may have devices of its own. */
+static int check_devices(const struct job *job)
+{
+	struct nic_info *list = NULL;
+
+	if (job->interfaces && setenv("WEFT_INTERFACES", job->interfaces, 1) != 0)
+		return memory_error(job->name);
+	int n = nic_list(&list), status = n < 0 ? refuse_devices(job, NULL, n) : STATUS_OK, i = 0;
+
+	while (i < n && !is_usable(&list[i]))
+		i++;
+	if (n > 0 && i == n)
+		status = refuse_devices(job, list, n);
+	free(list);
+	return status;
+}
+
 static int start(const struct job *job, char **argv)
 {
 	char library[PATH_MAX];
+	int checked = check_devices(job);
+
+	if (checked != STATUS_OK)
+		return checked;
 
 	if (!find_library(library))
 		return command_error(job->name, STATUS_FILE, NULL,
