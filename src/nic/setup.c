@@ -110,19 +110,14 @@ int nic_config_find(struct nic_config *config)
 
 static int unknown_key(const struct file_reader *r, const char *key)
 {
-	const char *nearest = NULL;
-	uint32_t least = UINT32_MAX;
+	struct edits_guess guess = edits_guess(key);
 	char list[200] = "";
 	size_t len = 0;
 
 	for (uint32_t i = 0; i < SETUP_KEYS; i++) {
 		const char *name = setup_readers[i].name;
-		uint32_t n = strlen(key) <= WORD_MOST ? edits(key, name) : UINT32_MAX;
 
-		if (n < least && n <= strlen(name) / 2) {
-			least = n;
-			nearest = name;
-		}
+		edits_offer(&guess, name);
 		if (len < sizeof list) {
 			int added =
 				snprintf(list + len, sizeof list - len, "%s%s", i ? " " : "", name);
@@ -130,9 +125,9 @@ static int unknown_key(const struct file_reader *r, const char *key)
 			len += added > 0 ? (size_t)added : 0;
 		}
 	}
-	if (nearest)
+	if (guess.nearest)
 		return setup_fail(r->file, r->line, "there is no key '%.32s'; did you mean '%s'?",
-				  key, nearest);
+				  key, guess.nearest);
 	return setup_fail(r->file, r->line, "there is no key '%.32s', only %s", key, list);
 }
 

@@ -4,62 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORD_MAX 32u
-
-/* Writing and reading keys, people mix up case, - and _. */
-static char plain(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return (char)(c - 'A' + 'a');
-	return c == '-' ? '_' : c;
-}
-
-/* The least number of letters to change, add or drop to make b of a; both shorter than WORD_MAX. */
-static uint32_t distance(const char *a, const char *b)
-{
-	uint32_t row[WORD_MAX + 1];
-	uint32_t len = (uint32_t)strlen(b);
-
-	for (uint32_t j = 0; j <= len; j++)
-		row[j] = j;
-	for (uint32_t i = 1; a[i - 1]; i++) {
-		uint32_t corner = row[0];
-
-		row[0] = i;
-		for (uint32_t j = 1; j <= len; j++) {
-			uint32_t best = corner + (plain(a[i - 1]) != plain(b[j - 1]));
-
-			corner = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[len];
-}
+#include "base/edits.h"
 
 const char *conf_nearest(const char *word, const char *const *words, uint32_t n)
 {
-	const char *nearest = NULL;
-	size_t len = strlen(word);
-	/* One slip in a short word, two or three in a long one. */
-	uint32_t least = len < 4 ? 2 : len < 9 ? 3 : 4;
+	struct edits_guess guess = edits_guess(word);
 
-	if (len >= WORD_MAX)
-		return NULL;
-	for (uint32_t i = 0; i < n; i++) {
-		if (strlen(words[i]) >= WORD_MAX)
-			continue;
-		uint32_t d = distance(word, words[i]);
-
-		if (d < least) {
-			least = d;
-			nearest = words[i];
-		}
-	}
-	return nearest;
+	for (uint32_t i = 0; i < n; i++)
+		edits_offer(&guess, words[i]);
+	return guess.nearest;
 }
 
 static void remember(struct conf *c, struct conf_node *map, const char *key)

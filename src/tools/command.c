@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/edits.h"
 #include "tools/text.h"
 
 #define OPTIONS_MAX 24u
@@ -147,14 +148,27 @@ static struct getopt_table make_table(const struct command *c)
 /* Says what getopt_long would say itself of an option that it refused, but with the control
  * characters of the argument made harmless, as it may be the name of a file that somebody else
  * chose. arg is the argument that was read last. */
-static int refuse_option(const char *name, const struct option *longs, const char *arg)
+static int refuse_option(const char *name, const struct option *all, const char *arg)
 {
-	for (; longs->name; longs++)
+	const struct option *longs;
+
+	for (longs = all; longs->name; longs++)
 		if (optopt == longs->val)
 			return usage_error(name, "--%s takes no value", longs->name);
 	if (optopt)
 		return usage_error(name, "there is no option '-%c'", optopt);
-	return usage_error(name, "there is no option '%s'", arg);
+	char word[EDITS_MOST + 2];
+	const char *begin = arg + strspn(arg, "-");
+
+	snprintf(word, sizeof word, "%.*s", (int)strcspn(begin, "="), begin);
+	struct edits_guess guess = edits_guess(word);
+
+	for (longs = all; longs->name; longs++)
+		edits_offer(&guess, longs->name);
+	if (!guess.nearest)
+		return usage_error(name, "there is no option '%s'", arg);
+	return usage_error(name, "there is no option '%s'; did you mean '--%s'?", arg,
+			   guess.nearest);
 }
 
 static int refuse_word(const char *name, const struct command_option *o, const char *value)

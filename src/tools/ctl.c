@@ -364,21 +364,15 @@ static const struct verb {
 
 static const struct verb *find_verb(const char *name, const char *word)
 {
-	const struct verb *nearest = NULL;
-	uint32_t least = 3;
+	struct edits_guess guess = edits_guess(word);
 
 	for (uint32_t i = 0; i < N_VERBS; i++) {
-		uint32_t n = edits(word, verbs[i].name);
-
-		if (n == 0)
+		if (strcmp(word, verbs[i].name) == 0)
 			return &verbs[i];
-		if (n < least && n < strlen(verbs[i].name)) {
-			least = n;
-			nearest = &verbs[i];
-		}
+		edits_offer(&guess, verbs[i].name);
 	}
-	if (nearest)
-		usage_error(name, "there is no '%s'; did you mean '%s'?", word, nearest->name);
+	if (guess.nearest)
+		usage_error(name, "there is no '%s'; did you mean '%s'?", word, guess.nearest);
 	else
 		usage_error(name, "there is no '%s'", word);
 	return NULL;

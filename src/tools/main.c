@@ -40,20 +40,13 @@ static const struct command *find_command(const char *name)
 
 static int no_command(const char *name)
 {
-	const struct command *nearest = NULL;
-	size_t least = 4;
+	struct edits_guess guess = edits_guess(name);
 
-	for (size_t i = 0; i < N_COMMANDS; i++) {
-		size_t distance = edits(name, commands[i]->name);
-
-		if (distance < least && distance < strlen(commands[i]->name)) {
-			least = distance;
-			nearest = commands[i];
-		}
-	}
-	if (nearest)
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		edits_offer(&guess, commands[i]->name);
+	if (guess.nearest)
 		return usage_error("weft", "there is no command '%s'; did you mean '%s'?", name,
-				   nearest->name);
+				   guess.nearest);
 	return usage_error("weft", "there is no command '%s'", name);
 }
 

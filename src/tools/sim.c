@@ -198,8 +198,9 @@ static int print_builtin(const struct job *job)
 	const struct scenario_builtin *b = scenario_builtin_find(job->show);
 
 	if (!b)
-		return usage_error(job->name, "there is no built-in scenario '%s'; weft sim --list",
-				   job->show);
+		return usage_error(job->name,
+				   "there is no built-in scenario '%s'%s; weft sim --list",
+				   job->show, input_guess(job->show).at);
 	printf("# %s\n%s", b->summary, b->yaml);
 	return STATUS_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/edits.h"
 #include "scenario/scenario.h"
 
 static int refuse(int number, char *error, size_t error_len)
@@ -68,6 +69,20 @@ int input_read_file(struct input *in, const char *name, char *error, size_t erro
 	return in->text ? 0 : refuse(errno, error, error_len);
 }
 
+struct text input_guess(const char *name)
+{
+	struct edits_guess guess = edits_guess(name);
+	const struct scenario_builtin *b;
+	struct text t;
+
+	for (uint32_t i = 0; (b = scenario_builtin_at(i)); i++)
+		edits_offer(&guess, b->name);
+	text_clear(&t);
+	if (guess.nearest)
+		text_add(&t, "; did you mean '%s'?", guess.nearest);
+	return t;
+}
+
 int input_read(struct input *in, const char *name, char *error, size_t error_len)
 {
 	const struct scenario_builtin *b = scenario_builtin_find(name);
@@ -78,7 +93,8 @@ int input_read(struct input *in, const char *name, char *error, size_t error_len
 		if (r != -ENOENT || strpbrk(name, "./"))
 			return r;
 		snprintf(error, error_len,
-			 "no built-in scenario and no file has this name; see weft sim --list");
+			 "no built-in scenario and no file has this name%s; see weft sim --list",
+			 input_guess(name).at);
 		return r;
 	}
 	*in = (struct input){.shown = name, .summary = b->summary, .len = strlen(b->yaml)};

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "tools/text.h"
+
 #define INPUT_BYTES_MAX (UINT32_C(1) << 28)
 
 struct input {
@@ -13,6 +15,9 @@ struct input {
 	char *text;
 	size_t len;
 };
+
+/* "; did you mean 'incast'?", where a built-in scenario has nearly that name; else empty. */
+struct text input_guess(const char *name);
 
 /* Reads a scenario: a built-in one of that name, "-", or a file. 0, or a negative errno with a
  * sentence in error. The text is freed by input_fini. */
