@@ -22,7 +22,7 @@ static void take_counts(const struct perf_end *e, uint64_t *resent, uint64_t *re
 }
 
 /* A server of reads and atomics, whose messages go the other way, sees nothing to report. */
-static bool has_news(const struct perf_link *l, const struct perf_test *t)
+static bool is_reported(const struct perf_link *l, const struct perf_test *t)
 {
 	bool is_sent = t->op == PERF_WRITE || t->op == PERF_SEND || t->op == PERF_WRITE_IMM;
 
@@ -33,7 +33,7 @@ void perf_interval_begin(struct perf_interval *i, const struct perf_end *e,
 			 const struct perf_link *l, uint64_t now)
 {
 	*i = (struct perf_interval){.start_ns = now, .from_ns = now, .next_ns = UINT64_MAX};
-	if (!has_news(l, &e->test))
+	if (!is_reported(l, &e->test))
 		return;
 	i->next_ns = now + l->interval_ms * NSEC_PER_MS;
 	if (!l->door || l->json)
