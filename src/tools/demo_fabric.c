@@ -1,8 +1,6 @@
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <openssl/evp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +10,11 @@
 #include "tools/command.h"
 #include "tools/demo.h"
 #include "tools/stats.h"
+#include "tools/text.h"
 
 #define HOPS_MAX     16u
 #define ANY_PATH     UINT32_MAX /* the one that the seed drew */
-#define YAML_MAX     2048u
-#define WINDOW       16u /* messages that a side has posted at a time */
+#define WINDOW       16u        /* messages that a side has posted at a time */
 #define PAYLOAD_SALT UINT64_C(0x64656d6f)
 #define DIGEST_BYTES 32u
 
@@ -56,37 +54,21 @@ static int refuse(const struct demo *d, int answer, const char *error)
 			     error);
 }
 
-struct text {
-	char *at;
-	size_t room, len;
-};
-
-__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	int n = vsnprintf(t->at + t->len, t->room - t->len, format, args);
-
-	va_end(args);
-	assert(n >= 0 && (size_t)n < t->room - t->len);
-	t->len += (size_t)n;
-}
-
 /* Reads the scenario of one side, with the faults once it is known where. */
 static int read_side(struct demo *d, uint32_t which, bool has_faults)
 {
 	struct demo_side *side = &d->sides[which];
-	char yaml[YAML_MAX], error[SCENARIO_ERROR_MAX];
-	struct text t = {yaml, sizeof yaml, 0};
+	char error[SCENARIO_ERROR_MAX];
+	struct text yaml;
 
-	put(&t, fabric_yaml, d->seed, which == DEMO_MRC ? mrc_yaml : rc_yaml);
+	text_clear(&yaml);
+	text_add(&yaml, fabric_yaml, d->seed, which == DEMO_MRC ? mrc_yaml : rc_yaml);
 	for (uint32_t i = 0; i < side->n_qps; i++)
-		put(&t, flow_yaml, DEMO_BYTES / side->n_qps >> 20, WINDOW / side->n_qps, i);
-	put(&t, "%s", cross_yaml);
+		text_add(&yaml, flow_yaml, DEMO_BYTES / side->n_qps >> 20, WINDOW / side->n_qps, i);
+	text_add(&yaml, "%s", cross_yaml);
 	if (has_faults)
-		put(&t, faults_yaml, d->place.plane, d->place.link);
-	struct scenario_source source = {.file = "demo", .text = yaml, .len = t.len};
+		text_add(&yaml, faults_yaml, d->place.plane, d->place.link);
+	struct scenario_source source = {.file = "demo", .text = yaml.at, .len = yaml.len};
 	int answer = scenario_read(&side->scenario, &source, error, sizeof error);
 
 	if (answer)
