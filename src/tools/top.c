@@ -4,7 +4,6 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "nic/nic.h"
@@ -12,9 +11,8 @@
 #include "tools/command.h"
 #include "tools/ends.h"
 
-#define MS_NS      UINT64_C(1000000)
-#define INTERVAL   1000u
-#define ROWS_LEAST 4u
+#define MS_NS    UINT64_C(1000000)
+#define INTERVAL 1000u
 
 static const char usage[] =
 	"usage: weft top [OPTION...]\n"
@@ -27,8 +25,10 @@ static const char notes[] =
 	"bad, d denied; ! behind a port says that no way of it is usable. `again` and\n"
 	"`timeouts` count since the queue pair was made.\n"
 	"\n"
-	"On a terminal the view is redrawn in place until Ctrl-C; elsewhere looks follow each\n"
-	"other. Processes of other users are shown where their files may be read.\n"
+	"On a terminal the view has as many columns as fit, and keys: q ends it, s sorts by\n"
+	"the next of rate, QP number, peer, packets sent again and round trip (r n p a t: by\n"
+	"that one), w hides the ways, arrows, PgUp, PgDn, Home and End scroll. Elsewhere looks\n"
+	"follow each other. Processes of other users are shown where their files may be read.\n"
 	"\n"
 	"exit status:\n"
 	"  0    the view ended as it should\n"
@@ -94,59 +94,6 @@ static int open_devices(const char *name, const char *wanted, struct top *t)
 	return status;
 }
 
-/* Lines of the screen; elsewhere there is no end of them. */
-static uint32_t count_rows(bool is_panel)
-{
-	struct winsize size = {0};
-
-	if (!is_panel || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row == 0)
-		return UINT32_MAX;
-	return size.ws_row > ROWS_LEAST ? size.ws_row : ROWS_LEAST;
-}
-
-/* Redraws from the corner, each line wiped to its end; what has no room below is counted, and what
- * has none to the right is left out: a line that went on in the next row would move all others. */
-static void put_panel(const char *text, uint32_t rows)
-{
-	uint32_t n = 0, left = 0;
-
-	fputs("\033[?7l\033[H", stdout);
-	for (const char *at = text; *at; n++) {
-		size_t len = strcspn(at, "\n");
-
-		if (n + 2 < rows)
-			printf("%.*s\033[0m\033[K\n", (int)len, at);
-		else
-			left++;
-		at += len + (at[len] == '\n');
-	}
-	if (left)
-		printf("... %u more lines; --brief or --device shows fewer\033[K\n", left);
-	fputs("\033[J\033[?7h", stdout);
-}
-
-static int put_look(const char *name, const struct top *t, const struct top_style *style,
-		    bool is_panel)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-
-	if (!out)
-		return memory_error(name);
-	top_text(t, style, out);
-	if (fclose(out) || !text) {
-		free(text);
-		return memory_error(name);
-	}
-	if (is_panel)
-		put_panel(text, count_rows(true));
-	else
-		fputs(text, stdout);
-	free(text);
-	return STATUS_OK;
-}
-
 static bool is_terminal(void)
 {
 	const char *term = getenv("TERM");
@@ -154,23 +101,63 @@ static bool is_terminal(void)
 	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
 }
 
-/* One look before the first view, so that it has rates. */
-static int follow(const char *name, struct top *t, const struct job *job)
+/* When the next look is due: looks that were missed while the process was stopped are not made up
+ * for. */
+static nsec next_look(nsec last, const struct job *job)
 {
-	const char *no_color = getenv("NO_COLOR");
-	bool is_panel = is_terminal() && !job->is_once && !job->has_json;
-	struct top_style style = {is_terminal() && !(no_color && no_color[0]), job->is_brief};
-	uint32_t left = job->is_once ? 1 : job->count ? job->count : UINT32_MAX;
+	nsec now = clock_now(), next = last + job->interval_ms * MS_NS;
+
+	return next > now ? next : now;
+}
+
+static uint32_t views_wanted(const struct job *job)
+{
+	return job->is_once ? 1 : job->count ? job->count : UINT32_MAX;
+}
+
+/* Until it is time for the next look; false: to end. */
+static bool wait_at(struct top_screen *s, struct top *t, nsec until)
+{
+	/* Whoever has the keys is somebody else, or nobody: then it ends by a signal. */
+	bool has_keys = isatty(STDIN_FILENO);
+
+	while (clock_now() < until) {
+		struct pollfd keys = {STDIN_FILENO, POLLIN, 0};
+
+		ends_poll(&keys, has_keys, until);
+		if (ends_wanted() || keys.revents & (POLLHUP | POLLERR | POLLNVAL) ||
+		    !top_screen_keys(s, t))
+			return false;
+	}
+	return true;
+}
+
+static int watch_screen(struct top_screen *s, struct top *t, const struct job *job)
+{
+	uint32_t left = views_wanted(job);
 	nsec next = clock_now();
-	int status = STATUS_OK, r = top_look(t, clock_now());
+	int r = top_look(t, clock_now());
 
-	fputs(is_panel ? "\033[2J" : "", stdout);
-	while (!r && status == STATUS_OK && left && !is_output_broken()) {
-		nsec now = clock_now();
+	while (!r) {
+		top_screen_draw(s, t);
+		next = next_look(next, job);
+		if (!left || !wait_at(s, t, next))
+			break;
+		left -= job->count > 0;
+		r = top_look(t, clock_now());
+	}
+	return r;
+}
 
-		/* Looks that were missed while the process was stopped are not made up for. */
-		next += job->interval_ms * MS_NS;
-		next = next > now ? next : now;
+/* One look before the first view, so that it has rates. */
+static int write_looks(struct top *t, const struct job *job, const struct top_style *style)
+{
+	uint32_t left = views_wanted(job);
+	nsec next = clock_now();
+	int r = top_look(t, clock_now());
+
+	while (!r && left && !is_output_broken()) {
+		next = next_look(next, job);
 		ends_poll(NULL, 0, next);
 		if (ends_wanted())
 			break;
@@ -180,11 +167,23 @@ static int follow(const char *name, struct top *t, const struct job *job)
 		if (job->has_json)
 			top_json(t, stdout);
 		else
-			status = put_look(name, t, &style, is_panel);
+			top_text(t, style, stdout);
 		fflush(stdout);
 		left -= job->is_once || job->count;
 	}
-	return r ? command_error(name, STATUS_FILE, NULL, strerror(-r)) : status;
+	return r;
+}
+
+static int follow(const char *name, struct top *t, const struct job *job)
+{
+	const char *no_color = getenv("NO_COLOR");
+	const struct top_style style = {is_terminal() && !(no_color && no_color[0]), job->is_brief};
+	struct top_screen *s =
+		is_terminal() && !job->is_once && !job->has_json ? top_screen_open(&style) : NULL;
+	int r = s ? watch_screen(s, t, job) : write_looks(t, job, &style);
+
+	top_screen_close(s);
+	return r ? command_error(name, STATUS_FILE, NULL, strerror(-r)) : STATUS_OK;
 }
 
 static int run_top(int argc, char **argv)

@@ -45,6 +45,11 @@ struct top {
 	struct top_device *devices;
 };
 
+/* What queue pairs of a process are sorted by: the busiest, lowest number, lowest peer, most
+ * packets sent again, longest round trip first. */
+enum top_key { TOP_BY_RATE, TOP_BY_NUMBER, TOP_BY_PEER, TOP_BY_AGAIN, TOP_BY_RTT, TOP_KEYS };
+void top_sort(struct top *t, enum top_key by);
+
 /* Looks at the devices once more; now is that of CLOCK_MONOTONIC. 0 or a negative errno. */
 int top_look(struct top *t, nsec now);
 /* Ends what top_look and members_open made. */
@@ -65,5 +70,15 @@ struct top_style {
 };
 void top_text(const struct top *t, const struct top_style *style, FILE *out);
 void top_json(const struct top *t, FILE *out);
+
+/* The view on a terminal, by ncurses: columns as the width has room for, lines that scroll, and a
+ * line of help. NULL where the terminal is of an unknown kind. The terminal is as it was after
+ * top_screen_close. */
+struct top_screen;
+struct top_screen *top_screen_open(const struct top_style *style);
+void top_screen_close(struct top_screen *s);
+void top_screen_draw(struct top_screen *s, struct top *t);
+/* Does what the keys pressed so far ask for, a new size included; false: to end. */
+bool top_screen_keys(struct top_screen *s, struct top *t);
 
 #endif

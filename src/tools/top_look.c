@@ -111,14 +111,63 @@ static void spread(struct top_pair *pair, const struct control *c, const struct 
 	pair->first[MEMBER_PORTS] = (uint16_t)at;
 }
 
-static int is_busier(const void *a, const void *b)
+static int by_number(const void *a, const void *b)
 {
 	const struct top_pair *x = a, *y = b;
-	uint64_t one = x->tx_bps + x->rx_bps, other = y->tx_bps + y->rx_bps;
 
+	return x->p.number < y->p.number ? -1 : x->p.number > y->p.number;
+}
+
+/* The larger first; what is equal by number, so that rows keep their places. */
+static int by_more(uint64_t one, uint64_t other, const void *a, const void *b)
+{
 	if (one != other)
 		return one < other ? 1 : -1;
-	return x->p.number < y->p.number ? -1 : x->p.number > y->p.number;
+	return by_number(a, b);
+}
+
+static int by_rate(const void *a, const void *b)
+{
+	const struct top_pair *x = a, *y = b;
+
+	return by_more(x->tx_bps + x->rx_bps, y->tx_bps + y->rx_bps, a, b);
+}
+
+static int by_again(const void *a, const void *b)
+{
+	const struct top_pair *x = a, *y = b;
+
+	return by_more(x->p.again_packets, y->p.again_packets, a, b);
+}
+
+static int by_rtt(const void *a, const void *b)
+{
+	const struct top_pair *x = a, *y = b;
+
+	return by_more(x->p.srtt_ns, y->p.srtt_ns, a, b);
+}
+
+static int by_peer(const void *a, const void *b)
+{
+	const struct top_pair *x = a, *y = b;
+	int order = memcmp(x->p.peer, y->p.peer, sizeof x->p.peer);
+
+	return order ? order : by_number(a, b);
+}
+
+void top_sort(struct top *t, enum top_key by)
+{
+	static int (*const orders[TOP_KEYS])(const void *, const void *) = {
+		by_rate, by_number, by_peer, by_again, by_rtt,
+	};
+
+	for (uint32_t i = 0; i < t->n; i++)
+		for (uint32_t k = 0; k < t->devices[i].n; k++) {
+			struct top_process *p = &t->devices[i].list[k];
+
+			if (p->n)
+				qsort(p->pairs, p->n, sizeof *p->pairs, orders[by]);
+		}
 }
 
 /* What a look at all processes of a device needs. */
@@ -158,7 +207,7 @@ static int read_process(struct top_device *d, uint32_t i, const struct look *loo
 			compare(pair, old, before ? at - before->device.at : 0);
 		spread(pair, look->control, &p->device);
 	}
-	qsort(p->pairs, p->n, sizeof *p->pairs, is_busier);
+	qsort(p->pairs, p->n, sizeof *p->pairs, by_rate);
 	return 0;
 }
 
