@@ -76,6 +76,18 @@ int store_name(char name[STORE_NAME_MAX], const char (*interfaces)[IF_NAMESIZE],
 	return 0;
 }
 
+int store_name_rc(char name[STORE_NAME_MAX], const char (*interfaces)[IF_NAMESIZE], uint32_t n)
+{
+	static const char suffix[] = ":rc"; /* a character that no interface has in its name */
+	int status = store_name(name, interfaces, n);
+	size_t len = status ? 0 : strlen(name);
+
+	if (status || len + sizeof suffix > STORE_NAME_MAX)
+		return status ? status : -ENAMETOOLONG;
+	memcpy(name + len, suffix, sizeof suffix);
+	return 0;
+}
+
 const char *store_directory(void)
 {
 	const char *said = secure_getenv("WEFT_STATE_DIR");

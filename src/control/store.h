@@ -26,6 +26,9 @@
 /* What the names of a device's files begin with. 0 or a negative errno. */
 int store_name(char name[STORE_NAME_MAX], const char (*interfaces)[IF_NAMESIZE], uint32_t n);
 
+/* The same for processes of RC on those interfaces, whom no controller governs. */
+int store_name_rc(char name[STORE_NAME_MAX], const char (*interfaces)[IF_NAMESIZE], uint32_t n);
+
 /* The directory of the files. */
 const char *store_directory(void);
 

@@ -144,6 +144,7 @@ struct device {
 	uint32_t n_ports;
 	struct path_profile *ways;   /* of MRC's queue pairs that name no profile; else NULL */
 	struct mrc_control *control; /* of MRC: what controllers set; NULL: none can */
+	struct nic_show *show;       /* of RC: how it fares; NULL: nobody is shown */
 	uint32_t held[NIC_GIDS_MAX]; /* handles of our addresses, see way_hold */
 	struct ask *asks;            /* of MRC, see ask.c, as are the next two */
 	uint32_t last_ask, last_alone;

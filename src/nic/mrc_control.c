@@ -72,9 +72,7 @@ void mrc_govern(struct device *d)
 
 	if (!c)
 		return;
-	c->pairs = calloc(MEMBER_PAIRS, sizeof *c->pairs);
-	if (!c->pairs || store_name(c->name, setup->interfaces, setup->n_ports)) {
-		free(c->pairs);
+	if (store_name(c->name, setup->interfaces, setup->n_ports)) {
 		free(c);
 		return;
 	}
@@ -82,7 +80,8 @@ void mrc_govern(struct device *d)
 	c->store = store_open(c->name);
 	if (!c->store)
 		return;
-	c->member = member_join(c->name, d->info.name);
+	c->show.fill = mrc_fill_pair;
+	show_begin(&c->show, c->name, d->info.name);
 	look(d);
 }
 
@@ -92,11 +91,9 @@ void mrc_ungovern(struct device *d)
 
 	if (!c)
 		return;
-	if (c->member)
-		member_leave(c->member);
+	show_end(&c->show);
 	if (c->store)
 		store_close(c->store);
-	free(c->pairs);
 	free(c);
 	d->control = NULL;
 }
@@ -108,11 +105,9 @@ void mrc_abandon(struct device *d)
 
 	if (!c)
 		return;
-	if (c->member)
-		member_abandon(c->member);
+	show_abandon(&c->show);
 	if (c->store)
 		store_close(c->store);
-	c->member = NULL;
 	c->store = NULL;
 }
 
@@ -153,7 +148,7 @@ static void tell(struct device *d, const struct mrc_ways *w, uint32_t way, uint8
 	};
 
 	if (w->event_mask & state)
-		member_tell(d->control->member, &event);
+		member_tell(d->control->show.member, &event);
 }
 
 /* What one queue pair assumes is the device's word if it is the first to, or the last. */
@@ -165,7 +160,7 @@ static void set_bad(struct device *d, struct mrc_naming *user, uint32_t way, boo
 	user->bad[way / 64] ^= UINT64_C(1) << way % 64;
 	w->n_bad[way] = (uint16_t)(w->n_bad[way] + (is_bad ? 1 : -1));
 	if (was_bad != (w->n_bad[way] > 0))
-		member_set_bad(d->control->member, w->id, w->values[way], is_bad);
+		member_set_bad(d->control->show.member, w->id, w->values[way], is_bad);
 }
 
 void mrc_follow_ways(struct nic_qp *qp)

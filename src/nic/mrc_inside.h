@@ -5,6 +5,7 @@
 #include "control/member.h"
 #include "nic/inside.h"
 #include "nic/nic_mrc.h"
+#include "nic/show.h"
 
 /* The largest packet as NSCC counts it: BTH, METH, TSETH, RETH, ICRC, UDP and 40 (MRC 8.3.1). */
 #define NIC_MRC_PACKET_BYTES (4096u + 96u)
@@ -42,15 +43,11 @@ struct mrc_naming {
 /* A device under control. */
 struct mrc_control {
 	char name[STORE_NAME_MAX];
-	struct store *store;   /* NULL: none can be had */
-	struct member *member; /* likewise */
+	struct store *store; /* NULL: none can be had */
+	struct nic_show show;
 	struct mrc_ways *ways; /* of profiles in use */
 	uint32_t n_evs;        /* entropy values made up for segments so far */
-	/* mrc_show.c */
-	struct member_pair *pairs; /* MEMBER_PAIRS of them */
-	nsec shown_at;
-	uint64_t shown; /* how much had happened then */
-	nsec look_at;   /* when the state is read although nothing told of a change */
+	nsec look_at;          /* when the state is read although nothing told of a change */
 };
 
 /* transport_mrc.c: the congestion control of queue pairs that name no profile. */
@@ -91,8 +88,9 @@ void mrc_follow_ways(struct nic_qp *qp);
 /* The queue pair ends, or has other ways: what it assumes no longer counts. */
 void mrc_forget_bad(struct device *d, struct mrc_naming *user);
 
-/* mrc_show.c: see transport.h. */
+/* mrc_show.c: see transport.h, and show.h. */
 nsec mrc_show(struct device *d, nsec now);
+void mrc_fill_pair(const struct device *d, const struct nic_qp *qp, struct member_pair *pair);
 
 /* The fields of generated entropy values. */
 static inline struct path_format mrc_format(const struct nic_evs *evs)

@@ -89,8 +89,9 @@ static int make_cc(const struct device *d, const struct control_cc *p, struct cc
 /* In use before the state is read: a controller that changes the profile afterwards sees it. */
 static int use(struct device *d, enum control_kind kind, uint64_t id)
 {
-	int r = d->control && d->control->member ? member_use(d->control->member, kind, id, 1)
-						 : -ENOENT;
+	int r = d->control && d->control->show.member
+			? member_use(d->control->show.member, kind, id, 1)
+			: -ENOENT;
 
 	if (r == -ENOSPC)
 		return nic_fail(EINVAL, "%s: too many profiles are in use by this process",
@@ -100,7 +101,7 @@ static int use(struct device *d, enum control_kind kind, uint64_t id)
 
 static void unuse(struct device *d, enum control_kind kind, uint64_t id)
 {
-	member_use(d->control->member, kind, id, -1);
+	member_use(d->control->show.member, kind, id, -1);
 }
 
 /* What is found of a profile: 1, 0: none, and the device's own will do; or -EINVAL. */

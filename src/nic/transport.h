@@ -47,8 +47,8 @@ struct nic_transport_ops {
 	/* The ports that are down, a bit each, and no others. */
 	void (*ports_down)(struct engine *e, nsec now, uint32_t ports);
 
-	/* What follows is for transports that controllers govern; all NULL: none do. The device is
-	 * made, but its thread does not run yet: begins to hear of them. */
+	/* What follows is for transports that controllers govern, or that show how they fare; NULL:
+	 * not this one. The device is made, but its thread does not run yet: begins both. */
 	void (*govern)(struct device *d);
 	/* In a child of fork, in place of end. */
 	void (*abandon)(struct device *d);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nic/inside.h"
+#include "nic/rc_show.h"
 
 static int configure(struct device *d, union transport_cfg *cfg)
 {
@@ -83,6 +84,10 @@ const struct nic_transport_ops nic_transport_rc = {
 	.qp_fail = fail,
 	.events = raise_events,
 	.ports_down = rc_ports_down,
+	.end = rc_show_end,
+	.govern = rc_show_begin,
+	.abandon = rc_show_abandon,
+	.show = rc_show,
 };
 
 /* The driver chooses a source port by it: queue pairs spread over the ways there are. */
@@ -149,6 +154,7 @@ static int modify(struct nic_qp *qp, struct rc_attr *attr, uint32_t set,
 		qp->remote_qp = attr->remote_qp;
 	if (set & RC_SET_STATE && attr->state == RC_RESET)
 		qp->life = ++d->last_life;
+	device_changed(d);
 	device_flush(d);
 	return 0;
 }
@@ -218,10 +224,18 @@ struct nic_qp *nic_qp_new(struct nic_user *u, struct nic_qp_spec *spec)
 
 	if (!r)
 		r = grant(u, spec, &caps);
-	if (!r)
-		return qp_new(u, spec, &caps, rc_qp_size(&caps));
-	errno = -r;
-	return NULL;
+	if (r) {
+		errno = -r;
+		return NULL;
+	}
+	struct nic_qp *qp = qp_new(u, spec, &caps, rc_qp_size(&caps));
+
+	if (qp) {
+		device_enter(u->device);
+		device_changed(u->device);
+		device_leave(u->device);
+	}
+	return qp;
 }
 
 void nic_counters(struct nic_user *u, struct rc_counters *rc, struct driver_counters *io)

@@ -109,6 +109,7 @@ static void put_read(struct rc *r, struct rc_qp *q, struct cspan bytes, struct t
 	cc_on_sent(&q->req.cc, r->now, tx->head_len + bytes.len + h.bth.pad);
 	q->resp.had_slot = true;
 	r->count.tx_response++;
+	q->progress.sent_bytes += bytes.len;
 	a->psn = psn24_next(a->psn);
 	a->va += bytes.len;
 	a->left -= bytes.len;

@@ -404,6 +404,17 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_at
 	return 0;
 }
 
+int rc_qp_progress(const struct engine *e, uint32_t number, struct rc_progress *p)
+{
+	const struct rc_qp *q = rc_find((const struct rc *)e, number);
+
+	if (!q)
+		return -ENOENT;
+	*p = q->progress;
+	p->inflight_bytes = q->req.out_bytes;
+	return 0;
+}
+
 int rc_qp_query(const struct engine *e, uint32_t number, struct rc_attr *attr, struct rc_caps *caps,
 		bool *is_draining)
 {

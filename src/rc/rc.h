@@ -179,6 +179,18 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_at
 int rc_qp_query(const struct engine *e, uint32_t number, struct rc_attr *attr, struct rc_caps *caps,
 		bool *is_draining);
 
+/* How a queue pair fares, for reports; counted since it was made. 0 or -ENOENT. */
+struct rc_progress {
+	uint64_t inflight_bytes; /* payload sent or asked for and not yet answered */
+	nsec srtt_ns;            /* 0: not known */
+	uint64_t sent_bytes;     /* payload acknowledged, and of responses to reads */
+	uint64_t got_bytes;      /* payload placed */
+	uint64_t sent_packets;   /* of requests, each once, ... */
+	uint64_t again_packets;  /* ... and once more */
+	uint64_t timeouts;
+};
+int rc_qp_progress(const struct engine *e, uint32_t number, struct rc_progress *p);
+
 /* How many more works ops->post takes into the send queue now. Work that is done holds its place
  * until it was polled; ENGINE_SILENT work until what was posted before it is free. 0 or -ENOENT. */
 int rc_qp_room(const struct engine *e, uint32_t number, uint32_t *sends);

@@ -267,7 +267,10 @@ static enum rc_verdict on_answer(struct rc *r, struct rc_qp *q, const struct rep
 		rc_fail_send(r, q, ENGINE_LOCAL_PROTECTION);
 		return RC_VERDICT_rx_response;
 	}
-	r->count.rx_bytes += w->wr.op == ENGINE_ATOMIC ? w->wr.len : p->in->len;
+	uint64_t got = w->wr.op == ENGINE_ATOMIC ? w->wr.len : p->in->len;
+
+	r->count.rx_bytes += got;
+	q->progress.got_bytes += got;
 	rc_retire(r, q, p->count + 1);
 	if (p->in->h.bth.opcode != ROCE_OP_READ_RESPONSE_MIDDLE)
 		take_credits(&q->req, &p->in->h.aeth);

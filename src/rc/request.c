@@ -312,10 +312,13 @@ static void count_sent(struct rc *r, struct rc_qp *q, const struct step *s)
 {
 	struct rc_requester *req = &q->req;
 
-	if (req->next < req->high)
+	if (req->next < req->high) {
 		r->count.tx_again++;
-	else
+		q->progress.again_packets++;
+	} else {
 		r->count.tx_request++;
+		q->progress.sent_packets++;
+	}
 	if (s->w->wr.op == ENGINE_READ && s->index > 0)
 		req->read_from = req->next;
 	if (s->is_limited)

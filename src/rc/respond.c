@@ -150,6 +150,7 @@ static enum rc_verdict accept(struct rc *r, struct rc_qp *q, const struct reques
 	p->expected = psn24_next(psn);
 	p->got += req->in->len;
 	r->count.rx_bytes += req->in->len;
+	q->progress.got_bytes += req->in->len;
 	if (req->shape.ends) {
 		p->message = RC_NO_MESSAGE;
 		p->msn = (p->msn + 1) & RC_MSN_MASK;

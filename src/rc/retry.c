@@ -125,6 +125,7 @@ static void on_silence(struct rc *r, struct rc_qp *q)
 		return;
 	}
 	r->count.timeouts++;
+	q->progress.timeouts++;
 	rc_try_again(r, q, CC_LOSS_TIMEOUT);
 }
 

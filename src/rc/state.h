@@ -200,7 +200,8 @@ struct rc_qp {
 	struct rc_qp *hash_next;
 	/* In the engine's lists. */
 	struct list_link send_link, answer_link, starved_link, event_link;
-	uint8_t events; /* bit per enum rc_event_kind */
+	uint8_t events;              /* bit per enum rc_event_kind */
+	struct rc_progress progress; /* but for what is in flight */
 };
 
 struct rc {

@@ -170,6 +170,8 @@ static uint64_t move_una(struct rc_qp *q, uint64_t end)
 		uint64_t w_end = w->first + w->n_pkts, to = least(w_end, end);
 
 		assert(w_end >= req->una);
+		if (!rc_is_fetch(w))
+			q->progress.sent_bytes += rc_bytes_between(q, w, req->una, to);
 		if (req->una < req->next)
 			bytes += rc_bytes_between(q, w, req->una, least(to, req->next));
 		/* What it went back to is not out; a late answer may end it all the same. */
@@ -197,6 +199,11 @@ static void skip_to_una(struct rc_qp *q)
 	}
 }
 
+static void note_rtt(struct rc_progress *p, nsec rtt)
+{
+	p->srtt_ns = p->srtt_ns ? (7 * p->srtt_ns + rtt) / 8 : rtt;
+}
+
 void rc_retire(struct rc *r, struct rc_qp *q, uint64_t end)
 {
 	struct rc_requester *req = &q->req;
@@ -211,6 +218,7 @@ void rc_retire(struct rc *r, struct rc_qp *q, uint64_t end)
 	release(r, q, bytes);
 	if (req->timed != RC_NONE && req->timed < end) {
 		ack.rtt_ns = r->now - req->timed_at;
+		note_rtt(&q->progress, ack.rtt_ns);
 		req->timed = RC_NONE;
 	}
 	ack.bytes = (uint32_t)least(bytes, UINT32_MAX);

@@ -17,13 +17,13 @@
 static const char usage[] =
 	"usage: weft top [OPTION...]\n"
 	"\n"
-	"Shows how the queue pairs of all processes on MRC devices fare, again each second:\n"
-	"goodput, window, round trip, packets sent again, and the state of each way.\n";
+	"Shows how the queue pairs of all processes on devices fare, MRC and RC, again each\n"
+	"second: goodput, window, round trip, packets sent again, and of MRC each way's state.\n";
 
 static const char notes[] =
 	"A way is a character in the row of its port: . good, s skipped for a turn, X assumed\n"
-	"bad, d denied; ! behind a port says that no way of it is usable. `again` and\n"
-	"`timeouts` count since the queue pair was made.\n"
+	"bad, d denied; ! behind a port says that no way of it is usable. RC has no ways.\n"
+	"`again` and `timeouts` count since the queue pair was made.\n"
 	"\n"
 	"On a terminal the view has as many columns as fit, and keys: q ends it, s sorts by\n"
 	"the next of rate, QP number, peer, packets sent again and round trip (r n p a t: by\n"
@@ -59,8 +59,11 @@ static const struct command_option options[] = {
 static int add_device(const char *name, struct top *t, const struct nic_info *info)
 {
 	struct top_device *d = &t->devices[t->n];
-	int r = store_name(d->store, info->setup.interfaces, info->setup.n_ports);
+	bool is_rc = info->setup.transport == NIC_RC;
+	int r = (is_rc ? store_name_rc : store_name)(d->store, info->setup.interfaces,
+						     info->setup.n_ports);
 
+	d->is_rc = is_rc;
 	memcpy(d->name, info->name, sizeof d->name);
 	if (!r) {
 		d->members = members_open(d->store);
@@ -72,9 +75,10 @@ static int add_device(const char *name, struct top *t, const struct nic_info *in
 	return STATUS_OK;
 }
 
-/* The MRC devices there are, or the one that is wanted. */
+/* The devices there are, those of MRC first, or the one that is wanted. */
 static int open_devices(const char *name, const char *wanted, struct top *t)
 {
+	static const uint8_t order[] = {NIC_MRC, NIC_RC};
 	struct nic_info *list = NULL;
 	int n = nic_list(&list), status = STATUS_OK;
 
@@ -83,14 +87,14 @@ static int open_devices(const char *name, const char *wanted, struct top *t)
 	t->devices = calloc((size_t)n + 1, sizeof *t->devices);
 	if (!t->devices)
 		status = memory_error(name);
-	for (int i = 0; i < n && status == STATUS_OK; i++) {
-		if (list[i].setup.transport == NIC_MRC &&
-		    (!wanted || strcmp(wanted, list[i].name) == 0))
-			status = add_device(name, t, &list[i]);
-	}
+	for (size_t k = 0; k < sizeof order; k++)
+		for (int i = 0; i < n && status == STATUS_OK; i++)
+			if (list[i].setup.transport == order[k] &&
+			    (!wanted || strcmp(wanted, list[i].name) == 0))
+				status = add_device(name, t, &list[i]);
 	free(list);
 	if (status == STATUS_OK && wanted && !t->n)
-		return usage_error(name, "there is no MRC device '%s'", wanted);
+		return usage_error(name, "there is no device '%s'", wanted);
 	return status;
 }
 
@@ -208,7 +212,7 @@ static int run_top(int argc, char **argv)
 
 const struct command top_command = {
 	.name = "top",
-	.brief = "show live how queue pairs and paths of MRC devices fare",
+	.brief = "show live how queue pairs and paths of devices fare",
 	.usage = usage,
 	.options = options,
 	.notes = notes,

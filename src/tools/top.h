@@ -1,4 +1,4 @@
-/* `weft top`: how the queue pairs of all processes on MRC devices fare, look by look.
+/* `weft top`: how the queue pairs of all processes on devices fare, look by look.
  *
  * Processes show themselves (control/member.h); this only reads. Rates come from two looks, by the
  * times that the process itself gives. */
@@ -34,6 +34,7 @@ struct top_process {
 
 struct top_device {
 	char name[64];
+	bool is_rc; /* no controller governs it, and its queue pairs have no ways */
 	char store[STORE_NAME_MAX];
 	struct members *members;
 	uint32_t n;

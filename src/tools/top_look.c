@@ -233,12 +233,13 @@ int top_look(struct top *t, nsec now)
 	int r = room ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < t->n && !r; i++) {
-		struct store *store = store_open(t->devices[i].store);
+		struct store *store = t->devices[i].is_rc ? NULL : store_open(t->devices[i].store);
 		struct control *c = store ? store_read(store) : NULL;
 
 		const struct look look = {now, c, room};
 
-		store_close(store);
+		if (store)
+			store_close(store);
 		r = look_at(&t->devices[i], &look);
 		control_free(c);
 	}

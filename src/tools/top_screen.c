@@ -181,7 +181,10 @@ static void write_cell(const struct top_pair *pair, enum column c, char text[CEL
 	case COLUMN_STATE: snprintf(text, CELL_MAX, "%s", top_state_word(p->state)); break;
 	case COLUMN_TX: write_rate(pair, pair->tx_bps, text); break;
 	case COLUMN_RX: write_rate(pair, pair->rx_bps, text); break;
-	case COLUMN_WINDOW: snprintf(text, CELL_MAX, "%s", amount_bytes(p->window_bytes).at); break;
+	case COLUMN_WINDOW:
+		snprintf(text, CELL_MAX, "%s",
+			 p->window_bytes ? amount_bytes(p->window_bytes).at : "-");
+		break;
 	case COLUMN_FLIGHT:
 		snprintf(text, CELL_MAX, "%s", amount_bytes(p->inflight_bytes).at);
 		break;
@@ -191,7 +194,12 @@ static void write_cell(const struct top_pair *pair, enum column c, char text[CEL
 		break;
 	case COLUMN_AGAIN: snprintf(text, CELL_MAX, "%" PRIu64, p->again_packets); break;
 	case COLUMN_TIMEOUTS: snprintf(text, CELL_MAX, "%" PRIu64, p->timeouts); break;
-	default: snprintf(text, CELL_MAX, "%u", p->ways[TOP_GOOD + (c - COLUMN_GOOD)]); break;
+	default:
+		if (p->n_ways)
+			snprintf(text, CELL_MAX, "%u", p->ways[TOP_GOOD + (c - COLUMN_GOOD)]);
+		else
+			snprintf(text, CELL_MAX, "-");
+		break;
 	}
 }
 
@@ -354,7 +362,7 @@ void top_screen_draw(struct top_screen *s, struct top *t)
 	}
 	if (!t->n) {
 		move(2, 0);
-		put(A_NORMAL, "no MRC device; weft devices shows what there is");
+		put(A_NORMAL, "no device; weft devices shows what there is");
 	}
 	put_help(s);
 	refresh();

@@ -129,5 +129,5 @@ void top_text(const struct top *t, const struct top_style *style, FILE *out)
 	for (uint32_t i = 0; i < t->n; i++)
 		put_device(&t->devices[i], style, out);
 	if (!t->n)
-		fputs("no MRC device; weft devices shows what there is\n", out);
+		fputs("no device; weft devices shows what there is\n", out);
 }

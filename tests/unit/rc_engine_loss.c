@@ -1,6 +1,7 @@
 /* Two engines over a wire that loses, doubles, reorders, marks, trims and forges packets by a seed.
  * Everything completes, once and in order; no completion comes before its bytes; memory is what the
  * works say, atomics executed once; the same seed gives the same trace. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -234,6 +235,38 @@ static void heal_and_finish(void)
 	}
 }
 
+/* What a queue pair says of itself is what its works come to: payload placed counts once, whatever
+ * the wire did, and what was sent is acknowledged, but that responses to reads may go twice. */
+static void check_progress(uint32_t side)
+{
+	const struct agent *a = &agents[side], *peer = &agents[1 - side];
+	const struct rc_counters *c = counts(&w.end[side]);
+	uint64_t sent = 0, got = 0, answered = 0;
+	struct rc_progress p;
+
+	for (uint32_t i = 0; i < a->n_posted; i++) {
+		bool is_fetch = a->k[i].code == ENGINE_READ || a->k[i].code == ENGINE_ATOMIC;
+
+		*(is_fetch ? &got : &sent) += a->k[i].len;
+	}
+	for (uint32_t i = 0; i < peer->n_posted; i++) {
+		if (peer->k[i].code == ENGINE_READ)
+			answered += peer->k[i].len;
+		else if (peer->k[i].code != ENGINE_ATOMIC)
+			got += peer->k[i].len;
+	}
+	assert_int_equal(rc_qp_progress(w.end[side].e, w.end[side].qp[0].number, &p), 0);
+	assert_int_equal(p.got_bytes, got);
+	assert_true(p.sent_bytes >= sent + answered);
+	if (!answered)
+		assert_int_equal(p.sent_bytes, sent);
+	assert_int_equal(p.inflight_bytes, 0);
+	assert_int_equal(p.sent_packets, c->tx_request);
+	assert_int_equal(p.again_packets, c->tx_again);
+	assert_int_equal(p.timeouts, c->timeouts);
+	assert_int_equal(rc_qp_progress(w.end[side].e, 77, &p), -ENOENT);
+}
+
 /* Works and receives are posted at random times on a bad wire. Returns the hash of all that came
  * out. */
 static uint64_t run_seed(uint64_t seed)
@@ -247,6 +280,7 @@ static uint64_t run_seed(uint64_t seed)
 		assert_int_equal(agents[side].n_arrived, agents[1 - side].n_takers);
 		assert_int_equal(end_state(&w.end[side], 0), RC_RTS);
 		assert_int_equal(counts(&w.end[side])->failed, 0);
+		check_progress(side);
 	}
 	check_ends();
 	return w.end[0].hash ^ w.end[1].hash * 3;

@@ -1,0 +1,105 @@
+/* How a device fares, for whoever looks from another process (control/member.h).
+ *
+ * The device's thread gathers it, at most every SHOW_NS and only after something happened: whoever
+ * sends and receives notices none of it, but for short waits for the lock. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nic/show.h"
+
+#define SHOW_NS     UINT64_C(250000000)
+#define SLICE_QPS   16u   /* queue pairs that the lock is held for at most, ... */
+#define SLICE_SLOTS 4096u /* ... or places where one might be */
+
+/* Nothing that it counts ever goes back. */
+static uint64_t happened(const struct device *d)
+{
+	return d->io->count.rx + d->io->count.tx + d->last_life + d->n_changes;
+}
+
+/* All queue pairs, as far as there are places; the lock is given to others now and then. */
+static uint32_t gather(struct device *d, const struct nic_show *s)
+{
+	uint32_t n = 0, slice = 0;
+
+	for (uint32_t i = 0; i < NIC_LOW_NUMBERS && n < MEMBER_PAIRS && !d->is_stopping; i++) {
+		if (d->qps[i]) {
+			s->fill(d, d->qps[i], &s->pairs[n++]);
+			slice++;
+		}
+		if (slice < SLICE_QPS && (i + 1) % SLICE_SLOTS)
+			continue;
+		slice = 0;
+		device_leave(d);
+		device_enter(d);
+	}
+	return n;
+}
+
+static uint64_t count_drops(const struct driver_counters *c)
+{
+#define ADD(name, text) +c->name
+	return 0 DRIVER_DROPS(ADD);
+#undef ADD
+}
+
+static struct member_device describe(const struct device *d, nsec now)
+{
+	const struct nic_info *info = &d->info;
+	struct member_device m = {
+		.at = now,
+		.n_ports = info->n_ports,
+		.n_pairs = d->n_qps,
+		.rx_packets = d->io->count.rx,
+		.tx_packets = d->io->count.tx,
+		.rx_dropped = count_drops(&d->io->count),
+	};
+
+	for (uint32_t i = 0; i < info->n_ports && i < MEMBER_PORTS; i++) {
+		m.ports_up |= (uint32_t)info->ports[i].is_up << i;
+		memcpy(m.port[i], info->ports[i].interface, sizeof m.port[i]);
+	}
+	strncpy(m.driver, d->io->ops->name, sizeof m.driver - 1);
+	return m;
+}
+
+int show_begin(struct nic_show *s, const char *name, const char *device)
+{
+	s->pairs = calloc(MEMBER_PAIRS, sizeof *s->pairs);
+	s->member = s->pairs ? member_join(name, device) : NULL;
+	return s->pairs ? 0 : -ENOMEM;
+}
+
+void show_end(struct nic_show *s)
+{
+	if (s->member)
+		member_leave(s->member);
+	s->member = NULL;
+	free(s->pairs);
+}
+
+void show_abandon(struct nic_show *s)
+{
+	if (s->member)
+		member_abandon(s->member);
+	s->member = NULL;
+}
+
+nsec show_device(struct device *d, struct nic_show *s, nsec now)
+{
+	uint64_t until_now = s->member ? happened(d) : 0;
+
+	if (!until_now || until_now == s->shown)
+		return NSEC_NEVER;
+	if (now < s->shown_at + SHOW_NS)
+		return s->shown_at + SHOW_NS;
+	d->wake_at = 0;
+	uint32_t n = gather(d, s);
+	const struct member_device device = describe(d, now);
+
+	member_show(s->member, &device, s->pairs, n);
+	s->shown = until_now;
+	s->shown_at = now;
+	return NSEC_NEVER;
+}

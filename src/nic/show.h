@@ -1,0 +1,28 @@
+/* How a device fares, for whoever looks from another process (control/member.h): what transports
+ * share of it. Called with the device's lock; the device's thread calls show_device. */
+#ifndef WEFT_NIC_SHOW_H
+#define WEFT_NIC_SHOW_H
+
+#include "control/member.h"
+#include "nic/inside.h"
+
+struct nic_show {
+	struct member *member; /* NULL: none can be had, and a device works without */
+	/* What a queue pair shows. */
+	void (*fill)(const struct device *d, const struct nic_qp *qp, struct member_pair *pair);
+	struct member_pair *pairs; /* MEMBER_PAIRS of them */
+	nsec shown_at;
+	uint64_t shown; /* how much had happened then */
+};
+
+/* Joins the processes of that name, as member_join. 0 or -ENOMEM; show_end in either case. */
+int show_begin(struct nic_show *s, const char *name, const char *device);
+void show_end(struct nic_show *s);
+/* In a child of fork, in place of that. */
+void show_abandon(struct nic_show *s);
+
+/* Shows the device now and then; when it is to be called next, or NSEC_NEVER: not before something
+ * happens. Gives the lock back now and then. */
+nsec show_device(struct device *d, struct nic_show *s, nsec now);
+
+#endif
