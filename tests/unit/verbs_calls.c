@@ -3,7 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <unistd.h>
+#include <sys/resource.h>
 
 static void devices(void **state)
 {
@@ -37,8 +37,32 @@ static void devices(void **state)
 	ibv_free_device_list(list);
 }
 
-/* An interface that went away with its address is a device that cannot be opened. */
+/* With no descriptor left. What failed leaves nothing behind: the next attempt works. */
 static void open_device(void **state)
+{
+	(void)state;
+	setenv("WEFT_INTERFACES", "lo", 1);
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct rlimit limit, none;
+
+	assert_non_null(list);
+	FINE(getrlimit(RLIMIT_NOFILE, &limit));
+	none = limit;
+	none.rlim_cur = 3;
+	FINE(setrlimit(RLIMIT_NOFILE, &none));
+	NOTHING(EMFILE, ibv_open_device(list[0]));
+	FINE(setrlimit(RLIMIT_NOFILE, &limit));
+	struct ibv_context *context = ibv_open_device(list[0]);
+
+	assert_non_null(context);
+	FINE(setrlimit(RLIMIT_NOFILE, &none));
+	NOTHING(EMFILE, ibv_create_comp_channel(context));
+	FINE(setrlimit(RLIMIT_NOFILE, &limit));
+	FINE(ibv_close_device(context));
+	ibv_free_device_list(list);
+}
+
+static void no_device(void **state)
 {
 	(void)state;
 	setenv("WEFT_INTERFACES", "no-such-if0", 1);
@@ -197,11 +221,17 @@ static void imports(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(devices),           cmocka_unit_test(open_device),
-	cmocka_unit_test(query_device),      cmocka_unit_test(query_rt_values_ex),
-	cmocka_unit_test(query_port),        cmocka_unit_test(query_gid),
-	cmocka_unit_test(query_gid_entries), cmocka_unit_test(partitions),
-	cmocka_unit_test(async_events),      cmocka_unit_test(imports),
+	cmocka_unit_test(devices),
+	cmocka_unit_test(open_device),
+	cmocka_unit_test(no_device),
+	cmocka_unit_test(query_device),
+	cmocka_unit_test(query_rt_values_ex),
+	cmocka_unit_test(query_port),
+	cmocka_unit_test(query_gid),
+	cmocka_unit_test(query_gid_entries),
+	cmocka_unit_test(partitions),
+	cmocka_unit_test(async_events),
+	cmocka_unit_test(imports),
 };
 
 ISOLATED_MAIN(cases)
