@@ -153,6 +153,23 @@ static void expect_port_event(struct ibv_context *context, int port, enum ibv_ev
 	assert_int_equal(event.element.port_num, port);
 }
 
+/* The table has the GIDs of each port, one port after the other. */
+static void check_gids_of_ports(struct ibv_context *context)
+{
+	struct ibv_gid_entry table[64];
+	ssize_t n = ibv_query_gid_table(context, table, 64, 0);
+
+	assert_true(n >= 4 && n % 4 == 0);
+	for (ssize_t i = 0; i < n; i++) {
+		const struct ibv_gid_entry *twin = &table[(i + n / 2) % n];
+
+		assert_int_equal(table[i].port_num, i < n / 2 ? 1 : 2);
+		assert_int_equal(table[i].gid_index, twin->gid_index);
+		assert_int_equal(table[i].gid_type, twin->gid_type);
+		assert_memory_equal(table[i].gid.raw, twin->gid.raw, 16);
+	}
+}
+
 static void ports_and_trimming_are_as_set_up(void **state)
 {
 	struct veth v = {{-1, -1}};
@@ -180,6 +197,7 @@ static void ports_and_trimming_are_as_set_up(void **state)
 	assert_int_equal(port[1].active_mtu, IBV_MTU_1024);
 	assert_errno(ibv_query_port(context, 3, &port[0]), EINVAL);
 	assert_memory_equal(gid[0].raw, gid[1].raw, 16);
+	check_gids_of_ports(context);
 	assert_int_equal(mrc_query_device(context, &attr, &supported), 0);
 	assert_true(attr.cap & MRC_DEVICE_CAP_TRIM_NACK);
 	/* Each port has a state of its own. */
