@@ -179,7 +179,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned index, int *type)
 {
-	struct ibv_gid_entry entry;
+	struct ibv_gid_entry entry = {.gid_type = IBV_GID_TYPE_IB};
 
 	if (!verbs_is_ours(context))
 		return VERBS_PASS(ibv_query_gid_type, verbs_minus_one(ENOSYS), context, port_num,
@@ -188,7 +188,7 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned i
 
 	if (error && error != ENODATA)
 		return verbs_minus_one(error);
-	*type = !error && entry.gid_type == IBV_GID_TYPE_ROCE_V2;
+	*type = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
 	return 0;
 }
 
