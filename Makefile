@@ -88,8 +88,12 @@ setup-build:
 setup-test:
 	@scripts/setup build test
 
+# Where the loader looks for libraries. Meson knows it by a package that a bare machine lacks, and
+# takes lib64 without.
+LIBDIR = $(patsubst %,--libdir=lib/%,$(shell gcc -print-multiarch))
+
 configured: setup-build
-	@$(call configure,$(BUILD),--buildtype=release)
+	@$(call configure,$(BUILD),--buildtype=release $(LIBDIR))
 
 demo: configured ## build, then watch MRC move data past faults, RC beside it
 	@ninja -C $(BUILD) src/tools/weft
