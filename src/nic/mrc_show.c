@@ -4,7 +4,6 @@
 
 #include "nic/mrc_inside.h"
 
-#define IBTA_ERROR 6u /* as it numbers states; the others are the same (IBTA 10.3.1) */
 #define STATE_BITS 2u
 
 static_assert(MEMBER_WAYS <= CONTROL_EVS && PATH_STATES <= 1u << STATE_BITS,
@@ -28,22 +27,17 @@ void mrc_fill_pair(const struct device *d, const struct nic_qp *qp, struct membe
 
 	mrc_qp_progress(d->engine, qp->number, &p);
 	mrc_qp_query(d->engine, qp->number, &attr, NULL, NULL);
-	*pair = (struct member_pair){
-		.number = qp->number,
-		.remote = qp->remote_qp,
-		.state = attr.state == MRC_ERROR ? IBTA_ERROR : attr.state,
-		.open_ports = (uint8_t)p.open_ports,
-		.profile = qp->naming && qp->naming->ways ? qp->naming->ways->id : 0,
-		.sent_bytes = p.sent_bytes,
-		.got_bytes = p.got_bytes,
-		.sent_packets = p.sent_packets,
-		.again_packets = p.again_packets,
-		.timeouts = p.timeouts,
-		.window_bytes = p.window_bytes,
-		.inflight_bytes = p.inflight_bytes,
-		.srtt_ns = p.srtt_ns,
-	};
-	memcpy(pair->peer, qp->path.dgid, sizeof pair->peer);
+	pair->state = attr.state == MRC_ERROR ? SHOW_ERROR : attr.state;
+	pair->open_ports = (uint8_t)p.open_ports;
+	pair->profile = qp->naming && qp->naming->ways ? qp->naming->ways->id : 0;
+	pair->sent_bytes = p.sent_bytes;
+	pair->got_bytes = p.got_bytes;
+	pair->sent_packets = p.sent_packets;
+	pair->again_packets = p.again_packets;
+	pair->timeouts = p.timeouts;
+	pair->window_bytes = p.window_bytes;
+	pair->inflight_bytes = p.inflight_bytes;
+	pair->srtt_ns = p.srtt_ns;
 	memcpy(pair->ways, p.ways, sizeof pair->ways);
 	fill_ways(d, qp, pair);
 }

@@ -2,12 +2,9 @@
 #include "nic/rc_show.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "control/store.h"
 #include "nic/show.h"
-
-#define IBTA_ERROR 6u /* as it numbers states; the others are the same (IBTA 10.3.1) */
 
 static void fill(const struct device *d, const struct nic_qp *qp, struct member_pair *pair)
 {
@@ -16,20 +13,15 @@ static void fill(const struct device *d, const struct nic_qp *qp, struct member_
 
 	rc_qp_progress(d->engine, qp->number, &p);
 	rc_qp_query(d->engine, qp->number, &attr, NULL, NULL);
-	*pair = (struct member_pair){
-		.number = qp->number,
-		.remote = qp->remote_qp,
-		.state = attr.state == RC_ERROR ? IBTA_ERROR : attr.state,
-		.open_ports = (uint8_t)(1u << attr.port),
-		.sent_bytes = p.sent_bytes,
-		.got_bytes = p.got_bytes,
-		.sent_packets = p.sent_packets,
-		.again_packets = p.again_packets,
-		.timeouts = p.timeouts,
-		.inflight_bytes = p.inflight_bytes,
-		.srtt_ns = p.srtt_ns,
-	};
-	memcpy(pair->peer, qp->path.dgid, sizeof pair->peer);
+	pair->state = attr.state == RC_ERROR ? SHOW_ERROR : attr.state;
+	pair->open_ports = (uint8_t)(1u << attr.port);
+	pair->sent_bytes = p.sent_bytes;
+	pair->got_bytes = p.got_bytes;
+	pair->sent_packets = p.sent_packets;
+	pair->again_packets = p.again_packets;
+	pair->timeouts = p.timeouts;
+	pair->inflight_bytes = p.inflight_bytes;
+	pair->srtt_ns = p.srtt_ns;
 }
 
 /* Without any of it the device works all the same. */

@@ -18,6 +18,14 @@ static uint64_t happened(const struct device *d)
 	return d->io->count.rx + d->io->count.tx + d->last_life + d->n_changes;
 }
 
+static void fill(const struct device *d, const struct nic_show *s, const struct nic_qp *qp,
+		 struct member_pair *pair)
+{
+	*pair = (struct member_pair){.number = qp->number, .remote = qp->remote_qp};
+	memcpy(pair->peer, qp->path.dgid, sizeof pair->peer);
+	s->fill(d, qp, pair);
+}
+
 /* All queue pairs, as far as there are places; the lock is given to others now and then. */
 static uint32_t gather(struct device *d, const struct nic_show *s)
 {
@@ -25,7 +33,7 @@ static uint32_t gather(struct device *d, const struct nic_show *s)
 
 	for (uint32_t i = 0; i < NIC_LOW_NUMBERS && n < MEMBER_PAIRS && !d->is_stopping; i++) {
 		if (d->qps[i]) {
-			s->fill(d, d->qps[i], &s->pairs[n++]);
+			fill(d, s, d->qps[i], &s->pairs[n++]);
 			slice++;
 		}
 		if (slice < SLICE_QPS && (i + 1) % SLICE_SLOTS)

@@ -6,9 +6,11 @@
 #include "control/member.h"
 #include "nic/inside.h"
 
+#define SHOW_ERROR 6u /* as IBTA 10.3.1 numbers states; those of engines before it are the same */
+
 struct nic_show {
 	struct member *member; /* NULL: none can be had, and a device works without */
-	/* What a queue pair shows. */
+	/* What a queue pair shows; its number, peer and the peer's number are filled in. */
 	void (*fill)(const struct device *d, const struct nic_qp *qp, struct member_pair *pair);
 	struct member_pair *pairs; /* MEMBER_PAIRS of them */
 	nsec shown_at;
