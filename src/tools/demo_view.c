@@ -294,10 +294,8 @@ void demo_view_end(const struct demo_view *v, const struct demo *d)
 	if (d->n_missed)
 		printf("%u more events are not listed.\n", d->n_missed);
 	if (d->capture)
-		printf("%" PRIu64 " frames of h0's ports in the capture; for weft decode: "
-		       "--trimmed %u --trimmed-lasthop %u\n",
-		       d->n_frames, mrc->scenario.names.trimmed,
-		       mrc->scenario.names.trimmed_lasthop);
+		printf("%" PRIu64 " frames of h0's ports in the capture, for weft decode\n",
+		       d->n_frames);
 	if (!demo_is_proven(d)) {
 		printf("%sdemo: FAILED: MRC delivered %s of %s, %s%s\n", tone(v, TONE_RED),
 		       amount_bytes(d->hashed[DEMO_MRC]).at, amount_bytes(DEMO_BYTES).at,
