@@ -3,7 +3,7 @@
  *
  * CRC-32 folds four 16-byte accumulators, 64 bytes a turn; where VPCLMULQDQ multiplies two pairs at
  * once, four of 32 bytes, 128 a turn. CRC-32C uses both kinds of instruction at once, each on half
- * of the bytes, 256 a turn, which is no slower than the wide multiplication alone:
+ * of the bytes, 256 a turn:
  *
  *     line 0: crc32   line 1: PCLMULQDQ   line 2: crc32   line 3: PCLMULQDQ
  *
