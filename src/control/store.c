@@ -76,15 +76,16 @@ int store_name(char name[STORE_NAME_MAX], const char (*interfaces)[IF_NAMESIZE],
 	return 0;
 }
 
-int store_name_rc(char name[STORE_NAME_MAX], const char (*interfaces)[IF_NAMESIZE], uint32_t n)
+int store_name_apart(char name[STORE_NAME_MAX], const char *kind,
+		     const char (*interfaces)[IF_NAMESIZE], uint32_t n)
 {
-	static const char suffix[] = ":rc"; /* a character that no interface has in its name */
 	int status = store_name(name, interfaces, n);
 	size_t len = status ? 0 : strlen(name);
 
-	if (status || len + sizeof suffix > STORE_NAME_MAX)
+	if (status || len + 1 + strlen(kind) >= STORE_NAME_MAX)
 		return status ? status : -ENAMETOOLONG;
-	memcpy(name + len, suffix, sizeof suffix);
+	/* A character that no interface has in its name. */
+	snprintf(name + len, STORE_NAME_MAX - len, ":%s", kind);
 	return 0;
 }
 

@@ -26,8 +26,10 @@
 /* What the names of a device's files begin with. 0 or a negative errno. */
 int store_name(char name[STORE_NAME_MAX], const char (*interfaces)[IF_NAMESIZE], uint32_t n);
 
-/* The same for processes of RC on those interfaces, whom no controller governs. */
-int store_name_rc(char name[STORE_NAME_MAX], const char (*interfaces)[IF_NAMESIZE], uint32_t n);
+/* The same for a device on those interfaces that no controller governs: kind is a word of its own,
+ * which keeps it apart from one that is governed. */
+int store_name_apart(char name[STORE_NAME_MAX], const char *kind,
+		     const char (*interfaces)[IF_NAMESIZE], uint32_t n);
 
 /* The directory of the files. */
 const char *store_directory(void);

@@ -59,11 +59,15 @@ static const struct command_option options[] = {
 static int add_device(const char *name, struct top *t, const struct nic_info *info)
 {
 	struct top_device *d = &t->devices[t->n];
-	bool is_rc = info->setup.transport == NIC_RC;
-	int r = (is_rc ? store_name_rc : store_name)(d->store, info->setup.interfaces,
-						     info->setup.n_ports);
+	const struct nic_setup *s = &info->setup;
+	int r;
 
-	d->is_rc = is_rc;
+	d->transport = nic_transport_names[s->transport];
+	d->is_governed = s->transport == NIC_MRC;
+	if (d->is_governed)
+		r = store_name(d->store, s->interfaces, s->n_ports);
+	else
+		r = store_name_apart(d->store, d->transport, s->interfaces, s->n_ports);
 	memcpy(d->name, info->name, sizeof d->name);
 	if (!r) {
 		d->members = members_open(d->store);

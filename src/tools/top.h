@@ -34,7 +34,8 @@ struct top_process {
 
 struct top_device {
 	char name[64];
-	bool is_rc; /* no controller governs it, and its queue pairs have no ways */
+	const char *transport;
+	bool is_governed; /* by a controller, whose profiles say what the ways are */
 	char store[STORE_NAME_MAX];
 	struct members *members;
 	uint32_t n;

@@ -233,7 +233,8 @@ int top_look(struct top *t, nsec now)
 	int r = room ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < t->n && !r; i++) {
-		struct store *store = t->devices[i].is_rc ? NULL : store_open(t->devices[i].store);
+		const struct top_device *d = &t->devices[i];
+		struct store *store = d->is_governed ? store_open(d->store) : NULL;
 		struct control *c = store ? store_read(store) : NULL;
 
 		const struct look look = {now, c, room};

@@ -28,10 +28,10 @@ static void names_tell_devices_apart(void **state)
 	assert_int_equal(store_name(other, two, 1), 0);
 	assert_string_not_equal(name, other);
 	/* Those of RC are no others' files. */
-	assert_int_equal(store_name_rc(other, two, 2), 0);
+	assert_int_equal(store_name_apart(other, "rc", two, 2), 0);
 	assert_memory_equal(other, name, strlen(name));
 	assert_string_equal(other + strlen(name), ":rc");
-	assert_int_equal(store_name_rc(name, two, 0), -EINVAL);
+	assert_int_equal(store_name_apart(name, "rc", two, 0), -EINVAL);
 	assert_int_equal(store_name(name, two, 0), -EINVAL);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(store_name(name, &bad[i], 1), -EINVAL);

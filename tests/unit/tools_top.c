@@ -38,6 +38,8 @@ static void open_rig(struct rig *r)
 
 	r->top.n = 1;
 	strcpy(d->name, "weft_mrc0");
+	d->transport = "mrc";
+	d->is_governed = true;
 	assert_int_equal(store_name(d->store, interfaces, 2), 0);
 	d->members = members_open(d->store);
 	assert_non_null(d->members);
