@@ -37,6 +37,9 @@ static const struct factors crc32_by_128 = {0x33fff533, 0x910eeec1};
 static const struct factors crc32_by_64 = {0x8f352d95, 0x1d9513d7};
 static const struct factors crc32_by_32 = {0xf1da05aa, 0x81256527};
 static const struct factors crc32_by_16 = {0xae689191, 0xccaa009e};
+/* x^95, x^63, x^64 divided by the polynomial, and that itself: see reduce_crc32. */
+static const uint64_t crc32_to_96 = 0xccaa009e, crc32_to_64 = 0xb8bc6765;
+static const uint64_t crc32_quotient = 0x1f7011641, crc32_divisor = 0x1db710641;
 static const struct factors crc32c_by_256 = {0xdcb17aa4, 0xb9e02b86};
 static const struct factors crc32c_by_128 = {0x6992cea2, 0x0d3b6092};
 static const struct factors crc32c_by_32 = {0x3da6d0cb, 0xba4fc28e};
@@ -45,6 +48,14 @@ static const struct factors crc32c_by_16 = {0xf20c0dfe, 0x493c7d27};
 INLINE uint64_t get64(const uint8_t *p)
 {
 	uint64_t v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+INLINE uint32_t get32(const uint8_t *p)
+{
+	uint32_t v;
 
 	memcpy(&v, p, sizeof v);
 	return v;
@@ -83,24 +94,122 @@ INLINE void fold_line(__m128i acc[4], const struct factors *by, uint8_t *dst, co
 	}
 }
 
-/* The CRC-32 of what acc[4] amount to, 64 bytes. An accumulator is a message that ends where the
- * folded bytes do, begun on a zero register, which as a finished value reads as all ones. */
-INLINE uint32_t join_crc32(const __m128i acc[4])
+/* What acc[4] amount to, 64 bytes, as the last of them. */
+INLINE __m128i join_crc32(const __m128i acc[4])
 {
 	const __m128i a2 = fold(acc[0], &crc32_by_32, acc[2]);
 	const __m128i a3 = fold(acc[1], &crc32_by_32, acc[3]);
-	uint8_t last[16];
 
-	put128(last, fold(a2, &crc32_by_16, a3));
-	return crc_impl_table.crc32(~0u, last, sizeof last);
+	return fold(a2, &crc32_by_16, a3);
 }
 
-/* For fewer bytes than a turn: the lengths of headers, and what is left behind the last turn. */
+/* The CRC-32 of what an accumulator amounts to, a message that was begun on a zero register. 128
+ * bits become 96, with the 32 of the register behind them, then 64; of these Barrett's way finds
+ * the quotient, and what the divisor times that leaves is the rest. */
+INLINE uint32_t reduce_crc32(__m128i acc)
+{
+	const __m128i by = _mm_set_epi64x((int64_t)crc32_to_64, (int64_t)crc32_to_96);
+	const __m128i divide = _mm_set_epi64x((int64_t)crc32_divisor, (int64_t)crc32_quotient);
+	const __m128i low = _mm_set_epi32(0, 0, 0, -1);
+	const __m128i by_96 =
+		_mm_xor_si128(_mm_clmulepi64_si128(acc, by, 0x00), _mm_srli_si128(acc, 8));
+	const __m128i by_64 =
+		_mm_xor_si128(_mm_clmulepi64_si128(_mm_and_si128(by_96, low), by, 0x10),
+			      _mm_srli_si128(by_96, 4));
+	const __m128i quotient =
+		_mm_and_si128(_mm_clmulepi64_si128(_mm_and_si128(by_64, low), divide, 0x00), low);
+	const __m128i rest = _mm_xor_si128(_mm_clmulepi64_si128(quotient, divide, 0x10), by_64);
+
+	return ~(uint32_t)_mm_extract_epi32(rest, 1);
+}
+
+/* v moved towards the end by n bytes, 1 .. 15, with zeros before it. */
+INLINE __m128i move_on(__m128i v, size_t n)
+{
+	static const uint8_t place[32] = {
+		0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+		0x80, 0x80, 0x80, 0x80, 0x80, 0,    1,    2,    3,    4,    5,
+		6,    7,    8,    9,    10,   11,   12,   13,   14,   15,
+	};
+
+	return _mm_shuffle_epi8(v, get128(place + 16 - n));
+}
+
+/* The n bytes at src, 4 .. 15, as the last of 16, with zeros before them. */
+INLINE __m128i get_few(uint8_t *dst, const uint8_t *src, size_t n, bool copy)
+{
+	if (n >= 8) {
+		const uint64_t first = get64(src), last = get64(src + n - 8);
+
+		if (copy) {
+			memcpy(dst, &first, sizeof first);
+			memcpy(dst + n - 8, &last, sizeof last);
+		}
+		return _mm_set_epi64x((int64_t)last, (int64_t)(first << 8 * (15 - n) << 8));
+	}
+	const uint32_t first = get32(src), last = get32(src + n - 4);
+
+	if (copy) {
+		memcpy(dst, &first, sizeof first);
+		memcpy(dst + n - 4, &last, sizeof last);
+	}
+	return _mm_set_epi64x((int64_t)((uint64_t)last << 32 | (uint64_t)first << 8 * (8 - n)), 0);
+}
+
+/* The n bytes at src, of which those from at on were not folded yet. */
+INLINE __m128i fold_blocks(__m128i acc, uint8_t *dst, const uint8_t *src, size_t at, size_t n,
+			   bool copy)
+{
+	for (; n - at >= 16; at += 16) {
+		const __m128i next = get128(src + at);
+
+		if (copy)
+			put128(dst + at, next);
+		acc = fold(acc, &crc32_by_16, next);
+	}
+	return acc;
+}
+
+/* For fewer bytes than a turn: the lengths of headers, and what is left behind the last turn. What
+ * does not fill 16 bytes comes first, behind zeros, which leave a register of zero as it is; the
+ * one there is belongs to the next four bytes. */
 INLINE uint32_t narrow_crc32(uint32_t crc, uint8_t *dst, const uint8_t *src, size_t n, bool copy)
 {
 	const struct crc_impl *t = &crc_impl_table;
+	const size_t odd = n % 16;
 
-	return copy ? t->crc32_copy(crc, dst, src, n) : t->crc32(crc, src, n);
+	if (odd && odd < 4) {
+		crc = copy ? t->crc32_copy(crc, dst, src, odd) : t->crc32(crc, src, odd);
+		src += odd;
+		dst = copy ? dst + odd : NULL;
+		n -= odd;
+	}
+	if (n == 0)
+		return crc;
+	const __m128i reg = _mm_cvtsi32_si128((int)~crc);
+	const size_t at = odd < 4 ? 16 : odd;
+	__m128i acc;
+
+	if (n < 16) {
+		acc = _mm_xor_si128(get_few(dst, src, n, copy), move_on(reg, 16 - n));
+	} else {
+		acc = get128(src);
+		if (copy)
+			put128(dst, acc);
+		acc = _mm_xor_si128(acc, reg);
+		if (at < 16)
+			acc = move_on(acc, 16 - at);
+	}
+	return reduce_crc32(fold_blocks(acc, dst, src, at, n, copy));
+}
+
+/* Whole turns have been folded into acc: n more bytes follow, fewer than two turns. */
+INLINE uint32_t end_crc32(__m128i acc, uint8_t *dst, const uint8_t *src, size_t n, bool copy)
+{
+	const size_t odd = n % 16, at = n - odd;
+	const uint32_t crc = reduce_crc32(fold_blocks(acc, dst, src, 0, n, copy));
+
+	return odd ? narrow_crc32(crc, copy ? dst + at : NULL, src + at, odd, copy) : crc;
 }
 
 INLINE uint32_t fold_crc32(uint32_t crc, uint8_t *dst, const uint8_t *src, size_t n, bool copy)
@@ -116,7 +225,7 @@ INLINE uint32_t fold_crc32(uint32_t crc, uint8_t *dst, const uint8_t *src, size_
 	acc[0] = _mm_xor_si128(acc[0], _mm_cvtsi32_si128((int)~crc));
 	for (; n - at >= TURN_FOLD; at += TURN_FOLD)
 		fold_line(acc, &crc32_by_64, copy ? dst + at : NULL, src + at, copy);
-	return narrow_crc32(join_crc32(acc), copy ? dst + at : NULL, src + at, n - at, copy);
+	return end_crc32(join_crc32(acc), copy ? dst + at : NULL, src + at, n - at, copy);
 }
 
 /* The crc32 instruction alone: right for short runs and ends. reg is the bare register. */
@@ -213,8 +322,7 @@ WIDE_INLINE uint32_t wide_crc32(uint32_t crc, uint8_t *dst, const uint8_t *src, 
 		_mm256_castsi256_si128(acc[2]), _mm256_extracti128_si256(acc[2], 1),
 		_mm256_castsi256_si128(acc[3]), _mm256_extracti128_si256(acc[3], 1)};
 
-	/* Up to a turn is left, of which one of fold_crc32 may be. */
-	return fold_crc32(join_crc32(last), copy ? dst + at : NULL, src + at, n - at, copy);
+	return end_crc32(join_crc32(last), copy ? dst + at : NULL, src + at, n - at, copy);
 }
 
 static TARGET uint32_t fold_update(uint32_t crc, const void *data, size_t n)
