@@ -7,8 +7,10 @@
 #include "wire/roce.h"
 
 enum {
-	COVERED_V4 = ipv4_bytes + udp_bytes + bth_bytes,
-	COVERED_V6 = ipv6_bytes + udp_bytes + bth_bytes,
+	FRONT_V4 = ipv4_bytes + udp_bytes,
+	FRONT_V6 = ipv6_bytes + udp_bytes,
+	COVERED_V4 = FRONT_V4 + bth_bytes,
+	COVERED_V6 = FRONT_V6 + bth_bytes,
 };
 
 /* Of the eight bytes of ones that stand for the local route header of InfiniBand. */
@@ -36,21 +38,36 @@ static const uint8_t ones_v6[COVERED_V6] = {
 };
 
 /* Lengths that the compiler knows, so that many bytes are joined at once. */
-static inline uint32_t begin(const uint8_t *ip, const uint8_t *ones, uint32_t n)
+static inline uint32_t masked(uint32_t crc, const uint8_t *at, const uint8_t *ones, uint32_t n)
 {
-	uint8_t head[COVERED_V6];
+	uint8_t bytes[COVERED_V6];
 
 	for (uint32_t i = 0; i < n; i++)
-		head[i] = ip[i] | ones[i];
-	return crc32_update(crc_of_ones, head, n);
+		bytes[i] = at[i] | ones[i];
+	return crc32_update(crc, bytes, n);
+}
+
+static bool is_v4(const uint8_t *ip)
+{
+	return ip[0] >> 4 == 4;
 }
 
 uint32_t icrc_begin(const uint8_t *ip, uint32_t *covered)
 {
-	bool is_v4 = ip[0] >> 4 == 4;
+	*covered = is_v4(ip) ? COVERED_V4 : COVERED_V6;
+	return is_v4(ip) ? masked(crc_of_ones, ip, ones_v4, COVERED_V4)
+			 : masked(crc_of_ones, ip, ones_v6, COVERED_V6);
+}
 
-	*covered = is_v4 ? COVERED_V4 : COVERED_V6;
-	return is_v4 ? begin(ip, ones_v4, COVERED_V4) : begin(ip, ones_v6, COVERED_V6);
+uint32_t icrc_front(const uint8_t *ip)
+{
+	return is_v4(ip) ? masked(crc_of_ones, ip, ones_v4, FRONT_V4)
+			 : masked(crc_of_ones, ip, ones_v6, FRONT_V6);
+}
+
+uint32_t icrc_bth(uint32_t front, const uint8_t *bth)
+{
+	return masked(front, bth, ones_v4 + FRONT_V4, bth_bytes);
 }
 
 uint32_t icrc_of(struct cspan packet)
