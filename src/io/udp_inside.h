@@ -43,7 +43,6 @@
 
 enum {
 	UDP_SOURCES_MAX = 64,
-	UDP_SEGMENTS_MAX = 64,   /* of one offloaded send: what every kernel with offload takes */
 	UDP_PAYLOAD_MAX = 65507, /* behind the headers of IPv4; a little less than IPv6 allows */
 	UDP_SHORTEST = UDP_BTH_BYTES + icrc_bytes,
 	UDP_TAG_AT = 5, /* of the transport header: the top byte of the destination queue pair */
@@ -119,12 +118,6 @@ struct udp_run {
 	uint8_t tos, ttl;
 	uint8_t id; /* expected identification of the next packet (IPv4) */
 	bool is_stray;
-};
-
-/* What each identification in 0 .. 63 changes in the ICRC, for one length of packet. */
-struct udp_deltas {
-	uint32_t bytes; /* behind the identification; 0: empty */
-	uint32_t of[UDP_SEGMENTS_MAX];
 };
 
 struct udp_rx {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/bytes.h"
+#include "base/crc32.h"
 #include "wire/icrc.h"
 #include "wire/net.h"
 #include "wire/roce.h"
@@ -15,44 +16,78 @@ static_assert((int)UDP_IPV4_BYTES == (int)ipv4_bytes && (int)UDP_IPV6_BYTES == (
 		      (int)UDP_ROCE_PORT == (int)NET_ROCE_PORT,
 	      "the wire's own numbers");
 
-/* Fields that the ICRC masks are left as they are: icrc_begin replaces them. */
+void udp_deltas_make(struct udp_deltas *d, uint32_t bytes)
+{
+	uint32_t zero = crc32_update(0, &(uint8_t){0}, 1);
+
+	if (d->bytes == bytes)
+		return;
+	d->bytes = bytes;
+	d->of[0] = 0;
+	for (unsigned bit = 1; bit < UDP_SEGMENTS_MAX; bit *= 2) {
+		uint32_t one = crc32_update(0, &(uint8_t){(uint8_t)bit}, 1) ^ zero;
+
+		one = crc32_combine(one, 0, bytes);
+		for (unsigned i = 0; i < bit; i++)
+			d->of[bit + i] = d->of[i] ^ one;
+	}
+}
+
+/* Fields that the ICRC masks are left as they are: icrc_front replaces them. */
 void udp_pseudo_make(struct udp_pseudo *p, const struct udp_ends *ends)
 {
-	uint8_t *udp;
+	uint8_t at[sizeof p->at] = {0};
+	uint32_t ip_len;
 
-	memset(p->at, 0, sizeof p->at);
 	if (ends->from->family == AF_INET) {
-		p->ip_len = ipv4_bytes;
-		p->at[0] = 0x45;
-		p->at[6] = 0x40; /* the sockets forbid fragments */
-		p->at[9] = IPPROTO_UDP_IN;
-		memcpy(p->at + 12, ends->from->ip, 4);
-		memcpy(p->at + 16, ends->to->ip, 4);
+		ip_len = ipv4_bytes;
+		at[0] = 0x45;
+		at[6] = 0x40; /* the sockets forbid fragments */
+		at[9] = IPPROTO_UDP_IN;
+		memcpy(at + 12, ends->from->ip, 4);
+		memcpy(at + 16, ends->to->ip, 4);
 	} else {
-		p->ip_len = ipv6_bytes;
-		p->at[0] = 0x60;
-		p->at[6] = IPPROTO_UDP_IN;
-		memcpy(p->at + 8, ends->from->ip, 16);
-		memcpy(p->at + 24, ends->to->ip, 16);
+		ip_len = ipv6_bytes;
+		at[0] = 0x60;
+		at[6] = IPPROTO_UDP_IN;
+		memcpy(at + 8, ends->from->ip, 16);
+		memcpy(at + 24, ends->to->ip, 16);
 	}
-	udp = p->at + p->ip_len;
-	put_be16(udp, ends->sport);
-	put_be16(udp + 2, ends->dport);
+	put_be16(at + ip_len, ends->sport);
+	put_be16(at + ip_len + 2, ends->dport);
+	if (memcmp(p->at, at, sizeof at) == 0)
+		return;
+	memcpy(p->at, at, sizeof at);
+	p->ip_len = ip_len;
+	memset(p->fronts, 0, sizeof p->fronts);
+	/* To the UDP header's end from the identification's second byte, which is the sixth. */
+	udp_deltas_make(&p->ids, ipv4_bytes - 6 + udp_bytes);
+}
+
+static uint32_t front_of(const struct udp_pseudo *p, uint32_t bytes)
+{
+	uint16_t udp_len = (uint16_t)(udp_bytes + bytes);
+	uint8_t at[sizeof p->at];
+
+	memcpy(at, p->at, sizeof at);
+	if (p->ip_len == ipv4_bytes)
+		put_be16(at + 2, (uint16_t)(ipv4_bytes + udp_len));
+	else
+		put_be16(at + 4, udp_len);
+	put_be16(at + p->ip_len + 4, udp_len);
+	return icrc_front(at);
 }
 
 uint32_t udp_pseudo_crc(struct udp_pseudo *p, uint32_t bytes, uint8_t id, const uint8_t *bth)
 {
-	uint8_t *udp = p->at + p->ip_len;
-	uint16_t udp_len = (uint16_t)(udp_bytes + bytes);
-	uint32_t covered;
+	uint32_t i = (bytes ^ bytes >> 4) % UDP_FRONTS;
 
-	if (p->ip_len == ipv4_bytes) {
-		put_be16(p->at + 2, (uint16_t)(ipv4_bytes + udp_len));
-		p->at[5] = id;
-	} else {
-		put_be16(p->at + 4, udp_len);
+	assert(id < UDP_SEGMENTS_MAX);
+	if (p->fronts[i].bytes != bytes) {
+		p->fronts[i].bytes = bytes;
+		p->fronts[i].crc = front_of(p, bytes);
 	}
-	put_be16(udp + 4, udp_len);
-	memcpy(udp + udp_bytes, bth, bth_bytes);
-	return icrc_begin(p->at, &covered);
+	uint32_t front = p->fronts[i].crc;
+
+	return icrc_bth(p->ip_len == ipv4_bytes ? front ^ p->ids.of[id] : front, bth);
 }

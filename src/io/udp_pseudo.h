@@ -12,6 +12,8 @@ enum {
 	UDP_HEADER_BYTES = 8,
 	UDP_BTH_BYTES = 12,
 	UDP_ROCE_PORT = 4791,
+	UDP_SEGMENTS_MAX = 64, /* of one offloaded send: what every kernel with offload takes */
+	UDP_FRONTS = 8,        /* lengths whose CRC is remembered */
 };
 
 /* An address without its port; every byte counts when two are compared. */
@@ -21,9 +23,24 @@ struct udp_addr {
 	uint32_t family; /* AF_INET, AF_INET6 */
 };
 
+/* What each identification in 0 .. 63 changes in a CRC. */
+struct udp_deltas {
+	uint32_t bytes; /* that it covers behind the identification; 0: not made yet */
+	uint32_t of[UDP_SEGMENTS_MAX];
+};
+
+/* Makes the deltas of a CRC that covers so many bytes behind the identification, where they are of
+ * another number. */
+void udp_deltas_make(struct udp_deltas *d, uint32_t bytes);
+
+/* Zero it before its first use. */
 struct udp_pseudo {
-	uint8_t at[UDP_IPV6_BYTES + UDP_HEADER_BYTES + UDP_BTH_BYTES];
+	uint8_t at[UDP_IPV6_BYTES + UDP_HEADER_BYTES]; /* lengths and identification are zero */
 	uint32_t ip_len;
+	struct {
+		uint32_t bytes, crc;
+	} fronts[UDP_FRONTS]; /* of packets with so many bytes of UDP payload; 0: none */
+	struct udp_deltas ids;
 };
 
 struct udp_ends {
@@ -31,7 +48,7 @@ struct udp_ends {
 	uint16_t sport, dport;
 };
 
-/* Headers of packets from one end to the other. */
+/* Headers of packets from one end to the other. What is known of these already is kept. */
 void udp_pseudo_make(struct udp_pseudo *p, const struct udp_ends *ends);
 
 /* The CRC up to the end of the base transport header, bth, in a packet with bytes of UDP payload,

@@ -205,32 +205,15 @@ static bool refill(struct udp_driver *u)
 	return true;
 }
 
-static const struct udp_deltas *deltas_of(struct udp_driver *u, uint32_t bytes)
-{
-	struct udp_deltas *d = &u->rx.deltas[(bytes ^ bytes >> 4) % DELTA_LENGTHS];
-	uint32_t zero = crc32_update(0, &(uint8_t){0}, 1);
-
-	if (d->bytes == bytes)
-		return d;
-	d->bytes = bytes;
-	d->of[0] = 0;
-	for (unsigned bit = 1; bit < UDP_SEGMENTS_MAX; bit *= 2) {
-		uint32_t one = crc32_update(0, &(uint8_t){(uint8_t)bit}, 1) ^ zero;
-
-		one = crc32_combine(one, 0, bytes);
-		for (unsigned i = 0; i < bit; i++)
-			d->of[bit + i] = d->of[i] ^ one;
-	}
-	return d;
-}
-
 /* The identification that makes the ICRC right, from the one it was computed with and by how much
  * it is wrong; -1: none does. bytes: of the UDP payload without ICRC. */
 static int find_id(struct udp_driver *u, uint8_t tried, uint32_t wrong, uint32_t bytes)
 {
 	/* From the byte behind the identification's second: flags, to the UDP header's end. */
-	const struct udp_deltas *d = deltas_of(u, UDP_IPV4_BYTES - 6 + UDP_HEADER_BYTES + bytes);
+	uint32_t behind = UDP_IPV4_BYTES - 6 + UDP_HEADER_BYTES + bytes;
+	struct udp_deltas *d = &u->rx.deltas[(behind ^ behind >> 4) % DELTA_LENGTHS];
 
+	udp_deltas_make(d, behind);
 	for (unsigned i = 1; i < UDP_SEGMENTS_MAX; i++)
 		if (d->of[i] == wrong)
 			return tried ^ (int)i;
