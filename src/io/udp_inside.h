@@ -128,7 +128,8 @@ struct udp_rx {
 	_Alignas(struct cmsghdr) uint8_t control[RX_SLOTS][RX_CONTROL_BYTES];
 	struct udp_run runs[RX_SLOTS];
 	uint32_t n_runs, at_run;
-	uint32_t want; /* slots of the next call */
+	uint32_t want;   /* slots of the next call */
+	uint32_t n_ones; /* calls for one that brought it, see slots_to_want */
 	uint32_t ready[RX_READY];
 	uint32_t n_ready, at_ready;
 	uint32_t hot;      /* a socket that has more, or DRIVER_NO_HANDLE */

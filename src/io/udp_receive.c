@@ -21,6 +21,7 @@ enum {
 	STALE_NS = 1000000, /* who comes back after so long asks all of them at once */
 	REFILLS = 64,       /* calls that one udp_receive makes when all they bring is dropped */
 	BULK_BYTES = 16384, /* messages of that size on average: few slots at a time */
+	ONES = 2,           /* calls for one that brought it, without one in vain between them */
 	TOS_TO_DSCP = 2,
 	ECN_BITS = 3,
 };
@@ -36,9 +37,11 @@ int udp_rx_init(struct udp_driver *u)
 		rx->iov[i] = (struct iovec){rx->slots + (size_t)i * RX_SLOT_STRIDE, RX_SLOT_BYTES};
 		rx->msgs[i].msg_hdr = (struct msghdr){
 			.msg_name = &rx->names[i],
+			.msg_namelen = sizeof rx->names[i],
 			.msg_iov = &rx->iov[i],
 			.msg_iovlen = 1,
 			.msg_control = rx->control[i],
+			.msg_controllen = RX_CONTROL_BYTES,
 		};
 	}
 	rx->want = RX_SLOTS_BULK;
@@ -117,6 +120,9 @@ static void make_run(struct udp_driver *u, uint32_t i, uint32_t local)
 	/* Both kinds of name have the port at the same place. */
 	run->sport = BYTES_BE16(rx->names[i].v4.sin_port);
 	read_control(&m->msg_hdr, run);
+	/* As the kernel found them, for the next call. */
+	m->msg_hdr.msg_namelen = sizeof rx->names[i];
+	m->msg_hdr.msg_controllen = RX_CONTROL_BYTES;
 	if (run->segment == 0 || run->segment > len)
 		run->segment = len;
 	/* No datagram is longer than a slot; an empty one is a packet too. */
@@ -126,20 +132,29 @@ static void make_run(struct udp_driver *u, uint32_t i, uint32_t local)
 	}
 }
 
+/* One at a time is the fastest way to get one: a call for more looks in vain for the second. More
+ * are asked for when they come, one right behind the other. */
+static uint32_t slots_to_want(struct udp_rx *rx, uint64_t bytes)
+{
+	bool is_one = rx->n_runs == 1 && bytes < BULK_BYTES;
+
+	rx->n_ones = is_one && rx->want == 1 ? rx->n_ones + 1 : 0;
+	if (is_one && rx->n_ones < ONES)
+		return 1;
+	return bytes / rx->n_runs >= BULK_BYTES ? RX_SLOTS_BULK : RX_SLOTS;
+}
+
 static void receive_from(struct udp_driver *u, uint32_t local)
 {
 	struct udp_rx *rx = &u->rx;
 	uint64_t bytes = 0;
 	int got;
 
-	for (uint32_t i = 0; i < rx->want; i++) {
-		rx->msgs[i].msg_hdr.msg_namelen = sizeof rx->names[i];
-		rx->msgs[i].msg_hdr.msg_controllen = RX_CONTROL_BYTES;
-	}
 	got = recvmmsg(u->locals[local].fd, rx->msgs, rx->want, MSG_DONTWAIT, NULL);
 	rx->n_runs = rx->at_run = 0;
 	if (got <= 0) {
 		rx->hot = DRIVER_NO_HANDLE;
+		rx->n_ones = 0;
 		return;
 	}
 	u->driver.count.rx_calls++;
@@ -156,11 +171,7 @@ static void receive_from(struct udp_driver *u, uint32_t local)
 		rx->hot = local;
 		rx->hot_left = HOT_CALLS;
 	}
-	/* One at a time is the fastest way to get one; more are asked for when more come. */
-	if (rx->n_runs == 1 && rx->want > 1 && bytes < BULK_BYTES)
-		rx->want = 1;
-	else if (rx->n_runs == rx->want || rx->want > 1)
-		rx->want = bytes / rx->n_runs >= BULK_BYTES ? RX_SLOTS_BULK : RX_SLOTS;
+	rx->want = slots_to_want(rx, bytes);
 }
 
 /* One more call to the kernel, at a socket that has something; false: none has. */
