@@ -4,6 +4,7 @@
 #include <stdalign.h>
 #include <string.h>
 
+#include "base/places.h"
 #include "mrc/state.h"
 
 #define ALL_SET      ((MRC_SET_CC << 1) - 1)
@@ -33,16 +34,6 @@ static size_t reserve(struct layout *l, size_t bytes)
 	return at;
 }
 
-/* A power of two, so that a place is a mask away. */
-static uint32_t ring_of(uint32_t least)
-{
-	uint32_t n = 1;
-
-	while (n < least)
-		n *= 2;
-	return n;
-}
-
 static uint32_t most_ways(const struct mrc_caps *caps)
 {
 	return caps->max_ways ? caps->max_ways : MRC_WAYS;
@@ -55,9 +46,9 @@ static struct layout layout_of(const struct mrc_caps *caps)
 	struct layout l = {
 		.stride =
 			aligned(sizeof(struct mrc_send) + caps->max_send_sge * sizeof(struct sge)),
-		.n_sends = ring_of(caps->max_send),
-		.n_flights = ring_of(caps->max_mpr * (MRC_MPR_UNIT / MRC_FLIGHT) + 1),
-		.n_tracks = ring_of(caps->max_mpr * (MRC_MPR_UNIT / MRC_TRACK) + 1),
+		.n_sends = places_for(caps->max_send),
+		.n_flights = places_for(caps->max_mpr * (MRC_MPR_UNIT / MRC_FLIGHT) + 1),
+		.n_tracks = places_for(caps->max_mpr * (MRC_MPR_UNIT / MRC_TRACK) + 1),
 	};
 
 	reserve(&l, sizeof(struct mrc_qp));

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/places.h"
 #include "rc/state.h"
 
 #define NEEDED_RTR (RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP | RC_SET_RQ_PSN)
@@ -17,12 +18,17 @@ static size_t recv_stride(uint32_t sges)
 	return rc_aligned(sizeof(struct rc_recv) + sges * sizeof(struct sge));
 }
 
+static size_t send_bytes(const struct rc_caps *caps)
+{
+	return places_for(caps->max_send) * send_stride(caps->max_send_sge);
+}
+
 size_t rc_qp_size(const struct rc_caps *caps)
 {
 	if (caps->max_send == 0 || caps->max_send > RC_WR_MAX || caps->max_recv > RC_WR_MAX ||
 	    caps->max_send_sge > ENGINE_SGE || caps->max_recv_sge > ENGINE_SGE)
 		return 0;
-	return rc_aligned(sizeof(struct rc_qp)) + caps->max_send * send_stride(caps->max_send_sge) +
+	return rc_aligned(sizeof(struct rc_qp)) + send_bytes(caps) +
 	       caps->max_recv * recv_stride(caps->max_recv_sge);
 }
 
@@ -155,9 +161,10 @@ static void make_queues(struct rc_qp *q, struct rc_rq *shared)
 	uint8_t *at = (uint8_t *)q + rc_aligned(sizeof *q);
 
 	q->req.slots = at;
+	q->req.slot_mask = places_for(q->caps.max_send) - 1;
 	q->req.stride = send_stride(q->caps.max_send_sge);
 	q->resp.own = (struct rc_rq){
-		.slots = at + q->caps.max_send * q->req.stride,
+		.slots = at + send_bytes(&q->caps),
 		.stride = recv_stride(q->caps.max_recv_sge),
 		.max = q->caps.max_recv,
 		.max_sge = q->caps.max_recv_sge,

@@ -98,7 +98,8 @@ struct rc_timer {
 };
 
 struct rc_requester {
-	uint8_t *slots; /* ring of caps.max_send works, stride bytes each */
+	uint8_t *slots;     /* ring of works, stride bytes each */
+	uint32_t slot_mask; /* places of it - 1: a power of two, not less than caps.max_send */
 	size_t stride;
 	/* Counts of works: freed <= done <= current <= posted; works freed ... done - 1 are done
 	 * and wait for poll, current is the one that `next` belongs to. One that is not done but
@@ -258,7 +259,7 @@ static inline psn24 rc_psn(const struct rc_qp *q, uint64_t count)
 
 static inline struct rc_send *rc_send_at(const struct rc_qp *q, uint64_t count)
 {
-	return (void *)(q->req.slots + count % q->caps.max_send * q->req.stride);
+	return (void *)(q->req.slots + (count & q->req.slot_mask) * q->req.stride);
 }
 
 /* Packets that carry len bytes: one at least (IBTA 9.7.2). */

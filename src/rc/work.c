@@ -119,6 +119,7 @@ void rc_requester_reset(struct rc *r, struct rc_qp *q)
 	release(r, q, req->out_bytes);
 	*req = (struct rc_requester){
 		.slots = req->slots,
+		.slot_mask = req->slot_mask,
 		.stride = req->stride,
 		.due = NSEC_NEVER,
 		.retry = {.owner = q, .is_retry = true},
