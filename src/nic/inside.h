@@ -178,7 +178,8 @@ struct device {
 	nsec heard_at;          /* when nothing was left to be received, last */
 	nsec wake_at;           /* the thread sleeps until then; 0: it is awake, or stands back */
 	_Atomic nsec polled_at; /* when an application last polled */
-	nsec armed_at;          /* and last armed a queue */
+	nsec armed_at;          /* and last armed a queue, ... */
+	nsec posted_at;         /* ... or posted a request */
 	uint32_t n_armed, n_held, n_held_turns;
 	bool is_waiting; /* an acknowledgement was not sent yet, see progress.c */
 	bool is_behind;  /* a round of work is due: the driver may have more, or the engine has */
@@ -246,8 +247,9 @@ nsec device_deadline(const struct device *d);
 nsec device_catch_up(struct device *d);
 /* Sends what the engine has to send, and gives out what it completed. */
 void device_flush(struct device *d);
-/* One round of everything, bounded, for one who polls or not; returns the time. */
-nsec device_step(struct device *d, bool is_poll);
+/* One round of everything, bounded; returns the time. may_answer: a post may follow that takes
+ * along what there is to acknowledge. */
+nsec device_step(struct device *d, bool may_answer);
 int device_start(struct device *d);
 void device_stop(struct device *d);
 

@@ -105,6 +105,7 @@ static int post_one(struct nic_qp *qp, nsec now, struct nic_work *work)
 	op->flags &= (uint8_t)(ENGINE_SILENT | ENGINE_SOLICITED | ENGINE_FENCE);
 	if (op->code == ENGINE_RECV)
 		return d->engine->ops->post(d->engine, now, op);
+	d->posted_at = now;
 	if (qp->is_all_signaled)
 		op->flags &= (uint8_t)~ENGINE_SILENT;
 	if (op->code == ENGINE_BIND)

@@ -27,6 +27,8 @@
 #define HEARINGS      16u                /* calls for packets in one of them */
 #define RETRY_NS      UINT64_C(500000)   /* a full port is tried again, by a thread that slept */
 #define POLLED_NS     UINT64_C(100000)   /* someone polls: they did, so lately */
+#define ANSWERS_NS    UINT64_C(1000000)  /* someone answers: they posted, so lately */
+#define HOLD_NS       UINT64_C(10000)    /* and will post before, or the thread acknowledges */
 #define ARMED_NS      UINT64_C(1000000)  /* someone sleeps: they armed a queue, so lately */
 #define BACK_LEAST_NS UINT64_C(100000)   /* standing back, the first look */
 #define BACK_MOST_NS  UINT64_C(400000)   /* and later ones */
@@ -128,10 +130,13 @@ void device_flush(struct device *d)
 
 /* Who polls for a message and gets it may answer it at once, and its answer can take the
  * acknowledgement along: sending that first, by itself, would hold the answer up for as long as the
- * kernel takes for a packet. If no post follows, the next poll sends it. */
-static bool may_wait(struct device *d, uint32_t n, bool is_poll)
+ * kernel takes for a packet. If no post follows, the next round sends it. The same goes for a
+ * program that finds messages by looking at its memory, where the thread hears them: without the
+ * acknowledgement the peer goes on polling, and hears the answer itself. */
+static bool may_wait(struct device *d, uint32_t n, bool may_answer)
 {
-	d->is_waiting = is_poll && !d->is_waiting && n > 0 && n <= FEW && !d->backlog.n;
+	d->is_waiting = may_answer && !d->is_waiting && n > 0 && n <= FEW && !d->backlog.n &&
+			device_deadline(d) <= d->clock;
 	return d->is_waiting;
 }
 
@@ -201,11 +206,11 @@ static uint32_t hear(struct device *d, nsec now)
 	return sum;
 }
 
-nsec device_step(struct device *d, bool is_poll)
+nsec device_step(struct device *d, bool may_answer)
 {
 	nsec now = device_now();
 	uint32_t n = hear(d, now);
-	bool has_sent = !may_wait(d, n, is_poll) && transmit(d);
+	bool has_sent = !may_wait(d, n, may_answer) && transmit(d);
 
 	deliver(d);
 	return has_sent ? device_now() : now;
@@ -288,7 +293,9 @@ static nsec work(struct device *d, nsec now)
 {
 	bool was_behind = d->is_behind;
 
-	device_step(d, false);
+	device_step(d, now - d->posted_at < ANSWERS_NS);
+	if (d->is_waiting)
+		return now + HOLD_NS;
 	if (d->is_behind)
 		return 0;
 	nsec until = device_deadline(d);
