@@ -413,11 +413,22 @@ static void count_packet(struct pulling *p)
 		p->free_ports &= ~(UINT32_C(1) << port);
 }
 
+/* What is pulled together leaves together, and a burst that began in the pull before would cut
+ * every later one in two where both are of one length. */
+static void begin_burst(const struct mrc *m, struct mrc_requester *req)
+{
+	if (req->pull != m->n_pulls)
+		path_end_burst(&req->path);
+	req->pull = m->n_pulls;
+}
+
 /* Lets q send, or answer, a burst; it has a turn again if it stopped for lack of room. */
 static void take_turn(struct mrc *m, struct mrc_qp *q, struct pulling *p, bool is_answer)
 {
 	uint32_t end = p->n - p->got < MRC_BURST ? p->n : p->got + MRC_BURST;
 
+	if (!is_answer)
+		begin_burst(m, &q->req);
 	while (p->got < end && (mrc_ports_of(m, q, is_answer) & p->free_ports)) {
 		struct tx_pkt *tx = fresh_packet(p);
 		bool is_blocked = false;
@@ -472,6 +483,7 @@ static uint32_t mrc_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_
 	struct pulling p = {.pkts = pkts, .n = n};
 
 	m->now = now;
+	m->n_pulls++;
 	mrc_timers_run(m, now);
 	for (uint32_t port = 0; port < m->cfg.n_ports; port++) {
 		p.left[port] = room[port];

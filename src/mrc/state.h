@@ -159,6 +159,7 @@ struct mrc_requester {
 	bool has_probe;    /* one is to be sent */
 	struct cc cc;
 	struct path path;       /* the ways of requests */
+	uint32_t pull;          /* mrc.n_pulls when the last one was sent */
 	nsec path_due;          /* when ways.c has something to do; NSEC_NEVER: nothing */
 	nsec probed_at;         /* when it last had ways probed */
 	uint8_t dead_ports;     /* whose packets were taken for lost */
@@ -331,6 +332,7 @@ struct mrc {
 	struct pool troubles;                 /* struct path_trouble */
 	uint32_t ports_down;                  /* of ours, bit each */
 	struct mrc_turns sending, answering;
+	uint32_t n_pulls;
 	uint8_t turn;        /* enum mrc_turn: whose is next */
 	struct list starved; /* queue pairs kept back: no chunk of `flights` is free */
 	struct mrc_endpoints endpoints;

@@ -128,6 +128,12 @@ void path_stop(struct path *p);
  * is met becomes good and loses this turn (11.2.2). */
 const struct path_way *path_next(struct path *p, uint32_t free_ports);
 
+/* The next packet begins a burst of its own: it does not leave together with those before. */
+static inline void path_end_burst(struct path *p)
+{
+	p->left = 0;
+}
+
 /* The number of a way that path_next returned: what the engine notes with the packet, and tells of
  * it later. The wire's entropy value alone is found by path_profile_find. */
 static inline uint32_t path_number(const struct path *p, const struct path_way *way)

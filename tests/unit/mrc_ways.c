@@ -587,6 +587,32 @@ static void bursts_take_one_way(void **state)
 		assert_int_not_equal(gone[i].way, gone[i - 1].way);
 }
 
+/* A driver sends a burst by one call as long as it is not cut: pulls of six and bursts of four
+ * would meet only in every third. */
+static void a_pull_begins_a_burst(void **state)
+{
+	static const uint16_t room[ENGINE_PORTS] = {8, 8, 8, 8, 8, 8, 8, 8};
+	uint32_t before = UINT32_MAX;
+
+	(void)state;
+	begin_ways(2);
+	w.end[0].qp[0].attr.burst = 4;
+	connect();
+	post((struct work){.cookie = 1, .len = 24 * PMTU, .code = ENGINE_WRITE});
+	for (uint32_t k = 0; k < 4; k++) {
+		const struct end_pkt *out = w.end[0].out;
+
+		assert_int_equal(end_pull(&w.end[0], w.now, room, 6), 6);
+		assert_int_not_equal(out[0].tx.ev, before);
+		for (uint32_t i = 1; i < 6; i++)
+			if (i == 4)
+				assert_int_not_equal(out[i].tx.ev, out[i - 1].tx.ev);
+			else
+				assert_int_equal(out[i].tx.ev, out[i - 1].tx.ev);
+		before = out[5].tx.ev;
+	}
+}
+
 /* MRC-9.3.1-02: in another order than others. */
 static void queue_pairs_take_ways_in_orders_of_their_own(void **state)
 {
@@ -630,6 +656,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_way_is_denied_and_allowed_again),
 	cmocka_unit_test(ways_are_replaced_under_packets),
 	cmocka_unit_test(bursts_take_one_way),
+	cmocka_unit_test(a_pull_begins_a_burst),
 	cmocka_unit_test(queue_pairs_take_ways_in_orders_of_their_own),
 };
 
