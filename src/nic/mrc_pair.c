@@ -75,18 +75,10 @@ struct nic_qp *nic_mrc_qp_new(struct nic_user *u, struct nic_mrc_spec *spec)
 
 	if (!r)
 		r = grant(u, spec, &common, &caps);
-	if (r) {
-		errno = -r;
-		return NULL;
-	}
-	struct nic_qp *qp = qp_new(u, &common, &caps, mrc_qp_size(&caps));
-
-	if (qp) {
-		device_enter(u->device);
-		device_changed(u->device);
-		device_leave(u->device);
-	}
-	return qp;
+	if (!r)
+		return qp_new(u, &common, &caps, mrc_qp_size(&caps));
+	errno = -r;
+	return NULL;
 }
 
 static int no_address(const struct device *d, int r, uint32_t port)

@@ -90,6 +90,8 @@ struct nic_qp *qp_new(struct nic_user *u, const struct nic_qp_spec *spec, const 
 	if (memory) {
 		device_enter(u->device);
 		r = qp_make(qp, caps, memory);
+		if (!r)
+			device_changed(u->device);
 		device_leave(u->device);
 	}
 	if (!r)

@@ -224,18 +224,10 @@ struct nic_qp *nic_qp_new(struct nic_user *u, struct nic_qp_spec *spec)
 
 	if (!r)
 		r = grant(u, spec, &caps);
-	if (r) {
-		errno = -r;
-		return NULL;
-	}
-	struct nic_qp *qp = qp_new(u, spec, &caps, rc_qp_size(&caps));
-
-	if (qp) {
-		device_enter(u->device);
-		device_changed(u->device);
-		device_leave(u->device);
-	}
-	return qp;
+	if (!r)
+		return qp_new(u, spec, &caps, rc_qp_size(&caps));
+	errno = -r;
+	return NULL;
 }
 
 void nic_counters(struct nic_user *u, struct rc_counters *rc, struct driver_counters *io)
