@@ -1,0 +1,111 @@
+/* What a requestor makes of Transport ACKs and NAKs, right ones and others, all made by hand. */
+#include "mrc_word.h"
+
+/* MRC-7.2.1-02: a SACK says that packets arrived, the Transport ACK that they were executed. */
+static void works_end_with_the_transport_ack_alone(void **state)
+{
+	(void)state;
+	begin_sent(5);
+	sack_all(2);
+	assert_int_equal(q->req.una, 3);
+	expect_nothing(0);
+	ack(1);
+	expect_end(1, ENGINE_OK);
+	expect_end(2, ENGINE_OK);
+	expect_nothing(0);
+	/* And it says that they arrived (MRC-7.2.1-03). */
+	ack(4);
+	assert_int_equal(q->req.una, 5);
+	for (uint64_t i = 3; i <= 5; i++)
+		expect_end(i, ENGINE_OK);
+	check_idle(&w.end[0]);
+	assert_int_equal(COUNT(rx_sack), 1);
+	assert_int_equal(COUNT(rx_ack), 2);
+}
+
+static void a_work_of_many_packets_ends_with_its_last(void **state)
+{
+	(void)state;
+	begin_here();
+	connect();
+	post_packets(4);
+	post_packets(1);
+	pull_all();
+	ack(2);
+	expect_nothing(0);
+	ack(3);
+	struct done done;
+
+	assert_true(end_poll(&w.end[0], &done));
+	assert_int_equal(done.len, 4 * PMTU);
+	expect_nothing(0);
+}
+
+static void odd_acks_are_harmless(void **state)
+{
+	(void)state;
+	begin_sent(10);
+	/* Nothing yet. */
+	ack(-1);
+	/* Never sent. */
+	ack(10);
+	ack(1 << 22);
+	assert_int_equal(COUNT(drop_stale), 2);
+	assert_int_equal(q->req.una, 0);
+	ack(5);
+	/* Back, and again. */
+	ack(3);
+	ack(5);
+	ack(-1);
+	assert_int_equal(q->req.heard, 6);
+	assert_int_equal(COUNT(rx_ack), 5);
+	ack(-2);
+	assert_int_equal(COUNT(drop_stale), 3);
+	/* Neither ACK nor NAK of MRC. */
+	aeth(7, AETH_RNR_NAK, 3);
+	aeth(7, AETH_RESERVED, 3);
+	aeth(7, AETH_NAK, AETH_NAK_SEQUENCE);
+	aeth(7, AETH_NAK, AETH_NAK_INVALID_RD);
+	aeth(7, AETH_NAK, 31);
+	assert_int_equal(COUNT(drop_malformed), 5);
+	assert_int_equal(q->req.una, 6);
+	assert_int_equal(end_state(&w.end[0], 0), MRC_RTS);
+}
+
+/* M-40: a NAK names the packet; nothing before it is thereby done. */
+static void naks_end_the_queue_pair(void **state)
+{
+	static const uint8_t codes[][2] = {
+		{AETH_NAK_INVALID_REQUEST, ENGINE_REMOTE_INVALID},
+		{AETH_NAK_REMOTE_ACCESS, ENGINE_REMOTE_ACCESS},
+		{AETH_NAK_REMOTE_OPERATION, ENGINE_REMOTE_OPERATION},
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+		begin_sent(5);
+		ack(0);
+		SACK(.cack = 1, .from = 2, .map = 2, .acked = 1);
+		aeth(0, AETH_NAK, codes[i][0]);
+		aeth(5, AETH_NAK, codes[i][0]);
+		assert_int_equal(COUNT(drop_stale), 2);
+		/* Received long ago, and refused all the same. */
+		aeth(3 - (int64_t)i, AETH_NAK, codes[i][0]);
+		assert_int_equal(COUNT(rx_nak), 1);
+		expect_end(1, ENGINE_OK);
+		for (uint64_t k = 2; k <= 5; k++)
+			expect_end(k, k == 4 - i ? codes[i][1] : ENGINE_FLUSHED);
+		expect_nothing(0);
+		assert_int_equal(COUNT(failed), 1);
+		check_idle(&w.end[0]);
+	}
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(works_end_with_the_transport_ack_alone),
+	cmocka_unit_test(a_work_of_many_packets_ends_with_its_last),
+	cmocka_unit_test(odd_acks_are_harmless),
+	cmocka_unit_test(naks_end_the_queue_pair),
+};
+
+CHECK_MAIN(cases)

@@ -1,0 +1,162 @@
+/* What a requestor makes of NACKs, all made by hand. */
+#include "mrc_word.h"
+
+/* Table 7-3: all but one want the packet again. */
+static void nacks_ask_for_packets(void **state)
+{
+	static const uint8_t reasons[] = {
+		MRC_NACK_TRIMMED,       MRC_NACK_TRIMMED_LASTHOP, MRC_NACK_NO_BITMAP,
+		MRC_NACK_NO_PKT_BUFFER, MRC_NACK_NO_RESOURCE,     MRC_NACK_PSN_OOR_WINDOW,
+	};
+
+	(void)state;
+	begin_sent(10);
+	for (uint32_t i = 0; i < sizeof reasons; i++) {
+		nack(i + 1, reasons[i]);
+		assert_int_equal(COUNT(lost_nack), i + 1);
+		/* One that is to be sent is not counted twice. */
+		nack(i + 1, reasons[i]);
+		assert_int_equal(COUNT(lost_nack), i + 1);
+		pass_pause();
+		expect_again(i + 1);
+	}
+	assert_int_equal(COUNT(rx_nack), 2 * sizeof reasons);
+	/* What arrived is not wanted. */
+	SACK(.cack = -1, .from = 7, .acked = 7);
+	nack(7, MRC_NACK_TRIMMED);
+	assert_int_equal(pull_all(), 0);
+	assert_int_equal(COUNT(rx_nack), 2 * sizeof reasons + 1);
+	/* Never sent, or settled. */
+	nack(10, MRC_NACK_TRIMMED);
+	ack(2);
+	nack(2, MRC_NACK_UNEXP_EVENT);
+	nack(-1, MRC_NACK_UNEXP_EVENT);
+	assert_int_equal(COUNT(drop_stale), 3);
+	assert_int_equal(end_state(&w.end[0], 0), MRC_RTS);
+}
+
+/* The first packet that is out stands for all: one NACK too many for it, and nothing else comes,
+ * ends the queue pair. Others may be refused as often as they like. */
+static void expect_end_by_nacks(uint8_t reason)
+{
+	begin_sent(3);
+	ack(0);
+	expect_end(1, ENGINE_OK);
+	for (uint32_t i = 0; i < 4; i++) {
+		nack(2, reason);
+		pass_pause();
+		expect_again(2);
+	}
+	/* Sent before the answer about packet 0 came, so that this one is no try. */
+	nack(1, reason);
+	pass_pause();
+	expect_again(1);
+	for (uint32_t i = 1; i < 3; i++) {
+		nack(1, reason);
+		pass_pause();
+		expect_again(1);
+	}
+	nack(1, reason);
+	expect_end(2, ENGINE_RETRY_EXCEEDED);
+	expect_end(3, ENGINE_FLUSHED);
+	expect_nothing(0);
+	assert_int_equal(end_state(&w.end[0], 0), MRC_ERROR);
+	assert_int_equal(COUNT(failed), 1);
+	check_idle(&w.end[0]);
+}
+
+static void nacks_have_an_end(void **state)
+{
+	static const uint8_t reasons[] = {MRC_NACK_NO_BITMAP, MRC_NACK_NO_PKT_BUFFER,
+					  MRC_NACK_NO_RESOURCE, MRC_NACK_PSN_OOR_WINDOW};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof reasons; i++)
+		expect_end_by_nacks(reasons[i]);
+	/* Without end. */
+	begin_here();
+	w.end[0].qp[0].attr.exp_retries = MRC_EXP_MAX;
+	connect();
+	post_packets(1);
+	pull_all();
+	for (uint32_t i = 0; i < 300; i++) {
+		nack(0, MRC_NACK_NO_BITMAP);
+		expect_again(0);
+	}
+	ack(0);
+	expect_end(1, ENGINE_OK);
+}
+
+static void an_unexpected_event_ends_the_queue_pair(void **state)
+{
+	(void)state;
+	begin_sent(4);
+	ack(0);
+	nack(2, MRC_NACK_UNEXP_EVENT);
+	expect_end(1, ENGINE_OK);
+	expect_end(2, ENGINE_FLUSHED);
+	expect_end(3, ENGINE_REMOTE_OPERATION);
+	expect_end(4, ENGINE_FLUSHED);
+	expect_nothing(0);
+	assert_int_equal(end_state(&w.end[0], 0), MRC_ERROR);
+	assert_int_equal(COUNT(rx_nack), 1);
+}
+
+/* While the peer has no room only una goes, which needs none; the rest waits, ever longer. */
+static void a_peer_without_room_is_given_time(void **state)
+{
+	static const uint8_t reasons[] = {MRC_NACK_NO_BITMAP, MRC_NACK_NO_PKT_BUFFER,
+					  MRC_NACK_NO_RESOURCE, MRC_NACK_PSN_OOR_WINDOW};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof reasons; i++) {
+		begin_timed(0);
+		for (uint32_t k = 0; k < 4; k++)
+			post_packets(1);
+		pull_all();
+		nack(3, reasons[i]);
+		for (uint32_t k = 1; k < 3; k++) {
+			nsec until = w.now + (q->req.srtt << k);
+
+			post_packets(1);
+			assert_int_equal(pull_all(), 0);
+			w.now = until - WIDTH;
+			assert_int_equal(pull_all(), 0);
+			w.now = until;
+			assert_int_equal(pull_all(), 2);
+			nack(3, reasons[i]);
+		}
+		nsec until = q->req.pause_until;
+
+		nack(1, reasons[i]);
+		assert_int_equal(q->req.pause_until, until);
+		expect_again(1);
+		/* What is new would need room too, and might push out the first that is missing. */
+		begin_timed(0);
+		post_packets(1);
+		pull_all();
+		nack(1, reasons[i]);
+		post_packets(1);
+		expect_again(1);
+		pass_pause();
+		assert_int_equal(pull_all(), 0);
+		ack(1);
+		assert_int_equal(pull_all(), 1);
+	}
+	/* A switch that trims is another matter. */
+	begin_timed(0);
+	for (uint32_t k = 0; k < 3; k++)
+		post_packets(1);
+	pull_all();
+	nack(3, MRC_NACK_TRIMMED);
+	assert_int_equal(pull_all(), 1);
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(nacks_ask_for_packets),
+	cmocka_unit_test(nacks_have_an_end),
+	cmocka_unit_test(an_unexpected_event_ends_the_queue_pair),
+	cmocka_unit_test(a_peer_without_room_is_given_time),
+};
+
+CHECK_MAIN(cases)

@@ -1,0 +1,251 @@
+/* What a requestor tells its congestion controller of answers made by hand: round trips, bytes,
+ * marks. */
+#include "mrc_word.h"
+
+#define UNIT 128u /* ns of a timestamp */
+
+/* One packet goes, and is answered after rtt with a stamp that is later by `moved`, or with `told`
+ * where we send none. Returns what the round trip is taken for: the weight of a sample is 1/8. */
+struct trip {
+	uint8_t flags;
+	nsec rtt;
+	uint32_t moved, told;
+	bool is_other, is_ack_first;
+};
+
+static int64_t learn(struct trip t)
+{
+	begin_timed(t.flags);
+	post_packets(1);
+	pull_all();
+	uint16_t stamp = (uint16_t)(mrc_stamp(w.now) + t.moved);
+	int64_t before = (int64_t)q->req.srtt;
+
+	w.now += t.rtt;
+	if (t.is_ack_first) {
+		ack(1);
+		before = (int64_t)q->req.srtt;
+	}
+	SACK(.cack = 1, .from = 1, .acked = 1, .is_other = t.is_other,
+	     .stamp = t.flags & MRC_NO_TIMESTAMPS ? t.told : stamp);
+	return before + 8 * ((int64_t)q->req.srtt - before);
+}
+
+static void round_trips_are_measured(void **state)
+{
+	const nsec few = 200;
+
+	(void)state;
+	/* By our own record, whether the stamp comes back or not. */
+	assert_in_range(learn((struct trip){.rtt = 80000}), 80000 - few, 80000 + few);
+	assert_in_range(learn((struct trip){.rtt = 80000, .flags = MRC_NO_TIMESTAMPS}), 80000 - few,
+			80000 + few);
+	/* A stamp wraps after 8.4 ms; the record does not. */
+	assert_in_range(learn((struct trip){.rtt = 20000000}), 20000000 - few, 20000000 + few);
+	/* Without a record, by the stamp. */
+	assert_in_range(learn((struct trip){.rtt = 80000, .is_ack_first = true}), 80000 - few,
+			80000 + few);
+	/* But not where round trips are long enough to wrap it. */
+	int64_t rtt = learn((struct trip){.rtt = 20000000, .is_ack_first = true});
+
+	assert_int_equal(rtt, q->req.srtt);
+	/* Which may be one that we do not understand, or none. */
+	assert_in_range(learn((struct trip){.rtt = 80000, .is_ack_first = true, .is_other = true}),
+			45000 - few, 45000 + few);
+	assert_in_range(learn((struct trip){
+				.rtt = 80000, .is_ack_first = true, .flags = MRC_NO_TIMESTAMPS}),
+			45000 - few, 45000 + few);
+}
+
+/* The cc sees what the peer took (7.5.5.8): a spy in its place. */
+static struct cc_ack spied;
+
+static void spy_on_ack(struct cc *c, const struct cc_ack *ack)
+{
+	(void)c;
+	spied = *ack;
+}
+
+static void spy_on_loss(struct cc *c, const struct cc_ack *ack, enum cc_loss loss)
+{
+	(void)c;
+	spied = *ack;
+	spied.level = (uint8_t)loss;
+}
+
+static struct cc_ops spy;
+
+static void place_spy(void)
+{
+	spy = *q->req.cc.ops;
+	spy.on_ack = spy_on_ack;
+	spy.on_loss = spy_on_loss;
+	q->req.cc.ops = &spy;
+	spied = (struct cc_ack){0};
+}
+
+/* Packet 1, which was sent now, is answered 50 us later by a SACK, or by a trim NACK. */
+static void answer_packet(uint16_t stamp, bool is_nack)
+{
+	w.now += 50000;
+	if (!is_nack)
+		SACK(.cack = 1, .from = 1, .acked = 1, .stamp = stamp);
+	else
+		say((struct mrc_pkt){.bth = {.opcode = MRC_OP_NACK},
+				     .neth = {.nack_reason = MRC_NACK_TRIMMED,
+					      .nack_psn = psn_of(1),
+					      .cc_type = MRC_CC_TYPE_TIMESTAMP,
+					      .tx_timestamp = stamp}});
+}
+
+static void service_time_is_told_to_the_controller(void **state)
+{
+	static const struct {
+		uint8_t flags;
+		uint16_t moved, told;
+		nsec held;
+	} cases[] = {
+		{0, 0, 0, 0},
+		{0, 40, 0, 0},
+		{MRC_PEER_SERVICE_TIME, 0, 0, 0},
+		{MRC_PEER_SERVICE_TIME, 40, 0, 40 * UNIT},
+		{MRC_PEER_SERVICE_TIME | MRC_NO_TIMESTAMPS, 0, 40, 40 * UNIT},
+		{MRC_PEER_SERVICE_TIME | MRC_NO_TIMESTAMPS, 0, 40000, 0},
+		{MRC_NO_TIMESTAMPS, 0, 40, 0},
+	};
+
+	(void)state;
+	for (uint32_t k = 0; k < 2 * sizeof cases / sizeof cases[0]; k++) {
+		uint32_t i = k / 2;
+
+		begin_timed(cases[i].flags);
+		place_spy();
+		post_packets(1);
+		pull_all();
+		uint16_t stamp = (uint16_t)(mrc_stamp(w.now) + cases[i].moved);
+		bool has_stamp = !(cases[i].flags & MRC_NO_TIMESTAMPS);
+
+		answer_packet(has_stamp ? stamp : cases[i].told, k % 2);
+		assert_in_range(spied.rtt_ns, 50000, 50063);
+		assert_in_range(spied.held_ns + 2 * UNIT, cases[i].held, cases[i].held + 4 * UNIT);
+		if (cases[i].held == 0)
+			assert_true(spied.held_ns < 2 * UNIT);
+	}
+}
+
+/* 8.4: a round trip of a packet that was sent twice counts only if it is known of which time. */
+static void repeated_packets_are_timed_with_care(void **state)
+{
+	static const struct {
+		uint8_t flags;
+		bool is_again, is_late; /* the answer's mark; its stamp is of the second time */
+		bool counts;
+	} cases[] = {
+		{0, true, true, true},
+		{0, true, false, false},
+		{0, false, true, false},
+		{0, false, false, false},
+		{MRC_NO_TIMESTAMPS, true, true, false},
+		{MRC_NO_TIMESTAMPS, false, false, false},
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		begin_timed(cases[i].flags);
+		place_spy();
+		post_packets(1);
+		pull_all();
+		uint16_t first = mrc_stamp(w.now), second;
+
+		w.now += 20000;
+		nack(1, MRC_NACK_TRIMMED);
+		pull_all();
+		second = mrc_stamp(w.now);
+		w.now += 30000;
+		SACK(.cack = 1, .from = 1, .acked = 1, .is_again = cases[i].is_again,
+		     .stamp = cases[i].is_late ? second : first);
+		if (cases[i].counts)
+			assert_in_range(spied.rtt_ns, 30000, 30063);
+		else
+			assert_int_equal(spied.rtt_ns, 0);
+		assert_int_equal(spied.pkts, 1);
+	}
+}
+
+/* A Transport ACK measures too, unless it waited for a packet to be sent again. */
+static void transport_acks_are_timed_with_care(void **state)
+{
+	(void)state;
+	for (uint32_t is_repaired = 0; is_repaired < 2; is_repaired++) {
+		begin_timed(0);
+		place_spy();
+		nsec srtt = q->req.srtt;
+
+		post_packets(2);
+		pull_all();
+		w.now += 20000;
+		if (is_repaired)
+			nack(1, MRC_NACK_TRIMMED);
+		pull_all();
+		w.now += 30000;
+		ack(2);
+		if (is_repaired)
+			assert_int_equal(q->req.srtt, srtt);
+		else
+			assert_in_range(8 * (q->req.srtt - srtt + srtt / 8), 50000 - 8, 50063);
+		/* What it is told comes with the SACK. */
+		assert_int_equal(spied.pkts, is_repaired);
+	}
+}
+
+static void the_controller_is_told_all(void **state)
+{
+	(void)state;
+	begin_sent(20);
+	place_spy();
+	say((struct mrc_pkt){
+		.bth = {.opcode = MRC_OP_SACK},
+		.seth = {.cack_psn = psn_of(2),
+			 .ack_psn_offset = 4,
+			 .m = MRC_MARK_SKIP,
+			 .cc_type = MRC_CC_TYPE_NSCC},
+		.cc = {.restore_cwnd = 1, .rcv_cwnd_pen = 77},
+	});
+	uint32_t one = w.end[0].out[0].len + UDP_MORE + 40;
+
+	assert_int_equal(spied.pkts, 4);
+	assert_int_equal(spied.bytes, 4 * one);
+	assert_int_equal(spied.out_bytes, 16 * one);
+	assert_true(spied.is_marked && spied.is_restored);
+	assert_int_equal(spied.penalty, 77);
+	nack(8, MRC_NACK_TRIMMED);
+	assert_int_equal(spied.level, CC_LOSS_TRIM);
+	assert_int_equal(spied.bytes, one);
+	assert_int_equal(spied.out_bytes, 15 * one);
+	nack(9, MRC_NACK_TRIMMED_LASTHOP);
+	assert_int_equal(spied.level, CC_LOSS_TRIM_LAST_HOP);
+	nack(10, MRC_NACK_NO_BITMAP);
+	assert_int_equal(spied.level, CC_LOSS_REFUSED);
+	/* A Transport ACK says nothing of how packets came through: the SACK behind it does, and
+	 * has all their bytes (8.4). */
+	ack(19);
+	assert_int_equal(spied.level, CC_LOSS_REFUSED);
+	say((struct mrc_pkt){
+		.bth = {.opcode = MRC_OP_SACK},
+		.seth = {.cack_psn = psn_of(19), .cc_type = MRC_CC_TYPE_NSCC},
+	});
+	assert_int_equal(spied.pkts, 0);
+	assert_int_equal(spied.bytes, 16 * one);
+	assert_int_equal(spied.out_bytes, 0);
+	assert_false(spied.is_marked);
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(round_trips_are_measured),
+	cmocka_unit_test(service_time_is_told_to_the_controller),
+	cmocka_unit_test(repeated_packets_are_timed_with_care),
+	cmocka_unit_test(transport_acks_are_timed_with_care),
+	cmocka_unit_test(the_controller_is_told_all),
+};
+
+CHECK_MAIN(cases)
