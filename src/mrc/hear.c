@@ -8,6 +8,7 @@
 
 #define RCVD_SHIFT 8u /* rcvd_bytes counts 256 bytes, in 24 bits (8.3.1) */
 #define RCVD_MASK  0xffffffu
+#define MSN_MASK   0xffffffu
 
 /* When a packet of ours was sent, as its answer tells. */
 struct timing {
@@ -316,7 +317,7 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	bool is_known = mrc_flight_of(m, q, n)->acked >> n % MRC_FLIGHT & 1;
 
 	if (h->nack_reason == MRC_NACK_UNEXP_EVENT && !is_known) {
-		mrc_fail_packet(m, q, n, ENGINE_REMOTE_OPERATION);
+		mrc_fail_packet(m, q, (int64_t)n, ENGINE_REMOTE_OPERATION);
 		return MRC_VERDICT_rx_nack;
 	}
 	struct timing t = {
@@ -363,7 +364,8 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 }
 
 /* The peer executed all up to count n. */
-static enum mrc_verdict on_positive(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec at)
+static enum mrc_verdict on_positive(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t msn,
+				    nsec at)
 {
 	struct mrc_requester *req = &q->req;
 	struct mrc_news news = {0};
@@ -388,13 +390,31 @@ static enum mrc_verdict on_positive(struct mrc *m, struct mrc_qp *q, uint64_t n,
 	mrc_retire(m, q, n + 1);
 	if (q->state == MRC_ERROR)
 		return MRC_VERDICT_rx_ack;
+	req->msn_start = msn - (uint32_t)req->done;
 	mrc_clock_restart(m, q, true);
 	go_on(m, q);
 	return MRC_VERDICT_rx_ack;
 }
 
-/* M-40: it names the packet that was refused, and says nothing of those before it. */
-static enum mrc_verdict on_negative(struct mrc *m, struct mrc_qp *q, uint64_t n, uint8_t code)
+/* How many of the works that are not done the peer has executed, by AETH.MSN. One that is not
+ * wholly out was not, whatever the number says. */
+static uint64_t executed(const struct mrc_qp *q, uint32_t msn)
+{
+	const struct mrc_requester *req = &q->req;
+	uint64_t n = (msn - req->msn_start - (uint32_t)req->done) & MSN_MASK;
+
+	if (n == 0 || n > req->posted - req->done)
+		return 0;
+	const struct mrc_send *last = mrc_send_at(q, req->done + n - 1);
+
+	return last->first + last->n_pkts <= req->next ? n : 0;
+}
+
+/* A NAK names the packet that was refused (M-40), or what is acknowledged, as some would have it,
+ * and may overtake the answer to works that were executed. Those are done, and whatever else it
+ * says, it ends the queue pair (M-52). */
+static enum mrc_verdict on_negative(struct mrc *m, struct mrc_qp *q, int64_t n,
+				    const struct aeth *h)
 {
 	static const uint8_t statuses[] = {
 		[AETH_NAK_INVALID_REQUEST] = ENGINE_REMOTE_INVALID,
@@ -402,11 +422,10 @@ static enum mrc_verdict on_negative(struct mrc *m, struct mrc_qp *q, uint64_t n,
 		[AETH_NAK_REMOTE_OPERATION] = ENGINE_REMOTE_OPERATION,
 	};
 
-	if (code >= sizeof statuses || statuses[code] == 0)
+	if (h->value >= sizeof statuses || statuses[h->value] == 0)
 		return MRC_VERDICT_drop_malformed;
-	if (n < q->req.heard)
-		return MRC_VERDICT_drop_stale;
-	mrc_fail_packet(m, q, n, statuses[code]);
+	mrc_retire_works(m, q, executed(q, h->msn));
+	mrc_fail_packet(m, q, n, statuses[h->value]);
 	return MRC_VERDICT_rx_nak;
 }
 
@@ -421,12 +440,10 @@ enum mrc_verdict mrc_on_ack(struct mrc *m, struct mrc_qp *q, const struct mrc_in
 
 	if (h->type != AETH_ACK && h->type != AETH_NAK)
 		return MRC_VERDICT_drop_malformed;
-	/* The packet before the first: the answer to a duplicate, or a gap at the very start. */
-	if (n == -1 && h->type == AETH_ACK)
-		return MRC_VERDICT_rx_ack;
-	if (off < -OLDEST || n < 0 || n >= (int64_t)req->next)
+	if (off < -OLDEST || n < -1 || n >= (int64_t)req->next)
 		return MRC_VERDICT_drop_stale;
-	if (h->type == AETH_ACK)
-		return on_positive(m, q, (uint64_t)n, in->rx->at);
-	return on_negative(m, q, (uint64_t)n, h->value);
+	if (h->type == AETH_NAK)
+		return on_negative(m, q, n, h);
+	/* The packet before the first: the answer to a duplicate, or a gap at the very start. */
+	return n < 0 ? MRC_VERDICT_rx_ack : on_positive(m, q, (uint64_t)n, h->msn, in->rx->at);
 }

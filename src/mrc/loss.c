@@ -468,7 +468,7 @@ void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
 		lose_try(m, q, n, false, &l);
 		req->try_due = m->now + mrc_timeout_ns(&q->attr, 0);
 	} else {
-		mrc_fail_packet(m, q, n, ENGINE_RETRY_EXCEEDED);
+		mrc_fail_packet(m, q, (int64_t)n, ENGINE_RETRY_EXCEEDED);
 		return;
 	}
 	m->count.lost_nack++;

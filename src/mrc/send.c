@@ -148,6 +148,14 @@ void mrc_retire(struct mrc *m, struct mrc_qp *q, uint64_t end)
 	end_works(m, q);
 }
 
+void mrc_retire_works(struct mrc *m, struct mrc_qp *q, uint64_t n)
+{
+	struct mrc_requester *req = &q->req;
+
+	for (; n > 0 && mrc_send_at(q, req->done)->wr.status == ENGINE_OK; n--)
+		end_work(m, q, ENGINE_OK);
+}
+
 void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status)
 {
 	assert(q->req.done < q->req.posted);
@@ -172,12 +180,18 @@ static uint64_t work_of(const struct mrc_qp *q, uint64_t n)
 	return low;
 }
 
-void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, uint64_t n, enum engine_status status)
+void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, int64_t n, enum engine_status status)
 {
-	uint64_t work = work_of(q, n);
+	struct mrc_requester *req = &q->req;
 
-	assert(n >= q->req.heard && n < q->req.next);
-	while (q->req.done < work)
+	assert(n < (int64_t)req->next);
+	if (req->done == req->posted) {
+		mrc_fail(m, q);
+		return;
+	}
+	uint64_t work = n < 0 ? req->done : work_of(q, (uint64_t)n);
+
+	while (req->done < work)
 		end_work(m, q, ENGINE_FLUSHED);
 	mrc_fail_send(m, q, status);
 }

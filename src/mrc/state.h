@@ -130,6 +130,7 @@ struct mrc_requester {
 	uint64_t asked;  /* the newest packet out that asks for an answer (BTH.a), or MRC_NONE */
 	uint32_t n_wimm; /* writes with immediate data sent and not executed */
 	uint16_t msn, rqmsn; /* of the next work */
+	uint32_t msn_start;  /* AETH.MSN of the peer when it had executed nothing (M-07) */
 	bool is_unheard;     /* all arrived, but not the Transport ACK: packet una - 1 goes again */
 	bool is_paced;       /* its next packet waits for the pacer alone */
 	bool is_draining;    /* MRC_SQD, and something is out or half sent */
@@ -469,9 +470,11 @@ bool mrc_request_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, stru
 void mrc_retire(struct mrc *m, struct mrc_qp *q, uint64_t end);
 /* The oldest work that is not done fails with this status, and q with it. */
 void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status);
-/* The work of packet n, heard <= n < next, fails with this status, those around it are flushed, and
- * q fails. */
-void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, uint64_t n, enum engine_status status);
+/* The peer executed the first n works that are not done, all of them out. */
+void mrc_retire_works(struct mrc *m, struct mrc_qp *q, uint64_t n);
+/* The work of packet n < next fails with this status, or the oldest if that one is done; those
+ * around it are flushed, and q fails. */
+void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, int64_t n, enum engine_status status);
 /* What the peer has of the payload of the work that ends next, as far as all before it arrived. */
 uint64_t mrc_part_bytes(const struct mrc_qp *q);
 /* Everything not done is flushed; nothing is out, and the clocks stop. */
