@@ -44,7 +44,7 @@ bool mrc_flight_reserve(struct mrc *m, struct mrc_qp *q)
 
 	if (!f)
 		return false;
-	f->acked = f->lost = f->again = 0;
+	f->acked = f->lost = f->again = f->more = 0;
 	*slot_of(q, req->next) = pool_index(&m->flights, f);
 	return true;
 }
@@ -78,6 +78,11 @@ const struct mrc_sent *mrc_flight_sent_at(const struct mrc *m, const struct mrc_
 	return &f->sent[place_of(n)];
 }
 
+bool mrc_flight_is_thrice(const struct mrc *m, const struct mrc_qp *q, uint64_t n)
+{
+	return mrc_flight_of(m, q, n)->more & bit_of(n);
+}
+
 void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t way, uint32_t bytes)
 {
 	struct mrc_requester *req = &q->req;
@@ -92,6 +97,7 @@ void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t way, 
 	} else {
 		assert(f->lost & bit_of(n));
 		f->lost &= ~bit_of(n);
+		f->more |= f->again & bit_of(n);
 		f->again |= bit_of(n);
 		req->n_lost--;
 		req->n_again++;

@@ -12,11 +12,12 @@
 
 /* When a packet of ours was sent, as its answer tells. */
 struct timing {
-	uint64_t n;     /* its count */
-	nsec at;        /* when the answer came */
-	uint16_t stamp; /* what came back */
-	bool is_again;  /* it was one sent again (M-05) */
-	bool is_absent; /* the answer carries no stamp that we understand */
+	uint64_t n;        /* its count */
+	nsec at;           /* when the answer came */
+	uint16_t stamp;    /* what came back */
+	bool is_again;     /* it was one sent again (M-05) */
+	bool is_absent;    /* the answer carries no stamp that we understand */
+	bool is_way_known; /* it is about the way that the record names */
 };
 
 struct sample {
@@ -45,47 +46,86 @@ static nsec since_sent(const struct mrc *m, const struct mrc_qp *q, uint64_t n, 
 	return at >= sent + (UINT64_C(1) << MRC_SENT_SHIFT) ? at - sent : 0;
 }
 
-/* The round trip of a packet that is out, by its record. The answer must be to the time it was sent
- * last: it was sent once, or what came back says so (8.4). A peer with service time moved the stamp
- * by what it took; or, where we send none, tells that in its place (7.5.5.8, M-37). */
-static struct sample time_recorded(const struct mrc *m, const struct mrc_qp *q,
-				   const struct timing *t)
+/* What the peer took of a round trip that is known: it moved the stamp by that; or, where we send
+ * none, tells it in its place (7.5.5.8, M-37). */
+static nsec held_of(const struct mrc_qp *q, const struct timing *t, nsec rtt)
 {
-	bool has_stamp = !(q->attr.flags & MRC_NO_TIMESTAMPS) && !t->is_absent, is_again;
-	struct sample s = {0};
+	nsec back = since_stamp(t), told = (nsec)t->stamp << MRC_STAMP_SHIFT;
 
-	mrc_flight_sent_at(m, q, t->n, &is_again);
-	nsec age = since_sent(m, q, t->n, t->at), back = since_stamp(t);
-	bool is_match = has_stamp && back <= age + SLACK_NS;
-
-	if (is_again && !(t->is_again && is_match && age < WRAP_NS))
-		return s;
-	s.rtt_ns = age;
 	if (!(q->attr.flags & MRC_PEER_SERVICE_TIME) || t->is_absent)
-		return s;
-	if (has_stamp)
-		s.held_ns = is_match && age < WRAP_NS && back < age ? age - back : 0;
-	else if ((nsec)t->stamp << MRC_STAMP_SHIFT < age)
-		s.held_ns = (nsec)t->stamp << MRC_STAMP_SHIFT;
-	return s;
+		return 0;
+	if (q->attr.flags & MRC_NO_TIMESTAMPS)
+		return told < rtt ? told : 0;
+	return rtt < WRAP_NS && back < rtt ? rtt - back : 0;
 }
 
-/* The round trip of the packet that an answer is about. One that is out no more, as when its
- * Transport ACK came first, is timed by the stamp alone, while round trips are far from wrapping
- * it. */
-static struct sample time_of(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
+static bool has_stamp(const struct mrc_qp *q, const struct timing *t)
 {
-	const struct mrc_requester *req = &q->req;
-	struct sample s = {0};
+	return !(q->attr.flags & MRC_NO_TIMESTAMPS) && !t->is_absent;
+}
 
-	if (t->n >= req->una && t->n < req->next)
-		return time_recorded(m, q, t);
+/* By the stamp alone, while round trips are far from wrapping it. */
+static struct sample time_stamped(const struct mrc_qp *q, const struct timing *t)
+{
+	nsec back = since_stamp(t), srtt = q->req.srtt;
+	bool is_good = has_stamp(q, t) && srtt > 0 && srtt < WRAP_NS / 8 && back < WRAP_NS / 2;
+
+	return (struct sample){.rtt_ns = is_good ? back : 0};
+}
+
+/* Whether an answer to packet n, which is out, is to the time that it was sent last. What it says
+ * of the copy tells the first from others (M-58), a stamp tells those apart. */
+static bool is_of_last(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
+{
+	bool is_again;
+
+	mrc_flight_sent_at(m, q, t->n, &is_again);
+	nsec age = since_sent(m, q, t->n, t->at);
+
+	if (is_again != t->is_again)
+		return false;
+	return !is_again || !has_stamp(q, t) || age >= WRAP_NS || since_stamp(t) <= age + SLACK_NS;
+}
+
+/* Without stamps, only one that was sent again once is told from its first copy (8.4). */
+static bool is_timed(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
+{
+	if (!is_of_last(m, q, t))
+		return false;
+	if (!t->is_again)
+		return true;
+	if (!has_stamp(q, t))
+		return !mrc_flight_is_thrice(m, q, t->n);
+	return since_sent(m, q, t->n, t->at) < WRAP_NS;
+}
+
+/* Whether the answer is to the packet that it names: it need not be where it names the last that is
+ * acknowledged (M-51). Its entropy tells, or else its stamp. */
+static bool is_named(const struct timing *t, nsec age)
+{
 	nsec back = since_stamp(t);
 
-	if (!(q->attr.flags & MRC_NO_TIMESTAMPS) && !t->is_absent && req->srtt > 0 &&
-	    req->srtt < WRAP_NS / 8 && back < WRAP_NS / 2)
-		s.rtt_ns = back;
-	return s;
+	return t->is_way_known || (back <= age + SLACK_NS && age <= back + SLACK_NS);
+}
+
+/* The round trip of the packet that an answer is about (8.4): by its record, which is finer than a
+ * stamp, if it is of that time; else by the stamp alone, as when its Transport ACK came first. */
+static struct sample time_of(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
+{
+	if (t->n < q->req.una || t->n >= q->req.next || !is_timed(m, q, t))
+		return time_stamped(q, t);
+	nsec age = since_sent(m, q, t->n, t->at);
+
+	if (has_stamp(q, t) && !is_named(t, age))
+		return time_stamped(q, t);
+	return (struct sample){.rtt_ns = age, .held_ns = held_of(q, t, age)};
+}
+
+static struct sample time_probed(const struct mrc_qp *q, const struct timing *t)
+{
+	nsec rtt = t->at > q->req.probe_at ? t->at - q->req.probe_at : 0;
+
+	return (struct sample){.rtt_ns = rtt, .held_ns = held_of(q, t, rtt)};
 }
 
 /* A SACK as counts, believed as far as decoding goes. */
@@ -190,16 +230,29 @@ static void tell_ack(struct mrc *m, struct mrc_qp *q, uint32_t pkts, const struc
 	cc_on_ack(&req->cc, &ack);
 }
 
-/* The way of packet n, which an answer with this entropy is about: by its record while it is out
- * and was sent once (9.3.2), else by the entropy. */
+/* Whether the record of packet n names a way of this entropy: then it knows the port as well, which
+ * the entropy may not tell (9.3.2). */
+static bool is_way_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, uint32_t entropy)
+{
+	const struct path_set *set = &q->attr.ways->set;
+	bool is_again;
+
+	if (n < q->req.una || n >= q->req.next)
+		return false;
+	uint32_t way = mrc_flight_sent_at(m, q, n, &is_again)->way;
+
+	return way < set->n && path_is_reflected(set->ways[way].ev, entropy);
+}
+
+/* The way that an answer is about is the one that it reflects: what it says of packets may name
+ * another than the one that caused it (M-20, M-41, M-51). */
 static uint32_t way_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, uint32_t entropy)
 {
-	bool is_again = true;
-	uint32_t way = MRC_NO_WAY;
+	bool is_again;
 
-	if (n >= q->req.una && n < q->req.next)
-		way = mrc_flight_sent_at(m, q, n, &is_again)->way;
-	return is_again ? path_profile_find(q->attr.ways, entropy, PATH_ANY_PORT) : way;
+	if (is_way_of(m, q, n, entropy))
+		return mrc_flight_sent_at(m, q, n, &is_again)->way;
+	return path_profile_reflected(q->attr.ways, entropy);
 }
 
 /* 9.3.1: what the SACK says of the path that its packet took. */
@@ -261,11 +314,12 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		.stamp = in->h.cc.tx_timestamp,
 		.is_again = in->h.bth.rtx,
 		.is_absent = h->cc_type != MRC_CC_TYPE_NSCC,
+		.is_way_known = s.acked + 1 != s.to || is_way_of(m, q, s.acked, h->entropy),
 	};
 	struct sample time = {0};
 
 	if (h->pr)
-		time.rtt_ns = t.at > req->probe_at ? t.at - req->probe_at : 0;
+		time = time_probed(q, &t);
 	else if (s.acked != MRC_NONE)
 		time = time_of(m, q, &t);
 	/* Before the record goes. */
@@ -301,65 +355,75 @@ static void tell_nack(struct mrc_qp *q, struct cc_ack *loss, uint8_t reason)
 	cc_on_loss(&q->req.cc, loss, kind_of(reason));
 }
 
-enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
+/* Whether packet n waits for an answer, and the NACK is one to its last copy. Any other has met
+ * congestion, or a peer without room, and asks for nothing (M-58). */
+static bool is_wanted_again(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
+{
+	if (t->n < q->req.una)
+		return false;
+	const struct mrc_flight *f = mrc_flight_of(m, q, t->n);
+
+	return !((f->acked | f->lost) >> t->n % MRC_FLIGHT & 1) && is_of_last(m, q, t);
+}
+
+/* Table 7-3: packet n goes again, unless it did too often. */
+static void send_again(struct mrc *m, struct mrc_qp *q, uint64_t n, uint8_t reason,
+		       struct cc_ack *loss)
 {
 	struct mrc_requester *req = &q->req;
-	const struct neth *h = &in->h.neth;
-	bool is_again;
+	bool is_refused = kind_of(reason) == CC_LOSS_REFUSED, is_again;
 
-	assert(q->state == MRC_RTS || q->state == MRC_SQD);
-	int32_t off = ahead(q, h->nack_psn);
-
-	if (off < 0 || (uint64_t)off >= req->next - req->una)
-		return MRC_VERDICT_drop_stale;
-	uint64_t n = req->una + (uint32_t)off;
-
-	bool is_known = mrc_flight_of(m, q, n)->acked >> n % MRC_FLIGHT & 1;
-
-	if (h->nack_reason == MRC_NACK_UNEXP_EVENT && !is_known) {
-		mrc_fail_packet(m, q, (int64_t)n, ENGINE_REMOTE_OPERATION);
-		return MRC_VERDICT_rx_nack;
-	}
-	struct timing t = {
-		.n = n,
-		.at = in->rx->at,
-		.stamp = h->tx_timestamp,
-		.is_again = in->h.bth.rtx,
-		.is_absent = h->cc_type != MRC_CC_TYPE_TIMESTAMP,
-	};
-	struct sample time = time_of(m, q, &t);
-	struct cc_ack loss = {
-		.now = m->now,
-		.rtt_ns = time.rtt_ns,
-		.held_ns = time.held_ns,
-		.bytes = mrc_flight_sent_at(m, q, n, &is_again)->bytes,
-		.pkts = 1,
-	};
-
-	/* 9.3.1: the last hop is the same for every way. */
-	if (h->nack_reason == MRC_NACK_TRIMMED)
-		mrc_way_trimmed(q, way_of(m, q, n, h->entropy));
-	/* Table 7-3. What is known to have arrived is not wanted again (MRC-7.4.4-04), but one of
-	 * its kind met congestion: a loss of no bytes (8.5). */
-	if (is_known) {
-		tell_nack(q, &(struct cc_ack){.now = m->now, .rtt_ns = time.rtt_ns},
-			  h->nack_reason);
-		return MRC_VERDICT_rx_nack;
-	}
-	uint32_t lost = req->n_lost;
-
-	mrc_try_again(m, q, n, kind_of(h->nack_reason) != CC_LOSS_REFUSED);
-	if (q->state == MRC_ERROR || req->n_lost == lost)
-		return MRC_VERDICT_rx_nack;
-	tell_nack(q, &loss, h->nack_reason);
-	if (!req->is_base_known)
-		mrc_ways_measure(m, q);
-	if (kind_of(h->nack_reason) == CC_LOSS_REFUSED)
-		mrc_pause(m, q, n, time.rtt_ns);
+	loss->bytes = mrc_flight_sent_at(m, q, n, &is_again)->bytes;
+	loss->pkts = 1;
+	mrc_try_again(m, q, n, !is_refused);
+	if (q->state == MRC_ERROR)
+		return;
+	tell_nack(q, loss, reason);
+	if (is_refused)
+		mrc_pause(m, q, n, loss->rtt_ns);
 	if (n == req->una)
 		mrc_clock_restart(m, q, true);
 	else
 		mrc_clock_spare(m, q);
+}
+
+enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
+{
+	const struct mrc_requester *req = &q->req;
+	const struct neth *h = &in->h.neth;
+
+	assert(q->state == MRC_RTS || q->state == MRC_SQD);
+	int32_t off = ahead(q, h->nack_psn);
+	int64_t n = (int64_t)req->una + off;
+
+	if (off < -OLDEST || n < 0 || n >= (int64_t)req->next)
+		return MRC_VERDICT_drop_stale;
+	if (h->nack_reason == MRC_NACK_UNEXP_EVENT) {
+		mrc_fail_packet(m, q, n, ENGINE_REMOTE_OPERATION);
+		return MRC_VERDICT_rx_nack;
+	}
+	struct timing t = {
+		.n = (uint64_t)n,
+		.at = in->rx->at,
+		.stamp = h->tx_timestamp,
+		.is_again = in->h.bth.rtx,
+		.is_absent = h->cc_type != MRC_CC_TYPE_TIMESTAMP,
+		.is_way_known = true,
+	};
+	struct sample time = time_of(m, q, &t);
+	/* OnNACK is told of each; of a packet that is not found, or not out, without bytes (8.5).
+	 */
+	struct cc_ack loss = {.now = m->now, .rtt_ns = time.rtt_ns, .held_ns = time.held_ns};
+
+	/* 9.3.1: the last hop is the same for every way. */
+	if (h->nack_reason == MRC_NACK_TRIMMED)
+		mrc_way_trimmed(q, way_of(m, q, (uint64_t)n, h->entropy));
+	if (is_wanted_again(m, q, &t))
+		send_again(m, q, t.n, h->nack_reason, &loss);
+	else
+		tell_nack(q, &loss, h->nack_reason);
+	if (q->state != MRC_ERROR && !req->is_base_known)
+		mrc_ways_measure(m, q);
 	return MRC_VERDICT_rx_nack;
 }
 

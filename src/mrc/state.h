@@ -83,7 +83,8 @@ struct mrc_sent {
 struct mrc_flight {
 	uint64_t acked; /* the peer has it */
 	uint64_t lost;  /* taken for lost and not sent again yet */
-	uint64_t again; /* sent more than once */
+	uint64_t again; /* sent more than once ... */
+	uint64_t more;  /* ... and more than twice */
 	struct mrc_sent sent[MRC_FLIGHT];
 };
 
@@ -448,6 +449,8 @@ void mrc_flight_advance(struct mrc *m, struct mrc_qp *q, uint64_t to, struct mrc
 /* The packet's record, una <= n < next, and whether it was sent more than once. */
 const struct mrc_sent *mrc_flight_sent_at(const struct mrc *m, const struct mrc_qp *q, uint64_t n,
 					  bool *is_again);
+/* Whether it was sent more than twice. */
+bool mrc_flight_is_thrice(const struct mrc *m, const struct mrc_qp *q, uint64_t n);
 /* Takes packet n for lost, una <= n < next; false if it is acked, or lost already. */
 bool mrc_flight_lost(struct mrc *m, struct mrc_qp *q, uint64_t n);
 /* The first packet to be sent again, or MRC_NONE. */

@@ -9,6 +9,7 @@
 #define DEFAULT_WAYS UINT32_C(128)
 #define PORT_BITS    14u /* source ports from AUTO_FIRST on: IANA's dynamic range */
 #define AUTO_FIRST   UINT32_C(0xc000)
+#define LABEL_MASK   UINT32_C(0xffff) /* of a value, the bits of the flow label */
 
 /* A set to be drawn: combinations 0 .. n - 1 of something, some of them in some order. */
 struct draw {
@@ -138,7 +139,7 @@ enum path_error path_profile_auto(struct path_profile *f, void *memory,
 	for (uint32_t port = 0; port < PATH_PORTS; port++)
 		for (uint32_t i = f->first[port]; i < f->first[port + 1]; i++) {
 			uint32_t source = AUTO_FIRST | (uint32_t)draw_next(&d);
-			uint32_t label = (uint32_t)prng_splitmix64(&state) & 0xffff;
+			uint32_t label = (uint32_t)prng_splitmix64(&state) & LABEL_MASK;
 
 			ways[i] = (struct path_way){source << 16 | label, port};
 		}
@@ -226,6 +227,23 @@ uint32_t path_profile_find(const struct path_profile *f, uint32_t ev, uint32_t p
 			return f->index[at] - 1u;
 	}
 	return PATH_NONE;
+}
+
+/* Of an answer over IPv4 the lower half is 0: there it has no place in a packet, and comes back so
+ * (9.1). */
+bool path_is_reflected(uint32_t ev, uint32_t entropy)
+{
+	return ev == entropy || (ev & ~LABEL_MASK) == entropy;
+}
+
+uint32_t path_profile_reflected(const struct path_profile *f, uint32_t entropy)
+{
+	uint32_t way = path_profile_find(f, entropy, PATH_ANY_PORT);
+
+	for (uint32_t i = 0; i < f->set.n && way == PATH_NONE; i++)
+		if (path_is_reflected(f->set.ways[i].ev, entropy))
+			way = i;
+	return way;
 }
 
 uint32_t path_profile_copy(const struct path_profile *f, uint32_t way)

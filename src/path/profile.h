@@ -69,6 +69,11 @@ void path_profile_deny_ports(struct path_profile *f, uint32_t ports);
  * any numbers: what the wire says. */
 uint32_t path_profile_find(const struct path_profile *f, uint32_t ev, uint32_t port);
 
+/* Whether an answer that reflects this entropy may be to a packet of this value; and the first way
+ * of which it may be, or PATH_NONE. */
+bool path_is_reflected(uint32_t ev, uint32_t entropy);
+uint32_t path_profile_reflected(const struct path_profile *f, uint32_t entropy);
+
 /* The next copy of a way, of the same entropy value and port, or PATH_NONE. */
 uint32_t path_profile_copy(const struct path_profile *f, uint32_t way);
 

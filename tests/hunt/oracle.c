@@ -561,6 +561,9 @@ static void on_sent(struct hunt_oracle *o, uint32_t host, const struct done *don
 		return;
 	}
 	o->works[work].fate = e->has_failed ? HUNT_FLUSHED : HUNT_FAILED;
+	if (!e->is_tainted && o->transport->is_told && o->transport->is_told(o, end, work))
+		oracle_fail(o, "end %u, work %u: status %d, though it was executed", end, work,
+			    done->status);
 	/* Sprayed, the one that the peer named may have others in front of it that were not done.
 	 */
 	if (e->has_failed && done->status != ENGINE_FLUSHED &&

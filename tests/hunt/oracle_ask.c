@@ -306,6 +306,7 @@ static void note_sent(struct hunt_oracle *o, uint32_t end, uint64_t count, nsec 
 	p->is_counted = true;
 	ask->certain_bytes += p->nominal;
 	p->way = wire_way_of(o, end, tx->ev, tx->port);
+	p->ev = tx->ev;
 	p->sent_at = o->now(o->clock);
 	wire_at(o, end)->sent_bytes = p->nominal;
 	if (ask->certain_bytes >= wire_at(o, end)->window_bytes)
@@ -499,6 +500,9 @@ static void hear_nack(struct hunt_oracle *o, uint32_t end, const struct wire_com
 
 	if (c->count < ask->una || c->count >= ask->high || p->is_known)
 		return;
+	/* M-58: another copy is out than the one that it is about. */
+	if (c->h.rtx != (p->sends > 1))
+		return;
 	if (e->exponential != STORY_MRC_ENDLESS &&
 	    p->sends > (uint32_t)e->linear + e->exponential) {
 		o->works[work].refusal = ENGINE_RETRY_EXCEEDED;
@@ -519,8 +523,13 @@ static void hear_ack(struct hunt_oracle *o, uint32_t end, const struct wire_comi
 	uint8_t code = c->h.more[0] & 31;
 
 	if (c->h.more[0] >> 5 & 3) {
+		/* M-52: what was executed is done, and of what is done none fails. */
+		ask->executed = (uint32_t)wire_big(c->h.more + 1, 3);
 		uint32_t work = oracle_work_at(o, end, c->count);
+		uint32_t first = o->story->ends[end].first_work + ask->executed;
 
+		if (work == HUNT_NOTHING || work < first)
+			work = first;
 		if (work != HUNT_NOTHING && code <= NAK_OPERATION)
 			o->works[work].refusal = statuses[code];
 		o->ends[end].was_refused = true;
@@ -533,8 +542,8 @@ static void hear_ack(struct hunt_oracle *o, uint32_t end, const struct wire_comi
 	ask->heard = c->count + 1;
 }
 
-/* The way of a packet that met congestion, if the answer tells of it, the packet was sent once, and
- * the way is in use. */
+/* The way of a packet that met congestion, if the answer tells of it, the packet took it last, and
+ * it is in use. */
 static uint16_t marked_way(const struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
 {
 	const struct wire_ask *ask = &wire_at(o, end)->ask;
@@ -544,7 +553,7 @@ static uint16_t marked_way(const struct hunt_oracle *o, uint32_t end, const stru
 
 	if (is_sack ? (m[1] >> 5 & 3) != 1 || (m[1] & 2) : m[2] != TRIMMED)
 		return WIRE_NO_WAY;
-	if (count < ask->una || count >= ask->high || ask->pkts[count].sends != 1)
+	if (count < ask->una || count >= ask->high || ask->pkts[count].ev != wire_big(m + 4, 4))
 		return WIRE_NO_WAY;
 	uint16_t way = ask->pkts[count].way;
 
@@ -569,10 +578,10 @@ void wire_ask_expect(struct hunt_oracle *o, uint32_t end)
 			c->may = 1u << WIRE_DROPPED;
 	} else if (c->h.opcode == NACK) {
 		c->may = 1u << MET_NACK;
-		if (c->count == WIRE_NO_COUNT || c->count < ask->una || c->count >= ask->high)
+		if (c->count == WIRE_NO_COUNT || c->count >= ask->high)
 			c->may = 1u << WIRE_DROPPED;
 	} else if (c->h.more[0] >> 5 & 3) {
-		c->may = c->count < ask->heard ? 1u << WIRE_DROPPED : 1u << MET_NAK;
+		c->may = 1u << MET_NAK;
 	} else {
 		c->may = 1u << MET_ACK;
 	}

@@ -177,7 +177,10 @@ bool oracle_mrc_is_told(const struct hunt_oracle *o, uint32_t end, uint32_t work
 {
 	const struct hunt_work *w = &o->story->works[work];
 
-	return wire_at(o, end)->ask.heard >= w->first + w->n_pkts;
+	const struct wire_ask *ask = &wire_at(o, end)->ask;
+
+	return ask->heard >= w->first + w->n_pkts ||
+	       work - o->story->ends[end].first_work < ask->executed;
 }
 
 uint32_t oracle_mrc_packet_of(const struct hunt_oracle *o, uint32_t end, const struct rx_pkt *rx,

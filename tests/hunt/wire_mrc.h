@@ -59,6 +59,7 @@ struct wire_pkt {
 	uint32_t in_silence; /* of them, again since news came */
 	uint16_t nominal;
 	uint16_t way; /* of its last sending, if no other looks like it, else WIRE_NO_WAY */
+	uint32_t ev;  /* likewise */
 	psec sent_at;
 	uint8_t port;
 	uint8_t reasons;
@@ -84,6 +85,7 @@ struct wire_ask {
 	uint64_t n_pkts;
 	/* Known to be executed, and to have arrived, before these; never sent from high on. */
 	uint64_t heard, una, high;
+	uint32_t executed;       /* works that the peer's NAK said it had executed */
 	uint64_t orders, newest; /* sendings, and the last of them that is known to have arrived */
 	uint64_t certain_bytes;  /* of packets that nobody can take for lost: they are out */
 	uint64_t known_bytes;    /* of packets that are known to have arrived */

@@ -86,7 +86,37 @@ struct word {
 	uint32_t ooo, mpr, stamp;
 	bool is_again, is_probed, is_other; /* is_other: an unknown cc_type */
 	uint16_t probe_id;
+	uint32_t ev, mark; /* ev and stamp 0: those of `acked` when it went last */
 };
+
+/* The record of a packet, if it is out. */
+static inline const struct mrc_sent *sent_of(int64_t count, bool *is_again)
+{
+	*is_again = false;
+	if (count < (int64_t)q->req.una || count >= (int64_t)q->req.next)
+		return NULL;
+	return mrc_flight_sent_at(engine_of(0), q, (uint64_t)count, is_again);
+}
+
+/* The entropy value that a packet went by last; 0: nobody knows. */
+static inline uint32_t ev_of(int64_t count)
+{
+	bool is_again;
+	const struct mrc_sent *sent = sent_of(count, &is_again);
+	const struct path_set *set = &q->attr.ways->set;
+
+	return sent && sent->way < set->n ? set->ways[sent->way].ev : 0;
+}
+
+/* When a packet was sent last, as its stamp told; 0: nobody knows, or it bears none. */
+static inline uint16_t stamp_of(int64_t count)
+{
+	bool is_again;
+
+	if (!sent_of(count, &is_again) || q->attr.flags & MRC_NO_TIMESTAMPS)
+		return 0;
+	return mrc_stamp(mrc_flight_time(engine_of(0), q, (uint64_t)count));
+}
 
 static inline void sack(struct word s)
 {
@@ -97,9 +127,12 @@ static inline void sack(struct word s)
 			 .ack_psn_offset = s.is_probed ? s.probe_id : (uint16_t)(s.acked - s.cack),
 			 .sack_offset = (uint16_t)(s.from - s.cack),
 			 .sack_bitmap = s.map,
+			 .m = (uint8_t)s.mark,
+			 .entropy = s.ev ? s.ev : ev_of(s.acked),
 			 .mpr = (uint8_t)s.mpr,
 			 .cc_type = s.is_other ? 5 : MRC_CC_TYPE_NSCC},
-		.cc = {.ooo_count = (uint16_t)s.ooo, .tx_timestamp = (uint16_t)s.stamp},
+		.cc = {.ooo_count = (uint16_t)s.ooo,
+		       .tx_timestamp = s.stamp ? (uint16_t)s.stamp : stamp_of(s.acked)},
 	});
 }
 
@@ -129,12 +162,26 @@ static inline void ack(int64_t count)
 	ack_qp(0, count);
 }
 
-static inline void nack(int64_t count, uint8_t reason)
+/* Of a copy that was sent first, or again, at that time. */
+static inline void nack_copy(int64_t count, uint8_t reason, bool is_again, uint16_t stamp)
 {
-	say((struct mrc_pkt){.bth = {.opcode = MRC_OP_NACK, .psn = 1},
+	say((struct mrc_pkt){.bth = {.opcode = MRC_OP_NACK, .rtx = is_again, .psn = 1},
 			     .neth = {.nack_reason = reason,
 				      .nack_psn = psn_of(count),
+				      .entropy = ev_of(count),
+				      .tx_timestamp = stamp,
 				      .cc_type = MRC_CC_TYPE_TIMESTAMP}});
+}
+
+/* Of the copy that was sent last. */
+static inline void nack(int64_t count, uint8_t reason)
+{
+	bool is_again;
+	uint16_t stamp = sent_of(count, &is_again)
+				 ? mrc_stamp(mrc_flight_time(engine_of(0), q, (uint64_t)count))
+				 : 0;
+
+	nack_copy(count, reason, is_again, stamp);
 }
 
 /* A work of n packets. */

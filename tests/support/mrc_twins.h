@@ -129,13 +129,34 @@ static inline struct crafted *ack(int64_t n)
 	return c;
 }
 
+/* The record of our packet n, if it is out. */
+static inline const struct mrc_sent *sent_of(int64_t n, bool *is_again)
+{
+	const struct end *s = &d.end[SUBJECT];
+	const struct mrc_qp *q = s->qp[0].memory;
+
+	*is_again = false;
+	if (n < (int64_t)q->req.una || n >= (int64_t)q->req.next)
+		return NULL;
+	return mrc_flight_sent_at(mrc_of(s->e), q, (uint64_t)n, is_again);
+}
+
+/* What an answer to it reflects; to one that is out no more: some value. */
+static inline uint32_t ev_of(int64_t n)
+{
+	bool is_again;
+	const struct mrc_sent *sent = sent_of(n, &is_again);
+
+	return d.end[0].ways[sent ? sent->way : 0].ev;
+}
+
 /* A SACK: all of ours before `to`, and those of map, which begins at to - 1. */
 static inline struct crafted *sack(int64_t to, uint64_t map)
 {
 	struct crafted *c = packet(MRC_OP_SACK, 0, 0);
 
 	c->h.bth.psn = sq_psn(to - 1);
-	c->h.seth = (struct seth){.entropy = d.end[0].ways[0].ev,
+	c->h.seth = (struct seth){.entropy = ev_of(to - 1),
 				  .spdcid = THEIRS & 0xffff,
 				  .dpdcid = OURS & 0xffff,
 				  .cack_psn = sq_psn(to - 1),
@@ -144,14 +165,19 @@ static inline struct crafted *sack(int64_t to, uint64_t map)
 	return c;
 }
 
+/* Of the copy that was sent last. */
 static inline struct crafted *nack(int64_t n, uint8_t reason)
 {
 	struct crafted *c = packet(MRC_OP_NACK, 0, 0);
+	bool is_again;
 
+	sent_of(n, &is_again);
 	c->h.bth.psn = sq_psn(n);
+	c->h.bth.rtx = is_again;
 	c->h.neth = (struct neth){.nack_reason = reason,
-				  .entropy = d.end[0].ways[0].ev,
+				  .entropy = ev_of(n),
 				  .nack_psn = sq_psn(n),
+				  .tx_timestamp = mrc_stamp(d.now),
 				  .cc_type = MRC_CC_TYPE_TIMESTAMP};
 	craft(c, 0);
 	return c;

@@ -169,7 +169,7 @@ static inline enum path_state state_of(uint32_t way)
 	return path_state(&q->req.path, way);
 }
 
-/* A SACK for packet n alone, with what it says of the path. */
+/* A SACK for packet n alone, with what it says of the path; of entropy 0: of that which n took. */
 static inline void sack_marked(uint64_t n, uint8_t m, uint32_t entropy)
 {
 	uint64_t una = q->req.una;
@@ -178,7 +178,7 @@ static inline void sack_marked(uint64_t n, uint8_t m, uint32_t entropy)
 		.bth = {.opcode = MRC_OP_SACK},
 		.seth = {.cack_psn = psn_of((int64_t)una - 1),
 			 .ack_psn_offset = (uint16_t)(n - una + 1),
-			 .entropy = entropy,
+			 .entropy = entropy ? entropy : ev_of((int64_t)n),
 			 .m = m,
 			 .cc_type = MRC_CC_TYPE_NSCC},
 		.cc = {.ooo_count = UINT16_MAX},

@@ -661,18 +661,20 @@ static void a_needless_repeat_widens_the_bound(void **state)
 	begin_by_hand(60);
 	SACK(.cack = 10, .from = 11, .acked = 60, .map = 0xfffffffffffe, .ooo = 90);
 	assert_int_equal(COUNT(lost_gap), 1);
+	uint16_t first = stamp_of(11);
+
 	assert_int_equal(pull_all(), 1);
 	nsec bound = q->req.reorder_ns;
 
 	w.now += 5000;
-	SACK(.cack = 58, .from = 58, .acked = 11);
+	SACK(.cack = 58, .from = 58, .acked = 11, .stamp = first);
 	assert_in_range(q->req.reorder_ns, 2 * bound - 1000, 2 * bound);
 	/* After a whole round trip it was the repeat that arrived. */
 	begin_by_hand(60);
 	SACK(.cack = 10, .from = 11, .acked = 60, .map = 0xfffffffffffe, .ooo = 90);
 	assert_int_equal(pull_all(), 1);
 	w.now += 40000;
-	SACK(.cack = 58, .from = 58, .acked = 11);
+	SACK(.cack = 58, .from = 58, .acked = 11, .is_again = true);
 	assert_in_range(q->req.reorder_ns, bound - 1000, bound);
 }
 

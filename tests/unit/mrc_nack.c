@@ -26,13 +26,48 @@ static void nacks_ask_for_packets(void **state)
 	nack(7, MRC_NACK_TRIMMED);
 	assert_int_equal(pull_all(), 0);
 	assert_int_equal(COUNT(rx_nack), 2 * sizeof reasons + 1);
-	/* Never sent, or settled. */
-	nack(10, MRC_NACK_TRIMMED);
-	ack(2);
-	nack(2, MRC_NACK_UNEXP_EVENT);
+	/* Never sent. */
+	nack(10, MRC_NACK_UNEXP_EVENT);
 	nack(-1, MRC_NACK_UNEXP_EVENT);
-	assert_int_equal(COUNT(drop_stale), 3);
+	assert_int_equal(COUNT(drop_stale), 2);
 	assert_int_equal(end_state(&w.end[0], 0), MRC_RTS);
+}
+
+/* M-58: one that is about a copy which was sent again meanwhile asks for nothing. */
+static void nacks_of_older_copies_ask_for_nothing(void **state)
+{
+	(void)state;
+	begin_timed(0);
+	post_packets(1);
+	pull_all();
+	uint16_t first = stamp_of(1);
+
+	/* Four copies of one NACK, where three tries would end the queue pair. */
+	for (uint32_t i = 0; i < 4; i++) {
+		nack_copy(1, MRC_NACK_NO_BITMAP, false, first);
+		pass_pause();
+		assert_int_equal(pull_all(), i == 0);
+	}
+	assert_int_equal(COUNT(lost_nack), 1);
+	assert_int_equal(COUNT(rx_nack), 4);
+	/* Sent again twice, the stamp tells which time it is about. */
+	uint16_t second = stamp_of(1);
+
+	w.now += 40000;
+	nack_copy(1, MRC_NACK_NO_BITMAP, true, second);
+	pass_pause();
+	expect_again(1);
+	nack_copy(1, MRC_NACK_NO_BITMAP, true, second);
+	nack_copy(1, MRC_NACK_NO_BITMAP, false, first);
+	assert_int_equal(COUNT(lost_nack), 2);
+	nack_copy(1, MRC_NACK_NO_BITMAP, true, stamp_of(1));
+	assert_int_equal(COUNT(lost_nack), 3);
+	/* Nor does one of a copy that was not sent yet. */
+	begin_timed(0);
+	post_packets(1);
+	pull_all();
+	nack_copy(1, MRC_NACK_NO_BITMAP, true, stamp_of(1));
+	assert_int_equal(COUNT(lost_nack), 0);
 }
 
 /* The first packet that is out stands for all: one NACK too many for it, and nothing else comes,
@@ -100,6 +135,19 @@ static void an_unexpected_event_ends_the_queue_pair(void **state)
 	expect_nothing(0);
 	assert_int_equal(end_state(&w.end[0], 0), MRC_ERROR);
 	assert_int_equal(COUNT(rx_nack), 1);
+	/* Whatever is known of the packet. */
+	begin_sent(3);
+	SACK(.cack = -1, .from = 1, .acked = 1);
+	nack(1, MRC_NACK_UNEXP_EVENT);
+	expect_end(1, ENGINE_FLUSHED);
+	expect_end(2, ENGINE_REMOTE_OPERATION);
+	expect_end(3, ENGINE_FLUSHED);
+	begin_sent(3);
+	ack(0);
+	nack(0, MRC_NACK_UNEXP_EVENT);
+	expect_end(1, ENGINE_OK);
+	expect_end(2, ENGINE_REMOTE_OPERATION);
+	expect_end(3, ENGINE_FLUSHED);
 }
 
 /* While the peer has no room only una goes, which needs none; the rest waits, ever longer. */
@@ -154,6 +202,7 @@ static void a_peer_without_room_is_given_time(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(nacks_ask_for_packets),
+	cmocka_unit_test(nacks_of_older_copies_ask_for_nothing),
 	cmocka_unit_test(nacks_have_an_end),
 	cmocka_unit_test(an_unexpected_event_ends_the_queue_pair),
 	cmocka_unit_test(a_peer_without_room_is_given_time),

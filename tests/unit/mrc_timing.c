@@ -133,20 +133,26 @@ static void service_time_is_told_to_the_controller(void **state)
 	}
 }
 
-/* 8.4: a round trip of a packet that was sent twice counts only if it is known of which time. */
+/* 8.4: with timestamps each answer is a measure, of whichever copy; without, of a packet sent again
+ * only one that says so, if there were no more copies. */
 static void repeated_packets_are_timed_with_care(void **state)
 {
 	static const struct {
-		uint8_t flags;
-		bool is_again, is_late; /* the answer's mark; its stamp is of the second time */
-		bool counts;
+		uint8_t flags, n_again;
+		bool is_again, is_late; /* the answer's mark; its stamp is of the last time */
+		nsec rtt;
 	} cases[] = {
-		{0, true, true, true},
-		{0, true, false, false},
-		{0, false, true, false},
-		{0, false, false, false},
-		{MRC_NO_TIMESTAMPS, true, true, false},
-		{MRC_NO_TIMESTAMPS, false, false, false},
+		{0, 1, true, true, 30000},
+		{0, 1, false, false, 50000},
+		/* The stamp counts, also where the mark speaks of another copy. */
+		{0, 1, true, false, 50000},
+		{0, 1, false, true, 30000},
+		{0, 2, true, true, 30000},
+		{0, 2, false, false, 70000},
+		{MRC_NO_TIMESTAMPS, 1, true, false, 30000},
+		{MRC_NO_TIMESTAMPS, 1, false, false, 0},
+		{MRC_NO_TIMESTAMPS, 2, true, false, 0},
+		{MRC_NO_TIMESTAMPS, 2, false, false, 0},
 	};
 
 	(void)state;
@@ -155,21 +161,44 @@ static void repeated_packets_are_timed_with_care(void **state)
 		place_spy();
 		post_packets(1);
 		pull_all();
-		uint16_t first = mrc_stamp(w.now), second;
+		uint16_t first = stamp_of(1);
 
-		w.now += 20000;
-		nack(1, MRC_NACK_TRIMMED);
-		pull_all();
-		second = mrc_stamp(w.now);
+		for (uint32_t k = 0; k < cases[i].n_again; k++) {
+			w.now += 20000;
+			nack(1, MRC_NACK_TRIMMED);
+			pull_all();
+		}
 		w.now += 30000;
 		SACK(.cack = 1, .from = 1, .acked = 1, .is_again = cases[i].is_again,
-		     .stamp = cases[i].is_late ? second : first);
-		if (cases[i].counts)
-			assert_in_range(spied.rtt_ns, 30000, 30063);
+		     .stamp = cases[i].is_late ? stamp_of(1) : first);
+		if (cases[i].rtt > 0)
+			assert_in_range(spied.rtt_ns, cases[i].rtt - UNIT, cases[i].rtt + UNIT);
 		else
 			assert_int_equal(spied.rtt_ns, 0);
 		assert_int_equal(spied.pkts, 1);
 	}
+}
+
+/* M-51: a SACK that names the packet acknowledged last may be about another, as its entropy tells:
+ * then its stamp alone is the measure. */
+static void answers_to_others_are_timed_by_their_stamps(void **state)
+{
+	(void)state;
+	begin_timed(0);
+	place_spy();
+	post_packets(1);
+	pull_all();
+	w.now += 90000;
+	SACK(.cack = 1, .from = 1, .acked = 1, .ev = ~ev_of(1), .stamp = mrc_stamp(w.now - 50000));
+	assert_in_range(spied.rtt_ns, 50000 - UNIT, 50000 + UNIT);
+	/* One that names the packet itself is believed, whatever became of its entropy. */
+	begin_timed(0);
+	place_spy();
+	post_packets(3);
+	pull_all();
+	w.now += 90000;
+	SACK(.cack = 1, .from = 1, .acked = 3, .ev = ~ev_of(1), .stamp = mrc_stamp(w.now - 50000));
+	assert_in_range(spied.rtt_ns, 90000 - UNIT, 90000 + UNIT);
 }
 
 /* A Transport ACK measures too, unless it waited for a packet to be sent again. */
@@ -226,6 +255,24 @@ static void the_controller_is_told_all(void **state)
 	assert_int_equal(spied.level, CC_LOSS_TRIM_LAST_HOP);
 	nack(10, MRC_NACK_NO_BITMAP);
 	assert_int_equal(spied.level, CC_LOSS_REFUSED);
+	/* 8.5: of each NACK, also one of a packet that is to be sent, or that arrived, or of a copy
+	 * that was sent again: without bytes then. */
+	spied.level = UINT8_MAX;
+	nack(8, MRC_NACK_TRIMMED);
+	assert_int_equal(spied.level, CC_LOSS_TRIM);
+	assert_int_equal(spied.bytes, 0);
+	spied.level = UINT8_MAX;
+	nack(2, MRC_NACK_TRIMMED_LASTHOP);
+	assert_int_equal(spied.level, CC_LOSS_TRIM_LAST_HOP);
+	assert_int_equal(spied.bytes, 0);
+	spied.level = UINT8_MAX;
+	nack(6, MRC_NACK_TRIMMED);
+	assert_int_equal(spied.level, CC_LOSS_TRIM);
+	assert_int_equal(spied.bytes, 0);
+	spied.level = UINT8_MAX;
+	nack_copy(11, MRC_NACK_NO_BITMAP, true, 0);
+	assert_int_equal(spied.level, CC_LOSS_REFUSED);
+	assert_int_equal(spied.bytes, 0);
 	/* A Transport ACK says nothing of how packets came through: the SACK behind it does, and
 	 * has all their bytes (8.4). */
 	ack(19);
@@ -244,6 +291,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(round_trips_are_measured),
 	cmocka_unit_test(service_time_is_told_to_the_controller),
 	cmocka_unit_test(repeated_packets_are_timed_with_care),
+	cmocka_unit_test(answers_to_others_are_timed_by_their_stamps),
 	cmocka_unit_test(transport_acks_are_timed_with_care),
 	cmocka_unit_test(the_controller_is_told_all),
 };

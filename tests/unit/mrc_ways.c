@@ -559,7 +559,7 @@ static void ways_are_replaced_under_packets(void **state)
 	assert_int_equal(COUNT(lost_gap), 2);
 	EXPECT_WAYS(.good = 2);
 	/* Marked ones of those, too. */
-	sack_marked(60, MRC_MARK_ALWAYS_SKIP, twins[0].ev);
+	sack_marked(60, MRC_MARK_ALWAYS_SKIP, w.end[0].ways[0].ev);
 	EXPECT_WAYS(.good = 2);
 	gather();
 	assert_true(n_data() >= 1 && gone[0].way < 2);

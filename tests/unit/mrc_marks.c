@@ -1,0 +1,118 @@
+/* Which way a mark is about (9.3.1): the one whose entropy value comes back with it, behind the
+ * port that the packet left by. */
+#include "mrc_ways.h"
+
+/* Both values behind both ports, with a flow label. */
+static const struct path_way twins[] = {
+	{0xa0001234, 0}, {0xb0005678, 0}, {0xa0001234, 1}, {0xb0005678, 1}};
+
+static void begin_twins(uint32_t n)
+{
+	static struct ways set;
+
+	begin_ways(2);
+	ways_make(&set, twins, 4);
+	w.end[0].qp[0].attr.ways = &set.profile;
+	connect();
+	for (uint32_t i = 0; i < n; i++)
+		post_packets(1);
+	assert_int_equal(gather(), n);
+}
+
+static void expect_skipped(uint32_t way)
+{
+	EXPECT_WAYS(.good = 3, .skip = 1);
+	assert_int_equal(state_of(way), PATH_SKIP);
+}
+
+/* A SACK that names the packet acknowledged last, as it must where another is out of reach or was
+ * trimmed (M-20, M-41), is about the way that it reflects (M-51). */
+static void a_mark_is_about_what_it_reflects(void **state)
+{
+	(void)state;
+	for (uint32_t n = 0; n < 8; n++) {
+		begin_twins(8);
+		uint32_t way = way_taken(n), value = twins[way].ev;
+		uint32_t other = value == twins[0].ev ? twins[1].ev : twins[0].ev;
+
+		SACK(.cack = n, .from = n, .acked = n, .ev = other, .mark = MRC_MARK_SKIP);
+		EXPECT_WAYS(.good = 3, .skip = 1);
+		for (uint32_t i = 0; i < 4; i++)
+			assert_true(state_of(i) == PATH_GOOD || twins[i].ev == other);
+	}
+}
+
+/* MRC-9.3.2-01: of a packet that was sent again its record knows the plane too. */
+static void the_plane_of_a_packet_sent_again_is_known(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 2 * 40; i++) {
+		begin_twins(1 + i / 2);
+		nack(0, MRC_NACK_NO_BITMAP);
+		assert_int_equal(gather(), 1);
+		uint32_t way = way_taken(0);
+
+		if (i % 2)
+			SACK(.cack = 0, .from = 0, .acked = 0, .is_again = true,
+			     .mark = MRC_MARK_SKIP);
+		else
+			nack(0, MRC_NACK_TRIMMED);
+		expect_skipped(way);
+	}
+}
+
+/* MRC-9.1-X01: over IPv4 there is no flow label, and its half of the entropy comes back as 0. */
+static void a_label_that_did_not_travel_is_no_difference(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		begin_twins(8);
+		uint32_t n = 0;
+
+		while (way_taken(n) != i)
+			n++;
+		nack_marked(n, MRC_NACK_TRIMMED, twins[i].ev & 0xffff0000);
+		expect_skipped(i);
+	}
+	/* Also of packets that are out no more. */
+	begin_twins(1);
+	ack(0);
+	SACK(.cack = 0, .from = 0, .acked = 0, .ev = 0xb0000000, .mark = MRC_MARK_SKIP);
+	expect_skipped(1);
+	/* Half a value is none otherwise. */
+	SACK(.cack = 0, .from = 0, .acked = 0, .ev = 0xa0000001, .mark = MRC_MARK_SKIP);
+	SACK(.cack = 0, .from = 0, .acked = 0, .ev = 0x00001234, .mark = MRC_MARK_SKIP);
+	expect_skipped(1);
+}
+
+/* 8.5, MRC-9.3.1-X09: a trim NACK tells of its way, whatever became of the packet. */
+static void a_trim_of_what_arrived_skips_its_way(void **state)
+{
+	(void)state;
+	begin_twins(4);
+	uint32_t way = way_taken(0);
+
+	ack(0);
+	nack_marked(0, MRC_NACK_TRIMMED, twins[way].ev);
+	assert_int_equal(COUNT(rx_nack), 1);
+	EXPECT_WAYS(.good = 3, .skip = 1);
+	assert_int_equal(twins[way].ev, twins[state_of(0) == PATH_SKIP ? 0 : 1].ev);
+	/* Here, ahead of a gap; and to be sent again. */
+	begin_twins(4);
+	SACK(.cack = -1, .from = 2, .acked = 2, .ooo = UINT16_MAX);
+	nack(2, MRC_NACK_TRIMMED);
+	expect_skipped(way_taken(2));
+	begin_twins(4);
+	nack(2, MRC_NACK_NO_BITMAP);
+	nack(2, MRC_NACK_TRIMMED);
+	expect_skipped(way_taken(2));
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(a_mark_is_about_what_it_reflects),
+	cmocka_unit_test(the_plane_of_a_packet_sent_again_is_known),
+	cmocka_unit_test(a_label_that_did_not_travel_is_no_difference),
+	cmocka_unit_test(a_trim_of_what_arrived_skips_its_way),
+};
+
+CHECK_MAIN(cases)
