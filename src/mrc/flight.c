@@ -108,7 +108,6 @@ void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t way, 
 	sent->way = (uint16_t)way;
 	sent->bytes = (uint16_t)bytes;
 	req->out_bytes += bytes;
-	req->sent_bytes += bytes;
 }
 
 static void note_times(const struct mrc *m, const struct mrc_flight *f, uint64_t from,

@@ -183,15 +183,26 @@ static void take_range(struct mrc *m, struct mrc_qp *q, const struct seth *h, bo
 	q->req.range = mpr * MRC_MPR_UNIT;
 }
 
-/* 8.4: rcvd_bytes counts up, modulo 2^24 units; one that is behind is out of date. More than was
- * ever sent is not believed. */
+/* A peer may count duplicates as received: what it is ahead of the books by is no more than what is
+ * out, so that it is forgotten when nothing is (M-62). */
+static void bound_received(struct mrc_requester *req)
+{
+	uint64_t most = req->acked_bytes + req->out_bytes;
+
+	if (req->told_bytes > most)
+		req->told_bytes = most;
+}
+
+/* 8.4: rcvd_bytes counts up, modulo 2^24 units; one that is behind is out of date. */
 static void take_received(struct mrc_requester *req, uint32_t rcvd_bytes)
 {
-	uint32_t units = (rcvd_bytes - (uint32_t)(req->told_bytes >> RCVD_SHIFT)) & RCVD_MASK;
-	uint64_t told = req->told_bytes + ((uint64_t)units << RCVD_SHIFT);
+	uint32_t units = (rcvd_bytes - req->rcvd_units) & RCVD_MASK;
 
-	if (units <= RCVD_MASK / 2 && told < req->sent_bytes + (UINT64_C(1) << RCVD_SHIFT))
-		req->told_bytes = told;
+	if (units > RCVD_MASK / 2)
+		return;
+	req->rcvd_units = rcvd_bytes;
+	req->told_bytes += (uint64_t)units << RCVD_SHIFT;
+	bound_received(req);
 }
 
 /* Bytes that the controller was not told of: newly_rcvd_bytes (8.4). Where the map is ahead of
@@ -272,6 +283,22 @@ static void go_on(struct mrc *m, struct mrc_qp *q)
 		mrc_wake_send(m, q);
 }
 
+/* What it says is missing. Where as many arrived behind the gap as we know of, all others did not;
+ * but a peer that never counted any may not do so at all. */
+static struct mrc_view view_of(struct mrc_requester *req, const struct sack *s,
+			       const struct mrc_pkt *h)
+{
+	bool has_count = h->seth.cc_type == MRC_CC_TYPE_NSCC, is_first = s->to == req->una;
+
+	req->has_ooo |= has_count && h->cc.ooo_count > 0;
+	return (struct mrc_view){
+		.from = s->from,
+		.missing = s->missing,
+		.is_first = is_first,
+		.is_all = is_first && has_count && req->has_ooo && h->cc.ooo_count == req->n_early,
+	};
+}
+
 /* The SACK's word on packets; whether any of it was news. */
 static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
 		      const struct mrc_pkt *h, struct sample time, struct mrc_view *view)
@@ -286,10 +313,10 @@ static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
 	mrc_flight_advance(m, q, s->to > req->una ? s->to : req->una, &news);
 	mrc_learn(m, q, time.rtt_ns, &news);
 	tell_ack(m, q, news.pkts, &time, h);
-	*view = (struct mrc_view){s->from, s->missing, s->to == req->una, false};
-	/* As many arrived behind the gap as we know of: all others had not. */
-	view->is_all = view->is_first && h->seth.cc_type == MRC_CC_TYPE_NSCC &&
-		       h->cc.ooo_count == req->n_early;
+	*view = view_of(req, s, h);
+	/* The books have all that arrived, whatever was counted besides. */
+	if (view->is_all && req->told_bytes > req->acked_bytes)
+		req->told_bytes = req->acked_bytes;
 	mrc_judge(m, q, view);
 	if (h->seth.pr)
 		mrc_on_probed(m, q, view);
@@ -446,6 +473,7 @@ static enum mrc_verdict on_positive(struct mrc *m, struct mrc_qp *q, uint64_t n,
 		nsec age = since_sent(m, q, n, at);
 
 		mrc_flight_advance(m, q, n + 1, &news);
+		bound_received(req);
 		/* One that had waited for another to be sent again is no measure. */
 		if (!is_known && !is_again && news.again_at == 0)
 			time.rtt_ns = age;

@@ -120,9 +120,9 @@ struct mrc_requester {
 	/* Nominal bytes (8.3.1). A SACK's rcvd_bytes counts all that arrived, its map may not show
 	 * them all: inflight is out_bytes less what was told and is not in the books yet. */
 	uint64_t out_bytes;   /* of packets sent, neither acked nor lost */
-	uint64_t sent_bytes;  /* of all packets sent, each time */
 	uint64_t acked_bytes; /* of packets acked */
-	uint64_t told_bytes;  /* rcvd_bytes, unwrapped: prev_rcvd_bytes is 24 bits of it (8.3.1) */
+	uint64_t told_bytes;  /* the same by rcvd_bytes: ahead of it by no more than out_bytes */
+	uint32_t rcvd_units;  /* prev_rcvd_bytes (8.3.1) */
 	uint64_t known_bytes; /* the controller was told of so many as received */
 	/* For reports. */
 	uint64_t done_bytes;  /* payload of works that are done, or was acknowledged of others */
@@ -132,6 +132,7 @@ struct mrc_requester {
 	uint32_t n_wimm; /* writes with immediate data sent and not executed */
 	uint16_t msn, rqmsn; /* of the next work */
 	uint32_t msn_start;  /* AETH.MSN of the peer when it had executed nothing (M-07) */
+	bool has_ooo;        /* the peer told of packets behind a gap: it counts them */
 	bool is_unheard;     /* all arrived, but not the Transport ACK: packet una - 1 goes again */
 	bool is_paced;       /* its next packet waits for the pacer alone */
 	bool is_draining;    /* MRC_SQD, and something is out or half sent */
