@@ -471,6 +471,22 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 		mrc_clock_restart(m, q, false);
 }
 
+/* A packet that goes again takes another way than before, if there is one (7.4.4). */
+static const struct path_way *way_for(const struct mrc *m, struct mrc_qp *q, const struct step *s,
+				      uint32_t free_ports)
+{
+	struct path *path = &q->req.path;
+	const struct path_way *way = path_next(path, free_ports);
+	bool is_again;
+
+	assert(way);
+	if (!s->is_again || s->is_unheard ||
+	    mrc_flight_sent_at(m, q, s->n, &is_again)->way != path_number(path, way))
+		return way;
+	path_end_burst(path);
+	return path_next(path, free_ports);
+}
+
 static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t free_ports,
 		 struct tx_pkt *tx)
 {
@@ -494,9 +510,8 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 		mrc_starve(m, q);
 		return false;
 	}
-	const struct path_way *way = path_next(&req->path, free_ports);
+	const struct path_way *way = way_for(m, q, s, free_ports);
 
-	assert(way);
 	put_headers(m, q, s, &h);
 	uint32_t bytes = nominal_bytes(s, &h);
 
@@ -505,9 +520,10 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 	if (h.bth.ack_req && (req->asked == MRC_NONE || req->asked < s->n))
 		req->asked = s->n;
 	mrc_finish_packet(m, q, way, &h, s->bytes, tx);
-	tx->tclass = s->is_again                   ? ENGINE_RETX
-		     : q->attr.flags & MRC_NO_TRIM ? ENGINE_NO_TRIM
-						   : ENGINE_DATA;
+	/* Who cannot do with trimmed packets cannot do so with those that go again (M-57). */
+	tx->tclass = q->attr.flags & MRC_NO_TRIM ? ENGINE_NO_TRIM
+		     : s->is_again               ? ENGINE_RETX
+						 : ENGINE_DATA;
 	cc_on_sent(&req->cc, m->now, bytes);
 	return true;
 }

@@ -295,6 +295,8 @@ static void note_sent(struct hunt_oracle *o, uint32_t end, uint64_t count, nsec 
 		if (count > 0 && (o->story->ends[end].psn + count) % WIRE_NUMBERS == 0)
 			wire_met(o, MET_PSN_WRAP);
 	}
+	if (count >= ask->una)
+		wire_way_again(o, end, p, tx);
 	p->sends++;
 	if (count < ask->una)
 		return;

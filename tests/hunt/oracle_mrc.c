@@ -205,14 +205,14 @@ static void check_common(struct hunt_oracle *o, uint32_t end, const struct wire_
 	const struct story_mrc_end *e = wire_story(o, end);
 	bool is_answer = h->opcode == SACK || h->opcode == NACK || h->opcode == ACKNOWLEDGE;
 	uint8_t tclass = is_answer                                     ? ENGINE_CONTROL
-			 : h->rtx                                      ? ENGINE_RETX
 			 : wire_is_data(h->opcode) && !e->is_trimmable ? ENGINE_NO_TRIM
+			 : h->rtx                                      ? ENGINE_RETX
 								       : ENGINE_DATA;
 
 	if (is_answer)
 		wire_ways_answer(o, end, tx);
 	else
-		wire_ways_request(o, end, tx);
+		wire_ways_request(o, end, tx, h->rtx);
 	if (h->pkey != wire_host(o, end)->pkey || h->version != 0)
 		oracle_fail(o, "end %u: wrong partition or version", end);
 	if (tx->tclass != tclass || !!tx->not_ect != is_answer)

@@ -86,7 +86,8 @@ static uint32_t usable_by(const struct hunt_oracle *o, uint32_t end, uint32_t po
 
 /* Another way than before, where its port has two, after as many in a row as there may be. What
  * the engine asks for itself takes turns too, and may come later. */
-static void check_turn(struct hunt_oracle *o, uint32_t end, uint16_t way, uint32_t port)
+static void check_turn(struct hunt_oracle *o, uint32_t end, uint16_t way, const struct tx_pkt *tx,
+		       bool is_again)
 {
 	struct wire_end *e = wire_at(o, end);
 	uint32_t burst = wire_story(o, end)->burst ? wire_story(o, end)->burst : 1;
@@ -95,8 +96,9 @@ static void check_turn(struct hunt_oracle *o, uint32_t end, uint16_t way, uint32
 
 	e->in_a_row = way != WIRE_NO_WAY && way == e->last ? e->in_a_row + 1 : 1;
 	e->last = way;
-	/* Where there is no other, nobody knows how many more may follow when there is. */
-	if (usable_by(o, end, port) < 2)
+	/* Where there is no other, nobody knows how many more may follow when there is; and one
+	 * that goes again leaves out the way that it took. */
+	if (usable_by(o, end, tx->port) < 2 || is_again)
 		e->in_a_row = 0;
 	if (e->in_a_row > burst && is_plain)
 		oracle_fail(o, "end %u: way %u has %u packets in a row", end, way, e->in_a_row);
@@ -190,7 +192,7 @@ static void check_window(struct hunt_oracle *o, uint32_t end, uint64_t window)
 		oracle_fail(o, "end %u: a window of %" PRIu64, end, window);
 }
 
-void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
+void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx, bool is_again)
 {
 	const struct story_mrc_ways *w = set_of(o, end);
 	struct wire_end *e = wire_at(o, end);
@@ -216,7 +218,7 @@ void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt 
 	if (!(v.open_ports >> tx->port & 1))
 		oracle_fail(o, "end %u: a packet by port %u, which is not open", end, tx->port);
 	way = e->ways[first].is_single ? first : WIRE_NO_WAY;
-	check_turn(o, end, way, tx->port);
+	check_turn(o, end, way, tx, is_again);
 	if (way != WIRE_NO_WAY)
 		check_dead(o, end, way, &v);
 	note_left(o, end);
@@ -291,6 +293,15 @@ void wire_way_arrived(struct hunt_oracle *o, uint32_t end, uint32_t way)
 	w->was_left = false;
 	w->late_uses = 0;
 	w->unanswered = 0;
+}
+
+void wire_way_again(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p,
+		    const struct tx_pkt *tx)
+{
+	uint16_t way = wire_way_of(o, end, tx->ev, tx->port);
+
+	if (p->sends > 0 && way != WIRE_NO_WAY && way == p->way && usable_by(o, end, tx->port) > 1)
+		oracle_fail(o, "end %u: a packet goes again by way %u, which it took", end, way);
 }
 
 void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p)

@@ -250,7 +250,10 @@ bool wire_is_reflected(const struct hunt_oracle *o, uint32_t host, const struct 
 /* oracle_ways.c: an end begins with its ways, or takes its others; sends a request or an answer by
  * one; something came by a way, a packet of it was lost, the peer told of it. */
 void wire_ways_begin(struct hunt_oracle *o, uint32_t end);
-void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx);
+void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx, bool is_again);
+/* A packet leaves, whose record is of the time before: another way than then (7.4.4). */
+void wire_way_again(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p,
+		    const struct tx_pkt *tx);
 void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx);
 uint16_t wire_way_of(const struct hunt_oracle *o, uint32_t end, uint32_t ev, uint32_t port);
 void wire_way_arrived(struct hunt_oracle *o, uint32_t end, uint32_t way);

@@ -108,11 +108,49 @@ static void a_trim_of_what_arrived_skips_its_way(void **state)
 	expect_skipped(way_taken(2));
 }
 
+/* MRC-7.4.4-16: whatever it was refused for, a packet takes another way when it goes again, also
+ * where many in a row take one. */
+static void a_packet_goes_again_by_another_way(void **state)
+{
+	static const uint8_t reasons[] = {MRC_NACK_TRIMMED_LASTHOP, MRC_NACK_NO_BITMAP,
+					  MRC_NACK_NO_PKT_BUFFER, MRC_NACK_NO_RESOURCE,
+					  MRC_NACK_PSN_OOR_WINDOW};
+
+	(void)state;
+	for (uint32_t i = 0; i < 400; i++) {
+		begin_ways(1);
+		w.end[0].qp[0].attr.burst = i % 2 ? 15 : 1;
+		connect();
+		for (uint32_t k = 0; k < 16 + i / 20; k++)
+			post_packets(1);
+		gather();
+		uint32_t n = i % 16, way = way_taken(n);
+
+		nack(n, reasons[i % sizeof reasons]);
+		if (w.now < q->req.pause_until)
+			w.now = q->req.pause_until;
+		assert_int_equal(gather(), 1);
+		assert_int_not_equal(gone[0].way, way);
+	}
+	/* There is no other. */
+	static struct ways set;
+
+	begin_ways(1);
+	ways_make(&set, twins, 1);
+	w.end[0].qp[0].attr.ways = &set.profile;
+	connect();
+	post_packets(1);
+	assert_int_equal(gather(), 1);
+	nack(0, MRC_NACK_NO_RESOURCE);
+	assert_int_equal(gather(), 1);
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_mark_is_about_what_it_reflects),
 	cmocka_unit_test(the_plane_of_a_packet_sent_again_is_known),
 	cmocka_unit_test(a_label_that_did_not_travel_is_no_difference),
 	cmocka_unit_test(a_trim_of_what_arrived_skips_its_way),
+	cmocka_unit_test(a_packet_goes_again_by_another_way),
 };
 
 CHECK_MAIN(cases)
