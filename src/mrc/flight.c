@@ -44,7 +44,7 @@ bool mrc_flight_reserve(struct mrc *m, struct mrc_qp *q)
 
 	if (!f)
 		return false;
-	f->acked = f->lost = f->again = f->more = 0;
+	f->acked = f->lost = f->again = f->more = f->told = 0;
 	*slot_of(q, req->next) = pool_index(&m->flights, f);
 	return true;
 }
@@ -92,6 +92,7 @@ void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t way, 
 	assert(n >= req->una && n <= req->next && bytes <= UINT16_MAX);
 	if (n == req->next) {
 		sent->tries = 0;
+		sent->moves = req->n_moves;
 		req->next++;
 		m->count.tx_data++;
 	} else {
@@ -104,7 +105,6 @@ void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t way, 
 		m->count.tx_again++;
 	}
 	sent->at = (uint32_t)(m->now >> MRC_SENT_SHIFT);
-	sent->news = req->n_news;
 	sent->way = (uint16_t)way;
 	sent->bytes = (uint16_t)bytes;
 	req->out_bytes += bytes;
@@ -213,6 +213,7 @@ static void pass(struct mrc *m, struct mrc_qp *q, uint64_t n)
 void mrc_flight_advance(struct mrc *m, struct mrc_qp *q, uint64_t to, struct mrc_news *news)
 {
 	struct mrc_requester *req = &q->req;
+	uint64_t una = req->una;
 
 	assert(to >= req->una && to <= req->next);
 	while (req->una < to) {
@@ -231,6 +232,7 @@ void mrc_flight_advance(struct mrc *m, struct mrc_qp *q, uint64_t to, struct mrc
 			break;
 		pass(m, q, least(n, MRC_FLIGHT - place));
 	}
+	req->n_moves = (uint8_t)(req->n_moves + (req->una > una));
 	if (req->lost_from < req->una)
 		req->lost_from = req->una;
 	if (req->judged < req->una)

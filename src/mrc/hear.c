@@ -351,14 +351,17 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		time = time_of(m, q, &t);
 	/* Before the record goes. */
 	take_mark(m, q, s.acked, h);
+	uint64_t una = req->una;
 	struct mrc_view view;
 	bool is_news = take_sack(m, q, &s, &in->h, time, &view);
 
 	take_range(m, q, h, is_ahead);
 	if (is_ahead)
 		req->sacked = s.to;
-	if (is_news)
+	if (req->una > una)
 		mrc_clock_restart(m, q, true);
+	else if (is_news)
+		mrc_clock_spare(m, q, true);
 	if (h->pr)
 		mrc_probe_on(m, q, &view);
 	if (!req->is_base_known)
@@ -397,7 +400,6 @@ static bool is_wanted_again(const struct mrc *m, const struct mrc_qp *q, const s
 static void send_again(struct mrc *m, struct mrc_qp *q, uint64_t n, uint8_t reason,
 		       struct cc_ack *loss)
 {
-	struct mrc_requester *req = &q->req;
 	bool is_refused = kind_of(reason) == CC_LOSS_REFUSED, is_again;
 
 	loss->bytes = mrc_flight_sent_at(m, q, n, &is_again)->bytes;
@@ -408,10 +410,7 @@ static void send_again(struct mrc *m, struct mrc_qp *q, uint64_t n, uint8_t reas
 	tell_nack(q, loss, reason);
 	if (is_refused)
 		mrc_pause(m, q, n, loss->rtt_ns);
-	if (n == req->una)
-		mrc_clock_restart(m, q, true);
-	else
-		mrc_clock_spare(m, q);
+	mrc_clock_spare(m, q, false);
 }
 
 enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)

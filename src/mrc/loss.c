@@ -3,8 +3,9 @@
  * Sprayed packets overtake each other, but not by much. As in RACK (RFC 8985) a packet is lost when
  * another that was sent reorder_ns after it has arrived, and a SACK says that it has not; or when
  * it was overtaken and is overdue by as much. reorder_ns is learnt from packets that came late.
- * Only packets sent once are judged so, hence each at most once (MRC-7.4.5-01); one that was sent
- * again has its next chance with a probe, a NACK or a timeout. */
+ * Only packets sent once are judged so, and whatever a SACK, or one that answers a probe, has sent
+ * again is not judged by another (MRC-7.4.5-01): that one has its next chance with a NACK or a
+ * timeout. */
 #include <assert.h>
 
 #include "mrc/state.h"
@@ -85,8 +86,8 @@ void mrc_arm(struct mrc *m, struct mrc_qp *q)
 		wheel_arm(&m->wheel, t, at);
 }
 
-/* A probe goes when nothing was heard for a while; or when una was sent again and is not
- * acknowledged, though others are: SACKs do not judge it any more. */
+/* A probe goes when nothing was heard for a while; or when una was sent again, for another reason
+ * than a SACK, and is not acknowledged, though others are. */
 static void plan_probe(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
@@ -98,7 +99,7 @@ static void plan_probe(struct mrc *m, struct mrc_qp *q)
 	if (req->una < req->next) {
 		const struct mrc_flight *f = mrc_flight_of(m, q, req->una);
 
-		if ((f->again & ~f->lost) >> req->una % MRC_FLIGHT & 1)
+		if ((f->again & ~f->lost & ~f->told) >> req->una % MRC_FLIGHT & 1)
 			from = mrc_flight_time(m, q, req->una);
 	}
 	if (from < req->probe_at)
@@ -127,13 +128,21 @@ static bool is_shut_out(const struct mrc *m, const struct mrc_qp *q)
 	       !(q->attr.ways->set.ports & mrc_ports_up(m));
 }
 
-void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news)
+static void note_news(struct mrc *m, struct mrc_requester *req)
+{
+	req->news_at = m->now;
+	req->probe_tries = 0;
+	req->has_probe = req->is_unheard = false;
+}
+
+void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_moved)
 {
 	struct mrc_requester *req = &q->req;
 
-	if (is_news || req->heard == req->next) {
-		req->tries = req->probe_tries = 0;
-		req->has_probe = req->is_unheard = false;
+	if (is_moved || req->heard == req->next) {
+		req->tries = 0;
+		req->is_timed_out = false;
+		note_news(m, req);
 	}
 	/* Half a message may have arrived, and its other half waits for a turn: no answer is due.
 	 * A device would send what waits for ports without a link to nowhere, and hear no answer:
@@ -159,10 +168,20 @@ void mrc_clock_follow(struct mrc *m, struct mrc_qp *q)
 		mrc_clock_restart(m, q, false);
 }
 
-/* Were all of the clock set back, una could wait for ever behind packets that are refused time and
- * again. */
-void mrc_clock_spare(struct mrc *m, struct mrc_qp *q)
+void mrc_clock_again(struct mrc *m, struct mrc_qp *q)
 {
+	if (!q->req.is_timed_out)
+		q->req.due = m->now + mrc_timeout_ns(&q->attr, 0);
+	plan_probe(m, q);
+	mrc_arm(m, q);
+}
+
+/* Were all of the clock set back, una could wait for ever behind others that arrive, or are refused
+ * time and again. */
+void mrc_clock_spare(struct mrc *m, struct mrc_qp *q, bool is_news)
+{
+	if (is_news)
+		note_news(m, &q->req);
 	plan_probe(m, q);
 	mrc_arm(m, q);
 }
@@ -212,7 +231,6 @@ void mrc_learn(struct mrc *m, struct mrc_qp *q, nsec rtt, const struct mrc_news 
 
 	if (rtt > 0)
 		learn_rtt(req, rtt);
-	req->n_news = (uint8_t)(req->n_news + (news->pkts > 0));
 	if (req->srtt > 0 && news->pkts > 0) {
 		nsec low = req->srtt / 4 > REORDER_MIN_NS ? req->srtt / 4 : REORDER_MIN_NS;
 		/* Ways may differ by more than the mean of them all: those far from it count. */
@@ -257,16 +275,24 @@ static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, st
 	return true;
 }
 
-/* The same, and it counts as a try of the packet. */
-static bool lose_try(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, struct losses *l)
+/* Packet n is to go again, and not for a timeout: una's time is not a longer one then (7.4.4). */
+static void reset_timer(struct mrc *m, struct mrc_qp *q, uint64_t n)
 {
-	struct mrc_sent *sent = &mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT];
+	if (n != q->req.una)
+		return;
+	q->req.is_timed_out = false;
+	q->req.due = m->now + mrc_timeout_ns(&q->attr, 0);
+}
 
-	if (!lose(m, q, n, is_silent, l))
-		return false;
-	if (sent->tries < UINT8_MAX)
-		sent->tries++;
-	return true;
+/* Lost by the word of a SACK, if it is the first. */
+static void lose_told(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
+{
+	struct mrc_flight *f = mrc_flight_of(m, q, n);
+
+	if (f->told >> n % MRC_FLIGHT & 1 || !lose(m, q, n, true, l))
+		return;
+	f->told |= UINT64_C(1) << n % MRC_FLIGHT;
+	reset_timer(m, q, n);
 }
 
 static void tell_loss(struct mrc *m, struct mrc_qp *q, const struct losses *l, enum cc_loss why)
@@ -312,7 +338,7 @@ static void judge_before(struct mrc *m, struct mrc_qp *q, uint64_t end, nsec lim
 		n = (n & ~(uint64_t)(MRC_FLIGHT - 1)) + (uint32_t)__builtin_ctzll(open);
 		if (n >= end || mrc_flight_time(m, q, n) >= limit)
 			break;
-		lose_try(m, q, n, true, l);
+		lose_told(m, q, n, l);
 	}
 	if (req->judged < end)
 		req->judged = n < end ? n : end;
@@ -372,7 +398,7 @@ void mrc_judge(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 				continue;
 			if (mrc_flight_time(m, q, n) >= limit)
 				break;
-			lose_try(m, q, n, true, &l);
+			lose_told(m, q, n, &l);
 		}
 	}
 	plan_judgement(m, q);
@@ -394,16 +420,11 @@ static void judge_overdue(struct mrc *m, struct mrc_qp *q)
 	tell_loss(m, q, &l, CC_LOSS_GAP);
 }
 
-/* A packet that the probe did not find. One without a try left is for the timeouts, which count
- * how long the peer makes no progress. */
+/* A packet that the probe did not find. */
 static void judge_one_probed(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
 {
-	const struct mrc_flight *f = mrc_flight_of(m, q, n);
-
-	if (mrc_flight_time(m, q, n) + q->req.reorder_ns >= q->req.probe_at)
-		return;
-	if (is_endless(q) || f->sent[n % MRC_FLIGHT].tries < max_tries(q))
-		lose_try(m, q, n, true, l);
+	if (mrc_flight_time(m, q, n) + q->req.reorder_ns < q->req.probe_at)
+		lose_told(m, q, n, l);
 }
 
 void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
@@ -440,37 +461,52 @@ void mrc_probe_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 	mrc_wake_send(m, q);
 }
 
-void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
+/* Whether a packet that was trimmed is short of a try for that: una is one in the time of a
+ * timeout. Where many send to one, a packet may be trimmed time and again: that is congestion, and
+ * no reason to give up while others get through, nor before the time has passed that so many
+ * timeouts would take. Table 7-3 does not make that difference: MRC_COUNT_TRIMS is for who wants
+ * its letter. */
+static bool is_trim_counted(struct mrc *m, struct mrc_qp *q, uint64_t n)
 {
-	const struct mrc_flight *f = mrc_flight_of(m, q, n);
-	const struct mrc_sent *sent = &f->sent[n % MRC_FLIGHT];
 	struct mrc_requester *req = &q->req;
-	struct losses l = {0};
 
-	if ((f->acked | f->lost) >> n % MRC_FLIGHT & 1)
-		return;
-	/* Where many send to one, a packet may be trimmed time and again: that is congestion, and
-	 * no reason to give up while others of its queue pair arrive, nor before the time has
-	 * passed that so many timeouts would take. The counter is the queue pair's (7.4.2): packet
-	 * una stands for all, which goes while the peer has no room, and needs none. Table 7-3 does
-	 * not make that difference: who wants its letter has every packet's every NACK counted. */
-	bool is_counted = is_trimmed && (q->attr.flags & MRC_COUNT_TRIMS);
-	bool is_stuck = is_counted || (n == req->una && sent->news == req->n_news);
-
-	/* News begin that time anew, however seldom they come. */
-	if (req->try_news != req->n_news) {
-		req->try_news = req->n_news;
+	if (q->attr.flags & MRC_COUNT_TRIMS)
+		return true;
+	if (req->try_moves != req->n_moves) {
+		req->try_moves = req->n_moves;
 		req->try_due = m->now + mrc_timeout_ns(&q->attr, 0);
 	}
-	if (is_trimmed && !is_counted && (!is_stuck || m->now < req->try_due)) {
-		lose(m, q, n, false, &l);
-	} else if (!is_stuck || is_endless(q) || sent->tries < max_tries(q)) {
-		lose_try(m, q, n, false, &l);
-		req->try_due = m->now + mrc_timeout_ns(&q->attr, 0);
-	} else {
+	if (n != req->una || m->now < req->try_due)
+		return false;
+	req->try_due = m->now + mrc_timeout_ns(&q->attr, 0);
+	return true;
+}
+
+/* Each packet has as many as there are retries, and all of them anew when una moves (M-59). */
+static bool take_try(const struct mrc_qp *q, struct mrc_sent *sent)
+{
+	if (sent->moves != q->req.n_moves) {
+		sent->moves = q->req.n_moves;
+		sent->tries = 0;
+	}
+	if (!is_endless(q) && sent->tries >= max_tries(q))
+		return false;
+	if (sent->tries < UINT8_MAX)
+		sent->tries++;
+	return true;
+}
+
+void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
+{
+	struct mrc_sent *sent = &mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT];
+	struct losses l = {0};
+
+	if ((!is_trimmed || is_trim_counted(m, q, n)) && !take_try(q, sent)) {
 		mrc_fail_packet(m, q, (int64_t)n, ENGINE_RETRY_EXCEEDED);
 		return;
 	}
+	lose(m, q, n, false, &l);
+	reset_timer(m, q, n);
 	m->count.lost_nack++;
 	mrc_wake_send(m, q);
 }
@@ -519,14 +555,24 @@ static void lose_silent(struct mrc *m, struct mrc_qp *q, nsec timeout)
 	tell_loss(m, q, &l, CC_LOSS_TIMEOUT);
 }
 
+/* una is to be sent again and could not yet, for window or pacing, while others arrive. */
+static bool is_held_up(const struct mrc *m, const struct mrc_qp *q, nsec timeout)
+{
+	const struct mrc_requester *req = &q->req;
+
+	return req->una < req->next && req->news_at + timeout > m->now &&
+	       mrc_flight_of(m, q, req->una)->lost >> req->una % MRC_FLIGHT & 1;
+}
+
 /* Nobody was asked for an answer yet: others of this engine, or the pacer, keep q back, and the
  * peer is not to blame. A port that stays shut is another matter: what is out by it ends. */
-static bool is_excused(const struct mrc_qp *q)
+static bool is_excused(const struct mrc *m, const struct mrc_qp *q, nsec timeout)
 {
 	const struct mrc_requester *req = &q->req;
 	bool is_asked = req->asked != MRC_NONE && req->asked >= req->heard;
 
-	return (list_is_linked(&q->starved_link) || req->is_paced) && !is_asked;
+	return is_held_up(m, q, timeout) ||
+	       ((list_is_linked(&q->starved_link) || req->is_paced) && !is_asked);
 }
 
 static void on_silence(struct mrc *m, struct mrc_qp *q)
@@ -534,7 +580,7 @@ static void on_silence(struct mrc *m, struct mrc_qp *q)
 	struct mrc_requester *req = &q->req;
 	nsec timeout = mrc_timeout_ns(&q->attr, req->tries);
 
-	if (is_excused(q)) {
+	if (is_excused(m, q, timeout)) {
 		req->due = m->now + timeout;
 		return;
 	}
@@ -546,6 +592,7 @@ static void on_silence(struct mrc *m, struct mrc_qp *q)
 	}
 	if (req->tries < UINT8_MAX)
 		req->tries++;
+	req->is_timed_out = true;
 	/* From when it was due, so that a timer's width does not add up; unless that is over. */
 	req->due += mrc_timeout_ns(&q->attr, req->tries);
 	if (req->due <= m->now)

@@ -114,7 +114,7 @@ enum mrc_flag {
 	MRC_NO_TRIM = 16,          /* our requests ask not to be trimmed (DSCP_NO_TRIM) */
 	MRC_RESTORE_CWND = 32,     /* restore_cwnd of our SACKs, with penalty (7.5.1) */
 	MRC_COUNT_TRIMS = 64,      /* each trim NACK is a try of its packet, to the letter of
-				    * Table 7-3; else only where nothing else arrives */
+				    * Table 7-3; else one of the oldest a timeout */
 	MRC_OBLIVIOUS = 128,       /* ways are chosen without regard to what happens on them: to
 				    * see what that costs */
 };

@@ -463,8 +463,11 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 		return;
 	}
 	mrc_flight_sent(m, q, s->n, way, bytes);
-	if (s->is_again)
+	if (s->is_again) {
+		if (s->n == req->una)
+			mrc_clock_again(m, q);
 		return;
+	}
 	req->current += s->is_last;
 	req->n_wimm += s->index == 0 && s->w->wr.op == ENGINE_WRITE_IMM;
 	if (is_first)

@@ -75,8 +75,8 @@ struct mrc_sent {
 	uint32_t at;    /* when it was sent last, in units of 2^MRC_SENT_SHIFT ns, modulo 2^32 */
 	uint16_t way;   /* that it went by, or MRC_NO_WAY */
 	uint16_t bytes; /* nominal_pktsize (8.3.1) */
-	uint8_t tries;  /* times it was sent again, but for timeouts: those count per queue pair */
-	uint8_t news;   /* req.n_news when it was sent last */
+	uint8_t tries;  /* NACKs that had it sent again, since una moved (M-59) */
+	uint8_t moves;  /* req.n_moves when the first of them came */
 };
 
 /* MRC_FLIGHT packets that are out or were: bit i and sent[i] are of the count 64 * n + i. */
@@ -85,6 +85,7 @@ struct mrc_flight {
 	uint64_t lost;  /* taken for lost and not sent again yet */
 	uint64_t again; /* sent more than once ... */
 	uint64_t more;  /* ... and more than twice */
+	uint64_t told;  /* taken for lost by the word of a SACK, which counts once (7.4.5) */
 	struct mrc_sent sent[MRC_FLIGHT];
 };
 
@@ -144,11 +145,13 @@ struct mrc_requester {
 	nsec srtt, rttvar;
 	nsec reorder_ns; /* how much later than others a packet may arrive */
 	/* Silence. */
-	uint8_t tries;          /* timeouts since the peer was last heard to have new packets */
-	uint8_t n_news;         /* times that packets were heard to have arrived, modulo 2^8 */
-	uint8_t try_news;       /* n_news, when try_due was set */
+	uint8_t tries;          /* timeouts since una moved, or what was executed did (M-59) */
+	uint8_t n_moves;        /* times that una moved, modulo 2^8 */
+	uint8_t try_moves;      /* n_moves, when try_due was set */
 	nsec try_due;           /* before it, a trimmed packet costs no try */
-	nsec due;               /* when silence becomes a timeout; NSEC_NEVER: nothing is out */
+	nsec due;               /* when una's silence is a timeout; NSEC_NEVER: nothing is out */
+	bool is_timed_out;      /* a timeout has una sent again */
+	nsec news_at;           /* when packets were last heard to have arrived */
 	nsec judge_due;         /* when one that others overtook is overdue; NSEC_NEVER: none is */
 	struct mrc_timer retry; /* armed at or before the first of due, judge_due and probe_due */
 	struct mrc_timer wake;  /* pacing, the congestion controller */
@@ -512,17 +515,19 @@ void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view)
  * this one ended. */
 void mrc_probe_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
 /* Silence counts from now, if anything is out or waits while all ports are down; else the clocks
- * stop. Tries count anew if the peer told of new packets. */
-void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_news);
+ * stop. Tries count anew if is_moved: una moved, or what was executed did. */
+void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_moved);
+/* una goes again: its time begins anew, if that is not for a timeout. */
+void mrc_clock_again(struct mrc *m, struct mrc_qp *q);
 /* Ports, work or the state of q changed: the clock of what only waits starts or stops. */
 void mrc_clock_follow(struct mrc *m, struct mrc_qp *q);
-/* The peer was heard, but not about una: it need not be asked yet, and the timeout stands. */
-void mrc_clock_spare(struct mrc *m, struct mrc_qp *q);
+/* The peer was heard, but not about una: it need not be asked yet, and the timeout stands. is_news:
+ * of packets that arrived, or are lost. */
+void mrc_clock_spare(struct mrc *m, struct mrc_qp *q, bool is_news);
 /* A probe goes out now. */
 void mrc_probe_sent(struct mrc *m, struct mrc_qp *q);
-/* Packet n is wanted again by a NACK: lost, if it has a try left; else q fails, if n is una.
- * Trimmed it costs one try a timeout, and none while others arrive; with MRC_COUNT_TRIMS each NACK
- * costs one, and q fails whichever packet n is. */
+/* Packet n is wanted again by a NACK: lost, if it has a try left; else q fails. Trimmed it costs
+ * none, but for packet una, which it costs one a timeout; with MRC_COUNT_TRIMS one each time. */
 void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed);
 /* All that is out by these ports is lost. */
 void mrc_lose_ports(struct mrc *m, struct mrc_qp *q, uint32_t ports);

@@ -102,7 +102,7 @@ static void check_bytes(struct hunt_oracle *o, uint32_t end, uint32_t work, uint
 			    i);
 }
 
-/* Silences that an end may have counted since anything was news to it. */
+/* Silences that an end may have counted since its first packet out was another (M-59). */
 static uint32_t silences(const struct hunt_oracle *o, uint32_t end, nsec now)
 {
 	const struct story_mrc_end *e = wire_story(o, end);
@@ -162,7 +162,8 @@ void wire_ask_died(struct hunt_oracle *o, uint32_t end, uint32_t ports)
 			give_reason(ask, &ask->pkts[n], WAS_DEAD);
 }
 
-/* A packet goes again: why? SACKs are a reason once only (MRC-7.4.5-01). */
+/* A packet goes again: why? SACKs, also those that answer probes, are a reason once only
+ * (MRC-7.4.5-01). */
 static void check_again(struct hunt_oracle *o, uint32_t end, uint64_t count, nsec now)
 {
 	const struct wire_ask *ask = &wire_at(o, end)->ask;
@@ -181,9 +182,13 @@ static void check_again(struct hunt_oracle *o, uint32_t end, uint64_t count, nse
 			    count);
 		return;
 	}
-	if (p->reasons & (WAS_NACKED | WAS_PROBED | WAS_SILENT | WAS_DEAD) ||
-	    (p->sends == 1 && p->reasons & WAS_OVERTAKEN))
+	if (p->reasons & (WAS_NACKED | WAS_SILENT | WAS_DEAD))
 		return;
+	if (!p->was_told &&
+	    (p->reasons & WAS_PROBED || (p->sends == 1 && p->reasons & WAS_OVERTAKEN))) {
+		p->was_told = true;
+		return;
+	}
 	if (silences(o, end, now) <= p->in_silence)
 		oracle_fail(o, "end %u: packet %" PRIu64 " again, and there is no reason", end,
 			    count);
@@ -383,38 +388,35 @@ void wire_ask_probe(struct hunt_oracle *o, uint32_t end, nsec now, const struct 
 	ask->probe_id = id;
 }
 
-/* The packet is there: news, or not. */
-static uint32_t learn(struct wire_ask *ask, uint64_t count)
+/* The packet is there. */
+static void learn(struct wire_ask *ask, uint64_t count)
 {
 	struct wire_pkt *p = &ask->pkts[count];
 
 	if (count >= ask->high || p->is_known)
-		return 0;
+		return;
 	p->is_known = true;
 	uncount(ask, p);
 	ask->known_bytes += p->nominal;
 	if (p->order > ask->newest)
 		ask->newest = p->order;
-	return 1;
 }
 
-static uint32_t learn_before(struct wire_ask *ask, uint64_t to)
+static void learn_before(struct wire_ask *ask, uint64_t to)
 {
-	uint32_t news = 0;
-
 	for (uint64_t n = ask->una; n < to; n++)
-		news += learn(ask, n);
-	return news;
+		learn(ask, n);
 }
 
-/* What else follows: what is missing was overtaken; and silence, if there was one, is over. */
-static void conclude(struct hunt_oracle *o, uint32_t end, bool is_news, nsec now)
+/* What else follows: what is missing was overtaken; and silence, if there was one, is over if the
+ * first packet out has arrived, or is_moved. */
+static void conclude(struct hunt_oracle *o, uint32_t end, bool is_moved, nsec now)
 {
 	struct wire_ask *ask = &wire_at(o, end)->ask;
 	uint32_t n = silences(o, end, now);
 
-	while (ask->una < ask->high && ask->pkts[ask->una].is_known)
-		ask->una++;
+	for (; ask->una < ask->high && ask->pkts[ask->una].is_known; ask->una++)
+		is_moved = true;
 	for (uint64_t k = ask->una; k < ask->high; k++) {
 		struct wire_pkt *p = &ask->pkts[k];
 
@@ -422,12 +424,14 @@ static void conclude(struct hunt_oracle *o, uint32_t end, bool is_news, nsec now
 			continue;
 		if (p->order < ask->newest)
 			give_reason(ask, p, WAS_OVERTAKEN);
+		if (!is_moved)
+			continue;
 		if (n > p->in_silence)
 			give_reason(ask, p, WAS_SILENT);
 		p->in_silence = 0;
 	}
-	ask->is_vague = !is_news;
-	if (is_news)
+	ask->is_vague = !is_moved;
+	if (is_moved)
 		ask->quiet_at = now;
 }
 
@@ -473,16 +477,15 @@ static void hear_sack(struct hunt_oracle *o, uint32_t end, const struct wire_com
 	uint64_t to = c->count + 1, base = to - 1 + (uint64_t)(int16_t)wire_big(m + 18, 2);
 	uint64_t map = wire_big(m + 20, 8);
 	bool is_ahead = to > ask->una;
-	uint32_t news = 0;
 
 	take_received(ask, (uint32_t)wire_big(m + 33, 3));
 	for (uint32_t i = 0; i < 64; i++)
 		if (map >> i & 1 && base + i != WIRE_NO_COUNT)
-			news += learn(ask, base + i);
+			learn(ask, base + i);
 	if (!is_probed && to - 1 + (uint64_t)(int16_t)wire_big(m + 2, 2) != WIRE_NO_COUNT)
-		news += learn(ask, to - 1 + (uint64_t)(int16_t)wire_big(m + 2, 2));
-	news += learn_before(ask, to);
-	conclude(o, end, news > 0, c->now);
+		learn(ask, to - 1 + (uint64_t)(int16_t)wire_big(m + 2, 2));
+	learn_before(ask, to);
+	conclude(o, end, false, c->now);
 	take_range(o, end, m, to, is_ahead);
 	if (!is_probed)
 		return;

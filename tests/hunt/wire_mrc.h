@@ -65,6 +65,7 @@ struct wire_pkt {
 	uint8_t reasons;
 	bool is_known;   /* the sender was told that it arrived */
 	bool is_counted; /* in certain_bytes */
+	bool was_told;   /* went again for the word of a SACK */
 	bool has_come;   /* the receiver took it */
 };
 
@@ -93,7 +94,7 @@ struct wire_ask {
 	uint32_t range;          /* as told by a SACK that was ahead, ... */
 	uint32_t range_also;     /* ... or perhaps by a later one; 0: none */
 	uint64_t cack;           /* one past the highest that a SACK told */
-	nsec quiet_at;           /* nothing is known to have been news since, ... */
+	nsec quiet_at;           /* the first packet out is known to be the same since, ... */
 	bool is_vague;           /* ... but something came that may have been */
 	uint32_t unasked;        /* new packets since the last that asked for an answer */
 	uint16_t probe_id;

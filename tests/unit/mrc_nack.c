@@ -70,30 +70,39 @@ static void nacks_of_older_copies_ask_for_nothing(void **state)
 	assert_int_equal(COUNT(lost_nack), 0);
 }
 
-/* The first packet that is out stands for all: one NACK too many for it, and nothing else comes,
- * ends the queue pair. Others may be refused as often as they like. */
+/* As often as there are retries. */
+static void refuse(int64_t count, uint8_t reason)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		uint64_t again = COUNT(tx_again);
+
+		nack(count, reason);
+		pass_pause();
+		pull_all();
+		assert_int_equal(COUNT(tx_again), again + 1);
+	}
+}
+
+/* M-59: one NACK too many for any packet ends the queue pair. Each has a count of its own, and all
+ * begin anew when the first that is out arrives; not when another does. */
 static void expect_end_by_nacks(uint8_t reason)
 {
-	begin_sent(3);
+	begin_sent(6);
 	ack(0);
 	expect_end(1, ENGINE_OK);
-	for (uint32_t i = 0; i < 4; i++) {
-		nack(2, reason);
-		pass_pause();
-		expect_again(2);
-	}
-	/* Sent before the answer about packet 0 came, so that this one is no try. */
-	nack(1, reason);
-	pass_pause();
-	expect_again(1);
-	for (uint32_t i = 1; i < 3; i++) {
-		nack(1, reason);
-		pass_pause();
-		expect_again(1);
-	}
-	nack(1, reason);
-	expect_end(2, ENGINE_RETRY_EXCEEDED);
+	refuse(3, reason);
+	refuse(4, reason);
+	assert_int_equal(end_state(&w.end[0], 0), MRC_RTS);
+	ack(1);
+	expect_end(2, ENGINE_OK);
+	refuse(3, reason);
+	SACK(.cack = 1, .from = 5, .acked = 5);
+	assert_int_equal(end_state(&w.end[0], 0), MRC_RTS);
+	nack(3, reason);
 	expect_end(3, ENGINE_FLUSHED);
+	expect_end(4, ENGINE_RETRY_EXCEEDED);
+	expect_end(5, ENGINE_FLUSHED);
+	expect_end(6, ENGINE_FLUSHED);
 	expect_nothing(0);
 	assert_int_equal(end_state(&w.end[0], 0), MRC_ERROR);
 	assert_int_equal(COUNT(failed), 1);
