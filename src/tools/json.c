@@ -8,10 +8,14 @@
  * readers of JSON keep only 53 bits of a number. */
 static void put_field(struct json_writer *w, struct header_at h, const struct wire_field *f)
 {
-	enum value_kind kind = value_kind(h.layout, f);
-	bool is_address = kind != VALUE_DECIMAL && kind != VALUE_HEX;
+	enum value_kind kind = value_kind(h, f);
+	bool is_address = kind == VALUE_MAC || kind == VALUE_IPV4 || kind == VALUE_IPV6;
 	struct text value;
 
+	if (kind == VALUE_SIGNED) {
+		json_signed(w, f->name, value_signed(h, f));
+		return;
+	}
 	if (!is_address && f->width <= 32) {
 		json_number(w, f->name, wire_field_value(f, h.bytes));
 		return;

@@ -263,8 +263,8 @@ static const struct rule {
 	{NULL, "dpdcid", VALUE_HEX, NULL},
 	{NULL, "entropy", VALUE_HEX, note_entropy},
 	{"seth", "m", VALUE_DECIMAL, note_mark},
-	{"seth", "ack_psn_offset", VALUE_DECIMAL, note_ack_offset},
-	{"seth", "sack_offset", VALUE_DECIMAL, note_sack_offset},
+	{"seth", "ack_psn_offset", VALUE_SIGNED, note_ack_offset},
+	{"seth", "sack_offset", VALUE_SIGNED, note_sack_offset},
 	{"seth", "sack_bitmap", VALUE_HEX, note_bitmap},
 	{"seth", "mpr", VALUE_DECIMAL, note_mpr},
 	{"cc_state", "rcvd_bytes", VALUE_DECIMAL, note_rcvd},
@@ -286,12 +286,18 @@ static const struct rule *find_rule(const struct wire_layout *layout, const stru
 	return NULL;
 }
 
-enum value_kind value_kind(const struct wire_layout *layout, const struct wire_field *f)
+/* In the answer to a probe the offset's place has the probe's identifier (Table 7-15). */
+static bool is_probe_id(struct header_at h, const struct wire_field *f)
 {
-	const struct rule *rule = find_rule(layout, f);
+	return strcmp(f->name, "ack_psn_offset") == 0 && value_of(h, "pr", 0);
+}
+
+enum value_kind value_kind(struct header_at h, const struct wire_field *f)
+{
+	const struct rule *rule = find_rule(h.layout, f);
 
 	if (rule)
-		return rule->kind;
+		return is_probe_id(h, f) ? VALUE_DECIMAL : rule->kind;
 	if (f->width == 128)
 		return VALUE_IPV6;
 	return f->width >= 32 ? VALUE_HEX : VALUE_DECIMAL;
@@ -308,12 +314,19 @@ static void add_hex(struct text *out, const uint8_t *bytes, const struct wire_fi
 		text_add(out, "%02x", bytes[f->bit / 8 + i]);
 }
 
+int64_t value_signed(struct header_at h, const struct wire_field *f)
+{
+	uint64_t sign = UINT64_C(1) << (f->width - 1);
+
+	return (int64_t)((wire_field_value(f, h.bytes) ^ sign) - sign);
+}
+
 void value_plain(struct text *out, struct header_at h, const struct wire_field *f)
 {
 	const uint8_t *p = h.bytes + f->bit / 8;
 	char address[INET6_ADDRSTRLEN] = "";
 
-	switch (value_kind(h.layout, f)) {
+	switch (value_kind(h, f)) {
 	case VALUE_MAC:
 		text_add(out, "%02x:%02x:%02x:%02x:%02x:%02x", p[0], p[1], p[2], p[3], p[4], p[5]);
 		break;
@@ -323,6 +336,7 @@ void value_plain(struct text *out, struct header_at h, const struct wire_field *
 		text_add(out, "%s", address);
 		break;
 	case VALUE_DECIMAL: text_add(out, "%" PRIu64, wire_field_value(f, h.bytes)); break;
+	case VALUE_SIGNED: text_add(out, "%" PRId64, value_signed(h, f)); break;
 	case VALUE_HEX: add_hex(out, h.bytes, f); break;
 	}
 }

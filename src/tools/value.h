@@ -11,14 +11,18 @@
 #include "tools/text.h"
 #include "wire/header.h"
 
-enum value_kind { VALUE_DECIMAL, VALUE_HEX, VALUE_MAC, VALUE_IPV4, VALUE_IPV6 };
+enum value_kind { VALUE_DECIMAL, VALUE_SIGNED, VALUE_HEX, VALUE_MAC, VALUE_IPV4, VALUE_IPV6 };
 
 enum usid_format { USID_F3216, USID_F1616 };
 extern const char *const usid_format_names[]; /* NULL behind the last */
 
-enum value_kind value_kind(const struct wire_layout *layout, const struct wire_field *f);
+/* Of this header: what a field holds may depend on another one. */
+enum value_kind value_kind(struct header_at h, const struct wire_field *f);
 
-/* Appends the value alone: "1024", "0x000011", "fd00::1". */
+/* The two's complement of a field of at most 64 bits. */
+int64_t value_signed(struct header_at h, const struct wire_field *f);
+
+/* Appends the value alone: "1024", "-16", "0x000011", "fd00::1". */
 void value_plain(struct text *out, struct header_at h, const struct wire_field *f);
 
 /* Appends what the value stands for, "MRC SACK"; nothing where there is no more to say. */
