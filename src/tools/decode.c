@@ -22,7 +22,7 @@ static const char usage[] =
 
 static const char notes[] =
 	"exit status:\n"
-	"  0  every packet is right, or is none of ours\n"
+	"  0  every packet is right as far as it was captured, or is none of ours\n"
 	"  1  at least one packet is malformed\n"
 	"  2  the command line is wrong\n"
 	"  3  a file cannot be read, is not a capture or ends in mid-packet,\n"

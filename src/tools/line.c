@@ -320,6 +320,9 @@ static void add_details(struct text *out, const struct view *v, const struct rec
 		text_add(out, "%u B ", r->payload_len);
 	add_flags(out, r);
 	add_trim(out, v, r);
+	if (r->verdict == VERDICT_CUT)
+		text_add(out, "%scut:%s captured %u of %u bytes ", view_tone(v, TONE_WARN),
+			 view_tone(v, TONE_PLAIN), r->cap.bytes.len, r->cap.wire_len);
 	if (r->verdict == VERDICT_MALFORMED) {
 		text_add(out, "%smalformed:%s ", view_tone(v, TONE_BAD), view_tone(v, TONE_PLAIN));
 		if (r->fault.why != WIRE_DROP_ICRC) {
@@ -409,5 +412,6 @@ void line_summary(const struct view *v, const char *file, const struct tally *t)
 				wire_drop_name((enum wire_drop)why));
 			before = ", ";
 		}
-	fprintf(v->out, "%s\n", *before == ',' ? ")" : "");
+	fprintf(v->out, "%s, %" PRIu64 " cut\n", *before == ',' ? ")" : "",
+		t->by_verdict[VERDICT_CUT]);
 }

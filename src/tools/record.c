@@ -55,6 +55,7 @@ static void decode(struct record *r, struct cspan bytes, struct capture_link lin
 	r->trail.full = false;
 	r->fault = link.cooked ? get_cooked(&c, link.cooked, &start, &r->trail) : no_fault();
 	r->left = cursor_left(&c);
+	r->end = 0;
 	if (r->fault.why == WIRE_DROP_NONE) {
 		struct cspan frame = cursor_rest(&c);
 
@@ -64,6 +65,7 @@ static void decode(struct record *r, struct cspan bytes, struct capture_link lin
 		r->left = r->fault.at < end ? end - r->fault.at : 0;
 		r->fault.at += c.at;
 		r->pkt.icrc_at += c.at;
+		r->end = r->pkt.net.end ? r->pkt.net.end + c.at : 0;
 	}
 	for (uint32_t i = 0; i < inner.n; i++) {
 		inner.layer[i].at += c.at;
@@ -92,8 +94,30 @@ static uint32_t fault_end(const struct record *r)
 	return f->at + f->in->bytes;
 }
 
+/* Takes the packet's last header away, and from pkt all that follows the base transport header:
+ * what is left of a stack has no opcode of its own. */
+static void forget_header(struct record *r)
+{
+	const struct wire_layout *last = r->trail.layer[--r->trail.n].layout;
+
+	r->has_payload = false;
+	if (wire_field_find(last, "opcode"))
+		r->pkt.family = WIRE_NO_FAMILY;
+	if (r->pkt.family == WIRE_ROCE)
+		r->pkt.roce.has = 0;
+	if (r->pkt.family == WIRE_MRC)
+		r->pkt.mrc.has = 0;
+}
+
+static enum verdict verdict_of(const struct wire_fault *fault, enum verdict without)
+{
+	if (fault->why == WIRE_DROP_NONE)
+		return without;
+	return wire_drop_is_foreign(fault->why) ? VERDICT_FOREIGN : VERDICT_MALFORMED;
+}
+
 /* What lies behind the captured bytes was invented: forgets it. A fault stands only where all it
- * looked at was captured; else the capture is what is wrong. */
+ * looked at was captured; else the packet is cut and no more is known of it. */
 static void forget_missing(struct record *r, uint32_t captured)
 {
 	bool is_real = r->fault.why != WIRE_DROP_NONE && r->fault.why != WIRE_DROP_ICRC &&
@@ -105,10 +129,7 @@ static void forget_missing(struct record *r, uint32_t captured)
 
 		if (last->at + last->len <= captured)
 			break;
-		r->trail.n--;
-		r->has_payload = false;
-		if (wire_field_find(last->layout, "opcode"))
-			r->pkt.family = WIRE_NO_FAMILY;
+		forget_header(r);
 	}
 	if (r->has_payload) {
 		uint32_t there = captured > r->payload_at ? captured - r->payload_at : 0;
@@ -116,10 +137,9 @@ static void forget_missing(struct record *r, uint32_t captured)
 		if (r->shown.len > there)
 			r->shown.len = there;
 	}
-	if (!is_real) {
-		r->fault = fault_at(WIRE_DROP_TRUNCATED, captured, NULL);
-		r->is_short = true;
-	}
+	if (!is_real)
+		r->fault = no_fault();
+	r->verdict = verdict_of(&r->fault, VERDICT_CUT);
 }
 
 void record_decode(struct record *r, struct capture_link link, const struct net_cfg *cfg)
@@ -133,16 +153,12 @@ void record_decode(struct record *r, struct capture_link link, const struct net_
 		memset(r->whole + bytes.len, 0, wire_len - bytes.len);
 		bytes = (struct cspan){r->whole, wire_len};
 	}
-	r->is_short = false;
 	decode(r, bytes, link, cfg);
-	if (is_cut)
+	r->verdict = verdict_of(&r->fault, VERDICT_OK);
+	/* Where the packet ends before the cut, only padding of the link is missing. */
+	if (is_cut && (r->end == 0 || r->end > r->cap.bytes.len))
 		forget_missing(r, r->cap.bytes.len);
 	r->name = wire_packet_name(&r->pkt);
-	if (r->fault.why == WIRE_DROP_NONE)
-		r->verdict = VERDICT_OK;
-	else
-		r->verdict =
-			wire_drop_is_foreign(r->fault.why) ? VERDICT_FOREIGN : VERDICT_MALFORMED;
 }
 
 struct header_at record_header(const struct record *r, uint32_t i)
@@ -156,11 +172,6 @@ void record_explain(const struct record *r, struct text *out)
 {
 	const struct wire_fault *f = &r->fault;
 
-	if (r->is_short) {
-		text_add(out, "the capture is short: captured %u of %u bytes", r->cap.bytes.len,
-			 r->cap.wire_len);
-		return;
-	}
 	text_add(out, "%s:", wire_drop_text(f->why));
 	if (f->in)
 		text_add(out, " %s", f->in->name);
@@ -171,7 +182,7 @@ void record_explain(const struct record *r, struct text *out)
 
 const char *verdict_name(enum verdict verdict)
 {
-	static const char *const names[] = {"ok", "foreign", "malformed"};
+	static const char *const names[] = {"ok", "foreign", "malformed", "cut"};
 
 	return names[verdict];
 }

@@ -13,7 +13,8 @@
 /* More than any IP packet with its link headers. */
 #define RECORD_WHOLE_MAX (128u * 1024)
 
-enum verdict { VERDICT_OK, VERDICT_FOREIGN, VERDICT_MALFORMED, VERDICT_COUNT };
+/* Cut: the capture has only the first bytes of the packet, and nothing in them is wrong. */
+enum verdict { VERDICT_OK, VERDICT_FOREIGN, VERDICT_MALFORMED, VERDICT_CUT, VERDICT_COUNT };
 
 struct record {
 	/* set by the caller */
@@ -24,9 +25,9 @@ struct record {
 	enum verdict verdict;
 	struct wire_fault fault;
 	uint32_t left;           /* TRUNCATED: bytes that were left for what did not fit */
-	bool is_short;           /* the fault is the capture's: it cut the packet */
+	uint32_t end;            /* of the IP packet; 0 where its headers were not read up to UDP */
 	struct wire_trail trail; /* headers that are there in full */
-	struct wire_packet pkt;  /* offsets in pkt.net exclude a cooked header */
+	struct wire_packet pkt;  /* of those alone; offsets in pkt.net exclude a cooked header */
 	const char *name;        /* of the opcode, or NULL */
 	bool has_payload;
 	uint32_t payload_at, payload_len;
@@ -51,7 +52,7 @@ struct header_at record_header(const struct record *r, uint32_t i);
 /* Appends what is wrong, where, and by how much; only for a record with a fault. */
 void record_explain(const struct record *r, struct text *out);
 
-/* "ok", "foreign", "malformed" */
+/* "ok", "foreign", "malformed", "cut" */
 const char *verdict_name(enum verdict verdict);
 
 #endif

@@ -8,10 +8,12 @@ void tally_add(struct tally *t, const struct record *r)
 
 	t->packets++;
 	t->by_verdict[r->verdict]++;
-	if (r->verdict != VERDICT_OK) {
+	if (r->fault.why != WIRE_DROP_NONE) {
 		t->by_fault[r->fault.why]++;
 		return;
 	}
+	if (!r->name)
+		return;
 	/* Names are constants of the opcode tables: one pointer each. */
 	while (i < t->n_names && t->by_name[i].name != r->name)
 		i++;

@@ -1,5 +1,6 @@
-/* What a capture held: packets by verdict, accepted ones by name, others by reason. The names add
- * up to the accepted packets, the reasons to all others. */
+/* What a capture held: packets by verdict, by name, or by the reason why they have none. The
+ * reasons add up to foreign and malformed packets, the names to all others but those that were cut
+ * before their opcode. */
 #ifndef WEFT_TOOLS_TALLY_H
 #define WEFT_TOOLS_TALLY_H
 
