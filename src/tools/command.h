@@ -15,7 +15,7 @@
 enum {
 	STATUS_HELP = -1, /* of command_options: the help was asked for and printed */
 	STATUS_OK = 0,
-	STATUS_MALFORMED = 1, /* at least one malformed packet */
+	STATUS_MALFORMED = 1, /* at least one packet that is malformed, or breaks a rule */
 	STATUS_USAGE = 2,
 	STATUS_FILE = 3, /* a file cannot be read or written, or is not what it should be */
 };

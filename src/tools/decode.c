@@ -13,24 +13,28 @@
 
 static const char usage[] =
 	"usage: weft decode [-v] [--json] [--count N] [--port N] [--trimmed DSCP]\n"
-	"                   [--trimmed-lasthop DSCP] [--usid f3216|f1616] FILE...\n"
+	"                   [--trimmed-lasthop DSCP] [--usid f3216|f1616]\n"
+	"                   [--ignore RULE] FILE...\n"
+	"       weft decode --rules [--json]\n"
 	"\n"
 	"Prints the RoCEv2 and MRC packets of pcap and pcapng captures, one line each,\n"
-	"and says what is wrong with those that are malformed. FILE - is standard input.\n"
+	"says what is wrong with those that are malformed, and which rules the others\n"
+	"break. FILE - is standard input.\n"
 	"Captures of weft sim and weft demo say themselves which port and DSCPs they use;\n"
 	"options count before that.\n";
 
 static const char notes[] =
 	"exit status:\n"
 	"  0  every packet is right as far as it was captured, or is none of ours\n"
-	"  1  at least one packet is malformed\n"
+	"  1  at least one packet is malformed, or has a warning: it breaks a rule\n"
 	"  2  the command line is wrong\n"
 	"  3  a file cannot be read, is not a capture or ends in mid-packet,\n"
 	"     or the output cannot be written\n"
 	"\n"
 	"examples:\n"
 	"  tcpdump -U -w - udp port 4791 | weft decode -\n"
-	"  weft decode --json FILE | jq 'select(.verdict == \"malformed\") | .fault'\n";
+	"  weft decode --json FILE | jq 'select(.verdict == \"malformed\") | .fault'\n"
+	"  weft decode --ignore MRC-7.5.5.2-02 FILE     of the udp driver: kernel checksums\n";
 
 /* One run of the command. record and tally are large, so the job is not on the stack. */
 struct job {
@@ -38,11 +42,22 @@ struct job {
 	struct net_cfg given; /* on the command line; roce_port 0: not given */
 	struct net_cfg net;   /* of the file at hand */
 	uint64_t count;
-	bool json, verbose, headings, progress;
+	bool json, verbose, list_rules, headings, progress;
 	struct view view;
 	struct record record;
 	struct tally tally;
+	struct rules rules;
 };
+
+static int read_ignored(void *job, char *value)
+{
+	struct job *j = job;
+
+	if (rules_ignore(&j->rules, value))
+		return STATUS_OK;
+	return usage_error(
+		j->name, "--ignore: there is no rule '%s'; weft decode --rules lists them", value);
+}
 
 static const struct command_option options[] = {
 	{"verbose", NULL, "every header and field under the packet's line", OPTION_INTO(verbose),
@@ -58,6 +73,8 @@ static const struct command_option options[] = {
 	 OPTION_INTO(given.dscp_trimmed_lasthop), .high = 63},
 	{"usid", "FORMAT", "uSID containers: f3216 (default) or f1616", OPTION_INTO(view.usid),
 	 .words = usid_format_names},
+	{"ignore", "RULE", "no warnings of this rule (may be repeated)", .read = read_ignored},
+	{"rules", NULL, "list the rules that packets are held against", OPTION_INTO(list_rules)},
 	{.name = NULL},
 };
 
@@ -110,7 +127,7 @@ static enum capture_step decode_packets(struct job *job, struct capture *c, stru
 		step = capture_next(c, &r->cap, why);
 		if (step != CAPTURE_PACKET)
 			break;
-		record_decode(r, link, &job->net);
+		record_decode(r, link, &job->net, &job->rules);
 		tally_add(&job->tally, r);
 		print_packet(job);
 		if (is_output_broken())
@@ -171,7 +188,9 @@ static int decode_file(struct job *job, const char *path)
 		text_add(&says, "%s; the rest of the capture is lost", why.at);
 		return command_error(job->name, STATUS_FILE, shown, says.at);
 	}
-	return job->tally.by_verdict[VERDICT_MALFORMED] ? STATUS_MALFORMED : STATUS_OK;
+	bool is_right = !job->tally.by_verdict[VERDICT_MALFORMED] && !job->tally.warnings;
+
+	return is_right ? STATUS_OK : STATUS_MALFORMED;
 }
 
 static int decode_files(struct job *job, int n, char **paths)
@@ -185,6 +204,14 @@ static int decode_files(struct job *job, int n, char **paths)
 		worst = status > worst ? status : worst;
 	}
 	return worst;
+}
+
+static void list_rules(const struct job *job)
+{
+	if (job->json)
+		json_rules(job->view.out);
+	else
+		line_rules(&job->view);
 }
 
 static bool wants_color(void)
@@ -201,7 +228,7 @@ static int read_options(struct job *job, int argc, char **argv)
 {
 	int status = command_options(&decode_command, argc, argv, job);
 
-	if (status != STATUS_OK)
+	if (status != STATUS_OK || job->list_rules)
 		return status;
 	if (optind == argc)
 		return usage_error(job->name,
@@ -225,7 +252,9 @@ static int run(int argc, char **argv)
 	job->progress = isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
 	int status = read_options(job, argc, argv);
 
-	if (status == STATUS_OK)
+	if (status == STATUS_OK && job->list_rules)
+		list_rules(job);
+	else if (status == STATUS_OK)
 		status = decode_files(job, argc - optind, argv + optind);
 	int written = finish_output(job->name);
 

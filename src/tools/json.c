@@ -99,6 +99,32 @@ static void put_fault(struct json_writer *w, const struct record *r)
 	json_close(w);
 }
 
+static void put_rule(struct json_writer *w, const struct packet_rule *rule)
+{
+	json_object(w, NULL, JSON_INLINE);
+	json_text(w, "rule", rule->id);
+	json_text(w, "text", rule->text);
+	json_close(w);
+}
+
+static void put_warnings(struct json_writer *w, const struct record *r)
+{
+	json_array(w, "warnings", JSON_INLINE);
+	for (uint32_t i = 0; i < r->warnings.n; i++)
+		put_rule(w, rules_at(r->warnings.rule[i]));
+	json_close(w);
+}
+
+void json_rules(FILE *out)
+{
+	for (uint32_t i = 0; i < rules_count(); i++) {
+		struct json_writer w = json_file(out);
+
+		put_rule(&w, rules_at(i));
+		json_end(&w);
+	}
+}
+
 void json_print(FILE *out, const struct record *r)
 {
 	static const char *const families[] = {NULL, "roce", "mrc"};
@@ -126,6 +152,7 @@ void json_print(FILE *out, const struct record *r)
 	put_payload(&w, r);
 	put_icrc(&w, pkt);
 	put_fault(&w, r);
+	put_warnings(&w, r);
 	json_close(&w);
 	json_end(&w);
 }
@@ -133,6 +160,8 @@ void json_print(FILE *out, const struct record *r)
 void json_summary(FILE *out, const char *file, const struct tally *t)
 {
 	struct json_writer w = json_file(out);
+	const char *id;
+	uint64_t n;
 
 	json_object(&w, NULL, JSON_INLINE);
 	json_object(&w, "summary", JSON_INLINE);
@@ -148,6 +177,10 @@ void json_summary(FILE *out, const char *file, const struct tally *t)
 	for (unsigned why = 0; why < WIRE_DROP_COUNT; why++)
 		if (t->by_fault[why])
 			json_number(&w, wire_drop_name((enum wire_drop)why), t->by_fault[why]);
+	json_close(&w);
+	json_object(&w, "by_rule", JSON_INLINE);
+	for (uint32_t i = 0; (id = tally_rule(t, &i, &n));)
+		json_number(&w, id, n);
 	json_close(&w);
 	json_close(&w);
 	json_close(&w);

@@ -272,6 +272,21 @@ static void add_trim(struct text *out, const struct view *v, const struct record
 		 view_tone(v, TONE_PLAIN), r->pkt.net.udp.length);
 }
 
+/* Each rule that the packet breaks, by its id. */
+static void add_warnings(struct text *out, const struct view *v, const struct record *r)
+{
+	for (uint32_t i = 0; i < r->warnings.n; i++) {
+		const struct packet_rule *rule = rules_at(r->warnings.rule[i]);
+
+		if (i == 0)
+			text_add(out, "%swarning:%s ", view_tone(v, TONE_WARN),
+				 view_tone(v, TONE_PLAIN));
+		text_add(out, "%s (%s)%s", rule->text, rule->id, i + 1 < r->warnings.n ? "; " : "");
+	}
+	if (r->warnings.n)
+		text_add(out, r->pkt.has_icrc ? ", " : " ");
+}
+
 /* What a foreign packet is instead: the field that decided it. */
 static void add_instead(struct text *out, const struct record *r)
 {
@@ -321,8 +336,9 @@ static void add_details(struct text *out, const struct view *v, const struct rec
 	add_flags(out, r);
 	add_trim(out, v, r);
 	if (r->verdict == VERDICT_CUT)
-		text_add(out, "%scut:%s captured %u of %u bytes ", view_tone(v, TONE_WARN),
-			 view_tone(v, TONE_PLAIN), r->cap.bytes.len, r->cap.wire_len);
+		text_add(out, "%scut:%s captured %u of %u bytes%s ", view_tone(v, TONE_WARN),
+			 view_tone(v, TONE_PLAIN), r->cap.bytes.len, r->cap.wire_len,
+			 r->warnings.n ? "," : "");
 	if (r->verdict == VERDICT_MALFORMED) {
 		text_add(out, "%smalformed:%s ", view_tone(v, TONE_BAD), view_tone(v, TONE_PLAIN));
 		if (r->fault.why != WIRE_DROP_ICRC) {
@@ -330,6 +346,7 @@ static void add_details(struct text *out, const struct view *v, const struct rec
 			text_add(out, r->pkt.has_icrc ? ", " : " ");
 		}
 	}
+	add_warnings(out, v, r);
 	add_icrc(out, v, r);
 	add_outer(out, v, r);
 }
@@ -396,6 +413,16 @@ void line_print(struct view *v, const struct record *r)
 	fprintf(v->out, "%s\n", details.at);
 }
 
+static void summarize_warnings(const struct view *v, const struct tally *t)
+{
+	const char *before = " (", *id;
+	uint64_t n;
+
+	for (uint32_t i = 0; (id = tally_rule(t, &i, &n)); before = ", ")
+		fprintf(v->out, "%s%" PRIu64 " %s", before, n, id);
+	fputs(*before == ',' ? ")" : "", v->out);
+}
+
 void line_summary(const struct view *v, const char *file, const struct tally *t)
 {
 	const char *before = " (";
@@ -412,6 +439,14 @@ void line_summary(const struct view *v, const char *file, const struct tally *t)
 				wire_drop_name((enum wire_drop)why));
 			before = ", ";
 		}
-	fprintf(v->out, "%s, %" PRIu64 " cut\n", *before == ',' ? ")" : "",
-		t->by_verdict[VERDICT_CUT]);
+	fprintf(v->out, "%s, %" PRIu64 " cut, %" PRIu64 " with warnings", *before == ',' ? ")" : "",
+		t->by_verdict[VERDICT_CUT], t->by_verdict[VERDICT_WARNING]);
+	summarize_warnings(v, t);
+	fputc('\n', v->out);
+}
+
+void line_rules(const struct view *v)
+{
+	for (uint32_t i = 0; i < rules_count(); i++)
+		fprintf(v->out, "%-16s %s\n", rules_at(i)->id, rules_at(i)->text);
 }

@@ -39,4 +39,8 @@ void tree_print(const struct view *v, const struct record *r);
 void json_print(FILE *out, const struct record *r);
 void json_summary(FILE *out, const char *file, const struct tally *t);
 
+/* Every rule that packets are held against, a line each. */
+void line_rules(const struct view *v);
+void json_rules(FILE *out);
+
 #endif

@@ -142,7 +142,8 @@ static void forget_missing(struct record *r, uint32_t captured)
 	r->verdict = verdict_of(&r->fault, VERDICT_CUT);
 }
 
-void record_decode(struct record *r, struct capture_link link, const struct net_cfg *cfg)
+void record_decode(struct record *r, struct capture_link link, const struct net_cfg *cfg,
+		   const struct rules *rules)
 {
 	struct cspan bytes = r->cap.bytes;
 	uint32_t wire_len = r->cap.wire_len < RECORD_WHOLE_MAX ? r->cap.wire_len : RECORD_WHOLE_MAX;
@@ -159,6 +160,11 @@ void record_decode(struct record *r, struct capture_link link, const struct net_
 	if (is_cut && (r->end == 0 || r->end > r->cap.bytes.len))
 		forget_missing(r, r->cap.bytes.len);
 	r->name = wire_packet_name(&r->pkt);
+	r->warnings.n = 0;
+	if (r->fault.why == WIRE_DROP_NONE)
+		rules_check(rules, &r->pkt, &r->warnings);
+	if (r->verdict == VERDICT_OK && r->warnings.n)
+		r->verdict = VERDICT_WARNING;
 }
 
 struct header_at record_header(const struct record *r, uint32_t i)
@@ -182,7 +188,7 @@ void record_explain(const struct record *r, struct text *out)
 
 const char *verdict_name(enum verdict verdict)
 {
-	static const char *const names[] = {"ok", "foreign", "malformed", "cut"};
+	static const char *const names[] = {"ok", "foreign", "malformed", "cut", "warning"};
 
 	return names[verdict];
 }

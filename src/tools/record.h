@@ -7,14 +7,23 @@
 #include <stdint.h>
 
 #include "tools/capture.h"
+#include "tools/rules.h"
 #include "tools/text.h"
 #include "wire/packet.h"
 
 /* More than any IP packet with its link headers. */
 #define RECORD_WHOLE_MAX (128u * 1024)
 
-/* Cut: the capture has only the first bytes of the packet, and nothing in them is wrong. */
-enum verdict { VERDICT_OK, VERDICT_FOREIGN, VERDICT_MALFORMED, VERDICT_CUT, VERDICT_COUNT };
+/* Cut: the capture has only the first bytes of the packet, and they are well formed. Warning: the
+ * packet is whole and well formed, and breaks a rule; a cut one may have warnings too. */
+enum verdict {
+	VERDICT_OK,
+	VERDICT_FOREIGN,
+	VERDICT_MALFORMED,
+	VERDICT_CUT,
+	VERDICT_WARNING,
+	VERDICT_COUNT
+};
 
 struct record {
 	/* set by the caller */
@@ -28,7 +37,8 @@ struct record {
 	uint32_t end;            /* of the IP packet; 0 where its headers were not read up to UDP */
 	struct wire_trail trail; /* headers that are there in full */
 	struct wire_packet pkt;  /* of those alone; offsets in pkt.net exclude a cooked header */
-	const char *name;        /* of the opcode, or NULL */
+	struct warnings warnings;
+	const char *name; /* of the opcode, or NULL */
 	bool has_payload;
 	uint32_t payload_at, payload_len;
 	struct cspan shown; /* the part of the payload that was captured */
@@ -43,8 +53,9 @@ struct header_at {
 	const uint8_t *bytes;
 };
 
-/* Decodes r->cap. */
-void record_decode(struct record *r, struct capture_link link, const struct net_cfg *cfg);
+/* Decodes r->cap, and holds it against the rules. */
+void record_decode(struct record *r, struct capture_link link, const struct net_cfg *cfg,
+		   const struct rules *rules);
 
 /* The header of r->trail.layer[i]. */
 struct header_at record_header(const struct record *r, uint32_t i);
@@ -52,7 +63,7 @@ struct header_at record_header(const struct record *r, uint32_t i);
 /* Appends what is wrong, where, and by how much; only for a record with a fault. */
 void record_explain(const struct record *r, struct text *out);
 
-/* "ok", "foreign", "malformed", "cut" */
+/* "ok", "foreign", "malformed", "cut", "warning" */
 const char *verdict_name(enum verdict verdict);
 
 #endif

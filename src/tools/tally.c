@@ -1,6 +1,7 @@
 #include "tools/tally.h"
 
 #include <assert.h>
+#include <string.h>
 
 void tally_add(struct tally *t, const struct record *r)
 {
@@ -8,6 +9,9 @@ void tally_add(struct tally *t, const struct record *r)
 
 	t->packets++;
 	t->by_verdict[r->verdict]++;
+	t->warnings += r->warnings.n;
+	for (uint32_t k = 0; k < r->warnings.n; k++)
+		t->by_rule[r->warnings.rule[k]]++;
 	if (r->fault.why != WIRE_DROP_NONE) {
 		t->by_fault[r->fault.why]++;
 		return;
@@ -23,4 +27,18 @@ void tally_add(struct tally *t, const struct record *r)
 		t->n_names++;
 	}
 	t->by_name[i].n++;
+}
+
+const char *tally_rule(const struct tally *t, uint32_t *i, uint64_t *n)
+{
+	const char *id = NULL;
+
+	for (*n = 0; *i < rules_count(); (*i)++) {
+		if (id && strcmp(id, rules_at(*i)->id) != 0)
+			break;
+		if (t->by_rule[*i])
+			id = rules_at(*i)->id;
+		*n += t->by_rule[*i];
+	}
+	return id;
 }

@@ -15,6 +15,7 @@ struct tally {
 	uint64_t packets;
 	uint64_t by_verdict[VERDICT_COUNT];
 	uint64_t by_fault[WIRE_DROP_COUNT];
+	uint64_t warnings, by_rule[RULES_MAX]; /* of all packets; a rule by its number */
 	struct {
 		const char *name;
 		uint64_t n;
@@ -24,5 +25,9 @@ struct tally {
 
 /* Counts one packet; its name must live as long as the tally. */
 void tally_add(struct tally *t, const struct record *r);
+
+/* Adds up the next rules of one id that packets broke, from rule *i on, which is 0 at first: their
+ * id, and *n how often; NULL when there are no more. */
+const char *tally_rule(const struct tally *t, uint32_t *i, uint64_t *n);
 
 #endif
