@@ -171,6 +171,7 @@ static int decode_file(struct job *job, const char *path)
 		return command_error(job->name, STATUS_FILE, shown, why.at);
 	choose_net(job, capture_net(c));
 	memset(&job->tally, 0, sizeof job->tally);
+	rules_restart(&job->rules);
 	if (job->headings && !job->json) {
 		text_put_safe(job->view.out, shown);
 		fputs(":\n", job->view.out);

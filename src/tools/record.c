@@ -143,7 +143,7 @@ static void forget_missing(struct record *r, uint32_t captured)
 }
 
 void record_decode(struct record *r, struct capture_link link, const struct net_cfg *cfg,
-		   const struct rules *rules)
+		   struct rules *rules)
 {
 	struct cspan bytes = r->cap.bytes;
 	uint32_t wire_len = r->cap.wire_len < RECORD_WHOLE_MAX ? r->cap.wire_len : RECORD_WHOLE_MAX;

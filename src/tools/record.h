@@ -55,7 +55,7 @@ struct header_at {
 
 /* Decodes r->cap, and holds it against the rules. */
 void record_decode(struct record *r, struct capture_link link, const struct net_cfg *cfg,
-		   const struct rules *rules);
+		   struct rules *rules);
 
 /* The header of r->trail.layer[i]. */
 struct header_at record_header(const struct record *r, uint32_t i);

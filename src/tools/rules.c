@@ -452,89 +452,142 @@ static bool ooo_too_few(const struct wire_packet *p)
 	return p->mrc.cc.ooo_count < named;
 }
 
+/* --------------------------------------------------------- several packets */
+
+static bool rkey_other(const struct message_facts *f)
+{
+	return f->is_rkey_other;
+}
+
+static bool dmalen_other(const struct message_facts *f)
+{
+	return f->is_dmalen_other;
+}
+
+static bool pmtu_other(const struct message_facts *f)
+{
+	return f->is_pmtu_other;
+}
+
+static bool va_off(const struct message_facts *f)
+{
+	return f->is_va_off;
+}
+
+static bool tail_off(const struct message_facts *f)
+{
+	return f->is_tail_off;
+}
+
+static bool answer_in_data_class(const struct message_facts *f)
+{
+	return f->is_answer_in_data_class;
+}
+
 /* --------------------------------------------------------------- the table */
 
-#define BTH_ROW(id, control, field, text) {id, "BTH: " text, WIRE_MRC, 0, bth_##control##_##field},
+#define BTH_ROW(id, control, field, text) \
+	{id, "BTH: " text, WIRE_MRC, 0, bth_##control##_##field, NULL},
 
-#define RESERVED_ROW(id, bit, member, field) \
-	{id, "reserved and not zero: " #field " of " #bit, WIRE_MRC, MRC_##bit, member##_##field},
+#define RESERVED_ROW(id, bit, member, field)                                                       \
+	{id,  "reserved and not zero: " #field " of " #bit, WIRE_MRC, MRC_##bit, member##_##field, \
+	 NULL},
 
 #define MRC_REQUEST (MRC_RETH | MRC_PAYLOAD)
 #define MRC_SACKED  (MRC_SETH | MRC_CC_STATE)
 
 static const struct packet_rule table[] = {
-	{"IBTA-9.2", "BTH: reserved bits are set", WIRE_ROCE, 0, roce_bth_reserved},
+	{"IBTA-9.2", "BTH: reserved bits are set", WIRE_ROCE, 0, roce_bth_reserved, NULL},
 	{"IBTA-9.7.4.1.6", "the payload is not as long as this part of a message must be",
-	 WIRE_ROCE, ROCE_PAYLOAD, roce_length_off},
+	 WIRE_ROCE, ROCE_PAYLOAD, roce_length_off, NULL},
 	{"IBTA-9.7.4.1.6", "the payload does not fit dmalen", WIRE_ROCE, ROCE_RETH | ROCE_PAYLOAD,
-	 roce_write_off},
+	 roce_write_off, NULL},
 	{"IBTA-9.7.5.2.1", "a syndrome that is reserved, or none of RC's", WIRE_ROCE, ROCE_AETH,
-	 roce_syndrome},
+	 roce_syndrome, NULL},
 	{"IBTA-9.7.5.2.1", "a syndrome that is reserved, or none of RC's", WIRE_MRC, MRC_AETH,
-	 mrc_syndrome},
-	{"IBTA-10.9.1.2", "no partition has this P_Key", WIRE_ROCE, 0, roce_pkey},
-	{"IBTA-10.9.1.2", "no partition has this P_Key", WIRE_MRC, 0, mrc_pkey},
-	{"IBTA-A17", "the reserved bytes of a CNP are not zero", WIRE_ROCE, ROCE_CNP, cnp_reserved},
-	{"MRC-5.1-X04", "an RNR NAK, which MRC does not have", WIRE_MRC, MRC_AETH, aeth_rnr},
+	 mrc_syndrome, NULL},
+	{"IBTA-10.9.1.2", "no partition has this P_Key", WIRE_ROCE, 0, roce_pkey, NULL},
+	{"IBTA-10.9.1.2", "no partition has this P_Key", WIRE_MRC, 0, mrc_pkey, NULL},
+	{"IBTA-A17", "the reserved bytes of a CNP are not zero", WIRE_ROCE, ROCE_CNP, cnp_reserved,
+	 NULL},
+	{"MRC-5.1-X04", "an RNR NAK, which MRC does not have", WIRE_MRC, MRC_AETH, aeth_rnr, NULL},
+	{"MRC-6.2.2.2-02", "r_key is another one than in the message's other packets", WIRE_MRC,
+	 MRC_REQUEST, NULL, rkey_other},
+	{"MRC-6.2.2.2-03", "dmalen is another one than in the message's other packets", WIRE_MRC,
+	 MRC_REQUEST, NULL, dmalen_other},
+	{"MRC-6.2.2.2-04", "the payload is longer or shorter than in the message's other packets",
+	 WIRE_MRC, MRC_REQUEST, NULL, pmtu_other},
 	{"MRC-6.2.2.2-04", "the payload of a First or Middle packet is no path MTU", WIRE_MRC,
-	 MRC_REQUEST, mrc_full_off},
-	{"M-06", "the payload does not fit dmalen", WIRE_MRC, MRC_REQUEST, mrc_payload_off},
-	{"MRC-6.2.2.3-06", "ftype of TSETH is not 1", WIRE_MRC, MRC_TSETH, tseth_ftype},
+	 MRC_REQUEST, mrc_full_off, NULL},
+	{"MRC-6.2.2.2-05", "va is not where the message's other packets say that it must be",
+	 WIRE_MRC, MRC_REQUEST, NULL, va_off},
+	{"M-06", "the payload does not fit dmalen", WIRE_MRC, MRC_REQUEST, mrc_payload_off, NULL},
+	{"M-06", "the payload is not what the message's full packets leave of dmalen", WIRE_MRC,
+	 MRC_REQUEST, NULL, tail_off},
+	{"MRC-6.2.2.3-06", "ftype of TSETH is not 1", WIRE_MRC, MRC_TSETH, tseth_ftype, NULL},
 	{"MRC-6.2.4-X01", "a NAK of a PSN sequence error, which MRC does not have", WIRE_MRC,
-	 MRC_AETH, aeth_sequence},
-	{"MRC-6.3.5-X12", "a Last packet without payload", WIRE_MRC, MRC_REQUEST, mrc_empty_last},
+	 MRC_AETH, aeth_sequence, NULL},
+	{"MRC-6.3.5-X12", "a Last packet without payload", WIRE_MRC, MRC_REQUEST, mrc_empty_last,
+	 NULL},
 	{"MRC-6.3.5-X12", "the payload is longer than any path MTU", WIRE_MRC, MRC_REQUEST,
-	 mrc_beyond_pmtu},
+	 mrc_beyond_pmtu, NULL},
 	{"MRC-6.3.5-X12", "dmalen is beyond the longest message, 2^31 bytes", WIRE_MRC, MRC_RETH,
-	 mrc_too_long},
-	{"MRC-6.4-01", "the credits of an ACK are not 0x1f", WIRE_MRC, MRC_AETH, aeth_credit},
+	 mrc_too_long, NULL},
+	{"MRC-6.4-01", "the credits of an ACK are not 0x1f", WIRE_MRC, MRC_AETH, aeth_credit, NULL},
 	{"MRC-7.3-02", "an endpoint request to another queue pair than 2", WIRE_MRC, MRC_ERTH,
-	 endpoint_qp},
+	 endpoint_qp, NULL},
 	{"MRC-7.3-03", "an endpoint response to another queue pair than 2", WIRE_MRC, MRC_EETH,
-	 endpoint_qp},
+	 endpoint_qp, NULL},
 	{"MRC-7.5-X01", "cack_psn is not the last PSN before a gap: the next one was received",
-	 WIRE_MRC, MRC_SETH, seth_no_gap},
+	 WIRE_MRC, MRC_SETH, seth_no_gap, NULL},
 	{"MRC-7.5.2.2-02", "ooo_count is less than the packets above cack_psn that the SACK names",
-	 WIRE_MRC, MRC_SACKED, ooo_too_few},
+	 WIRE_MRC, MRC_SACKED, ooo_too_few, NULL},
 	{"MRC-7.5.2.2-X05", "the map of a SACK begins before cack_psn", WIRE_MRC, MRC_SETH,
-	 seth_base},
-	{"MRC-7.5.5-02", "the PSN of a SACK is not its cack_psn", WIRE_MRC, MRC_SETH, seth_psn},
-	{"MRC-7.5.5-03", "the PSN of a NACK is not its nack_psn", WIRE_MRC, MRC_NETH, neth_psn},
+	 seth_base, NULL},
+	{"MRC-7.5.5-02", "the PSN of a SACK is not its cack_psn", WIRE_MRC, MRC_SETH, seth_psn,
+	 NULL},
+	{"MRC-7.5.5-03", "the PSN of a NACK is not its nack_psn", WIRE_MRC, MRC_NETH, neth_psn,
+	 NULL},
 	{"MRC-7.5.5-06", "the identifier of an endpoint request has more than 16 bits", WIRE_MRC,
-	 MRC_ERTH, endpoint_psn},
+	 MRC_ERTH, endpoint_psn, NULL},
 	{"MRC-7.5.5-07", "the identifier of an endpoint response has more than 16 bits", WIRE_MRC,
-	 MRC_EETH, endpoint_psn},
+	 MRC_EETH, endpoint_psn, NULL},
 	{"MRC-7.5.5-08", "dpdcid of a SACK is not the low half of its queue pair", WIRE_MRC,
-	 MRC_SETH, seth_context},
+	 MRC_SETH, seth_context, NULL},
 	{"MRC-7.5.5-08", "dpdcid of a NACK is not the low half of its queue pair", WIRE_MRC,
-	 MRC_NETH, neth_context},
-	{"MRC-7.5.5.2-02", "the UDP checksum is not zero", WIRE_MRC, 0, udp_sum},
+	 MRC_NETH, neth_context, NULL},
+	{"MRC-7.5.5.1-12", "an ACK, SACK or NACK with a DSCP that data has", WIRE_MRC, 0, NULL,
+	 answer_in_data_class},
+	{"MRC-7.5.5.2-02", "the UDP checksum is not zero", WIRE_MRC, 0, udp_sum, NULL},
 	{"MRC-7.5.5.2-X01", "the UDP length of a trimmed packet is that of no data packet",
-	 WIRE_MRC, 0, trimmed_length_off},
-	{"MRC-7.5.5.4-X01", "cc_type of a SACK is not 0", WIRE_MRC, MRC_SETH, seth_cc_type},
-	{"MRC-7.5.5.5-12", "m of a SACK has the reserved value", WIRE_MRC, MRC_SETH, seth_mark},
-	{"MRC-7.5.5.5-26", "cc_fl of a SACK is not 0", WIRE_MRC, MRC_SETH, seth_cc_flags},
+	 WIRE_MRC, 0, trimmed_length_off, NULL},
+	{"MRC-7.5.5.4-X01", "cc_type of a SACK is not 0", WIRE_MRC, MRC_SETH, seth_cc_type, NULL},
+	{"MRC-7.5.5.5-12", "m of a SACK has the reserved value", WIRE_MRC, MRC_SETH, seth_mark,
+	 NULL},
+	{"MRC-7.5.5.5-26", "cc_fl of a SACK is not 0", WIRE_MRC, MRC_SETH, seth_cc_flags, NULL},
 	{"MRC-7.5.5.5-29", "the map of a SACK says that cack_psn was not received", WIRE_MRC,
-	 MRC_SACKED, map_lacks_cack},
+	 MRC_SACKED, map_lacks_cack, NULL},
 	{"MRC-7.5.5.5-29", "the map of a SACK says that ack_psn was not received", WIRE_MRC,
-	 MRC_SETH, map_lacks_ack},
+	 MRC_SETH, map_lacks_ack, NULL},
 	{"MRC-7.5.5.6-01", "the UDP length of a NACK of a trimmed packet is that of no data packet",
-	 WIRE_MRC, MRC_NETH, nack_length_of_no_data},
+	 WIRE_MRC, MRC_NETH, nack_length_of_no_data, NULL},
 	{"M-13", "the UDP length of a NACK is not its own, and no trimmed packet's", WIRE_MRC,
-	 MRC_NETH, nack_length_forged},
-	{"MRC-7.5.5.6-10", "a NACK for a reserved reason", WIRE_MRC, MRC_NETH, neth_reason},
-	{"MRC-7.5.5.6-17", "cc_type of a NACK is not 2", WIRE_MRC, MRC_NETH, neth_cc_type},
-	{"MRC-7.5.5.6-18", "cc_fl of a NACK is not 0", WIRE_MRC, MRC_NETH, neth_cc_flags},
+	 MRC_NETH, nack_length_forged, NULL},
+	{"MRC-7.5.5.6-10", "a NACK for a reserved reason", WIRE_MRC, MRC_NETH, neth_reason, NULL},
+	{"MRC-7.5.5.6-17", "cc_type of a NACK is not 2", WIRE_MRC, MRC_NETH, neth_cc_type, NULL},
+	{"MRC-7.5.5.6-18", "cc_fl of a NACK is not 0", WIRE_MRC, MRC_NETH, neth_cc_flags, NULL},
 	{"MRC-7.5.5.7-13", "dpdcid of a probe is not the low half of its queue pair", WIRE_MRC,
-	 MRC_PETH, peth_context},
-	{"MRC-7.5.5.7-17", "ftype of a probe is neither 0 nor 1", WIRE_MRC, MRC_PETH, peth_ftype},
+	 MRC_PETH, peth_context, NULL},
+	{"MRC-7.5.5.7-17", "ftype of a probe is neither 0 nor 1", WIRE_MRC, MRC_PETH, peth_ftype,
+	 NULL},
 	{"MRC-7.5.6.1-08", "an endpoint request of a reserved operation", WIRE_MRC, MRC_ERTH,
-	 erth_op},
-	{"MRC-7.5.6.1-11", "an EV probe with a port status mask", WIRE_MRC, MRC_ERTH, erth_mask},
+	 erth_op, NULL},
+	{"MRC-7.5.6.1-11", "an EV probe with a port status mask", WIRE_MRC, MRC_ERTH, erth_mask,
+	 NULL},
 	{"MRC-7.5.6.1-16", "ftype of an endpoint request is neither 0 nor 1", WIRE_MRC, MRC_ERTH,
-	 erth_ftype},
+	 erth_ftype, NULL},
 	{"MRC-7.5.6.2-13", "an endpoint response of a reserved operation", WIRE_MRC, MRC_EETH,
-	 eeth_op},
+	 eeth_op, NULL},
 	BTH_ZEROS(BTH_ROW) RESERVED(RESERVED_ROW)};
 
 #define N_RULES (sizeof table / sizeof table[0])
@@ -560,18 +613,32 @@ bool rules_ignore(struct rules *r, const char *id)
 	return is_known;
 }
 
-void rules_check(const struct rules *r, const struct wire_packet *pkt, struct warnings *w)
+void rules_restart(struct rules *r)
 {
+	memset(&r->messages, 0, sizeof r->messages);
+}
+
+static bool is_broken(const struct packet_rule *rule, const struct wire_packet *pkt,
+		      const struct message_facts *facts)
+{
+	return rule->is_broken ? rule->is_broken(pkt) : rule->is_odd(facts);
+}
+
+void rules_check(struct rules *r, const struct wire_packet *pkt, struct warnings *w)
+{
+	struct message_facts facts = {0};
 	uint16_t has = pkt->family == WIRE_ROCE  ? pkt->roce.has
 		       : pkt->family == WIRE_MRC ? pkt->mrc.has
 						 : 0;
 
+	if (pkt->family == WIRE_MRC)
+		facts = messages_note(&r->messages, pkt);
 	w->n = 0;
 	for (uint32_t i = 0; i < N_RULES; i++) {
 		const struct packet_rule *rule = &table[i];
 
 		if (rule->family == pkt->family && (has & rule->needs) == rule->needs &&
-		    !r->is_ignored[i] && rule->is_broken(pkt))
+		    !r->is_ignored[i] && is_broken(rule, pkt, &facts))
 			w->rule[w->n++] = (uint8_t)i;
 	}
 }

@@ -1,6 +1,6 @@
 /* What a well-formed packet may still get wrong: the rules of MRC, and of RoCEv2 where they are the
- * same, that one packet breaks by itself. Each has the id of its requirement, or of the resolution
- * in docs/wire-notes.md where the text leaves it open.
+ * same, that one packet breaks by itself or beside those before it. Each has the id of its
+ * requirement, or of the resolution in docs/wire-notes.md where the text leaves it open.
  *
  * Only `weft decode` asks: an engine drops or ignores what breaks these rules by its own lights,
  * and must not pay for them. */
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tools/messages.h"
 #include "wire/packet.h"
 
 #define RULES_MAX 128u
@@ -20,6 +21,7 @@ struct packet_rule {
 	enum wire_family family; /* of the packets that it is about */
 	uint16_t needs;          /* headers that they have, in the family's own bits */
 	bool (*is_broken)(const struct wire_packet *pkt);
+	bool (*is_odd)(const struct message_facts *f); /* instead, of rules about several packets */
 };
 
 /* The rules that one packet breaks, by their numbers. */
@@ -28,9 +30,11 @@ struct warnings {
 	uint8_t rule[RULES_MAX];
 };
 
-/* The rules of a run. All zero: every rule there is. */
+/* The rules of a run, and what they remember of a capture. All zero: every rule, before its first
+ * packet. */
 struct rules {
 	bool is_ignored[RULES_MAX];
+	struct messages messages;
 };
 
 /* How many rules there are, and rule i. */
@@ -40,8 +44,11 @@ const struct packet_rule *rules_at(uint32_t i);
 /* Makes r ignore the rules of that id; false where there is none. */
 bool rules_ignore(struct rules *r, const char *id);
 
+/* Forgets the packets so far: another capture begins. */
+void rules_restart(struct rules *r);
+
 /* Holds a packet without a fault against every rule. Headers that are not in its has are not
  * judged. */
-void rules_check(const struct rules *r, const struct wire_packet *pkt, struct warnings *w);
+void rules_check(struct rules *r, const struct wire_packet *pkt, struct warnings *w);
 
 #endif
