@@ -82,7 +82,7 @@ size_t pool_bytes(const struct pool_shape *shape)
 	return lay_out(shape, &l) ? l.total_bytes : 0;
 }
 
-void pool_init(struct pool *p, void *memory, const struct pool_shape *shape)
+void pool_init_empty(struct pool *p, void *memory, const struct pool_shape *shape)
 {
 	struct pool_layout l;
 	bool fits = lay_out(shape, &l);
@@ -101,7 +101,25 @@ void pool_init(struct pool *p, void *memory, const struct pool_shape *shape)
 		.count = shape->count,
 		.free_head = POOL_LIST_END,
 	};
-	ASAN_POISON_MEMORY_REGION(p->slots, p->count * p->stride_bytes);
+}
+
+void pool_init(struct pool *p, void *memory, const struct pool_shape *shape)
+{
+	pool_init_empty(p, memory, shape);
+	pool_grow(p, shape->count);
+}
+
+void pool_grow(struct pool *p, uint64_t limit)
+{
+	if (limit > p->count)
+		limit = p->count;
+	if (limit <= p->limit)
+		return;
+	/* The slots to come are poisoned no earlier: the shadow of memory that nobody asked for
+	 * would cost a sanitizer build more than what it watches. */
+	ASAN_POISON_MEMORY_REGION(p->slots + p->limit * p->stride_bytes,
+				  (limit - p->limit) * p->stride_bytes);
+	p->limit = (uint32_t)limit;
 }
 
 void pool_fini(struct pool *p)
@@ -121,7 +139,7 @@ void *pool_get(struct pool *p)
 
 	if (p->fail_in != 0 && --p->fail_in == 0)
 		return NULL;
-	if (p->in_use == p->count)
+	if (p->in_use == p->limit)
 		return NULL;
 	if (index != POOL_LIST_END)
 		p->free_head = p->next[index];

@@ -4,8 +4,9 @@
  * ordinary answer. Which slot a get returns depends only on the calls before it: the slot put last,
  * while it is still in the cache, else the lowest slot never used, so that memory nobody needed is
  * never touched. The free list stands beside the slots, not in them: sanitizer builds poison every
- * free slot whole. Invariant: in_use <= high_water <= shape.count, and slots from high_water on
- * have never been handed out. One thread at a time calls this. */
+ * free slot whole. A pool may begin with fewer slots than its memory holds and grow into the rest:
+ * no slot moves. Invariant: in_use <= high_water <= limit <= shape.count, and slots from high_water
+ * on have never been handed out. One thread at a time calls this. */
 #ifndef WEFT_BASE_POOL_H
 #define WEFT_BASE_POOL_H
 
@@ -29,6 +30,7 @@ struct pool {
 	uint64_t stride_inverse; /* of the odd part of the stride, modulo 2^64 */
 	uint64_t fail_in;        /* gets until one is made to fail; 0: none will */
 	uint32_t stride_shift, count, free_head, in_use, high_water;
+	uint32_t limit; /* slots that may be handed out, of count that there is memory for */
 };
 
 /* The bytes pool_init needs, a multiple of the alignment, so that blocks can stand in a row; 0 for
@@ -38,6 +40,13 @@ size_t pool_bytes(const struct pool_shape *shape);
 /* Makes every slot free. The shape is one pool_bytes accepts; memory holds that many bytes at the
  * shape's alignment, belongs to the pool until pool_fini, and need not be cleared. */
 void pool_init(struct pool *p, void *memory, const struct pool_shape *shape);
+
+/* The same without any slot: pool_grow adds them. */
+void pool_init_empty(struct pool *p, void *memory, const struct pool_shape *shape);
+
+/* Makes it a pool of `limit` slots, or as many as its memory holds; one that has more keeps them.
+ */
+void pool_grow(struct pool *p, uint64_t limit);
 
 /* Gives the memory back to the caller, unpoisoned; slots in use end with it. */
 void pool_fini(struct pool *p);
@@ -76,7 +85,12 @@ static inline uint32_t pool_in_use(const struct pool *p)
 
 static inline uint32_t pool_left(const struct pool *p)
 {
-	return p->count - p->in_use;
+	return p->limit - p->in_use;
+}
+
+static inline uint32_t pool_limit(const struct pool *p)
+{
+	return p->limit;
 }
 
 /* The most slots that were ever in use at once. */

@@ -8,14 +8,14 @@
 #include "mrc/state.h"
 
 #define QPS_MAX          (UINT32_C(1) << 20)
-#define PACKETS_MAX      (UINT32_C(1) << 24)
+#define PACKETS_MAX      (UINT32_C(1) << 30)
 #define ANSWERS_MAX      (UINT32_C(1) << 20)
 #define PROBES_MAX       (UINT32_C(1) << 15) /* half of the ids (7.3) */
 #define PACKETS          65536u
 #define ANSWERS          4096u
 #define PROBES           256u
 #define TROUBLES         4096u
-#define TROUBLES_MAX     (UINT32_C(1) << 20)
+#define TROUBLES_MAX     (UINT32_C(1) << 28)
 #define LINE_BYTES       64u    /* of the cache */
 #define SACK_EVERY_BYTES 16384u /* M-38 */
 #define SACK_LEAST_BYTES 1024u  /* MIN_ACK_PACKET_SIZE (7.5.2) */
@@ -137,10 +137,10 @@ static int mrc_init(struct engine *e, const void *cfg, nsec now)
 		.qp_mask = l.qp_heads - 1,
 	};
 	memset(m->qps, 0, l.qp_heads * sizeof(struct mrc_qp *));
-	pool_init(&m->flights, block + l.flights, &l.flight_shape);
-	pool_init(&m->tracks, block + l.tracks, &l.track_shape);
+	pool_init_empty(&m->flights, block + l.flights, &l.flight_shape);
+	pool_init_empty(&m->tracks, block + l.tracks, &l.track_shape);
 	pool_init(&m->answers, block + l.answers, &l.answer_shape);
-	pool_init(&m->troubles, block + l.troubles, &l.trouble_shape);
+	pool_init_empty(&m->troubles, block + l.troubles, &l.trouble_shape);
 	m->cfg.path.troubles = &m->troubles;
 	mrc_endpoint_init(m, block + l.endpoints);
 	wheel_init(&m->wheel,
@@ -565,6 +565,10 @@ struct mrc_usage mrc_usage(const struct engine *e)
 		.early_chunks = pool_in_use(&m->tracks),
 		.answers = pool_in_use(&m->answers),
 		.probes = pool_in_use(&m->endpoints.requests),
+		.troubles = pool_in_use(&m->troubles),
+		.max_out_chunks = pool_limit(&m->flights),
+		.max_early_chunks = pool_limit(&m->tracks),
+		.max_troubles = pool_limit(&m->troubles),
 	};
 }
 

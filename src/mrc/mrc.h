@@ -41,12 +41,15 @@
 
 /* Zero stands for the default in brackets. */
 struct mrc_cfg {
-	struct mem *mem;           /* lent for the engine's life */
-	uint32_t max_qps;          /* 1 .. 2^20 */
-	uint32_t n_ports;          /* 1 .. ENGINE_PORTS [1] */
-	struct cc_cfg cc;          /* of queue pairs that name no other; each has one controller
-				    * (8.3) */
-	struct path_cfg path;      /* of the ways of every queue pair; its pool is the engine's */
+	struct mem *mem;      /* lent for the engine's life */
+	uint32_t max_qps;     /* 1 .. 2^20 */
+	uint32_t n_ports;     /* 1 .. ENGINE_PORTS [1] */
+	struct cc_cfg cc;     /* of queue pairs that name no other; each has one controller
+			       * (8.3) */
+	struct path_cfg path; /* of the ways of every queue pair; its pool is the engine's */
+	/* Pools that all queue pairs share: the most that each may hold. Of the first three, what
+	 * the queue pairs that there are can use at most is in use, and what lies beyond is not
+	 * touched: see mrc_cfg_fit. */
 	uint32_t max_troubles;     /* of all, ways out of use or lately so: of more, no more are
 				    * taken out of use [4096] */
 	uint32_t max_out_pkts;     /* of all queue pairs, sent and not acknowledged [65536] */
@@ -218,6 +221,11 @@ struct mrc_counters {
  * number. In MRC_ERROR work is taken and comes back flushed. */
 extern const struct engine_ops mrc_ops;
 
+/* Sizes the pools of a configuration for its max_qps queue pairs, each with the largest range all
+ * out and all but one packet of it received, and with every one of so many ways in trouble; or for
+ * as much of that as fits in so many bytes. */
+void mrc_cfg_fit(struct mrc_cfg *cfg, uint64_t bytes, uint32_t ways);
+
 /* The memory a queue pair of these caps needs, at max_align_t; 0: caps out of range. */
 size_t mrc_qp_size(const struct mrc_caps *caps);
 
@@ -329,9 +337,11 @@ uint32_t mrc_endpoint_poll(struct engine *e, struct mrc_endpoint_done *done, uin
 
 const struct mrc_counters *mrc_counters(const struct engine *e);
 
-/* What mrc uses of its pools now: for tests, and for reports of memory. */
+/* What mrc uses of its pools now, and what it may use of those that grow with its queue pairs: for
+ * tests, and for reports of memory. */
 struct mrc_usage {
-	uint32_t out_chunks, early_chunks, answers, probes;
+	uint32_t out_chunks, early_chunks, answers, probes, troubles;
+	uint32_t max_out_chunks, max_early_chunks, max_troubles;
 };
 struct mrc_usage mrc_usage(const struct engine *e);
 

@@ -108,6 +108,7 @@ int mrc_qp_new(struct engine *e, uint32_t number, const struct mrc_caps *caps, v
 	*head = q;
 	m->n_qps++;
 	make_rings(q);
+	mrc_pools_take(m, q);
 	mrc_requester_reset(m, q);
 	mrc_responder_reset(m, q);
 	return 0;
@@ -162,6 +163,7 @@ void *mrc_qp_free(struct engine *e, uint32_t number)
 	while (*link != q)
 		link = &(*link)->hash_next;
 	*link = q->hash_next;
+	mrc_pools_leave(m, q);
 	m->n_qps--;
 	return q->memory;
 }

@@ -2,6 +2,7 @@
  *
  *	mrc.c       the block, numbers, post and poll, the turns of pull
  *	pair.c      queue pairs: make, modify, flush, free
+ *	pools.c     how large the shared pools are
  *	input.c     what every packet must pass before either side looks at it
  *	flight.c    the requestor's books of packets: sent, acknowledged, lost
  *	send.c      the requestor sends: new packets, lost ones again, probes
@@ -325,6 +326,11 @@ struct mrc_endpoints {
 /* What takes turns in pull. */
 enum mrc_turn { MRC_TURN_ANSWERS, MRC_TURN_REQUESTS, MRC_TURN_ENDPOINTS, MRC_TURNS };
 
+/* Slots of the shared pools that queue pairs can use at most. */
+struct mrc_needs {
+	uint64_t flights, tracks, troubles;
+};
+
 struct mrc {
 	struct engine engine;
 	struct mrc_cfg cfg;
@@ -336,6 +342,7 @@ struct mrc {
 	uint32_t qp_mask, n_qps;
 	struct pool flights, tracks, answers; /* struct mrc_flight, mrc_track, mrc_answer */
 	struct pool troubles;                 /* struct path_trouble */
+	struct mrc_needs needs;               /* of all queue pairs that there are */
 	uint32_t ports_down;                  /* of ours, bit each */
 	struct mrc_turns sending, answering;
 	uint32_t n_pulls;
@@ -422,6 +429,10 @@ void mrc_raise(struct mrc *m, struct mrc_qp *q, enum mrc_event_kind kind);
  * padding behind the payload bytes in tx->body, pkey, destination and addresses. */
 void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_way *way,
 		       struct mrc_pkt *h, uint32_t payload, struct tx_pkt *tx);
+
+/* pools.c. A queue pair comes, or goes: the pools have room for what it can use. */
+void mrc_pools_take(struct mrc *m, const struct mrc_qp *q);
+void mrc_pools_leave(struct mrc *m, const struct mrc_qp *q);
 
 /* pair.c. Ends q on our own account: MRC_ERROR, all work flushed. What the responder still has to
  * say is said if is_closing was set before. */

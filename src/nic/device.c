@@ -104,10 +104,11 @@ void device_return_key(struct device *d, uint32_t key)
 	d->stems[stem / 64] &= ~(UINT64_C(1) << stem % 64);
 }
 
-/* Zero pages that cost nothing until they are touched. */
+/* Zero pages that cost nothing until they are touched; most never are. */
 static void *map(size_t bytes)
 {
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return at == MAP_FAILED ? NULL : at;
 }
@@ -221,7 +222,11 @@ static int make_engine(struct device *d)
 				d->info.name);
 	d->engine = map(d->engine_bytes);
 	if (!d->engine)
-		return nic_fail(ENOMEM, "no memory for the engine");
+		return nic_fail(ENOMEM,
+				"%s: no room for %zu MiB of addresses, reserved for what may be "
+				"under way: raise ulimit -v, or give an MRC device a smaller "
+				"pool-memory",
+				d->info.name, d->engine_bytes >> 20);
 	return ops->init(d->engine, &cfg, d->clock);
 }
 

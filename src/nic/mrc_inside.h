@@ -53,6 +53,10 @@ struct mrc_control {
 /* transport_mrc.c: the congestion control of queue pairs that name no profile. */
 void mrc_configure_cc(const struct device *d, struct cc_cfg *cc);
 
+/* mrc_pair.c: how many a queue pair may have, whichever profile it will name: seven bits each,
+ * which nobody touches before. */
+uint32_t mrc_most_ways(const struct device *d);
+
 /* mrc_ways.c: the device's own ways. 0, or a negative errno and a sentence. */
 int mrc_make_own_ways(struct device *d);
 void mrc_free_own_ways(struct device *d);

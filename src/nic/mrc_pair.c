@@ -17,8 +17,7 @@ static int check(const struct device *d)
 	return device_check_for(d, &nic_transport_mrc);
 }
 
-/* Of a queue pair, whichever profile it will name: seven bits each, which nobody touches before. */
-static uint32_t most_ways(const struct device *d)
+uint32_t mrc_most_ways(const struct device *d)
 {
 	return d->ways->set.n > CONTROL_EVS ? d->ways->set.n : CONTROL_EVS;
 }
@@ -55,7 +54,7 @@ static int grant(const struct nic_user *u, struct nic_mrc_spec *spec, struct nic
 		.pd = spec->pd->number,
 		.max_mpr = spec->max_mpr,
 		.max_wimm = spec->max_wimm,
-		.max_ways = (uint16_t)most_ways(u->device),
+		.max_ways = (uint16_t)mrc_most_ways(u->device),
 	};
 	if (mrc_qp_size(caps))
 		return 0;

@@ -20,6 +20,7 @@
 #define NIC_WHY_MAX       256u
 #define NIC_DEVICES_MAX   256u /* of a file */
 #define NIC_ADDRESSES_MAX 16u  /* of a device, beside those of its ports */
+#define NIC_POOL_BYTES    (UINT64_C(1) << 30)
 
 enum nic_transport { NIC_RC, NIC_MRC, NIC_TRANSPORTS };
 enum nic_driver { NIC_UDP, NIC_RAW, NIC_XDP, NIC_DRIVERS };
@@ -50,6 +51,7 @@ struct nic_setup {
 	uint8_t cc;            /* enum cc_kind */
 	uint64_t window_bytes; /* 0: by the driver's buffers */
 	uint64_t rate_bps;     /* of all ports: NSCC's and DCQCN's line rate; 0: 100 Gb/s */
+	uint64_t pool_bytes;   /* MRC: the most for what is under way; 0: NIC_POOL_BYTES */
 	uint16_t ev_burst;     /* packets in a row that take one way; 0: 60 KiB on udp, else 1 */
 	struct nic_evs evs;
 	/* Addresses of the device that are on none of its ports: a host's own one in a fabric of

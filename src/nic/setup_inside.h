@@ -10,6 +10,8 @@
 
 #define SETUP_WINDOW_LEAST 4096u
 #define SETUP_WINDOW_MOST  (UINT64_C(1) << 30)
+#define SETUP_POOL_LEAST   (UINT64_C(1) << 20)
+#define SETUP_POOL_MOST    (UINT64_C(1) << 34)
 
 enum setup_key {
 	KEY_TRANSPORT,
@@ -29,6 +31,7 @@ enum setup_key {
 	KEY_EV_WAYS,
 	KEY_EV_MIN_ACTIVE,
 	KEY_EV_BURST,
+	KEY_POOL_MEMORY,
 	SETUP_KEYS,
 };
 

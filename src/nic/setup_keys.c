@@ -328,6 +328,14 @@ static bool read_burst(struct nic_setup *s, char *value, struct setup_why *why)
 	return true;
 }
 
+static bool read_pool(struct nic_setup *s, char *value, struct setup_why *why)
+{
+	if (read_amount(value, bytes_units, SETUP_POOL_MOST, &s->pool_bytes) &&
+	    s->pool_bytes >= SETUP_POOL_LEAST)
+		return true;
+	return setup_wrong(why, "give bytes, 1MiB to 16GiB; KiB, MiB and GiB may follow");
+}
+
 const struct setup_reader setup_readers[SETUP_KEYS] = {
 	[KEY_TRANSPORT] = {"transport", .read = read_transport},
 	[KEY_DRIVER] = {"driver", "WEFT_DRIVER", .read = read_driver},
@@ -346,4 +354,5 @@ const struct setup_reader setup_readers[SETUP_KEYS] = {
 	[KEY_EV_WAYS] = {"ev-ways", NULL, true, read_ways},
 	[KEY_EV_MIN_ACTIVE] = {"ev-min-active", NULL, true, read_min_active},
 	[KEY_EV_BURST] = {"ev-burst", "WEFT_EV_BURST", true, read_burst},
+	[KEY_POOL_MEMORY] = {"pool-memory", NULL, true, read_pool},
 };

@@ -108,6 +108,10 @@ static void add_evs(struct page *p, const struct nic_setup *s)
 		add_key(p, KEY_EV_BURST);
 		add(p, "%u\n", s->ev_burst);
 	}
+	if (s->pool_bytes) {
+		add_key(p, KEY_POOL_MEMORY);
+		add(p, "%" PRIu64 "\n", s->pool_bytes);
+	}
 }
 
 size_t nic_setup_print(const struct nic_described *d, char *text, size_t len)

@@ -35,6 +35,15 @@ void mrc_configure_cc(const struct device *d, struct cc_cfg *cc)
 	cc->nscc.has_trimming = d->info.setup.has_trim;
 }
 
+/* Room for what all queue pairs have under way. The block is as large as the most that there may be
+ * need, and its pages cost nothing until a queue pair uses them. */
+static void size_pools(const struct device *d, struct mrc_cfg *cfg)
+{
+	uint64_t bytes = d->info.setup.pool_bytes;
+
+	mrc_cfg_fit(cfg, bytes ? bytes : NIC_POOL_BYTES, mrc_most_ways(d));
+}
+
 static int configure(struct device *d, union transport_cfg *cfg)
 {
 	cfg->mrc = (struct mrc_cfg){
@@ -62,7 +71,11 @@ static int configure(struct device *d, union transport_cfg *cfg)
 		.has_base_probe = d->info.setup.driver != NIC_UDP,
 	};
 	mrc_configure_cc(d, &cfg->mrc.cc);
-	return mrc_make_own_ways(d);
+	int r = mrc_make_own_ways(d);
+
+	if (!r)
+		size_pools(d, &cfg->mrc);
+	return r;
 }
 
 static void end(struct device *d)

@@ -91,18 +91,36 @@ static void check_counts(const struct model *m, const struct pool *p, uint32_t p
 	assert_int_equal(pool_is_used(p, probe), m->slot[probe] != NULL);
 }
 
-static void run_model(const struct pool_shape *s, struct prng *rng, uint32_t ops)
+/* Some pools begin empty and grow, and not by what they have already. */
+static void grow(struct model *m, struct pool *p, const struct pool_shape *s, struct prng *rng)
 {
-	struct model m = {.count = s->count};
+	uint32_t limit = (uint32_t)prng_below(rng, s->count + 3);
+
+	pool_grow(p, limit);
+	if (limit > s->count)
+		limit = s->count;
+	if (limit > m->count)
+		m->count = limit;
+	assert_int_equal(pool_limit(p), m->count);
+}
+
+static void run_model(const struct pool_shape *s, struct prng *rng, uint32_t ops, bool is_growing)
+{
+	struct model m = {.count = is_growing ? 0 : s->count};
 	struct pool p;
 	void *block = block_for(s);
 
-	pool_init(&p, block, s);
+	if (is_growing)
+		pool_init_empty(&p, block, s);
+	else
+		pool_init(&p, block, s);
 	for (uint32_t op = 0; op < ops; op++) {
 		/* The bias turns every so often, so that full and empty are both reached. */
 		uint64_t gets = op / (8 * s->count) % 2 ? 3 : 7;
 		uint32_t probe = (uint32_t)prng_below(rng, s->count);
 
+		if (is_growing && prng_chance(rng, 1, 512))
+			grow(&m, &p, s, rng);
 		if (prng_chance(rng, 1, 64)) {
 			m.fail_in = prng_below(rng, 20);
 			pool_fail_at(&p, m.fail_in);
@@ -125,7 +143,7 @@ static void matches_model(void **state)
 	(void)state;
 	prng_init(&rng, check_seed(1), 0);
 	for (size_t i = 0; i < N_SHAPES; i++)
-		run_model(&shapes[i], &rng, 150000);
+		run_model(&shapes[i], &rng, 150000, i % 2);
 }
 
 static void index_and_pointer_agree_at_every_stride(void **state)

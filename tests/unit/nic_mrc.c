@@ -8,7 +8,8 @@
 #include "io/udp.h"
 #include "nic/inside.h"
 
-#define MANY 64u
+#define MANY  64u
+#define PAIRS 1024u
 
 static void writes_arrive(int family)
 {
@@ -261,6 +262,45 @@ static void many_queue_pairs_take_turns(void **state)
 	pair_close(s);
 }
 
+/* A device has room for what its queue pairs may have under way, and its key bounds that. */
+static void pools_follow_the_pairs(uint64_t pool_bytes, uint32_t n, uint32_t n_early)
+{
+	struct nic_info info = mrc_info();
+	struct nic_qp *qps[PAIRS];
+	struct side s;
+
+	info.setup.pool_bytes = pool_bytes;
+	side_open(&s, &info);
+	struct nic_mrc_spec spec = {
+		.pd = s.pd, .send_cq = s.cq, .recv_cq = s.cq, .max_send = 1, .max_mpr = 255};
+
+	for (uint32_t i = 0; i < n; i++) {
+		qps[i] = nic_mrc_qp_new(s.user, &spec);
+		assert_non_null(qps[i]);
+	}
+	struct mrc_usage use = mrc_usage(s.user->device->engine);
+
+	assert_int_equal(use.early_chunks, 0);
+	if (n_early) {
+		assert_in_range(use.max_early_chunks, n_early / 2, n_early);
+	} else {
+		assert_in_range(use.max_early_chunks, n * 256, n * 256 + 64);
+		assert_in_range(use.max_out_chunks, n * 511, n * 512 + 128);
+		assert_in_range(use.max_troubles, n * 256, (n + 1) * 1100);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(nic_qp_free(qps[i]), 0);
+	side_close(&s);
+}
+
+static void pools_are_as_large_as_pairs_need(void **state)
+{
+	(void)state;
+	pools_follow_the_pairs(0, 1, 0);
+	pools_follow_the_pairs(0, PAIRS, 0);
+	pools_follow_the_pairs(UINT64_C(4) << 20, PAIRS, (1u << 20) / 32);
+}
+
 /* Over kernel UDP the receiver sees the entropy value that was meant, of as many as there are
  * sources: what SACKs reflect names a way. */
 static void the_value_that_was_meant_is_seen(void **state)
@@ -401,6 +441,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_peer_without_receives_fails),
 	cmocka_unit_test(a_peer_that_is_gone_is_given_up),
 	cmocka_unit_test(many_queue_pairs_take_turns),
+	cmocka_unit_test(pools_are_as_large_as_pairs_need),
 	cmocka_unit_test(the_value_that_was_meant_is_seen),
 	cmocka_unit_test(every_way_answers),
 	cmocka_unit_test(bursts_fit_the_offload),

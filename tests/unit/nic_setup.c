@@ -165,6 +165,8 @@ static void amounts_have_units(void **state)
 	assert_int_equal(mrc("window = 4096").window_bytes, 4096);
 	assert_int_equal(mrc("window = 8KiB").window_bytes, 8192);
 	assert_int_equal(mrc("window = 1GiB").window_bytes, 1u << 30);
+	assert_int_equal(mrc("pool-memory = 1MiB").pool_bytes, 1u << 20);
+	assert_int_equal(mrc("pool-memory = 16GiB").pool_bytes, UINT64_C(1) << 34);
 	assert_int_equal(mrc("rate = 1000").rate_bps, 1000);
 	assert_int_equal(mrc("rate = 1kb/s").rate_bps, 1000);
 	assert_int_equal(mrc("rate = 25 Mb/s").rate_bps, 25000000);
@@ -237,7 +239,7 @@ static const struct mistake mistakes[] = {
 	{M "zzz\033zzzzzzzz = 1",
 	 "some.conf:3: there is no key 'zzz?zzzzzzzz', only transport driver ports addresses "
 	 "dscp-data dscp-retransmit dscp-no-trim dscp-control ecn trim cc window rate ev ev-ways "
-	 "ev-min-active ev-burst"},
+	 "ev-min-active ev-burst pool-memory"},
 	{"ports = eth0", "some.conf:1: ports = ... stands before the first [NAME]"},
 	{"[a", "some.conf:1: '[a': a section is [NAME]"},
 	{"[]", "some.conf:1: '': a name is 1 to 31 letters, digits and _ . -"},
@@ -302,6 +304,12 @@ static const struct mistake mistakes[] = {
 	 "some.conf:3: window = 4095: give bytes, 4096 to 1073741824; KiB, MiB and GiB may follow"},
 	{M "window = 5000000KiB", "some.conf:3: window = 5000000KiB: give bytes, 4096 to "
 				  "1073741824; KiB, MiB and GiB may follow"},
+	{M "pool-memory = 1048575", "some.conf:3: pool-memory = 1048575: give bytes, 1MiB to "
+				    "16GiB; KiB, MiB and GiB may follow"},
+	{M "pool-memory = 17GiB", "some.conf:3: pool-memory = 17GiB: give bytes, 1MiB to 16GiB; "
+				  "KiB, MiB and GiB may follow"},
+	{R "pool-memory = 1GiB", "some.conf:3: weft_rc0: pool-memory: is for devices with "
+				 "transport = mrc"},
 	{M "rate = 999", "some.conf:3: rate = 999: give bits per second, from 1000 on, or say "
 			 "100Gb/s"},
 	{M "rate = 99999999999999999999",
@@ -533,6 +541,7 @@ static void check_same(const struct nic_setup *a, const struct nic_setup *b)
 	assert_int_equal(a->window_bytes, b->window_bytes);
 	assert_int_equal(a->rate_bps, b->rate_bps);
 	assert_int_equal(a->ev_burst, b->ev_burst);
+	assert_int_equal(a->pool_bytes, b->pool_bytes);
 	assert_int_equal(a->evs.is_generated, b->evs.is_generated);
 	assert_int_equal(a->evs.n, b->evs.n);
 	assert_int_equal(a->evs.min_active, b->evs.min_active);
@@ -574,6 +583,7 @@ static const char *const lines[] = {
 	"ev-ways = 16",
 	"ev-min-active = 4",
 	"ev-burst = 15",
+	"pool-memory = 64MiB",
 };
 
 /* Each key or none: many such texts are wrong, and what is not is written and read again. */

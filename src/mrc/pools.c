@@ -1,0 +1,74 @@
+/* How large the pools are that queue pairs share: at most what the configuration says, and of that
+ * what the queue pairs that were made can use. So memory follows the queue pairs, though the block
+ * is of one size: what lies beyond a pool's limit is never touched, and nothing moves when the
+ * limit does. */
+#include "mrc/state.h"
+
+#define ANSWERS_EACH 16u /* what one queue pair may owe while a port is busy */
+/* Parts of the memory: records of packets that came and of ways are small and their lack is felt at
+ * once, as NACKs and as bad ways in use; what they leave is for packets that are out, the lack of
+ * which makes a sender wait. */
+#define PART_TRACKS   4u
+#define PART_TROUBLES 4u
+#define PART_ANSWERS  16u
+
+/* What a queue pair can hold at most: places for chunks, and a record for each way and port. */
+static struct mrc_needs needs_of(const struct mrc_qp *q)
+{
+	return (struct mrc_needs){
+		.flights = q->req.n_chunks,
+		.tracks = q->resp.n_chunks,
+		.troubles = (q->caps.max_ways ? q->caps.max_ways : MRC_WAYS) + PATH_PORTS,
+	};
+}
+
+void mrc_pools_take(struct mrc *m, const struct mrc_qp *q)
+{
+	struct mrc_needs more = needs_of(q), *all = &m->needs;
+
+	all->flights += more.flights;
+	all->tracks += more.tracks;
+	all->troubles += more.troubles;
+	pool_grow(&m->flights, all->flights);
+	pool_grow(&m->tracks, all->tracks);
+	pool_grow(&m->troubles, all->troubles);
+}
+
+void mrc_pools_leave(struct mrc *m, const struct mrc_qp *q)
+{
+	struct mrc_needs less = needs_of(q);
+
+	m->needs.flights -= less.flights;
+	m->needs.tracks -= less.tracks;
+	m->needs.troubles -= less.troubles;
+}
+
+/* Slots of a size for all of them, or as many as fit. */
+static uint32_t fit(uint64_t wanted, size_t slot_bytes, uint64_t bytes)
+{
+	uint64_t most = bytes / (slot_bytes + sizeof(uint32_t));
+
+	return (uint32_t)(wanted < most ? wanted : most > 0 ? most : 1);
+}
+
+static uint64_t taken(uint32_t slots, size_t slot_bytes)
+{
+	return slots * (slot_bytes + sizeof(uint32_t));
+}
+
+void mrc_cfg_fit(struct mrc_cfg *cfg, uint64_t bytes, uint32_t ways)
+{
+	const uint64_t chunks = MRC_MPR_MAX + 1u, qps = cfg->max_qps;
+	uint32_t tracks = fit(qps * chunks, sizeof(struct mrc_track), bytes / PART_TRACKS);
+	uint64_t left = bytes - taken(tracks, sizeof(struct mrc_track));
+
+	cfg->max_early_pkts = tracks * MRC_TRACK;
+	cfg->max_troubles =
+		fit(qps * (ways + PATH_PORTS), sizeof(struct path_trouble), bytes / PART_TROUBLES);
+	left -= taken(cfg->max_troubles, sizeof(struct path_trouble));
+	cfg->max_answers = fit(qps * ANSWERS_EACH, sizeof(struct mrc_answer), bytes / PART_ANSWERS);
+	left -= taken(cfg->max_answers, sizeof(struct mrc_answer));
+	cfg->max_out_pkts =
+		fit(qps * chunks * (MRC_TRACK / MRC_FLIGHT), sizeof(struct mrc_flight), left) *
+		MRC_FLIGHT;
+}
