@@ -165,8 +165,8 @@ enum mrc_qp_cap {
 
 struct mrc_qp_attr {
 	struct {
-		uint8_t mpr;      /* range of a requester, in units of 128 packets */
-		uint8_t mpr_dest; /* of a responder */
+		uint8_t mpr;      /* as requester: the peer's range, in units of 128 packets */
+		uint8_t mpr_dest; /* as responder: the range that the peer is told */
 	} mpr;
 	struct {
 		uint16_t max_wimm;      /* writes with immediate data under way, of a requester */

@@ -74,7 +74,6 @@ struct mrc_qp {
 	pthread_mutex_t modify;       /* around all that follows */
 	struct ibv_qp_attr said;      /* what the program set last, for those who ask */
 	struct mrc_qp_attr attr;      /* the same; what was never set has its default */
-	int given;                    /* enum mrc_qp_attr_mask: what was ever set */
 };
 
 /* objects.c: a new object of the context; it leaves when it is destroyed. */

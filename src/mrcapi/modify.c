@@ -38,7 +38,7 @@ struct change {
 	const struct ibv_qp_attr *verbs;
 	int vmask;
 	struct mrc_qp_attr mrc;
-	unsigned mmask, given;
+	unsigned mmask;
 	enum ibv_qp_state from, to;
 	struct nic_mrc_path path;
 };
@@ -112,39 +112,6 @@ static void overlay(struct mrc_qp_attr *to, const struct mrc_qp_attr *a, unsigne
 		memcpy(to->vendor_cfg, a->vendor_cfg, sizeof to->vendor_cfg);
 }
 
-/* mpr and mpr_dest, and the two limits of immediates: programs disagree whether _dest is what we do
- * as a responder, or what the peer does as one (Table 10-1 has one attribute of each, mrc.h two;
- * M-29). Whichever was meant, a requester that keeps to the smaller of what was given keeps to the
- * peer's, and a responder that tracks the larger tracks what it promised; two ends with the same
- * reading, or with one each, understand each other. */
-static uint8_t range_sent(const struct change *c)
-{
-	uint8_t mpr = c->mrc.mpr.mpr, dest = c->mrc.mpr.mpr_dest;
-
-	if (!(c->given & MRC_QP_MPR_DEST))
-		return mpr;
-	return !(c->given & MRC_QP_MPR) || dest < mpr ? dest : mpr;
-}
-
-static bool is_dynamic(const struct change *c)
-{
-	return c->mrc.cap & MRC_QP_CAP_DYNAMIC_MPR;
-}
-
-/* Where the range is fixed the peer is not told of it, and one that is larger than promised costs
- * nothing: all there is leaves room for what may yet be given. Where it is dynamic every SACK tells
- * it (7.5.4). At work only MRC_QP_MPR changes it. */
-static uint8_t range_tracked(const struct change *c)
-{
-	uint8_t mpr = c->mrc.mpr.mpr, dest = c->mrc.mpr.mpr_dest;
-
-	if (!is_dynamic(c))
-		return MRC_MPR_MAX;
-	if (c->from >= IBV_QPS_RTS || !(c->given & MRC_QP_MPR_DEST))
-		return mpr;
-	return !(c->given & MRC_QP_MPR) || dest > mpr ? dest : mpr;
-}
-
 /* 0 as a limit is none given: a pair that may send no immediate data has no use for one. */
 static uint16_t immediates_sent(const struct change *c)
 {
@@ -180,8 +147,9 @@ static struct mrc_attr our_attr(const struct change *c)
 		.timeout = c->mrc.timeout,
 		.linear_retries = c->mrc.retry.linear_cnt,
 		.exp_retries = c->mrc.retry.exp_cnt,
-		.mpr = range_tracked(c),
-		.mpr_dest = range_sent(c),
+		/* Table 10-1: ours as a responder, whom the peer keeps to, and the peer's. */
+		.mpr = c->mrc.mpr.mpr_dest,
+		.mpr_dest = c->mrc.mpr.mpr,
 		.wimm_dest = immediates_sent(c),
 		.flags = flags_of(c->mrc.cap),
 	};
@@ -206,8 +174,7 @@ static uint32_t set_of_step(const struct change *c)
 		return MRC_SET_MPR | MRC_SET_FLAGS;
 	if (c->from != IBV_QPS_RTR || c->to != IBV_QPS_RTS)
 		return 0;
-	return MRC_SET_MPR_DEST | MRC_SET_WIMM_DEST | MRC_SET_TIMEOUT | MRC_SET_RETRIES |
-	       (is_dynamic(c) ? MRC_SET_MPR : 0);
+	return MRC_SET_MPR_DEST | MRC_SET_WIMM_DEST | MRC_SET_TIMEOUT | MRC_SET_RETRIES;
 }
 
 static uint32_t our_set(const struct change *c)
@@ -225,10 +192,12 @@ static uint32_t our_set(const struct change *c)
 
 	for (size_t i = 0; i < sizeof map / sizeof map[0]; i++)
 		set |= c->vmask & map[i].theirs ? map[i].ours : 0;
+	/* A responder's range changes while packets flow if the ends agreed on that (7.5.4): the
+	 * engine minds it. */
+	if (c->from >= IBV_QPS_RTR && c->mmask & MRC_QP_MPR_DEST)
+		set |= MRC_SET_MPR;
 	if (c->from < IBV_QPS_RTS || c->from > IBV_QPS_SQD || c->to > IBV_QPS_SQD)
 		return set;
-	if (c->mmask & MRC_QP_MPR)
-		set |= MRC_SET_MPR;
 	if (c->mmask & (MRC_QP_MAX_WIMM | MRC_QP_MAX_WIMM_DEST))
 		set |= MRC_SET_WIMM_DEST;
 	if (c->mmask & MRC_QP_TIMEOUT)
@@ -294,7 +263,6 @@ static void forget(struct mrc_qp *qp)
 	mrcapi_hint_swap(qp->context, &qp->attr.qp_hint, NULL);
 	qp->attr = mrcapi_defaults();
 	qp->said = (struct ibv_qp_attr){.port_num = VERBS_PORT};
-	qp->given = 0;
 }
 
 static void remember(const struct change *c)
@@ -310,7 +278,6 @@ static void remember(const struct change *c)
 		remember_verbs(&qp->said, c->verbs, c->vmask);
 	mrcapi_hint_swap(qp->context, &qp->attr.qp_hint, hint);
 	qp->attr = c->mrc;
-	qp->given = (int)c->given;
 }
 
 /* Under the pair's lock. 0 or a negative errno; then nothing changed. */
@@ -326,13 +293,8 @@ static int modify(struct change *c, const struct mrc_qp_attr *mrc)
 	c->mrc = c->qp->attr;
 	if (c->mmask)
 		overlay(&c->mrc, mrc, c->mmask);
-	c->given = (unsigned)c->qp->given | c->mmask;
 	if (!mrcapi_may_modify(c->from, c->to, c->vmask, (int)c->mmask) ||
 	    (c->vmask && !is_sound(c)) || !is_sound_mrc(c))
-		return -EINVAL;
-	/* 7.5.4: a range that the ends did not agree to change stays. */
-	if (c->from >= IBV_QPS_RTS && c->mmask & MRC_QP_MPR && !is_dynamic(c) &&
-	    c->mrc.mpr.mpr != c->qp->attr.mpr.mpr)
 		return -EINVAL;
 	if (c->vmask & IBV_QP_AV) {
 		const struct ibv_global_route *route = &c->verbs->ah_attr.grh;

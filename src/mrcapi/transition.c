@@ -19,11 +19,13 @@
 	(IBV_QP_PORT | IBV_QP_AV | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | REQUESTER | \
 	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 
-/* Of MRC. Whether MRC_QP_MPR may change while packets flow depends on what the ends agreed on. */
-#define AT_WORK                                                                           \
-	((unsigned)MRC_QP_MAX_WIMM | MRC_QP_MAX_WIMM_DEST | MRC_QP_MPR | MRC_QP_TIMEOUT | \
+/* Of MRC. Whether the responder's range may change while packets flow depends on what the ends
+ * agreed on (7.5.4); that of the requester is the peer's to change. */
+#define AT_WORK                                                                                \
+	((unsigned)MRC_QP_MAX_WIMM | MRC_QP_MAX_WIMM_DEST | MRC_QP_MPR_DEST | MRC_QP_TIMEOUT | \
 	 MRC_QP_RETRY_CNT | MRC_QP_HINT | (unsigned)MRC_QP_VENDOR_CFG)
-#define AGREED   (AT_WORK | MRC_QP_MPR_DEST | MRC_QP_CAP)
+#define STARTING (AT_WORK | MRC_QP_MPR)
+#define AGREED   (STARTING | MRC_QP_CAP)
 #define PROFILES (AGREED | MRC_QP_EV_PROFILE_ID | MRC_QP_CC_PROFILE_ID)
 
 static const struct {
@@ -34,7 +36,7 @@ static const struct {
 	{IBV_QPS_RESET, IBV_QPS_INIT, 0, TO_INIT, PROFILES},
 	{IBV_QPS_INIT, IBV_QPS_INIT, 0, TO_INIT, PROFILES},
 	{IBV_QPS_INIT, IBV_QPS_RTR, TO_RTR, WITH_RTR, AGREED},
-	{IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, WITH_RTS | REQUESTER, AT_WORK},
+	{IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, WITH_RTS | REQUESTER, STARTING},
 	{IBV_QPS_RTS, IBV_QPS_RTS, 0, WITH_RTS, AT_WORK},
 	{IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY, 0},
 	{IBV_QPS_SQD, IBV_QPS_RTS, 0, WITH_RTS, AT_WORK},
@@ -46,6 +48,9 @@ bool mrcapi_may_modify(enum ibv_qp_state from, enum ibv_qp_state to, int vmask, 
 	/* Every state can be left this way, and with nothing else. */
 	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
 		return (vmask & ~(ALWAYS | IBV_QP_CUR_STATE)) == 0 && mmask == 0;
+	/* A responder changes its range in RTR too (7.5.4), which is no step. */
+	if (from == IBV_QPS_RTR && to == IBV_QPS_RTR)
+		return vmask == 0 && mmask == MRC_QP_MPR_DEST;
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
 		int required = steps[i].required;
 

@@ -37,17 +37,18 @@ static struct mrc_attr engine_attr(struct rig *rig, struct end *end, const struc
 	return is;
 }
 
-/* Whichever way a program reads the names, it sends no more than the smaller and tracks no less
- * than the larger. */
-static void smaller_is_sent_and_larger_tracked(void **state)
+/* mpr is what we send by, mpr_dest what we track, each by itself and whether or not the range is
+ * dynamic; of immediate data the smaller is sent. */
+static void each_role_has_its_own_range(void **state)
 {
 	static const struct said all[] = {
-		{0, 0, 0, 0, true, 32, 32, 512},      {9, 0, 0, 0, true, 9, 9, 512},
-		{0, 9, 0, 0, true, 9, 9, 512},        {9, 100, 0, 0, true, 9, 100, 512},
-		{100, 9, 0, 0, true, 9, 100, 512},    {100, 9, 0, 0, false, 9, 255, 512},
-		{0, 255, 0, 0, false, 255, 255, 512}, {0, 0, 7, 0, true, 32, 32, 7},
-		{0, 0, 0, 7, true, 32, 32, 7},        {0, 0, 32, 100, true, 32, 32, 32},
-		{0, 0, 100, 32, true, 32, 32, 32},
+		{0, 0, 0, 0, true, 32, 32, 512},    {9, 0, 0, 0, true, 9, 32, 512},
+		{0, 9, 0, 0, true, 32, 9, 512},     {9, 100, 0, 0, true, 9, 100, 512},
+		{100, 9, 0, 0, true, 100, 9, 512},  {0, 0, 0, 0, false, 32, 32, 512},
+		{9, 0, 0, 0, false, 9, 32, 512},    {0, 255, 0, 0, false, 32, 255, 512},
+		{100, 9, 0, 0, false, 100, 9, 512}, {1, 255, 0, 0, false, 1, 255, 512},
+		{0, 0, 7, 0, true, 32, 32, 7},      {0, 0, 0, 7, true, 32, 32, 7},
+		{0, 0, 32, 100, true, 32, 32, 32},  {0, 0, 100, 32, true, 32, 32, 32},
 	};
 	struct lone l;
 
@@ -60,6 +61,62 @@ static void smaller_is_sent_and_larger_tracked(void **state)
 		assert_int_equal(is.mpr, all[i].tracks);
 		assert_int_equal(is.wimm_dest, all[i].immediates);
 		assert_int_equal(!!(is.flags & MRC_DYNAMIC_MPR), all[i].is_dynamic);
+	}
+	lone_drop(&l);
+}
+
+static uint8_t tracked(struct mrc_qp *qp)
+{
+	struct mrc_attr is;
+
+	assert_int_equal(nic_mrc_qp_query(qp->nic, &is, NULL, NULL), 0);
+	return is.mpr;
+}
+
+/* 7.5.4: with the capability of both ends the range of a responder changes while packets flow, in
+ * RTR, RTS and SQD and on the way; else it stays. That of a requester is set until RTS. */
+static void range_changes_only_if_agreed(void **state)
+{
+	static const uint8_t ranges[] = {11, 5, 200, 7};
+	struct lone l;
+
+	(void)state;
+	lone_start(&l);
+	for (int is_dynamic = 0; is_dynamic < 2; is_dynamic++) {
+		struct mrc_qp_attr mrc = {.mpr = {9, 9},
+					  .cap = is_dynamic ? MRC_QP_CAP_DYNAMIC_MPR : 0};
+		struct mrc_qp *qp = rig_qp(&l.rig, &l.end);
+		struct ibv_qp_attr attr = good_attr(&l.rig, qp, 0x123);
+		int refused = is_dynamic ? 0 : EINVAL, mask = MRC_QP_MPR | MRC_QP_MPR_DEST;
+
+		bring_to(&l.rig, qp, 0x123, IBV_QPS_INIT);
+		attr.qp_state = IBV_QPS_RTR;
+		assert_int_equal(mrc_modify_qp(qp, &attr, RTR_MASK, &mrc, MRC_QP_CAP | mask), 0);
+		for (uint32_t i = 0; i < sizeof ranges; i++) {
+			mrc.mpr.mpr_dest = 9;
+			if (i == 1) {
+				attr.qp_state = IBV_QPS_RTS;
+				assert_int_equal(mrc_modify_qp(qp, &attr, RTS_MASK, &mrc, mask), 0);
+			}
+			if (i == 3) {
+				attr.qp_state = IBV_QPS_SQD;
+				assert_int_equal(mrc_modify_qp(qp, &attr, IBV_QP_STATE, NULL, 0),
+						 0);
+			}
+			/* The same again is no change. */
+			assert_int_equal(mrc_modify_qp(qp, NULL, 0, &mrc, MRC_QP_MPR_DEST), 0);
+			mrc.mpr.mpr_dest = ranges[i];
+			assert_int_equal(mrc_modify_qp(qp, NULL, 0, &mrc, MRC_QP_MPR_DEST),
+					 refused);
+			assert_int_equal(tracked(qp), is_dynamic ? ranges[i] : 9);
+			if (i > 0)
+				assert_int_equal(mrc_modify_qp(qp, NULL, 0, &mrc, MRC_QP_MPR),
+						 EINVAL);
+		}
+		assert_int_equal(mrc_query_qp(qp, NULL, 0, &mrc, MRC_QP_MPR, NULL), 0);
+		assert_int_equal(mrc.mpr.mpr_dest, is_dynamic ? 7 : 9);
+		assert_int_equal(mrc.mpr.mpr, 9);
+		assert_int_equal(mrc_destroy_qp(qp), 0);
 	}
 	lone_drop(&l);
 }
@@ -122,7 +179,8 @@ static void trimming_needs_the_peer(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(smaller_is_sent_and_larger_tracked),
+	cmocka_unit_test(each_role_has_its_own_range),
+	cmocka_unit_test(range_changes_only_if_agreed),
 	cmocka_unit_test(what_the_peer_lacks_is_known),
 	cmocka_unit_test(trimming_needs_the_peer),
 };

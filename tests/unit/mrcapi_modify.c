@@ -262,41 +262,6 @@ static void values_of_the_verbs_are_checked(void **state)
 	lone_drop(&l);
 }
 
-/* 7.5.4: with the capability of both ends the range changes while packets flow, else it stays. */
-static void range_changes_only_if_agreed(void **state)
-{
-	struct lone l;
-	struct mrc_qp_attr mrc = {.mpr = {9, 0}};
-
-	(void)state;
-	lone_start(&l);
-	for (int is_dynamic = 0; is_dynamic < 2; is_dynamic++) {
-		struct mrc_qp *qp = rig_qp(&l.rig, &l.end);
-		struct ibv_qp_attr attr = good_attr(&l.rig, qp, 0x123);
-
-		bring_to(&l.rig, qp, 0x123, IBV_QPS_INIT);
-		mrc.cap = is_dynamic ? MRC_QP_CAP_DYNAMIC_MPR : 0;
-		mrc.mpr.mpr = 9;
-		attr.qp_state = IBV_QPS_RTR;
-		assert_int_equal(mrc_modify_qp(qp, &attr, RTR_MASK, &mrc, MRC_QP_CAP | MRC_QP_MPR),
-				 0);
-		attr.qp_state = IBV_QPS_RTS;
-		mrc.mpr.mpr = 11; /* the last word before the start */
-		assert_int_equal(mrc_modify_qp(qp, &attr, RTS_MASK, &mrc, MRC_QP_MPR), 0);
-		assert_int_equal(mrc_modify_qp(qp, NULL, 0, &mrc, MRC_QP_MPR), 0);
-		mrc.mpr.mpr = 5;
-		assert_int_equal(mrc_modify_qp(qp, NULL, 0, &mrc, MRC_QP_MPR),
-				 is_dynamic ? 0 : EINVAL);
-		mrc.mpr.mpr = 200;
-		assert_int_equal(mrc_modify_qp(qp, NULL, 0, &mrc, MRC_QP_MPR),
-				 is_dynamic ? 0 : EINVAL);
-		assert_int_equal(mrc_query_qp(qp, NULL, 0, &mrc, MRC_QP_MPR, NULL), 0);
-		assert_int_equal(mrc.mpr.mpr, is_dynamic ? 200 : 11);
-		assert_int_equal(mrc_destroy_qp(qp), 0);
-	}
-	lone_drop(&l);
-}
-
 /* A path that cannot be had is an error of its own, and the pair can try another. */
 static void a_bad_path_leaves_the_pair_as_it_was(void **state)
 {
@@ -359,7 +324,6 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(attributes_without_a_step),
 	cmocka_unit_test(ranges_are_checked),
 	cmocka_unit_test(values_of_the_verbs_are_checked),
-	cmocka_unit_test(range_changes_only_if_agreed),
 	cmocka_unit_test(a_bad_path_leaves_the_pair_as_it_was),
 	cmocka_unit_test(masks_of_rc_are_taken),
 };
