@@ -169,8 +169,8 @@ struct mrc_qp_attr {
 		uint8_t mpr_dest; /* as responder: the range that the peer is told */
 	} mpr;
 	struct {
-		uint16_t max_wimm;      /* writes with immediate data under way, of a requester */
-		uint16_t max_wimm_dest; /* of a responder */
+		uint16_t max_wimm;      /* as requester: writes with immediate data under way */
+		uint16_t max_wimm_dest; /* as responder: those that are kept ahead of a gap */
 	} wimm;
 	uint8_t timeout; /* 1.024 us * 2^timeout, 0 .. 24 */
 	struct {

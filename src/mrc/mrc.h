@@ -100,7 +100,9 @@ struct mrc_attr {
 	uint8_t exp_retries;     /* 0 .. MRC_EXP_MAX */
 	uint8_t mpr;             /* the range we track now, 1 .. max_mpr: any time from RTR on */
 	uint8_t mpr_dest;        /* the peer's at the start, 1 .. MRC_MPR_MAX */
-	uint16_t wimm_dest;      /* the peer's max_wimm: more of them wait here; 0: no limit */
+	uint16_t wimm;           /* immediate data kept ahead of a gap, 0 .. max_wimm, which it is
+				  * if never set; until MRC_RTR */
+	uint16_t wimm_dest;      /* the peer's: more of them wait here; 0: one at a time (M-61) */
 	uint8_t penalty;         /* rcv_cwnd_pen of our SACKs, 0 .. MRC_PENALTY_MAX (7.5.1) */
 	uint8_t flags;           /* enum mrc_flag */
 	uint8_t denied_ports;    /* bit per port that is not used (9.3.2.1) */
@@ -139,6 +141,7 @@ enum mrc_set {
 	MRC_SET_FLAGS = 1 << 13,
 	MRC_SET_DENIED_PORTS = 1 << 14, /* any time */
 	MRC_SET_CC = 1 << 15,           /* before MRC_RTS */
+	MRC_SET_WIMM = 1 << 16,
 };
 
 /* Things that happen to a queue pair, not to a work request (IBTA 11.6.3). */

@@ -7,7 +7,7 @@
 #include "base/places.h"
 #include "mrc/state.h"
 
-#define ALL_SET      ((MRC_SET_CC << 1) - 1)
+#define ALL_SET      ((MRC_SET_WIMM << 1) - 1)
 #define FIRST_NUMBER 3u /* 0 and 1: IBTA 3.5.1, 2: endpoint operations (M-28) */
 
 static const uint32_t needed_rtr =
@@ -104,7 +104,13 @@ int mrc_qp_new(struct engine *e, uint32_t number, const struct mrc_caps *caps, v
 	struct mrc_qp *q = memory;
 	struct mrc_qp **head = mrc_head_of(m, number);
 
-	*q = (struct mrc_qp){.number = number, .caps = *caps, .memory = memory, .hash_next = *head};
+	*q = (struct mrc_qp){
+		.number = number,
+		.caps = *caps,
+		.attr.wimm = caps->max_wimm,
+		.memory = memory,
+		.hash_next = *head,
+	};
 	*head = q;
 	m->n_qps++;
 	make_rings(q);
@@ -145,7 +151,7 @@ static void reset(struct mrc *m, struct mrc_qp *q)
 	mrc_responder_reset(m, q);
 	q->state = MRC_RESET;
 	q->known = 0;
-	q->attr = (struct mrc_attr){.state = MRC_RESET};
+	q->attr = (struct mrc_attr){.state = MRC_RESET, .wimm = q->caps.max_wimm};
 	/* It may have had a turn to take a chunk: the next that starves gets it. */
 	mrc_offer_chunk(m);
 }
@@ -206,6 +212,7 @@ static bool is_in_range(const struct mrc *m, const struct mrc_qp *q, const struc
 		  (a->linear_retries > MRC_LINEAR_MAX || a->exp_retries > MRC_EXP_MAX)) ||
 		 (set & MRC_SET_MPR && (a->mpr == 0 || a->mpr > q->caps.max_mpr)) ||
 		 (set & MRC_SET_MPR_DEST && a->mpr_dest == 0) ||
+		 (set & MRC_SET_WIMM && a->wimm > q->caps.max_wimm) ||
 		 (set & MRC_SET_PENALTY && a->penalty > MRC_PENALTY_MAX) ||
 		 (set & MRC_SET_DENIED_PORTS && a->denied_ports >> m->cfg.n_ports != 0) ||
 		 (set & MRC_SET_CC && a->cc && cc_cfg_problem(a->cc)));
@@ -215,7 +222,7 @@ static bool is_in_range(const struct mrc *m, const struct mrc_qp *q, const struc
  * ways to the same peer may be set at any time, and our range where that is dynamic (7.5.4). */
 static bool is_timely(const struct mrc_qp *q, const struct mrc_attr *a, uint32_t set)
 {
-	const uint32_t receiving = MRC_SET_PMTU | MRC_SET_REMOTE_QP | MRC_SET_RQ_PSN;
+	const uint32_t receiving = MRC_SET_PMTU | MRC_SET_REMOTE_QP | MRC_SET_RQ_PSN | MRC_SET_WIMM;
 	const uint32_t sending = MRC_SET_SQ_PSN | MRC_SET_MPR_DEST | MRC_SET_CC;
 	const uint8_t agreed =
 		MRC_DYNAMIC_MPR | MRC_PEER_TRIM_NACK | MRC_PEER_SERVICE_TIME | MRC_NO_TIMESTAMPS;
@@ -260,6 +267,8 @@ static void assign(struct mrc_attr *to, const struct mrc_attr *a, uint32_t set)
 		to->mpr = a->mpr;
 	if (set & MRC_SET_MPR_DEST)
 		to->mpr_dest = a->mpr_dest;
+	if (set & MRC_SET_WIMM)
+		to->wimm = a->wimm;
 	if (set & MRC_SET_WIMM_DEST)
 		to->wimm_dest = a->wimm_dest;
 	if (set & MRC_SET_PENALTY)
@@ -375,7 +384,7 @@ int mrc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct mrc_
 	take_ways(m, q, attr, set);
 	if (set & MRC_SET_CC)
 		cc_start(&q->req.cc, attr->cc ? attr->cc : &m->cfg.cc, now);
-	q->known = (uint16_t)known;
+	q->known = known;
 	if (is_resizing)
 		mrc_responder_resize(m, q);
 	enter(m, q, to);

@@ -270,7 +270,7 @@ static enum mrc_verdict on_new(struct mrc *m, struct mrc_qp *q, const struct req
 		return nack(m, q, in, MRC_NACK_NO_BITMAP);
 	/* A queue pair that allows no writes does not support the operation (IBTA table 57). */
 	if (!(q->attr.access & MEM_REMOTE_WRITE) || !is_length_right(q, in) ||
-	    (r->has_imm && !is_next && q->resp.n_stash == q->caps.max_wimm))
+	    (r->has_imm && !is_next && q->resp.n_stash == q->attr.wimm))
 		return refuse(m, q, in->h.bth.psn, AETH_NAK_INVALID_REQUEST);
 	if (r->has_imm && is_next && !has_recv(q))
 		return refuse(m, q, in->h.bth.psn, AETH_NAK_REMOTE_OPERATION);

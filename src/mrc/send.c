@@ -305,6 +305,21 @@ static bool is_held(const struct mrc *m, const struct mrc_qp *q)
 	return (f->lost | f->again) >> req->una % MRC_FLIGHT & 1;
 }
 
+/* Whether the peer might have no place for the immediate data of w, whose next packet is due
+ * (6.3.3). What was posted later does not overtake. A peer that keeps none ahead of a gap gets one
+ * such write at a time, and neither its first packet nor the one with the data before all else
+ * arrived (M-61).
+ */
+static bool is_imm_early(const struct mrc_qp *q, const struct mrc_send *w)
+{
+	const struct mrc_requester *req = &q->req;
+	bool is_first = req->next == w->first, is_last = req->next == w->first + w->n_pkts - 1;
+
+	if (q->attr.wimm_dest > 0)
+		return is_first && req->n_wimm >= q->attr.wimm_dest;
+	return (is_first && req->n_wimm > 0) || ((is_first || is_last) && req->una < req->next);
+}
+
 /* The work whose packet is next of those never sent, if its order and the peer's range let it go;
  * else NULL. */
 static struct mrc_send *new_work(const struct mrc *m, const struct mrc_qp *q)
@@ -318,17 +333,10 @@ static struct mrc_send *new_work(const struct mrc *m, const struct mrc_qp *q)
 
 	if (w->wr.status != ENGINE_OK)
 		return NULL;
-	if (req->next > w->first)
-		return w;
+	if (w->wr.op == ENGINE_WRITE_IMM && is_imm_early(q, w))
+		return NULL;
 	/* MRC_SQD: what has begun is finished, no more (IBTA 10.3.1.5). */
-	if (q->state == MRC_SQD)
-		return NULL;
-	/* 6.3.3: the peer keeps so much immediate data, and what was posted later does not
-	 * overtake. */
-	if (w->wr.op == ENGINE_WRITE_IMM && q->attr.wimm_dest > 0 &&
-	    req->n_wimm >= q->attr.wimm_dest)
-		return NULL;
-	return w;
+	return req->next > w->first || q->state != MRC_SQD ? w : NULL;
 }
 
 /* A packet that must go again: the oldest first. Beyond a range that shrank, what is lost waits

@@ -246,8 +246,8 @@ struct mrc_responder {
 
 struct mrc_qp {
 	uint32_t number;
+	uint32_t known; /* enum mrc_set: what was set since MRC_RESET */
 	uint8_t state;  /* enum mrc_state */
-	uint16_t known; /* enum mrc_set: what was set since MRC_RESET */
 	struct mrc_caps caps;
 	struct mrc_attr attr;
 	void *memory;

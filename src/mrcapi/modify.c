@@ -40,6 +40,7 @@ struct change {
 	struct mrc_qp_attr mrc;
 	unsigned mmask;
 	enum ibv_qp_state from, to;
+	uint16_t max_wimm; /* that the pair has room for */
 	struct nic_mrc_path path;
 };
 
@@ -112,14 +113,12 @@ static void overlay(struct mrc_qp_attr *to, const struct mrc_qp_attr *a, unsigne
 		memcpy(to->vendor_cfg, a->vendor_cfg, sizeof to->vendor_cfg);
 }
 
-/* 0 as a limit is none given: a pair that may send no immediate data has no use for one. */
-static uint16_t immediates_sent(const struct change *c)
+/* As many immediates as the program says are kept ahead of a gap, or as there may be receives. */
+static uint16_t immediates_kept(const struct change *c)
 {
-	uint16_t ours = c->mrc.wimm.max_wimm, dest = c->mrc.wimm.max_wimm_dest;
+	uint16_t most = c->mrc.wimm.max_wimm_dest;
 
-	ours = ours ? ours : (uint16_t)MRCAPI_MAX_WIMM;
-	dest = dest ? dest : (uint16_t)MRCAPI_MAX_WIMM;
-	return ours < dest ? ours : dest;
+	return most < c->max_wimm ? most : c->max_wimm;
 }
 
 /* A peer that is said to tell its service time, and does not, tells that it took none. One that
@@ -150,7 +149,8 @@ static struct mrc_attr our_attr(const struct change *c)
 		/* Table 10-1: ours as a responder, whom the peer keeps to, and the peer's. */
 		.mpr = c->mrc.mpr.mpr_dest,
 		.mpr_dest = c->mrc.mpr.mpr,
-		.wimm_dest = immediates_sent(c),
+		.wimm = immediates_kept(c),
+		.wimm_dest = c->mrc.wimm.max_wimm,
 		.flags = flags_of(c->mrc.cap),
 	};
 
@@ -171,7 +171,7 @@ static uint32_t set_of_step(const struct change *c)
 	if (c->from == IBV_QPS_RESET && c->to == IBV_QPS_INIT)
 		return MRC_SET_ACCESS;
 	if (c->from == IBV_QPS_INIT && c->to == IBV_QPS_RTR)
-		return MRC_SET_MPR | MRC_SET_FLAGS;
+		return MRC_SET_MPR | MRC_SET_WIMM | MRC_SET_FLAGS;
 	if (c->from != IBV_QPS_RTR || c->to != IBV_QPS_RTS)
 		return 0;
 	return MRC_SET_MPR_DEST | MRC_SET_WIMM_DEST | MRC_SET_TIMEOUT | MRC_SET_RETRIES;
@@ -198,7 +198,7 @@ static uint32_t our_set(const struct change *c)
 		set |= MRC_SET_MPR;
 	if (c->from < IBV_QPS_RTS || c->from > IBV_QPS_SQD || c->to > IBV_QPS_SQD)
 		return set;
-	if (c->mmask & (MRC_QP_MAX_WIMM | MRC_QP_MAX_WIMM_DEST))
+	if (c->mmask & MRC_QP_MAX_WIMM)
 		set |= MRC_SET_WIMM_DEST;
 	if (c->mmask & MRC_QP_TIMEOUT)
 		set |= MRC_SET_TIMEOUT;
@@ -284,10 +284,12 @@ static void remember(const struct change *c)
 static int modify(struct change *c, const struct mrc_qp_attr *mrc)
 {
 	struct mrc_attr is;
-	int error = nic_mrc_qp_query(c->qp->nic, &is, NULL, NULL);
+	struct mrc_caps caps;
+	int error = nic_mrc_qp_query(c->qp->nic, &is, &caps, NULL);
 
 	if (error)
 		return error;
+	c->max_wimm = caps.max_wimm;
 	c->from = mrcapi_state(is.state);
 	c->to = c->vmask & IBV_QP_STATE ? c->verbs->qp_state : c->from;
 	c->mrc = c->qp->attr;

@@ -21,11 +21,11 @@
 
 /* Of MRC. Whether the responder's range may change while packets flow depends on what the ends
  * agreed on (7.5.4); that of the requester is the peer's to change. */
-#define AT_WORK                                                                                \
-	((unsigned)MRC_QP_MAX_WIMM | MRC_QP_MAX_WIMM_DEST | MRC_QP_MPR_DEST | MRC_QP_TIMEOUT | \
-	 MRC_QP_RETRY_CNT | MRC_QP_HINT | (unsigned)MRC_QP_VENDOR_CFG)
+#define AT_WORK                                                                            \
+	((unsigned)MRC_QP_MAX_WIMM | MRC_QP_MPR_DEST | MRC_QP_TIMEOUT | MRC_QP_RETRY_CNT | \
+	 MRC_QP_HINT | (unsigned)MRC_QP_VENDOR_CFG)
 #define STARTING (AT_WORK | MRC_QP_MPR)
-#define AGREED   (STARTING | MRC_QP_CAP)
+#define AGREED   (STARTING | MRC_QP_MAX_WIMM_DEST | MRC_QP_CAP)
 #define PROFILES (AGREED | MRC_QP_EV_PROFILE_ID | MRC_QP_CC_PROFILE_ID)
 
 static const struct {

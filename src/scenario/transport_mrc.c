@@ -12,8 +12,8 @@
 #define POOL_MAX     (UINT64_C(1) << 25) /* packets of a host's pools: 1024 largest ranges */
 #define TROUBLES_MIN 4096u
 #define TROUBLES_MAX (UINT64_C(1) << 22)
-#define SLACK_PKTS   128u                /* of each queue pair: chunks are seldom full */
-#define FIRST_QP     3u                  /* lower ones are special on the wire (M-28) */
+#define SLACK_PKTS   128u /* of each queue pair: chunks are seldom full */
+#define FIRST_QP     3u   /* lower ones are special on the wire (M-28) */
 #define DATA_HEAD    (mrc_bth_bytes + meth_bytes + tseth_bytes + reth_bytes + icrc_bytes)
 
 struct transport_mrc {
@@ -113,6 +113,7 @@ static int connect(const struct transport *t, struct engine *e, const struct sim
 		.exp_retries = (uint8_t)t->cfg.exp_retries,
 		.mpr = (uint8_t)t->cfg.mpr,
 		.mpr_dest = (uint8_t)t->cfg.mpr,
+		.wimm_dest = (uint16_t)capped(qp->sends, MRC_WIMM_MAX),
 		.flags = (uint8_t)((t->cfg.has_trim_nack ? MRC_PEER_TRIM_NACK : 0) |
 				   (t->cfg.counts_trims ? MRC_COUNT_TRIMS : 0) |
 				   (t->cfg.is_oblivious ? MRC_OBLIVIOUS : 0)),
@@ -125,8 +126,8 @@ static int connect(const struct transport *t, struct engine *e, const struct sim
 				      MRC_SET_MPR | MRC_SET_FLAGS);
 	if (!error)
 		error = go_to(e, qp, &attr, MRC_RTS,
-			      MRC_SET_SQ_PSN | MRC_SET_MPR_DEST | MRC_SET_TIMEOUT |
-				      MRC_SET_RETRIES);
+			      MRC_SET_SQ_PSN | MRC_SET_MPR_DEST | MRC_SET_WIMM_DEST |
+				      MRC_SET_TIMEOUT | MRC_SET_RETRIES);
 	return error;
 }
 

@@ -130,10 +130,13 @@ static void draw_pair(struct hunt_story *s, struct prng *p, struct story_mrc_end
 		struct story_mrc_end *e = &pair[i], *peer = &pair[i ^ 1];
 
 		e->is_dynamic = is_dynamic;
-		/* 0 is no limit: with none to keep there is nothing that it could say. */
+		/* 0: one at a time, when all before it has arrived (M-61). Others were told wrong,
+		 * and the peer refuses what it has no room for. */
 		if (peer->max_wimm > 0 && prng_chance(p, 7, 8))
 			e->wimm_dest = (uint16_t)hunt_draw(p, 1, peer->max_wimm);
-		is_endless &= e->wimm_dest > 0 && !is_flawed(s, first + i);
+		else
+			e->wimm_dest = (first + i) % 3 ? UINT16_MAX : 0;
+		is_endless &= e->wimm_dest <= peer->max_wimm && !is_flawed(s, first + i);
 	}
 	if (is_endless && !s->has_forgery && !has_fault(s, FAULT_RESTART))
 		pair[0].exponential = pair[1].exponential = STORY_MRC_ENDLESS;

@@ -161,7 +161,8 @@ static inline void end_defaults(struct end *s, uint32_t number, uint32_t peer)
 				 .timeout = 8,
 				 .linear_retries = 3,
 				 .exp_retries = 4,
-				 .mpr = 8},
+				 .mpr = 8,
+				 .wimm_dest = 64},
 		};
 }
 

@@ -49,6 +49,7 @@ static struct {
 	struct mrc_pkt got;
 
 	nsec now;
+	uint32_t rtr; /* enum mrc_set: what is set on the way there beside the usual */
 	bool is_open;
 } w;
 
@@ -140,6 +141,7 @@ static inline void defaults(void)
 		.sack_every_bytes = SELDOM,
 		.sack_least_bytes = 1024,
 	};
+	w.rtr = 0;
 	w.caps = (struct mrc_caps){
 		.max_send = 4,
 		.max_recv = RECEIVES,
@@ -202,7 +204,7 @@ static inline void open_engine(void)
 	assert_int_equal(modify(MRC_INIT, MRC_SET_ACCESS), 0);
 	assert_int_equal(modify(MRC_RTR, MRC_SET_PMTU | MRC_SET_PATH | MRC_SET_REMOTE_QP |
 						 MRC_SET_RQ_PSN | MRC_SET_MPR | MRC_SET_PENALTY |
-						 MRC_SET_FLAGS),
+						 MRC_SET_FLAGS | w.rtr),
 			 0);
 	w.q = mrc_find(engine(), NUMBER);
 }

@@ -218,6 +218,8 @@ static const struct {
 	{MRC_SET_MPR, {.mpr = 17}, false},
 	{MRC_SET_MPR_DEST, {.mpr_dest = 0}, false},
 	{MRC_SET_MPR_DEST, {.mpr_dest = MRC_MPR_MAX}, true},
+	{MRC_SET_WIMM, {.wimm = 64}, true},
+	{MRC_SET_WIMM, {.wimm = 65}, false},
 	{MRC_SET_WIMM_DEST, {.wimm_dest = UINT16_MAX}, true},
 	{MRC_SET_PENALTY, {.penalty = 127}, true},
 	{MRC_SET_PENALTY, {.penalty = 128}, false},
@@ -227,7 +229,7 @@ static const struct {
 	{MRC_SET_CC, {.cc = NULL}, true},
 	{MRC_SET_CC, {.cc = &narrow}, true},
 	{MRC_SET_CC, {.cc = &shut}, false},
-	{MRC_SET_CC << 1, {.flags = 0}, false},
+	{MRC_SET_WIMM << 1, {.flags = 0}, false},
 	{UINT32_C(1) << 31, {.flags = 0}, false},
 };
 
@@ -248,6 +250,7 @@ static void expect_same(const struct mrc_attr *a, const struct mrc_attr *b)
 	assert_int_equal(a->exp_retries, b->exp_retries);
 	assert_int_equal(a->mpr, b->mpr);
 	assert_int_equal(a->mpr_dest, b->mpr_dest);
+	assert_int_equal(a->wimm, b->wimm);
 	assert_int_equal(a->wimm_dest, b->wimm_dest);
 	assert_int_equal(a->penalty, b->penalty);
 	assert_int_equal(a->flags, b->flags);
@@ -305,12 +308,12 @@ static void when_it_may_change(void **state)
 		.ways = &me->set.profile,
 		.remote_qp = 99,
 		.rq_psn = 5,
-		.sq_psn = 6,
 		.timeout = 9,
 		.linear_retries = 1,
 		.exp_retries = 1,
 		.mpr = 5,
 		.mpr_dest = 5,
+		.wimm = 5,
 		.wimm_dest = 5,
 		.penalty = 5,
 		.flags = MRC_NO_TIMESTAMPS,
@@ -319,7 +322,7 @@ static void when_it_may_change(void **state)
 
 	(void)state;
 	for (uint32_t s = 0; s <= MRC_ERROR; s++)
-		for (uint32_t bit = MRC_SET_ACCESS; bit <= MRC_SET_CC; bit <<= 1) {
+		for (uint32_t bit = MRC_SET_ACCESS; bit <= MRC_SET_WIMM; bit <<= 1) {
 			rise(s);
 			assert_int_equal(modify(&attr, bit), allowed[s] & bit ? 0 : -EINVAL);
 			assert_int_equal(end_state(me, 0), s);

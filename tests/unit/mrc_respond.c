@@ -202,6 +202,29 @@ static void immediate_over_the_limit(void **state)
 	check_balance();
 }
 
+/* The limit is what the user set, up to the room that there is; none: each must come in its turn.
+ */
+static void immediate_over_the_users_limit(void **state)
+{
+	(void)state;
+	for (uint16_t limit = 0; limit < 4; limit++) {
+		defaults();
+		w.attr.wimm = limit;
+		w.rtr = MRC_SET_WIMM;
+		open_engine();
+		for (uint64_t i = 0; i < 8; i++)
+			post_recv(i);
+		write_imm(0);
+		expect_done(0, ENGINE_OK);
+		for (int64_t n = 2; n < 2 + limit; n++)
+			write_imm(n);
+		assert_int_equal(w.q->state, MRC_RTR);
+		write_imm(2 + limit);
+		assert_int_equal(w.q->state, MRC_ERROR);
+		assert_int_equal(count()->rx_nak_sent, 1);
+	}
+}
+
 /* In its turn without a receive (6.3.3): not placed, and the end. */
 static void no_receive(void **state)
 {
@@ -551,6 +574,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(immediate_is_kept),
 	cmocka_unit_test(immediate_without_a_place),
 	cmocka_unit_test(immediate_over_the_limit),
+	cmocka_unit_test(immediate_over_the_users_limit),
 	cmocka_unit_test(no_receive),
 	cmocka_unit_test(receive_posted_meanwhile),
 	cmocka_unit_test(no_receive_for_what_was_kept),

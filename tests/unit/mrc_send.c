@@ -489,13 +489,36 @@ static void immediate_data_beyond_the_limit_waits(void **state)
 	assert_int_equal(pull(), 0);
 	ack(1);
 	expect_counts(2, 4, true);
-	/* No limit is known. */
+}
+
+/* M-61: a peer that keeps none ahead of a gap is sent one at a time, when all before it has
+ * arrived, and the packet with the data when all of its own message did. */
+static void a_peer_that_keeps_no_immediate_data(void **state)
+{
+	(void)state;
 	begin();
 	w.end[1].qp[0].caps.max_wimm = 0;
 	connect();
-	for (uint32_t i = 0; i < 20; i++)
-		POST(.len = 1, .code = ENGINE_WRITE_IMM);
-	expect_counts(20, 0, true);
+	POST(.len = 2 * PMTU, .code = ENGINE_WRITE);
+	POST(.len = 3 * PMTU, .code = ENGINE_WRITE_IMM);
+	POST(.len = 1, .code = ENGINE_WRITE_IMM);
+	POST(.len = PMTU, .code = ENGINE_WRITE);
+	expect_counts(2, 0, true);
+	assert_int_equal(pull(), 0);
+	sack_all(1);
+	/* The first two of three, and the last of them asks. */
+	expect_counts(2, 2, true);
+	assert_int_equal(pull(), 0);
+	sack_all(2);
+	assert_int_equal(pull(), 0);
+	sack_all(3);
+	expect_counts(1, 4, true);
+	sack_all(4);
+	/* It has arrived, and is not known to be executed. */
+	assert_int_equal(pull(), 0);
+	ack(4);
+	/* What carries none may follow at once. */
+	expect_counts(2, 5, true);
 }
 
 /* A rate keeps packets apart; the timer wakes for each. */
@@ -746,6 +769,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(the_range_stays_without_agreement),
 	cmocka_unit_test(an_empty_pool_holds_packets_back),
 	cmocka_unit_test(immediate_data_beyond_the_limit_waits),
+	cmocka_unit_test(a_peer_that_keeps_no_immediate_data),
 	cmocka_unit_test(packets_are_paced),
 	cmocka_unit_test(a_paced_packet_is_no_silence),
 	cmocka_unit_test(a_shut_port_keeps_the_turn),

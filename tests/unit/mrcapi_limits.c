@@ -5,13 +5,15 @@
 #include "mrcapi/inside.h"
 #include "nic/nic_mrc.h"
 
-/* What is said on the way to RTR and to RTS, and what comes of it. 0 is not said. */
+#define NOT_SAID UINT16_MAX
+
+/* What is said on the way to RTR and to RTS, and what comes of it; of ranges 0 is not said. */
 struct said {
 	uint8_t mpr, mpr_dest;
 	uint16_t wimm, wimm_dest;
 	bool is_dynamic;
 	uint8_t sends, tracks; /* units of packets */
-	uint16_t immediates;
+	uint16_t immediates, kept;
 };
 
 static struct mrc_attr engine_attr(struct rig *rig, struct end *end, const struct said *s)
@@ -23,8 +25,9 @@ static struct mrc_attr engine_attr(struct rig *rig, struct end *end, const struc
 		.wimm = {s->wimm, s->wimm_dest},
 		.cap = s->is_dynamic ? MRC_QP_CAP_DYNAMIC_MPR : 0,
 	};
-	int dest = (s->mpr_dest ? MRC_QP_MPR_DEST : 0) | (s->wimm_dest ? MRC_QP_MAX_WIMM_DEST : 0);
-	int ours = (s->mpr ? MRC_QP_MPR : 0) | (s->wimm ? MRC_QP_MAX_WIMM : 0);
+	int dest = (s->mpr_dest ? MRC_QP_MPR_DEST : 0) |
+		   (s->wimm_dest != NOT_SAID ? MRC_QP_MAX_WIMM_DEST : 0);
+	int ours = (s->mpr ? MRC_QP_MPR : 0) | (s->wimm != NOT_SAID ? MRC_QP_MAX_WIMM : 0);
 	struct mrc_attr is;
 
 	bring_to(rig, qp, 0x123, IBV_QPS_INIT);
@@ -38,17 +41,27 @@ static struct mrc_attr engine_attr(struct rig *rig, struct end *end, const struc
 }
 
 /* mpr is what we send by, mpr_dest what we track, each by itself and whether or not the range is
- * dynamic; of immediate data the smaller is sent. */
-static void each_role_has_its_own_range(void **state)
+ * dynamic. So are max_wimm and max_wimm_dest, the latter up to the receives that there may be; 0 is
+ * none (M-61). */
+static void each_role_has_its_own_limits(void **state)
 {
 	static const struct said all[] = {
-		{0, 0, 0, 0, true, 32, 32, 512},    {9, 0, 0, 0, true, 9, 32, 512},
-		{0, 9, 0, 0, true, 32, 9, 512},     {9, 100, 0, 0, true, 9, 100, 512},
-		{100, 9, 0, 0, true, 100, 9, 512},  {0, 0, 0, 0, false, 32, 32, 512},
-		{9, 0, 0, 0, false, 9, 32, 512},    {0, 255, 0, 0, false, 32, 255, 512},
-		{100, 9, 0, 0, false, 100, 9, 512}, {1, 255, 0, 0, false, 1, 255, 512},
-		{0, 0, 7, 0, true, 32, 32, 7},      {0, 0, 0, 7, true, 32, 32, 7},
-		{0, 0, 32, 100, true, 32, 32, 32},  {0, 0, 100, 32, true, 32, 32, 32},
+		{0, 0, NOT_SAID, NOT_SAID, true, 32, 32, 512, RIG_DEPTH},
+		{9, 0, NOT_SAID, NOT_SAID, true, 9, 32, 512, RIG_DEPTH},
+		{0, 9, NOT_SAID, NOT_SAID, true, 32, 9, 512, RIG_DEPTH},
+		{9, 100, NOT_SAID, NOT_SAID, true, 9, 100, 512, RIG_DEPTH},
+		{100, 9, NOT_SAID, NOT_SAID, true, 100, 9, 512, RIG_DEPTH},
+		{0, 0, NOT_SAID, NOT_SAID, false, 32, 32, 512, RIG_DEPTH},
+		{9, 0, NOT_SAID, NOT_SAID, false, 9, 32, 512, RIG_DEPTH},
+		{0, 255, NOT_SAID, NOT_SAID, false, 32, 255, 512, RIG_DEPTH},
+		{100, 9, NOT_SAID, NOT_SAID, false, 100, 9, 512, RIG_DEPTH},
+		{1, 255, NOT_SAID, NOT_SAID, false, 1, 255, 512, RIG_DEPTH},
+		{0, 0, 7, NOT_SAID, true, 32, 32, 7, RIG_DEPTH},
+		{0, 0, NOT_SAID, 3, true, 32, 32, 512, 3},
+		{0, 0, 100, 2, true, 32, 32, 100, 2},
+		{0, 0, 2, 512, true, 32, 32, 2, RIG_DEPTH},
+		{0, 0, 0, 1, true, 32, 32, 0, 1},
+		{0, 0, 1, 0, true, 32, 32, 1, 0},
 	};
 	struct lone l;
 
@@ -60,6 +73,7 @@ static void each_role_has_its_own_range(void **state)
 		assert_int_equal(is.mpr_dest, all[i].sends);
 		assert_int_equal(is.mpr, all[i].tracks);
 		assert_int_equal(is.wimm_dest, all[i].immediates);
+		assert_int_equal(is.wimm, all[i].kept);
 		assert_int_equal(!!(is.flags & MRC_DYNAMIC_MPR), all[i].is_dynamic);
 	}
 	lone_drop(&l);
@@ -179,7 +193,7 @@ static void trimming_needs_the_peer(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(each_role_has_its_own_range),
+	cmocka_unit_test(each_role_has_its_own_limits),
 	cmocka_unit_test(range_changes_only_if_agreed),
 	cmocka_unit_test(what_the_peer_lacks_is_known),
 	cmocka_unit_test(trimming_needs_the_peer),

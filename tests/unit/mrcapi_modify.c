@@ -6,9 +6,8 @@
 
 /* The steps there are: what each needs and takes of the verbs, and takes of MRC. Written from IBTA
  * table 91, without what MRC does not have, and from mrc.h. */
-#define MRC_LATE \
-	(MRC_QP_MAX_WIMM | MRC_QP_MAX_WIMM_DEST | MRC_QP_TIMEOUT | MRC_QP_HINT | MRC_QP_RETRY_CNT)
-#define MRC_FIRST (MRC_LATE | MRC_QP_MPR | MRC_QP_MPR_DEST | MRC_QP_CAP)
+#define MRC_LATE  (MRC_QP_MAX_WIMM | MRC_QP_TIMEOUT | MRC_QP_HINT | MRC_QP_RETRY_CNT)
+#define MRC_FIRST (MRC_LATE | MRC_QP_MAX_WIMM_DEST | MRC_QP_MPR | MRC_QP_MPR_DEST | MRC_QP_CAP)
 #define MRC_ALL   (MRC_FIRST | MRC_QP_EV_PROFILE_ID | MRC_QP_CC_PROFILE_ID)
 
 static const struct step {

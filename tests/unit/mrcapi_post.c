@@ -296,7 +296,7 @@ static void what_each_end_takes_is_kept_to(void **state)
 	static const struct {
 		uint8_t mpr;
 		uint16_t wimm;
-	} ends[] = {{0, 0}, {1, 1}, {8, 4}, {32, 32}, {255, 512}};
+	} ends[] = {{0, 0}, {1, 0}, {8, 4}, {32, 1}, {255, 512}};
 
 	(void)state;
 	for (size_t i = 0; i < 25; i++) {
