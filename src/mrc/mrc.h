@@ -93,8 +93,11 @@ struct mrc_attr {
 					  * addresses too: a host may have one in each plane */
 	const struct path_profile *ways; /* lent until others are set, or the queue pair ends */
 	uint16_t burst;                  /* packets in a row that take one way, 0 for 1 */
-	uint32_t remote_qp;              /* < MRC_NUMBERS */
-	uint32_t rq_psn, sq_psn;         /* first to receive, first to send, < MRC_NUMBERS */
+	/* What packets of ENGINE_DATA, ENGINE_RETX and ENGINE_NO_TRIM leave as, a class or
+	 * ENGINE_DSCP + a DSCP: those of a service level (7.5.5.1); 0: as they are. */
+	uint8_t tclass[ENGINE_CONTROL];
+	uint32_t remote_qp;      /* < MRC_NUMBERS */
+	uint32_t rq_psn, sq_psn; /* first to receive, first to send, < MRC_NUMBERS */
 	uint8_t timeout;         /* 1.024 us * 2^timeout, 0 .. MRC_TIMEOUT_MAX (Table 7-1) */
 	uint8_t linear_retries;  /* 0 .. MRC_LINEAR_MAX */
 	uint8_t exp_retries;     /* 0 .. MRC_EXP_MAX */
@@ -128,7 +131,7 @@ enum mrc_set {
 	MRC_SET_STATE = 1 << 0,
 	MRC_SET_ACCESS = 1 << 1,
 	MRC_SET_PMTU = 1 << 2,
-	MRC_SET_PATH = 1 << 3, /* peer, local, ways, burst */
+	MRC_SET_PATH = 1 << 3, /* peer, local, ways, burst, tclass */
 	MRC_SET_REMOTE_QP = 1 << 4,
 	MRC_SET_RQ_PSN = 1 << 5,
 	MRC_SET_SQ_PSN = 1 << 6,

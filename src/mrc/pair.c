@@ -199,11 +199,19 @@ static bool are_ways(const struct mrc *m, const struct mrc_qp *q, const struct p
 	       ways->set.ports != 0 && ways->set.ports >> m->cfg.n_ports == 0;
 }
 
+static bool are_classes(const uint8_t tclass[ENGINE_CONTROL])
+{
+	for (uint32_t i = 0; i < ENGINE_CONTROL; i++)
+		if (!engine_is_tclass(tclass[i]))
+			return false;
+	return true;
+}
+
 static bool is_in_range(const struct mrc *m, const struct mrc_qp *q, const struct mrc_attr *a,
 			uint32_t set)
 {
 	return !((set & MRC_SET_PMTU && !is_pmtu(a->pmtu)) ||
-		 (set & MRC_SET_PATH && !are_ways(m, q, a->ways)) ||
+		 (set & MRC_SET_PATH && (!are_ways(m, q, a->ways) || !are_classes(a->tclass))) ||
 		 (set & MRC_SET_REMOTE_QP && a->remote_qp >= MRC_NUMBERS) ||
 		 (set & MRC_SET_RQ_PSN && a->rq_psn >= MRC_NUMBERS) ||
 		 (set & MRC_SET_SQ_PSN && a->sq_psn >= MRC_NUMBERS) ||
@@ -250,6 +258,7 @@ static void assign(struct mrc_attr *to, const struct mrc_attr *a, uint32_t set)
 		to->local = a->local;
 		to->ways = a->ways;
 		to->burst = a->burst;
+		memcpy(to->tclass, a->tclass, sizeof to->tclass);
 	}
 	if (set & MRC_SET_REMOTE_QP)
 		to->remote_qp = a->remote_qp;

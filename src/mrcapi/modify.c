@@ -56,7 +56,8 @@ static bool is_sound(const struct change *c)
 	if ((mask & IBV_QP_PKEY_INDEX && a->pkey_index != 0) ||
 	    (mask & IBV_QP_PORT && !verbs_has_port(c->qp->context->verbs, a->port_num)))
 		return false;
-	if (mask & IBV_QP_AV && (!a->ah_attr.is_global || route->sgid_index >= NIC_GID_TABLE))
+	if (mask & IBV_QP_AV && (!a->ah_attr.is_global || route->sgid_index >= NIC_GID_TABLE ||
+				 a->ah_attr.sl >= NIC_SLS))
 		return false;
 	return !((mask & IBV_QP_PATH_MTU &&
 		  (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096)) ||
@@ -301,7 +302,10 @@ static int modify(struct change *c, const struct mrc_qp_attr *mrc)
 	if (c->vmask & IBV_QP_AV) {
 		const struct ibv_global_route *route = &c->verbs->ah_attr.grh;
 
+		/* The traffic class is kept for those who ask, as for a reliable connection: which
+		 * DSCP a packet has follows from what it is and its service level (7.5.5.1). */
 		c->path.gid_index = route->sgid_index;
+		c->path.sl = c->verbs->ah_attr.sl;
 		memcpy(c->path.dgid, route->dgid.raw, sizeof c->path.dgid);
 	}
 	error = tell_engine(c);

@@ -140,6 +140,13 @@ static uint16_t burst_of(const struct nic_setup *s, uint16_t pmtu)
 	return (uint16_t)(pmtu * BURST_MOST < BURST_BYTES ? BURST_MOST : BURST_BYTES / pmtu);
 }
 
+/* What data of a service level leaves as: by DSCPs of its own, or as that of the device does. */
+static void put_classes(const struct nic_setup *s, uint32_t sl, uint8_t tclass[ENGINE_CONTROL])
+{
+	for (uint32_t i = 0; i < ENGINE_CONTROL; i++)
+		tclass[i] = s->sls >> sl & 1 ? (uint8_t)(ENGINE_DSCP + s->sl_dscp[sl][i]) : 0;
+}
+
 /* Handles and ways for a path into attr. */
 static int way_find(struct nic_qp *qp, const struct nic_mrc_path *path, struct mrc_attr *attr,
 		    uint32_t set, struct way *w)
@@ -150,6 +157,9 @@ static int way_find(struct nic_qp *qp, const struct nic_mrc_path *path, struct m
 
 	if (!path)
 		return nic_fail(EINVAL, "no path was given");
+	if (path->sl >= NIC_SLS)
+		return nic_fail(EINVAL, "service level %u: there are 0 to %u", path->sl,
+				NIC_SLS - 1);
 	int r = way_open(d, path->gid_index, path->dgid, w);
 
 	if (r)
@@ -170,6 +180,7 @@ static int way_find(struct nic_qp *qp, const struct nic_mrc_path *path, struct m
 	attr->peer = w->peer;
 	attr->ways = &ways->profile;
 	attr->burst = burst_of(&d->info.setup, pmtu);
+	put_classes(&d->info.setup, path->sl, attr->tclass);
 	return 0;
 }
 

@@ -36,6 +36,7 @@ struct nic_qp *nic_mrc_qp_new(struct nic_user *u, struct nic_mrc_spec *spec);
 struct nic_mrc_path {
 	uint32_t gid_index;
 	uint8_t dgid[16];
+	uint8_t sl; /* service level, < NIC_SLS: the device's setup has its DSCPs (7.5.5.1) */
 	uint32_t planes;
 	struct nic_mrc_plane {
 		uint32_t gid_index;

@@ -20,6 +20,7 @@
 #define NIC_WHY_MAX       256u
 #define NIC_DEVICES_MAX   256u /* of a file */
 #define NIC_ADDRESSES_MAX 16u  /* of a device, beside those of its ports */
+#define NIC_SLS           16u  /* service levels */
 #define NIC_POOL_BYTES    (UINT64_C(1) << 30)
 
 enum nic_transport { NIC_RC, NIC_MRC, NIC_TRANSPORTS };
@@ -45,6 +46,10 @@ struct nic_setup {
 	uint32_t n_ports;
 	char interfaces[ENGINE_PORTS][IF_NAMESIZE];
 	uint8_t dscp[ENGINE_TCLASSES];
+	/* MRC: DSCPs of service levels that have their own, a bit each, for ENGINE_DATA, _RETX and
+	 * _NO_TRIM; the others have those above (MRC 7.5.5.1). */
+	uint16_t sls;
+	uint8_t sl_dscp[NIC_SLS][ENGINE_CONTROL];
 	bool is_not_ect;
 	bool has_trim; /* these two DSCPs say that a switch cut a packet */
 	uint8_t dscp_trimmed, dscp_trimmed_lasthop;

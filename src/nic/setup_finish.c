@@ -209,6 +209,25 @@ static void settle_dscps(struct setup_draft *draft)
 	}
 }
 
+/* Data of a service level must not look as if it were cut. */
+static int check_service_levels(const struct setup_draft *draft, const char *file)
+{
+	const struct nic_setup *s = &draft->d.setup;
+
+	for (uint32_t i = 0; i < NIC_SLS * ENGINE_CONTROL && s->has_trim; i++) {
+		uint32_t sl = i / ENGINE_CONTROL;
+		uint8_t dscp = s->sl_dscp[sl][i % ENGINE_CONTROL];
+
+		if (s->sls >> sl & 1 &&
+		    (dscp == s->dscp_trimmed || dscp == s->dscp_trimmed_lasthop))
+			return fail_key(draft, file, KEY_SERVICE_LEVELS,
+					"%u says by trim that a packet was cut, and by service "
+					"level %u that it was not; change one of them",
+					dscp, sl);
+	}
+	return 0;
+}
+
 static int settle_trim(struct setup_draft *draft, const char *file)
 {
 	struct nic_setup *s = &draft->d.setup;
@@ -228,7 +247,7 @@ static int settle_trim(struct setup_draft *draft, const char *file)
 					"was not; change one of them",
 					s->dscp[i], setup_readers[class_keys[i]].name);
 	}
-	return 0;
+	return check_service_levels(draft, file);
 }
 
 static int check_ways(const struct setup_draft *draft, const char *file)

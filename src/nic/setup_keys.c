@@ -244,6 +244,41 @@ static bool read_dscp_control(struct nic_setup *s, char *value, struct setup_why
 	return read_dscp(&s->dscp[ENGINE_CONTROL], value, why);
 }
 
+/* SL:DSCP for all three, or SL:DATA:RETRANSMIT:NO_TRIM, off the front of *at. */
+static bool take_service_level(const char **at, struct nic_setup *s)
+{
+	uint64_t sl, dscp[ENGINE_CONTROL];
+	uint32_t n = 0;
+
+	if (!setup_take_number(at, NIC_SLS - 1, &sl))
+		return false;
+	while (**at == ':') {
+		++*at;
+		if (n == ENGINE_CONTROL || !setup_take_number(at, DSCP_MOST, &dscp[n++]))
+			return false;
+	}
+	if ((n != 1 && n != ENGINE_CONTROL) || s->sls >> sl & 1)
+		return false;
+	s->sls = (uint16_t)(s->sls | 1u << sl);
+	for (uint32_t i = 0; i < ENGINE_CONTROL; i++)
+		s->sl_dscp[sl][i] = (uint8_t)dscp[n == 1 ? 0 : i];
+	return true;
+}
+
+static bool read_service_levels(struct nic_setup *s, char *value, struct setup_why *why)
+{
+	const char *at = value;
+
+	s->sls = 0;
+	do {
+		if (!take_service_level(&at, s) || !strchr(SEPARATORS, *at))
+			return setup_wrong(why, "give SL:DSCP, or SL:DATA:RETRANSMIT:NO-TRIM, with "
+						"SL 0 to 15 and DSCPs 0 to 63; more may follow");
+		at += strspn(at, SEPARATORS);
+	} while (*at);
+	return true;
+}
+
 static bool read_ecn(struct nic_setup *s, char *value, struct setup_why *why)
 {
 	static const char *const words[] = {"on", "off", NULL};
@@ -345,6 +380,7 @@ const struct setup_reader setup_readers[SETUP_KEYS] = {
 	[KEY_DSCP_RETRANSMIT] = {"dscp-retransmit", .read = read_dscp_retransmit},
 	[KEY_DSCP_NO_TRIM] = {"dscp-no-trim", .read = read_dscp_no_trim},
 	[KEY_DSCP_CONTROL] = {"dscp-control", .read = read_dscp_control},
+	[KEY_SERVICE_LEVELS] = {"service-levels", NULL, true, read_service_levels},
 	[KEY_ECN] = {"ecn", .read = read_ecn},
 	[KEY_TRIM] = {"trim", NULL, true, read_trim},
 	[KEY_CC] = {"cc", "WEFT_CC", .read = read_cc},

@@ -60,6 +60,25 @@ static void add_addresses(struct page *p, const struct nic_setup *s)
 	add(p, "\n");
 }
 
+static void add_service_levels(struct page *p, const struct nic_setup *s)
+{
+	const char *before = "";
+
+	if (!s->sls)
+		return;
+	add_key(p, KEY_SERVICE_LEVELS);
+	for (uint32_t sl = 0; sl < NIC_SLS; sl++) {
+		const uint8_t *dscp = s->sl_dscp[sl];
+
+		if (!(s->sls >> sl & 1))
+			continue;
+		add(p, "%s%u:%u:%u:%u", before, sl, dscp[ENGINE_DATA], dscp[ENGINE_RETX],
+		    dscp[ENGINE_NO_TRIM]);
+		before = " ";
+	}
+	add(p, "\n");
+}
+
 static void add_classes(struct page *p, const struct nic_setup *s)
 {
 	static const enum setup_key keys[ENGINE_TCLASSES] = {KEY_DSCP_DATA, KEY_DSCP_RETRANSMIT,
@@ -69,6 +88,7 @@ static void add_classes(struct page *p, const struct nic_setup *s)
 		add_key(p, keys[i]);
 		add(p, "%u\n", s->dscp[i]);
 	}
+	add_service_levels(p, s);
 	add_key(p, KEY_ECN);
 	add(p, "%s\n", s->is_not_ect ? "off" : "on");
 	if (s->transport != NIC_MRC)

@@ -1,5 +1,6 @@
 /* What a thousand queue pairs of the largest range share: two engines as large as a device's, side
  * by side in one process, whose packets overtake each other as they may on 256 ways. */
+#include <stdalign.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -31,7 +32,7 @@ static struct {
 	struct mrc_attr attr;
 	struct engine *e[2];
 	size_t bytes[2];
-	uint8_t table[65536];
+	alignas(max_align_t) uint8_t table[65536];
 	struct mem *mem;
 	struct path_profile profile;
 	void *profile_memory, *pairs[2];

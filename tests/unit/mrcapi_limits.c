@@ -2,6 +2,9 @@
  * where both are seen (MRC Table 10-1, 10.2.1). */
 #include "mrcapi_rig.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 #include "mrcapi/inside.h"
 #include "nic/nic_mrc.h"
 
@@ -192,11 +195,57 @@ static void trimming_needs_the_peer(void **state)
 	unsetenv("WEFT_DRIVER");
 }
 
+/* 7.5.5.1: a program names a service level by the address, and the device's setup has its DSCPs;
+ * one without has the device's. The address is told as it was given. */
+static void service_levels_name_classes(void **state)
+{
+	static const struct {
+		uint8_t sl;
+		uint8_t classes[3];
+	} all[] = {{0, {0, 0, 0}},
+		   {3, {ENGINE_DSCP + 20, ENGINE_DSCP + 21, ENGINE_DSCP + 22}},
+		   {4, {0, 0, 0}},
+		   {15, {ENGINE_DSCP + 8, ENGINE_DSCP + 8, ENGINE_DSCP + 8}}};
+	char path[] = "/tmp/weft-sl-XXXXXX";
+	int fd = mkstemp(path);
+	struct lone l;
+
+	(void)state;
+	assert_true(fd >= 0);
+	dprintf(fd, "[weft_mrc0]\nports = lo\nservice-levels = 3:20:21:22 15:8\n");
+	close(fd);
+	setenv("WEFT_CONFIG", path, 1);
+	lone_start(&l);
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		struct mrc_qp *qp = rig_qp(&l.rig, &l.end);
+		struct ibv_qp_attr attr = good_attr(&l.rig, qp, 0x123);
+		struct mrc_attr is;
+
+		bring_to(&l.rig, qp, 0x123, IBV_QPS_INIT);
+		attr.qp_state = IBV_QPS_RTR;
+		attr.ah_attr.sl = 16;
+		assert_errno(mrc_modify_qp(qp, &attr, RTR_MASK, NULL, 0), EINVAL);
+		attr.ah_attr.sl = all[i].sl;
+		attr.ah_attr.grh.traffic_class = 106;
+		assert_int_equal(mrc_modify_qp(qp, &attr, RTR_MASK, NULL, 0), 0);
+		assert_int_equal(nic_mrc_qp_query(qp->nic, &is, NULL, NULL), 0);
+		assert_memory_equal(is.tclass, all[i].classes, sizeof is.tclass);
+		assert_int_equal(mrc_query_qp(qp, &attr, IBV_QP_AV, NULL, 0, NULL), 0);
+		assert_int_equal(attr.ah_attr.sl, all[i].sl);
+		assert_int_equal(attr.ah_attr.grh.traffic_class, 106);
+		assert_int_equal(mrc_destroy_qp(qp), 0);
+	}
+	lone_drop(&l);
+	setenv("WEFT_CONFIG", "/dev/null", 1);
+	unlink(path);
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(each_role_has_its_own_limits),
 	cmocka_unit_test(range_changes_only_if_agreed),
 	cmocka_unit_test(what_the_peer_lacks_is_known),
 	cmocka_unit_test(trimming_needs_the_peer),
+	cmocka_unit_test(service_levels_name_classes),
 };
 
 ISOLATED_MAIN(cases)

@@ -165,6 +165,9 @@ static void amounts_have_units(void **state)
 	assert_int_equal(mrc("window = 4096").window_bytes, 4096);
 	assert_int_equal(mrc("window = 8KiB").window_bytes, 8192);
 	assert_int_equal(mrc("window = 1GiB").window_bytes, 1u << 30);
+	assert_int_equal(mrc("service-levels = 2:9, 15:1:2:3").sls, 1u << 2 | 1u << 15);
+	assert_int_equal(mrc("service-levels = 2:9, 15:1:2:3").sl_dscp[2][ENGINE_NO_TRIM], 9);
+	assert_int_equal(mrc("service-levels = 2:9, 15:1:2:3").sl_dscp[15][ENGINE_RETX], 2);
 	assert_int_equal(mrc("pool-memory = 1MiB").pool_bytes, 1u << 20);
 	assert_int_equal(mrc("pool-memory = 16GiB").pool_bytes, UINT64_C(1) << 34);
 	assert_int_equal(mrc("rate = 1000").rate_bps, 1000);
@@ -232,14 +235,18 @@ struct mistake {
 
 #define M "[weft_mrc0]\nports = eth0\n"
 #define R "[weft_rc0]\nports = eth0\n"
+#define SL_HELP                                                                                 \
+	"give SL:DSCP, or SL:DATA:RETRANSMIT:NO-TRIM, with SL 0 to 15 and DSCPs 0 to 63; more " \
+	"may "                                                                                  \
+	"follow"
 
 static const struct mistake mistakes[] = {
 	{"port = eth0", "some.conf:1: there is no key 'port'; did you mean 'ports'?"},
 	{M "wimdow = 1", "some.conf:3: there is no key 'wimdow'; did you mean 'window'?"},
 	{M "zzz\033zzzzzzzz = 1",
 	 "some.conf:3: there is no key 'zzz?zzzzzzzz', only transport driver ports addresses "
-	 "dscp-data dscp-retransmit dscp-no-trim dscp-control ecn trim cc window rate ev ev-ways "
-	 "ev-min-active ev-burst pool-memory"},
+	 "dscp-data dscp-retransmit dscp-no-trim dscp-control service-levels ecn trim cc window "
+	 "rate ev ev-ways ev-min-active ev-burst pool-memory"},
 	{"ports = eth0", "some.conf:1: ports = ... stands before the first [NAME]"},
 	{"[a", "some.conf:1: '[a': a section is [NAME]"},
 	{"[]", "some.conf:1: '': a name is 1 to 31 letters, digits and _ . -"},
@@ -304,6 +311,18 @@ static const struct mistake mistakes[] = {
 	 "some.conf:3: window = 4095: give bytes, 4096 to 1073741824; KiB, MiB and GiB may follow"},
 	{M "window = 5000000KiB", "some.conf:3: window = 5000000KiB: give bytes, 4096 to "
 				  "1073741824; KiB, MiB and GiB may follow"},
+	{M "service-levels = 16:1", "some.conf:3: service-levels = 16:1: " SL_HELP},
+	{M "service-levels = 1:64", "some.conf:3: service-levels = 1:64: " SL_HELP},
+	{M "service-levels = 1", "some.conf:3: service-levels = 1: " SL_HELP},
+	{M "service-levels = 1:2:3", "some.conf:3: service-levels = 1:2:3: " SL_HELP},
+	{M "service-levels = 1:2:3:4:5", "some.conf:3: service-levels = 1:2:3:4:5: " SL_HELP},
+	{M "service-levels = 1:2;", "some.conf:3: service-levels = 1:2;: " SL_HELP},
+	{M "service-levels = 1:2 1:3", "some.conf:3: service-levels = 1:2 1:3: " SL_HELP},
+	{M "driver = raw\nservice-levels = 4:24:18:2",
+	 "some.conf:4: weft_mrc0: service-levels: 18 says by trim that a packet was cut, and by "
+	 "service level 4 that it was not; change one of them"},
+	{R "service-levels = 1:2", "some.conf:3: weft_rc0: service-levels: is for devices with "
+				   "transport = mrc"},
 	{M "pool-memory = 1048575", "some.conf:3: pool-memory = 1048575: give bytes, 1MiB to "
 				    "16GiB; KiB, MiB and GiB may follow"},
 	{M "pool-memory = 17GiB", "some.conf:3: pool-memory = 17GiB: give bytes, 1MiB to 16GiB; "
@@ -533,6 +552,8 @@ static void check_same(const struct nic_setup *a, const struct nic_setup *b)
 	assert_int_equal(a->n_ports, b->n_ports);
 	assert_memory_equal(a->interfaces, b->interfaces, sizeof a->interfaces);
 	assert_memory_equal(a->dscp, b->dscp, sizeof a->dscp);
+	assert_int_equal(a->sls, b->sls);
+	assert_memory_equal(a->sl_dscp, b->sl_dscp, sizeof a->sl_dscp);
 	assert_int_equal(a->is_not_ect, b->is_not_ect);
 	assert_int_equal(a->has_trim, b->has_trim);
 	assert_int_equal(a->dscp_trimmed, b->dscp_trimmed);
@@ -568,6 +589,7 @@ static const char *const lines[] = {
 	"dscp-retransmit = 13",
 	"dscp-no-trim = 1",
 	"dscp-control = 48",
+	"service-levels = 0:4 3:20:21:22 15:63:0:1",
 	"ecn = off",
 	"trim = 30",
 	"trim = 30 31",
