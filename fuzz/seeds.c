@@ -44,7 +44,7 @@ static void write_seed(const char *target, uint32_t number, struct cspan bytes)
 
 static void write_transport(const struct sample *s, uint32_t number, const struct net_pkt *net)
 {
-	uint32_t end = net->trim == NET_WHOLE ? net->end - icrc_bytes : net->end;
+	uint32_t end = net_is_cut(net) ? net->end : net->end - icrc_bytes;
 	struct cspan bytes = {s->frame.bytes + net->transport, end - net->transport};
 
 	write_seed(s->family == WIRE_MRC ? "mrc" : "roce", number, bytes);

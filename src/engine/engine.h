@@ -36,7 +36,7 @@ struct sge {
 };
 
 /* A packet that arrived, from the transport header on and without its closing CRC, which the driver
- * checked. Lent for one call; no pointer into it is kept. */
+ * checked and a switch that trims cuts off. Lent for one call; no pointer into it is kept. */
 struct rx_pkt {
 	struct cspan head;    /* real bytes: all transport headers, or all of a shorter packet */
 	struct cspan body[2]; /* what follows head; pieces may be empty or virtual */
@@ -46,8 +46,9 @@ struct rx_pkt {
 	uint32_t ev, sa;      /* 32-bit entropy as seen; security association, 0 = clear */
 	uint16_t udp_len;     /* as carried: the original length when trimmed */
 	uint8_t port, tclass, ttl;
-	uint8_t trimmed; /* enum net_trim */
-	uint8_t ecn;     /* the two bits of the outermost IP header */
+	uint8_t trimmed;  /* enum net_trim */
+	uint8_t is_uncut; /* trimmed by its DSCP alone: all of it is there, closing CRC checked */
+	uint8_t ecn;      /* the two bits of the outermost IP header */
 };
 
 /* How a packet wants to be treated; the driver's configuration gives each a DSCP (MRC Table 7-8, UE

@@ -38,7 +38,7 @@
 #define DRIVER_COUNTERS(C) \
 	C(rx,            "packets received") \
 	C(rx_delivered,  "packets given to the engine") \
-	C(rx_trimmed,    "of these, cut by a switch") \
+	C(rx_trimmed,    "of these, marked by a switch as cut") \
 	C(rx_passed_on,  "packets passed on to the process that owns the queue pair") \
 	C(rx_calls,      "receive calls that brought something") \
 	C(rx_missed,     "packets that the kernel dropped because we were slow, where it tells") \

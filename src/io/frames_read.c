@@ -82,6 +82,7 @@ struct stack {
 	uint16_t udp_len;
 	uint8_t version, dscp, ecn, ttl;
 	enum net_trim trim;
+	bool is_cut;
 };
 
 static uint32_t icrc_at(const struct cspan piece[FRAMES_PIECES], uint32_t at)
@@ -189,7 +190,7 @@ static uint64_t *read_any(const struct frames *f, const struct cspan piece[FRAME
 	if (fault.why != WIRE_DROP_NONE)
 		return fault.why == WIRE_DROP_TRUNCATED ? &count->drop_short : &count->drop_headers;
 	left = net.end - net.transport;
-	if (left < FRAMES_BTH_BYTES + (net.trim == NET_WHOLE ? (uint32_t)icrc_bytes : 0))
+	if (left < FRAMES_BTH_BYTES + (net_is_cut(&net) ? 0 : (uint32_t)icrc_bytes))
 		return &count->drop_short;
 	near = left < HEAD_NEAR ? left : HEAD_NEAR;
 	if (net.transport + near > piece[0].len || is_of_vlan(&net))
@@ -209,6 +210,7 @@ static uint64_t *read_any(const struct frames *f, const struct cspan piece[FRAME
 		.ecn = net_ecn(&net),
 		.ttl = ttl_of(&net),
 		.trim = net.trim,
+		.is_cut = net_is_cut(&net),
 	};
 	return NULL;
 }
@@ -244,6 +246,7 @@ static void lend(const struct frames *f, const struct stack *s,
 	p->tclass = f->tclass_of[s->dscp];
 	p->ttl = s->ttl;
 	p->trimmed = (uint8_t)s->trim;
+	p->is_uncut = s->trim != NET_WHOLE && !s->is_cut;
 	p->ecn = s->ecn;
 }
 
@@ -263,8 +266,8 @@ static uint64_t *read_frame(struct frames *f, uint32_t port,
 	local = local_of(f, &a);
 	if (local == ADDRS_NONE)
 		return &count->drop_headers;
-	end = s.end - (s.trim == NET_WHOLE ? (uint32_t)icrc_bytes : 0);
-	if (s.trim == NET_WHOLE && !icrc_is_right(&s, piece, end))
+	end = s.end - (s.is_cut ? 0 : (uint32_t)icrc_bytes);
+	if (!s.is_cut && !icrc_is_right(&s, piece, end))
 		return &count->drop_icrc;
 	a = end_of(&s, piece[0].at, port, false);
 	peer = frames_peers_seen(f, &a);

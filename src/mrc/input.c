@@ -67,12 +67,14 @@ static bool cut_payload(struct mrc_in *in, const struct cursor *c)
 }
 
 /* Reads all headers behind a base transport header that is good. What a switch left of a
- * trimmed packet's payload is offered to nobody (7.5.3), and only data is ever trimmed. The padding
- * field of control packets is ignored (Table 7-11), and nothing follows their headers. */
+ * trimmed packet's payload is offered to nobody (7.5.3), and only data is ever cut; any kind may be
+ * marked as trimmed and be whole (M-48). The padding field of control packets is ignored (Table
+ * 7-11), and nothing follows their headers. */
 static bool read_packet(struct mrc_in *in, struct cursor *c)
 {
 	const struct rx_pkt *rx = in->rx;
-	enum wire_drop why = mrc_rest_get(c, rx->trimmed, &in->h, NULL).why;
+	bool is_cut = rx->trimmed && !rx->is_uncut;
+	enum wire_drop why = mrc_rest_get(c, is_cut, &in->h, NULL).why;
 
 	in->n_payload = in->len = 0;
 	in->is_foreign = why == WIRE_DROP_OPCODE;
@@ -82,7 +84,7 @@ static bool read_packet(struct mrc_in *in, struct cursor *c)
 	}
 	if (why != WIRE_DROP_NONE)
 		return false;
-	if (rx->trimmed)
+	if (is_cut)
 		return true;
 	if (in->h.has & MRC_PAYLOAD)
 		return cut_payload(in, c);

@@ -297,12 +297,14 @@ enum mrc_verdict mrc_on_data(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	if (ahead == -PSN_HALF || (ahead >= 0 && r.n >= p->promised))
 		return MRC_VERDICT_drop_range;
 	bool is_here = ahead < 0 || mrc_track_has(m, q, r.n);
+	bool is_beyond = !is_here && (uint32_t)ahead >= p->range;
 
-	if (!is_here && (uint32_t)ahead >= p->range)
+	/* That it was trimmed comes first, where we say so: that needs no room (M-50). */
+	if (in->rx->trimmed && (m->cfg.has_trim_nack || !is_beyond))
+		return on_trimmed(m, q, in, is_here);
+	if (is_beyond)
 		return in->is_foreign ? MRC_VERDICT_drop_opcode
 				      : nack(m, q, in, MRC_NACK_PSN_OOR_WINDOW);
-	if (in->rx->trimmed)
-		return on_trimmed(m, q, in, is_here);
 	return is_here ? on_duplicate(m, q, in) : on_new(m, q, &r);
 }
 

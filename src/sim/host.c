@@ -395,7 +395,7 @@ static uint32_t read_frame(struct sim *s, uint32_t host, const struct packet *p,
 		return SIM_DROP_HOST_ADDRESS;
 	uint32_t end = net.end;
 
-	if (net.trim == NET_WHOLE) {
+	if (!net_is_cut(&net)) {
 		if (end < net.transport + icrc_bytes)
 			return SIM_DROP_HOST_FORMAT;
 		if (p->is_real && !is_icrc_right(frame, &net))
@@ -407,6 +407,7 @@ static uint32_t read_frame(struct sim *s, uint32_t host, const struct packet *p,
 	rx->udp_len = (uint16_t)net.udp.length;
 	rx->ttl = (uint8_t)ip->v6.hop_limit;
 	rx->trimmed = (uint8_t)net.trim;
+	rx->is_uncut = net.trim != NET_WHOLE && !net_is_cut(&net);
 	rx->ecn = net_ecn(&net);
 	rx->tclass = s->tclass_of[net_dscp(&net)];
 	split(rx, p, frame, net.transport, end);

@@ -14,8 +14,9 @@ WIRE_DEFINE(eeth, EETH_FIELDS)
 
 #define FIRST_OPCODE 0xc0u
 
-/* What a trimming switch must leave are BTH, METH and TSETH (M-27). */
-#define STACK_CUT (MRC_RETH | MRC_IMMDT)
+/* A trimming switch should leave BTH, METH and TSETH (M-27), but one that counts BTH and TSETH
+ * alone, as 7.5.3 has it, cuts TSETH off; a NACK needs no more than BTH (M-49). */
+#define STACK_CUT (MRC_METH | MRC_TSETH | MRC_RETH | MRC_IMMDT)
 
 struct opcode {
 	const char *name;

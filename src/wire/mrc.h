@@ -256,8 +256,8 @@ static inline bool mrc_opcode_is_ours(uint8_t opcode)
 bool mrc_opcode_stack(uint8_t opcode, uint16_t *stack);
 
 /* Takes the header stack from c, which stands on the base transport header. Sets has and the
- * headers, not the payload. Of a trimmed data packet BTH, METH and TSETH must be there; what the
- * switch cut behind them is not in has (M-27). trail may be NULL. */
+ * headers, not the payload. Of a trimmed data packet BTH must be there; what the switch cut behind
+ * it is not in has (M-49). trimmed: net_is_cut. trail may be NULL. */
 struct wire_fault mrc_head_get(struct cursor *c, bool trimmed, struct mrc_pkt *pkt,
 			       struct wire_trail *trail);
 

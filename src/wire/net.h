@@ -139,6 +139,14 @@ struct wire_fault net_get(struct cspan frame, uint16_t link, const struct net_cf
 /* The UDP length must be what the IP length leaves, except where trimming changed it. */
 struct wire_fault net_udp_length_fault(const struct net_pkt *pkt);
 
+/* Whether a switch cut bytes off the packet, with its ICRC. It may mark one as trimmed that is as
+ * short already as it would leave it: then the UDP length is still right, and nothing is missing
+ * (M-48). */
+static inline bool net_is_cut(const struct net_pkt *pkt)
+{
+	return pkt->trim != NET_WHOLE && pkt->udp.length != pkt->end - pkt->udp_at;
+}
+
 /* The innermost IP header. */
 static inline const struct net_ip *net_ip(const struct net_pkt *pkt)
 {

@@ -24,11 +24,9 @@ static struct wire_fault check_udp_length(const struct wire_packet *pkt, uint8_t
 static struct wire_fault get_family(struct cursor *c, uint8_t opcode, struct wire_packet *pkt,
 				    struct wire_trail *trail)
 {
-	bool trimmed = pkt->net.trim != NET_WHOLE;
-
 	if (mrc_opcode_is_ours(opcode)) {
 		pkt->family = WIRE_MRC;
-		return mrc_pkt_get(c, trimmed, &pkt->mrc, trail);
+		return mrc_pkt_get(c, net_is_cut(&pkt->net), &pkt->mrc, trail);
 	}
 	if (roce_opcode_is_other_service(opcode)) {
 		uint32_t at = c->at;
@@ -36,7 +34,7 @@ static struct wire_fault get_family(struct cursor *c, uint8_t opcode, struct wir
 		TAKE(c, trail, bth);
 		return fault_at(WIRE_DROP_OTHER_SERVICE, at, bth_layout());
 	}
-	if (trimmed)
+	if (pkt->net.trim != NET_WHOLE)
 		return fault_at(WIRE_DROP_TRIMMED, c->at, bth_layout());
 	pkt->family = WIRE_ROCE;
 	return roce_pkt_get(c, &pkt->roce, trail);
@@ -60,7 +58,7 @@ struct wire_fault wire_packet_get(struct cspan frame, uint16_t link, const struc
 	fault = check_udp_length(pkt, bth[0]);
 	if (fault.why != WIRE_DROP_NONE)
 		return fault;
-	if (pkt->net.trim == NET_WHOLE) {
+	if (!net_is_cut(&pkt->net)) {
 		if (cursor_left(&c) < bth_bytes + icrc_bytes)
 			return fault_at(WIRE_DROP_NO_ICRC, c.at + bth_bytes, NULL);
 		get_icrc(&c, pkt);

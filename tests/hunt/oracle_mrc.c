@@ -277,14 +277,12 @@ void oracle_mrc_input(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 		c->rx = NULL;
 		return;
 	}
-	/* Only data is ever trimmed, and METH and TSETH of it are left (M-27): else a fault cut it
-	 * once more. */
-	uint32_t least = c->h.ts ? 8 : 4;
 
 	if (wire_is_data(c->h.opcode) || c->h.opcode == PROBE)
 		came_by(o, end ^ 1, rx->ev);
+	/* Only data is ever cut, and its base header is left (M-49). */
 	if (wire_is_dead(o, end) || c->h.version != 0 || rx->peer != o->story->ends[end ^ 1].host ||
-	    (rx->trimmed && (!wire_is_data(c->h.opcode) || c->h.n_more < least)))
+	    (rx->trimmed && !rx->is_uncut && !wire_is_data(c->h.opcode)))
 		return;
 	if (wire_is_data(c->h.opcode) || c->h.opcode == PROBE)
 		wire_give_expect(o, end);

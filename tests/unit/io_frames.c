@@ -244,7 +244,8 @@ static uint32_t trim(uint8_t *frame, enum kind kind, uint8_t dscp, uint32_t keep
 	return 14 + keep;
 }
 
-/* One that was cut by no byte has all its lengths right, and is trimmed by its DSCP alone. */
+/* One that was cut by no byte has all its lengths right, and is trimmed by its DSCP alone: its ICRC
+ * is there, and is looked at (M-48). */
 static void trimmed_by_nothing(void **state)
 {
 	static const uint8_t dscps[] = {DSCP_TRIMMED, DSCP_LASTHOP};
@@ -262,10 +263,13 @@ static void trimmed_by_nothing(void **state)
 			uint32_t len = write_whole(&s.tx, frame);
 
 			trim(frame, kind, dscps[i], len - 14);
-			frame[len - 1] ^= 1;
 			assert_true(read_whole(frame, len, &rx));
 			assert_int_equal(rx.trimmed, i ? NET_TRIMMED_LASTHOP : NET_TRIMMED);
-			assert_int_equal(join(&rx, got), BTH + 64 + 4);
+			assert_true(rx.is_uncut);
+			assert_int_equal(join(&rx, got), BTH + 64);
+			frame[len - 1] ^= 1;
+			assert_false(read_whole(frame, len, &rx));
+			assert_int_equal(count_b.drop_icrc, i + 1);
 		}
 		close_pair();
 	}
@@ -316,6 +320,7 @@ static void trimmed_frames(void **state)
 
 			assert_true(read_whole(frame, len, &rx));
 			assert_int_equal(rx.trimmed, is_last ? NET_TRIMMED_LASTHOP : NET_TRIMMED);
+			assert_false(rx.is_uncut);
 			assert_int_equal(rx.udp_len, 8 + BTH + 1024 + 4);
 			assert_int_equal(join(&rx, got), BTH + extra);
 			assert_memory_equal(got + BTH, s.payload, extra);

@@ -366,8 +366,8 @@ static void what_is_ignored(void **state)
 	check_ends();
 }
 
-/* Only data is ever trimmed, and of that BTH, METH and TSETH are left at least (M-27). Nothing of a
- * trimmed packet is placed, if all of its payload is there. */
+/* Only data is ever cut, and of that BTH is left at least (M-49). Nothing of a trimmed packet is
+ * placed, if all of its payload is there. */
 static void trimmed_packets(void **state)
 {
 	struct rx_pkt rx = {.peer = PEER, .local = LOCAL, .trimmed = NET_TRIMMED, .udp_len = 999};
@@ -387,14 +387,13 @@ static void trimmed_packets(void **state)
 	check_untouched(MRC_RTS);
 	for (uint8_t ts = 0; ts < 2; ts++) {
 		struct mrc_pkt h = data(0, LENGTH);
-		uint32_t least = mrc_bth_bytes + meth_bytes + (ts ? tseth_bytes : 0);
 
 		h.bth.ts = ts;
 		uint32_t len = bytes_of(&h, bytes);
 
 		for (uint32_t left = 0; left <= len; left++) {
 			end_input(&w.end[ME], w.now, rx, bytes, left, left);
-			if (left < least)
+			if (left < mrc_bth_bytes)
 				n_bad++;
 			else
 				n_good++;
@@ -402,6 +401,37 @@ static void trimmed_packets(void **state)
 			assert_int_equal(c->rx_trimmed, n_good);
 		}
 	}
+	assert_int_equal(c->rx_data, 0);
+	check_ends();
+}
+
+/* Marked as trimmed, and nothing was cut: control packets are what they were, with the lengths that
+ * they must have; data is not placed (M-48). */
+static void marked_and_whole(void **state)
+{
+	struct rx_pkt rx = {
+		.peer = PEER, .local = LOCAL, .trimmed = NET_TRIMMED, .is_uncut = 1, .udp_len = 99};
+	uint8_t bytes[256] = {0};
+
+	(void)state;
+	rise(MRC_RTS);
+	struct mrc_pkt h = packet(MRC_OP_PROBE_REQUEST, 0);
+	uint32_t len = bytes_of(&h, bytes);
+
+	end_input(&w.end[ME], w.now, rx, bytes, len, len);
+	assert_int_equal(c->rx_probe, 1);
+	end_input(&w.end[ME], w.now, rx, bytes, len + 4, len + 4);
+	end_input(&w.end[ME], w.now, rx, bytes, len - 4, len - 4);
+	assert_int_equal(c->drop_malformed, 2);
+	h = packet(MRC_OP_ENDPOINT_REQUEST, 0);
+	inject_as(ME, &h, rx);
+	assert_int_equal(c->rx_endpoint, 1);
+	h = data(0, LENGTH);
+	inject_as(ME, &h, rx);
+	assert_int_equal(c->rx_trimmed, 1);
+	len = bytes_of(&h, bytes);
+	end_input(&w.end[ME], w.now, rx, bytes, len - 1, len - 1);
+	assert_int_equal(c->drop_malformed, 3);
 	assert_int_equal(c->rx_data, 0);
 	check_ends();
 }
@@ -513,6 +543,7 @@ static void noise(void **state)
 		struct rx_pkt rx = {.peer = PEER,
 				    .local = LOCAL,
 				    .trimmed = (uint8_t)(prng_below(&rng, 8) == 0),
+				    .is_uncut = (uint8_t)(prng_below(&rng, 2) == 0),
 				    .ecn = (uint8_t)prng_below(&rng, 4)};
 
 		end_input(&w.end[ME], w.now, rx, bytes, all, all);
@@ -523,12 +554,20 @@ static void noise(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(every_truncation),   cmocka_unit_test(wrong_lengths),
-	cmocka_unit_test(wrong_version),      cmocka_unit_test(opcodes_of_others),
-	cmocka_unit_test(unassigned_opcodes), cmocka_unit_test(unknown_queue_pairs),
-	cmocka_unit_test(states_and_packets), cmocka_unit_test(strangers),
-	cmocka_unit_test(what_is_ignored),    cmocka_unit_test(trimmed_packets),
-	cmocka_unit_test(payload_in_pieces),  cmocka_unit_test(virtual_payload),
-	cmocka_unit_test(many_at_once),       cmocka_unit_test(noise),
+	cmocka_unit_test(every_truncation),
+	cmocka_unit_test(wrong_lengths),
+	cmocka_unit_test(wrong_version),
+	cmocka_unit_test(opcodes_of_others),
+	cmocka_unit_test(unassigned_opcodes),
+	cmocka_unit_test(unknown_queue_pairs),
+	cmocka_unit_test(states_and_packets),
+	cmocka_unit_test(strangers),
+	cmocka_unit_test(what_is_ignored),
+	cmocka_unit_test(trimmed_packets),
+	cmocka_unit_test(marked_and_whole),
+	cmocka_unit_test(payload_in_pieces),
+	cmocka_unit_test(virtual_payload),
+	cmocka_unit_test(many_at_once),
+	cmocka_unit_test(noise),
 };
 CHECK_MAIN(cases)

@@ -189,16 +189,23 @@ static void refused_leaves_no_trace(void **state)
 	assert_memory_equal(&before, books(), sizeof before);
 }
 
+static void cut(struct mrc_pkt h, uint8_t how, uint32_t left)
+{
+	uint32_t len = mrc_head_put(&h, (struct span){w.packet, ENGINE_HEAD_MAX});
+
+	assert_true(len > 0);
+	w.rx.trimmed = how;
+	input(left, left < len ? 0 : 60);
+	w.rx.trimmed = NET_WHOLE;
+}
+
 /* A packet that a switch cut, with as much of it as one leaves. */
 static void trimmed(int64_t n, uint8_t how, uint32_t left)
 {
 	struct mrc_pkt h = request(MRC_OP_WRITE_ONLY, n);
 
 	h.reth.dmalen = 200;
-	assert_int_equal(mrc_head_put(&h, (struct span){w.packet, ENGINE_HEAD_MAX}), 32);
-	w.rx.trimmed = how;
-	input(left, left < 32 ? 0 : 60);
-	w.rx.trimmed = NET_WHOLE;
+	cut(h, how, left);
 }
 
 /* 7.5.3, trim NACKs supported: the reason by how it was cut, and its length as it was (M-13). */
@@ -224,6 +231,68 @@ static void trimmed_with_nack(void **state)
 	assert_int_equal(books()->seen, 0);
 	assert_int_equal(books()->rx_bytes, 0);
 	/* The cut packet comes whole, and is no duplicate. */
+	write_one(0);
+	expect_ack(1, 1);
+	check_balance();
+}
+
+/* A switch that keeps room for BTH and TSETH, as 7.5.3 has it, cuts TSETH off behind METH: all that
+ * a NACK needs is there, but for the timestamp (M-49), in whose place service time is told where we
+ * do so (M-56). */
+static void trimmed_to_the_base_header(void **state)
+{
+	(void)state;
+	for (uint32_t with_time = 0; with_time < 2; with_time++) {
+		defaults();
+		w.cfg.has_trim_nack = true;
+		w.cfg.has_service_time = with_time;
+		open_engine();
+		for (uint32_t left = 12; left <= 36; left += 4) {
+			struct mrc_pkt h = request(MRC_OP_WRITE_ONLY, left);
+
+			h.bth.ts = h.bth.rtx = 1;
+			h.tseth = (struct tseth){.tx_timestamp = 0x1234,
+						 .ftype = MRC_FTYPE_TIMESTAMP};
+			cut(h, NET_TRIMMED, left);
+			w.now += 7 << MRC_STAMP_SHIFT;
+			expect_nack(left, MRC_NACK_TRIMMED);
+			assert_int_equal(w.got.bth.rtx, 1);
+			assert_int_equal(w.got.neth.tx_timestamp,
+					 (left < 20 ? 0 : 0x1234) + (with_time ? 7 : 0));
+			assert_int_equal(w.tx.udp_len, UDP_LEN);
+		}
+		assert_int_equal(count()->rx_trimmed, 7);
+		trimmed(0, NET_TRIMMED, 11);
+		assert_int_equal(count()->drop_malformed, 1);
+	}
+}
+
+/* Marked as trimmed where nothing was cut, as a switch may mark what is too short to be cut: a
+ * probe is answered, and data is refused as if it had been cut (M-48). */
+static void marked_and_not_cut(void **state)
+{
+	struct mrc_pkt probe = {.bth = {.opcode = MRC_OP_PROBE_REQUEST, .dest_qp = NUMBER},
+				.peth = {.probe_id = 0x4321}};
+
+	(void)state;
+	defaults();
+	w.cfg.has_trim_nack = true;
+	open_engine();
+	w.rx.trimmed = NET_TRIMMED_LASTHOP;
+	w.rx.is_uncut = 1;
+	deliver(probe, 0);
+	assert_true(pull());
+	assert_int_equal(w.got.bth.opcode, MRC_OP_SACK);
+	assert_int_equal(w.got.seth.pr, 1);
+	assert_int_equal(w.got.seth.ack_psn_offset, 0x4321);
+	write_one(0);
+	expect_nack(0, MRC_NACK_TRIMMED_LASTHOP);
+	assert_int_equal(w.tx.udp_len, UDP_LEN);
+	expect_untouched(0);
+	assert_int_equal(count()->rx_probe, 1);
+	assert_int_equal(count()->rx_trimmed, 1);
+	w.rx.trimmed = NET_WHOLE;
+	w.rx.is_uncut = 0;
 	write_one(0);
 	expect_ack(1, 1);
 	check_balance();
@@ -269,7 +338,8 @@ static void trimmed_after_whole(void **state)
 	}
 }
 
-/* After the range has shrunk a cut packet that does not fit is refused as a whole one would be. */
+/* After the range has shrunk a cut packet that does not fit is refused for being cut, where we say
+ * such things, and else as a whole one would be; no room to track it is needed (M-50). */
 static void trimmed_out_of_range(void **state)
 {
 	(void)state;
@@ -279,6 +349,24 @@ static void trimmed_out_of_range(void **state)
 	expect_nack(300, MRC_NACK_PSN_OOR_WINDOW);
 	assert_int_equal(w.tx.udp_len, 0);
 	assert_int_equal(count()->rx_nacked, 1);
+	defaults();
+	w.attr.flags = MRC_DYNAMIC_MPR;
+	w.cfg.has_trim_nack = true;
+	w.cfg.max_early_pkts = 128;
+	open_engine();
+	to_rts();
+	write_one(5);
+	resize(2);
+	trimmed(200, NET_TRIMMED, 32);
+	expect_nack(200, MRC_NACK_TRIMMED);
+	trimmed(300, NET_TRIMMED, 32);
+	expect_nack(300, MRC_NACK_TRIMMED);
+	trimmed(1023, NET_TRIMMED_LASTHOP, 32);
+	expect_nack(1023, MRC_NACK_TRIMMED_LASTHOP);
+	assert_int_equal(count()->rx_trimmed, 3);
+	trimmed(1024, NET_TRIMMED, 32);
+	expect_none();
+	assert_int_equal(count()->drop_range, 1);
 }
 
 /* Opcodes of MRC's space that mean nothing, and those of operations that it does not have (Table
@@ -390,6 +478,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(no_bitmap),
 	cmocka_unit_test(refused_leaves_no_trace),
 	cmocka_unit_test(trimmed_with_nack),
+	cmocka_unit_test(trimmed_to_the_base_header),
+	cmocka_unit_test(marked_and_not_cut),
 	cmocka_unit_test(trimmed_without_nack),
 	cmocka_unit_test(trimmed_after_whole),
 	cmocka_unit_test(trimmed_out_of_range),

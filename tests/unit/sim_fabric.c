@@ -234,6 +234,24 @@ static void what_cannot_be_trimmed_is_dropped(void **state)
 	end();
 }
 
+/* Sent with the DSCP of trimmed packets and not cut: its ICRC is still there, and is no part of
+ * what the host is given (M-48). */
+static void marked_as_trimmed_it_may_be_whole(void **state)
+{
+	struct script_send send = {.to = 2, .payload = 1000};
+
+	(void)state;
+	prepare_two_to_one(0, 0);
+	send.tclass = (uint8_t)(ENGINE_DSCP + names.trimmed);
+	script_add(&x, 0, &send, 1);
+	start();
+	finish();
+	assert_int_equal(x.n_seen[2], 1);
+	assert_int_equal(x.seen[2][0].trimmed, NET_TRIMMED);
+	assert_int_equal(x.seen[2][0].bytes, SCRIPT_HEAD + 1000);
+	end();
+}
+
 static uint64_t sim_total_drops(void)
 {
 	uint64_t n = 0;
@@ -545,6 +563,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(marks_need_an_ecn_capable_packet),
 	cmocka_unit_test(trims_start_at_the_exact_byte),
 	cmocka_unit_test(what_cannot_be_trimmed_is_dropped),
+	cmocka_unit_test(marked_as_trimmed_it_may_be_whole),
 	cmocka_unit_test(trimmed_packets_are_dropped_when_their_queue_is_full),
 	cmocka_unit_test(control_does_not_wait_for_data),
 	cmocka_unit_test(weights_share_a_level),

@@ -284,8 +284,8 @@ function Packet:stack()
 		self:rest_is_undecoded()
 		return false
 	end
-	-- Without its CRC a control packet could be anyone's: only data is believed when trimmed.
-	if self.trim ~= WHOLE and not self.packet.payload then
+	-- Without its CRC a control packet could be anyone's: only data is believed when cut.
+	if self.is_short and not self.packet.payload then
 		self:expert(self.tree, "trimmed")
 		self:rest_is_undecoded()
 		return false
@@ -303,7 +303,7 @@ end
 
 -- The packet ends inside this header, which is no fault where a switch may have cut it.
 function Packet:stop_at(name)
-	if self.trim == WHOLE or not self.d.transport.trim_cuts[name] then
+	if not self.is_short or not self.d.transport.trim_cuts[name] then
 		return self:short(name)
 	end
 	self:rest_is_undecoded()
@@ -358,6 +358,13 @@ function Packet:icrc()
 	end
 end
 
+-- A switch may mark as trimmed what is too short to be cut: then the UDP length is still right, and
+-- nothing is missing (M-48).
+function Packet:was_cut()
+	return self.trim ~= WHOLE and not (self.before
+		and self.before.udp_length == UDP_BYTES + self.tvb:reported_len())
+end
+
 -- What the packet says about a length other than its own (M-13, M-42).
 function Packet:original_length()
 	local t = self.d.transport
@@ -396,7 +403,8 @@ end
 
 function Packet:show()
 	local c = self.d.common
-	local ends_in_icrc = self.trim == WHOLE and not self.is_cut and self.last >= ICRC_BYTES
+	self.is_short = self:was_cut()
+	local ends_in_icrc = not self.is_short and not self.is_cut and self.last >= ICRC_BYTES
 	if ends_in_icrc then
 		self.last = self.last - ICRC_BYTES
 	end
@@ -404,10 +412,10 @@ function Packet:show()
 		self.tree:add(c.trimmed, self.trim):set_generated()
 	end
 	if self:stack() then
-		if self.trim == WHOLE then
-			self:payload()
-		else
+		if self.is_short then
 			self:rest_is_undecoded()
+		else
+			self:payload()
 		end
 		self:original_length()
 		if self.is_cut then
@@ -416,7 +424,7 @@ function Packet:show()
 	end
 	if ends_in_icrc then
 		self:icrc()
-	elseif self.trim ~= WHOLE then
+	elseif self.is_short then
 		self.tree:add(c.icrc_status, ICRC_ABSENT):set_generated()
 	end
 	self:info()

@@ -364,8 +364,8 @@ return {
 	packets = packets,
 	version = {"bth", "tver", 0},
 	derived = derived,
-	-- A switch leaves BTH, METH and TSETH of a data packet (M-27).
-	trim_cuts = {reth = true, immdt = true},
+	-- A switch leaves BTH of a data packet, and should leave METH and TSETH (M-27, M-49).
+	trim_cuts = {meth = true, tseth = true, reth = true, immdt = true},
 
 	-- The upper three bits of an MRC opcode are 110; every other one is InfiniBand's.
 	is_ours = function(opcode)
