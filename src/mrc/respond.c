@@ -206,6 +206,51 @@ static void tell(struct mrc *m, struct mrc_qp *q, const struct request *r, uint6
 	}
 }
 
+/* The packet whose turn it is is refused. A write with immediate data that met a fault of
+ * protection has a receive that tells of it (IBTA 11.6.2). */
+static enum mrc_verdict refuse_next(struct mrc *m, struct mrc_qp *q, const struct mrc_refusal *f)
+{
+	uint32_t psn = mrc_psn(q->attr.rq_psn, f->about.at).v;
+
+	if (f->has_imm && f->why == AETH_NAK_REMOTE_ACCESS) {
+		if (!has_recv(q))
+			return refuse(m, q, psn, AETH_NAK_REMOTE_OPERATION);
+		complete(m, q, &f->about, ENGINE_LOCAL_ACCESS);
+	}
+	return refuse(m, q, psn, f->why);
+}
+
+/* What was sent before a packet that makes no sense is executed and said to be (IBTA 9.7.4): one
+ * that overtook others is kept until they are here (M-63). It never comes to that where the peer
+ * gives them up, and then it fails by itself. */
+static enum mrc_verdict refuse_in_turn(struct mrc *m, struct mrc_qp *q, const struct request *r,
+				       enum aeth_nak why)
+{
+	struct mrc_refusal *held = &q->resp.held;
+	const struct mrc_refusal f = {
+		.about = r->has_imm ? stash_of(r) : (struct mrc_stash){.at = r->n},
+		.has_imm = r->has_imm,
+		.why = (uint8_t)why,
+	};
+
+	if (r->n == q->resp.expected)
+		return refuse_next(m, q, &f);
+	if (!held->why || r->n < held->about.at)
+		*held = f;
+	return MRC_VERDICT_rx_held;
+}
+
+/* All before a packet that was kept for its refusal are here now, if it is next. */
+static void refuse_held(struct mrc *m, struct mrc_qp *q)
+{
+	const struct mrc_refusal *held = &q->resp.held;
+
+	if (held->about.at != q->resp.expected || q->state == MRC_ERROR)
+		return;
+	acknowledge(m, q);
+	refuse_next(m, q, held);
+}
+
 /* A packet that was placed is in the books. */
 static void accept(struct mrc *m, struct mrc_qp *q, const struct request *r)
 {
@@ -231,6 +276,8 @@ static void accept(struct mrc *m, struct mrc_qp *q, const struct request *r)
 	}
 	if (r->n == before && p->n_early > 0)
 		catch_up(m, q);
+	if (p->held.why)
+		refuse_held(m, q);
 	if (p->promised < p->expected + p->range)
 		p->promised = p->expected + p->range;
 	if (p->msn != msn || r->in->h.bth.ack_req)
@@ -239,23 +286,12 @@ static void accept(struct mrc *m, struct mrc_qp *q, const struct request *r)
 		tell(m, q, r, before);
 }
 
-/* A fault of protection. A write with immediate data whose turn it is has a receive that tells of
- * it (IBTA 11.6.2). */
-static enum mrc_verdict refuse_access(struct mrc *m, struct mrc_qp *q, const struct request *r)
-{
-	if (r->has_imm && r->n == q->resp.expected) {
-		struct mrc_stash s = stash_of(r);
-
-		complete(m, q, &s, ENGINE_LOCAL_ACCESS);
-	}
-	return refuse(m, q, r->in->h.bth.psn, AETH_NAK_REMOTE_ACCESS);
-}
-
 /* A packet of the window that did not come before. */
 static enum mrc_verdict on_new(struct mrc *m, struct mrc_qp *q, const struct request *r)
 {
 	const struct mrc_in *in = r->in;
-	bool is_next = r->n == q->resp.expected;
+	const struct mrc_responder *p = &q->resp;
+	bool is_next = r->n == p->expected;
 	struct place how = {
 		.mem = m->cfg.mem,
 		.pd = q->caps.pd,
@@ -264,18 +300,21 @@ static enum mrc_verdict on_new(struct mrc *m, struct mrc_qp *q, const struct req
 	};
 	struct place_payload payload = {in->payload, in->n_payload, in->len};
 
-	if (in->is_foreign)
-		return refuse(m, q, in->h.bth.psn, AETH_NAK_INVALID_REQUEST);
+	if (p->held.why && r->n == p->held.about.at)
+		return MRC_VERDICT_rx_held;
+	/* A queue pair that allows no writes does not support the operation (IBTA table 57). */
+	if (in->is_foreign || !(q->attr.access & MEM_REMOTE_WRITE) || !is_length_right(q, in))
+		return refuse_in_turn(m, q, r, AETH_NAK_INVALID_REQUEST);
 	if (!mrc_track_reserve(m, q, r->n))
 		return nack(m, q, in, MRC_NACK_NO_BITMAP);
-	/* A queue pair that allows no writes does not support the operation (IBTA table 57). */
-	if (!(q->attr.access & MEM_REMOTE_WRITE) || !is_length_right(q, in) ||
-	    (r->has_imm && !is_next && q->resp.n_stash == q->attr.wimm))
+	if (r->has_imm && !is_next && p->n_stash == q->attr.wimm)
 		return refuse(m, q, in->h.bth.psn, AETH_NAK_INVALID_REQUEST);
 	if (r->has_imm && is_next && !has_recv(q))
 		return refuse(m, q, in->h.bth.psn, AETH_NAK_REMOTE_OPERATION);
-	if (place_region(&how, &payload, in->h.reth.rkey, in->h.reth.va) != MEM_OK)
-		return refuse_access(m, q, r);
+	if (place_region(&how, &payload, in->h.reth.rkey, in->h.reth.va) != MEM_OK) {
+		mrc_track_cancel(m, q, r->n);
+		return refuse_in_turn(m, q, r, AETH_NAK_REMOTE_ACCESS);
+	}
 	accept(m, q, r);
 	return MRC_VERDICT_rx_data;
 }

@@ -191,6 +191,13 @@ struct mrc_stash {
 	bool is_solicited;
 };
 
+/* A packet that is to be refused with a NAK. */
+struct mrc_refusal {
+	struct mrc_stash about; /* at: its count; the rest where has_imm */
+	bool has_imm;
+	uint8_t why; /* enum aeth_nak; 0: there is none */
+};
+
 enum mrc_answer_kind { MRC_ANSWER_SACK, MRC_ANSWER_PROBED, MRC_ANSWER_NACK };
 
 /* A SACK or NACK to be sent, with what it says of the packet that caused it. */
@@ -228,6 +235,9 @@ struct mrc_responder {
 	uint32_t msn;       /* messages completed, 24 bits, for AETH */
 	struct mrc_stash *stash; /* ring of caps.max_wimm: n_stash from stash_at on, by `at` */
 	uint32_t n_stash, stash_at;
+	/* The first by the order of sending of those that came ahead of a gap: it is refused when
+	 * all before it are here (M-63). */
+	struct mrc_refusal held;
 	/* Receives: counts freed <= taken <= posted, places in a ring of caps.max_recv. */
 	struct mrc_wr *receives;
 	uint64_t recv_freed, recv_taken, recv_posted;
@@ -638,6 +648,8 @@ static inline uint32_t mrc_inflight(const struct mrc_requester *req)
 bool mrc_track_has(const struct mrc *m, const struct mrc_qp *q, uint64_t n);
 /* Room to track count n, within the range; false: no chunk is free. One in order needs none. */
 bool mrc_track_reserve(struct mrc *m, struct mrc_qp *q, uint64_t n);
+/* That room is not used after all. */
+void mrc_track_cancel(struct mrc *m, struct mrc_qp *q, uint64_t n);
 /* Count n is here now, is_end: the last of its message. seen and n_early follow; expected and msn
  * too if n is expected, but not yet over what came ahead of it. */
 void mrc_track_add(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_end);

@@ -59,6 +59,14 @@ bool mrc_track_reserve(struct mrc *m, struct mrc_qp *q, uint64_t n)
 	return true;
 }
 
+void mrc_track_cancel(struct mrc *m, struct mrc_qp *q, uint64_t n)
+{
+	const struct mrc_track *t = n == q->resp.expected ? NULL : track_of(m, q, n);
+
+	if (t && !(t->got[0] | t->got[1]))
+		release(m, q, n);
+}
+
 static void add_next(struct mrc *m, struct mrc_qp *q, bool is_end)
 {
 	struct mrc_responder *p = &q->resp;

@@ -148,6 +148,12 @@ static void tell(struct hunt_oracle *o, uint32_t end, uint64_t before)
 	}
 }
 
+/* Whether the packet that is next came ahead of the others, and was refused then (M-63). */
+static bool is_held(const struct wire_give *g)
+{
+	return g->held > 0 && g->expected == g->held - 1 && !g->is_closed;
+}
+
 /* A new packet was placed. */
 static void accept(struct hunt_oracle *o, uint32_t end)
 {
@@ -177,8 +183,11 @@ static void accept(struct hunt_oracle *o, uint32_t end)
 	}
 	if (g->promised < g->expected + g->range)
 		g->promised = g->expected + g->range;
-	if (g->msn != msn || c->h.ack_req)
+	if (g->msn != msn || c->h.ack_req || is_held(g))
 		g->owes_ack = true;
+	if (is_held(g))
+		close(o, end, g->held_naks,
+		      (o->story->ends[end ^ 1].psn + (uint32_t)g->expected) % WIRE_NUMBERS);
 	if (!g->is_closed)
 		tell(o, end, before);
 }
@@ -228,8 +237,17 @@ static void expect_new(const struct hunt_oracle *o, uint32_t end, struct wire_co
 {
 	if (oracle_work_at(o, end ^ 1, c->count) == HUNT_NOTHING)
 		return;
+	const struct wire_give *g = &wire_at(o, end)->give;
+
 	c->naks = refusals(o, end, c->count);
 	c->may = c->naks ? 1u << MET_REFUSED : 1u << MET_DATA;
+	/* One too many to be kept is refused at once. */
+	if (c->count != g->expected && c->naks == 1u << NAK_ACCESS)
+		c->may = 1u << MET_HELD;
+	if (c->count + 1 == g->held) {
+		c->may = 1u << MET_HELD;
+		return;
+	}
 	if (!may_lack(o, end, c->count))
 		return;
 	c->nack = NO_BITMAP;
@@ -286,6 +304,19 @@ static void refused(struct hunt_oracle *o, uint32_t end)
 	close(o, end, c->naks, c->h.psn);
 }
 
+static void held(struct hunt_oracle *o, uint32_t end)
+{
+	struct wire_give *g = &wire_at(o, end)->give;
+	uint64_t count = wire_at(o, end)->coming.count;
+
+	if (g->held > 0 && g->held - 1 <= count)
+		return;
+	g->held = count + 1;
+	g->held_naks = 1u << NAK_ACCESS;
+	if (has_imm(o, end, count))
+		g->held_naks |= 1u << NAK_OPERATION;
+}
+
 void wire_give_taken(struct hunt_oracle *o, uint32_t end, uint32_t verdict)
 {
 	struct wire_give *g = &wire_at(o, end)->give;
@@ -301,6 +332,7 @@ void wire_give_taken(struct hunt_oracle *o, uint32_t end, uint32_t verdict)
 	case MET_NACKED: owe(o, end, ANSWER_NACK, c->nack); break;
 	case MET_PROBE: owe(o, end, ANSWER_PROBED, 0); break;
 	case MET_REFUSED: refused(o, end); break;
+	case MET_HELD: held(o, end); break;
 	default: break;
 	}
 }

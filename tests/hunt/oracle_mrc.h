@@ -13,6 +13,7 @@
 	M(TRIMMED,        "data packets trimmed") \
 	M(NACKED,         "data packets NACKed") \
 	M(REFUSED,        "data packets NAKed") \
+	M(HELD,           "data packets to be NAKed") \
 	M(PROBE,          "probes") \
 	M(SACK,           "SACKs") \
 	M(NACK,           "NACKs") \

@@ -187,7 +187,10 @@ static void read_send_atomic(void **state)
 			born();
 			c = data(taken[i]);
 			c->bytes[0] = (uint8_t)opcode;
-			refuse(c, AETH_NAK_INVALID_REQUEST);
+			if (i > 0)
+				check_held(c);
+			else
+				refuse(c, AETH_NAK_INVALID_REQUEST);
 		}
 		born();
 		for (uint32_t i = 0; i < 3; i++) {

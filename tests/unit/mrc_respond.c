@@ -351,7 +351,8 @@ static void lengths(void **state)
 	}
 }
 
-/* A key, a range or a right that is not there, ahead of a gap (so that nothing else is refused). */
+/* A key, a range or a right that is not there, also ahead of a gap (so that nothing else is
+ * refused). */
 static void access_faults(void **state)
 {
 	static const struct {
@@ -381,10 +382,16 @@ static void access_faults(void **state)
 			h.reth.va = table[i].va;
 			deliver(h, 8);
 			expect_untouched(0);
-			expect_nak(n, AETH_NAK_REMOTE_ACCESS, 0);
+			assert_int_equal(mrc_usage(w.e).early_chunks, 0);
+			write_many(0, n);
+			if (n > 0)
+				expect_ack(n, (uint32_t)n);
+			expect_nak(n, AETH_NAK_REMOTE_ACCESS, (uint32_t)n);
+			if (n > 0)
+				expect_event(MRC_EVENT_ESTABLISHED);
 			expect_event(MRC_EVENT_ACCESS);
 			expect_event(NO_EVENT);
-			assert_int_equal(count()->rx_nak_sent, 1);
+			assert_int_equal(count()->rx_nak_sent, n == 0);
 			check_balance();
 		}
 }
@@ -414,7 +421,7 @@ static void writes_not_allowed(void **state)
 	expect_nak(0, AETH_NAK_INVALID_REQUEST, 0);
 }
 
-/* The receive of a write with immediate data tells of the fault, if it is its turn. */
+/* The receive of a write with immediate data tells of the fault, when it is its turn. */
 static void access_fault_with_immediate(void **state)
 {
 	struct mrc_pkt h;
@@ -428,8 +435,13 @@ static void access_fault_with_immediate(void **state)
 		h.reth.dmalen = 8;
 		h.reth.rkey = 0x999;
 		deliver(h, 8);
-		expect_nak(n, AETH_NAK_REMOTE_ACCESS, 0);
-		expect_done(1, n == 0 ? ENGINE_LOCAL_ACCESS : ENGINE_FLUSHED);
+		if (n > 0) {
+			expect_no_done();
+			write_one(0);
+			expect_ack(1, 1);
+		}
+		expect_nak(n, AETH_NAK_REMOTE_ACCESS, (uint32_t)n);
+		expect_done(1, ENGINE_LOCAL_ACCESS);
 		expect_done(2, ENGINE_FLUSHED);
 		expect_no_done();
 	}

@@ -377,13 +377,11 @@ static void unassigned_opcodes(void **state)
 	for (uint32_t opcode = 0xc0; opcode < 0xe0; opcode++) {
 		if (mrc_opcode_name((uint8_t)opcode))
 			continue;
-		for (int64_t n = 0; n < 5; n += 4) {
-			start();
-			deliver(request(opcode, n), 8);
-			expect_nak(n, AETH_NAK_INVALID_REQUEST, 0);
-			expect_event(MRC_EVENT_INVALID);
-			assert_int_equal(count()->rx_nak_sent, 1);
-		}
+		start();
+		deliver(request(opcode, 0), 8);
+		expect_nak(0, AETH_NAK_INVALID_REQUEST, 0);
+		expect_event(MRC_EVENT_INVALID);
+		assert_int_equal(count()->rx_nak_sent, 1);
 		start_dynamic();
 		write_one(0);
 		write_one(2);
