@@ -34,6 +34,14 @@ static bool is_answer(uint8_t opcode)
 	return opcode == MRC_OP_SACK || opcode == MRC_OP_NACK || opcode == MRC_OP_ACKNOWLEDGE;
 }
 
+/* Where RC has its responses (IBTA table 38, 0x0d to 0x12), and where MRC has its control packets
+ * (Table 6-2, from 0xd8 on). An opcode there that is not assigned asks us for nothing that could be
+ * refused. */
+static bool is_control_place(uint8_t opcode)
+{
+	return (opcode >= 0xcd && opcode <= 0xd2) || opcode >= 0xd8;
+}
+
 /* Which states take which packets (IBTA 10.3.1, table 91): the receiving side works from MRC_RTR
  * on, the sending side from MRC_RTS on. */
 static bool is_state_right(const struct mrc_qp *q, uint8_t opcode)
@@ -130,10 +138,15 @@ static enum mrc_verdict receive(struct mrc *m, const struct rx_pkt *rx, struct m
 		return MRC_VERDICT_drop_malformed;
 	switch (opcode) {
 	case MRC_OP_SACK: return mrc_on_sack(m, q, &in);
-	case MRC_OP_NACK: return mrc_on_nack(m, q, &in);
+	case MRC_OP_NACK:
+		/* What a reserved reason will once ask for is not known (Table 7-17). */
+		return mrc_nack_name(in.h.neth.nack_reason) ? mrc_on_nack(m, q, &in)
+							    : MRC_VERDICT_drop_malformed;
 	case MRC_OP_ACKNOWLEDGE: return mrc_on_ack(m, q, &in);
 	case MRC_OP_PROBE_REQUEST: return mrc_on_probe(m, q, &in);
-	default: return mrc_on_data(m, q, &in);
+	default:
+		return in.is_foreign && is_control_place(opcode) ? MRC_VERDICT_drop_opcode
+								 : mrc_on_data(m, q, &in);
 	}
 }
 

@@ -180,7 +180,7 @@ struct mrc_event {
 	C(rx_endpoint,     "endpoint requests answered") \
 	C(rx_endpoint_re,  "endpoint responses taken")
 #define MRC_DROPS(C) \
-	C(drop_malformed,  "dropped: too short, too long, or padding that contradicts the length") \
+	C(drop_malformed,  "dropped: too short, too long, bad padding, or a reserved code") \
 	C(drop_version,    "dropped: a transport version that is not 0") \
 	C(drop_opcode,     "dropped: not an opcode of MRC") \
 	C(drop_qp,         "dropped: no such queue pair, or the wrong one for this opcode") \

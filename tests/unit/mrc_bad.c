@@ -179,6 +179,8 @@ static void read_send_atomic(void **state)
 
 	(void)state;
 	for (uint32_t opcode = 0xc0; opcode < 0xe0; opcode++) {
+		bool is_request = opcode < 0xcd || (opcode > 0xd2 && opcode < 0xd8);
+
 		if (mrc_opcode_name((uint8_t)opcode))
 			continue;
 		for (uint32_t i = 0; i < 3; i++) {
@@ -187,7 +189,9 @@ static void read_send_atomic(void **state)
 			born();
 			c = data(taken[i]);
 			c->bytes[0] = (uint8_t)opcode;
-			if (i > 0)
+			if (!is_request)
+				check_dropped(c, COUNTER(drop_opcode));
+			else if (i > 0)
 				check_held(c);
 			else
 				refuse(c, AETH_NAK_INVALID_REQUEST);
@@ -203,7 +207,7 @@ static void read_send_atomic(void **state)
 		struct crafted *c = data(EXPECTED + 8 * 128);
 
 		c->bytes[0] = (uint8_t)opcode;
-		check_dropped(c, COUNTER(drop_range));
+		check_dropped(c, is_request ? COUNTER(drop_range) : COUNTER(drop_opcode));
 	}
 }
 

@@ -190,6 +190,23 @@ static void nack_for_the_acknowledged(void **state)
 	live_on(but);
 }
 
+/* For a reason that Table 7-17 reserves: it asks for nothing, and costs no packet a try. */
+static void nack_for_a_reserved_reason(void **state)
+{
+	static const size_t but[] = {COUNTER(drop_malformed), 0};
+	uint32_t n = 0;
+
+	(void)state;
+	born();
+	for (uint32_t reason = 0; reason < 256; reason++)
+		if (!mrc_nack_name((uint8_t)reason)) {
+			check_dropped(nack(UNA, (uint8_t)reason), COUNTER(drop_malformed));
+			n++;
+		}
+	assert_int_equal(n, 256 - 7);
+	live_on(but);
+}
+
 /* However often it is asked for, a packet goes again once. Trimmed, it costs no try if others came
  * since it was sent. */
 static void nack_flood(void **state)
@@ -361,6 +378,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(offset_overflow),
 	cmocka_unit_test(sack_flood),
 	cmocka_unit_test(nack_for_the_acknowledged),
+	cmocka_unit_test(nack_for_a_reserved_reason),
 	cmocka_unit_test(nack_flood),
 	cmocka_unit_test(trimmed_without_end),
 	cmocka_unit_test(nak_of_no_kind),

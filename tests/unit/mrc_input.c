@@ -203,11 +203,12 @@ static void opcodes_of_others(void **state)
 }
 
 /* Those of MRC that are not assigned, SEND, READ and ATOMIC among them, are refused where a request
- * would be taken (Table 6-14), and only there. */
+ * would be taken (Table 6-14), and only there. In the places of responses and of control packets
+ * they are no requests, and nothing comes of them. */
 static void unassigned_opcodes(void **state)
 {
 	uint8_t bytes[64];
-	uint32_t n = 0;
+	uint32_t n = 0, n_control = 0;
 
 	(void)state;
 	for (uint32_t opcode = 0xc0; opcode < 0xe0; opcode++) {
@@ -224,6 +225,12 @@ static void unassigned_opcodes(void **state)
 		assert_int_equal(c->drop_malformed, 1);
 		check_untouched(MRC_RTS);
 		inject_bytes(ME, bytes, mrc_bth_bytes);
+		if ((opcode >= 0xcd && opcode <= 0xd2) || opcode >= 0xd8) {
+			assert_int_equal(c->drop_opcode, 1);
+			check_untouched(MRC_RTS);
+			n_control++;
+			continue;
+		}
 		assert_int_equal(c->rx_nak_sent, 1);
 		assert_int_equal(end_state(&w.end[ME], 0), MRC_ERROR);
 		expect_event(&w.end[ME], w.end[ME].qp[0].number, MRC_EVENT_INVALID);
@@ -233,6 +240,7 @@ static void unassigned_opcodes(void **state)
 		check_ends();
 	}
 	assert_int_equal(n, 32 - OPCODES);
+	assert_int_equal(n_control, 8);
 }
 
 static void unknown_queue_pairs(void **state)
