@@ -126,6 +126,8 @@ static enum mrc_verdict receive(struct mrc *m, const struct rx_pkt *rx, struct m
 		return MRC_VERDICT_drop_version;
 	if (!mrc_opcode_is_ours(opcode))
 		return MRC_VERDICT_drop_opcode;
+	if (mrc_has_partition(opcode) && !roce_is_default_partition(in.h.bth.pkey))
+		return MRC_VERDICT_drop_pkey;
 	if (is_endpoint(opcode))
 		return receive_endpoint(m, &in, &c);
 	if (!q)

@@ -520,7 +520,7 @@ void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_
 	static const uint8_t zeros[PAD_MAX];
 
 	h->bth.pad = -payload & PAD_MAX;
-	h->bth.pkey = m->cfg.pkey;
+	h->bth.pkey = mrc_has_partition(h->bth.opcode) ? ROCE_PKEY_DEFAULT : m->cfg.pkey;
 	h->bth.dest_qp = q->attr.remote_qp;
 	tx->head_len = (uint16_t)mrc_head_put(h, (struct span){tx->head, ENGINE_HEAD_MAX});
 	assert(tx->head_len > 0);

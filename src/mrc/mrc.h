@@ -61,7 +61,8 @@ struct mrc_cfg {
 	uint32_t sack_every_bytes; /* a SACK after more than so many (M-38) [16 KiB] */
 	uint32_t sack_least_bytes; /* that a packet counts at least there (7.5.2) [1 KiB] */
 	uint64_t seed;             /* of the order in which ways are taken, another for each host */
-	uint16_t pkey;             /* M-04 [0xFFFF] */
+	uint16_t pkey;             /* of control packets (M-04) [0xFFFF]; data and Transport ACKs
+				    * are of the default partition */
 	bool has_id_tag;       /* the ids of endpoint requests are id_tag << 8 and up, so that */
 	uint8_t id_tag;        /* engines that share an address know their own answers; then
 				* max_probes is 256 at most */
@@ -183,6 +184,7 @@ struct mrc_event {
 	C(drop_malformed,  "dropped: too short, too long, bad padding, or a reserved code") \
 	C(drop_version,    "dropped: a transport version that is not 0") \
 	C(drop_opcode,     "dropped: not an opcode of MRC") \
+	C(drop_pkey,       "dropped: another partition") \
 	C(drop_qp,         "dropped: no such queue pair, or the wrong one for this opcode") \
 	C(drop_state,      "dropped: the queue pair is in no state to take it") \
 	C(drop_stranger,   "dropped: not from the queue pair's peer") \

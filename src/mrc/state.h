@@ -407,6 +407,13 @@ static inline uint16_t mrc_stamp(nsec t)
 	return (uint16_t)(t >> MRC_STAMP_SHIFT);
 }
 
+/* Whether a packet names its partition. MRC's own control packets carry some value that their
+ * sender was given, and are known by their opcode (Table 7-11, M-04). */
+static inline bool mrc_has_partition(uint8_t opcode)
+{
+	return opcode < 0xd8;
+}
+
 /* Asks for memory that will be read and written soon. */
 static inline void mrc_fetch(const void *at, size_t bytes)
 {

@@ -4,8 +4,7 @@
 
 #include "rc/state.h"
 
-#define PKEY_BASE    0x7fffu /* the default partition; the top bit says full member */
-#define SERVICE_BITS 5u      /* an opcode's upper bits name the service: 0 is RC */
+#define SERVICE_BITS 5u /* an opcode's upper bits name the service: 0 is RC */
 #define VERSION      0u
 
 /* The counter of each verdict, in the order of the enum. */
@@ -101,7 +100,7 @@ static enum rc_verdict receive(struct rc *r, const struct rx_pkt *rx)
 		return RC_VERDICT_drop_malformed;
 	if (opcode >> SERVICE_BITS != 0 && opcode != ROCE_OP_CNP)
 		return RC_VERDICT_drop_opcode;
-	if ((in.h.bth.pkey & PKEY_BASE) != PKEY_BASE)
+	if (!roce_is_default_partition(in.h.bth.pkey))
 		return RC_VERDICT_drop_pkey;
 	struct rc_qp *q = rc_find(r, in.h.bth.dest_qp);
 

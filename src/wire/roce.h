@@ -132,6 +132,14 @@ enum aeth_nak {
 	AETH_NAK_INVALID_RD,
 };
 
+/* The one partition of RoCEv2, and whether a packet is of it: the top bit of a key only tells full
+ * members, of which we are one, from limited ones (IBTA 10.9.1). */
+enum { ROCE_PKEY_DEFAULT = 0xffff };
+static inline bool roce_is_default_partition(uint16_t pkey)
+{
+	return (pkey | 0x8000u) == ROCE_PKEY_DEFAULT;
+}
+
 /* A decoded packet. has says which headers are set; payload is without its padding. */
 struct roce_pkt {
 	uint16_t has;

@@ -213,7 +213,11 @@ static void check_common(struct hunt_oracle *o, uint32_t end, const struct wire_
 		wire_ways_answer(o, end, tx);
 	else
 		wire_ways_request(o, end, tx, h->rtx);
-	if (h->pkey != wire_host(o, end)->pkey || h->version != 0)
+	/* Control packets carry what their host was given, all others their partition (M-04). */
+	bool is_control = is_answer && h->opcode != ACKNOWLEDGE;
+	uint16_t pkey = is_control || h->opcode == PROBE ? wire_host(o, end)->pkey : 0xffff;
+
+	if (h->pkey != pkey || h->version != 0)
 		oracle_fail(o, "end %u: wrong partition or version", end);
 	if (tx->tclass != tclass || !!tx->not_ect != is_answer)
 		oracle_fail(o, "end %u: %s in class %u", end, name_of(h->opcode), tx->tclass);

@@ -186,6 +186,7 @@ static void send_stray(uint8_t opcode, uint32_t ahead)
 {
 	struct mrc_pkt h = {
 		.bth = {.opcode = opcode,
+			.pkey = MRC_PKEY_DEFAULT,
 			.dest_qp = w.end[1].qp[0].number,
 			.psn = psn24_add(psn24_of(w.end[1].qp[0].attr.rq_psn), (int32_t)ahead).v},
 		.reth = {.va = area_va(TARGET),

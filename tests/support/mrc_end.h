@@ -378,7 +378,11 @@ static inline void check_any_packet(struct end *s, struct end_pkt *p)
 	assert_int_equal(mrc_pkt_get(&c, false, &p->h, NULL).why, WIRE_DROP_NONE);
 	const struct mrc_bth *bth = &p->h.bth;
 
-	assert_int_equal(bth->pkey, s->cfg.pkey ? s->cfg.pkey : MRC_PKEY_DEFAULT);
+	/* Only control packets carry what the engine was given for them (M-04). */
+	if (is_data(bth->opcode) || bth->opcode == MRC_OP_ACKNOWLEDGE || !s->cfg.pkey)
+		assert_int_equal(bth->pkey, 0xffff);
+	else
+		assert_int_equal(bth->pkey, s->cfg.pkey);
 	assert_int_equal(bth->rsv_var | bth->rsv0 | bth->rsv_inv | bth->m, 0);
 	assert_int_equal(p->len % 4, 0);
 	for (uint32_t i = p->len - bth->pad; i < p->len; i++)

@@ -69,6 +69,7 @@ static inline uint32_t pull_all(void)
 static inline void say_to(uint32_t qp, struct mrc_pkt h)
 {
 	h.bth.dest_qp = w.end[0].qp[qp].number;
+	h.bth.pkey = ROCE_PKEY_DEFAULT;
 	inject(0, &h);
 	check_books(0);
 	check_balance(&w.end[0]);

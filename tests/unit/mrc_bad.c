@@ -224,7 +224,7 @@ static void reserved_bits(void **state)
 	c->h.bth.rsv_var = 0xff;
 	c->h.bth.rsv_inv = 0xf;
 	c->h.bth.rsv0 = c->h.bth.m = 1;
-	c->h.bth.pkey = 0x1234;
+	c->h.bth.pkey = 0x7fff;
 	craft(c, 8);
 	feed(SUBJECT, c);
 	check_same(nothing);

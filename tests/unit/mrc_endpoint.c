@@ -639,7 +639,7 @@ static void bad_packets(void **state)
 	h = response(1, MRC_ENDPOINT_EV_PROBE);
 	h.bth.dest_qp = w.end[1].qp[0].number;
 	inject(1, &h);
-	h = (struct mrc_pkt){.bth = {.opcode = MRC_OP_WRITE_ONLY, .dest_qp = 2}};
+	h = (struct mrc_pkt){.bth = {.opcode = MRC_OP_WRITE_ONLY, .pkey = 0xffff, .dest_qp = 2}};
 	inject(1, &h);
 	h.bth.opcode = MRC_OP_SACK;
 	inject(1, &h);

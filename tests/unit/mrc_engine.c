@@ -515,6 +515,35 @@ static void same_seed_same_trace(void **state)
 	}
 }
 
+/* Ends that were given different values for their control packets understand each other; every
+ * packet that leaves is looked at (M-04). */
+static void values_of_control_packets(void **state)
+{
+	uint32_t n_control = 0;
+
+	(void)state;
+	start(1);
+	w.end[0].cfg.pkey = 0x8123;
+	w.end[1].cfg.pkey = 0x0456;
+	w.lose = 100;
+	join();
+	struct work k = {.code = ENGINE_WRITE, .len = 40000};
+
+	post(k);
+	run();
+	expect_sent(&k, ENGINE_OK);
+	for (uint32_t i = 0; i < w.n_log; i++) {
+		const struct mrc_bth *bth = &w.log[i].h.bth;
+
+		if (is_data(bth->opcode) || bth->opcode == MRC_OP_ACKNOWLEDGE)
+			continue;
+		assert_int_equal(bth->pkey, w.end[w.log[i].from].cfg.pkey);
+		n_control++;
+	}
+	assert_true(n_control > 2);
+	assert_int_equal(counts(&w.end[0])->drop_pkey + counts(&w.end[1])->drop_pkey, 0);
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(bad_configurations),
 	cmocka_unit_test(every_size),
@@ -527,6 +556,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(many_answers),
 	cmocka_unit_test(silent_works),
 	cmocka_unit_test(turns_are_short),
+	cmocka_unit_test(values_of_control_packets),
 	cmocka_unit_test_teardown(pools_that_fail, say_seed),
 	cmocka_unit_test_teardown(everything_completes, say_seed),
 	cmocka_unit_test_teardown(ended_at_any_time, say_seed),

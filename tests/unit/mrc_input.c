@@ -329,15 +329,67 @@ static void strangers(void **state)
 	assert_int_equal(c->rx_probe, 1);
 }
 
-/* Reserved bits, the partition (M-04), the packet delivery contexts (M-09), and in control packets
- * BTH.m and se are not looked at. */
+/* A packet of another partition is not for us, whether it is data, a Transport ACK or an unknown
+ * request; a limited member's is (IBTA 9.6.1.1.3). Control packets carry some other value there,
+ * and go by their opcode (M-04). */
+static void partitions(void **state)
+{
+	static const uint16_t wrong[] = {0, 1, 0x1234, 0x7ffe, 0x8000, 0xfffe};
+	uint64_t n = 0;
+
+	(void)state;
+	for (uint32_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++) {
+		n = 0;
+		rise(MRC_RTS);
+		for (uint32_t i = 0; i < OPCODES; i++) {
+			struct mrc_pkt h = packet(opcodes[i], 0);
+
+			h.bth.pkey = wrong[k];
+			if (!is_data(opcodes[i]) && opcodes[i] != MRC_OP_ACKNOWLEDGE)
+				continue;
+			inject(ME, &h);
+			assert_int_equal(c->drop_pkey, ++n);
+		}
+		struct mrc_pkt h = data(0, LENGTH);
+		uint8_t bytes[256];
+		uint32_t len = bytes_of(&h, bytes);
+
+		bytes[0] = 0xc4;
+		put_be16(bytes + 2, wrong[k]);
+		inject_bytes(ME, bytes, len);
+		assert_int_equal(c->drop_pkey, ++n);
+		assert_int_equal(n, 8);
+		check_untouched(MRC_RTS);
+		h = packet(MRC_OP_PROBE_REQUEST, 0);
+		h.bth.pkey = wrong[k];
+		inject(ME, &h);
+		assert_int_equal(c->rx_probe, 1);
+		h = packet(MRC_OP_ENDPOINT_REQUEST, 0);
+		h.bth.pkey = wrong[k];
+		inject(ME, &h);
+		assert_int_equal(c->rx_endpoint, 1);
+		h = packet(MRC_OP_SACK, 0);
+		h.bth.pkey = wrong[k];
+		inject(ME, &h);
+		assert_int_equal(c->rx_sack, 1);
+		assert_int_equal(c->drop_pkey, n);
+	}
+	rise(MRC_RTS);
+	struct mrc_pkt h = data(0, LENGTH);
+
+	h.bth.pkey = 0x7fff;
+	inject(ME, &h);
+	assert_int_equal(c->rx_data, 1);
+}
+
+/* Reserved bits, the partition key of control packets (M-04), the packet delivery contexts (M-09),
+ * and in control packets BTH.m and se are not looked at. */
 static void what_is_ignored(void **state)
 {
 	(void)state;
 	rise(MRC_RTS);
 	struct mrc_pkt h = data(0, LENGTH);
 
-	h.bth.pkey = 0x1234;
 	h.bth.rsv_var = 0xff;
 	h.bth.rsv0 = 1;
 	h.bth.rsv_inv = 0xf;
@@ -562,20 +614,13 @@ static void noise(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(every_truncation),
-	cmocka_unit_test(wrong_lengths),
-	cmocka_unit_test(wrong_version),
-	cmocka_unit_test(opcodes_of_others),
-	cmocka_unit_test(unassigned_opcodes),
-	cmocka_unit_test(unknown_queue_pairs),
-	cmocka_unit_test(states_and_packets),
-	cmocka_unit_test(strangers),
-	cmocka_unit_test(what_is_ignored),
-	cmocka_unit_test(trimmed_packets),
-	cmocka_unit_test(marked_and_whole),
-	cmocka_unit_test(payload_in_pieces),
-	cmocka_unit_test(virtual_payload),
-	cmocka_unit_test(many_at_once),
-	cmocka_unit_test(noise),
+	cmocka_unit_test(every_truncation),   cmocka_unit_test(wrong_lengths),
+	cmocka_unit_test(wrong_version),      cmocka_unit_test(opcodes_of_others),
+	cmocka_unit_test(unassigned_opcodes), cmocka_unit_test(unknown_queue_pairs),
+	cmocka_unit_test(states_and_packets), cmocka_unit_test(strangers),
+	cmocka_unit_test(partitions),         cmocka_unit_test(what_is_ignored),
+	cmocka_unit_test(trimmed_packets),    cmocka_unit_test(marked_and_whole),
+	cmocka_unit_test(payload_in_pieces),  cmocka_unit_test(virtual_payload),
+	cmocka_unit_test(many_at_once),       cmocka_unit_test(noise),
 };
 CHECK_MAIN(cases)

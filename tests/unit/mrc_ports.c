@@ -436,6 +436,7 @@ static void take_data(uint32_t n)
 {
 	struct mrc_pkt h = {
 		.bth = {.opcode = MRC_OP_WRITE_ONLY,
+			.pkey = 0xffff,
 			.dest_qp = OURS,
 			.ack_req = 1,
 			.psn = psn24_of(w.end[0].qp[0].attr.rq_psn + n).v},
