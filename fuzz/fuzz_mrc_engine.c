@@ -152,6 +152,7 @@ static void fit(const struct subject *s, uint8_t flags, struct rx_pkt *rx, uint8
 	bool is_answer = is_known && stack & (MRC_AETH | MRC_SETH | MRC_NETH);
 
 	bytes[1] &= 0xf0;
+	put_be16(bytes + 2, ROCE_PKEY_DEFAULT);
 	put_be24(bytes + 5, is_endpoint ? MRC_ENDPOINT_QP : MRC_RECORD_QP);
 	if (!is_endpoint)
 		fit_psn(bytes + 9, is_answer ? attr.sq_psn : attr.rq_psn);

@@ -225,14 +225,24 @@ static void fill_ack(struct mrc *m, struct mrc_qp *q, struct mrc_pkt *h)
 	}
 }
 
-/* Not one that is denied (9.3.2.1), unless all of them are: an answer is owed. */
+/* Whether an answer should take a way: one that our own requests may take, since what is bad for
+ * those loses answers too (7.5.2.1). Where none is, one that is not denied (9.3.2.1). */
+static bool is_fit(const struct path *p, const struct path_way *way)
+{
+	uint32_t number = path_number(p, way);
+
+	return path_ports(p) ? path_state(p, number) < PATH_ASSUMED_BAD
+			     : !path_is_denied(p, number);
+}
+
+/* Where no way is fit, any: an answer is owed. */
 static const struct path_way *next_way(struct mrc_qp *q, uint32_t ports)
 {
 	struct mrc_requester *req = &q->req;
 	const struct path_way *way = path_walk_next(&req->answer_path, ports);
 
 	for (uint32_t i = 1; way && i < q->attr.ways->set.n; i++) {
-		if (!path_is_denied(&req->path, path_number(&req->path, way)))
+		if (is_fit(&req->path, way))
 			break;
 		way = path_walk_next(&req->answer_path, ports);
 	}

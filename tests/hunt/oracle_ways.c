@@ -249,9 +249,9 @@ static bool is_denied_whole(struct hunt_oracle *o, uint32_t end, uint32_t port)
 	return true;
 }
 
-/* Answers take the ways in turn; only those are left out that are denied, or whose port is not
- * free, or has no usable way while another one has: never another one of the port that is taken.
- * Where nothing but denied ways is left they go anywhere. */
+/* Answers take the ways in turn; only those are left out that are denied, or out of use while
+ * another is not, or whose port is not free, or has no usable way while another one has: never
+ * another one of the port that is taken. Where nothing but denied ways is left they go anywhere. */
 void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
 {
 	const struct story_mrc_ways *w = set_of(o, end);
@@ -260,7 +260,7 @@ void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *
 
 	if (!o->ends[end].is_tainted && open != 0 && !(open >> tx->port & 1))
 		oracle_fail(o, "end %u: an answer by port %u, which is not open", end, tx->port);
-	if (is_denied_whole(o, end, tx->port)) {
+	if (is_denied_whole(o, end, tx->port) || o->ends[end].is_gone) {
 		begin_walk(o, end, tx);
 		return;
 	}
@@ -273,7 +273,8 @@ void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *
 		uint32_t at = (walk->next + i) % w->n;
 		const struct path_way *way = &w->ways[at];
 
-		if (way->port != tx->port || wire_at(o, end)->ways[at].is_denied)
+		if (way->port != tx->port || wire_at(o, end)->ways[at].is_denied ||
+		    (open != 0 && !is_usable(o, end, (uint16_t)at)))
 			continue;
 		if (way->ev != tx->ev)
 			break;

@@ -576,6 +576,59 @@ static void entropy_without_a_flow_label(void **state)
 	}
 }
 
+/* The peer says that it should not be sent anything with this entropy. */
+static void told_to_avoid(uint32_t ev)
+{
+	deliver((struct mrc_pkt){.bth = {.opcode = MRC_OP_SACK, .dest_qp = NUMBER},
+				 .seth = {.m = MRC_MARK_ALWAYS_SKIP,
+					  .entropy = ev,
+					  .cack_psn = w.attr.sq_psn - 1,
+					  .cc_type = MRC_CC_TYPE_NSCC}},
+		0);
+}
+
+/* How many of 30 answers take each way. */
+static void count_answers(uint32_t n_on[N_WAYS])
+{
+	memset(n_on, 0, N_WAYS * sizeof *n_on);
+	for (uint16_t i = 0; i < 30; i++) {
+		probe(i);
+		w.now += MRC_HEARD_NS;
+		assert_true(pull());
+		n_on[w.tx.ev & 3]++;
+	}
+}
+
+/* Answers are for the same peer as requests, and leave out what is bad for those (MRC-7.5.2.1-03);
+ * where requests have no way at all, what is denied; and where everything is they go all the same.
+ */
+static void answers_shun_bad_ways(void **state)
+{
+	uint32_t n_on[N_WAYS];
+
+	(void)state;
+	start();
+	to_rts();
+	told_to_avoid(w.ways[0].ev);
+	assert_int_equal(path_state(&w.q->req.path, 0), PATH_ASSUMED_BAD);
+	count_answers(n_on);
+	assert_int_equal(n_on[0], 0);
+	assert_int_equal(n_on[1], 15);
+	assert_int_equal(n_on[2], 15);
+	/* No port is for requests. */
+	w.attr.denied_ports = 3;
+	assert_int_equal(modify(MRC_RTS, MRC_SET_DENIED_PORTS), 0);
+	assert_int_equal(mrc_qp_deny(w.e, w.now, NUMBER, 2, true), 0);
+	assert_int_equal(path_ports(&w.q->req.path), 0);
+	count_answers(n_on);
+	assert_int_equal(n_on[w.set.profile.set.ways[2].ev & 3], 0);
+	assert_int_equal(n_on[0], 15);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(mrc_qp_deny(w.e, w.now, NUMBER, i, true), 0);
+	count_answers(n_on);
+	assert_int_equal(n_on[0] + n_on[1] + n_on[2], 30);
+}
+
 /* Answers walk over the ways evenly, among the ports that have room; without any they wait. */
 static void ways_of_answers(void **state)
 {
@@ -725,6 +778,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(entropy_comes_back),
 	cmocka_unit_test(entropy_without_a_flow_label),
 	cmocka_unit_test(ways_of_answers),
+	cmocka_unit_test(answers_shun_bad_ways),
 	cmocka_unit_test(no_way_is_free),
 	cmocka_unit_test(random_sacks),
 };
