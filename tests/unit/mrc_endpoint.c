@@ -159,6 +159,9 @@ static void traffic_classes(void **state)
 		ask(0, s);
 		assert_int_equal(pull_one(0)->tx.tclass, ENGINE_CONTROL);
 		assert_int_equal(w.end[0].out[0].tx.not_ect, 1);
+		inject(1, &w.end[0].out[0].h);
+		assert_int_equal(pull_one(1)->tx.tclass, ENGINE_CONTROL);
+		assert_int_equal(w.end[1].out[0].tx.not_ect, 1);
 		assert_int_equal(try_ask(0, p), tclass < ENGINE_TCLASSES ? 0 : -EINVAL);
 		if (tclass == ENGINE_TCLASSES)
 			break;

@@ -326,6 +326,26 @@ static void a_trim_skips_its_way_but_not_at_the_last_hop(void **state)
 	assert_int_equal(state_of(way_taken(4)), PATH_SKIP);
 }
 
+/* Another copy of it met the congestion: the way is skipped all the same, and nothing goes again.
+ */
+static void a_trim_of_what_arrived_skips_its_way(void **state)
+{
+	(void)state;
+	begin_ways(1);
+	connect();
+	send_together(8);
+	uint32_t way = way_taken(5);
+
+	sack_marked(5, MRC_MARK_NONE, gone[5].ev);
+	nack_marked(5, MRC_NACK_TRIMMED_LASTHOP, gone[5].ev);
+	EXPECT_WAYS(.good = 8);
+	nack_marked(5, MRC_NACK_TRIMMED, gone[5].ev);
+	EXPECT_WAYS(.good = 7, .skip = 1);
+	assert_int_equal(state_of(way), PATH_SKIP);
+	assert_int_equal(q->req.n_lost, 0);
+	assert_int_equal(gather(), 0);
+}
+
 static void a_way_that_the_peer_calls_bad_is_out(void **state)
 {
 	(void)state;
@@ -646,6 +666,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(failed_probes_do_not),
 	cmocka_unit_test(a_mark_skips_a_way_once),
 	cmocka_unit_test(a_trim_skips_its_way_but_not_at_the_last_hop),
+	cmocka_unit_test(a_trim_of_what_arrived_skips_its_way),
 	cmocka_unit_test(a_way_that_the_peer_calls_bad_is_out),
 	cmocka_unit_test(the_plane_is_known_by_the_packet),
 	cmocka_unit_test(else_the_way_is_known_by_the_entropy),
