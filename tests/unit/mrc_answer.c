@@ -757,6 +757,54 @@ static void random_sacks(void **state)
 	}
 }
 
+/* MRC-7.5.2-X02: 16 short packets are 16 KiB, to the byte, unless somebody says otherwise. */
+static void short_packets_count_1_kib(void **state)
+{
+	(void)state;
+	for (uint32_t more = 0; more < 2; more++) {
+		defaults();
+		w.cfg.sack_least_bytes = 0;
+		w.cfg.sack_every_bytes = 16 * 1024 - 1 + more;
+		open_engine();
+		write_many(0, 15);
+		expect_ack(15, 15);
+		expect_none();
+		write_one(15);
+		if (!more)
+			expect_sack(16, 15, 1);
+		expect_ack(16, 16);
+		expect_none();
+	}
+}
+
+/* MRC-7.5.2.2-X01: what is told next begins with what was never told, which is not behind what is
+ * acknowledged, and falls back to what comes late. */
+static void maps_begin_where_nothing_was_told(void **state)
+{
+	(void)state;
+	start();
+	write_many(1, 10);
+	write_many(11, 200);
+	write_one(0);
+	ask(200);
+	expect_sack(10, 9, ~UINT64_C(2));
+	expect_ack(10, 10);
+	/* Behind that map, until one in front of it comes. */
+	ask(201);
+	expect_sack(10, 73, UINT64_MAX);
+	expect_ack(10, 10);
+	start();
+	write_many(1, 40);
+	write_many(41, 200);
+	ask(200);
+	expect_sack(0, -1, ~(UINT64_C(1) << 41 | 2));
+	expect_ack(0, 0);
+	write_one(40);
+	ask(201);
+	expect_sack(0, 40, UINT64_MAX);
+	expect_ack(0, 0);
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(worked_example),
 	cmocka_unit_test(golden_sack),
@@ -764,6 +812,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(sack_after_bytes),
 	cmocka_unit_test(sack_count_begins_anew),
 	cmocka_unit_test(sack_triggers),
+	cmocka_unit_test(short_packets_count_1_kib),
+	cmocka_unit_test(maps_begin_where_nothing_was_told),
 	cmocka_unit_test(asked_ahead_of_a_gap),
 	cmocka_unit_test(newest_state_is_told),
 	cmocka_unit_test(probe_answer),
