@@ -114,10 +114,39 @@ static void state_of_another_kind_is_not_read(void **state)
 	}
 }
 
+/* MRC-8.3-X11: of several that may send, each has its turn, however much another has to say. */
+static void queue_pairs_send_in_turn(void **state)
+{
+	uint32_t row = 0, last = UINT32_MAX, sent[3] = {0};
+
+	(void)state;
+	begin_ways(1);
+	w.end[0].n_qps = 3;
+	connect();
+	for (uint32_t i = 0; i < 3; i++)
+		post((struct work){
+			.qp = i, .cookie = next_cookie(), .len = 100 * PMTU, .code = ENGINE_WRITE});
+	assert_int_equal(gather(), 300);
+	for (uint32_t i = 0; i < n_gone; i++) {
+		uint32_t qp = gone[i].h.bth.dest_qp - w.end[0].qp[0].attr.remote_qp;
+
+		assert_true(qp < 3);
+		row = qp == last ? row + 1 : 1;
+		last = qp;
+		sent[qp]++;
+		/* The last one has nobody to wait for. */
+		if (sent[0] < 100 || sent[1] < 100)
+			assert_true(row <= MRC_BURST);
+		if (i == 3 * MRC_BURST - 1)
+			assert_true(sent[0] > 0 && sent[1] > 0 && sent[2] > 0);
+	}
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(what_goes_again_waits_for_the_window),
 	cmocka_unit_test(what_waits_has_no_way),
 	cmocka_unit_test(windows_are_apart),
+	cmocka_unit_test(queue_pairs_send_in_turn),
 	cmocka_unit_test(state_of_another_kind_is_not_read),
 };
 
