@@ -480,4 +480,15 @@ static inline void check_balance(void)
 #undef ADD
 }
 
+/* A reliability probe of the peer. */
+static inline void probe(uint16_t id)
+{
+	/* The PSN says nothing, and does not come back (MRC-7.4.6-03). */
+	deliver(
+		(struct mrc_pkt){
+			.bth = {.opcode = MRC_OP_PROBE_REQUEST, .dest_qp = NUMBER, .psn = 0x5a5a5a},
+			.peth.probe_id = id},
+		0);
+}
+
 #endif

@@ -1,7 +1,6 @@
 /* What the responder of MRC sends: when a SACK goes, and every field of SACKs, NACKs and Transport
  * ACKs (7.5.1, 7.5.2, 7.5.5). */
 #include "base/prng.h"
-#include "frame.h"
 #include "mrc_responder.h"
 
 #define FIRST_PSN 400 /* of the example in 7.5.2.2, where cack_psn is 405 */
@@ -11,16 +10,6 @@
 static void psn_comes(uint32_t psn)
 {
 	write_one((int64_t)psn - FIRST_PSN);
-}
-
-static void probe(uint16_t id)
-{
-	/* The PSN says nothing, and does not come back (MRC-7.4.6-03). */
-	deliver(
-		(struct mrc_pkt){
-			.bth = {.opcode = MRC_OP_PROBE_REQUEST, .dest_qp = NUMBER, .psn = 0x5a5a5a},
-			.peth.probe_id = id},
-		0);
 }
 
 /* Everything before 406 has come, 1000 has, and SACKs have told of what is before 725. */
@@ -508,172 +497,6 @@ static void service_time_is_bounded(void **state)
 	assert_int_equal(mrc_reflect(engine(), &r), 65535);
 }
 
-/* The field tells the way of the packet that caused the answer (MRC-7.5.2.1-01), the answer takes
- * ways of its own. */
-static void entropy_comes_back(void **state)
-{
-	static const uint32_t evs[] = {0, 1, 0xffffffff, 0x80000000, 0x0000c0de, 0xc0de0000};
-
-	(void)state;
-	start();
-	for (uint32_t i = 0; i < sizeof evs / sizeof evs[0]; i++) {
-		w.rx.ev = evs[i];
-		ask(i);
-		expect_sack(i + 1, i, 1);
-		assert_int_equal(w.got.seth.entropy, evs[i]);
-		expect_ack(i + 1, i + 1);
-	}
-}
-
-/* A write of 8 bytes that asks, in a frame whose sender has the way 0xc0015678; as a driver reads
- * that, perhaps behind a switch that cut it. */
-static void arrive_in_frame(uint8_t ip_version, bool is_trimmed)
-{
-	static struct frame f;
-	struct frame_spec spec = {.ip_version = ip_version, .sport = 0xc001, .flow_label = 0x5678};
-	struct net_cfg cfg = {NET_ROCE_PORT, 18, 20};
-	struct mrc_pkt h = request(MRC_OP_WRITE_ONLY, 0);
-	uint8_t head[ENGINE_HEAD_MAX], body[8] = {0};
-	struct net_pkt net;
-
-	h.reth.dmalen = sizeof body;
-	h.bth.ack_req = 1;
-	uint32_t len = mrc_head_put(&h, (struct span){head, sizeof head});
-
-	frame_build(&f, &spec, (struct cspan){head, len}, (struct cspan){body, sizeof body});
-	if (is_trimmed)
-		frame_trim(&f, 18, udp_bytes + len);
-	struct cspan frame = {f.bytes, f.len};
-
-	assert_int_equal(net_get(frame, NET_LINK_ETHERNET, &cfg, &net, NULL).why, WIRE_DROP_NONE);
-	assert_int_equal(net.trim, is_trimmed ? NET_TRIMMED : NET_WHOLE);
-	w.rx.ev = net_entropy(&net);
-	w.rx.trimmed = (uint8_t)net.trim;
-	w.rx.head = (struct cspan){f.bytes + net.transport, len};
-	w.rx.body[0] = (struct cspan){f.bytes + net.transport + len, is_trimmed ? 0 : sizeof body};
-	w.rx.at = w.now;
-	mrc_ops.input(w.e, w.now, &w.rx, 1);
-}
-
-/* MRC-7.5.2.1-02: IPv4 has no flow label, and what an answer says of it is 0. */
-static void entropy_without_a_flow_label(void **state)
-{
-	(void)state;
-	for (uint8_t version = 4; version <= 6; version += 2) {
-		uint32_t ev = version == 4 ? 0xc0010000 : 0xc0015678;
-
-		start();
-		arrive_in_frame(version, false);
-		expect_sack(1, 0, 1);
-		assert_int_equal(w.got.seth.entropy, ev);
-		defaults();
-		w.cfg.has_trim_nack = true;
-		open_engine();
-		arrive_in_frame(version, true);
-		assert_true(pull());
-		assert_int_equal(w.got.bth.opcode, MRC_OP_NACK);
-		assert_int_equal(w.got.neth.entropy, ev);
-	}
-}
-
-/* The peer says that it should not be sent anything with this entropy. */
-static void told_to_avoid(uint32_t ev)
-{
-	deliver((struct mrc_pkt){.bth = {.opcode = MRC_OP_SACK, .dest_qp = NUMBER},
-				 .seth = {.m = MRC_MARK_ALWAYS_SKIP,
-					  .entropy = ev,
-					  .cack_psn = w.attr.sq_psn - 1,
-					  .cc_type = MRC_CC_TYPE_NSCC}},
-		0);
-}
-
-/* How many of 30 answers take each way. */
-static void count_answers(uint32_t n_on[N_WAYS])
-{
-	memset(n_on, 0, N_WAYS * sizeof *n_on);
-	for (uint16_t i = 0; i < 30; i++) {
-		probe(i);
-		w.now += MRC_HEARD_NS;
-		assert_true(pull());
-		n_on[w.tx.ev & 3]++;
-	}
-}
-
-/* Answers are for the same peer as requests, and leave out what is bad for those (MRC-7.5.2.1-03);
- * where requests have no way at all, what is denied; and where everything is they go all the same.
- */
-static void answers_shun_bad_ways(void **state)
-{
-	uint32_t n_on[N_WAYS];
-
-	(void)state;
-	start();
-	to_rts();
-	told_to_avoid(w.ways[0].ev);
-	assert_int_equal(path_state(&w.q->req.path, 0), PATH_ASSUMED_BAD);
-	count_answers(n_on);
-	assert_int_equal(n_on[0], 0);
-	assert_int_equal(n_on[1], 15);
-	assert_int_equal(n_on[2], 15);
-	/* No port is for requests. */
-	w.attr.denied_ports = 3;
-	assert_int_equal(modify(MRC_RTS, MRC_SET_DENIED_PORTS), 0);
-	assert_int_equal(mrc_qp_deny(w.e, w.now, NUMBER, 2, true), 0);
-	assert_int_equal(path_ports(&w.q->req.path), 0);
-	count_answers(n_on);
-	assert_int_equal(n_on[w.set.profile.set.ways[2].ev & 3], 0);
-	assert_int_equal(n_on[0], 15);
-	for (uint32_t i = 0; i < 2; i++)
-		assert_int_equal(mrc_qp_deny(w.e, w.now, NUMBER, i, true), 0);
-	count_answers(n_on);
-	assert_int_equal(n_on[0] + n_on[1] + n_on[2], 30);
-}
-
-/* Answers walk over the ways evenly, among the ports that have room; without any they wait. */
-static void ways_of_answers(void **state)
-{
-	uint32_t n_on[N_WAYS] = {0};
-
-	(void)state;
-	start();
-	/* By other ports than the one that brought the packet only when that is long ago. */
-	for (uint16_t i = 0; i < 30; i++) {
-		probe(i);
-		w.now += MRC_HEARD_NS;
-		assert_true(pull());
-		n_on[w.tx.ev & 3]++;
-	}
-	for (uint32_t i = 0; i < N_WAYS; i++)
-		assert_int_equal(n_on[i], 10);
-	for (uint16_t i = 0; i < 20; i++) {
-		probe(i);
-		w.now += MRC_HEARD_NS;
-		assert_false(pull_on(0, 0));
-		assert_true(mrc_ops.deadline(w.e, 3) <= w.now);
-		assert_true(i % 2 ? pull_on(0, 1) : pull_on(1, 0));
-		assert_int_equal(w.tx.port, i % 2);
-		assert_int_equal(w.got.seth.ack_psn_offset, i);
-	}
-	expect_none();
-	assert_true(mrc_ops.deadline(w.e, 3) > w.now);
-}
-
-/* One way only, and its port is shut. */
-static void no_way_is_free(void **state)
-{
-	(void)state;
-	defaults();
-	ways_make(&w.set, &w.ways[1], 1);
-	open_engine();
-	ask(0);
-	assert_false(pull_on(8, 0));
-	assert_int_equal(mrc_usage(w.e).answers, 1);
-	assert_true(mrc_ops.deadline(w.e, 1) > w.now);
-	assert_true(mrc_ops.deadline(w.e, 2) <= w.now);
-	expect_sack(1, 0, 1);
-	expect_ack(1, 1);
-}
-
 /* The responder of 7.5.2.2 as its text has it, with M-18 and M-19. */
 static struct {
 	int64_t cack, max, lowest, asked;
@@ -825,11 +648,6 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(service_time_of_data),
 	cmocka_unit_test(service_time_of_probes),
 	cmocka_unit_test(service_time_is_bounded),
-	cmocka_unit_test(entropy_comes_back),
-	cmocka_unit_test(entropy_without_a_flow_label),
-	cmocka_unit_test(ways_of_answers),
-	cmocka_unit_test(answers_shun_bad_ways),
-	cmocka_unit_test(no_way_is_free),
 	cmocka_unit_test(random_sacks),
 };
 CHECK_MAIN(cases)
