@@ -47,6 +47,8 @@ struct control_ev {
 	uint8_t val[PATH_VALUE_BYTES]; /* first bit first; control_expand: as packets carry it */
 	uint8_t port;
 	bool is_denied;
+	uint8_t n_good; /* times that it was said to be good, modulo 128: who assumed it bad forgets
+			 * that whenever this changes */
 };
 
 /* Events that a profile asks for. */

@@ -118,9 +118,13 @@ static void code_field(struct coder *k, struct path_field *f)
 
 static void code_ev(struct coder *k, struct control_ev *ev)
 {
+	uint8_t said = (uint8_t)(ev->n_good << 1 | ev->is_denied);
+
 	code_bytes(k, ev->val, sizeof ev->val);
 	code_u8(k, &ev->port);
-	code_bool(k, &ev->is_denied);
+	code_u8(k, &said);
+	ev->is_denied = said & 1;
+	ev->n_good = said >> 1;
 }
 
 static void code_profile(struct coder *k, struct control_profile *p)

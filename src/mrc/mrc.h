@@ -263,6 +263,10 @@ int mrc_qp_query(const struct engine *e, uint32_t number, struct mrc_attr *attr,
  * its profile has no such way. */
 int mrc_qp_deny(struct engine *e, nsec now, uint32_t number, uint32_t way, bool is_denied);
 
+/* The controller's word on what becomes of packets on one way (10.2.2): it is assumed bad, as if
+ * the peer had said so, or good again. As mrc_qp_deny. */
+int mrc_qp_judge(struct engine *e, nsec now, uint32_t number, uint32_t way, bool is_bad);
+
 /* The ports of ours that are down, a bit each, and no others: no way through them is used, and
  * every peer is told of it by Port Status Updates (7.4.8). Work that waits while those of all its
  * ways are down fails as if its packets were sent and lost. */

@@ -467,3 +467,21 @@ int mrc_qp_ways(const struct engine *e, uint32_t number, uint8_t *states, uint32
 		states[way] = (uint8_t)path_state(&q->req.path, way);
 	return 0;
 }
+
+int mrc_qp_judge(struct engine *e, nsec now, uint32_t number, uint32_t way, bool is_bad)
+{
+	struct mrc *m = mrc_of(e);
+	struct mrc_qp *q = mrc_find(m, number);
+
+	if (!q)
+		return -ENOENT;
+	if (!q->attr.ways || way >= q->attr.ways->set.n)
+		return -EINVAL;
+	m->now = now;
+	if (is_bad)
+		path_on_avoid(&q->req.path, way, now);
+	else
+		path_pardon(&q->req.path, way, now);
+	mrc_ways_changed(m, q);
+	return 0;
+}

@@ -198,8 +198,8 @@ static int change(struct ctl_edit *e, struct control_profile *p, struct mrc_ctl_
 
 	if (error || (is_online && e->mask & DESCRIBING))
 		return error ? error : -EINVAL;
-	e->is_exclusive =
-		is_online && (to != CONTROL_ONLINE || deed == SET_VALUES || deed == SET_FIELDS);
+	/* A value may be replaced under those who use it (10.2.2); fields make all values anew. */
+	e->is_exclusive = is_online && (to != CONTROL_ONLINE || deed == SET_FIELDS);
 	if (e->is_exclusive && e->n_users > 0)
 		return -EBUSY;
 	error = set_attributes(e, p, a);

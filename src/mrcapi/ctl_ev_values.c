@@ -5,7 +5,8 @@
 
 #include "mrcapi/ctl.h"
 
-#define NOWHERE UINT32_MAX
+#define NOWHERE     UINT32_MAX
+#define N_GOOD_MASK 127u
 
 static bool is_same(const struct control_ev *a, const struct mrc_ctl_ev *b)
 {
@@ -75,6 +76,8 @@ static int replace(struct ctl_edit *e, struct control_profile *p,
 	if (error || at == NOWHERE)
 		return error ? error : -ENOENT;
 	do {
+		/* A process may not have seen yet that the place was good. */
+		to.n_good = p->evs[at].n_good;
 		p->evs[at] = to;
 		at = find(p, &entry->ev, at + 1);
 	} while (at != NOWHERE && entry->flags & MRC_CTL_EV_OP_F_ALL_COPIES);
@@ -94,6 +97,8 @@ static int set_state(struct control_profile *p, const struct mrc_ctl_ev_op_entry
 		return -ENOENT;
 	do {
 		p->evs[at].is_denied = is_denied;
+		/* GOOD is news for those who assume it bad, though it was not denied. */
+		p->evs[at].n_good = (uint8_t)((p->evs[at].n_good + !is_denied) & N_GOOD_MASK);
 		at = find(p, &entry->ev, at + 1);
 	} while (at != NOWHERE && entry->flags & MRC_CTL_EV_OP_F_ALL_COPIES);
 	return 0;

@@ -15,7 +15,7 @@ static void follow_denials(struct device *d, struct mrc_ways *w, const struct co
 	for (uint32_t way = 0; way < w->profile.set.n; way++) {
 		bool was_denied = w->profile.denied[way / 64] >> way % 64 & 1;
 
-		if (w->values[way] >= p->count || p->evs[w->values[way]].is_denied == was_denied)
+		if (p->evs[w->values[way]].is_denied == was_denied)
 			continue;
 		path_profile_deny(&w->profile, way, !was_denied);
 		/* One that is not connected begins as the profile has it. */
@@ -24,15 +24,38 @@ static void follow_denials(struct device *d, struct mrc_ways *w, const struct co
 	}
 }
 
+/* Values that a controller says are good, whatever queue pairs assume of them (10.2.2). */
+static void follow_pardons(struct device *d, struct mrc_ways *w, const struct control_profile *p)
+{
+	for (uint32_t way = 0; way < w->profile.set.n; way++) {
+		uint8_t n_good = p->evs[w->values[way]].n_good;
+
+		if (n_good == w->evs[way].n_good)
+			continue;
+		w->evs[way].n_good = n_good;
+		for (const struct mrc_naming *user = w->users; user; user = user->next)
+			mrc_qp_judge(d->engine, d->clock, user->qp->number, way, false);
+	}
+}
+
 static void follow(struct device *d, struct control *c)
 {
-	for (struct mrc_ways *w = d->control->ways; w; w = w->next) {
+	struct mrc_ways *next;
+
+	for (struct mrc_ways *w = d->control->ways; w; w = next) {
 		const struct control_profile *p = control_find_profile(c, w->id);
 
+		next = w->next;
 		if (!p || !p->evs)
 			continue;
+		/* Those that took the place of w begin as the profile has it. */
+		if (!mrc_ways_are(w, p)) {
+			mrc_ways_replace(d, c, p, w);
+			continue;
+		}
 		w->event_mask = p->event_mask;
 		follow_denials(d, w, p);
+		follow_pardons(d, w, p);
 	}
 	if (c->disabled_ports != d->disabled_ports)
 		device_disable_ports(d, c->disabled_ports);

@@ -69,6 +69,12 @@ void mrc_ways_join(struct mrc_ways *ways, struct mrc_naming *user);
 void mrc_ways_leave(struct device *d, struct mrc_naming *user);
 /* Frees ways that have no users. */
 void mrc_ways_put(struct device *d, struct mrc_ways *ways);
+/* Whether the ways are still those of the profile, port and value. */
+bool mrc_ways_are(const struct mrc_ways *ways, const struct control_profile *p);
+/* All users of `old` have the ways that the profile has now, and what they assume of those that are
+ * the same. A queue pair for which that cannot be done keeps what it has. */
+void mrc_ways_replace(struct device *d, struct control *c, const struct control_profile *p,
+		      struct mrc_ways *old);
 /* The driver is given the segments of ways to a peer; or forgets them, if no user of theirs has
  * that peer any more. 0, or a negative errno and a sentence. */
 int mrc_ways_lay(struct device *d, const struct mrc_ways *ways, uint32_t peer);

@@ -448,6 +448,21 @@ void path_deny(struct path *p, uint32_t way, bool is_denied, nsec now)
 	path_uphold(p, now);
 }
 
+void path_pardon(struct path *p, uint32_t way, nsec now)
+{
+	assert(way < p->profile->set.n);
+	bool was_bad = path_state(p, way) == PATH_ASSUMED_BAD;
+
+	if (path_bit(p, PATH_DENY, way))
+		return;
+	path_forget(p, way);
+	path_put_bit(p, PATH_MARK, way, false);
+	put_burden(p, way, 0);
+	path_put_out(p, way, false);
+	p->has_news |= was_bad && path_state(p, way) != PATH_ASSUMED_BAD;
+	path_uphold(p, now);
+}
+
 bool path_denies(const struct path *p, uint32_t way)
 {
 	return path_bit(p, PATH_DENY, way);

@@ -182,6 +182,10 @@ static inline void path_on_arrived(struct path *p, uint32_t way, nsec sent_at, n
 /* The controller denies a way, or allows it again, which makes it good. */
 void path_deny(struct path *p, uint32_t way, bool is_denied, nsec now);
 
+/* The controller says that a way is good: what is held against it is forgotten. One that is denied
+ * stays so, and one behind a port that is out of use waits for it. */
+void path_pardon(struct path *p, uint32_t way, nsec now);
+
 /* Whether the controller denies a way itself, whatever it says of its port. */
 bool path_denies(const struct path *p, uint32_t way);
 static inline bool path_is_denied(const struct path *p, uint32_t way)

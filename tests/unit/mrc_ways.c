@@ -537,6 +537,13 @@ static void a_way_is_denied_and_allowed_again(void **state)
 	expect_taken(0xff);
 	assert_int_equal(mrc_qp_deny(w.end[0].e, w.now, OURS, 8, true), -EINVAL);
 	assert_int_equal(mrc_qp_deny(w.end[0].e, w.now, OURS + 1, 0, true), -ENOENT);
+	/* And says of others that they are bad, or good. */
+	assert_int_equal(mrc_qp_judge(w.end[0].e, w.now, OURS, 8, true), -EINVAL);
+	assert_int_equal(mrc_qp_judge(w.end[0].e, w.now, OURS + 1, 0, true), -ENOENT);
+	assert_int_equal(mrc_qp_judge(w.end[0].e, w.now, OURS, 3, true), 0);
+	assert_int_equal(path_state(&pair_of(0, 0)->req.path, 3), PATH_ASSUMED_BAD);
+	assert_int_equal(mrc_qp_judge(w.end[0].e, w.now, OURS, 3, false), 0);
+	assert_int_equal(path_state(&pair_of(0, 0)->req.path, 3), PATH_GOOD);
 	/* All of them: nothing goes until one is allowed. */
 	for (uint32_t i = 0; i < 8; i++)
 		assert_int_equal(mrc_qp_deny(w.end[0].e, w.now, OURS, i, true), 0);

@@ -89,7 +89,6 @@ static int expect(const struct place *at, const struct call *c)
 {
 	uint32_t from = (uint32_t)at->state, to = c->mask & STATE ? c->target : from;
 	bool sets_fields = c->mask & FIELDS && c->fields_op == 0;
-	bool replaces = c->mask & VALUES && c->values_op == MRC_CTL_EV_OP_REPLACE_EV;
 
 	if (c->mask & ALIEN || to > 2 || (from == 0 && to == 2) || (from == 2 && to == 0))
 		return -EINVAL;
@@ -100,7 +99,7 @@ static int expect(const struct place *at, const struct call *c)
 		return -EINVAL;
 	if (from == 2 && c->mask & (MODE | FMT | COUNT | MIN | VENDOR))
 		return -EINVAL;
-	if (from == 2 && c->users && (to != 2 || replaces || sets_fields))
+	if (from == 2 && c->users && (to != 2 || sets_fields))
 		return -EBUSY;
 	if (from == 0 && !(c->mask & MODE))
 		return -EINVAL;

@@ -176,7 +176,7 @@ static void values_that_cannot_be(void **state)
 	assert_int_equal(go(ONLINE), 0);
 	assert_int_equal(replace(a1, none, 0, 0), -EINVAL);
 	assert_int_equal(replace(a1, a2, 0, 0), 0);
-	assert_true(rig_last.is_exclusive);
+	assert_false(rig_last.is_exclusive);
 }
 
 /* Entries are taken one by one: those before the one that fails are done. */
@@ -231,10 +231,21 @@ static void states_change_under_users(void **state)
 	rig_users = 3;
 	assert_int_equal(set_state(a1, DENIED, 0), 0);
 	assert_false(rig_last.is_exclusive);
-	assert_int_equal(replace(a1, a2, 0, 0), -EBUSY);
 	assert_int_equal(set_fields(NULL, 0), -EBUSY);
 	assert_int_equal(go(OFFLINE), -EBUSY);
 	assert_int_equal(ask(a1), DENIED);
+	/* So it does with a value, which those who use it follow. */
+	assert_int_equal(replace(a1, a2, 0, 0), 0);
+	assert_false(rig_last.is_exclusive);
+	assert_int_equal(ask(a2), MRC_CTL_EV_GOOD);
+	assert_int_equal(profile()->evs[0].n_good, 0);
+	/* Each GOOD is news, denied or not, until it is known again what it was. */
+	for (uint32_t i = 1; i <= 128; i++) {
+		assert_int_equal(set_state(a2, MRC_CTL_EV_GOOD, 0), 0);
+		assert_int_equal(profile()->evs[0].n_good, i % 128);
+	}
+	assert_int_equal(set_state(a2, DENIED, 0), 0);
+	assert_int_equal(profile()->evs[0].n_good, 0);
 }
 
 static void fields_that_cannot_be(void **state)

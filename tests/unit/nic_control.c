@@ -298,6 +298,106 @@ static void a_controller_denies_values_of_those_that_run(void **state)
 	close(fd);
 }
 
+static enum path_state state_of(uint32_t way)
+{
+	uint8_t states[VALUES];
+	uint32_t n;
+
+	assert_int_equal(
+		mrc_qp_ways(s[0].user->device->engine, nic_qp_number(s[0].qp), states, VALUES, &n),
+		0);
+	assert_int_equal(n, VALUES);
+	return (enum path_state)states[way];
+}
+
+/* One way is assumed bad, as the device knows; the device is held, or it would find out better. */
+static void spoil(struct device *d, uint32_t way)
+{
+	assert_int_equal(mrc_qp_judge(d->engine, d->clock, nic_qp_number(s[0].qp), way, true), 0);
+	mrc_follow_ways(s[0].qp);
+	assert_int_equal(state_of(way), PATH_ASSUMED_BAD);
+	assert_int_equal(s[0].qp->naming->ways->n_bad[way], 1);
+}
+
+static void look_now(struct device *d)
+{
+	d->control->look_at = 0;
+	mrc_look_late(d, device_now());
+}
+
+/* 10.2.2: GOOD is said of a value that queue pairs assume bad, and they take it back at once. */
+static void a_controller_says_that_a_value_is_good(void **state)
+{
+	struct device *d;
+
+	(void)state;
+	open_all();
+	assert_int_equal(name_ev(s[0].qp, PROFILE), 0);
+	connect_all();
+	d = s[0].user->device;
+	device_enter(d);
+	spoil(d, 2);
+	look_now(d);
+	assert_int_equal(state_of(2), PATH_ASSUMED_BAD);
+	controller_begin(&c);
+	control_find_profile(c.state, PROFILE)->evs[2].n_good = 1;
+	controller_commit(&c);
+	look_now(d);
+	assert_int_equal(state_of(2), PATH_GOOD);
+	mrc_follow_ways(s[0].qp);
+	assert_int_equal(s[0].qp->naming->ways->n_bad[2], 0);
+	device_leave(d);
+	close_all();
+}
+
+/* 10.2.2: a value is replaced under those who use it; what they assume of the others stays. */
+static void a_controller_replaces_a_value_of_those_that_run(void **state)
+{
+	const struct mrc_ways *before;
+	struct device *d;
+	int fd = watch_lo();
+
+	(void)state;
+	if (fd < 0)
+		skip();
+	open_all();
+	controller_begin(&c);
+	/* The last is not among those that are watched for. */
+	control_find_profile(c.state, PROFILE)->evs[3].val[1] = (uint8_t)(FIRST + VALUES + 1);
+	controller_commit(&c);
+	for (uint32_t i = 0; i < SIDES; i++)
+		assert_int_equal(name_ev(s[i].qp, PROFILE), 0);
+	connect_all();
+	assert_int_equal(ports_taken(fd, 2 * BURST * VALUES), 7);
+	d = s[0].user->device;
+	device_enter(d);
+	before = s[0].qp->naming->ways;
+	spoil(d, 1);
+	spoil(d, 0);
+	controller_begin(&c);
+	struct control_profile *p = control_find_profile(c.state, PROFILE);
+
+	p->evs[3].val[1] = (uint8_t)(FIRST + 3);
+	p->evs[0].val[1] = (uint8_t)(FIRST + VALUES + 2);
+	controller_commit(&c);
+	look_now(d);
+	assert_ptr_not_equal(s[0].qp->naming->ways, before);
+	assert_ptr_equal(s[0].qp->naming->ways, s[1].qp->naming->ways);
+	assert_ptr_equal(d->control->ways, s[0].qp->naming->ways);
+	assert_null(d->control->ways->next);
+	assert_int_equal(state_of(1), PATH_ASSUMED_BAD);
+	assert_int_equal(state_of(0), PATH_GOOD);
+	assert_int_equal(d->control->ways->n_bad[1], 1);
+	assert_int_equal(d->control->ways->n_bad[0], 0);
+	device_leave(d);
+	assert_int_equal(controller_count(&c, CONTROL_EV, PROFILE), SIDES);
+	/* A queue pair that sends finds out that the other was not so bad. */
+	WAIT_FOR((write_some(1), fare().ways[PATH_GOOD] == VALUES));
+	assert_int_equal(ports_taken(fd, 2 * BURST * VALUES), 0xe);
+	close_all();
+	close(fd);
+}
+
 static void disable(uint32_t ports)
 {
 	controller_begin(&c);
@@ -626,6 +726,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(values_must_make_sense_here),
 	cmocka_unit_test(a_profile_may_be_large),
 	cmocka_unit_test(a_controller_denies_values_of_those_that_run),
+	cmocka_unit_test(a_controller_says_that_a_value_is_good),
+	cmocka_unit_test(a_controller_replaces_a_value_of_those_that_run),
 	cmocka_unit_test(a_controller_disables_the_port),
 	cmocka_unit_test(a_port_may_be_disabled_from_the_start),
 	cmocka_unit_test(a_cc_profile_sets_the_window),

@@ -558,7 +558,38 @@ static void cost(void **state)
 	       sizeof(struct path_trouble));
 }
 
+/* A controller's word that a way is good (10.2.2): whatever it was held for, but for denied ones.
+ */
+static void a_pardon(void **state)
+{
+	(void)state;
+	make(8, 3, 1);
+	path_on_avoid(&path, 2, 5);
+	path_on_marked(&path, 3);
+	assert_int_equal(path_state(&path, 2), PATH_ASSUMED_BAD);
+	assert_true(path_take_news(&path));
+	assert_int_equal(pool_in_use(&pool), 1);
+	path_pardon(&path, 2, 6);
+	path_pardon(&path, 3, 6);
+	assert_int_equal(path_state(&path, 2), PATH_GOOD);
+	assert_int_equal(path_state(&path, 3), PATH_GOOD);
+	assert_true(path_take_news(&path));
+	assert_int_equal(pool_in_use(&pool), 0);
+	/* A good one is that already, a denied one stays denied, and a blocked port shut. */
+	path_pardon(&path, 2, 7);
+	assert_int_equal(path_state(&path, 2), PATH_GOOD);
+	path_deny(&path, 5, true, 8);
+	path_block(&path, PATH_BLOCK_LINK, 1, 8);
+	path_take_news(&path);
+	path_pardon(&path, 5, 9);
+	path_pardon(&path, 0, 9);
+	assert_int_equal(path_state(&path, 5), PATH_DENIED);
+	assert_int_equal(path_state(&path, 0), PATH_ASSUMED_BAD);
+	assert_false(path_take_news(&path));
+}
+
 static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(a_pardon),
 	cmocka_unit_test(rounds),
 	cmocka_unit_test(even_over_ports),
 	cmocka_unit_test(shares_by_ways),
