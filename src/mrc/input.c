@@ -137,7 +137,7 @@ static enum mrc_verdict receive(struct mrc *m, const struct rx_pkt *rx, struct m
 	if (rx->peer != q->attr.peer)
 		return MRC_VERDICT_drop_stranger;
 	if (!read_packet(&in, &c))
-		return MRC_VERDICT_drop_malformed;
+		return mrc_on_malformed(m, q, &in);
 	switch (opcode) {
 	case MRC_OP_SACK: return mrc_on_sack(m, q, &in);
 	case MRC_OP_NACK:

@@ -170,7 +170,7 @@ struct mrc_event {
 	C(rx_data,         "data packets taken, each placed once") \
 	C(rx_duplicate,    "data packets that had come before: acknowledged, not placed again") \
 	C(rx_trimmed,      "data packets that a switch cut: told to the sender, not placed") \
-	C(rx_nacked,       "data packets refused with a NACK: out of range, or no room") \
+	C(rx_nacked,       "data packets refused with a NACK: out of range, no room, malformed") \
 	C(rx_nak_sent,     "data packets refused with a NAK: the queue pair failed") \
 	C(rx_held,         "data packets to be refused with a NAK once all before them are here") \
 	C(rx_probe,        "reliability probes answered") \

@@ -347,6 +347,21 @@ enum mrc_verdict mrc_on_data(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	return is_here ? on_duplicate(m, q, in) : on_new(m, q, &r);
 }
 
+/* Data of our peer whose lengths contradict: sent again it would be no better, and 7.5.3 wants all
+ * such errors told (GERR, which is UNEXP_EVENT by M-12) and not only counted. That ends the peer's
+ * queue pair, so not before all that was sent earlier is here: one that comes early is left to be
+ * sent again. What has no PSN cannot be refused. */
+enum mrc_verdict mrc_on_malformed(struct mrc *m, struct mrc_qp *q, struct mrc_in *in)
+{
+	uint16_t stack;
+
+	if (!mrc_opcode_stack(in->h.bth.opcode, &stack) || !(stack & MRC_PAYLOAD) ||
+	    in->rx->trimmed || in->h.bth.psn != mrc_psn(q->attr.rq_psn, q->resp.expected).v)
+		return MRC_VERDICT_drop_malformed;
+	in->h.has = 0;
+	return nack(m, q, in, MRC_NACK_UNEXP_EVENT);
+}
+
 enum mrc_verdict mrc_on_probe(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
 {
 	mrc_heard_by(m, q, in->rx->port);

@@ -669,6 +669,8 @@ void mrc_track_clear(struct mrc *m, struct mrc_qp *q);
 
 /* respond.c */
 enum mrc_verdict mrc_on_data(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in);
+/* One that could not be read beyond its base header. */
+enum mrc_verdict mrc_on_malformed(struct mrc *m, struct mrc_qp *q, struct mrc_in *in);
 enum mrc_verdict mrc_on_probe(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in);
 void mrc_responder_reset(struct mrc *m, struct mrc_qp *q);
 void mrc_responder_start(struct mrc *m, struct mrc_qp *q); /* MRC_RTR */

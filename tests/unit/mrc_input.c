@@ -99,7 +99,8 @@ static void check_untouched(uint32_t state)
 	check_ends();
 }
 
-/* No byte, one, and every length at which some header is not whole. */
+/* No byte, one, and every length at which some header is not whole. Data that is expected would be
+ * answered: test mrc_refuse. */
 static void every_truncation(void **state)
 {
 	uint8_t bytes[256];
@@ -110,7 +111,7 @@ static void every_truncation(void **state)
 
 	for (uint32_t i = 0; i < OPCODES; i++)
 		for (uint8_t ts = 0; ts < 2; ts++) {
-			struct mrc_pkt h = packet(opcodes[i], 0);
+			struct mrc_pkt h = packet(opcodes[i], 1);
 
 			h.bth.ts = ts;
 			uint32_t len = bytes_of(&h, bytes);
@@ -133,7 +134,7 @@ static void wrong_lengths(void **state)
 	(void)state;
 	rise(MRC_RTS);
 	for (uint32_t i = 0; i < OPCODES; i++) {
-		struct mrc_pkt h = packet(opcodes[i], 0);
+		struct mrc_pkt h = packet(opcodes[i], 1);
 		uint32_t len = bytes_of(&h, bytes);
 
 		for (uint32_t more = 1; more < 12; more++) {
@@ -146,7 +147,7 @@ static void wrong_lengths(void **state)
 	}
 	/* Padding without anything that it could be part of. */
 	for (uint8_t pad = 1; pad < 4; pad++) {
-		struct mrc_pkt h = data(0, 0);
+		struct mrc_pkt h = data(1, 0);
 
 		h.bth.pad = pad;
 		uint32_t len = bytes_of(&h, bytes);

@@ -1,6 +1,6 @@
-/* What makes no sense and overtook what does (M-63): its refusal waits until all that was sent
- * before it is here, so that those are executed and acknowledged, as over a wire that keeps the
- * order. */
+/* What a responder refuses. What makes no sense and overtook what does (M-63): its refusal waits
+ * until all that was sent before it is here, so that those are executed and acknowledged, as over a
+ * wire that keeps the order. */
 #include "mrc_responder.h"
 
 /* The ways in which a packet makes no sense. */
@@ -148,9 +148,59 @@ static void forgotten_by_reset(void **state)
 	expect_none();
 }
 
+/* Ways in which the lengths of a data packet contradict: a header that is not whole, bytes that are
+ * no words, padding without anything that it is part of. */
+static void deliver_malformed(int64_t n, uint32_t how)
+{
+	static const uint32_t lens[][2] = {{12, 0}, {20, 0}, {35, 0}, {36, 7}, {36, 0}};
+	struct mrc_pkt h = request(MRC_OP_WRITE_ONLY, n);
+
+	h.bth.ts = 1;
+	h.tseth = (struct tseth){.tx_timestamp = 0x4321, .ftype = MRC_FTYPE_TIMESTAMP};
+	h.bth.pad = how == 4 ? 3 : 0;
+	h.reth.dmalen = 8;
+	assert_int_equal(mrc_head_put(&h, (struct span){w.packet, ENGINE_HEAD_MAX}), 36);
+	input(lens[how][0], lens[how][1]);
+}
+
+/* The sender of data that makes no packet is told so in its turn (GERR, MRC-7.5.3-07, M-12), which
+ * ends its queue pair and not ours; before and behind that nothing comes of it. */
+static void malformed_data_is_told(void **state)
+{
+	(void)state;
+	for (uint32_t how = 0; how < 5; how++) {
+		start();
+		deliver_malformed(1, how);
+		expect_none();
+		assert_int_equal(count()->drop_malformed, 1);
+		write_at(0, 0, 8);
+		expect_ack(1, 1);
+		deliver_malformed(1, how);
+		expect_nack(1, MRC_NACK_UNEXP_EVENT);
+		assert_int_equal(w.got.neth.tx_timestamp, 0);
+		assert_int_equal(w.got.neth.entropy, EV);
+		assert_int_equal(w.tx.udp_len, 0);
+		assert_int_equal(count()->rx_nacked, 1);
+		expect_untouched(8);
+		deliver_malformed(0, how);
+		deliver_malformed(2000, how);
+		w.rx.trimmed = NET_TRIMMED;
+		w.rx.is_uncut = 1;
+		deliver_malformed(1, how);
+		expect_none();
+		assert_int_equal(count()->drop_malformed, 4);
+		w.rx.trimmed = NET_WHOLE;
+		w.rx.is_uncut = 0;
+		write_at(1, 8, 8);
+		expect_ack(2, 2);
+		check_balance();
+	}
+}
+
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(held_until_its_turn),   cmocka_unit_test(the_first_one_counts),
-	cmocka_unit_test(the_first_word_stands), cmocka_unit_test(immediate_data_around_it),
-	cmocka_unit_test(within_a_message),      cmocka_unit_test(forgotten_by_reset),
+	cmocka_unit_test(held_until_its_turn),    cmocka_unit_test(the_first_one_counts),
+	cmocka_unit_test(the_first_word_stands),  cmocka_unit_test(immediate_data_around_it),
+	cmocka_unit_test(within_a_message),       cmocka_unit_test(forgotten_by_reset),
+	cmocka_unit_test(malformed_data_is_told),
 };
 CHECK_MAIN(cases)
