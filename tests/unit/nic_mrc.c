@@ -226,6 +226,70 @@ static void a_peer_that_is_gone_is_given_up(void **state)
 	pair_close(s);
 }
 
+static void expect_event(struct side *s, enum nic_event_kind kind, const void *object)
+{
+	struct pollfd p = {.fd = nic_event_fd(s->user), .events = POLLIN};
+	struct nic_event event;
+
+	WAIT_FOR(poll(&p, 1, 0) == 1);
+	assert_int_equal(nic_event_get(s->user, &event), 0);
+	assert_int_equal(event.kind, kind);
+	assert_ptr_equal(event.object, object);
+	nic_event_ack(s->user, &event);
+}
+
+/* Writes with immediate data, one more than completions fit the queue at one of the sides: of work
+ * sent, or of receives. */
+static void overrun_at(uint32_t at)
+{
+	enum { ROOM = 4 };
+	struct nic_info info = mrc_info();
+	struct side s[SIDES];
+	struct nic_done done;
+	struct mrc_attr attr;
+
+	side_open(&s[0], &info);
+	side_open(&s[1], &info);
+	struct nic_cq *small = nic_cq_new(s[at].user, ROOM, NULL, NULL);
+	struct nic_mrc_spec spec = {.pd = s[at].pd,
+				    .send_cq = at == 0 ? small : s[at].cq,
+				    .recv_cq = at == 1 ? small : s[at].cq,
+				    .max_send = 16,
+				    .max_recv = 16,
+				    .max_send_sge = 1};
+
+	assert_int_equal(nic_qp_free(s[at].qp), 0);
+	s[at].qp = nic_mrc_qp_new(s[at].user, &spec);
+	assert_true(small && s[at].qp);
+	join(s[0].qp, s[1].qp, &info, stage_gid(&info, AF_INET));
+	struct sge piece = piece_of(&s[0], 0, 64);
+	struct op op = write_op(&s[1], &piece, 1), recv = {.code = ENGINE_RECV};
+
+	op.code = ENGINE_WRITE_IMM;
+	for (uint32_t i = 0; i <= ROOM; i++)
+		assert_int_equal(stage_post(s[1].qp, recv), 0);
+	for (uint32_t i = 0; i <= ROOM; i++)
+		assert_int_equal(stage_post(s[0].qp, op), 0);
+	expect_event(&s[at], NIC_EVENT_CQ_ERROR, small);
+	expect_event(&s[at], NIC_EVENT_QP_FATAL, s[at].qp);
+	assert_int_equal(nic_cq_poll(small, &done, 1), -EOVERFLOW);
+	assert_int_equal(nic_mrc_qp_query(s[at].qp, &attr, NULL, NULL), 0);
+	assert_int_equal(attr.state, MRC_ERROR);
+	assert_int_equal(nic_qp_free(s[at].qp), 0);
+	s[at].qp = NULL;
+	assert_int_equal(nic_cq_free(small), 0);
+	pair_close(s);
+}
+
+/* A completion that finds no place ends the queue pair, and events tell (MRC tables 6-11 and 6-14:
+ * as RC). */
+static void a_queue_that_overruns_ends_its_pairs(void **state)
+{
+	(void)state;
+	overrun_at(0);
+	overrun_at(1);
+}
+
 static void many_queue_pairs_take_turns(void **state)
 {
 	struct side s[SIDES];
@@ -440,6 +504,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(our_own_bad_key_is_ours),
 	cmocka_unit_test(a_peer_without_receives_fails),
 	cmocka_unit_test(a_peer_that_is_gone_is_given_up),
+	cmocka_unit_test(a_queue_that_overruns_ends_its_pairs),
 	cmocka_unit_test(many_queue_pairs_take_turns),
 	cmocka_unit_test(pools_are_as_large_as_pairs_need),
 	cmocka_unit_test(the_value_that_was_meant_is_seen),
