@@ -624,6 +624,32 @@ static void ports_apart(void **state)
 	assert_int_equal(try_ask(0, r), -EINVAL);
 }
 
+/* A response goes to the address that its request came from, from the one that it came to, whoever
+ * that is: the driver gives it the encapsulation that this peer's addresses have (MRC-7.4.7-X02).
+ * The entropy is the responder's to choose, and that of the request came through. */
+static void answers_go_where_questions_came_from(void **state)
+{
+	(void)state;
+	open_ends(1);
+	for (uint32_t i = 0; i < 5; i++) {
+		struct mrc_pkt h = request(i, MRC_ENDPOINT_EV_PROBE);
+		struct rx_pkt rx = {.peer = PEER + 3 * i,
+				    .local = LOCAL + i,
+				    .ev = 0xc0de0000 + i,
+				    .port = (uint8_t)(i % 4)};
+
+		inject_as(1, &h, rx);
+		assert_int_equal(end_pull(&w.end[1], w.now, wide, 8), 1);
+		const struct tx_pkt *tx = &w.end[1].out[0].tx;
+
+		assert_int_equal(w.end[1].out[0].h.bth.psn, i);
+		assert_int_equal(tx->peer, rx.peer);
+		assert_int_equal(tx->local, rx.local);
+		assert_int_equal(tx->ev, rx.ev);
+		assert_int_equal(tx->port, rx.port);
+	}
+}
+
 /* Queue pair 2 takes endpoint operations and nothing else, and they are for nobody else
  * (MRC-7.3-02, MRC-7.3-03); operations that are not assigned are dropped. */
 static void bad_packets(void **state)
@@ -671,14 +697,23 @@ static void bad_packets(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(probe_and_answer),  cmocka_unit_test(traffic_classes),
-	cmocka_unit_test(code_points),       cmocka_unit_test(port_status),
-	cmocka_unit_test(timestamps_back),   cmocka_unit_test(service_time),
-	cmocka_unit_test(identifiers),       cmocka_unit_test(tagged_identifiers),
-	cmocka_unit_test(whose_answer),      cmocka_unit_test(given_up),
-	cmocka_unit_test(forgotten),         cmocka_unit_test(own_limit),
-	cmocka_unit_test(request_flood),     cmocka_unit_test(port_updates_of_many),
-	cmocka_unit_test(no_answer_no_news), cmocka_unit_test(ports_apart),
+	cmocka_unit_test(probe_and_answer),
+	cmocka_unit_test(traffic_classes),
+	cmocka_unit_test(code_points),
+	cmocka_unit_test(port_status),
+	cmocka_unit_test(timestamps_back),
+	cmocka_unit_test(service_time),
+	cmocka_unit_test(identifiers),
+	cmocka_unit_test(tagged_identifiers),
+	cmocka_unit_test(whose_answer),
+	cmocka_unit_test(given_up),
+	cmocka_unit_test(forgotten),
+	cmocka_unit_test(own_limit),
+	cmocka_unit_test(request_flood),
+	cmocka_unit_test(port_updates_of_many),
+	cmocka_unit_test(no_answer_no_news),
+	cmocka_unit_test(ports_apart),
+	cmocka_unit_test(answers_go_where_questions_came_from),
 	cmocka_unit_test(bad_packets),
 };
 CHECK_MAIN(cases)
