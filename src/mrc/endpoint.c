@@ -1,6 +1,7 @@
 /* Endpoint operations (7.3): EV probes and port status updates, asked and answered on queue pair 2,
  * connectionless and best effort. Requests that are out and responses that wait come from pools, so
- * that a flood of either is dropped, not stored. */
+ * that a flood of either is dropped, not stored. Reliability probes of ways wait for their port
+ * among the requests. */
 #include <assert.h>
 #include <errno.h>
 #include <stdalign.h>
@@ -369,7 +370,8 @@ enum mrc_verdict mrc_on_endpoint_response(struct mrc *m, const struct mrc_in *in
 	uint16_t id = (uint16_t)in->h.bth.psn;
 	struct mrc_request *r = ends->by_id[id & ends->id_mask];
 
-	if (!r || r->id != id || !r->is_sent || r->what.op != in->h.eeth.op)
+	if (!r || r->id != id || !r->is_sent || r->what.op != in->h.eeth.op ||
+	    mrc_is_path_probe(r->own))
 		return MRC_VERDICT_drop_unasked;
 	if (r->what.peer != in->rx->peer)
 		return MRC_VERDICT_drop_stranger;
@@ -403,10 +405,8 @@ static void finish(const struct mrc *m, struct mrc_pkt *h, struct tx_pkt *tx)
 	tx->not_ect = tx->tclass == ENGINE_CONTROL;
 }
 
-static void put_request(struct mrc *m, struct mrc_endpoint_queue *queue, struct tx_pkt *tx)
+static void fill_request(struct mrc *m, const struct mrc_request *r, struct tx_pkt *tx)
 {
-	struct mrc_endpoints *ends = &m->endpoints;
-	struct mrc_request *r = queue->request_head;
 	bool is_probe = r->what.op == MRC_ENDPOINT_EV_PROBE;
 	struct mrc_pkt h = {
 		.bth = {.opcode = MRC_OP_ENDPOINT_REQUEST, .psn = r->id},
@@ -416,13 +416,27 @@ static void put_request(struct mrc *m, struct mrc_endpoint_queue *queue, struct 
 			 .ftype = MRC_FTYPE_TIMESTAMP},
 	};
 
-	queue->request_head = r->next;
 	tx->tclass = is_probe ? r->what.tclass : ENGINE_CONTROL;
 	tx->port = (uint8_t)r->what.way.port;
 	tx->ev = r->what.way.ev;
 	tx->peer = r->what.peer;
 	tx->local = r->what.local;
 	finish(m, &h, tx);
+	m->count.tx_endpoint++;
+}
+
+static void put_request(struct mrc *m, struct mrc_endpoint_queue *queue, struct tx_pkt *tx)
+{
+	struct mrc_endpoints *ends = &m->endpoints;
+	struct mrc_request *r = queue->request_head;
+
+	queue->request_head = r->next;
+	if (mrc_is_path_probe(r->own)) {
+		r->probe_id = mrc_put_probe(m, r->owner, &r->what.way, tx);
+		m->count.tx_way_probe++;
+	} else {
+		fill_request(m, r, tx);
+	}
 	r->sent_at = m->now;
 	r->is_sent = true;
 	if (r->own)
@@ -434,7 +448,6 @@ static void put_request(struct mrc *m, struct mrc_endpoint_queue *queue, struct 
 	else
 		ends->out_head = r;
 	ends->out_tail = r;
-	m->count.tx_endpoint++;
 }
 
 static void put_response(struct mrc *m, struct mrc_endpoint_queue *queue, struct tx_pkt *tx)

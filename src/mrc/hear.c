@@ -299,9 +299,11 @@ static struct mrc_view view_of(struct mrc_requester *req, const struct sack *s,
 	};
 }
 
-/* The SACK's word on packets; whether any of it was news. */
+/* The SACK's word on packets; whether any of it was news. is_probed: it answers the probe that asks
+ * what arrived. */
 static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
-		      const struct mrc_pkt *h, struct sample time, struct mrc_view *view)
+		      const struct mrc_pkt *h, struct sample time, bool is_probed,
+		      struct mrc_view *view)
 {
 	struct mrc_requester *req = &q->req;
 	struct mrc_news news = {0};
@@ -312,13 +314,17 @@ static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
 		mrc_flight_acked(m, q, s->acked, 1, &news);
 	mrc_flight_advance(m, q, s->to > req->una ? s->to : req->una, &news);
 	mrc_learn(m, q, time.rtt_ns, &news);
+	/* A probe is short, and on each link sooner through than data: taken for a sample, it would
+	 * have the controller hold the base round trip for shorter than it is ever after. */
+	if (h->seth.pr)
+		time = (struct sample){0};
 	tell_ack(m, q, news.pkts, &time, h);
 	*view = view_of(req, s, h);
 	/* The books have all that arrived, whatever was counted besides. */
 	if (view->is_all && req->told_bytes > req->acked_bytes)
 		req->told_bytes = req->acked_bytes;
 	mrc_judge(m, q, view);
-	if (h->seth.pr)
+	if (is_probed)
 		mrc_on_probed(m, q, view);
 	return news.pkts > 0 || req->n_lost > lost;
 }
@@ -332,7 +338,10 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	assert(q->state == MRC_RTS || q->state == MRC_SQD);
 	if (!read_sack(q, h, &s))
 		return MRC_VERDICT_drop_stale;
-	if (h->pr && !(req->is_probing && h->ack_psn_offset == req->probe_id))
+	bool is_probed = h->pr && req->is_probing && h->ack_psn_offset == req->probe_out;
+	struct mrc_request *r = h->pr && !is_probed ? mrc_ways_find(q, h->ack_psn_offset) : NULL;
+
+	if (h->pr && !is_probed && !r)
 		return MRC_VERDICT_drop_unasked;
 	bool is_ahead = s.to > req->sacked;
 	struct timing t = {
@@ -345,15 +354,18 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	};
 	struct sample time = {0};
 
-	if (h->pr)
+	if (is_probed)
 		time = time_probed(q, &t);
 	else if (s.acked != MRC_NONE)
 		time = time_of(m, q, &t);
 	/* Before the record goes. */
-	take_mark(m, q, s.acked, h);
+	if (r)
+		mrc_ways_probed(m, r, h->m);
+	else
+		take_mark(m, q, s.acked, h);
 	uint64_t una = req->una;
 	struct mrc_view view;
-	bool is_news = take_sack(m, q, &s, &in->h, time, &view);
+	bool is_news = take_sack(m, q, &s, &in->h, time, is_probed, &view);
 
 	take_range(m, q, h, is_ahead);
 	if (is_ahead)
@@ -362,7 +374,7 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		mrc_clock_restart(m, q, true);
 	else if (is_news)
 		mrc_clock_spare(m, q, true);
-	if (h->pr)
+	if (is_probed)
 		mrc_probe_on(m, q, &view);
 	if (!req->is_base_known)
 		mrc_ways_measure(m, q);

@@ -199,7 +199,8 @@ struct mrc_event {
 	C(tx_nack,         "NACKs sent") \
 	C(tx_ack,          "Transport ACKs sent") \
 	C(tx_nak,          "Transport NAKs sent") \
-	C(tx_probe,        "reliability probes sent") \
+	C(tx_probe,        "reliability probes sent to ask what arrived") \
+	C(tx_way_probe,    "reliability probes sent for the sake of a way or a port") \
 	C(tx_endpoint,     "endpoint requests sent") \
 	C(tx_endpoint_re,  "endpoint responses sent") \
 	C(rx,              "packets received") \

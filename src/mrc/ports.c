@@ -32,10 +32,7 @@ void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q)
 	q->req.deaf_due = m->now + MRC_DEAF_NS;
 	for (uint32_t ports = mrc_deaf_ports(q) & f->set.ports; ports && mrc_endpoint_has_room(m);
 	     ports &= ports - 1) {
-		struct mrc_request r = {
-			.own = MRC_OWN_DEAF,
-			.what = {.op = MRC_ENDPOINT_EV_PROBE, .tclass = ENGINE_CONTROL},
-		};
+		struct mrc_request r = {.own = MRC_OWN_DEAF};
 
 		mrc_ways_ask(m, q, &r, &f->set.ways[f->first[__builtin_ctz(ports)]]);
 	}
@@ -89,7 +86,7 @@ void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up)
 			continue;
 		path_block(&q->req.path, PATH_BLOCK_PEER, deaf, m->now);
 		q->req.deaf_due = m->now + MRC_DEAF_NS;
-		mrc_ways_changed(m, q);
+		mrc_ways_barred(m, q);
 	}
 }
 
@@ -126,7 +123,7 @@ void mrc_ports_down(struct engine *e, nsec now, uint32_t ports)
 		q->status_tries = 0;
 		if (mrc_status_due(m, q))
 			mrc_tell_ports(m, q);
-		mrc_ways_changed(m, q);
+		mrc_ways_barred(m, q);
 		mrc_clock_follow(m, q);
 	}
 }

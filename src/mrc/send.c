@@ -539,16 +539,13 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 	return true;
 }
 
-/* 7.4.6: asks what has arrived. It takes the next way like any packet, so that one that is repeated
- * takes another. */
-static void put_probe(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx)
+uint16_t mrc_put_probe(struct mrc *m, struct mrc_qp *q, const struct path_way *way,
+		       struct tx_pkt *tx)
 {
 	struct mrc_requester *req = &q->req;
-	const struct path_way *way = path_next(&req->path, free_ports);
 	bool has_stamp = !(q->attr.flags & MRC_NO_TIMESTAMPS);
 	struct mrc_pkt h;
 
-	assert(way);
 	h.bth = (struct mrc_bth){.opcode = MRC_OP_PROBE_REQUEST};
 	h.peth = (struct peth){
 		.probe_id = ++req->probe_id,
@@ -560,6 +557,17 @@ static void put_probe(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, stru
 	tx->n_body = 0;
 	mrc_finish_packet(m, q, way, &h, 0, tx);
 	tx->tclass = ENGINE_DATA;
+	return req->probe_id;
+}
+
+/* Asks what has arrived. It takes the next way like any packet, so that one that is repeated takes
+ * another. */
+static void probe(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx)
+{
+	const struct path_way *way = path_next(&q->req.path, free_ports);
+
+	assert(way);
+	q->req.probe_out = mrc_put_probe(m, q, way, tx);
 	mrc_probe_sent(m, q);
 	m->count.tx_probe++;
 }
@@ -587,6 +595,6 @@ bool mrc_request_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, stru
 	}
 	if (!req->has_probe)
 		return send(m, q, &s, free_ports, tx);
-	put_probe(m, q, free_ports, tx);
+	probe(m, q, free_ports, tx);
 	return true;
 }

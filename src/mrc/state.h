@@ -156,10 +156,12 @@ struct mrc_requester {
 	nsec judge_due;         /* when one that others overtook is overdue; NSEC_NEVER: none is */
 	struct mrc_timer retry; /* armed at or before the first of due, judge_due and probe_due */
 	struct mrc_timer wake;  /* pacing, the congestion controller */
-	/* Probes: one is out at a time. */
-	nsec probe_due; /* when the next one goes; NSEC_NEVER: none is wanted */
-	nsec probe_at;  /* when the one that is out went */
-	uint16_t probe_id;
+	/* Probes of what arrived: one is out at a time. Those of ways (ways.c) are others, and all
+	 * have their identifiers of one count (7.4.6). */
+	nsec probe_due;      /* when the next one goes; NSEC_NEVER: none is wanted */
+	nsec probe_at;       /* when the one that is out went */
+	uint16_t probe_out;  /* its identifier */
+	uint16_t probe_id;   /* of the last probe of any kind */
 	uint8_t probe_tries; /* without an answer, in a row */
 	uint8_t probe_row; /* more that may follow at once, each for another part of what is out */
 	bool is_probing;   /* one is out */
@@ -279,16 +281,24 @@ struct mrc_turns {
 	uint32_t n_on[ENGINE_PORTS]; /* members whose ways leave by this port */
 };
 
-/* What the engine itself asks peers for. */
+/* What the engine itself asks peers for. An answer that something depends on is asked for by a
+ * reliability probe, sent on the way in question (MRC-7.4.6-X01): those are always answered. EV
+ * probes need not be (7.4.7). */
 enum mrc_own {
 	MRC_OWN_NONE, /* the caller's */
-	MRC_OWN_WAY,  /* whether a way is fit again */
-	MRC_OWN_BASE, /* the round trip of an idle path (UE 3.6.13.7) */
-	MRC_OWN_DEAF, /* whether a port is heard again that the peer did not hear */
+	MRC_OWN_WAY,  /* whether a way is fit again: a reliability probe */
+	MRC_OWN_DEAF, /* whether a port is heard again that the peer did not hear: another */
+	MRC_OWN_BASE, /* the round trip of an idle path (UE 3.6.13.7): an EV probe */
 	MRC_OWN_PORTS /* nothing: it tells which of our ports are up */
 };
 
-/* An endpoint request that is to be sent or was; and a response to one. */
+static inline bool mrc_is_path_probe(enum mrc_own own)
+{
+	return own == MRC_OWN_WAY || own == MRC_OWN_DEAF;
+}
+
+/* An endpoint request that is to be sent or was, or a reliability probe of a way, which waits for
+ * its port like one; and a response to a request. */
 struct mrc_request {
 	struct mrc_request *next, *prev; /* prev: of those sent */
 	struct mrc_endpoint what;
@@ -297,6 +307,7 @@ struct mrc_request {
 	bool is_sent;
 	uint8_t own; /* enum mrc_own; what follows is for those that are not the caller's */
 	uint8_t tries;
+	uint16_t probe_id; /* of a reliability probe that is sent: PETH.probe_id */
 	struct path_probe probe;
 	nsec due; /* given up */
 	struct mrc_qp *owner;
@@ -505,6 +516,9 @@ bool mrc_request_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, stru
 void mrc_retire(struct mrc *m, struct mrc_qp *q, uint64_t end);
 /* The oldest work that is not done fails with this status, and q with it. */
 void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status);
+/* A reliability probe (7.4.6) on a way into tx; returns its identifier. */
+uint16_t mrc_put_probe(struct mrc *m, struct mrc_qp *q, const struct path_way *way,
+		       struct tx_pkt *tx);
 /* The peer executed the first n works that are not done, all of them out. */
 void mrc_retire_works(struct mrc *m, struct mrc_qp *q, uint64_t n);
 /* The work of packet n < next fails with this status, or the oldest if that one is done; those
@@ -595,14 +609,20 @@ void mrc_way_lost(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at);
 void mrc_way_arrived(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at);
 /* After some of the above: turns and timers follow the ports that are in use now. */
 void mrc_ways_changed(struct mrc *m, struct mrc_qp *q);
+/* The same after ways or ports were denied or shut: no probe that waits leaves by one of them. */
+void mrc_ways_barred(struct mrc *m, struct mrc_qp *q);
 /* path_due has come. */
 void mrc_ways_run(struct mrc *m, struct mrc_qp *q);
 /* The peer was heard: time to measure an idle path, once (UE 3.6.13.7). */
 void mrc_ways_measure(struct mrc *m, struct mrc_qp *q);
 /* A request of the engine's own is sent. */
 void mrc_ways_asked(struct mrc *m, struct mrc_request *r);
-/* One is answered. */
+/* One is answered by the peer's endpoint. */
 void mrc_ways_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns);
+/* The probe of a way of q that is out with this identifier, or NULL; the SACK that answers it came,
+ * with what that says of the way (enum mrc_mark). It is free then. */
+struct mrc_request *mrc_ways_find(const struct mrc_qp *q, uint16_t probe_id);
+void mrc_ways_probed(struct mrc *m, struct mrc_request *r, uint8_t mark);
 /* When ways.c has something to do next: to be called after what changes that. */
 void mrc_ways_plan(struct mrc *m, struct mrc_qp *q);
 /* Asks the peer something on a way; there is room for it. */

@@ -1,6 +1,6 @@
 /* The requestor's ways (9.3): the engine tells struct path what happened to packets, and does what
- * that asks for in return: EV probes of ways out of use, and turns by the ports that are left. The
- * same probes measure the round trip of an idle path. */
+ * that asks for in return: probes of ways out of use, and turns by the ports that are left. A
+ * single EV probe may measure the round trip of an idle path; nothing depends on its answer. */
 #include <errno.h>
 
 #include "mrc/state.h"
@@ -207,20 +207,16 @@ void mrc_ways_asked(struct mrc *m, struct mrc_request *r)
 	mrc_ways_plan(m, r->owner);
 }
 
-/* In the class of control packets: congestion neither delays them nor cuts them, and a path that
- * loses packets loses these as well. None is drawn that there is no room for: what was not asked
- * is no evidence. */
+/* By reliability probes on these very ways (9.3.1): a peer must answer those, and may leave EV
+ * probes unanswered (7.4.7). None is drawn that there is no room for: what was not asked is no
+ * evidence. */
 static void probe_ways(struct mrc *m, struct mrc_qp *q)
 {
 	struct path *p = &q->req.path;
 	struct path_probe probe;
 
 	while (mrc_endpoint_has_room(m) && path_probe_next(p, m->now, mrc_all_ports(m), &probe)) {
-		struct mrc_request r = {
-			.own = MRC_OWN_WAY,
-			.probe = probe,
-			.what = {.op = MRC_ENDPOINT_EV_PROBE, .tclass = ENGINE_CONTROL},
-		};
+		struct mrc_request r = {.own = MRC_OWN_WAY, .probe = probe};
 
 		mrc_ways_ask(m, q, &r, &p->profile->set.ways[probe.way]);
 	}
@@ -241,6 +237,36 @@ static void give_up(struct mrc *m, struct mrc_request *r)
 		q->told_up = 0;
 		q->status_tries = (uint8_t)(q->status_tries + (q->status_tries < STATUS_DOUBLINGS));
 	}
+}
+
+/* Whether a probe waits for a port by which, or is of a way on which, nothing shall go any more
+ * (9.3.2.1). */
+static bool is_barred(const struct mrc_qp *q, const struct mrc_request *r)
+{
+	const struct path *p = &q->req.path;
+	uint32_t shut = r->own == MRC_OWN_DEAF
+				? p->blocked[PATH_BLOCK_DENIED] | p->blocked[PATH_BLOCK_LINK]
+				: path_shut(p);
+
+	if (!mrc_is_path_probe(r->own) || r->is_sent)
+		return false;
+	return shut >> r->what.way.port & 1 ||
+	       (r->own == MRC_OWN_WAY && path_is_denied(p, r->probe.way));
+}
+
+void mrc_ways_barred(struct mrc *m, struct mrc_qp *q)
+{
+	const struct list *own = &q->req.own_probes;
+	struct list_link *link = list_first(own), *next;
+
+	for (; link; link = next) {
+		struct mrc_request *r = LIST_OWNER(link, mrc_request, own_link);
+
+		next = list_after(own, link);
+		if (is_barred(q, r))
+			give_up(m, r);
+	}
+	mrc_ways_changed(m, q);
 }
 
 static void give_up_late(struct mrc *m, struct mrc_qp *q)
@@ -276,16 +302,41 @@ void mrc_ways_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns)
 	struct mrc_qp *q = r->owner;
 	struct cc_ack ack = {.now = m->now, .rtt_ns = rtt_ns, .out_bytes = mrc_inflight(&q->req)};
 
-	switch (r->own) {
-	case MRC_OWN_WAY: path_on_probe(&q->req.path, r->probe, PATH_PROBE_CLEAN, m->now); break;
-	case MRC_OWN_BASE: cc_on_ack(&q->req.cc, &ack); break;
-	case MRC_OWN_PORTS: mrc_ports_told(m, r->what.peer, r->what.port_status); break;
-	case MRC_OWN_DEAF:
-		path_block(&q->req.path, PATH_BLOCK_PEER,
-			   mrc_deaf_ports(q) & ~(UINT32_C(1) << r->what.way.port), m->now);
-		break;
-	default: break;
+	if (r->own == MRC_OWN_BASE)
+		cc_on_ack(&q->req.cc, &ack);
+	else
+		mrc_ports_told(m, r->what.peer, r->what.port_status);
+	mrc_ways_changed(m, q);
+}
+
+struct mrc_request *mrc_ways_find(const struct mrc_qp *q, uint16_t probe_id)
+{
+	const struct list *own = &q->req.own_probes;
+
+	for (struct list_link *link = list_first(own); link; link = list_after(own, link)) {
+		struct mrc_request *r = LIST_OWNER(link, mrc_request, own_link);
+
+		if (mrc_is_path_probe(r->own) && r->is_sent && r->probe_id == probe_id)
+			return r;
 	}
+	return NULL;
+}
+
+void mrc_ways_probed(struct mrc *m, struct mrc_request *r, uint8_t mark)
+{
+	const struct mrc_request was = *r;
+	struct mrc_qp *q = was.owner;
+	enum path_outcome outcome = mark == MRC_MARK_SKIP          ? PATH_PROBE_MARKED
+				    : mark == MRC_MARK_ALWAYS_SKIP ? PATH_PROBE_FAILED
+								   : PATH_PROBE_CLEAN;
+
+	list_remove(&q->req.own_probes, &r->own_link);
+	mrc_endpoint_withdraw(m, r);
+	if (was.own == MRC_OWN_WAY)
+		path_on_probe(&q->req.path, was.probe, outcome, m->now);
+	else
+		path_block(&q->req.path, PATH_BLOCK_PEER,
+			   mrc_deaf_ports(q) & ~(UINT32_C(1) << was.what.way.port), m->now);
 	mrc_ways_changed(m, q);
 }
 
@@ -312,7 +363,7 @@ void mrc_ways_measure(struct mrc *m, struct mrc_qp *q)
 void mrc_ways_deny_ports(struct mrc *m, struct mrc_qp *q)
 {
 	path_block(&q->req.path, PATH_BLOCK_DENIED, denied_ports(q), m->now);
-	mrc_ways_changed(m, q);
+	mrc_ways_barred(m, q);
 }
 
 int mrc_qp_deny(struct engine *e, nsec now, uint32_t number, uint32_t way, bool is_denied)
@@ -326,6 +377,6 @@ int mrc_qp_deny(struct engine *e, nsec now, uint32_t number, uint32_t way, bool 
 		return -EINVAL;
 	m->now = now;
 	path_deny(&q->req.path, way, is_denied, now);
-	mrc_ways_changed(m, q);
+	mrc_ways_barred(m, q);
 	return 0;
 }

@@ -193,6 +193,13 @@ static inline bool path_is_denied(const struct path *p, uint32_t way)
 	return p->n_denied && path_denies(p, way);
 }
 
+/* Ports that somebody said not to use. */
+static inline uint32_t path_shut(const struct path *p)
+{
+	return (uint32_t)p->blocked[PATH_BLOCK_DENIED] | p->blocked[PATH_BLOCK_LINK] |
+	       p->blocked[PATH_BLOCK_PEER];
+}
+
 /* All ports, a bit each, that are blocked for this reason from now on; others are no longer. Port
  * numbers are ours: the engine maps the bits of a peer's update to the planes of our ports. */
 void path_block(struct path *p, enum path_block why, uint32_t ports, nsec now);

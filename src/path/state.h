@@ -33,13 +33,6 @@ static inline uint32_t path_port(const struct path *p, uint32_t way)
 	return p->profile->set.ways[way].port;
 }
 
-/* Ports that somebody said not to use. */
-static inline uint32_t path_shut(const struct path *p)
-{
-	return (uint32_t)p->blocked[PATH_BLOCK_DENIED] | p->blocked[PATH_BLOCK_LINK] |
-	       p->blocked[PATH_BLOCK_PEER];
-}
-
 /* The next number of a sender's own, 32 bits. */
 uint32_t path_draw(struct path *p);
 

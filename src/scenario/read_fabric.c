@@ -6,6 +6,11 @@
 #include "wire/net.h"
 
 #define OVERHEAD_MAX 1000u
+/* From the UDP header on: the base header behind it names a packet (MRC 7.5.3, M-49), 28 bytes
+ * leave its timestamp (M-27), and MRC's probes have 40: cut, they would be good for nothing. */
+#define TRIM_LEAST   24u
+#define TRIM         28u
+#define TRIM_MRC     40u
 #define MIN_TRIM_MAX 4096u
 #define WEIGHT_MAX   1000u
 
@@ -229,10 +234,10 @@ static void read_scheduling(struct reader *r, struct fwd_qos *qos)
 	conf_finish(c, map, "weights");
 }
 
-/* The least IP payload that still names the packet (MRC 7.5.3; M-27). */
-static uint32_t least_trim(enum routing_mode mode)
+/* What is in front of the UDP header in the outermost IP payload. */
+static uint32_t segment_bytes(enum routing_mode mode)
 {
-	return mode == ROUTING_USID_SRH ? 92 : mode == ROUTING_USID ? 68 : 28;
+	return mode == ROUTING_USID_SRH ? 64 : mode == ROUTING_USID ? 40 : 0;
 }
 
 static void read_bdp(struct reader *r)
@@ -249,7 +254,8 @@ void read_queues(struct reader *r)
 	struct conf *c = &r->conf;
 	struct conf_node *map = r->fabric, *pfc = conf_get(c, map, "pfc");
 	struct fwd_qos *qos = &r->s->qos;
-	uint32_t least = least_trim(r->s->routing.mode);
+	uint32_t before = segment_bytes(r->s->routing.mode);
+	uint32_t kept = r->s->transport.kind == SCENARIO_MRC ? TRIM_MRC : TRIM;
 	bool pauses = pfc && (pfc->type == CONF_MAP || conf_flag(c, pfc));
 	/* No packet of RC is ever trimmed: thresholds for trimming would only drop them early. */
 	bool may_trim = !pauses && r->s->transport.kind != SCENARIO_RC;
@@ -260,7 +266,8 @@ void read_queues(struct reader *r)
 		.trimming = conf_get_flag(c, map, "trimming", may_trim),
 		.three_classes = conf_get_u32(c, map, "classes", (struct conf_range){2, 3, 3}) == 3,
 		.min_trim_bytes = (uint16_t)conf_get_u32(
-			c, map, "min_trim", (struct conf_range){least, MIN_TRIM_MAX, least}),
+			c, map, "min_trim",
+			(struct conf_range){before + TRIM_LEAST, MIN_TRIM_MAX, before + kept}),
 	};
 
 	fwd_qos_recommended(qos, &r->s->names, &bdp);

@@ -378,13 +378,23 @@ void wire_ask_probe(struct hunt_oracle *o, uint32_t end, nsec now, const struct 
 		return;
 	}
 	uint16_t id = (uint16_t)wire_big(h->more + 4, 2);
+	struct wire_probe *p = &ask->probes[id % WIRE_PROBES];
 
-	if (ask->heard == ask->high)
-		oracle_fail(o, "end %u: a probe, and nothing is out", end);
-	if (ask->is_probing && id == ask->probe_id)
+	/* One of a way may have waited for its port until all was done. */
+	if (ask->n_pkts == 0)
+		oracle_fail(o, "end %u: a probe, and nothing is ever to be sent", end);
+	if (p->is_open && p->id == id)
 		oracle_fail(o, "end %u: probe %u again", end, id);
-	ask->is_probing = true;
-	ask->probe_id = id;
+	*p = (struct wire_probe){.id = id, .port = tx->port, .is_open = true};
+}
+
+/* The probe that a SACK answers; NULL: none that is known. */
+static struct wire_probe *probe_of(const struct hunt_oracle *o, uint32_t end, const uint8_t *m)
+{
+	uint16_t id = (uint16_t)wire_big(m + 2, 2);
+	struct wire_probe *p = &wire_at(o, end)->ask.probes[id % WIRE_PROBES];
+
+	return p->is_open && p->id == id ? p : NULL;
 }
 
 /* The packet is there. */
@@ -488,7 +498,14 @@ static void hear_sack(struct hunt_oracle *o, uint32_t end, const struct wire_com
 	take_range(o, end, m, to, is_ahead);
 	if (!is_probed)
 		return;
-	ask->is_probing = false;
+	struct wire_probe *p = probe_of(o, end, m);
+
+	/* Where it answers, it hears. */
+	if (p) {
+		p->is_open = false;
+		wire_station(o, o->story->ends[end].host)
+			->peer_down[o->story->ends[end ^ 1].host] &= (uint8_t) ~(1u << p->port);
+	}
 	for (uint64_t n = ask->una; n < ask->high; n++)
 		if (!ask->pkts[n].is_known)
 			give_reason(ask, &ask->pkts[n], WAS_PROBED);
@@ -578,8 +595,9 @@ void wire_ask_expect(struct hunt_oracle *o, uint32_t end)
 
 		c->count = wire_count(o, end, (uint32_t)wire_big(m + 13, 3), ask->una);
 		c->may = 1u << MET_SACK;
-		if (m[1] & 2 && !(ask->is_probing && ask->probe_id == wire_big(m + 2, 2)))
-			c->may = 1u << WIRE_DROPPED;
+		/* One that went long ago was given up, or another followed it. */
+		if (m[1] & 2)
+			c->may = 1u << WIRE_DROPPED | (probe_of(o, end, m) ? 1u << MET_SACK : 0);
 	} else if (c->h.opcode == NACK) {
 		c->may = 1u << MET_NACK;
 		if (c->count == WIRE_NO_COUNT || c->count >= ask->high)

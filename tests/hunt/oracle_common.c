@@ -6,8 +6,6 @@
 
 #define REQUEST_BYTES  16u
 #define RESPONSE_BYTES 36u
-#define PROBES_LEAST   24u            /* of a way, without an answer, and ... */
-#define PROBE_EVERY    (50 * PSEC_US) /* ... one more for each such time */
 
 enum { PORT_STATUS, EV_PROBE };
 
@@ -68,38 +66,6 @@ static uint32_t each_way(struct hunt_oracle *o, uint32_t host, const struct wire
 	return n;
 }
 
-static void note_probe(struct hunt_oracle *o, uint32_t end, uint32_t way)
-{
-	struct wire_way *w = &wire_at(o, end)->ways[way];
-
-	if (w->unanswered++ == 0)
-		w->probed_at = o->now(o->clock);
-}
-
-/* Probes that nobody answers become fewer. */
-static void check_rate(struct hunt_oracle *o, uint32_t host, const struct wire_request *r)
-{
-	uint32_t n = each_way(o, host, r, note_probe);
-
-	if (n == 0)
-		oracle_fail(o, "h%u: a probe of no way", host);
-	for (uint32_t e = 0; e < o->story->n_ends; e++) {
-		uint16_t way = is_between(o, e, host, r->peer) ? wire_way_of(o, e, r->ev, r->port)
-							       : WIRE_NO_WAY;
-		const struct wire_way *w = &wire_at(o, e)->ways[way % STORY_MRC_WAYS];
-
-		/* Where some must be in use however they fare, each trial has its own probes. */
-		if (way == WIRE_NO_WAY ||
-		    wire_story(o, e)->ways[wire_at(o, e)->turn].min_active > 1)
-			continue;
-		uint64_t most = PROBES_LEAST + (o->now(o->clock) - w->probed_at) / PROBE_EVERY;
-
-		if (w->unanswered > n * most)
-			oracle_fail(o, "end %u: %u probes of way %u without an answer", e,
-				    w->unanswered, way);
-	}
-}
-
 static void sent_request(struct hunt_oracle *o, uint32_t host, nsec now, const struct wire_head *h,
 			 const struct tx_pkt *tx)
 {
@@ -127,9 +93,10 @@ static void sent_request(struct hunt_oracle *o, uint32_t host, nsec now, const s
 	if (s->requests[h->psn].is_open)
 		oracle_fail(o, "h%u: endpoint request %u again", host, h->psn);
 	s->requests[h->psn] = r;
-	wire_met(o, r.op == EV_PROBE ? MET_WAY_PROBED : MET_PORTS_TOLD);
-	if (r.op == EV_PROBE)
-		check_rate(o, host, &s->requests[h->psn]);
+	/* EV probes need no answer: only the round trip of an idle path is asked for by one. */
+	if (r.op == EV_PROBE && !story_mrc(o->story)->hosts[host].has_base_probe)
+		oracle_fail(o, "h%u: an EV probe that nobody wants", host);
+	wire_met(o, r.op == EV_PROBE ? MET_BASE_PROBED : MET_PORTS_TOLD);
 }
 
 static void sent_response(struct hunt_oracle *o, uint32_t host, nsec now, const struct wire_head *h,
@@ -231,9 +198,6 @@ static void take_response(struct hunt_oracle *o, uint32_t host, const struct rx_
 			    h->psn);
 	else
 		r->is_open = false;
-	/* Where it answers, it hears. */
-	if (r && r->op != PORT_STATUS)
-		s->peer_down[rx->peer] &= (uint8_t) ~(1u << r->port);
 }
 
 void oracle_mrc_common(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,

@@ -211,6 +211,8 @@ static void check_common(struct hunt_oracle *o, uint32_t end, const struct wire_
 
 	if (is_answer)
 		wire_ways_answer(o, end, tx);
+	else if (h->opcode == PROBE)
+		wire_ways_probe(o, end, tx);
 	else
 		wire_ways_request(o, end, tx, h->rtx);
 	/* Control packets carry what their host was given, all others their partition (M-04). */

@@ -45,7 +45,8 @@
 	M(MSN_WRAP,       "MSNs wrapped") \
 	M(COMMON,         "endpoint requests") \
 	M(COMMON_RE,      "endpoint responses") \
-	M(WAY_PROBED,     "EV probes") \
+	M(WAY_PROBED,     "probes of ways out of use") \
+	M(BASE_PROBED,    "EV probes") \
 	M(PORTS_TOLD,     "Port Status Updates") \
 	M(WAY_SKIPPED,    "ways skipped") \
 	M(WAY_OUT,        "ways out of use") \

@@ -12,6 +12,8 @@
 #define FEW          64u /* troubles or probes: too few for all ways of a host */
 #define ENDS_MOST    8u  /* the probes of more may keep each other waiting */
 #define PROBE_GAP_NS 500u
+#define PROBES_FREE  24u            /* of a way, without an answer, and ... */
+#define PROBE_EVERY  (50 * PSEC_US) /* ... one more for each such time */
 #define PROBES_LEAST 160u /* what a way may need that failed time and again, and some more */
 #define TRIES_LEAST  6u   /* that take an end over a plane's death */
 
@@ -190,6 +192,48 @@ static void check_window(struct hunt_oracle *o, uint32_t end, uint64_t window)
 			    window, most);
 	if (window > cc->window_bytes)
 		oracle_fail(o, "end %u: a window of %" PRIu64, end, window);
+}
+
+/* Probes that nobody answers become fewer. Where some ways must be in use however they fare, each
+ * trial has its own probes. */
+static void check_rate(struct hunt_oracle *o, uint32_t end, uint16_t way)
+{
+	struct wire_way *w = &wire_at(o, end)->ways[way];
+	psec now = o->now(o->clock);
+
+	if (w->unanswered++ == 0)
+		w->probed_at = now;
+	if (set_of(o, end)->min_active <= 1 &&
+	    w->unanswered > PROBES_FREE + (now - w->probed_at) / PROBE_EVERY)
+		oracle_fail(o, "end %u: %u probes of way %u without an answer", end, w->unanswered,
+			    way);
+}
+
+/* One of what arrived has a turn like any packet, which is not known from those of ways: nobody
+ * knows what came last. Where the peer hears nothing it may be asked whether that is still so. */
+void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
+{
+	const struct wire_station *s = wire_station(o, o->story->ends[end].host);
+	struct wire_end *e = wire_at(o, end);
+	uint16_t first = first_alike(set_of(o, end), tx->ev, tx->port);
+	uint32_t deaf = s->peer_down[o->story->ends[end ^ 1].host];
+
+	if (first == WIRE_NO_WAY) {
+		oracle_fail(o, "end %u: a probe by none of its ways", end);
+		return;
+	}
+	e->last = WIRE_NO_WAY;
+	if (o->ends[end].is_tainted || o->ends[end].is_gone)
+		return;
+	if (shut_ports(o, end) >> tx->port & 1 && !(deaf >> tx->port & 1))
+		oracle_fail(o, "end %u: a probe by port %u, which is shut", end, tx->port);
+	if (!e->ways[first].is_single)
+		return;
+	if (e->ways[first].is_denied && !(deaf >> tx->port & 1))
+		oracle_fail(o, "end %u: a probe of way %u, which is denied", end, first);
+	if (!is_usable(o, end, first))
+		wire_met(o, MET_WAY_PROBED);
+	check_rate(o, end, first);
 }
 
 void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx, bool is_again)

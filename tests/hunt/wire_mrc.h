@@ -80,6 +80,15 @@ struct wire_answer {
 	bool has_psn, has_stamp, is_again, is_marked;
 };
 
+#define WIRE_PROBES 1024u
+
+/* A reliability probe that may be answered. */
+struct wire_probe {
+	uint16_t id;
+	uint8_t port;
+	bool is_open;
+};
+
 /* An end as a requestor. Packets are counted from 0. */
 struct wire_ask {
 	struct wire_pkt *pkts;
@@ -97,8 +106,7 @@ struct wire_ask {
 	nsec quiet_at;           /* the first packet out is known to be the same since, ... */
 	bool is_vague;           /* ... but something came that may have been */
 	uint32_t unasked;        /* new packets since the last that asked for an answer */
-	uint16_t probe_id;
-	bool is_probing;
+	struct wire_probe probes[WIRE_PROBES]; /* by identifier, modulo their number */
 };
 
 /* An end as a responder: of its peer's packets. */
@@ -258,6 +266,8 @@ void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt 
 void wire_way_again(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p,
 		    const struct tx_pkt *tx);
 void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx);
+/* A probe: of what arrived, by a way in use, or of a way that is not. */
+void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx);
 uint16_t wire_way_of(const struct hunt_oracle *o, uint32_t end, uint32_t ev, uint32_t port);
 void wire_way_arrived(struct hunt_oracle *o, uint32_t end, uint32_t way);
 void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p);

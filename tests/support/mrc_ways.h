@@ -17,6 +17,7 @@ struct gone {
 	uint32_t ev, peer;
 	uint32_t way; /* of queue pair 0, or PATH_NONE */
 	uint8_t port, tclass, not_ect;
+	bool is_probe; /* a reliability probe of a way, or of a port */
 };
 
 static struct gone gone[GONE_MOST]; /* with the last gather */
@@ -33,6 +34,19 @@ static inline void begin_ways(uint32_t n_ports)
 		w.end[0].qp[i].attr.timeout = LONG_TIMEOUT;
 	}
 	w.end[0].is_virtual = w.end[1].is_virtual = true;
+}
+
+/* The queue pair that sent a reliability probe for the sake of a way or a port; NULL: it asks what
+ * arrived, or is none. */
+static inline struct mrc_qp *prober_of(const struct mrc_pkt *h)
+{
+	if (h->bth.opcode != MRC_OP_PROBE_REQUEST)
+		return NULL;
+	for (uint32_t i = 0; i < w.end[0].n_qps; i++)
+		if ((uint16_t)pair_of(0, i)->number == h->peth.spdcid &&
+		    mrc_ways_find(pair_of(0, i), h->peth.probe_id))
+			return pair_of(0, i);
+	return NULL;
 }
 
 /* Everything that can go does, and is kept; returns how many packets that were. */
@@ -53,6 +67,7 @@ static inline uint32_t gather(void)
 				.port = p->tx.port,
 				.tclass = p->tx.tclass,
 				.not_ect = p->tx.not_ect,
+				.is_probe = prober_of(&p->h) != NULL,
 			};
 		}
 	return n_gone;
@@ -72,9 +87,14 @@ static inline uint32_t n_requests(uint8_t op)
 	return n;
 }
 
+/* Of ways and ports. */
 static inline uint32_t n_probes(void)
 {
-	return n_requests(MRC_ENDPOINT_EV_PROBE);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_gone; i++)
+		n += gone[i].is_probe;
+	return n;
 }
 
 static inline uint32_t n_data(void)
@@ -102,12 +122,38 @@ static inline void respond_to(const struct gone *g)
 	check_balance(&w.end[0]);
 }
 
-/* To all of them. */
+/* The peer's SACK for a reliability probe that left, with what it says of the way: of packets no
+ * more than is known. The queue pair may have ended meanwhile. */
+static inline void answer_probe(const struct gone *g, uint8_t m)
+{
+	for (uint32_t i = 0; i < STAGE_QPS; i++) {
+		const struct mrc_qp *asker = mrc_find(engine_of(0), w.end[0].qp[i].number);
+
+		if ((uint16_t)w.end[0].qp[i].number != g->h.peth.spdcid)
+			continue;
+		say_to(i,
+		       (struct mrc_pkt){
+			       .bth = {.opcode = MRC_OP_SACK},
+			       .seth = {.pr = 1,
+					.m = m,
+					.cack_psn = psn_of(asker ? (int64_t)asker->req.una - 1 : 0),
+					.ack_psn_offset = g->h.peth.probe_id,
+					.entropy = g->ev,
+					.cc_type = MRC_CC_TYPE_NSCC},
+			       .cc = {.ooo_count = UINT16_MAX},
+		       });
+	}
+}
+
+/* To all of them, and to all endpoint requests. */
 static inline void respond(void)
 {
-	for (uint32_t i = 0; i < n_gone; i++)
-		if (gone[i].h.bth.opcode == MRC_OP_ENDPOINT_REQUEST)
+	for (uint32_t i = 0; i < n_gone; i++) {
+		if (gone[i].is_probe)
+			answer_probe(&gone[i], MRC_MARK_NONE);
+		else if (gone[i].h.bth.opcode == MRC_OP_ENDPOINT_REQUEST)
 			respond_to(&gone[i]);
+	}
 }
 
 /* Connected; a round trip of 40 us is known. Packet 0 is done. */

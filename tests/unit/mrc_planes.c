@@ -135,7 +135,7 @@ static void a_deaf_port_is_asked_for(void **state)
 	gather();
 	assert_int_equal(n_probes(), 1);
 	assert_int_equal(gone[0].port, 1);
-	assert_int_equal(gone[0].tclass, ENGINE_CONTROL);
+	assert_int_equal(gone[0].h.bth.opcode, MRC_OP_PROBE_REQUEST);
 	respond();
 	assert_int_equal(fare().open_ports, 3);
 }

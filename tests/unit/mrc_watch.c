@@ -1,5 +1,5 @@
-/* The engine's own endpoint requests: probes of ways, and the one that measures an idle path. How
- * many there are, who sees them, when they go and how they end. */
+/* What the engine asks of its own: probes of ways, and the one that measures an idle path. How many
+ * there are, who sees them, when they go and how they end. */
 #include "mrc_ways.h"
 
 #define MANY   32u
@@ -67,7 +67,8 @@ static void half_of_the_places_are_the_callers(void **state)
 		gather();
 		assert_true(probes_used() <= PLACES);
 	}
-	assert_true(COUNT(rx_endpoint_re) > PLACES);
+	assert_true(COUNT(tx_way_probe) > 2 * PLACES);
+	assert_int_equal(COUNT(rx_endpoint_re), PLACES / 2);
 	/* And only the caller's are told of, to the caller. */
 	for (uint32_t i = 0; i < PLACES / 2; i++) {
 		assert_int_equal(mrc_endpoint_poll(w.end[0].e, &done, 1), 1);
@@ -91,7 +92,8 @@ static void own_probes_are_not_expired(void **state)
 	assert_int_equal(mrc_endpoint_poll(w.end[0].e, &done, 1), 0);
 	assert_int_equal(probes_used(), 2);
 	respond();
-	assert_int_equal(COUNT(rx_endpoint_re), 2);
+	assert_int_equal(probes_used(), 0);
+	assert_int_equal(COUNT(drop_unasked), 0);
 }
 
 /* Answered in time once, they are not there any more; too late, they never were. */
@@ -126,7 +128,8 @@ static void probes_end_with_their_queue_pair(void **state)
 		assert_int_equal(pool_in_use(&engine_of(0)->troubles), to == MRC_RESET ? 0 : 3);
 		w.end[0].n_qps = k / 2 == 2 ? 0 : 1;
 		respond();
-		assert_int_equal(COUNT(drop_unasked), is_waiting ? 0 : 3);
+		assert_int_equal(k / 2 == 2 ? COUNT(drop_qp) : COUNT(drop_state),
+				 is_waiting ? 0 : 3);
 		w.now += TIMEOUT_NS(20);
 		n_gone = end_pull(&w.end[0], w.now, wide, END_BATCH);
 		assert_int_equal(n_gone, 0);
@@ -149,7 +152,7 @@ static void those_that_wait_close_ranks(void **state)
 	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, OURS, &attr, MRC_SET_STATE), 0);
 	assert_int_equal(post_probe(2), 0);
 	gather();
-	assert_int_equal(n_probes(), 2);
+	assert_int_equal(n_requests(MRC_ENDPOINT_EV_PROBE), 2);
 	assert_int_equal(gone[0].ev, 0xd0000001);
 	assert_int_equal(gone[1].ev, 0xd0000002);
 }
@@ -170,7 +173,7 @@ static void late_answers_are_unasked(void **state)
 		gather();
 	}
 	assert_in_range(steps, 2, 999);
-	respond_to(&probe);
+	answer_probe(&probe, MRC_MARK_NONE);
 	assert_int_equal(COUNT(drop_unasked), 1);
 	EXPECT_WAYS(.good = MANY - 1, .bad = 1);
 }
@@ -294,13 +297,13 @@ static void the_idle_path_is_measured_once(void **state)
 	(void)state;
 	for (uint32_t is_nack = 0; is_nack < 2; is_nack++) {
 		begin_base(6, true);
-		assert_int_equal(n_probes(), 0);
+		assert_int_equal(n_requests(MRC_ENDPOINT_EV_PROBE), 0);
 		if (is_nack)
 			nack(0, MRC_NACK_TRIMMED);
 		else
 			sack_all(0);
 		gather();
-		assert_int_equal(n_probes(), 1);
+		assert_int_equal(n_requests(MRC_ENDPOINT_EV_PROBE), 1);
 		struct gone probe = {0};
 
 		for (uint32_t i = 0; i < n_gone; i++)
@@ -318,7 +321,7 @@ static void the_idle_path_is_measured_once(void **state)
 		assert_int_equal(told.out_bytes, mrc_inflight(&q->req));
 		sack_all(1);
 		gather();
-		assert_int_equal(n_probes(), 0);
+		assert_int_equal(n_requests(MRC_ENDPOINT_EV_PROBE), 0);
 		EXPECT_WAYS(.good = 7 + !is_nack, .skip = is_nack);
 	}
 }
@@ -340,12 +343,79 @@ static void the_peers_time_is_not_measured(void **state)
 	w.now += RTT;
 	sack_all(0);
 	gather();
-	assert_int_equal(n_probes(), 1);
+	assert_int_equal(n_requests(MRC_ENDPOINT_EV_PROBE), 1);
 	for (uint32_t i = 0; i < n_gone; i++)
 		gone[i].h.erth.tx_timestamp = (uint16_t)(gone[i].h.erth.tx_timestamp + 10);
 	w.now += 9000;
 	respond();
 	assert_int_equal(told.rtt_ns, 9000 - 1280);
+}
+
+/* A short packet is sooner through than data: its round trip would be taken for that of an idle
+ * path. What the answer says of bytes counts. */
+static void the_controller_is_not_told_how_long_a_probe_took(void **state)
+{
+	(void)state;
+	begin_bad(1);
+	spy = *q->req.cc.ops;
+	spy.on_ack = spy_on_ack;
+	q->req.cc.ops = &spy;
+	w.now += 2 * WIDTH;
+	gather();
+	assert_int_equal(n_probes(), 1);
+	w.now += 9000;
+	n_told = 0;
+	nsec srtt = q->req.srtt;
+
+	respond();
+	assert_int_equal(n_told, 1);
+	assert_int_equal(told.rtt_ns, 0);
+	assert_int_equal(q->req.srtt, srtt);
+	/* Nor of one that asks what arrived, though that is a round trip to us. */
+	begin_ways(1);
+	warm();
+	spy = *q->req.cc.ops;
+	spy.on_ack = spy_on_ack;
+	q->req.cc.ops = &spy;
+	post_packets(1);
+	gather();
+	w.now += 5 * RTT;
+	assert_int_equal(gather(), 1);
+	assert_int_equal(COUNT(tx_probe), 1);
+	w.now += 9000;
+	n_told = 0;
+	srtt = q->req.srtt;
+	SACK(.cack = 1, .from = 1, .is_probed = true, .probe_id = gone[0].h.peth.probe_id);
+	assert_int_equal(n_told, 1);
+	assert_int_equal(told.rtt_ns, 0);
+	assert_true(q->req.srtt < srtt);
+}
+
+/* A probe that waits for its port is a packet on its way all the same (9.3.2.1). */
+static void no_probe_leaves_on_a_way_that_was_denied(void **state)
+{
+	static const uint16_t none[ENGINE_PORTS];
+
+	(void)state;
+	begin_bad(1);
+	uint32_t bad = 0;
+
+	while (state_of(bad) != PATH_ASSUMED_BAD)
+		bad++;
+	w.now += 2 * WIDTH;
+	assert_int_equal(end_pull(&w.end[0], w.now, none, 1), 0);
+	assert_int_equal(probes_used(), 1);
+	assert_int_equal(mrc_qp_deny(w.end[0].e, w.now, OURS, bad, true), 0);
+	assert_int_equal(probes_used(), 0);
+	gather();
+	assert_int_equal(n_probes(), 0);
+	/* Nor by a port. */
+	begin_bad(1);
+	w.now += 2 * WIDTH;
+	assert_int_equal(end_pull(&w.end[0], w.now, none, 1), 0);
+	assert_int_equal(probes_used(), 1);
+	deny_ports(1);
+	assert_int_equal(probes_used(), 0);
 }
 
 static void what_needs_no_window_measures_nothing(void **state)
@@ -376,6 +446,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(an_idle_queue_pair_probes_nothing),
 	cmocka_unit_test(the_idle_path_is_measured_once),
 	cmocka_unit_test(the_peers_time_is_not_measured),
+	cmocka_unit_test(the_controller_is_not_told_how_long_a_probe_took),
+	cmocka_unit_test(no_probe_leaves_on_a_way_that_was_denied),
 	cmocka_unit_test(what_needs_no_window_measures_nothing),
 };
 

@@ -156,14 +156,15 @@ static void what_is_told_takes_nothing_out(void **state)
 	EXPECT_WAYS(.good = 7, .skip = 1);
 }
 
-/* What is probed is the way, all the way: to queue pair 2 (7.3), in the class of control packets.
- */
+/* What is probed is the way, all the way: by a reliability probe to the peer's queue pair, in the
+ * class of data (M-22, M-47). */
 static void expect_probe_of(const struct gone *g, uint32_t way)
 {
 	assert_int_equal(g->way, way);
-	assert_int_equal(g->h.bth.dest_qp, MRC_ENDPOINT_QP);
-	assert_int_equal(g->tclass, ENGINE_CONTROL);
-	assert_int_equal(g->not_ect, 1);
+	assert_int_equal(g->h.bth.opcode, MRC_OP_PROBE_REQUEST);
+	assert_int_equal(g->h.bth.dest_qp, q->attr.remote_qp);
+	assert_int_equal(g->tclass, ENGINE_DATA);
+	assert_int_equal(g->not_ect, 0);
 	assert_int_equal(g->peer, PEER);
 }
 
@@ -180,7 +181,7 @@ static void clean_probes_bring_a_way_back(void **state)
 		w.now += 1000;
 		gather();
 		for (uint32_t k = 0; k < n_gone; k++)
-			if (is_request(&gone[k], MRC_ENDPOINT_EV_PROBE))
+			if (gone[k].is_probe)
 				expect_probe_of(&gone[k], way);
 		n += n_probes();
 		respond();
@@ -193,7 +194,7 @@ static void clean_probes_bring_a_way_back(void **state)
 	for (uint32_t i = 0; i < n_gone; i++)
 		is_taken |= gone[i].way == way;
 	assert_true(is_taken);
-	assert_int_equal(COUNT(rx_endpoint_re), TRAIN);
+	assert_int_equal(COUNT(tx_endpoint), 0);
 	assert_int_equal(mrc_usage(w.end[0].e).probes, 0);
 }
 
@@ -253,7 +254,7 @@ static uint32_t n_probes_of(uint32_t way)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < n_gone; i++)
-		n += is_request(&gone[i], MRC_ENDPOINT_EV_PROBE) && gone[i].way == way;
+		n += gone[i].is_probe && gone[i].way == way;
 	return n;
 }
 
@@ -283,6 +284,116 @@ static void failed_probes_do_not(void **state)
 	}
 	assert_in_range(n, 4, 8);
 	EXPECT_WAYS(.good = 7, .bad = 1);
+}
+
+/* 9.3.1, M-47: what the SACK of a probe says of the way is where that goes. */
+static void the_answer_says_how_a_way_is(void **state)
+{
+	static const struct {
+		uint8_t mark, state;
+	} table[] = {
+		{MRC_MARK_NONE, PATH_GOOD},
+		{MRC_MARK_SKIP, PATH_SKIP},
+		{MRC_MARK_ALWAYS_SKIP, PATH_ASSUMED_BAD},
+		{MRC_MARK_RESERVED, PATH_GOOD},
+	};
+
+	(void)state;
+	for (uint32_t k = 0; k < sizeof table / sizeof table[0]; k++) {
+		begin_ways(1);
+		warm();
+		uint32_t way = lose_by_gap(), n = 0;
+
+		for (uint32_t i = 0; i < 200 && n < TRAIN; i++) {
+			w.now += 1000;
+			gather();
+			for (uint32_t j = 0; j < n_gone; j++)
+				if (gone[j].is_probe)
+					answer_probe(&gone[j], table[k].mark);
+			n += n_probes();
+		}
+		assert_int_equal(state_of(way), table[k].state);
+		assert_int_equal(COUNT(drop_unasked), 0);
+	}
+}
+
+/* All but the first of 30 packets arrive, that one by its second sending, and the peer answers
+ * reliability probes, which it must, and no EV probe, which it need not (7.4.7). */
+static void lose_one_of_thirty(void)
+{
+	int64_t first = (int64_t)q->req.next;
+
+	for (uint32_t i = 0; i < 30; i++) {
+		post_packets(1);
+		w.now += 1000;
+		gather();
+		for (uint32_t k = 0; k < n_gone; k++)
+			if (gone[k].is_probe)
+				answer_probe(&gone[k], MRC_MARK_NONE);
+	}
+	w.now += 10000;
+	SACK(.cack = first - 1, .from = first + 1, .map = (1u << 29) - 1, .acked = first + 29);
+	w.now += 1000;
+	gather();
+	w.now += RTT;
+	sack_all(first + 29);
+	ack(first + 29);
+	for (struct done done; end_poll(&w.end[0], &done);)
+		continue;
+}
+
+/* 7.4.6: those of ways and those of what arrived. */
+static void probes_have_identifiers_of_their_own(void **state)
+{
+	uint16_t next = 0;
+	uint32_t n_of_ways = 0, n = 0;
+
+	(void)state;
+	begin_ways(1);
+	warm();
+	lose_by_gap();
+	for (uint32_t i = 0; i < 1000; i++) {
+		w.now += 1000;
+		gather();
+		for (uint32_t k = 0; k < n_gone; k++) {
+			if (gone[k].h.bth.opcode != MRC_OP_PROBE_REQUEST)
+				continue;
+			assert_int_equal(gone[k].h.peth.probe_id, ++next);
+			n_of_ways += gone[k].is_probe;
+			n++;
+		}
+	}
+	assert_in_range(n_of_ways, 2, n - 2);
+	/* The answer to one of them is not taken for that of another. */
+	SACK(.cack = 2, .from = 2, .is_probed = true, .probe_id = (uint16_t)(next + 1));
+	assert_int_equal(COUNT(drop_unasked), 1);
+}
+
+/* 8 ways on 8 ports, losses on all of them: when that ends, spraying is what it was. */
+static void recovery_needs_no_ev_probes(void **state)
+{
+	uint32_t least = 8;
+
+	(void)state;
+	begin_ways(8);
+	warm();
+	for (uint32_t i = 0; i < 48; i++) {
+		lose_one_of_thirty();
+		least = fare().ways[PATH_GOOD] < least ? fare().ways[PATH_GOOD] : least;
+	}
+	assert_int_equal(COUNT(lost_gap), 48);
+	assert_true(least < 8);
+	post_packets(1);
+	for (uint32_t i = 0; i < 2000 && fare().ways[PATH_GOOD] < 8; i++) {
+		w.now += 1000;
+		gather();
+		for (uint32_t k = 0; k < n_gone; k++)
+			if (gone[k].is_probe)
+				answer_probe(&gone[k], MRC_MARK_NONE);
+	}
+	EXPECT_WAYS(.good = 8);
+	assert_int_equal(fare().open_ports, 0xff);
+	assert_int_equal(COUNT(tx_endpoint), 0);
 }
 
 /* 9.3.1: SACK with SKIP_ONCE. The way loses one turn and is good again. */
@@ -324,26 +435,6 @@ static void a_trim_skips_its_way_but_not_at_the_last_hop(void **state)
 	nack_marked(4, MRC_NACK_TRIMMED, gone[4].ev);
 	EXPECT_WAYS(.good = 7, .skip = 1);
 	assert_int_equal(state_of(way_taken(4)), PATH_SKIP);
-}
-
-/* Another copy of it met the congestion: the way is skipped all the same, and nothing goes again.
- */
-static void a_trim_of_what_arrived_skips_its_way(void **state)
-{
-	(void)state;
-	begin_ways(1);
-	connect();
-	send_together(8);
-	uint32_t way = way_taken(5);
-
-	sack_marked(5, MRC_MARK_NONE, gone[5].ev);
-	nack_marked(5, MRC_NACK_TRIMMED_LASTHOP, gone[5].ev);
-	EXPECT_WAYS(.good = 8);
-	nack_marked(5, MRC_NACK_TRIMMED, gone[5].ev);
-	EXPECT_WAYS(.good = 7, .skip = 1);
-	assert_int_equal(state_of(way), PATH_SKIP);
-	assert_int_equal(q->req.n_lost, 0);
-	assert_int_equal(gather(), 0);
 }
 
 static void a_way_that_the_peer_calls_bad_is_out(void **state)
@@ -671,9 +762,11 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_loss_from_before_its_return_takes_nothing_out),
 	cmocka_unit_test(arrivals_clear_a_port),
 	cmocka_unit_test(failed_probes_do_not),
+	cmocka_unit_test(the_answer_says_how_a_way_is),
+	cmocka_unit_test(probes_have_identifiers_of_their_own),
+	cmocka_unit_test(recovery_needs_no_ev_probes),
 	cmocka_unit_test(a_mark_skips_a_way_once),
 	cmocka_unit_test(a_trim_skips_its_way_but_not_at_the_last_hop),
-	cmocka_unit_test(a_trim_of_what_arrived_skips_its_way),
 	cmocka_unit_test(a_way_that_the_peer_calls_bad_is_out),
 	cmocka_unit_test(the_plane_is_known_by_the_packet),
 	cmocka_unit_test(else_the_way_is_known_by_the_entropy),
