@@ -151,6 +151,7 @@ static struct source *source_of(struct nic_user *u, const struct nic_event *even
 	case NIC_EVENT_QP_ACCESS:
 	case NIC_EVENT_ESTABLISHED:
 	case NIC_EVENT_DRAINED:
+	case NIC_EVENT_QP_NO_RANGE:
 	case NIC_EVENT_LAST_WQE: return &((struct nic_qp *)event->object)->source;
 	case NIC_EVENT_SRQ_LIMIT: return &((struct nic_srq *)event->object)->source;
 	case NIC_EVENT_PORT_UP:

@@ -266,9 +266,20 @@ int nic_mrc_qp_end(struct nic_qp *qp, struct nic_mrc_end *end)
 		.psn = keystream_u32(&d->random) % MRC_NUMBERS,
 		.mpr = caps.max_mpr,
 		.wimm = caps.max_wimm,
+		.caps = (uint8_t)(MRC_PEER_SERVICE_TIME |
+				  (d->info.setup.has_trim ? MRC_PEER_TRIM_NACK : 0)),
 	};
 	device_leave(d);
 	return r;
+}
+
+/* What the peer does as a responder is agreed on for each connection and direction (Table 10-1); to
+ * one that answers no trimmed packets none that may be trimmed are sent (7.5.3). */
+static uint8_t agreed(uint8_t caps)
+{
+	const uint8_t known = MRC_PEER_TRIM_NACK | MRC_PEER_SERVICE_TIME;
+
+	return (uint8_t)((caps & known) | (caps & MRC_PEER_TRIM_NACK ? 0 : MRC_NO_TRIM));
 }
 
 int nic_mrc_qp_connect(struct nic_qp *qp, const struct nic_mrc_link *link)
@@ -286,7 +297,7 @@ int nic_mrc_qp_connect(struct nic_qp *qp, const struct nic_mrc_link *link)
 		.mpr = link->mine.mpr,
 		.mpr_dest = link->theirs.mpr,
 		.wimm_dest = link->theirs.wimm,
-		.flags = MRC_PEER_TRIM_NACK,
+		.flags = agreed(link->theirs.caps),
 	};
 	int r = nic_mrc_qp_modify(qp, &attr, MRC_SET_STATE | MRC_SET_ACCESS, NULL);
 

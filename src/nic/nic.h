@@ -130,6 +130,8 @@ enum nic_event_kind {
 	NIC_EVENT_QP_INVALID,
 	NIC_EVENT_QP_ACCESS,
 	NIC_EVENT_ESTABLISHED,
+	NIC_EVENT_QP_NO_RANGE, /* MRC 7.5.4: the peer tells no range, as it agreed to; all goes on
+				*/
 	NIC_EVENT_DRAINED,
 	NIC_EVENT_LAST_WQE,
 	NIC_EVENT_SRQ_LIMIT,

@@ -59,6 +59,7 @@ struct nic_mrc_end {
 	uint32_t number, psn; /* psn: the first that it sends */
 	uint8_t mpr;
 	uint16_t wimm;
+	uint8_t caps; /* MRC_PEER_TRIM_NACK, MRC_PEER_SERVICE_TIME: what it does as a responder */
 };
 /* A queue pair's own, with a PSN that is drawn for it. */
 int nic_mrc_qp_end(struct nic_qp *qp, struct nic_mrc_end *end);

@@ -127,7 +127,7 @@ static void raise_events(struct device *d)
 		[MRC_EVENT_FATAL] = NIC_EVENT_QP_FATAL,
 		[MRC_EVENT_INVALID] = NIC_EVENT_QP_INVALID,
 		[MRC_EVENT_ACCESS] = NIC_EVENT_QP_ACCESS,
-		[MRC_EVENT_NO_MPR] = NIC_EVENT_QP_INVALID,
+		[MRC_EVENT_NO_MPR] = NIC_EVENT_QP_NO_RANGE,
 	};
 	struct mrc_event events[16];
 	uint32_t n;

@@ -11,7 +11,7 @@
 #include "tools/command.h"
 
 #define STATUS_FAILED 1 /* a test did not come to its end */
-#define VERSION       2
+#define VERSION       3
 #define TEST_NUMBERS  8u /* of the line that names a test */
 #define SWEEP_LAST    (UINT32_C(1) << 23)
 

@@ -171,21 +171,21 @@ static int join_mrc(const struct perf_end *e, struct perf_link *l, struct nic_qp
 		    struct nic_mrc_link *link)
 {
 	char line[PERF_LINE_MAX];
-	uint64_t v[4];
+	uint64_t v[5];
 	int answer = name_profile(e, l, qp);
 
 	if (answer == 0)
 		answer = nic_mrc_qp_end(qp, &link->mine);
 	if (answer == 0)
-		answer = perf_tell(l, "qp %u %u %u %u", link->mine.number, link->mine.psn,
-				   link->mine.mpr, link->mine.wimm);
+		answer = perf_tell(l, "qp %u %u %u %u %u", link->mine.number, link->mine.psn,
+				   link->mine.mpr, link->mine.wimm, link->mine.caps);
 	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
 		return answer;
-	if (!perf_numbers(line, "qp", v, 4) || v[2] == 0 || v[2] > MRC_MPR_MAX ||
-	    v[3] > MRC_WIMM_MAX)
+	if (!perf_numbers(line, "qp", v, 5) || v[2] == 0 || v[2] > MRC_MPR_MAX ||
+	    v[3] > MRC_WIMM_MAX || v[4] > UINT8_MAX)
 		return perf_complain(l, "read the peer's queue pair", -EPROTO);
-	link->theirs =
-		(struct nic_mrc_end){(uint32_t)v[0], (uint32_t)v[1], (uint8_t)v[2], (uint16_t)v[3]};
+	link->theirs = (struct nic_mrc_end){(uint32_t)v[0], (uint32_t)v[1], (uint8_t)v[2],
+					    (uint16_t)v[3], (uint8_t)v[4]};
 	link->pmtu = e->test.pmtu;
 	link->access = MEM_REMOTE_WRITE;
 	answer = nic_mrc_qp_connect(qp, link);

@@ -13,6 +13,9 @@ static const struct kind {
 	[NIC_EVENT_QP_ACCESS] = {IBV_EVENT_QP_ACCESS_ERR, PAIR},
 	[NIC_EVENT_ESTABLISHED] = {IBV_EVENT_COMM_EST, PAIR},
 	[NIC_EVENT_DRAINED] = {IBV_EVENT_SQ_DRAINED, PAIR},
+	/* Of those that leave a queue pair as it is, the one that can mean nothing else here: there
+	 * are no paths to migrate to. */
+	[NIC_EVENT_QP_NO_RANGE] = {IBV_EVENT_PATH_MIG_ERR, PAIR},
 	[NIC_EVENT_LAST_WQE] = {IBV_EVENT_QP_LAST_WQE_REACHED, PAIR},
 	[NIC_EVENT_SRQ_LIMIT] = {IBV_EVENT_SRQ_LIMIT_REACHED, SHARED},
 	[NIC_EVENT_PORT_UP] = {IBV_EVENT_PORT_ACTIVE, PORT},

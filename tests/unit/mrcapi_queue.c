@@ -269,6 +269,53 @@ static void overrun_queue_is_an_error(void **state)
 	rig_stop(&p.rig);
 }
 
+/* 7.5.4: an end that agreed to Dynamic MPR and hears of no range is told of it, and goes on; one
+ * that did not never looks (M-46). */
+static void a_range_that_is_not_told(void **state)
+{
+	const struct ibv_qp_attr drain = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+
+	(void)state;
+	for (uint32_t is_agreed = 0; is_agreed < 2; is_agreed++) {
+		struct mrc_qp_attr mrc = {.cap = is_agreed ? MRC_QP_CAP_DYNAMIC_MPR : 0};
+		struct ibv_qp_attr sqd = drain;
+		struct mrc_async_event event;
+		struct rig_pair p = {.rig = {.verbs = NULL}};
+
+		rig_start(&p.rig);
+		end_queues(&p.rig, &p.a);
+		end_queues(&p.rig, &p.b);
+		p.a.qp = rig_qp(&p.rig, &p.a);
+		p.b.qp = rig_qp(&p.rig, &p.b);
+		struct ibv_qp_attr attr = good_attr(&p.rig, p.a.qp, number_of(p.b.qp));
+
+		bring_to(&p.rig, p.b.qp, number_of(p.a.qp), IBV_QPS_RTS);
+		bring_to(&p.rig, p.a.qp, number_of(p.b.qp), IBV_QPS_INIT);
+		attr.qp_state = IBV_QPS_RTR;
+		assert_int_equal(mrc_modify_qp(p.a.qp, &attr, RTR_MASK, &mrc, MRC_QP_CAP), 0);
+		attr.qp_state = IBV_QPS_RTS;
+		assert_int_equal(mrc_modify_qp(p.a.qp, &attr, RTS_MASK, NULL, 0), 0);
+		post_write(&p, IBV_SEND_SIGNALED, false);
+		assert_int_equal(wait_wc(p.a.send_cq).status, IBV_WC_SUCCESS);
+		/* Whatever there was to tell comes before this. */
+		assert_int_equal(mrc_modify_qp(p.a.qp, &sqd,
+					       IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY, NULL, 0),
+				 0);
+		uint32_t n_told = 0;
+
+		do {
+			assert_int_equal(mrc_get_async_event(p.rig.mrc, &event), 0);
+			assert_ptr_equal(event.element.qp, p.a.qp);
+			n_told += event.event_type == IBV_EVENT_PATH_MIG_ERR;
+			assert_int_not_equal(event.event_type, IBV_EVENT_QP_REQ_ERR);
+			mrc_ack_async_event(&event);
+		} while (event.event_type != IBV_EVENT_SQ_DRAINED);
+		assert_int_equal(n_told, is_agreed);
+		assert_int_equal(state_of(p.a.qp), IBV_QPS_SQD);
+		pair_stop(&p);
+	}
+}
+
 static void port_tells_of_its_state(void **state)
 {
 	struct rig rig;
@@ -334,6 +381,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(async_is_refused_without_sense),
 	cmocka_unit_test(pair_tells_of_a_protection_fault),
 	cmocka_unit_test(overrun_queue_is_an_error),
+	cmocka_unit_test(a_range_that_is_not_told),
 	cmocka_unit_test(port_tells_of_its_state),
 	cmocka_unit_test(drained_is_told_on_request),
 };

@@ -326,6 +326,37 @@ static void many_queue_pairs_take_turns(void **state)
 	pair_close(s);
 }
 
+/* What the ends do as responders is told by each and kept to by the other, each way by itself
+ * (7.5.3, 7.5.5.8). */
+static void capabilities_are_those_of_the_peer(void **state)
+{
+	const struct nic_info info = mrc_info();
+	uint32_t gid = stage_gid(&info, AF_INET);
+
+	(void)state;
+	for (uint32_t lacks = 0; lacks < 4; lacks++) {
+		struct side s[SIDES];
+
+		side_open(&s[0], &info);
+		side_open(&s[1], &info);
+		for (uint32_t i = 0; i < SIDES; i++) {
+			struct nic_mrc_link link = link_of(s[i].qp, s[i ^ 1].qp, &info, gid);
+			struct mrc_attr is;
+
+			assert_int_equal(link.theirs.caps, MRC_PEER_SERVICE_TIME);
+			if (lacks >> i & 1)
+				link.theirs.caps = MRC_PEER_TRIM_NACK;
+			assert_int_equal(nic_mrc_qp_connect(s[i].qp, &link), 0);
+			assert_int_equal(nic_mrc_qp_query(s[i].qp, &is, NULL, NULL), 0);
+			assert_int_equal(!!(is.flags & MRC_PEER_SERVICE_TIME), !(lacks >> i & 1));
+			/* Over udp nobody hears of trimmed packets. */
+			assert_int_equal(is.flags & (MRC_PEER_TRIM_NACK | MRC_NO_TRIM),
+					 MRC_NO_TRIM);
+		}
+		pair_close(s);
+	}
+}
+
 /* A device has room for what its queue pairs may have under way, and its key bounds that. */
 static void pools_follow_the_pairs(uint64_t pool_bytes, uint32_t n, uint32_t n_early)
 {
@@ -506,6 +537,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_peer_that_is_gone_is_given_up),
 	cmocka_unit_test(a_queue_that_overruns_ends_its_pairs),
 	cmocka_unit_test(many_queue_pairs_take_turns),
+	cmocka_unit_test(capabilities_are_those_of_the_peer),
 	cmocka_unit_test(pools_are_as_large_as_pairs_need),
 	cmocka_unit_test(the_value_that_was_meant_is_seen),
 	cmocka_unit_test(every_way_answers),
