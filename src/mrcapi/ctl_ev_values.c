@@ -42,6 +42,33 @@ static uint32_t given_bits(struct control *c, const struct control_profile *p)
 	return bits;
 }
 
+/* Whether an entry takes the value out of place i; at is the first that it is for. */
+static bool is_leaving(const struct control_profile *p, const struct mrc_ctl_ev_op_entry *entry,
+		       uint32_t at, uint32_t i)
+{
+	return i == at ||
+	       (entry->flags & MRC_CTL_EV_OP_F_ALL_COPIES && is_same(&p->evs[i], &entry->ev));
+}
+
+/* 9.3.2: with several planes each value belongs to one of them. Whether this one is by another port
+ * too, in a place that the entry leaves as it is; NULL: in any. Segments are no values of packets:
+ * those are made up for them, another one for each. */
+static bool is_elsewhere(struct control *c, const struct control_profile *p,
+			 const struct control_ev *ev, const struct mrc_ctl_ev_op_entry *entry)
+{
+	const struct control_format *f = control_find_format(c, p->format_id);
+	uint32_t at = entry ? find(p, &entry->ev, 0) : NOWHERE;
+
+	if (ev->port == 0 || (f && f->wide == CONTROL_SRV6))
+		return false;
+	for (uint32_t i = 0; i < p->count; i++)
+		if (p->evs[i].port != 0 && p->evs[i].port != ev->port &&
+		    memcmp(p->evs[i].val, ev->val, sizeof ev->val) == 0 &&
+		    !(entry && is_leaving(p, entry, at, i)))
+			return true;
+	return false;
+}
+
 /* GOOD or DENIED; who replaces a value need not say that the new one is good. */
 static int read_state(const struct mrc_ctl_ev_op_entry *entry, bool *is_denied)
 {
@@ -75,6 +102,9 @@ static int replace(struct ctl_edit *e, struct control_profile *p,
 
 	if (error || at == NOWHERE)
 		return error ? error : -ENOENT;
+	/* Offline they may come in any order: that they are whole is looked at on the way out. */
+	if (p->phase == CONTROL_ONLINE && is_elsewhere(e->c, p, &to, entry))
+		return -EINVAL;
 	do {
 		/* A process may not have seen yet that the place was good. */
 		to.n_good = p->evs[at].n_good;
@@ -184,7 +214,8 @@ int ctl_values_check(struct control *c, const struct control_profile *p)
 	uint32_t bits = given_bits(c, p);
 
 	for (uint32_t i = 0; i < p->count; i++)
-		if (p->evs[i].port == 0 || has_bits_from(p->evs[i].val, bits))
+		if (p->evs[i].port == 0 || has_bits_from(p->evs[i].val, bits) ||
+		    is_elsewhere(c, p, &p->evs[i], NULL))
 			return -EINVAL;
 	return 0;
 }

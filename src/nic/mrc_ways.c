@@ -181,6 +181,9 @@ static int fill(struct device *d, const struct source_list *from, struct mrc_way
 	if (error)
 		return nic_fail(EINVAL, "the profile has no entropy values that can be used: %s",
 				path_error_name(error));
+	if (!path_profile_is_split(&w->profile))
+		return nic_fail(EINVAL, "the profile has one entropy value for several ports: give "
+					"each plane its own (MRC 9.3.2)");
 	w->id = p->id;
 	w->event_mask = p->event_mask;
 	for (uint32_t i = 0; i < (uint32_t)n; i++) {

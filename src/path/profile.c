@@ -246,6 +246,18 @@ uint32_t path_profile_reflected(const struct path_profile *f, uint32_t entropy)
 	return way;
 }
 
+bool path_profile_is_split(const struct path_profile *f)
+{
+	/* Whichever of them is found first, the others differ from it. */
+	for (uint32_t way = 0; way < f->set.n; way++) {
+		const struct path_way *w = &f->set.ways[way];
+
+		if (f->set.ways[path_profile_find(f, w->ev, PATH_ANY_PORT)].port != w->port)
+			return false;
+	}
+	return true;
+}
+
 uint32_t path_profile_copy(const struct path_profile *f, uint32_t way)
 {
 	assert(way < f->set.n);

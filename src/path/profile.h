@@ -74,6 +74,10 @@ uint32_t path_profile_find(const struct path_profile *f, uint32_t ev, uint32_t p
 bool path_is_reflected(uint32_t ev, uint32_t entropy);
 uint32_t path_profile_reflected(const struct path_profile *f, uint32_t entropy);
 
+/* Whether each entropy value belongs to one port, as those of several planes do (9.3.2): what a
+ * peer says of a value then is said of one plane. */
+bool path_profile_is_split(const struct path_profile *f);
+
 /* The next copy of a way, of the same entropy value and port, or PATH_NONE. */
 uint32_t path_profile_copy(const struct path_profile *f, uint32_t way);
 

@@ -90,7 +90,8 @@ static int setup(void **state)
 	return error;
 }
 
-static const struct mrc_ctl_ev none, a1 = {{0xaa}, 1}, a2 = {{0xaa}, 2}, b1 = {{0xbb, 1}, 1};
+static const struct mrc_ctl_ev none, a1 = {{0xaa}, 1}, a2 = {{0xaa}, 2}, b1 = {{0xbb, 1}, 1},
+				     c2 = {{0xcc}, 2};
 
 static void places_are_filled_one_by_one(void **state)
 {
@@ -104,13 +105,13 @@ static void places_are_filled_one_by_one(void **state)
 	assert_int_equal(ask(none), (uint32_t)MRC_CTL_EV_UNKNOWN);
 	assert_int_equal(ask(a1), -ENOENT);
 	assert_int_equal(replace(none, a1, GOOD, 0), 0);
-	assert_int_equal(replace(none, a2, 0, 0), 0);
+	assert_int_equal(replace(none, c2, 0, 0), 0);
 	assert_int_equal(go(ONLINE), -EINVAL);
 	assert_int_equal(replace(none, b1, DENIED, 0), 0);
 	assert_int_equal(replace(none, b1, GOOD, 0), -ENOENT);
 	assert_int_equal(go(ONLINE), 0);
 	assert_int_equal(ask(a1), GOOD);
-	assert_int_equal(ask(a2), GOOD);
+	assert_int_equal(ask(c2), GOOD);
 	assert_int_equal(ask(b1), DENIED);
 	assert_int_equal(rig_query_ev(5, &a, VALUES), -E2BIG);
 	assert_int_equal(a.ev_op.entry_count, 3);
@@ -120,13 +121,13 @@ static void places_are_filled_one_by_one(void **state)
 	assert_int_equal(a.ev_op.entry_count, 3);
 	assert_memory_equal(&array[0].ev, &a1, sizeof a1);
 	assert_int_equal(array[0].state, GOOD);
-	assert_memory_equal(&array[1].ev, &a2, sizeof a2);
+	assert_memory_equal(&array[1].ev, &c2, sizeof c2);
 	assert_int_equal(array[1].state, BAD);
 	assert_memory_equal(&array[2].ev, &b1, sizeof b1);
 	assert_int_equal(array[2].state, DENIED);
 	/* What is assumed bad is so while it is used. */
 	assert_int_equal(go(OFFLINE), 0);
-	assert_int_equal(ask(a2), GOOD);
+	assert_int_equal(ask(c2), GOOD);
 }
 
 static void copies(void **state)
@@ -146,6 +147,26 @@ static void copies(void **state)
 	assert_false(profile()->evs[0].is_denied);
 	assert_int_equal(set_state(a1, GOOD, MRC_CTL_EV_OP_F_ALL_COPIES), 0);
 	assert_false(profile()->evs[1].is_denied || profile()->evs[3].is_denied);
+}
+
+/* 9.3.2: a value belongs to one plane. It may move to another, as a whole. */
+static void a_value_is_of_one_plane(void **state)
+{
+	(void)state;
+	make(MRC_CTL_EV_MODE_EXP, 3);
+	assert_int_equal(replace(none, a1, GOOD, 0), 0);
+	assert_int_equal(replace(none, a2, GOOD, 0), 0);
+	assert_int_equal(replace(none, c2, GOOD, 0), 0);
+	assert_int_equal(go(ONLINE), -EINVAL);
+	assert_int_equal(replace(a2, a1, GOOD, 0), 0);
+	assert_int_equal(go(ONLINE), 0);
+	assert_int_equal(replace(c2, a2, GOOD, 0), -EINVAL);
+	assert_int_equal(ask(c2), GOOD);
+	assert_int_equal(replace(a1, a2, GOOD, 0), -EINVAL);
+	assert_int_equal(profile()->evs[0].port, 1);
+	assert_int_equal(replace(a1, a2, GOOD, MRC_CTL_EV_OP_F_ALL_COPIES), 0);
+	assert_int_equal(profile()->evs[0].port, 2);
+	assert_int_equal(profile()->evs[1].port, 2);
 }
 
 static void values_that_cannot_be(void **state)
@@ -517,6 +538,7 @@ static void encodings(void **state)
 static const struct CMUnitTest cases[] = {
 	CASE(places_are_filled_one_by_one),
 	CASE(copies),
+	CASE(a_value_is_of_one_plane),
 	CASE(values_that_cannot_be),
 	CASE(what_was_done_before_a_failure),
 	CASE(states_change_under_users),

@@ -346,6 +346,23 @@ static void nothing_is_heard_by_a_disabled_port(void **state)
 	close_all();
 }
 
+/* 9.3.2, whatever the file says that a controller left. */
+static void a_value_is_of_one_plane(void **state)
+{
+	const uint64_t id = 30;
+
+	(void)state;
+	open_all();
+	controller_begin(&c);
+	struct control_profile *p = controller_add(&c, id, 2, FIRST, 2);
+
+	memcpy(p->evs[1].val, p->evs[0].val, sizeof p->evs[0].val);
+	controller_commit(&c);
+	assert_int_equal(nic_mrc_qp_profiles(s[0].qp, &id, NULL), -EINVAL);
+	assert_non_null(strstr(nic_error(), "for several ports"));
+	close_all();
+}
+
 static void add_format(void)
 {
 	*control_add_format(c.state, 9) = (struct control_format){
@@ -487,6 +504,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(events_are_told_by_the_mask),
 	cmocka_unit_test(one_of_two_ports_is_disabled),
 	cmocka_unit_test(nothing_is_heard_by_a_disabled_port),
+	cmocka_unit_test(a_value_is_of_one_plane),
 	cmocka_unit_test(values_may_be_segments),
 	cmocka_unit_test(segments_come_and_go_with_their_users),
 	cmocka_unit_test(the_engine_does_what_is_said),

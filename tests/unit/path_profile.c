@@ -226,6 +226,7 @@ static void explicit_ones(void **state)
 	assert_int_equal(path_profile_explicit(&f, memory, ways, PATH_WAYS_MAX + 1), PATH_TOO_MANY);
 	assert_int_equal(path_profile_explicit(&f, memory, ways, 10), PATH_OK);
 	check_set(&f, 10, 15);
+	assert_true(path_profile_is_split(&f));
 	/* In their order within a port. */
 	static const uint32_t order[] = {100, 96, 92, 99, 95, 91, 98, 94, 97, 93};
 
@@ -238,6 +239,7 @@ static void explicit_ones(void **state)
 	for (uint32_t i = 0; i < PATH_WAYS_MAX; i++)
 		ways[i] = (struct path_way){7, i % 3};
 	assert_int_equal(path_profile_explicit(&f, memory, ways, PATH_WAYS_MAX), PATH_OK);
+	assert_false(path_profile_is_split(&f));
 	for (uint32_t port = 0; port < 3; port++) {
 		uint32_t n = 0;
 
