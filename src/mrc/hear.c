@@ -256,23 +256,32 @@ static bool is_way_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, u
 }
 
 /* The way that an answer is about is the one that it reflects: what it says of packets may name
- * another than the one that caused it (M-20, M-41, M-51). */
-static uint32_t way_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, uint32_t entropy)
+ * another than the one that caused it (M-20, M-41, M-51). Where something between the ends, as a
+ * kernel whose port was taken, made it a value of no way, the record of a packet tells that surely
+ * is the one. */
+static uint32_t way_of(const struct mrc *m, const struct mrc_qp *q, const struct timing *t,
+		       uint32_t entropy)
 {
-	bool is_again;
+	bool is_out = t->n >= q->req.una && t->n < q->req.next, is_again;
+	uint32_t way = is_out ? mrc_flight_sent_at(m, q, t->n, &is_again)->way : MRC_NO_WAY;
 
-	if (is_way_of(m, q, n, entropy))
-		return mrc_flight_sent_at(m, q, n, &is_again)->way;
-	return path_profile_reflected(q->attr.ways, entropy);
+	if (is_way_of(m, q, t->n, entropy))
+		return way;
+	uint32_t found = path_profile_reflected(q->attr.ways, entropy);
+
+	if (found != PATH_NONE || !is_out || !is_of_last(m, q, t) ||
+	    !is_named(t, since_sent(m, q, t->n, t->at)))
+		return found;
+	return way;
 }
 
 /* 9.3.1: what the SACK says of the path that its packet took. */
-static void take_mark(struct mrc *m, struct mrc_qp *q, uint64_t n, const struct seth *h)
+static void take_mark(struct mrc *m, struct mrc_qp *q, const struct timing *t, const struct seth *h)
 {
 	if (h->m == MRC_MARK_SKIP)
-		mrc_way_marked(q, way_of(m, q, n, h->entropy));
+		mrc_way_marked(q, way_of(m, q, t, h->entropy));
 	else if (h->m == MRC_MARK_ALWAYS_SKIP)
-		mrc_way_avoid(m, q, way_of(m, q, n, h->entropy));
+		mrc_way_avoid(m, q, way_of(m, q, t, h->entropy));
 }
 
 /* What was heard may have made room. */
@@ -329,6 +338,13 @@ static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
 	return news.pkts > 0 || req->n_lost > lost;
 }
 
+/* A probe with this identifier went lately. One that others followed is nobody's any more, but what
+ * its answer says of packets counts like that of any SACK. */
+static bool was_asked(const struct mrc_requester *req, uint16_t id)
+{
+	return (uint16_t)(req->probe_id - id) < req->n_probes;
+}
+
 enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
 {
 	struct mrc_requester *req = &q->req;
@@ -341,7 +357,7 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	bool is_probed = h->pr && req->is_probing && h->ack_psn_offset == req->probe_out;
 	struct mrc_request *r = h->pr && !is_probed ? mrc_ways_find(q, h->ack_psn_offset) : NULL;
 
-	if (h->pr && !is_probed && !r)
+	if (h->pr && !is_probed && !r && !was_asked(req, h->ack_psn_offset))
 		return MRC_VERDICT_drop_unasked;
 	bool is_ahead = s.to > req->sacked;
 	struct timing t = {
@@ -362,7 +378,7 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	if (r)
 		mrc_ways_probed(m, r, h->m);
 	else
-		take_mark(m, q, s.acked, h);
+		take_mark(m, q, &t, h);
 	uint64_t una = req->una;
 	struct mrc_view view;
 	bool is_news = take_sack(m, q, &s, &in->h, time, is_probed, &view);
@@ -455,7 +471,7 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 
 	/* 9.3.1: the last hop is the same for every way. */
 	if (h->nack_reason == MRC_NACK_TRIMMED)
-		mrc_way_trimmed(q, way_of(m, q, (uint64_t)n, h->entropy));
+		mrc_way_trimmed(q, way_of(m, q, &t, h->entropy));
 	if (is_wanted_again(m, q, &t))
 		send_again(m, q, t.n, h->nack_reason, &loss);
 	else

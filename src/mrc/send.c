@@ -557,6 +557,7 @@ uint16_t mrc_put_probe(struct mrc *m, struct mrc_qp *q, const struct path_way *w
 	tx->n_body = 0;
 	mrc_finish_packet(m, q, way, &h, 0, tx);
 	tx->tclass = ENGINE_DATA;
+	req->n_probes = (uint8_t)(req->n_probes + (req->n_probes < MRC_PROBES));
 	return req->probe_id;
 }
 

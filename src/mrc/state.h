@@ -43,6 +43,7 @@
 #define MRC_STAMP_SHIFT  7u           /* timestamps on the wire count 128 ns (Table 6-7) */
 #define MRC_SENT_SHIFT   6u           /* times in mrc_sent count 64 ns: 274 s before they wrap */
 #define MRC_ECN_CE       3u           /* congestion experienced, in the two bits of IP */
+#define MRC_PROBES       16u          /* whose answers are known when they come late */
 #define MRC_DEAF_NS      UINT64_C(10000000) /* between questions to ports said to be deaf */
 #define MRC_HEARD_NS     UINT64_C(200000)   /* for so long a port that brought packets is trusted */
 
@@ -162,6 +163,7 @@ struct mrc_requester {
 	nsec probe_at;       /* when the one that is out went */
 	uint16_t probe_out;  /* its identifier */
 	uint16_t probe_id;   /* of the last probe of any kind */
+	uint8_t n_probes;    /* of them all; no more than MRC_PROBES */
 	uint8_t probe_tries; /* without an answer, in a row */
 	uint8_t probe_row; /* more that may follow at once, each for another part of what is out */
 	bool is_probing;   /* one is out */

@@ -385,7 +385,7 @@ void wire_ask_probe(struct hunt_oracle *o, uint32_t end, nsec now, const struct 
 		oracle_fail(o, "end %u: a probe, and nothing is ever to be sent", end);
 	if (p->is_open && p->id == id)
 		oracle_fail(o, "end %u: probe %u again", end, id);
-	*p = (struct wire_probe){.id = id, .port = tx->port, .is_open = true};
+	*p = (struct wire_probe){.id = id, .port = tx->port, .is_sent = true, .is_open = true};
 }
 
 /* The probe that a SACK answers; NULL: none that is known. */
@@ -394,7 +394,7 @@ static struct wire_probe *probe_of(const struct hunt_oracle *o, uint32_t end, co
 	uint16_t id = (uint16_t)wire_big(m + 2, 2);
 	struct wire_probe *p = &wire_at(o, end)->ask.probes[id % WIRE_PROBES];
 
-	return p->is_open && p->id == id ? p : NULL;
+	return p->is_sent && p->id == id ? p : NULL;
 }
 
 /* The packet is there. */
@@ -501,7 +501,7 @@ static void hear_sack(struct hunt_oracle *o, uint32_t end, const struct wire_com
 	struct wire_probe *p = probe_of(o, end, m);
 
 	/* Where it answers, it hears. */
-	if (p) {
+	if (p && p->is_open) {
 		p->is_open = false;
 		wire_station(o, o->story->ends[end].host)
 			->peer_down[o->story->ends[end ^ 1].host] &= (uint8_t) ~(1u << p->port);
@@ -595,7 +595,7 @@ void wire_ask_expect(struct hunt_oracle *o, uint32_t end)
 
 		c->count = wire_count(o, end, (uint32_t)wire_big(m + 13, 3), ask->una);
 		c->may = 1u << MET_SACK;
-		/* One that went long ago was given up, or another followed it. */
+		/* One that went long ago is forgotten. */
 		if (m[1] & 2)
 			c->may = 1u << WIRE_DROPPED | (probe_of(o, end, m) ? 1u << MET_SACK : 0);
 	} else if (c->h.opcode == NACK) {

@@ -86,7 +86,7 @@ struct wire_answer {
 struct wire_probe {
 	uint16_t id;
 	uint8_t port;
-	bool is_open;
+	bool is_sent, is_open; /* is_open: not answered yet */
 };
 
 /* An end as a requestor. Packets are counted from 0. */

@@ -154,10 +154,39 @@ static void answers_to_probes_are_matched(void **state)
 	SACK(.cack = 1, .from = 1, .is_probed = true, .probe_id = id);
 	assert_int_equal(q->req.una, 2);
 	assert_int_equal(COUNT(lost_probe), 2);
+	/* The same once more is a SACK like others. */
 	SACK(.cack = 1, .from = 1, .is_probed = true, .probe_id = id);
-	assert_int_equal(COUNT(drop_unasked), 3);
-	assert_int_equal(COUNT(rx_sack), 2);
+	assert_int_equal(COUNT(drop_unasked), 2);
+	assert_int_equal(COUNT(lost_probe), 2);
+	assert_int_equal(COUNT(rx_sack), 3);
 	assert_int_equal(pull_all(), 2);
+}
+
+/* Each has an identifier of its own, and the answer to one that others followed still tells what
+ * arrived; but not what is lost. */
+static void late_answers_to_probes_count(void **state)
+{
+	uint16_t first;
+
+	(void)state;
+	begin_timed(0);
+	post_packets(4);
+	pull_all();
+	wait_for_probe();
+	first = w.end[0].out[0].h.peth.probe_id;
+	wait_for_probe();
+	assert_int_equal(w.end[0].out[0].h.peth.probe_id, first + 1);
+	SACK(.cack = 1, .from = 3, .map = 1, .is_probed = true, .probe_id = first);
+	assert_int_equal(q->req.una, 2);
+	assert_int_equal(q->req.n_early, 1);
+	assert_int_equal(COUNT(lost_probe), 0);
+	assert_true(q->req.is_probing);
+	/* One that was never sent, or is long gone. */
+	SACK(.cack = 2, .from = 2, .is_probed = true, .probe_id = (uint16_t)(first - 1));
+	SACK(.cack = 2, .from = 2, .is_probed = true, .probe_id = (uint16_t)(first + 2));
+	SACK(.cack = 2, .from = 2, .is_probed = true, .probe_id = (uint16_t)(first + 0x8000));
+	assert_int_equal(COUNT(drop_unasked), 3);
+	assert_int_equal(q->req.una, 2);
 }
 
 /* What was sent at the time of the probe, or behind it, may be on its way still. */
@@ -212,6 +241,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(the_first_map_says_nothing_of_what_is_behind_it),
 	cmocka_unit_test(ancient_answers_are_stale),
 	cmocka_unit_test(answers_to_probes_are_matched),
+	cmocka_unit_test(late_answers_to_probes_count),
 	cmocka_unit_test(a_probe_judges_what_was_sent_well_before_it),
 	cmocka_unit_test(probes_do_not_go_on_for_ever),
 };

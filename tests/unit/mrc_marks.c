@@ -85,6 +85,35 @@ static void a_label_that_did_not_travel_is_no_difference(void **state)
 	expect_skipped(1);
 }
 
+/* Where a value comes back that is of no way, as over a kernel whose source port was taken, the
+ * packet tells, if it surely is the one. */
+static void a_value_of_no_way_is_that_of_its_packet(void **state)
+{
+	const uint32_t nobodys = 0xdead0001;
+
+	(void)state;
+	begin_twins(8);
+	SACK(.cack = -1, .from = 3, .acked = 3, .ev = nobodys, .mark = MRC_MARK_SKIP);
+	expect_skipped(way_taken(3));
+	begin_twins(8);
+	nack_marked(3, MRC_NACK_TRIMMED, nobodys);
+	expect_skipped(way_taken(3));
+	/* Of the packet acknowledged last only its stamp is sure to tell. */
+	begin_twins(8);
+	w.now += 50000;
+	uint32_t way = way_taken(0);
+	uint16_t stamp = stamp_of(0);
+
+	SACK(.cack = 0, .from = 0, .acked = 0, .ev = nobodys, .stamp = stamp + 100u,
+	     .mark = MRC_MARK_SKIP);
+	EXPECT_WAYS(.good = 4);
+	begin_twins(8);
+	w.now += 50000;
+	SACK(.cack = 0, .from = 0, .acked = 0, .ev = nobodys, .stamp = stamp,
+	     .mark = MRC_MARK_SKIP);
+	expect_skipped(way);
+}
+
 /* 8.5, MRC-9.3.1-X09: a trim NACK tells of its way, whatever became of the packet. */
 static void a_trim_of_what_arrived_skips_its_way(void **state)
 {
@@ -149,6 +178,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_mark_is_about_what_it_reflects),
 	cmocka_unit_test(the_plane_of_a_packet_sent_again_is_known),
 	cmocka_unit_test(a_label_that_did_not_travel_is_no_difference),
+	cmocka_unit_test(a_value_of_no_way_is_that_of_its_packet),
 	cmocka_unit_test(a_trim_of_what_arrived_skips_its_way),
 	cmocka_unit_test(a_packet_goes_again_by_another_way),
 };
