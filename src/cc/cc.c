@@ -67,6 +67,12 @@ static void charge(struct cc *c, nsec now, uint32_t bytes, uint64_t rate_bps)
 	c->part = parts % rate_bps;
 }
 
+void cc_on_new(struct cc *c, nsec now, uint64_t bytes)
+{
+	if (c->ops->on_new)
+		c->ops->on_new(c, now, bytes);
+}
+
 void cc_on_sent(struct cc *c, nsec now, uint32_t bytes)
 {
 	assert(bytes < UINT32_C(1) << 31);

@@ -84,6 +84,7 @@ struct cc {
 struct cc_ops {
 	const char *name;
 	void (*start)(struct cc *c, nsec now);
+	void (*on_new)(struct cc *c, nsec now, uint64_t bytes);
 	void (*on_sent)(struct cc *c, nsec now, uint32_t bytes);
 	void (*on_ack)(struct cc *c, const struct cc_ack *ack);
 	void (*on_notice)(struct cc *c, nsec now); /* the peer's word of congestion: a CNP */
@@ -98,6 +99,9 @@ const char *cc_cfg_problem(const struct cc_cfg *cfg);
 
 /* Starts a flow. cfg is one cc_cfg_problem accepts, lent for the flow's life. */
 void cc_start(struct cc *c, const struct cc_cfg *cfg, nsec now);
+
+/* So many bytes are to be sent from now on, headers included: what UE calls OnNewData. */
+void cc_on_new(struct cc *c, nsec now, uint64_t bytes);
 
 /* Bytes go out now, headers included, less than 2^31: charged to the pacer and told to the
  * algorithm. */

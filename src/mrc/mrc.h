@@ -283,6 +283,7 @@ enum mrc_activity {
 struct mrc_progress {
 	uint8_t activity;           /* enum mrc_activity */
 	uint64_t inflight_bytes;    /* 8.3.1 */
+	uint64_t backlog_bytes;     /* of packets yet to be sent for the first time (8.6) */
 	uint64_t window_bytes;      /* a packet may go while fewer than so many are in flight */
 	nsec srtt_ns;               /* 0: not known */
 	uint32_t ways[PATH_STATES]; /* of its profile, by state */

@@ -440,6 +440,7 @@ int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress
 	*p = (struct mrc_progress){
 		.activity = (uint8_t)activity_of(q),
 		.inflight_bytes = mrc_inflight(&q->req),
+		.backlog_bytes = q->req.backlog_bytes,
 		.window_bytes = cc_grant(&q->req.cc).window_bytes,
 		.srtt_ns = q->req.srtt,
 		.sent_bytes = q->req.done_bytes + mrc_part_bytes(q),

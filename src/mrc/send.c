@@ -60,6 +60,30 @@ static void fill(struct mrc_qp *q, const struct op *op, uint32_t len, struct mrc
 		memcpy(w->sg, op->sg, w->n_sg * sizeof *op->sg);
 }
 
+/* nominal_pktsize without payload (8.3.1): what both ends count, whatever becomes of the packet. */
+static uint32_t nominal_head(const struct mrc_qp *q, bool has_imm)
+{
+	bool has_stamp = !(q->attr.flags & MRC_NO_TIMESTAMPS);
+
+	return MRC_NOMINAL_HDR + UDP_BYTES + mrc_bth_bytes + meth_bytes + reth_bytes +
+	       (has_stamp ? tseth_bytes : 0) + (has_imm ? immdt_bytes : 0) + ICRC_BYTES;
+}
+
+static uint32_t padded(uint32_t bytes)
+{
+	return (bytes + 3) & ~UINT32_C(3);
+}
+
+/* delta_backlog (8.6): all packets of new work. */
+static void note_backlog(struct mrc *m, struct mrc_qp *q, const struct mrc_send *w)
+{
+	uint64_t heads = (uint64_t)(w->n_pkts - 1) * nominal_head(q, false) +
+			 nominal_head(q, w->wr.op == ENGINE_WRITE_IMM);
+
+	q->req.backlog_bytes += heads + padded(w->wr.len);
+	cc_on_new(&q->req.cc, m->now, heads + padded(w->wr.len));
+}
+
 int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 {
 	struct mrc_requester *req = &q->req;
@@ -85,6 +109,7 @@ int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 		mrc_flush_send(m, q);
 		return 0;
 	}
+	note_backlog(m, q, w);
 	mrc_wake_send(m, q);
 	mrc_clock_follow(m, q);
 	/* Ways that are out of use are probed while there is something to send. */
@@ -208,6 +233,7 @@ void mrc_flush_send(struct mrc *m, struct mrc_qp *q)
 	req->current = req->posted;
 	req->heard = req->una = req->next = req->end;
 	req->n_wimm = 0;
+	req->backlog_bytes = 0;
 	req->is_unheard = req->has_probe = req->is_probing = req->is_draining = false;
 	req->due = req->judge_due = req->probe_due = NSEC_NEVER;
 	wheel_cancel(&m->wheel, &req->retry.timer);
@@ -446,16 +472,6 @@ static void put_headers(const struct mrc *m, const struct mrc_qp *q, const struc
 	h->imm.immdt = (uint32_t)w->wr.imm;
 }
 
-/* nominal_pktsize (8.3.1): what both ends count, whatever becomes of the packet on its way. */
-static uint32_t nominal_bytes(const struct step *s, const struct mrc_pkt *h)
-{
-	bool has_imm = s->is_last && s->w->wr.op == ENGINE_WRITE_IMM;
-	uint32_t head = mrc_bth_bytes + meth_bytes + reth_bytes + (h->bth.ts ? tseth_bytes : 0) +
-			(has_imm ? immdt_bytes : 0);
-
-	return MRC_NOMINAL_HDR + UDP_BYTES + head + ((s->bytes + 3) & ~UINT32_C(3)) + ICRC_BYTES;
-}
-
 /* Counts s as sent. The clock starts with the first packet that is out. */
 static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t way,
 		       uint32_t bytes)
@@ -477,6 +493,10 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 		return;
 	}
 	req->current += s->is_last;
+	/* What a packet takes may have changed since it was posted. */
+	req->backlog_bytes -= bytes < req->backlog_bytes ? bytes : req->backlog_bytes;
+	if (req->next == req->end)
+		req->backlog_bytes = 0;
 	req->n_wimm += s->index == 0 && s->w->wr.op == ENGINE_WRITE_IMM;
 	if (is_first)
 		mrc_clock_restart(m, q, false);
@@ -524,7 +544,8 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 	const struct path_way *way = way_for(m, q, s, free_ports);
 
 	put_headers(m, q, s, &h);
-	uint32_t bytes = nominal_bytes(s, &h);
+	bool has_imm = s->is_last && s->w->wr.op == ENGINE_WRITE_IMM;
+	uint32_t bytes = nominal_head(q, has_imm) + padded(s->bytes);
 
 	count_sent(m, q, s, path_number(&req->path, way), bytes);
 	h.bth.ack_req = shall_ask(m, q, s);

@@ -122,11 +122,12 @@ struct mrc_requester {
 	uint64_t told;      /* before it, what is not acked was last said to be missing */
 	/* Nominal bytes (8.3.1). A SACK's rcvd_bytes counts all that arrived, its map may not show
 	 * them all: inflight is out_bytes less what was told and is not in the books yet. */
-	uint64_t out_bytes;   /* of packets sent, neither acked nor lost */
-	uint64_t acked_bytes; /* of packets acked */
-	uint64_t told_bytes;  /* the same by rcvd_bytes: ahead of it by no more than out_bytes */
-	uint32_t rcvd_units;  /* prev_rcvd_bytes (8.3.1) */
-	uint64_t known_bytes; /* the controller was told of so many as received */
+	uint64_t backlog_bytes; /* of packets that were never sent, of all that is posted (8.6) */
+	uint64_t out_bytes;     /* of packets sent, neither acked nor lost */
+	uint64_t acked_bytes;   /* of packets acked */
+	uint64_t told_bytes;    /* the same by rcvd_bytes: ahead of it by no more than out_bytes */
+	uint32_t rcvd_units;    /* prev_rcvd_bytes (8.3.1) */
+	uint64_t known_bytes;   /* the controller was told of so many as received */
 	/* For reports. */
 	uint64_t done_bytes;  /* payload of works that are done, or was acknowledged of others */
 	uint64_t unsent_pkts; /* before next, given up without being sent */

@@ -11,7 +11,8 @@ static const uint32_t one =
 
 /* What the controller was told last, and how often. */
 static struct cc_ack told;
-static uint32_t n_acks, n_losses, n_sent, bytes_sent;
+static uint32_t n_acks, n_losses, n_sent;
+static uint64_t bytes_sent, bytes_new;
 static enum cc_loss why;
 static struct cc_ops spy;
 
@@ -38,15 +39,24 @@ static void spy_on_sent(struct cc *c, nsec now, uint32_t bytes)
 	bytes_sent += bytes;
 }
 
+static void spy_on_new(struct cc *c, nsec now, uint64_t bytes)
+{
+	(void)c;
+	(void)now;
+	bytes_new += bytes;
+}
+
 static void place_spy(void)
 {
 	spy = *q->req.cc.ops;
+	spy.on_new = spy_on_new;
 	spy.on_ack = spy_on_ack;
 	spy.on_loss = spy_on_loss;
 	spy.on_sent = spy_on_sent;
 	q->req.cc.ops = &spy;
 	told = (struct cc_ack){0};
-	n_acks = n_losses = n_sent = bytes_sent = 0;
+	n_acks = n_losses = n_sent = 0;
+	bytes_sent = bytes_new = 0;
 }
 
 /* n packets are out, of one work each. */
@@ -280,6 +290,42 @@ static void every_event_has_its_action(void **state)
 	assert_int_equal(why, CC_LOSS_GAP);
 	assert_int_equal(n_losses, 1);
 	assert_int_equal(told.bytes, one);
+}
+
+/* 8.6: new work is told of by all that its packets will take, and is backlog until they are sent.
+ */
+static void new_work_is_told_of(void **state)
+{
+	static const uint32_t lens[] = {0, 1, PMTU - 1, PMTU, PMTU + 1, 7 * PMTU + 2};
+
+	(void)state;
+	for (uint32_t k = 0; k < 4; k++) {
+		uint64_t told_new = 0;
+
+		begin_ways(1);
+		w.end[0].qp[0].attr.flags = k & 1 ? MRC_NO_TIMESTAMPS : 0;
+		connect();
+		place_spy();
+		for (uint32_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
+			post((struct work){.len = lens[i],
+					   .code = k & 2 ? ENGINE_WRITE_IMM : ENGINE_WRITE});
+			assert_true(bytes_new > told_new + lens[i]);
+			told_new = bytes_new;
+			assert_int_equal(fare().backlog_bytes, told_new);
+		}
+		while (end_pull(&w.end[0], w.now, wide, 1) > 0)
+			assert_int_equal(fare().backlog_bytes, told_new - bytes_sent);
+		assert_int_equal(bytes_sent, told_new);
+		/* What goes again is not new; what is given up is none any more. */
+		nack(1, MRC_NACK_TRIMMED);
+		assert_int_equal(pull_all(), 1);
+		assert_int_equal(fare().backlog_bytes, 0);
+		post((struct work){.len = 5, .code = ENGINE_WRITE});
+		struct mrc_attr attr = {.state = MRC_ERROR};
+
+		assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, OURS, &attr, MRC_SET_STATE), 0);
+		assert_int_equal(fare().backlog_bytes, 0);
+	}
 }
 
 /* Windows of whole packets: the largest has room for MOST of them. They grow by hardly a thing, so
@@ -579,6 +625,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(the_count_wraps),
 	cmocka_unit_test(a_nack_of_what_arrived_is_a_loss_of_nothing),
 	cmocka_unit_test(every_event_has_its_action),
+	cmocka_unit_test(new_work_is_told_of),
 	cmocka_unit_test(a_window_that_is_full_to_the_byte),
 	cmocka_unit_test(a_small_window_asks_with_every_packet),
 	cmocka_unit_test(the_window_holds_data_back),
