@@ -30,15 +30,21 @@ static void expect_skipped(uint32_t way)
 static void a_mark_is_about_what_it_reflects(void **state)
 {
 	(void)state;
-	for (uint32_t n = 0; n < 8; n++) {
+	for (uint32_t i = 0; i < 16; i++) {
+		uint32_t n = i / 2;
+
 		begin_twins(8);
 		uint32_t way = way_taken(n), value = twins[way].ev;
 		uint32_t other = value == twins[0].ev ? twins[1].ev : twins[0].ev;
 
-		SACK(.cack = n, .from = n, .acked = n, .ev = other, .mark = MRC_MARK_SKIP);
-		EXPECT_WAYS(.good = 3, .skip = 1);
-		for (uint32_t i = 0; i < 4; i++)
-			assert_true(state_of(i) == PATH_GOOD || twins[i].ev == other);
+		SACK(.cack = n, .from = n, .acked = n, .ev = other,
+		     .mark = i % 2 ? MRC_MARK_SKIP : MRC_MARK_ALWAYS_SKIP);
+		if (i % 2)
+			EXPECT_WAYS(.good = 3, .skip = 1);
+		else
+			EXPECT_WAYS(.good = 3, .bad = 1);
+		for (uint32_t k = 0; k < 4; k++)
+			assert_true(state_of(k) == PATH_GOOD || twins[k].ev == other);
 	}
 }
 
