@@ -102,7 +102,8 @@ static void check_bytes(struct hunt_oracle *o, uint32_t end, uint32_t work, uint
 			    i);
 }
 
-/* Silences that an end may have counted since its first packet out was another (M-59). */
+/* Silences that an end may have counted since its first packet out was another (M-59). A NACK or
+ * SACK may have had that one sent again, and its time is as at first then (M-23). */
 static uint32_t silences(const struct hunt_oracle *o, uint32_t end, nsec now)
 {
 	const struct story_mrc_end *e = wire_story(o, end);
@@ -110,7 +111,7 @@ static uint32_t silences(const struct hunt_oracle *o, uint32_t end, nsec now)
 	uint32_t n = 0;
 
 	for (; n < 64; n++) {
-		sum += story_mrc_silence_ns(e, n);
+		sum += story_mrc_silence_ns(e, wire_at(o, end)->ask.is_vague ? 0 : n);
 		if (sum > since)
 			break;
 	}
