@@ -83,6 +83,18 @@ static struct message_facts note_data(struct messages *all, const struct wire_pa
 	return facts;
 }
 
+static bool is_answer(const struct mrc_pkt *m)
+{
+	return m->bth.opcode == MRC_OP_ACKNOWLEDGE || m->bth.opcode == MRC_OP_SACK ||
+	       m->bth.opcode == MRC_OP_NACK;
+}
+
+static bool is_status(const struct mrc_pkt *m)
+{
+	return (m->has & MRC_ERTH && m->erth.op == MRC_ENDPOINT_PORT_STATUS) ||
+	       (m->has & MRC_EETH && m->eeth.op == MRC_ENDPOINT_PORT_STATUS);
+}
+
 struct message_facts messages_note(struct messages *all, const struct wire_packet *pkt)
 {
 	const uint16_t whole = MRC_METH | MRC_RETH | MRC_PAYLOAD;
@@ -93,9 +105,8 @@ struct message_facts messages_note(struct messages *all, const struct wire_packe
 		all->data_dscps |= class;
 	if ((m->has & whole) == whole && m->bth.opcode < MRC_OP_WRITE_ONLY)
 		return note_data(all, pkt);
-	bool is_answer = m->bth.opcode == MRC_OP_ACKNOWLEDGE || m->bth.opcode == MRC_OP_SACK ||
-			 m->bth.opcode == MRC_OP_NACK;
+	bool is_shared = all->data_dscps & class;
 
-	return (struct message_facts){.is_answer_in_data_class =
-					      is_answer && all->data_dscps & class};
+	return (struct message_facts){.is_answer_in_data_class = is_shared && is_answer(m),
+				      .is_status_in_data_class = is_shared && is_status(m)};
 }

@@ -35,7 +35,8 @@ struct messages {
 /* How a packet stands to those before it. */
 struct message_facts {
 	bool is_rkey_other, is_dmalen_other, is_pmtu_other, is_va_off, is_tail_off;
-	bool is_answer_in_data_class; /* its DSCP is one that data has */
+	/* Its DSCP is one that data has: of an ACK, SACK or NACK; of a port status operation. */
+	bool is_answer_in_data_class, is_status_in_data_class;
 };
 
 /* Tells of a packet of MRC, and remembers it. */

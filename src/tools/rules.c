@@ -154,6 +154,23 @@ static bool trimmed_length_off(const struct wire_packet *p)
 	       (p->net.udp.length < there || !is_data_udp_length(p->net.udp.length));
 }
 
+/* Requests of a connection have the same IP version as their answers; the label is the lower half
+ * of what is reflected (M-08). */
+static bool is_label_of_ipv4(const struct wire_packet *p, uint32_t entropy)
+{
+	return net_ip(&p->net)->version == 4 && (entropy & 0xffff) != 0;
+}
+
+static bool seth_label(const struct wire_packet *p)
+{
+	return is_label_of_ipv4(p, p->mrc.seth.entropy);
+}
+
+static bool neth_label(const struct wire_packet *p)
+{
+	return is_label_of_ipv4(p, p->mrc.neth.entropy);
+}
+
 /* -------------------------------------------------- base transport headers */
 
 /* Those that Table 7-11 is about; data and acknowledgements have the header of Table 6-3. */
@@ -484,6 +501,11 @@ static bool answer_in_data_class(const struct message_facts *f)
 	return f->is_answer_in_data_class;
 }
 
+static bool status_in_data_class(const struct message_facts *f)
+{
+	return f->is_status_in_data_class;
+}
+
 /* --------------------------------------------------------------- the table */
 
 #define BTH_ROW(id, control, field, text) \
@@ -538,8 +560,14 @@ static const struct packet_rule table[] = {
 	 endpoint_qp, NULL},
 	{"MRC-7.3-03", "an endpoint response to another queue pair than 2", WIRE_MRC, MRC_EETH,
 	 endpoint_qp, NULL},
+	{"MRC-7.4.8-X03", "a port status operation with a DSCP that data has", WIRE_MRC, 0, NULL,
+	 status_in_data_class},
 	{"MRC-7.5-X01", "cack_psn is not the last PSN before a gap: the next one was received",
 	 WIRE_MRC, MRC_SETH, seth_no_gap, NULL},
+	{"MRC-7.5.2.1-02", "a SACK reflects a flow label, which IPv4 does not have", WIRE_MRC,
+	 MRC_SETH, seth_label, NULL},
+	{"MRC-7.5.2.1-02", "a NACK reflects a flow label, which IPv4 does not have", WIRE_MRC,
+	 MRC_NETH, neth_label, NULL},
 	{"MRC-7.5.2.2-02", "ooo_count is less than the packets above cack_psn that the SACK names",
 	 WIRE_MRC, MRC_SACKED, ooo_too_few, NULL},
 	{"MRC-7.5.2.2-X05", "the map of a SACK begins before cack_psn", WIRE_MRC, MRC_SETH,

@@ -277,6 +277,9 @@ static void mrc_sample(struct sample *s, const struct mrc_form *form, const stru
 	struct mrc_pkt p = mrc_fields(form, payload);
 
 	mrc_adjust(&p, form);
+	/* There is no flow label to reflect (MRC-7.5.2.1-02). */
+	if (v->ip_version == 4)
+		p.seth.entropy &= 0xffff0000, p.neth.entropy &= 0xffff0000;
 	struct frame_spec spec = {
 		.dscp = mrc_dscp(&p), .ecn = 2, .udp_length = form->form == TRIM_NACK ? 308 : 0};
 	uint32_t n = mrc_head_put(&p, (struct span){head, sizeof head});
