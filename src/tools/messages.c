@@ -5,20 +5,18 @@
 #include "base/crc32.h"
 #include "base/serial.h"
 
-static void name_of(const struct wire_packet *pkt, struct message_name *name)
+/* The addresses of 16 bytes each; those of IPv4 have zeros behind them. */
+static void get_ends(const struct wire_packet *pkt, uint8_t *src, uint8_t *dst)
 {
 	const struct net_ip *ip = net_ip(&pkt->net);
 
-	memset(name, 0, sizeof *name);
 	if (ip->version == 4) {
-		memcpy(name->src, &ip->v4.src, sizeof ip->v4.src);
-		memcpy(name->dst, &ip->v4.dst, sizeof ip->v4.dst);
+		memcpy(src, &ip->v4.src, sizeof ip->v4.src);
+		memcpy(dst, &ip->v4.dst, sizeof ip->v4.dst);
 	} else {
-		memcpy(name->src, ip->v6.src, sizeof name->src);
-		memcpy(name->dst, ip->v6.dst, sizeof name->dst);
+		memcpy(src, ip->v6.src, sizeof ip->v6.src);
+		memcpy(dst, ip->v6.dst, sizeof ip->v6.dst);
 	}
-	name->dest_qp = pkt->mrc.bth.dest_qp;
-	name->msn = pkt->mrc.meth.msn;
 }
 
 static bool is_last(const struct mrc_pkt *m)
@@ -67,9 +65,9 @@ static struct message_facts note_data(struct messages *all, const struct wire_pa
 {
 	const struct mrc_pkt *m = &pkt->mrc;
 	struct message_facts facts = {0};
-	struct message_name name;
+	struct message_name name = {.dest_qp = m->bth.dest_qp, .msn = m->meth.msn};
 
-	name_of(pkt, &name);
+	get_ends(pkt, name.src, name.dst);
 	struct message *kept = &all->kept[crc32_update(0, &name, sizeof name) % MESSAGES_KEPT];
 
 	if (is_same(kept, &name, m))
@@ -81,6 +79,42 @@ static struct message_facts note_data(struct messages *all, const struct wire_pa
 		kept->pmtu = m->payload.len;
 	kept->has_first |= m->bth.opcode == MRC_OP_WRITE_FIRST;
 	return facts;
+}
+
+static struct trimmed *trimmed_at(struct messages *all, const struct trimmed_name *name)
+{
+	return &all->trimmed[crc32_update(0, name, sizeof *name) % TRIMMED_KEPT];
+}
+
+static void note_trimmed(struct messages *all, const struct wire_packet *pkt)
+{
+	const struct mrc_bth *bth = &pkt->mrc.bth;
+	struct trimmed_name name = {
+		.qp16 = bth->dest_qp & 0xffff, .psn = bth->psn, .rtx = bth->rtx};
+
+	get_ends(pkt, name.src, name.dst);
+	*trimmed_at(all, &name) = (struct trimmed){name, pkt->net.udp.length};
+}
+
+/* A NACK goes the other way, names the queue pair that the packet went to, and repeats its rtx.
+ * Where the packet was not captured there is nothing to say. */
+static bool is_original_other(struct messages *all, const struct wire_packet *pkt)
+{
+	const struct neth *neth = &pkt->mrc.neth;
+	struct trimmed_name name = {
+		.qp16 = neth->spdcid, .psn = neth->nack_psn, .rtx = pkt->mrc.bth.rtx};
+
+	get_ends(pkt, name.dst, name.src);
+	const struct trimmed *kept = trimmed_at(all, &name);
+
+	return memcmp(&kept->name, &name, sizeof name) == 0 &&
+	       kept->udp_length != pkt->net.udp.length;
+}
+
+static bool is_trim_nack(const struct mrc_pkt *m)
+{
+	return m->has & MRC_NETH && (m->neth.nack_reason == MRC_NACK_TRIMMED ||
+				     m->neth.nack_reason == MRC_NACK_TRIMMED_LASTHOP);
 }
 
 static bool is_answer(const struct mrc_pkt *m)
@@ -103,10 +137,14 @@ struct message_facts messages_note(struct messages *all, const struct wire_packe
 
 	if (m->bth.opcode < MRC_OP_ACKNOWLEDGE)
 		all->data_dscps |= class;
+	if (pkt->net.trim != NET_WHOLE)
+		note_trimmed(all, pkt);
 	if ((m->has & whole) == whole && m->bth.opcode < MRC_OP_WRITE_ONLY)
 		return note_data(all, pkt);
 	bool is_shared = all->data_dscps & class;
 
-	return (struct message_facts){.is_answer_in_data_class = is_shared && is_answer(m),
+	return (struct message_facts){.is_original_other =
+					      is_trim_nack(m) && is_original_other(all, pkt),
+				      .is_answer_in_data_class = is_shared && is_answer(m),
 				      .is_status_in_data_class = is_shared && is_status(m)};
 }

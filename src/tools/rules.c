@@ -496,6 +496,11 @@ static bool tail_off(const struct message_facts *f)
 	return f->is_tail_off;
 }
 
+static bool original_other(const struct message_facts *f)
+{
+	return f->is_original_other;
+}
+
 static bool answer_in_data_class(const struct message_facts *f)
 {
 	return f->is_answer_in_data_class;
@@ -599,6 +604,8 @@ static const struct packet_rule table[] = {
 	 MRC_SETH, map_lacks_ack, NULL},
 	{"MRC-7.5.5.6-01", "the UDP length of a NACK of a trimmed packet is that of no data packet",
 	 WIRE_MRC, MRC_NETH, nack_length_of_no_data, NULL},
+	{"MRC-7.5.5.6-01", "the UDP length of a NACK is not that of the packet that was trimmed",
+	 WIRE_MRC, MRC_NETH, NULL, original_other},
 	{"M-13", "the UDP length of a NACK is not its own, and no trimmed packet's", WIRE_MRC,
 	 MRC_NETH, nack_length_forged, NULL},
 	{"MRC-7.5.5.6-10", "a NACK for a reserved reason", WIRE_MRC, MRC_NETH, neth_reason, NULL},
