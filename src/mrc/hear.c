@@ -441,6 +441,15 @@ static void send_again(struct mrc *m, struct mrc_qp *q, uint64_t n, uint8_t reas
 	mrc_clock_spare(m, q, false);
 }
 
+/* A packet that was cut may have lost its timestamp: then the NACK says 0, or the time that the
+ * peer took (M-49, M-56). Such a time is none that the packet could have been sent at. */
+static bool is_service_time(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
+{
+	if (!(q->attr.flags & MRC_PEER_SERVICE_TIME) || q->attr.flags & MRC_NO_TIMESTAMPS)
+		return false;
+	return t->n < q->req.una || since_stamp(t) > since_sent(m, q, t->n, t->at) + SLACK_NS;
+}
+
 enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
 {
 	const struct mrc_requester *req = &q->req;
@@ -461,9 +470,11 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		.at = in->rx->at,
 		.stamp = h->tx_timestamp,
 		.is_again = in->h.bth.rtx,
-		.is_absent = h->cc_type != MRC_CC_TYPE_TIMESTAMP,
+		.is_absent = h->cc_type != MRC_CC_TYPE_TIMESTAMP || h->tx_timestamp == 0,
 		.is_way_known = true,
 	};
+
+	t.is_absent |= kind_of(h->nack_reason) != CC_LOSS_REFUSED && is_service_time(m, q, &t);
 	struct sample time = time_of(m, q, &t);
 	/* OnNACK is told of each; of a packet that is not found, or not out, without bytes (8.5).
 	 */

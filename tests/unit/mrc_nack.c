@@ -62,6 +62,18 @@ static void nacks_of_older_copies_ask_for_nothing(void **state)
 	assert_int_equal(COUNT(lost_nack), 2);
 	nack_copy(1, MRC_NACK_NO_BITMAP, true, stamp_of(1));
 	assert_int_equal(COUNT(lost_nack), 3);
+	/* One without a timestamp goes by the mark alone: the packet was cut in front of it. */
+	for (uint32_t k = 0; k < 2; k++) {
+		begin_timed(k ? MRC_PEER_SERVICE_TIME : 0);
+		post_packets(1);
+		pull_all();
+		for (uint32_t i = 0; i < 20; i++) {
+			w.now += 40000;
+			nack_copy(1, MRC_NACK_TRIMMED, i > 0, k ? 3 : 0);
+			expect_again(1);
+		}
+		assert_in_range(q->req.srtt, 39000, 41000);
+	}
 	/* Nor does one of a copy that was not sent yet. */
 	begin_timed(0);
 	post_packets(1);
