@@ -6,10 +6,10 @@
 #include "wire/net.h"
 
 #define OVERHEAD_MAX 1000u
-/* From the UDP header on: the base header behind it names a packet (MRC 7.5.3, M-49), 28 bytes
- * leave its timestamp (M-27), and MRC's probes have 40: cut, they would be good for nothing. */
-#define TRIM_LEAST   24u
+/* From the UDP header on: what leaves BTH, METH and TSETH (MRC 7.5.3, M-27); of MRC, BTH alone
+ * names a packet (M-49), and a probe is not cut to what is good for nothing. */
 #define TRIM         28u
+#define TRIM_BTH     20u
 #define TRIM_MRC     40u
 #define MIN_TRIM_MAX 4096u
 #define WEIGHT_MAX   1000u
@@ -255,7 +255,9 @@ void read_queues(struct reader *r)
 	struct conf_node *map = r->fabric, *pfc = conf_get(c, map, "pfc");
 	struct fwd_qos *qos = &r->s->qos;
 	uint32_t before = segment_bytes(r->s->routing.mode);
-	uint32_t kept = r->s->transport.kind == SCENARIO_MRC ? TRIM_MRC : TRIM;
+	bool is_mrc = r->s->transport.kind == SCENARIO_MRC;
+	uint32_t least = before + (is_mrc ? TRIM_BTH : TRIM),
+		 kept = before + (is_mrc ? TRIM_MRC : TRIM);
 	bool pauses = pfc && (pfc->type == CONF_MAP || conf_flag(c, pfc));
 	/* No packet of RC is ever trimmed: thresholds for trimming would only drop them early. */
 	bool may_trim = !pauses && r->s->transport.kind != SCENARIO_RC;
@@ -266,8 +268,7 @@ void read_queues(struct reader *r)
 		.trimming = conf_get_flag(c, map, "trimming", may_trim),
 		.three_classes = conf_get_u32(c, map, "classes", (struct conf_range){2, 3, 3}) == 3,
 		.min_trim_bytes = (uint16_t)conf_get_u32(
-			c, map, "min_trim",
-			(struct conf_range){before + TRIM_LEAST, MIN_TRIM_MAX, before + kept}),
+			c, map, "min_trim", (struct conf_range){least, MIN_TRIM_MAX, kept}),
 	};
 
 	fwd_qos_recommended(qos, &r->s->names, &bdp);

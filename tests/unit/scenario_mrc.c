@@ -622,6 +622,33 @@ static void trimmed_packets_go_again(void **state)
 	}
 }
 
+/* Switches that leave "BTH and TSETH" to the letter, or no more than BTH: every packet that they
+ * cut is still asked for again by its NACK, and none has to be found missing by silence (M-49). */
+static void cut_behind_the_base_header(void **state)
+{
+	static const char *const sets[] = {"fabric.min_trim=24", "fabric.min_trim=20",
+					   "fabric.min_trim=60 fabric.routing=usid"};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+		runs_read(INCAST, sets[i]);
+		runs_begin(NULL, NULL);
+		runs_finish(20 * PSEC_US, BOUND);
+		runs_all_done();
+		struct mrc_counters c = counters();
+
+		assert_int_equal(runs_drops(), 0);
+		/* So short, probes are cut as well, and say nothing then. */
+		assert_in_range(c.drop_malformed, 0, c.tx_way_probe);
+		assert_int_equal(c.timeouts, 0);
+		assert_true(c.rx_trimmed > 0);
+		assert_int_equal(c.rx_trimmed + c.drop_malformed, runs_run.sim.totals.trimmed);
+		assert_int_equal(c.lost_nack, c.tx_nack);
+		nothing_is_held();
+		runs_end();
+	}
+}
+
 /* Table 7-3: where they are counted, a packet that is trimmed once too often ends its flow. Else
  * that others arrive is reason enough to go on. */
 static void trims_are_counted_if_wanted(void **state)
@@ -748,6 +775,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_long_black_out_is_one_error),
 	cmocka_unit_test(ways_come_back_without_ev_probes),
 	cmocka_unit_test(trimmed_packets_go_again),
+	cmocka_unit_test(cut_behind_the_base_header),
 	cmocka_unit_test(trims_are_counted_if_wanted),
 	cmocka_unit_test(a_lost_plane_is_gone_round),
 	cmocka_unit_test(windows_change_nothing),

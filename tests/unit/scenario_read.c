@@ -432,7 +432,9 @@ static void bad_fabrics(void **state)
 		 "f.yaml:4: fabric.ev_widths: the widths make no entropy value; 1 to 8 of them, at "
 		 "most 32 bits together"},
 		{LS PERM "fabric:\n  min_trim: 20\n",
-		 "f.yaml:4: fabric.min_trim: \"20\" is too small; at least 24"},
+		 "f.yaml:4: fabric.min_trim: \"20\" is too small; at least 28"},
+		{LS PERM "transport: {kind: mrc}\nfabric:\n  min_trim: 19\n",
+		 "f.yaml:5: fabric.min_trim: \"19\" is too small; at least 20"},
 		{LS PERM "fabric:\n  udp_port: 0\n",
 		 "f.yaml:4: fabric.udp_port: \"0\" is too small; at least 1"},
 		{LS PERM "fabric:\n  udp_port: 65536\n",
