@@ -74,7 +74,8 @@ static uint64_t times_shift(uint64_t a, uint64_t b, uint32_t shift)
  * its own default. The formula is taken: a switch drops at a depth that no target of ours moves.
  *
  * "delay ~= 0" has no number in the text. Time stamps are off by a unit at either end; beyond that
- * a sixth of the target is a queue below where switches begin to mark. */
+ * it is half of the target: flows that stay where others end take up the link in time, and any mark
+ * ends it. */
 struct nscc_cfg nscc_complete(const struct nscc_cfg *cfg, uint64_t line_rate_bps)
 {
 	struct nscc_cfg a = *cfg;
@@ -90,7 +91,7 @@ struct nscc_cfg nscc_complete(const struct nscc_cfg *cfg, uint64_t line_rate_bps
 	a.qa_threshold_ns =
 		either(a.qa_threshold_ns, a.has_trimming ? NSEC_NEVER : 4 * a.base_rtt_ns);
 	a.adjust_period_ns = either(a.adjust_period_ns, a.base_rtt_ns);
-	a.near_ns = either(a.near_ns, most(target / 6, 2 * STAMP_NS));
+	a.near_ns = either(a.near_ns, most(target / 2, 2 * STAMP_NS));
 	a.base_bdp_bytes = (uint32_t)either(a.base_bdp_bytes, 150000);
 	a.adjust_bytes = (uint32_t)either(a.adjust_bytes, 8 * a.mtu_bytes);
 	a.qa_gate = (uint32_t)either(a.qa_gate, 3);
@@ -292,8 +293,12 @@ static bool apply_cwnd_penalty(struct nscc *n, const struct cc_ack *ack)
 static void fulfill_adjustment(struct nscc *n, nsec now)
 {
 	raise_cwnd(n, ((u128)n->inc << 2 * Q24) / n->cwnd_q24);
-	if (now - n->adjusted_at >= n->all.adjust_period_ns) {
-		n->adjusted_at = now;
+	nsec age = now - n->adjusted_at, period = n->all.adjust_period_ns;
+
+	/* From when it was due: a flow with few acknowledgements hears of it late, and would get
+	 * less of what is to make flows equal. */
+	if (age >= period) {
+		n->adjusted_at = age < 2 * period ? n->adjusted_at + period : now;
 		raise_cwnd(n, n->all.eta_q24);
 	}
 	n->inc = 0;
@@ -442,8 +447,14 @@ static void on_trim(struct nscc *n, const struct cc_ack *nack)
 	update_delay(n, nack->now, n->all.base_rtt_ns, 1);
 	n->ignored_bytes += nack->bytes;
 	n->has_trigger = true;
-	if (!quick_adapt(n, nack, true, true))
-		lower_cwnd(n, nack->bytes);
+	if (quick_adapt(n, nack, true, true))
+		return;
+	lower_cwnd(n, nack->bytes);
+	/* What of the window was never in flight is not known to fit: where many send to one, the
+	 * first trims come back when a sender has sent one BDP of its first 1.5, and the rest would
+	 * be cut too. A penalty does the same (apply_cwnd_penalty). One packet may go: it is sent
+	 * again, and asks for an answer, which nothing that is in flight may have done. */
+	set_cwnd(n, least(n->cwnd_q24, ((uint64_t)nack->out_bytes << Q24) + mtu_q24(n)));
 }
 
 /* OnNACK and OnInferredLoss. A NACK for want of room at the peer says nothing of the network but

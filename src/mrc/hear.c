@@ -450,6 +450,22 @@ static bool is_service_time(const struct mrc *m, const struct mrc_qp *q, const s
 	return t->n < q->req.una || since_stamp(t) > since_sent(m, q, t->n, t->at) + SLACK_NS;
 }
 
+/* What a trim tells beside the loss of its packet. Where many send to one, all of a first window
+ * may be cut: without this round trip nothing would be asked for before a timeout. */
+static void take_trim(struct mrc *m, struct mrc_qp *q, const struct timing *t, const struct neth *h,
+		      nsec rtt)
+{
+	/* 9.3.1: the last hop is the same for every way. */
+	if (h->nack_reason == MRC_NACK_TRIMMED)
+		mrc_way_trimmed(q, way_of(m, q, t, h->entropy));
+	/* Of one that arrived, or whose last copy is not meant, the record is of another time. */
+	if (!is_wanted_again(m, q, t))
+		return;
+	if (q->req.srtt == 0)
+		mrc_learn(m, q, rtt, &(struct mrc_news){0});
+	mrc_note_trim(&q->req, mrc_flight_time(m, q, t->n));
+}
+
 enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
 {
 	const struct mrc_requester *req = &q->req;
@@ -480,9 +496,8 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	 */
 	struct cc_ack loss = {.now = m->now, .rtt_ns = time.rtt_ns, .held_ns = time.held_ns};
 
-	/* 9.3.1: the last hop is the same for every way. */
-	if (h->nack_reason == MRC_NACK_TRIMMED)
-		mrc_way_trimmed(q, way_of(m, q, &t, h->entropy));
+	if (kind_of(h->nack_reason) != CC_LOSS_REFUSED)
+		take_trim(m, q, &t, h, time.rtt_ns);
 	if (is_wanted_again(m, q, &t))
 		send_again(m, q, t.n, h->nack_reason, &loss);
 	else

@@ -261,15 +261,40 @@ void mrc_learn(struct mrc *m, struct mrc_qp *q, nsec rtt, const struct mrc_news 
 	}
 }
 
-/* Packet n is lost, if it is not yet. In silence: nobody told of it, and its way is to blame. */
+/* Trims of one time of congestion are less than two round trips apart. */
+void mrc_note_trim(struct mrc_requester *req, nsec at)
+{
+	if (at > req->trim_to + 2 * req->srtt || at + 2 * req->srtt < req->trim_from)
+		req->trim_from = req->trim_to = at;
+	if (at < req->trim_from)
+		req->trim_from = at;
+	if (at > req->trim_to)
+		req->trim_to = at;
+}
+
+/* Whether switches cut packets that were sent about when this one was. Then they had more than they
+ * could even cut, as where many send to one: that is said of no way, and most often of the last
+ * hop, which all ways have in common. */
+static bool was_congested(const struct mrc_requester *req, nsec at)
+{
+	return req->trim_to > 0 && at + req->srtt >= req->trim_from &&
+	       at <= req->trim_to + req->srtt;
+}
+
+/* Packet n is lost, if it is not yet. In silence: nobody told of it, and its way is to blame, or
+ * the congestion that it met. */
 static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, struct losses *l)
 {
 	struct mrc_sent *sent = &mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT];
 
 	if (!mrc_flight_lost(m, q, n))
 		return false;
-	if (is_silent)
-		mrc_way_lost(m, q, sent->way, mrc_flight_time(m, q, n));
+	nsec at = mrc_flight_time(m, q, n);
+
+	if (is_silent && was_congested(&q->req, at))
+		mrc_way_trimmed(q, sent->way);
+	else if (is_silent)
+		mrc_way_lost(m, q, sent->way, at);
 	l->pkts++;
 	l->bytes += sent->bytes;
 	return true;

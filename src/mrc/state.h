@@ -148,16 +148,17 @@ struct mrc_requester {
 	nsec srtt, rttvar;
 	nsec reorder_ns; /* how much later than others a packet may arrive */
 	/* Silence. */
-	uint8_t tries;          /* timeouts since una moved, or what was executed did (M-59) */
-	uint8_t n_moves;        /* times that una moved, modulo 2^8 */
-	uint8_t try_moves;      /* n_moves, when try_due was set */
-	nsec try_due;           /* before it, a trimmed packet costs no try */
-	nsec due;               /* when una's silence is a timeout; NSEC_NEVER: nothing is out */
-	bool is_timed_out;      /* a timeout has una sent again */
-	nsec news_at;           /* when packets were last heard to have arrived */
-	nsec judge_due;         /* when one that others overtook is overdue; NSEC_NEVER: none is */
-	struct mrc_timer retry; /* armed at or before the first of due, judge_due and probe_due */
-	struct mrc_timer wake;  /* pacing, the congestion controller */
+	uint8_t tries;           /* timeouts since una moved, or what was executed did (M-59) */
+	uint8_t n_moves;         /* times that una moved, modulo 2^8 */
+	uint8_t try_moves;       /* n_moves, when try_due was set */
+	nsec trim_from, trim_to; /* when packets were sent that switches cut: the last such time */
+	nsec try_due;            /* before it, a trimmed packet costs no try */
+	nsec due;                /* when una's silence is a timeout; NSEC_NEVER: nothing is out */
+	bool is_timed_out;       /* a timeout has una sent again */
+	nsec news_at;            /* when packets were last heard to have arrived */
+	nsec judge_due;          /* when one that others overtook is overdue; NSEC_NEVER: none is */
+	struct mrc_timer retry;  /* armed at or before the first of due, judge_due and probe_due */
+	struct mrc_timer wake;   /* pacing, the congestion controller */
 	/* Probes of what arrived: one is out at a time. Those of ways (ways.c) are others, and all
 	 * have their identifiers of one count (7.4.6). */
 	nsec probe_due;      /* when the next one goes; NSEC_NEVER: none is wanted */
@@ -574,6 +575,8 @@ void mrc_probe_sent(struct mrc *m, struct mrc_qp *q);
 /* Packet n is wanted again by a NACK: lost, if it has a try left; else q fails. Trimmed it costs
  * none, but for packet una, which it costs one a timeout; with MRC_COUNT_TRIMS one each time. */
 void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed);
+/* The packet that was sent at `at` was cut by a switch. */
+void mrc_note_trim(struct mrc_requester *req, nsec at);
 /* All that is out by these ports is lost. */
 void mrc_lose_ports(struct mrc *m, struct mrc_qp *q, uint32_t ports);
 /* The peer had no room for packet n, which is lost now; rtt: its round trip, 0 if not known. */

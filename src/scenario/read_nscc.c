@@ -55,6 +55,23 @@ static bool hears_trims(const struct scenario *s)
 	       s->qos.dscps[s->names.trimmable].trim == FWD_TRIM_TRIMMABLE;
 }
 
+/* From a queue of ecn_max_bytes on, switches mark every packet; below it some come unmarked from a
+ * queue that does not shrink. NSCC takes a late packet without a mark for the end of congestion (UE
+ * 3.6.13): that it is only where late means later than such a queue takes. So the target is an
+ * eighth beyond that, where the text's own default, 3/4 of the round trip with trimming, is less.
+ */
+static nsec target_of(const struct scenario *s, nsec base_ns)
+{
+	const struct fwd_class *data = &s->qos.classes[s->qos.dscps[s->names.trimmable].tclass];
+	nsec text_ns = hears_trims(s) ? base_ns * 3 / 4 : base_ns;
+	u128 full_ns = (u128)base_ns * data->ecn_max_bytes / s->plane_bdp_bytes;
+
+	full_ns += full_ns / 8;
+	if (!data->ecn || full_ns <= text_ns || full_ns > NSCC_NS_MAX)
+		return 0;
+	return (nsec)full_ns;
+}
+
 static void check(struct reader *r)
 {
 	const struct scenario *s = r->s;
@@ -95,6 +112,8 @@ void read_nscc(struct reader *r, struct conf_node *map)
 		.adjust_bytes = size_bytes(c, map, "adjust_bytes"),
 		.has_trimming = hears_trims(r->s),
 	};
+	if (n->target_qdelay_ns == 0)
+		n->target_qdelay_ns = target_of(r->s, n->base_rtt_ns);
 	read_numbers(c, map, n);
 	conf_finish(c, map, "nscc");
 	if (!c->status)

@@ -13,16 +13,6 @@
 	"topology: {kind: leaf-spine, hosts: 32, hosts_per_leaf: 8, spines: 16,\n" \
 	"           rate: 400Gbps, delay: 1us}\n"
 
-/* Where an incast leaves NSCC's defaults. max_window is 1 BDP, not 1.5: what a sender may send
- * before quick adapt acts is its first window, so the half of a BDP more is 1,600 headers of
- * trimmed packets on the last link. target_qdelay is 0.9 of a round trip, not 0.75: from 0.8 BDP on
- * switches mark every packet, and below that some late ones come unmarked from a queue that does
- * not shrink; fair increase takes them for its end, and 500 packets more are trimmed. near is 3 us,
- * not a sixth of the target, and fi_scale 4, not 0.7: the last flows end less than a round trip
- * apart, those that stay have a window of a fifth of the BDP, and bursts of 2 us meet in a queue
- * that is empty otherwise; to fill the link they must grow in one round trip. */
-#define INCAST_NSCC "max_window: 420KB, target_qdelay: 7.5us, near: 3us, fi_scale: 4"
-
 #define DROP(chance) "'faults=[{kind: drop, at: \"h*>*\", chance: " chance "}]'"
 #define DOWN(link, from) "  - {kind: down, at: " link ", from: " from "}\n"
 
@@ -84,7 +74,7 @@ const struct scenario_builtin scenario_studies[] = {
 	{"mrc-incast", "32 hosts send 2 MiB each to one: with trimming, over SRv6, and without.",
 	"name: mrc-incast\n"
 	LEAVES_128
-	"transport: {kind: mrc, nscc: {" INCAST_NSCC "}}\n"
+	"transport: {kind: mrc}\n"
 	"workload:\n"
 	"  kind: incast\n"
 	"  dst: 0\n"
@@ -98,8 +88,7 @@ const struct scenario_builtin scenario_studies[] = {
 	"beside:\n"
 	"  - {name: usid, set: [fabric.routing=usid]}\n"
 	"  - {name: no trimming, set: [fabric.trimming=false]}\n"
-	"  - {name: ue constants, set: ['transport={kind: mrc}']}\n"
-	"  - {name: rc, set: ['transport={kind: rc, cc: dcqcn}']}\n"},
+	RC},
 
 	{"mrc-loss", "One flow at 400 Gb/s, and random loss end to end.",
 	"name: mrc-loss\n"

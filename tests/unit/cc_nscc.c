@@ -77,7 +77,7 @@ static void defaults_of_400_gbs_and_12_us(void **state)
 	assert_int_equal(a.target_qdelay_ns, 12000);
 	assert_int_equal(a.qa_threshold_ns, 48000);
 	assert_int_equal(a.adjust_period_ns, 12000);
-	assert_int_equal(a.near_ns, 2000);
+	assert_int_equal(a.near_ns, 6000);
 	assert_int_equal(a.adjust_bytes, 32768);
 	assert_int_equal(a.qa_gate, 3);
 	assert_int_equal(a.gamma_q32, 3435973837); /* 0.8 */
@@ -102,7 +102,7 @@ static void defaults_of_100_gbs_and_5_us_with_trimming(void **state)
 	assert_int_equal(a.target_qdelay_ns, 3750);
 	assert_int_equal(a.qa_threshold_ns, NSEC_NEVER);
 	assert_int_equal(a.adjust_period_ns, 5000);
-	assert_int_equal(a.near_ns, 625);
+	assert_int_equal(a.near_ns, 1875);
 	assert_int_equal(a.scaling_a_q32, UINT64_C(1789569706));  /* 0.416667 */
 	assert_int_equal(a.scaling_b_q32, UINT64_C(1342177280));  /* 0.3125 */
 	assert_in_range(a.alpha_q40, 625499947000, 625499948246); /* 0.568889 */
@@ -140,7 +140,7 @@ static void what_is_set_is_what_others_derive_from(void **state)
 	/* By scaling_b alpha does not depend on the target; quick adapt neither. */
 	assert_int_equal(a.alpha_q40, UINT64_C(16000) * (UINT64_C(1) << 40) / 12000);
 	assert_int_equal(a.qa_threshold_ns, 48000);
-	assert_int_equal(a.near_ns, 1000);
+	assert_int_equal(a.near_ns, 3000);
 	cfg.has_trimming = true;
 	assert_int_equal(nscc_complete(&cfg, 100 * GBS).target_qdelay_ns, 6000);
 	/* A product below one MTU leaves a window of one. */
@@ -230,7 +230,7 @@ static void fast_increase_ends_at_any_sign(void **state)
 		ack(&c, T0, 750, 4000);
 		assert_cwnd(&c, 56500);
 		switch (sign) {
-		case 0: bad.rtt_ns += 2001; break;
+		case 0: bad.rtt_ns += 6001; break;
 		case 1: bad.rtt_ns += 12000; break;
 		case 2: bad.is_marked = true; break;
 		case 3: bad.rtt_ns = 0, bad.is_marked = true; break;
@@ -298,6 +298,7 @@ static void quick_adapt_by_hand(void **state)
 	start_at(&c, &plain, 225000);
 	/* The first trim begins a stretch: no more than the packet is taken off. */
 	trim.rtt_ns = 0;
+	trim.out_bytes = 300000;
 	cc_on_loss(&c, &trim, CC_LOSS_TRIM);
 	assert_cwnd(&c, 221000);
 	assert_int_equal(c.u.nscc.qa_end, T0 + 24000);
@@ -326,6 +327,44 @@ static void quick_adapt_by_hand(void **state)
 	trim.now = T0 + 72000;
 	cc_on_loss(&c, &trim, CC_LOSS_TRIM);
 	assert_cwnd(&c, MTU);
+}
+
+/* A trim tells that there is no room for more than is in flight, whatever the window was; one
+ * packet may follow. What is lost without a word does not tell that. */
+static void a_trim_takes_what_was_never_in_flight(void **state)
+{
+	struct cc_ack trim = late(T0, 0, 4000);
+	struct cc c;
+
+	(void)state;
+	start_at(&c, &plain, 225000);
+	trim.rtt_ns = 0;
+	trim.out_bytes = 96000;
+	cc_on_loss(&c, &trim, CC_LOSS_GAP);
+	assert_cwnd(&c, 221000);
+	cc_on_loss(&c, &trim, CC_LOSS_TRIM_LAST_HOP);
+	assert_cwnd(&c, 96000 + MTU);
+	/* In step with what is in flight from then on. */
+	trim.out_bytes = 92000 + MTU;
+	cc_on_loss(&c, &trim, CC_LOSS_TRIM);
+	assert_cwnd(&c, 92000 + MTU);
+}
+
+/* eta comes once a period from when it was due, however late its acknowledgement is. */
+static void eta_does_not_wait_for_acknowledgements(void **state)
+{
+	struct cc c;
+
+	(void)state;
+	start_at(&c, &plain, 100000);
+	c.u.nscc.adjusted_at = T0;
+	ack_marked(&c, T0 + BASE + BASE / 2, 6000, 1);
+	assert_int_equal(c.u.nscc.adjusted_at, T0 + BASE);
+	ack_marked(&c, T0 + 2 * BASE, 6000, 1);
+	assert_int_equal(c.u.nscc.adjusted_at, T0 + 2 * BASE);
+	/* Not for times in which nothing came. */
+	ack_marked(&c, T0 + 7 * BASE, 6000, 1);
+	assert_int_equal(c.u.nscc.adjusted_at, T0 + 7 * BASE);
 }
 
 /* Without trims the mean delay is the sign: above 48 us, and of the mean, not of one packet. */
@@ -646,6 +685,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(fast_increase_ends_at_any_sign),
 	cmocka_unit_test(a_cut_once_in_a_round_trip_and_by_half_at_most),
 	cmocka_unit_test(quick_adapt_by_hand),
+	cmocka_unit_test(a_trim_takes_what_was_never_in_flight),
+	cmocka_unit_test(eta_does_not_wait_for_acknowledgements),
 	cmocka_unit_test(quick_adapt_by_delay),
 	cmocka_unit_test(losses_take_their_bytes_off),
 	cmocka_unit_test(a_shorter_path_shrinks_the_largest_window),

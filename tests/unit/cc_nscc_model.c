@@ -117,7 +117,7 @@ static void model_start(struct model *o, const struct cc_cfg *cfg, nsec now)
 		.stretch_at = now,
 		.stretch = 1,
 	};
-	o->near = or_else((double)f->near_ns, dmax(256, whole(o->target / 6)));
+	o->near = or_else((double)f->near_ns, dmax(256, whole(o->target / 2)));
 	o->cwnd = o->max_wnd = o->max_wnd_cfg;
 }
 
@@ -296,7 +296,9 @@ static void model_ack(struct model *o, const struct cc_ack *e)
 	model_add(o, o->inc / o->cwnd);
 	if (is_time) {
 		model_add(o, o->eta);
-		o->adjusted = e->now;
+		o->adjusted = (double)(e->now - o->adjusted) < 2 * o->period
+				      ? o->adjusted + (uint64_t)o->period
+				      : e->now;
 		o->n_eta++;
 	}
 	model_clamp(o);
@@ -323,6 +325,8 @@ static void model_loss(struct model *o, const struct cc_ack *e, enum cc_loss los
 	if (model_qa(o, e, true, true))
 		return;
 	o->cwnd -= e->bytes;
+	if (o->cwnd > e->out_bytes + o->mtu)
+		o->cwnd = e->out_bytes + o->mtu;
 	model_clamp(o);
 	o->n_trim_less++;
 }

@@ -1,6 +1,7 @@
 /* Trim NACKs as tries (Table 7-3): to the letter with MRC_COUNT_TRIMS; without it only those that
- * come while nothing else arrives, one in the time of a timeout. The peer is made by hand. */
-#include "mrc_peer.h"
+ * come while nothing else arrives, one in the time of a timeout. And what else they tell. The peer
+ * is made by hand. */
+#include "mrc_ways.h"
 
 #define RETRIES 3u
 #define PACKETS 12u
@@ -139,11 +140,67 @@ static void by_default_congestion_is_no_reason(void **state)
 	}
 }
 
+/* Of 30 packets one is cut by the last switch, and one is missing. */
+static void lose_among_trims(bool is_trimmed)
+{
+	int64_t first = (int64_t)q->req.next;
+
+	send_each(30);
+	w.now += 10000;
+	if (is_trimmed)
+		nack(first + 20, MRC_NACK_TRIMMED_LASTHOP);
+	SACK(.cack = first + 1, .from = first + 3, .acked = first + 29,
+	     .map = ((1u << 27) - 1) ^ (is_trimmed ? 1u << 17 : 0));
+	gather();
+	w.now += RTT;
+	sack_all(first + 29);
+	ack(first + 29);
+	for (struct done done; end_poll(&w.end[0], &done);)
+		continue;
+}
+
+/* Where switches cut packets, they may drop some too: that is congestion, as with the trims, and
+ * not the fault of a way. At any other time it is. */
+static void a_loss_among_trims_takes_nothing_out(void **state)
+{
+	(void)state;
+	begin_ways(1);
+	warm();
+	lose_among_trims(true);
+	assert_int_equal(COUNT(lost_gap), 1);
+	assert_int_equal(COUNT(lost_nack), 1);
+	assert_int_equal(fare().ways[PATH_ASSUMED_BAD], 0);
+	w.now += 5 * RTT;
+	lose_among_trims(false);
+	assert_int_equal(COUNT(lost_gap), 2);
+	assert_int_equal(fare().ways[PATH_ASSUMED_BAD], 1);
+}
+
+/* All of a first window may be cut: a trim is a round trip until a SACK brings a better one, so
+ * that a probe asks what became of the others. A refusal is not: the peer may have taken its time.
+ */
+static void a_trim_is_a_round_trip(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		begin_out(0, 0);
+		w.now += RTT;
+		nack(0, i == 0 ? MRC_NACK_TRIMMED_LASTHOP : MRC_NACK_NO_RESOURCE);
+		assert_in_range(q->req.srtt, i == 0 ? RTT - 64 : 0, i == 0 ? RTT + 64 : 0);
+		pull_all();
+		w.now += 8 * RTT;
+		pull_all();
+		assert_int_equal(COUNT(tx_probe), i == 0);
+	}
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(each_is_a_try_where_they_are_counted),
 	cmocka_unit_test(tries_of_both_kinds_add_up),
 	cmocka_unit_test(what_arrives_in_time_is_no_failure),
 	cmocka_unit_test(there_may_be_no_end),
 	cmocka_unit_test(by_default_congestion_is_no_reason),
+	cmocka_unit_test(a_loss_among_trims_takes_nothing_out),
+	cmocka_unit_test(a_trim_is_a_round_trip),
 };
 CHECK_MAIN(cases)

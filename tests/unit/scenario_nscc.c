@@ -167,6 +167,34 @@ static void the_fabric_says_the_rest(void **state)
 	}
 }
 
+/* Beyond the queue from which all packets are marked, an eighth of it; the text's own default where
+ * that is more, or nothing is marked. 0 is the controller's default. */
+static void the_target_is_beyond_what_is_marked(void **state)
+{
+	static const struct {
+		const char *set;
+		uint32_t percent;
+	} table[] = {
+		{"", 90},
+		{"fabric.ecn.max=0.6bdp", 0},
+		{"fabric.ecn.max=0.7bdp", 79},
+		{"fabric.ecn=off", 0},
+		{"fabric.trimming=false", 0},
+		{"transport.nscc.base_rtt=20us", 90},
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < N_OF(table); i++) {
+		runs_read(LEAVES "transport: {kind: mrc}\n" PERM, table[i].set);
+		const struct nscc_cfg *n = &runs_scenario.transport.nscc;
+
+		/* 78.75 is 79. */
+		assert_int_equal((n->target_qdelay_ns * 200 / n->base_rtt_ns + 1) / 2,
+				 table[i].percent);
+		scenario_fini(&runs_scenario);
+	}
+}
+
 static void what_binds_is_as_asked(void **state)
 {
 	static const struct {
@@ -203,6 +231,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(fabrics_beyond_its_range_are_refused),
 	cmocka_unit_test(all_parameters_reach_the_engine),
 	cmocka_unit_test(the_fabric_says_the_rest),
+	cmocka_unit_test(the_target_is_beyond_what_is_marked),
 	cmocka_unit_test(what_binds_is_as_asked),
 };
 
