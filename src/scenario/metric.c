@@ -349,15 +349,23 @@ static struct metric goodput(const struct run *r)
 	return time ? known(scale(bytes, 8 * PSEC_S, time)) : unknown;
 }
 
-static struct metric pkts_per_second(const struct run *r, uint64_t wall_ns)
+/* Data packets, each once. */
+static uint64_t data_pkts(const struct run *r)
 {
-	uint64_t pkts = run_retransmitted(r);
+	uint64_t pkts = 0;
 
 	for (uint32_t i = 0; i < r->scenario->workload.n; i++) {
 		uint32_t payload = r->sim.cfg.transport->payload_bytes;
 
 		pkts += (r->traffic.flows[i].total_bytes + payload - 1) / payload;
 	}
+	return pkts;
+}
+
+static struct metric pkts_per_second(const struct run *r, uint64_t wall_ns)
+{
+	uint64_t pkts = run_retransmitted(r) + data_pkts(r);
+
 	return wall_ns ? known(scale(pkts, UINT64_C(1000000000), wall_ns)) : unknown;
 }
 
@@ -384,6 +392,10 @@ struct metric metric_of(const struct run *r, const struct scenario_target *targe
 	case SCENARIO_FLOWS_FAILED: return known(unfinished(r, flows));
 	case SCENARIO_QUIET_AFTER: return known(watch_quiet_after(&r->watch));
 	case SCENARIO_PKTS_PER_SECOND: return pkts_per_second(r, wall_ns);
+	case SCENARIO_PKTS_PER_DATA:
+		return metric_ratio(known(r->sim.totals.injected), known(data_pkts(r)));
+	case SCENARIO_PROBES_PER_DATA:
+		return metric_ratio(known(run_probes(r)), known(data_pkts(r)));
 	case SCENARIO_METRICS: break;
 	}
 	return unknown;

@@ -28,6 +28,8 @@ static const struct metric {
 	[SCENARIO_QUIET_AFTER] = {"quiet_after", UNITS_TIME, 0},
 	[SCENARIO_SLOWDOWN_OF_SHARE] = {"slowdown_of_share", UNITS_RATIO, 0},
 	[SCENARIO_PKTS_PER_SECOND] = {"pkts_per_second", UNITS_COUNT, 0},
+	[SCENARIO_PKTS_PER_DATA] = {"pkts_per_data", UNITS_RATIO, 0},
+	[SCENARIO_PROBES_PER_DATA] = {"probes_per_data", UNITS_RATIO, 0},
 };
 
 const char *scenario_metric_name(uint8_t metric)
@@ -152,6 +154,34 @@ static void read_run(struct reader *r, struct conf_node *map, const char *key, u
 		conf_fail(c, node, "no run is called \"%.40s\"; name one of beside, or main", name);
 }
 
+/* A name that ends with * is that of all runs in a row whose names begin so. */
+static void read_group(struct reader *r, struct conf_node *map, struct scenario_target *t)
+{
+	struct conf *c = &r->conf;
+	const struct scenario *s = r->s;
+	const struct conf_node *node = conf_get(c, map, "in");
+	const char *name = node ? conf_text(c, node) : "";
+	size_t len = c->status ? 0 : strlen(name);
+
+	t->n_in = 1;
+	if (len == 0 || name[len - 1] != '*' || r->source->is_variant) {
+		read_run(r, map, "in", &t->in);
+		return;
+	}
+	uint32_t first = 0, end;
+
+	while (first < s->n_beside && strncmp(s->beside[first].name, name, len - 1) != 0)
+		first++;
+	for (end = first; end < s->n_beside; end++)
+		if (strncmp(s->beside[end].name, name, len - 1) != 0)
+			break;
+	t->in = first + 1;
+	t->n_in = end - first;
+	if (t->n_in == 0 || t->n_in > SCENARIO_GROUP)
+		conf_fail(c, node, "\"%.40s\" is %u runs of beside; 1 to %u", name, t->n_in,
+			  SCENARIO_GROUP);
+}
+
 /* most or least, in the unit of the figure. */
 static void read_bound(struct reader *r, struct conf_node *map, struct scenario_target *t)
 {
@@ -197,7 +227,7 @@ static void read_target(struct reader *r, struct conf_node *map, struct scenario
 	*t = (struct scenario_target){.of = SCENARIO_NONE, .entry = SCENARIO_NONE};
 	t->metric = (uint8_t)conf_choice(
 		c, conf_need(c, map, "what", "name a metric like fct_mean"), names);
-	read_run(r, map, "in", &t->in);
+	read_group(r, map, t);
 	if (conf_get(c, map, "of"))
 		t->of = SCENARIO_MAIN;
 	read_run(r, map, "of", &t->of);

@@ -386,3 +386,12 @@ uint64_t run_retransmitted(const struct run *r)
 		n += r->transport.sim.retransmitted(r->sim.hosts[h].engine);
 	return n;
 }
+
+uint64_t run_probes(const struct run *r)
+{
+	uint64_t n = 0;
+
+	for (uint32_t h = 0; h < r->sim.n_hosts && r->transport.sim.probes; h++)
+		n += r->transport.sim.probes(r->sim.hosts[h].engine);
+	return n;
+}

@@ -57,7 +57,8 @@ struct run_flow {
 };
 struct run_flow run_flow(const struct run *r, uint32_t flow);
 
-/* Packets sent more than once, by all hosts. */
+/* Packets sent more than once, and to ask something, by all hosts. */
 uint64_t run_retransmitted(const struct run *r);
+uint64_t run_probes(const struct run *r);
 
 #endif

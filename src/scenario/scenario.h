@@ -84,6 +84,8 @@ enum scenario_metric {
 	SCENARIO_QUIET_AFTER,
 	SCENARIO_SLOWDOWN_OF_SHARE,
 	SCENARIO_PKTS_PER_SECOND,
+	SCENARIO_PKTS_PER_DATA,
+	SCENARIO_PROBES_PER_DATA,
 	SCENARIO_METRICS,
 };
 const char *scenario_metric_name(uint8_t metric);
@@ -92,13 +94,15 @@ enum units_kind scenario_metric_unit(uint8_t metric);
 #define SCENARIO_MAIN     UINT32_C(0) /* a run: the scenario itself; 1 on: those beside it */
 #define SCENARIO_NONE     UINT32_MAX  /* no run, no entry */
 #define SCENARIO_NAME_MAX 40u         /* of a variant, the end included */
+#define SCENARIO_GROUP    32u         /* runs that one target may be about */
 
 /* What a figure of a run shall be. */
 struct scenario_target {
 	uint8_t metric; /* enum scenario_metric */
 	bool is_most;   /* at most bound; else at least */
 	uint64_t bound; /* in the metric's unit; where there is an `of`, in millionths */
-	uint32_t in;    /* the run it is about */
+	uint32_t in;    /* the run it is about, or the first of them, ... */
+	uint32_t n_in;  /* ... which follow each other: the figure is the median of them */
 	uint32_t of;    /* the figure is one over this run's; SCENARIO_NONE: as it is */
 	uint32_t entry; /* of the workload; SCENARIO_NONE: all flows */
 	psec from_ps, to_ps, before_ps; /* SCENARIO_RATE_AFTER */

@@ -13,6 +13,17 @@
 	"topology: {kind: leaf-spine, hosts: 32, hosts_per_leaf: 8, spines: 16,\n" \
 	"           rate: 400Gbps, delay: 1us}\n"
 
+/* An incast of each fan-in, by eight seeds: who sends, and how the last ones end, is drawn. */
+#define FAN_IN_BY(n, seed) \
+	"  - {name: " n " to 1 seed " seed ", set: [workload.fan_in=" n ", seed=" seed "]}\n"
+#define FAN_IN(n) \
+	FAN_IN_BY(n, "1") FAN_IN_BY(n, "2") FAN_IN_BY(n, "3") FAN_IN_BY(n, "4") \
+	FAN_IN_BY(n, "5") FAN_IN_BY(n, "6") FAN_IN_BY(n, "7") FAN_IN_BY(n, "8")
+#define FAN_IN_TARGETS(n, last) \
+	"  - {what: fct_last, in: " n " to 1 *, most: " last "}\n" \
+	"  - {what: pkts_per_data, in: " n " to 1 *, most: 4.5}\n" \
+	"  - {what: probes_per_data, in: " n " to 1 *, most: 0.05}\n"
+
 #define DROP(chance) "'faults=[{kind: drop, at: \"h*>*\", chance: " chance "}]'"
 #define DOWN(link, from) "  - {kind: down, at: " link ", from: " from "}\n"
 
@@ -88,6 +99,20 @@ const struct scenario_builtin scenario_studies[] = {
 	"beside:\n"
 	"  - {name: usid, set: [fabric.routing=usid]}\n"
 	"  - {name: no trimming, set: [fabric.trimming=false]}\n"
+	RC},
+
+	/* 1.015 of the ideal time and half a base round trip: more of it where fewer send. */
+	{"mrc-fan-in", "8 to 127 hosts send 1 MiB each to one; the median of 8 seeds.",
+	"name: mrc-fan-in\n"
+	LEAVES_128
+	"transport: {kind: mrc}\n"
+	"workload: {kind: incast, dst: 0, fan_in: 8, bytes: 1MiB}\n"
+	"targets:\n"
+	FAN_IN_TARGETS("8", "1.038") FAN_IN_TARGETS("16", "1.0268")
+	FAN_IN_TARGETS("32", "1.021") FAN_IN_TARGETS("64", "1.018")
+	FAN_IN_TARGETS("100", "1.0169") FAN_IN_TARGETS("127", "1.0165")
+	"beside:\n"
+	FAN_IN("8") FAN_IN("16") FAN_IN("32") FAN_IN("64") FAN_IN("100") FAN_IN("127")
 	RC},
 
 	{"mrc-loss", "One flow at 400 Gb/s, and random loss end to end.",

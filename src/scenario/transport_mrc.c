@@ -162,6 +162,13 @@ static uint64_t mrc_retransmitted(const struct engine *e)
 	return mrc_counters(e)->tx_again;
 }
 
+static uint64_t mrc_probes(const struct engine *e)
+{
+	const struct mrc_counters *c = mrc_counters(e);
+
+	return c->tx_probe + c->tx_way_probe + c->tx_endpoint + c->tx_endpoint_re;
+}
+
 static uint64_t mrc_received(const struct engine *e)
 {
 	return mrc_counters(e)->rx_bytes;
@@ -210,6 +217,7 @@ int transport_init_mrc(struct transport *t, const struct transport_cfg *cfg)
 		.open = mrc_open,
 		.retransmitted = mrc_retransmitted,
 		.received = mrc_received,
+		.probes = mrc_probes,
 	};
 	t->mrc = calloc(1, sizeof *t->mrc);
 	if (!t->mrc)

@@ -82,6 +82,8 @@ struct sim_transport {
 	/* Packets sent more than once so far, and payload bytes taken in, each once. */
 	uint64_t (*retransmitted)(const struct engine *e);
 	uint64_t (*received)(const struct engine *e); /* NULL: not known */
+	/* Packets sent to ask something, and answers to such that are nothing else. NULL: none. */
+	uint64_t (*probes)(const struct engine *e);
 };
 
 struct sim_hooks {

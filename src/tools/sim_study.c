@@ -18,6 +18,12 @@ bool study_is_one(const struct scenario *s)
 	return s->n_targets || s->n_beside;
 }
 
+/* Whether a target is about this run, or it and others. */
+static bool is_about(const struct scenario_target *t, uint32_t number)
+{
+	return number >= t->in && number - t->in < t->n_in;
+}
+
 /* Whether a target's selectors fit the variants it is about; main's were checked as it was read. */
 static const char *problem_of(const struct study *st, uint32_t i)
 {
@@ -25,7 +31,7 @@ static const char *problem_of(const struct study *st, uint32_t i)
 
 	for (uint32_t k = 0; k < st->main->n_targets; k++) {
 		const struct scenario_target *t = &st->main->targets[k];
-		const char *problem = t->in == number || t->of == number
+		const char *problem = is_about(t, number) || t->of == number
 					      ? scenario_target_problem(&st->variants[i], t)
 					      : NULL;
 
@@ -135,10 +141,12 @@ static void put_what(FILE *out, const struct study *st, const struct scenario_ta
 		fprintf(out, " to %s", amount_time(t->to_ps).at);
 		fprintf(out, ", before %s", amount_time(t->before_ps).at);
 	}
-	if (t->in != SCENARIO_MAIN) {
+	if (t->n_in > 1)
+		fprintf(out, ", median of %u from ", t->n_in);
+	else if (t->in != SCENARIO_MAIN)
 		fputs(", in ", out);
+	if (t->in != SCENARIO_MAIN)
 		text_put_safe(out, name_of(st, t->in));
-	}
 	if (t->of != SCENARIO_NONE) {
 		fputs(", over ", out);
 		text_put_safe(out, name_of(st, t->of));
@@ -246,10 +254,8 @@ void study_add(FILE *out, struct study *st, const struct report *r)
 		const struct scenario_target *t = &st->main->targets[i];
 		struct study_figure *f = &st->figures[i];
 
-		if (t->in == number) {
-			f->in = metric_of(r->run, t, r->wall_ns);
-			f->has_in = !r->is_interrupted;
-		}
+		if (is_about(t, number) && !r->is_interrupted)
+			f->in[f->n_in++] = metric_of(r->run, t, r->wall_ns);
 		if (t->of == number) {
 			f->of = metric_of(r->run, t, r->wall_ns);
 			f->has_of = !r->is_interrupted;
@@ -279,14 +285,40 @@ static bool was_run(const struct study *st, uint32_t i)
 {
 	const struct study_figure *f = &st->figures[i];
 
-	return f->has_in && (f->has_of || st->main->targets[i].of == SCENARIO_NONE);
+	return f->n_in == st->main->targets[i].n_in &&
+	       (f->has_of || st->main->targets[i].of == SCENARIO_NONE);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = ((const struct metric *)a)->value, y = ((const struct metric *)b)->value;
+
+	return (x > y) - (x < y);
+}
+
+/* Of an even number the mean of the two in the middle; unknown if one of them is. */
+static struct metric median_of(const struct study_figure *f)
+{
+	struct metric all[SCENARIO_GROUP] = {{0}};
+	uint32_t n = f->n_in;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!f->in[i].is_known)
+			return (struct metric){0};
+		all[i] = f->in[i];
+	}
+	if (n == 0)
+		return (struct metric){0};
+	qsort(all, n, sizeof *all, by_value);
+	return (struct metric){(all[(n - 1) / 2].value + all[n / 2].value) / 2, true};
 }
 
 static struct metric result_of(const struct study *st, uint32_t i)
 {
 	const struct study_figure *f = &st->figures[i];
+	struct metric in = median_of(f);
 
-	return st->main->targets[i].of == SCENARIO_NONE ? f->in : metric_ratio(f->in, f->of);
+	return st->main->targets[i].of == SCENARIO_NONE ? in : metric_ratio(in, f->of);
 }
 
 static void put_json_value(struct json_writer *w, const char *key, const struct scenario_target *t,
@@ -306,6 +338,8 @@ static void put_json_target(struct json_writer *w, const struct study *st, uint3
 	json_object(w, NULL, JSON_INLINE);
 	json_text(w, "what", scenario_metric_name(t->metric));
 	json_text(w, "in", name_of(st, t->in));
+	if (t->n_in > 1)
+		json_number(w, "runs", t->n_in);
 	if (t->of != SCENARIO_NONE)
 		json_text(w, "of", name_of(st, t->of));
 	if (t->entry != SCENARIO_NONE)

@@ -12,10 +12,11 @@
 #include "scenario/metric.h"
 #include "tools/sim_report.h"
 
-/* The figures of a target: of the run it is about, and of the one it is compared with. */
+/* The figures of a target: of the runs it is about, and of the one it is compared with. */
 struct study_figure {
-	struct metric in, of;
-	bool has_in, has_of; /* that run was neither left out nor interrupted */
+	struct metric in[SCENARIO_GROUP], of;
+	uint32_t n_in; /* runs that were neither left out nor interrupted, */
+	bool has_of;   /* nor was that one */
 };
 
 /* What a run counted besides its flows. */

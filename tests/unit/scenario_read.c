@@ -642,7 +642,7 @@ static void builtins(void **state)
 		assert_ptr_equal(scenario_builtin_find(b->name), b);
 		scenario_fini(&s);
 	}
-	assert_int_equal(n, 26);
+	assert_int_equal(n, 27);
 	assert_null(scenario_builtin_find("no such"));
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mrc/mrc.h"
 #include "runs.h"
 #include "scenario/metric.h"
 #include "sim/ideal.h"
@@ -49,6 +50,8 @@ static const struct mistake of_targets[] = {
 	 "targets[0].least: \"1Gbps\" is not a number"},
 	{TWO "targets: [{what: goodput, in: c, least: 1Gbps}]\n",
 	 "targets[0].in: no run is called \"c\"; name one of beside, or main"},
+	{TWO "targets: [{what: goodput, in: c*, least: 1Gbps}]\n",
+	 "targets[0].in: \"c*\" is 0 runs of beside; 1 to 32"},
 	{TWO "targets: [{what: goodput, of: c, least: 1}]\n",
 	 "targets[0].of: no run is called \"c\"; name one of beside, or main"},
 	{"targets: [{what: jain, entry: 1, least: 1}]\n",
@@ -554,6 +557,45 @@ static void senders_into_dead_paths_are_seen(void **state)
 	}
 }
 
+/* Each packet of data counts once, all others as often as they are sent. */
+static void packets_are_counted_by_kind(void **state)
+{
+	uint64_t probes = 0;
+
+	(void)state;
+	run_all(INCAST, "");
+	assert_int_equal(known_figure(SCENARIO_PKTS_PER_DATA, SCENARIO_NONE),
+			 runs_run.sim.totals.injected * 1000000 / 1024);
+	assert_int_equal(known_figure(SCENARIO_PROBES_PER_DATA, SCENARIO_NONE), 0);
+	runs_end();
+	run_all(LEAVES PERM "faults: [{kind: drop, at: 'h*>*', chance: 1%}]\n",
+		"transport.kind=mrc");
+	for (uint32_t h = 0; h < runs_run.sim.n_hosts; h++) {
+		const struct mrc_counters *c = mrc_counters(runs_run.sim.hosts[h].engine);
+
+		probes += c->tx_probe + c->tx_way_probe;
+	}
+	assert_true(probes > 0);
+	assert_int_equal(known_figure(SCENARIO_PROBES_PER_DATA, SCENARIO_NONE),
+			 probes * 1000000 / (8 * 49));
+	runs_end();
+}
+
+/* One run of what mrc-fan-in asks of the median of eight, with some room for how it ends. */
+static void many_senders_leave_the_link_busy(void **state)
+{
+	const struct scenario_builtin *b = scenario_builtin_find("mrc-fan-in");
+
+	(void)state;
+	assert_non_null(b);
+	run_all(b->yaml, "workload.fan_in=100");
+	runs_all_done();
+	assert_true(known_figure(SCENARIO_FCT_LAST, SCENARIO_NONE) < 1025000);
+	assert_true(known_figure(SCENARIO_PKTS_PER_DATA, SCENARIO_NONE) < 4500000);
+	assert_true(known_figure(SCENARIO_PROBES_PER_DATA, SCENARIO_NONE) < 50000);
+	runs_end();
+}
+
 /* Every study can be read with all that stands beside it, and its targets are about its runs. */
 static void studies_are_whole(void **state)
 {
@@ -584,7 +626,7 @@ static void studies_are_whole(void **state)
 		}
 		scenario_fini(&runs_scenario);
 	}
-	assert_int_equal(n, 11);
+	assert_int_equal(n, 12);
 }
 
 static const struct CMUnitTest cases[] = {
@@ -602,6 +644,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(unfinished_flows_leave_times_unknown),
 	cmocka_unit_test(bounds_are_met_or_not),
 	cmocka_unit_test(senders_into_dead_paths_are_seen),
+	cmocka_unit_test(packets_are_counted_by_kind),
+	cmocka_unit_test(many_senders_leave_the_link_busy),
 	cmocka_unit_test(studies_are_whole),
 };
 
