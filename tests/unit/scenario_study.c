@@ -588,7 +588,7 @@ static void many_senders_leave_the_link_busy(void **state)
 
 	(void)state;
 	assert_non_null(b);
-	run_all(b->yaml, "workload.fan_in=100");
+	run_all(b->yaml, "workload.fan_in=127");
 	runs_all_done();
 	assert_true(known_figure(SCENARIO_FCT_LAST, SCENARIO_NONE) < 1025000);
 	assert_true(known_figure(SCENARIO_PKTS_PER_DATA, SCENARIO_NONE) < 4500000);
