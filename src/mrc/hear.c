@@ -7,6 +7,7 @@
 #define SLACK_NS UINT64_C(256) /* two units of a timestamp: rounding at both ends */
 
 #define RCVD_SHIFT 8u /* rcvd_bytes counts 256 bytes, in 24 bits (8.3.1) */
+#define RCVD_UNIT  (UINT64_C(1) << RCVD_SHIFT)
 #define RCVD_MASK  0xffffffu
 #define MSN_MASK   0xffffffu
 
@@ -329,8 +330,9 @@ static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
 		time = (struct sample){0};
 	tell_ack(m, q, news.pkts, &time, h);
 	*view = view_of(req, s, h);
-	/* The books have all that arrived, whatever was counted besides. */
-	if (view->is_all && req->told_bytes > req->acked_bytes)
+	/* The books have all that arrived, whatever was counted besides; a unit of the count is how
+	 * it is rounded. */
+	if (view->is_all && req->told_bytes > req->acked_bytes + RCVD_UNIT)
 		req->told_bytes = req->acked_bytes;
 	mrc_judge(m, q, view);
 	if (is_probed)

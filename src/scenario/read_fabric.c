@@ -7,10 +7,9 @@
 
 #define OVERHEAD_MAX 1000u
 /* From the UDP header on: what leaves BTH, METH and TSETH (MRC 7.5.3, M-27); of MRC, BTH alone
- * names a packet (M-49), and a probe is not cut to what is good for nothing. */
+ * names a packet (M-49). */
 #define TRIM         28u
 #define TRIM_BTH     20u
-#define TRIM_MRC     40u
 #define MIN_TRIM_MAX 4096u
 #define WEIGHT_MAX   1000u
 
@@ -256,8 +255,7 @@ void read_queues(struct reader *r)
 	struct fwd_qos *qos = &r->s->qos;
 	uint32_t before = segment_bytes(r->s->routing.mode);
 	bool is_mrc = r->s->transport.kind == SCENARIO_MRC;
-	uint32_t least = before + (is_mrc ? TRIM_BTH : TRIM),
-		 kept = before + (is_mrc ? TRIM_MRC : TRIM);
+	uint32_t least = before + (is_mrc ? TRIM_BTH : TRIM), kept = before + TRIM;
 	bool pauses = pfc && (pfc->type == CONF_MAP || conf_flag(c, pfc));
 	/* No packet of RC is ever trimmed: thresholds for trimming would only drop them early. */
 	bool may_trim = !pauses && r->s->transport.kind != SCENARIO_RC;
