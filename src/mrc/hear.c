@@ -122,6 +122,7 @@ static struct sample time_of(const struct mrc *m, const struct mrc_qp *q, const 
 	return (struct sample){.rtt_ns = age, .held_ns = held_of(q, t, age)};
 }
 
+/* What a peer takes to answer a probe says nothing of data, and is told in each SACK (7.5.5.8). */
 static struct sample time_probed(const struct mrc_qp *q, const struct timing *t)
 {
 	nsec rtt = t->at > q->req.probe_at ? t->at - q->req.probe_at : 0;
@@ -323,7 +324,7 @@ static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
 	if (s->acked != MRC_NONE)
 		mrc_flight_acked(m, q, s->acked, 1, &news);
 	mrc_flight_advance(m, q, s->to > req->una ? s->to : req->una, &news);
-	mrc_learn(m, q, time.rtt_ns, &news);
+	mrc_learn(m, q, time.rtt_ns - (h->seth.pr ? time.held_ns : 0), &news);
 	/* A probe is short, and on each link sooner through than data: taken for a sample, it would
 	 * have the controller hold the base round trip for shorter than it is ever after. */
 	if (h->seth.pr)

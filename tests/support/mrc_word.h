@@ -64,4 +64,14 @@ static inline void begin_timed(uint8_t flags)
 	expect_end(1, ENGINE_OK);
 }
 
+static inline void wait_for_probe(void)
+{
+	for (uint32_t i = 0; pull() == 0; i++) {
+		assert_true(i < 10000);
+		w.now += 1000;
+	}
+	assert_int_equal(w.end[0].n_out, 1);
+	assert_int_equal(w.end[0].out[0].h.bth.opcode, MRC_OP_PROBE_REQUEST);
+}
+
 #endif

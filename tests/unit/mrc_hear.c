@@ -120,16 +120,6 @@ static void ancient_answers_are_stale(void **state)
 	assert_int_equal(COUNT(drop_stale), 2);
 }
 
-static void wait_for_probe(void)
-{
-	for (uint32_t i = 0; pull() == 0; i++) {
-		assert_true(i < 10000);
-		w.now += 1000;
-	}
-	assert_int_equal(w.end[0].n_out, 1);
-	assert_int_equal(w.end[0].out[0].h.bth.opcode, MRC_OP_PROBE_REQUEST);
-}
-
 static void answers_to_probes_are_matched(void **state)
 {
 	(void)state;
@@ -160,6 +150,25 @@ static void answers_to_probes_are_matched(void **state)
 	assert_int_equal(COUNT(lost_probe), 2);
 	assert_int_equal(COUNT(rx_sack), 3);
 	assert_int_equal(pull_all(), 2);
+}
+
+/* A peer that never told of packets behind a gap may not count them: what its map does not show is
+ * not known to be missing. */
+static void who_does_not_count_says_less(void **state)
+{
+	(void)state;
+	for (uint32_t does_count = 0; does_count < 2; does_count++) {
+		begin_timed(0);
+		for (uint32_t i = 0; i < 140; i++)
+			post_packets(1);
+		pull_all();
+		if (does_count)
+			SACK(.cack = 0, .from = 0, .acked = 0, .ooo = 1);
+		wait_for_probe();
+		w.now += 40000;
+		SACK(.cack = 0, .from = 1, .is_probed = true, .probe_id = q->req.probe_id);
+		assert_int_equal(COUNT(lost_probe), does_count ? 140 : 64);
+	}
 }
 
 /* Each has an identifier of its own, and the answer to one that others followed still tells what
@@ -241,6 +250,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(the_first_map_says_nothing_of_what_is_behind_it),
 	cmocka_unit_test(ancient_answers_are_stale),
 	cmocka_unit_test(answers_to_probes_are_matched),
+	cmocka_unit_test(who_does_not_count_says_less),
 	cmocka_unit_test(late_answers_to_probes_count),
 	cmocka_unit_test(a_probe_judges_what_was_sent_well_before_it),
 	cmocka_unit_test(probes_do_not_go_on_for_ever),

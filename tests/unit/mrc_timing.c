@@ -133,6 +133,32 @@ static void service_time_is_told_to_the_controller(void **state)
 	}
 }
 
+/* MRC-7.5.5.8-06: also of the answer to a probe, which a peer may take its time for. */
+static void service_time_of_probes_is_left_out(void **state)
+{
+	static const uint8_t flags[] = {0, MRC_PEER_SERVICE_TIME,
+					MRC_PEER_SERVICE_TIME | MRC_NO_TIMESTAMPS};
+	const uint32_t held = 400; /* units */
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof flags; i++) {
+		begin_timed(flags[i]);
+		post_packets(1);
+		pull_all();
+		wait_for_probe();
+		uint32_t sent = w.end[0].out[0].h.peth.tx_timestamp;
+		int64_t before = (int64_t)q->req.srtt;
+
+		w.now += 100000;
+		SACK(.cack = 1, .from = 1, .is_probed = true, .probe_id = q->req.probe_id,
+		     .stamp = flags[i] & MRC_NO_TIMESTAMPS ? held : (uint16_t)(sent + held));
+		int64_t rtt = before + 8 * ((int64_t)q->req.srtt - before);
+
+		assert_in_range(rtt, 100000 - (i > 0) * held * UNIT - 300,
+				100000 - (i > 0) * held * UNIT + 300);
+	}
+}
+
 /* 8.4: with timestamps each answer is a measure, of whichever copy; without, of a packet sent again
  * only one that says so, if there were no more copies. */
 static void repeated_packets_are_timed_with_care(void **state)
@@ -290,6 +316,7 @@ static void the_controller_is_told_all(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(round_trips_are_measured),
 	cmocka_unit_test(service_time_is_told_to_the_controller),
+	cmocka_unit_test(service_time_of_probes_is_left_out),
 	cmocka_unit_test(repeated_packets_are_timed_with_care),
 	cmocka_unit_test(answers_to_others_are_timed_by_their_stamps),
 	cmocka_unit_test(transport_acks_are_timed_with_care),
