@@ -64,6 +64,26 @@ static void only_the_first_packet_moves_the_clock(void **state)
 	assert_int_equal(q->req.due, NSEC_NEVER);
 }
 
+/* What is to go again and cannot, as its port is busy, is not silent while others arrive. */
+static void who_is_held_up_is_not_silent(void **state)
+{
+	(void)state;
+	for (uint32_t has_news = 0; has_news < 2; has_news++) {
+		begin_here(0);
+		for (uint32_t i = 0; i < 10; i++)
+			post_packets(1);
+		pull_all();
+		nack(0, MRC_NACK_TRIMMED);
+		w.now += TIMEOUT_NS(TIMEOUT) - 1000;
+		if (has_news)
+			SACK(.cack = -1, .from = 5, .acked = 5, .ooo = 1);
+		w.now += 2000;
+		pull_all();
+		assert_int_equal(COUNT(timeouts), !has_news);
+		assert_int_equal(COUNT(tx_again), has_news ? 1 : 10);
+	}
+}
+
 /* Four packets of a message are out and arrived, its others wait for a turn: the peer owes nothing,
  * so that nothing of it goes again, however long that takes. */
 static void half_a_message_waits_in_peace(void **state)
@@ -169,6 +189,7 @@ static void a_refusal_is_a_pause(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(only_the_first_packet_moves_the_clock),
+	cmocka_unit_test(who_is_held_up_is_not_silent),
 	cmocka_unit_test(half_a_message_waits_in_peace),
 	cmocka_unit_test(a_whole_message_is_to_be_executed),
 	cmocka_unit_test(refusals_do_not_hold_back_the_first),
