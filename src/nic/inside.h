@@ -18,7 +18,7 @@
 #include "nic/nic.h"
 #include "nic/transport.h"
 
-#define NIC_SENTENCE_MAX 256u
+#define NIC_SENTENCE_MAX 512u
 #define NIC_DONES        64u
 #define NIC_LOW_NUMBERS  65536u /* of queue pairs, below the tag */
 #define NIC_LOW_KEYS     256u   /* of windows: the low byte changes, the rest is nobody else's */

@@ -111,7 +111,7 @@ int nic_config_find(struct nic_config *config)
 static int unknown_key(const struct file_reader *r, const char *key)
 {
 	struct edits_guess guess = edits_guess(key);
-	char list[200] = "";
+	char list[NIC_SENTENCE_MAX - 128] = "";
 	size_t len = 0;
 
 	for (uint32_t i = 0; i < SETUP_KEYS; i++) {
