@@ -98,6 +98,7 @@ int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 	if (req->posted - req->freed == q->caps.max_send)
 		return -ENOMEM;
 	struct mrc_send *w = mrc_send_at(q, req->posted);
+	bool was_idle = req->heard == req->end;
 
 	fill(q, op, len, w);
 	req->posted++;
@@ -112,8 +113,9 @@ int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 	note_backlog(m, q, w);
 	mrc_wake_send(m, q);
 	mrc_clock_follow(m, q);
-	/* Ways that are out of use are probed while there is something to send. */
-	if (req->path_due == NSEC_NEVER && (req->path.head || mrc_deaf_ports(q)))
+	/* Ways that are out of use are probed while there is something to send, whatever else is
+	 * waited for: a peer need not answer endpoint requests (7.4.7). */
+	if ((was_idle || req->path_due == NSEC_NEVER) && (req->path.head || mrc_deaf_ports(q)))
 		mrc_ways_changed(m, q);
 	return 0;
 }

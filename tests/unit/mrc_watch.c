@@ -263,6 +263,34 @@ static void an_idle_queue_pair_probes_nothing(void **state)
 	assert_int_equal(n_data(), 1);
 }
 
+/* A peer need not answer endpoint requests (7.4.7). What it was told of our ports is waited for,
+ * longer and longer; ways are probed as soon as there is work again all the same. */
+static void an_update_without_an_answer_holds_up_no_probe(void **state)
+{
+	(void)state;
+	begin_ways(2);
+	warm();
+	mrc_ports_down(w.end[0].e, w.now, 2);
+	post_packets(1);
+	gather();
+	assert_int_equal(n_requests(MRC_ENDPOINT_PORT_STATUS), 1);
+	w.now += RTT;
+	sack_marked(1, MRC_MARK_ALWAYS_SKIP, 0);
+	ack(1);
+	EXPECT_WAYS(.good = 3, .bad = 5);
+	for (uint32_t i = 0; i < 1000; i++) {
+		w.now += 10000;
+		gather();
+		assert_int_equal(n_probes(), 0);
+	}
+	assert_int_equal(probes_used(), 1);
+	post_packets(1);
+	w.now += 2 * WIDTH;
+	gather();
+	assert_int_equal(n_data(), 1);
+	assert_int_equal(n_probes(), 1);
+}
+
 /* The controller, as a spy sees it. */
 static struct cc_ack told;
 static uint32_t n_told;
@@ -444,6 +472,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_slow_request_holds_up_no_other),
 	cmocka_unit_test(silence_is_probed_a_few_times),
 	cmocka_unit_test(an_idle_queue_pair_probes_nothing),
+	cmocka_unit_test(an_update_without_an_answer_holds_up_no_probe),
 	cmocka_unit_test(the_idle_path_is_measured_once),
 	cmocka_unit_test(the_peers_time_is_not_measured),
 	cmocka_unit_test(the_controller_is_not_told_how_long_a_probe_took),
