@@ -724,7 +724,7 @@ static void compute_bound(struct hunt_story *s, const struct hunt_transport *t)
 		   bytes * 80 * PSEC_NS;
 }
 
-int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t seed)
+int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t seed, bool is_plain)
 {
 	struct hunt_bump bumps[HUNT_ENDS + HUNT_HOSTS];
 	struct prng fabric, ends, work, recvs, faults, bytes, spray, tail;
@@ -732,6 +732,7 @@ int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t s
 
 	memset(s, 0, sizeof *s);
 	s->seed = seed;
+	s->is_plain = is_plain;
 	s->transport = t;
 	s->message_pkts = MESSAGE_PKTS;
 	s->end_works = HUNT_END_WORKS;

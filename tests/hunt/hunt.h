@@ -14,8 +14,8 @@
  *	transport_X.c   X behind struct hunt_transport
  *
  * The last two are all that knows of a transport; MRC's oracle is several files, see wire_mrc.h,
- *and story_mrc.c and story_ways.c draw what only MRC has. docs/hunt.md says what is checked, and
- *what holds under which fault. */
+ * story_mrc.c and story_ways.c draw what only MRC has, and odd_mrc.c has peers that are not quite
+ * like weft. docs/hunt.md says what is checked, and what holds under which fault. */
 #ifndef WEFT_TESTS_HUNT_HUNT_H
 #define WEFT_TESTS_HUNT_HUNT_H
 
@@ -153,6 +153,7 @@ struct hunt_transport;
 
 struct hunt_story {
 	uint64_t seed;
+	bool is_plain; /* nobody is odd, see hunt_transport.odd_output */
 	const struct hunt_transport *transport;
 	void *own; /* what its transport drew beyond this, see hunt_transport.draw */
 	struct topology_cfg shape;
@@ -186,8 +187,8 @@ struct hunt_story {
 	psec bound;     /* by when everything must be over */
 };
 
-/* Expands a seed, for what the transport can do. 0 or -ENOMEM. */
-int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t seed);
+/* Expands a seed, for what the transport can do. is_plain: without odd peers. 0 or -ENOMEM. */
+int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t seed, bool is_plain);
 void hunt_story_free(struct hunt_story *s);
 
 /* Writes the story to standard output. */
@@ -308,6 +309,12 @@ struct hunt_transport {
 			  const struct hunt_counts *before, const struct hunt_counts *after);
 	/* The end that a packet is for, HUNT_NOTHING: none, HUNT_ALL: those of the host. */
 	uint32_t (*end_of)(const struct hunt_story *s, uint32_t host, struct cspan head);
+	/* Odd peers, between an engine and the fabric; NULL: there are none. A packet leaves, as
+	 * the oracle has seen it, false: it does not; one comes, before the oracle sees it, false:
+	 * it does not; and behind it, true: another comes as well, which is put in its place. */
+	bool (*odd_output)(struct hunt_oracle *o, uint32_t host, struct tx_pkt *tx);
+	bool (*odd_input)(struct hunt_oracle *o, uint32_t host, struct rx_pkt *rx);
+	bool (*odd_late)(struct hunt_oracle *o, uint32_t host, struct rx_pkt *rx);
 	/* The packet in a few words. */
 	void (*print)(struct cspan head, uint32_t bytes, char *text, size_t text_len);
 };

@@ -29,7 +29,7 @@ struct job {
 	struct range ranges[RANGES_MOST];
 	uint32_t n_ranges;
 	uint64_t n_seeds; /* of all ranges */
-	bool is_traced, is_json;
+	bool is_traced, is_json, is_plain;
 	struct json_writer *json; /* of the report, if is_json */
 	struct hunt_met met;
 	uint64_t n_run, n_failed;
@@ -44,11 +44,12 @@ static const struct hunt_transport *const transports[] = {&hunt_rc, &hunt_mrc};
 
 static void usage(FILE *out)
 {
-	fputs("usage: hunt [--transport NAME] --seed N [--seed N ...] [--trace]\n"
-	      "       hunt [--transport NAME] --seeds A..B [--json]\n"
+	fputs("usage: hunt [--transport NAME] [--plain] --seed N [--seed N ...] [--trace]\n"
+	      "       hunt [--transport NAME] [--plain] --seeds A..B [--json]\n"
 	      "\n"
 	      "Expands each seed into a fabric, work and faults, runs it, and checks it against\n"
-	      "an oracle. The environment's HUNT_SEEDS overrides how many of A..B are run.\n",
+	      "an oracle. The environment's HUNT_SEEDS overrides how many of A..B are run.\n"
+	      "--plain: no story has peers that behave in another way than weft.\n",
 	      out);
 }
 
@@ -124,6 +125,7 @@ static bool read_options(struct job *job, int argc, char **argv)
 		{"seeds", required_argument, NULL, 'r'},
 		{"trace", no_argument, NULL, 't'},
 		{"json", no_argument, NULL, 'j'},
+		{"plain", no_argument, NULL, 'p'},
 		{"transport", required_argument, NULL, 'T'},
 		{"help", no_argument, NULL, 'h'},
 		{"list", no_argument, NULL, 'l'},
@@ -137,6 +139,7 @@ static bool read_options(struct job *job, int argc, char **argv)
 		case 'r': is_good &= read_range(job, optarg); break;
 		case 'T': is_good &= read_transport(job, optarg); break;
 		case 't': job->is_traced = true; break;
+		case 'p': job->is_plain = true; break;
 		case 'j': job->is_json = true; break;
 		case 'l': puts("seeds_hold"); exit(STATUS_OK);
 		case 'h': usage(stdout); exit(STATUS_OK);
@@ -160,7 +163,7 @@ static bool run_once(const struct job *job, uint64_t seed, bool is_traced,
 		     struct hunt_result *result)
 {
 	static struct hunt_story story;
-	int error = hunt_expand(&story, job->transport, seed);
+	int error = hunt_expand(&story, job->transport, seed, job->is_plain);
 
 	if (error) {
 		*result = (struct hunt_result){.has_failed = true};
@@ -179,11 +182,11 @@ static void tell(const struct job *job, uint64_t seed, const char *why)
 	static struct hunt_story story;
 
 	printf("FAILED seed %" PRIu64 ": %s\n", seed, why);
-	if (hunt_expand(&story, job->transport, seed) == 0)
+	if (hunt_expand(&story, job->transport, seed, job->is_plain) == 0)
 		hunt_tell(&story);
 	hunt_story_free(&story);
-	printf("replay: hunt --transport %s --seed %" PRIu64 " --trace\n", job->transport->name,
-	       seed);
+	printf("replay: hunt --transport %s%s --seed %" PRIu64 " --trace\n", job->transport->name,
+	       job->is_plain ? " --plain" : "", seed);
 	fflush(stdout);
 }
 
@@ -192,8 +195,8 @@ static void run_seed(struct job *job, uint64_t seed)
 	struct hunt_result result, again;
 	const char *why = NULL;
 
-	snprintf(replay, sizeof replay, "hunt --transport %s --seed %" PRIu64 " --trace\n",
-		 job->transport->name, seed);
+	snprintf(replay, sizeof replay, "hunt --transport %s%s --seed %" PRIu64 " --trace\n",
+		 job->transport->name, job->is_plain ? " --plain" : "", seed);
 	alarm(SEED_SECONDS);
 	if (!run_once(job, seed, job->is_traced, &result))
 		why = result.why;

@@ -328,17 +328,21 @@ static bool was_sent(const struct hunt_oracle *o, uint64_t hash)
 	return false;
 }
 
-void oracle_on_output(struct hunt_oracle *o, uint32_t host, nsec now, const struct tx_pkt *tx)
+void oracle_on_leave(struct hunt_oracle *o, uint32_t host, nsec now, const struct tx_pkt *tx)
 {
 	struct cspan pieces[ENGINE_PIECES + 1] = {{tx->head, tx->head_len}};
 
-	o->result->met.packets++;
 	memcpy(pieces + 1, tx->body, tx->n_body * sizeof tx->body[0]);
 	uint64_t hash = hash_of(host, pieces, tx->n_body + 1u);
 
 	o->result->hash = (o->result->hash ^ hash) * UINT64_C(0x100000001b3) + now;
 	if (o->story->has_forgery)
 		note_sent(o, hash);
+}
+
+void oracle_on_output(struct hunt_oracle *o, uint32_t host, nsec now, const struct tx_pkt *tx)
+{
+	o->result->met.packets++;
 	o->transport->on_output(o, host, now, tx);
 }
 

@@ -71,6 +71,8 @@ void oracle_fail(struct hunt_oracle *o, const char *format, ...)
 void oracle_on_post(struct hunt_oracle *o, uint32_t work);
 void oracle_on_post_recv(struct hunt_oracle *o, uint32_t recv);
 void oracle_on_output(struct hunt_oracle *o, uint32_t host, nsec now, const struct tx_pkt *tx);
+/* As it leaves, after an odd host changed it. */
+void oracle_on_leave(struct hunt_oracle *o, uint32_t host, nsec now, const struct tx_pkt *tx);
 void oracle_before_input(struct hunt_oracle *o, uint32_t host, nsec now, const struct rx_pkt *rx);
 void oracle_after_input(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
 			const struct hunt_counts *before, const struct hunt_counts *after);

@@ -325,6 +325,7 @@ void wire_give_taken(struct hunt_oracle *o, uint32_t end, uint32_t verdict)
 	switch (verdict) {
 	case MET_DATA: accept(o, end); break;
 	case MET_DUPLICATE:
+		odd_mrc_duplicate(o, end, c->rx->udp_len + WIRE_NOMINAL);
 		owe_sack(o, end);
 		g->owes_ack = true;
 		break;

@@ -470,13 +470,28 @@ static void take_range(struct hunt_oracle *o, uint32_t end, const uint8_t *seth,
 		ask->cack = to;
 }
 
+/* What a peer says it received beyond what is known to have arrived is no more than what is out: it
+ * may have counted some twice (M-62). */
+static void bound_received(struct wire_ask *ask)
+{
+	uint64_t most = ask->known_bytes;
+
+	for (uint64_t n = ask->una; n < ask->high; n++)
+		most += ask->pkts[n].is_known ? 0 : ask->pkts[n].nominal;
+	if (ask->told_bytes > most)
+		ask->told_bytes = most;
+}
+
 /* rcvd_bytes counts 256 bytes, in 24 bits. What is behind is out of date. */
 static void take_received(struct wire_ask *ask, uint32_t blocks)
 {
-	uint32_t ahead = (blocks - (uint32_t)(ask->told_bytes >> 8)) % WIRE_NUMBERS;
+	uint32_t ahead = (blocks - ask->told_blocks) % WIRE_NUMBERS;
 
-	if (ahead < WIRE_HALF)
-		ask->told_bytes += (uint64_t)ahead << 8;
+	if (ahead >= WIRE_HALF)
+		return;
+	ask->told_blocks = blocks;
+	ask->told_bytes += (uint64_t)ahead << 8;
+	bound_received(ask);
 }
 
 static void hear_sack(struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
@@ -488,7 +503,6 @@ static void hear_sack(struct hunt_oracle *o, uint32_t end, const struct wire_com
 	uint64_t map = wire_big(m + 20, 8);
 	bool is_ahead = to > ask->una;
 
-	take_received(ask, (uint32_t)wire_big(m + 33, 3));
 	for (uint32_t i = 0; i < 64; i++)
 		if (map >> i & 1 && base + i != WIRE_NO_COUNT)
 			learn(ask, base + i);
@@ -496,6 +510,9 @@ static void hear_sack(struct hunt_oracle *o, uint32_t end, const struct wire_com
 		learn(ask, to - 1 + (uint64_t)(int16_t)wire_big(m + 2, 2));
 	learn_before(ask, to);
 	conclude(o, end, false, c->now);
+	/* Of another kind of congestion control nobody knows what it says. */
+	if (m[16] >> 4 == 0)
+		take_received(ask, (uint32_t)wire_big(m + 33, 3));
 	take_range(o, end, m, to, is_ahead);
 	if (!is_probed)
 		return;
@@ -504,8 +521,7 @@ static void hear_sack(struct hunt_oracle *o, uint32_t end, const struct wire_com
 	/* Where it answers, it hears. */
 	if (p && p->is_open) {
 		p->is_open = false;
-		wire_station(o, o->story->ends[end].host)
-			->peer_down[o->story->ends[end ^ 1].host] &= (uint8_t) ~(1u << p->port);
+		wire_peer_hears(o, end, p->port);
 	}
 	for (uint64_t n = ask->una; n < ask->high; n++)
 		if (!ask->pkts[n].is_known)
@@ -561,6 +577,7 @@ static void hear_ack(struct hunt_oracle *o, uint32_t end, const struct wire_comi
 		return;
 	learn_before(ask, c->count + 1);
 	conclude(o, end, true, c->now);
+	bound_received(ask);
 	ask->heard = c->count + 1;
 }
 

@@ -187,6 +187,20 @@ static void take_ports(struct hunt_oracle *o, uint32_t host, const struct rx_pkt
 		wire_station(o, host)->peer_down[rx->peer] = (uint8_t)(ports & ~up);
 }
 
+void wire_peer_hears(struct hunt_oracle *o, uint32_t end, uint32_t port)
+{
+	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;
+	uint8_t *down = &wire_station(o, host)->peer_down[peer];
+
+	if (!(*down >> port & 1))
+		return;
+	*down &= (uint8_t) ~(1u << port);
+	/* Ways by that port come back from now on. */
+	for (uint32_t e = 0; e < o->story->n_ends; e++)
+		if (is_between(o, e, host, peer))
+			wire_at(o, e)->trouble_at = o->now(o->clock);
+}
+
 static void take_response(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
 			  const struct wire_head *h)
 {

@@ -15,6 +15,8 @@ int oracle_mrc_new(struct hunt_oracle *o)
 	struct wire *wire = calloc(1, sizeof *wire);
 
 	o->wire = wire;
+	if (wire)
+		odd_mrc_begin(o);
 	for (uint32_t e = 0; e < s->n_ends && wire; e++) {
 		const struct hunt_end *own = &s->ends[e];
 		const struct hunt_work *last = &s->works[own->first_work + own->n_works];

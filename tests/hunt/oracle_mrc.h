@@ -2,6 +2,7 @@
 #ifndef WEFT_TESTS_HUNT_ORACLE_MRC_H
 #define WEFT_TESTS_HUNT_ORACLE_MRC_H
 
+#include "odd_mrc.h"
 #include "oracle.h"
 #include "story_mrc.h"
 
@@ -62,7 +63,8 @@ enum oracle_mrc_met {
 #define ORACLE_MRC_ENUM(id, name) MET_##id,
 	ORACLE_MRC_MET(ORACLE_MRC_ENUM)
 #undef ORACLE_MRC_ENUM
-		MET_COUNT,
+		MET_ODD, /* the first of enum odd_mrc */
+	MET_COUNT = MET_ODD + ODD_COUNT,
 };
 _Static_assert(MET_COUNT < HUNT_MORE, "and the NULL behind them");
 

@@ -152,22 +152,33 @@ static int witness_post(struct engine *e, nsec now, const struct op *op)
 	return 0;
 }
 
+static void put_in(struct witness *w, nsec now, const struct rx_pkt *rx)
+{
+	struct hunt_counts before = {0}, after = {0};
+
+	w->n_in++;
+	w->run->oracle.host_now[w->host] = now;
+	trace_packet(w->run, w->host, "<-", rx->head, rx->body[0].len + rx->body[1].len);
+	oracle_before_input(&w->run->oracle, w->host, now, rx);
+	w->run->transport->count(w->inner, &before);
+	w->inner->ops->input(w->inner, now, rx, 1);
+	w->run->transport->count(w->inner, &after);
+	oracle_after_input(&w->run->oracle, w->host, rx, &before, &after);
+}
+
 static void witness_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n)
 {
 	struct witness *w = (void *)e;
+	const struct hunt_transport *t = w->run->transport;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct hunt_counts before = {0}, after = {0};
+		struct rx_pkt rx = pkts[i];
 
-		w->n_in++;
-		w->run->oracle.host_now[w->host] = now;
-		trace_packet(w->run, w->host, "<-", pkts[i].head,
-			     pkts[i].body[0].len + pkts[i].body[1].len);
-		oracle_before_input(&w->run->oracle, w->host, now, &pkts[i]);
-		w->run->transport->count(w->inner, &before);
-		w->inner->ops->input(w->inner, now, &pkts[i], 1);
-		w->run->transport->count(w->inner, &after);
-		oracle_after_input(&w->run->oracle, w->host, &pkts[i], &before, &after);
+		if (t->odd_input && !t->odd_input(&w->run->oracle, w->host, &rx))
+			continue;
+		put_in(w, now, &rx);
+		if (t->odd_late && t->odd_late(&w->run->oracle, w->host, &rx))
+			put_in(w, now, &rx);
 	}
 	wake_waiting(w->run);
 }
@@ -179,6 +190,24 @@ static uint32_t free_ports(const uint16_t room[ENGINE_PORTS])
 	for (uint32_t i = 0; i < ENGINE_PORTS; i++)
 		ports |= (uint32_t)(room[i] > 0) << i;
 	return ports;
+}
+
+/* Packet i leaves its host as packet `to`, which it is unless an odd host withheld some: the room
+ * for headers belongs to the place. False: it is withheld itself. */
+static bool lets_go(struct witness *w, nsec now, struct tx_pkt *pkts, uint32_t i, uint32_t to)
+{
+	const struct hunt_transport *t = w->run->transport;
+	uint8_t *head = pkts[to].head;
+
+	if (t->odd_output && !t->odd_output(&w->run->oracle, w->host, &pkts[i]))
+		return false;
+	oracle_on_leave(&w->run->oracle, w->host, now, &pkts[i]);
+	if (to != i) {
+		memcpy(head, pkts[i].head, pkts[i].head_len);
+		pkts[to] = pkts[i];
+		pkts[to].head = head;
+	}
+	return true;
 }
 
 /* Laws 3 and 4 of engine/engine.h. */
@@ -193,7 +222,7 @@ static uint32_t witness_pull(struct engine *e, nsec now, const uint16_t room[ENG
 	struct hunt_counts before = {0}, after = {0};
 
 	w->run->transport->count(w->inner, &before);
-	uint32_t got = ops->pull(w->inner, now, room, pkts, n);
+	uint32_t got = ops->pull(w->inner, now, room, pkts, n), gone = 0;
 
 	o->host_now[w->host] = now;
 	memcpy(left, room, sizeof left);
@@ -208,6 +237,7 @@ static uint32_t witness_pull(struct engine *e, nsec now, const uint16_t room[ENG
 		if (pkts[i].port >= ENGINE_PORTS || left[pkts[i].port]-- == 0)
 			oracle_fail(o, "h%u: a packet beyond a port's room", w->host);
 		oracle_on_output(o, w->host, now, &pkts[i]);
+		gone += lets_go(w, now, pkts, i, gone);
 	}
 	w->run->transport->count(w->inner, &after);
 	if (w->run->transport->on_pulled)
@@ -216,7 +246,7 @@ static uint32_t witness_pull(struct engine *e, nsec now, const uint16_t room[ENG
 		oracle_fail(o, "h%u: packets before the deadline", w->host);
 	if (got < n && ops->deadline(w->inner, free_ports(left)) <= now)
 		oracle_fail(o, "h%u: a short pull, but the deadline is past", w->host);
-	return got;
+	return gone;
 }
 
 static uint32_t witness_poll(struct engine *e, struct done *done, uint32_t n)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "expand.h"
+#include "odd_mrc.h"
 
 #define UNIT_NS      UINT64_C(1024) /* of timeouts (Table 7-1) */
 #define CODE_MOST    24u
@@ -226,6 +227,7 @@ int story_mrc_draw(struct hunt_story *s)
 	draw_turns(s, &p);
 	draw_resizes(s, &p);
 	story_mrc_draw_ways(s);
+	odd_mrc_draw(s);
 	qsort(m->changes, m->n_changes, sizeof m->changes[0], by_time);
 	return 0;
 }
@@ -271,5 +273,6 @@ void story_mrc_tell(const struct hunt_story *s, uint32_t end)
 	       h->sack_every, h->sack_least, h->first_msn,
 	       h->has_service_time ? ", service time" : "", h->has_trim_nack ? ", trim NACKs" : "");
 	story_mrc_tell_ways(s, end);
+	odd_mrc_tell(s, s->ends[end].host);
 	tell_changes(m, end);
 }

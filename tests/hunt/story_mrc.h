@@ -22,6 +22,7 @@ struct story_mrc_host {
 	bool has_service_time, has_trim_nack;
 	uint32_t max_troubles, max_probes;
 	bool has_base_probe;
+	uint32_t odd; /* bit per enum odd_mrc */
 };
 
 struct story_mrc_ways {

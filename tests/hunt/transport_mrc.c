@@ -342,6 +342,9 @@ static const char *const more[] = {
 #define MET_NAME(id, name) [MET_##id] = name,
 	ORACLE_MRC_MET(MET_NAME)
 #undef MET_NAME
+#define ODD_NAME(id, name) [MET_ODD + ODD_##id] = name,
+	ODD_MRC(ODD_NAME)
+#undef ODD_NAME
 		NULL,
 };
 
@@ -406,5 +409,8 @@ const struct hunt_transport hunt_mrc = {
 	.on_pulled = oracle_mrc_pulled,
 	.on_common = oracle_mrc_common,
 	.end_of = oracle_mrc_end_of,
+	.odd_output = odd_mrc_output,
+	.odd_input = odd_mrc_input,
+	.odd_late = odd_mrc_late,
 	.print = oracle_mrc_print,
 };

@@ -99,7 +99,8 @@ struct wire_ask {
 	uint64_t orders, newest; /* sendings, and the last of them that is known to have arrived */
 	uint64_t certain_bytes;  /* of packets that nobody can take for lost: they are out */
 	uint64_t known_bytes;    /* of packets that are known to have arrived */
-	uint64_t told_bytes;     /* that the peer received, by its rcvd_bytes (8.4) */
+	uint64_t told_bytes;     /* that the peer received, by its rcvd_bytes (8.4), ... */
+	uint32_t told_blocks;    /* ... the newest of them */
 	uint32_t range;          /* as told by a SACK that was ahead, ... */
 	uint32_t range_also;     /* ... or perhaps by a later one; 0: none */
 	uint64_t cack;           /* one past the highest that a SACK told */
@@ -158,7 +159,17 @@ struct wire_way {
 	uint32_t unanswered; /* those */
 };
 
+/* Of an end, for odd_mrc.c. */
+struct wire_odd {
+	uint64_t counted_bytes; /* of duplicates that came to it */
+	bool has_left_out;      /* its last ACK */
+	uint32_t late_in;       /* packets until a NACK comes once more: this one; 0: none */
+	struct rx_pkt late;
+	uint8_t head[64];
+};
+
 struct wire_end {
+	struct wire_odd odd;
 	struct wire_walk walk;                /* of answers */
 	uint8_t turn;                         /* which of its ways are in use */
 	struct wire_way ways[STORY_MRC_WAYS]; /* of those */
@@ -206,6 +217,7 @@ struct wire_station {
 struct wire {
 	struct wire_end ends[HUNT_ENDS];
 	struct wire_station stations[HUNT_HOSTS];
+	struct prng whim; /* of odd hosts */
 };
 
 static inline struct wire_end *wire_at(const struct hunt_oracle *o, uint32_t end)
@@ -281,6 +293,8 @@ void wire_ways_rest(struct hunt_oracle *o, uint32_t end);
 /* oracle_common.c: a host sends a packet to queue pair 2 of another. */
 void wire_common_sent(struct hunt_oracle *o, uint32_t host, nsec now, const struct wire_head *h,
 		      const struct tx_pkt *tx);
+/* The peer of an end answered a probe by this port, whatever it said of it. */
+void wire_peer_hears(struct hunt_oracle *o, uint32_t end, uint32_t port);
 void wire_common_rest(struct hunt_oracle *o, uint32_t host);
 
 /* oracle_ask.c: an end sends a data packet, a probe; it will hear, and it heard, an answer. */
