@@ -131,11 +131,13 @@ static bool is_punctual(const struct hunt_oracle *o, uint32_t end)
 bool oracle_mrc_may_give_up(const struct hunt_oracle *o, uint32_t end)
 {
 	const struct story_mrc_end *e = wire_story(o, end);
+	const struct wire_ask *ask = &wire_at(o, end)->ask;
 	nsec now = o->host_now[o->story->ends[end].host];
 	uint32_t n = silences(o, end, now), most = (uint32_t)e->linear + e->exponential;
 
-	/* Not one more than it has, where nothing else keeps it from counting them. */
-	if (n > most + 1 && !wire_at(o, end)->ask.is_vague && is_punctual(o, end))
+	/* Not one more than it has, where nothing else keeps it from counting them. With nothing
+	 * out it counts from the time that its last port was shut. */
+	if (n > most + 1 && ask->heard < ask->high && !ask->is_vague && is_punctual(o, end))
 		return false;
 	return e->exponential != STORY_MRC_ENDLESS && n > most;
 }
