@@ -292,6 +292,7 @@ static void note_sent(struct hunt_oracle *o, uint32_t end, uint64_t count, nsec 
 
 	if (count == ask->high) {
 		if (ask->heard == ask->high) {
+			wire_at(o, end)->busy_from = o->now(o->clock);
 			ask->quiet_at = now;
 			ask->is_vague = false;
 		}
@@ -559,7 +560,8 @@ static void hear_ack(struct hunt_oracle *o, uint32_t end, const struct wire_comi
 		[NAK_ACCESS] = ENGINE_REMOTE_ACCESS,
 		[NAK_OPERATION] = ENGINE_REMOTE_OPERATION,
 	};
-	struct wire_ask *ask = &wire_at(o, end)->ask;
+	struct wire_end *e = wire_at(o, end);
+	struct wire_ask *ask = &e->ask;
 	uint8_t code = c->h.more[0] & 31;
 
 	if (c->h.more[0] >> 5 & 3) {
@@ -581,6 +583,8 @@ static void hear_ack(struct hunt_oracle *o, uint32_t end, const struct wire_comi
 	conclude(o, end, true, c->now);
 	bound_received(ask);
 	ask->heard = c->count + 1;
+	if (ask->heard == ask->high)
+		e->busy += o->now(o->clock) - e->busy_from;
 }
 
 /* The way of a packet that met congestion, if the answer tells of it, the packet took it last, and

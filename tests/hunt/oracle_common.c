@@ -198,7 +198,7 @@ void wire_peer_hears(struct hunt_oracle *o, uint32_t end, uint32_t port)
 	/* Ways by that port come back from now on. */
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
 		if (is_between(o, e, host, peer))
-			wire_at(o, e)->trouble_at = o->now(o->clock);
+			wire_trouble(o, e);
 }
 
 static void take_response(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,

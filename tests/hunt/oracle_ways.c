@@ -349,11 +349,19 @@ void wire_way_again(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *
 		oracle_fail(o, "end %u: a packet goes again by way %u, which it took", end, way);
 }
 
+void wire_trouble(struct hunt_oracle *o, uint32_t end)
+{
+	struct wire_end *e = wire_at(o, end);
+
+	e->trouble_at = e->busy_from = o->now(o->clock);
+	e->busy = 0;
+}
+
 void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p)
 {
 	struct wire_way *w = &wire_at(o, end)->ways[p->way % STORY_MRC_WAYS];
 
-	wire_at(o, end)->trouble_at = o->now(o->clock);
+	wire_trouble(o, end);
 	if (p->way == WIRE_NO_WAY || p->sends == 0 || p->has_come || p->sent_at <= w->arrived_at ||
 	    w->lost_at > 0)
 		return;
@@ -474,19 +482,22 @@ void oracle_mrc_pulled(struct hunt_oracle *o, uint32_t host, const struct hunt_c
 	wire_met(o, MET_WINDOW_CUT);
 }
 
-/* Whether a fault lets some packets through: a way that answered now and then is on trial for long.
- */
+/* Whether a fault lets some packets of a port through: a way that answered now and then is on trial
+ * for long, and where a port is not lost as a whole, each of its ways is by itself. */
 static bool has_gray(const struct hunt_story *s)
 {
+	static const uint32_t kinds = 1u << FAULT_GRAY | 1u << FAULT_DROP | 1u << FAULT_BURST |
+				      1u << FAULT_CORRUPT | 1u << FAULT_DOWN | 1u << FAULT_FLAP |
+				      1u << FAULT_BLACK_HOLE;
+
 	for (uint32_t i = 0; i < s->n_faults; i++)
-		if (s->faults[i].kind == FAULT_GRAY || s->faults[i].kind == FAULT_DROP ||
-		    s->faults[i].kind == FAULT_BURST || s->faults[i].kind == FAULT_CORRUPT)
+		if (kinds >> s->faults[i].kind & 1)
 			return true;
 	return false;
 }
 
-/* Whether all ways of an end had time to come back. They are probed while something is out, about a
- * round trip for each work, and need room for that at both ends. */
+/* Whether all ways of an end had time to come back. They are probed while something is out, and
+ * need room for that at both ends. */
 static bool has_healed(const struct hunt_oracle *o, uint32_t end)
 {
 	const struct story_mrc_host *own = wire_host(o, end), *peer = wire_host(o, end ^ 1);
@@ -500,7 +511,7 @@ static bool has_healed(const struct hunt_oracle *o, uint32_t end)
 		return false;
 	if (own->max_troubles <= FEW || own->max_probes <= FEW || peer->max_probes <= FEW)
 		return false;
-	return o->story->n_tail * (1 + v.srtt_ns / PROBE_GAP_NS) >=
+	return o->story->n_tail + wire_at(o, end)->busy / (PROBE_GAP_NS * PSEC_NS) >=
 	       (least > PROBES_LEAST ? least : PROBES_LEAST);
 }
 

@@ -180,6 +180,7 @@ struct wire_end {
 	uint64_t window_before;  /* ... and before this pull */
 	uint32_t sent_bytes;     /* of its last data packet of this pull; 0: none */
 	psec trouble_at;         /* it last took something for lost */
+	psec busy_from, busy;    /* since when it has something out; how long it had, since then */
 	bool is_draining;        /* no message begins, ... */
 	bool has_drained;        /* ... and it told that nothing is out */
 	bool has_told;           /* an event told that it refused something */
@@ -282,6 +283,8 @@ void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *
 void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx);
 uint16_t wire_way_of(const struct hunt_oracle *o, uint32_t end, uint32_t ev, uint32_t port);
 void wire_way_arrived(struct hunt_oracle *o, uint32_t end, uint32_t way);
+/* Ways of an end may need to come back from now on. */
+void wire_trouble(struct hunt_oracle *o, uint32_t end);
 void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p);
 void wire_way_marked(struct hunt_oracle *o, uint32_t end, uint32_t way);
 void wire_ways_changed(struct hunt_oracle *o, const struct story_mrc_change *c);
