@@ -288,6 +288,8 @@ void oracle_mrc_input(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 
 	if (wire_is_data(c->h.opcode) || c->h.opcode == PROBE)
 		came_by(o, end ^ 1, rx->ev);
+	if (wire_is_data(c->h.opcode))
+		wire_at(o, end ^ 1)->came_at = o->now(o->clock);
 	/* Only data is ever cut, and its base header is left (M-49). */
 	if (wire_is_dead(o, end) || c->h.version != 0 || rx->peer != o->story->ends[end ^ 1].host ||
 	    (rx->trimmed && !rx->is_uncut && !wire_is_data(c->h.opcode)))

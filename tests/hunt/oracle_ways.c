@@ -127,7 +127,9 @@ static void check_dead(struct hunt_oracle *o, uint32_t end, uint16_t way,
 		w->lost_at = 0;
 		w->was_left = false;
 	}
-	if (w->lost_at == 0 || now < w->lost_at + DEAD_AFTER || !can_leave(o, end, v))
+	/* Where nothing else gets through, there is nothing that the way is worse than. */
+	if (w->lost_at == 0 || now < w->lost_at + DEAD_AFTER || !can_leave(o, end, v) ||
+	    wire_at(o, end)->came_at < w->lost_at)
 		return;
 	wire_met(o, MET_WAY_DEAD);
 	if (++w->late_uses > LATE_MOST * burst)
@@ -509,7 +511,8 @@ static bool has_healed(const struct hunt_oracle *o, uint32_t end)
 	    o->now(o->clock) <
 		    (lost > healed ? lost : healed) + BACK_AFTER + BACK_RTTS * v.srtt_ns * PSEC_NS)
 		return false;
-	if (own->max_troubles <= FEW || own->max_probes <= FEW || peer->max_probes <= FEW)
+	if (own->max_troubles <= FEW || own->max_probes <= FEW || peer->max_answers <= FEW ||
+	    o->story->n_tail == 0)
 		return false;
 	return o->story->n_tail + wire_at(o, end)->busy / (PROBE_GAP_NS * PSEC_NS) >=
 	       (least > PROBES_LEAST ? least : PROBES_LEAST);

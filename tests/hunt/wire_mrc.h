@@ -179,6 +179,7 @@ struct wire_end {
 	uint64_t window_bytes;   /* as the engine says now, ... */
 	uint64_t window_before;  /* ... and before this pull */
 	uint32_t sent_bytes;     /* of its last data packet of this pull; 0: none */
+	psec came_at;            /* the last time that data of its came to its peer */
 	psec trouble_at;         /* it last took something for lost */
 	psec busy_from, busy;    /* since when it has something out; how long it had, since then */
 	bool is_draining;        /* no message begins, ... */
