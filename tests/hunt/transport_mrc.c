@@ -343,9 +343,9 @@ static const char *const more[] = {
 	ORACLE_MRC_MET(MET_NAME)
 #undef MET_NAME
 #define ODD_NAME(id, name) [MET_ODD + ODD_##id] = name,
-	ODD_MRC(ODD_NAME)
+		ODD_MRC(ODD_NAME)
 #undef ODD_NAME
-		NULL,
+			NULL,
 };
 
 /* Silence begins when nothing is news any more: when all works were posted, and a window that
