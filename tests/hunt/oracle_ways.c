@@ -8,7 +8,7 @@
 #define DEAD_AFTER   (300 * PSEC_US)  /* losses of a way are known for so long: it is left */
 #define BACK_AFTER   (2500 * PSEC_US) /* nothing was lost for so long: all ways are back, ... */
 #define BACK_RTTS    32u /* ... and for so many round trips: a train of probes is long */
-#define LATE_MOST    6u  /* but for trials, so many */
+#define LATE_MOST    1u  /* but for trials, so many */
 #define FEW          64u /* troubles or probes: too few for all ways of a host */
 #define ENDS_MOST    8u  /* the probes of more may keep each other waiting */
 #define PROBE_GAP_NS 500u
