@@ -562,7 +562,7 @@ static void ways_come_back_without_ev_probes(void **state)
 		"transport: {kind: mrc, entropies: 8}\n"
 		"faults: [{kind: drop, at: 'h*>*', chance: 0.1%, until: 1.5ms}]\n";
 	uint32_t least = 8;
-	struct mrc_progress p;
+	struct mrc_progress p = {0};
 
 	(void)state;
 	runs_read(yaml, "");
