@@ -433,6 +433,7 @@ static void put_request(struct mrc *m, struct mrc_endpoint_queue *queue, struct 
 	queue->request_head = r->next;
 	if (mrc_is_path_probe(r->own)) {
 		r->probe_id = mrc_put_probe(m, r->owner, &r->what.way, tx);
+		mrc_put_class(r->owner, tx);
 		m->count.tx_way_probe++;
 	} else {
 		fill_request(m, r, tx);

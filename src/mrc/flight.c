@@ -249,6 +249,10 @@ bool mrc_flight_lost(struct mrc *m, struct mrc_qp *q, uint64_t n)
 		return false;
 	f->lost |= bit_of(n);
 	req->out_bytes -= f->sent[place_of(n)].bytes;
+	/* Where nothing is out any more, what the peer is ahead by is forgotten, but for the way it
+	 * rounds (M-62). */
+	if (req->out_bytes == 0 && req->told_bytes > req->acked_bytes + MRC_RCVD_UNIT)
+		req->told_bytes = req->acked_bytes;
 	if (req->n_lost++ == 0 || n < req->lost_from)
 		req->lost_from = n;
 	return true;

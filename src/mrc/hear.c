@@ -6,10 +6,8 @@
 #define WRAP_NS  (UINT64_C(65536) << MRC_STAMP_SHIFT)
 #define SLACK_NS UINT64_C(256) /* two units of a timestamp: rounding at both ends */
 
-#define RCVD_SHIFT 8u /* rcvd_bytes counts 256 bytes, in 24 bits (8.3.1) */
-#define RCVD_UNIT  (UINT64_C(1) << RCVD_SHIFT)
-#define RCVD_MASK  0xffffffu
-#define MSN_MASK   0xffffffu
+#define RCVD_MASK 0xffffffu
+#define MSN_MASK  0xffffffu
 
 /* When a packet of ours was sent, as its answer tells. */
 struct timing {
@@ -203,7 +201,7 @@ static void take_received(struct mrc_requester *req, uint32_t rcvd_bytes)
 	if (units > RCVD_MASK / 2)
 		return;
 	req->rcvd_units = rcvd_bytes;
-	req->told_bytes += (uint64_t)units << RCVD_SHIFT;
+	req->told_bytes += (uint64_t)units * MRC_RCVD_UNIT;
 	bound_received(req);
 }
 
@@ -333,7 +331,7 @@ static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
 	*view = view_of(req, s, h);
 	/* The books have all that arrived, whatever was counted besides; a unit of the count is how
 	 * it is rounded. */
-	if (view->is_all && req->told_bytes > req->acked_bytes + RCVD_UNIT)
+	if (view->is_all && req->told_bytes > req->acked_bytes + MRC_RCVD_UNIT)
 		req->told_bytes = req->acked_bytes;
 	mrc_judge(m, q, view);
 	if (is_probed)

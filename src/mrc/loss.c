@@ -486,34 +486,39 @@ void mrc_probe_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 	mrc_wake_send(m, q);
 }
 
-/* Whether a packet that was trimmed is short of a try for that: una is one in the time of a
- * timeout. Where many send to one, a packet may be trimmed time and again: that is congestion, and
- * no reason to give up while others get through, nor before the time has passed that so many
- * timeouts would take. Table 7-3 does not make that difference: MRC_COUNT_TRIMS is for who wants
- * its letter. */
-static bool is_trim_counted(struct mrc *m, struct mrc_qp *q, uint64_t n)
+/* Each packet has as many tries as there are retries, and all of them anew when una moves (M-59).
+ */
+static void renew_tries(const struct mrc_qp *q, struct mrc_sent *sent)
+{
+	if (sent->moves == q->req.n_moves)
+		return;
+	sent->moves = q->req.n_moves;
+	sent->tries = 0;
+}
+
+/* Whether a trim costs its packet a try: one of una does, as often as timeouts would come. Where
+ * many send to one, a packet may be trimmed time and again: that is congestion, and no reason to
+ * give up sooner than silence would be. Table 7-3 does not make that difference: MRC_COUNT_TRIMS is
+ * for who wants its letter. */
+static bool is_trim_counted(struct mrc *m, struct mrc_qp *q, uint64_t n, uint8_t tries)
 {
 	struct mrc_requester *req = &q->req;
 
 	if (q->attr.flags & MRC_COUNT_TRIMS)
 		return true;
-	if (req->try_moves != req->n_moves) {
-		req->try_moves = req->n_moves;
-		req->try_due = m->now + mrc_timeout_ns(&q->attr, 0);
-	}
-	if (n != req->una || m->now < req->try_due)
+	if (n != req->una)
 		return false;
-	req->try_due = m->now + mrc_timeout_ns(&q->attr, 0);
-	return true;
+	bool is_first = req->try_una != n;
+
+	if (!is_first && m->now < req->try_due)
+		return false;
+	req->try_una = n;
+	req->try_due = m->now + mrc_timeout_ns(&q->attr, is_first ? 0 : tries + 1u);
+	return !is_first;
 }
 
-/* Each packet has as many as there are retries, and all of them anew when una moves (M-59). */
 static bool take_try(const struct mrc_qp *q, struct mrc_sent *sent)
 {
-	if (sent->moves != q->req.n_moves) {
-		sent->moves = q->req.n_moves;
-		sent->tries = 0;
-	}
 	if (!is_endless(q) && sent->tries >= max_tries(q))
 		return false;
 	if (sent->tries < UINT8_MAX)
@@ -526,7 +531,8 @@ void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
 	struct mrc_sent *sent = &mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT];
 	struct losses l = {0};
 
-	if ((!is_trimmed || is_trim_counted(m, q, n)) && !take_try(q, sent)) {
+	renew_tries(q, sent);
+	if ((!is_trimmed || is_trim_counted(m, q, n, sent->tries)) && !take_try(q, sent)) {
 		mrc_fail_packet(m, q, (int64_t)n, ENGINE_RETRY_EXCEEDED);
 		return;
 	}

@@ -422,14 +422,6 @@ static void begin_burst(const struct mrc *m, struct mrc_requester *req)
 	req->pull = m->n_pulls;
 }
 
-/* The service level of q says what its data leaves as (7.5.5.1). */
-static void put_class(const struct mrc_qp *q, struct tx_pkt *tx)
-{
-	assert(tx->tclass < ENGINE_CONTROL);
-	if (q->attr.tclass[tx->tclass])
-		tx->tclass = q->attr.tclass[tx->tclass];
-}
-
 /* Lets q send, or answer, a burst; it has a turn again if it stopped for lack of room. */
 static void take_turn(struct mrc *m, struct mrc_qp *q, struct pulling *p, bool is_answer)
 {
@@ -447,7 +439,7 @@ static void take_turn(struct mrc *m, struct mrc_qp *q, struct pulling *p, bool i
 			return;
 		}
 		if (!is_answer)
-			put_class(q, tx);
+			mrc_put_class(q, tx);
 		count_packet(p);
 	}
 	if (is_answer)

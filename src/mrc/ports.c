@@ -24,17 +24,31 @@ bool mrc_status_due(const struct mrc *m, const struct mrc_qp *q)
 	       q->state != MRC_ERROR && !is_telling(m, q);
 }
 
-/* Asks by one way of each port that the peer said it does not hear. */
-void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q)
+/* The first way of a port that is not denied, or NULL. */
+static const struct path_way *way_of_port(const struct mrc_qp *q, uint32_t port)
 {
 	const struct path_profile *f = q->attr.ways;
 
-	q->req.deaf_due = m->now + MRC_DEAF_NS;
-	for (uint32_t ports = mrc_deaf_ports(q) & f->set.ports; ports && mrc_endpoint_has_room(m);
-	     ports &= ports - 1) {
-		struct mrc_request r = {.own = MRC_OWN_DEAF};
+	for (uint32_t way = f->first[port]; way < f->first[port + 1]; way++)
+		if (!path_is_denied(&q->req.path, way))
+			return &f->set.ways[way];
+	return NULL;
+}
 
-		mrc_ways_ask(m, q, &r, &f->set.ways[f->first[__builtin_ctz(ports)]]);
+/* Asks by one way of each port that the peer said it does not hear, and that nobody else shut. */
+void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q)
+{
+	const uint8_t *blocked = q->req.path.blocked;
+	uint32_t ports = mrc_deaf_ports(q) & q->attr.ways->set.ports &
+			 ~((uint32_t)blocked[PATH_BLOCK_DENIED] | blocked[PATH_BLOCK_LINK]);
+
+	q->req.deaf_due = m->now + MRC_DEAF_NS;
+	for (; ports && mrc_endpoint_has_room(m); ports &= ports - 1) {
+		struct mrc_request r = {.own = MRC_OWN_DEAF};
+		const struct path_way *way = way_of_port(q, (uint32_t)__builtin_ctz(ports));
+
+		if (way)
+			mrc_ways_ask(m, q, &r, way);
 	}
 }
 

@@ -212,8 +212,10 @@ void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, int64_t n, enum engine_sta
 	struct mrc_requester *req = &q->req;
 
 	assert(n < (int64_t)req->next);
+	/* No work tells of it, so an event does. */
 	if (req->done == req->posted) {
 		mrc_fail(m, q);
+		mrc_raise(m, q, MRC_EVENT_FATAL);
 		return;
 	}
 	uint64_t work = n < 0 ? req->done : work_of(q, (uint64_t)n);
@@ -257,6 +259,7 @@ void mrc_requester_reset(struct mrc *m, struct mrc_qp *q)
 		.n_chunks = req->n_chunks,
 		.asked = MRC_NONE,
 		.pause_una = MRC_NONE,
+		.try_una = MRC_NONE,
 		.due = NSEC_NEVER,
 		.judge_due = NSEC_NEVER,
 		.probe_due = NSEC_NEVER,

@@ -39,6 +39,7 @@
 #define MRC_FLIGHT       64u          /* packets of a chunk of those out */
 #define MRC_TRACK        MRC_MPR_UNIT /* and of those that came ahead of a gap */
 #define MRC_NOMINAL_HDR  40u          /* nominal_hdrsize (8.3.1), on top of the UDP length */
+#define MRC_RCVD_UNIT    256u         /* rcvd_bytes counts so many bytes (8.3.1) */
 #define MRC_TAGGED_IDS   256u         /* of endpoint requests, below cfg.id_tag */
 #define MRC_STAMP_SHIFT  7u           /* timestamps on the wire count 128 ns (Table 6-7) */
 #define MRC_SENT_SHIFT   6u           /* times in mrc_sent count 64 ns: 274 s before they wrap */
@@ -77,8 +78,8 @@ struct mrc_sent {
 	uint32_t at;    /* when it was sent last, in units of 2^MRC_SENT_SHIFT ns, modulo 2^32 */
 	uint16_t way;   /* that it went by, or MRC_NO_WAY */
 	uint16_t bytes; /* nominal_pktsize (8.3.1) */
-	uint8_t tries;  /* NACKs that had it sent again, since una moved (M-59) */
-	uint8_t moves;  /* req.n_moves when the first of them came */
+	uint8_t tries;  /* NACKs that counted, since una moved (M-59) */
+	uint8_t moves;  /* req.n_moves then */
 };
 
 /* MRC_FLIGHT packets that are out or were: bit i and sent[i] are of the count 64 * n + i. */
@@ -150,9 +151,9 @@ struct mrc_requester {
 	/* Silence. */
 	uint8_t tries;           /* timeouts since una moved, or what was executed did (M-59) */
 	uint8_t n_moves;         /* times that una moved, modulo 2^8 */
-	uint8_t try_moves;       /* n_moves, when try_due was set */
 	nsec trim_from, trim_to; /* when packets were sent that switches cut: the last such time */
-	nsec try_due;            /* before it, a trimmed packet costs no try */
+	uint64_t try_una;        /* una when it was first trimmed, or MRC_NONE ... */
+	nsec try_due;            /* ... and before this, that costs it no try */
 	nsec due;                /* when una's silence is a timeout; NSEC_NEVER: nothing is out */
 	bool is_timed_out;       /* a timeout has una sent again */
 	nsec news_at;            /* when packets were last heard to have arrived */
@@ -674,6 +675,13 @@ static inline uint32_t mrc_inflight(const struct mrc_requester *req)
 	uint64_t left = req->out_bytes > ahead ? req->out_bytes - ahead : 0;
 
 	return left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
+}
+
+/* The service level of q says what its data leaves as (7.5.5.1). */
+static inline void mrc_put_class(const struct mrc_qp *q, struct tx_pkt *tx)
+{
+	if (q->attr.tclass[tx->tclass])
+		tx->tclass = q->attr.tclass[tx->tclass];
 }
 
 /* track.c: what came. */

@@ -82,30 +82,35 @@ static uint32_t denied_ports(const struct mrc_qp *q)
 	return (uint32_t)q->attr.ways->denied_ports | q->attr.denied_ports;
 }
 
-/* Another queue pair with the same peer, or NULL. */
-static struct mrc_qp *other_with_peer(const struct mrc *m, const struct mrc_qp *q)
+/* Another queue pair with this peer than q, or NULL. */
+static struct mrc_qp *other_with_peer(const struct mrc *m, const struct mrc_qp *q, uint32_t peer)
 {
 	for (struct mrc_qp *other = mrc_next_qp(m, NULL); other; other = mrc_next_qp(m, other))
 		if (other != q && other->attr.ways && other->state != MRC_ERROR &&
-		    other->attr.peer == q->attr.peer)
+		    other->attr.peer == peer)
 			return other;
 	return NULL;
 }
 
-/* If one of q's requests was to tell of our ports, another queue pair does it now. */
+/* If one of q's requests was to tell of our ports, another queue pair does it now; q may be for
+ * another peer already. */
 void mrc_ways_quiet(struct mrc *m, struct mrc_qp *q)
 {
 	bool was_telling = false;
+	uint32_t peer = 0;
 	struct list_link *link;
 
 	while ((link = list_pop(&q->req.own_probes))) {
 		struct mrc_request *r = LIST_OWNER(link, mrc_request, own_link);
 
-		was_telling |= r->own == MRC_OWN_PORTS;
+		if (r->own == MRC_OWN_PORTS) {
+			was_telling = true;
+			peer = r->what.peer;
+		}
 		mrc_endpoint_withdraw(m, r);
 	}
 	q->req.path_due = NSEC_NEVER;
-	struct mrc_qp *other = was_telling ? other_with_peer(m, q) : NULL;
+	struct mrc_qp *other = was_telling ? other_with_peer(m, q, peer) : NULL;
 
 	if (other) {
 		other->told_up = 0;
@@ -125,7 +130,8 @@ void mrc_ways_stop(struct mrc *m, struct mrc_qp *q)
 void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 {
 	struct mrc_requester *req = &q->req;
-	const struct mrc_qp *like = is_same_peer && req->path.profile ? q : other_with_peer(m, q);
+	const struct mrc_qp *like =
+		is_same_peer && req->path.profile ? q : other_with_peer(m, q, q->attr.peer);
 	uint32_t deaf = like ? mrc_deaf_ports(like) : 0,
 		 told = like ? like->told_up : mrc_all_ports(m);
 	const struct path_sender sender = {

@@ -361,8 +361,9 @@ static inline void check_packet(const struct end *s, const struct end_pkt *p)
 		assert_int_equal(p->tx.not_ect, 1);
 	}
 	if (is_data(bth->opcode))
-		assert_int_equal(p->tx.tclass == ENGINE_RETX,
-				 bth->rtx && !(q->attr.flags & MRC_NO_TRIM));
+		assert_true(p->tx.tclass >= ENGINE_DSCP ||
+			    (p->tx.tclass == ENGINE_RETX) ==
+				    (bth->rtx && !(q->attr.flags & MRC_NO_TRIM)));
 	else
 		assert_int_equal(bth->ack_req | bth->se | bth->ts, 0);
 }
@@ -387,8 +388,7 @@ static inline void check_any_packet(struct end *s, struct end_pkt *p)
 	assert_int_equal(p->len % 4, 0);
 	for (uint32_t i = p->len - bth->pad; i < p->len; i++)
 		assert_int_equal(p->bytes[i], 0);
-	assert_true(p->tx.tclass < ENGINE_TCLASSES ||
-		    (is_endpoint(bth->opcode) && engine_is_tclass(p->tx.tclass)));
+	assert_true(engine_is_tclass(p->tx.tclass));
 	if (!is_endpoint(bth->opcode))
 		check_packet(s, p);
 	p->h.payload.at = NULL;

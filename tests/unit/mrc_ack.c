@@ -176,10 +176,14 @@ static void a_nak_about_what_is_acknowledged_ends_the_queue_pair(void **state)
 	begin_sent(2);
 	answer(-1, AETH_NAK, 0);
 	expect_failed(0, 1, 2);
-	/* All was, and there is no work to fail. */
+	/* All was, and there is no work to fail: an event tells. */
 	begin_sent(2);
 	answer(1, AETH_ACK, 2);
 	answer(1, AETH_NAK, 2);
+	struct mrc_event event;
+
+	assert_int_equal(mrc_events(w.end[0].e, &event, 1), 1);
+	assert_int_equal(event.kind, MRC_EVENT_FATAL);
 	expect_failed(2, 0, 2);
 	/* Before all times. */
 	begin_sent(2);

@@ -238,8 +238,8 @@ static void nack_flood(void **state)
 	expect_ended();
 }
 
-/* A packet that is trimmed each time, and nothing else comes: one try for each timeout's time, and
- * then it is enough. */
+/* A packet that is trimmed each time, and nothing else comes: one try for the time of each timeout,
+ * and then it is enough. */
 static void trimmed_without_end(void **state)
 {
 	struct end *s = &d.end[SUBJECT];
@@ -256,7 +256,7 @@ static void trimmed_without_end(void **state)
 			answers(1);
 		}
 		assert_int_equal(end_state(s, 0), MRC_RTS);
-		d.now += UINT64_C(1024) << s->qp[0].attr.timeout;
+		d.now += mrc_timeout_ns(&s->qp[0].attr, i);
 	}
 	feed(SUBJECT, nack(UNA, MRC_NACK_TRIMMED));
 	assert_true(end_poll(s, &done));

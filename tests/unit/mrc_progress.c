@@ -203,6 +203,12 @@ static void duplicates_that_count_do_not_open_the_window(void **state)
 	post_packets(1);
 	assert_int_equal(pull_all(), 1);
 	assert_int_equal(fare().inflight_bytes, one);
+	/* Lost is not out, either. */
+	begin_out(10);
+	sack_bytes(-1, 5 * one);
+	w.now += TIMEOUT_NS(LONG_TIMEOUT) + WIDTH;
+	assert_true(pull_all() >= 10);
+	assert_int_equal(fare().inflight_bytes, 10 * one);
 	/* A SACK that shows all that arrived ends it as well. */
 	begin_out(10);
 	sack_bytes(3, 9 * one);

@@ -140,6 +140,32 @@ static void by_default_congestion_is_no_reason(void **state)
 	}
 }
 
+/* The first trim of a packet begins the time of its first try, and costs none, however often others
+ * were the oldest before it. */
+static void a_first_trim_costs_nothing(void **state)
+{
+	(void)state;
+	for (uint32_t n_before = 0; n_before < 520; n_before += 4) {
+		begin();
+		w.end[0].qp[0].caps.max_send = 1024;
+		w.end[0].qp[0].caps.max_send_sge = 1;
+		w.end[0].qp[0].attr.timeout = 14;
+		w.end[0].qp[0].attr.linear_retries = w.end[0].qp[0].attr.exp_retries = 0;
+		w.end[0].is_virtual = w.end[1].is_virtual = true;
+		connect();
+		for (uint32_t i = 0; i <= n_before + 1; i++)
+			post_packets(1);
+		pull_all();
+		trim(0, MRC_NACK_TRIMMED);
+		w.now += 1000;
+		for (uint32_t i = 0; i < n_before; i++)
+			sack_all(i);
+		w.now += TIMEOUT_NS(14) / 2;
+		trim(n_before, MRC_NACK_TRIMMED);
+		assert_int_equal(end_state(&w.end[0], 0), MRC_RTS);
+	}
+}
+
 /* Of 30 packets one is cut by the last switch, and one is missing. */
 static void lose_among_trims(bool is_trimmed)
 {
@@ -200,6 +226,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(what_arrives_in_time_is_no_failure),
 	cmocka_unit_test(there_may_be_no_end),
 	cmocka_unit_test(by_default_congestion_is_no_reason),
+	cmocka_unit_test(a_first_trim_costs_nothing),
 	cmocka_unit_test(a_loss_among_trims_takes_nothing_out),
 	cmocka_unit_test(a_trim_is_a_round_trip),
 };
