@@ -169,6 +169,11 @@ static uint64_t mrc_probes(const struct engine *e)
 	return c->tx_probe + c->tx_way_probe + c->tx_endpoint + c->tx_endpoint_re;
 }
 
+static bool mrc_is_probe(uint8_t opcode)
+{
+	return opcode == MRC_OP_PROBE_REQUEST;
+}
+
 static uint64_t mrc_received(const struct engine *e)
 {
 	return mrc_counters(e)->rx_bytes;
@@ -218,6 +223,7 @@ int transport_init_mrc(struct transport *t, const struct transport_cfg *cfg)
 		.retransmitted = mrc_retransmitted,
 		.received = mrc_received,
 		.probes = mrc_probes,
+		.is_probe = mrc_is_probe,
 	};
 	t->mrc = calloc(1, sizeof *t->mrc);
 	if (!t->mrc)

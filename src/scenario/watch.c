@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "wire/mrc.h"
-
 int watch_init(struct watch *w, uint32_t n_hosts)
 {
 	w->hosts = calloc(n_hosts, sizeof *w->hosts);
@@ -25,13 +23,14 @@ void watch_fini(struct watch *w)
 void watch_lost(struct watch *w, const struct sim *s, const struct packet *p)
 {
 	const struct fwd_names *names = &s->cfg.names;
+	const struct sim_transport *transport = s->cfg.transport;
 	struct packet_places places;
 
-	/* RC's data has one codepoint, sent again or not. MRC's probes have that of data. */
+	/* RC's data has one codepoint, sent again or not. */
 	if ((p->dscp != names->trimmable && p->dscp != names->no_trim) || !packet_find(p, &places))
 		return;
-	if (places.transport < p->stored &&
-	    p->head[p->start + places.transport] == MRC_OP_PROBE_REQUEST)
+	if (transport->is_probe && places.transport < p->stored &&
+	    transport->is_probe(p->head[p->start + places.transport]))
 		return;
 	uint32_t host =
 		routing_host_of(s->cfg.routing, p->head + p->start + places.ip + 8 /* source */);

@@ -84,6 +84,9 @@ struct sim_transport {
 	uint64_t (*received)(const struct engine *e); /* NULL: not known */
 	/* Packets sent to ask something, and answers to such that are nothing else. NULL: none. */
 	uint64_t (*probes)(const struct engine *e);
+	/* Whether a packet in the class of data, of which this is the transport's first byte, only
+	 * asks something. NULL: none does. */
+	bool (*is_probe)(uint8_t first);
 };
 
 struct sim_hooks {
