@@ -7,7 +7,6 @@
 #define SLACK_NS UINT64_C(256) /* two units of a timestamp: rounding at both ends */
 
 #define RCVD_MASK 0xffffffu
-#define MSN_MASK  0xffffffu
 
 /* When a packet of ours was sent, as its answer tells. */
 struct timing {
@@ -28,6 +27,12 @@ struct sample {
 static int32_t ahead(const struct mrc_qp *q, uint32_t psn)
 {
 	return psn24_diff((psn24){psn}, mrc_psn(q->attr.sq_psn, q->req.una));
+}
+
+/* Whether count n has a record. */
+static bool is_out(const struct mrc_qp *q, uint64_t n)
+{
+	return n >= q->req.una && n < q->req.next;
 }
 
 /* The time since the stamp that came back, modulo WRAP_NS (M-30). */
@@ -111,7 +116,7 @@ static bool is_named(const struct timing *t, nsec age)
  * stamp, if it is of that time; else by the stamp alone, as when its Transport ACK came first. */
 static struct sample time_of(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
 {
-	if (t->n < q->req.una || t->n >= q->req.next || !is_timed(m, q, t))
+	if (!is_out(q, t->n) || !is_timed(m, q, t))
 		return time_stamped(q, t);
 	nsec age = since_sent(m, q, t->n, t->at);
 
@@ -248,7 +253,7 @@ static bool is_way_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, u
 	const struct path_set *set = &q->attr.ways->set;
 	bool is_again;
 
-	if (n < q->req.una || n >= q->req.next)
+	if (!is_out(q, n))
 		return false;
 	uint32_t way = mrc_flight_sent_at(m, q, n, &is_again)->way;
 
@@ -262,17 +267,16 @@ static bool is_way_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, u
 static uint32_t way_of(const struct mrc *m, const struct mrc_qp *q, const struct timing *t,
 		       uint32_t entropy)
 {
-	bool is_out = t->n >= q->req.una && t->n < q->req.next, is_again;
-	uint32_t way = is_out ? mrc_flight_sent_at(m, q, t->n, &is_again)->way : MRC_NO_WAY;
+	bool is_again;
 
 	if (is_way_of(m, q, t->n, entropy))
-		return way;
+		return mrc_flight_sent_at(m, q, t->n, &is_again)->way;
 	uint32_t found = path_profile_reflected(q->attr.ways, entropy);
 
-	if (found != PATH_NONE || !is_out || !is_of_last(m, q, t) ||
+	if (found != PATH_NONE || !is_out(q, t->n) || !is_of_last(m, q, t) ||
 	    !is_named(t, since_sent(m, q, t->n, t->at)))
 		return found;
-	return way;
+	return mrc_flight_sent_at(m, q, t->n, &is_again)->way;
 }
 
 /* 9.3.1: what the SACK says of the path that its packet took. */
@@ -547,7 +551,7 @@ static enum mrc_verdict on_positive(struct mrc *m, struct mrc_qp *q, uint64_t n,
 static uint64_t executed(const struct mrc_qp *q, uint32_t msn)
 {
 	const struct mrc_requester *req = &q->req;
-	uint64_t n = (msn - req->msn_start - (uint32_t)req->done) & MSN_MASK;
+	uint64_t n = (msn - req->msn_start - (uint32_t)req->done) & MRC_MSN_MASK;
 
 	if (n == 0 || n > req->posted - req->done)
 		return 0;

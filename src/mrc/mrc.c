@@ -16,7 +16,6 @@
 #define PROBES           256u
 #define TROUBLES         4096u
 #define TROUBLES_MAX     (UINT32_C(1) << 28)
-#define LINE_BYTES       64u    /* of the cache */
 #define SACK_EVERY_BYTES 16384u /* M-38 */
 #define SACK_LEAST_BYTES 1024u  /* MIN_ACK_PACKET_SIZE (7.5.2) */
 #define PAD_MAX          3u

@@ -39,6 +39,7 @@
 #define MRC_FLIGHT       64u          /* packets of a chunk of those out */
 #define MRC_TRACK        MRC_MPR_UNIT /* and of those that came ahead of a gap */
 #define MRC_NOMINAL_HDR  40u          /* nominal_hdrsize (8.3.1), on top of the UDP length */
+#define MRC_MSN_MASK     0xffffffu    /* of AETH */
 #define MRC_RCVD_UNIT    256u         /* rcvd_bytes counts so many bytes (8.3.1) */
 #define MRC_TAGGED_IDS   256u         /* of endpoint requests, below cfg.id_tag */
 #define MRC_STAMP_SHIFT  7u           /* timestamps on the wire count 128 ns (Table 6-7) */
@@ -158,7 +159,7 @@ struct mrc_requester {
 	bool is_timed_out;       /* a timeout has una sent again */
 	nsec news_at;            /* when packets were last heard to have arrived */
 	nsec judge_due;          /* when one that others overtook is overdue; NSEC_NEVER: none is */
-	struct mrc_timer retry;  /* armed at or before the first of due, judge_due and probe_due */
+	struct mrc_timer retry;  /* armed by the first of due, judge_due, probe_due, path_due */
 	struct mrc_timer wake;   /* pacing, the congestion controller */
 	/* Probes of what arrived: one is out at a time. Those of ways (ways.c) are others, and all
 	 * have their identifiers of one count (7.4.6). */

@@ -5,7 +5,6 @@
 
 #include "mrc/state.h"
 
-#define MSN_MASK  UINT32_C(0xffffff)
 #define WORD_BITS 64u
 
 /* Counts that are tracked lie within max_mpr chunks from expected on, begun ones included, so no
@@ -72,7 +71,7 @@ static void add_next(struct mrc *m, struct mrc_qp *q, bool is_end)
 	struct mrc_responder *p = &q->resp;
 
 	p->expected++;
-	p->msn = (p->msn + is_end) & MSN_MASK;
+	p->msn = (p->msn + is_end) & MRC_MSN_MASK;
 	if (p->seen < p->expected)
 		p->seen = p->expected;
 	if (p->n_held > 0 && p->expected % MRC_TRACK == 0)
@@ -111,7 +110,7 @@ static uint32_t run_word(struct mrc_responder *p, const struct mrc_track *t, uin
 	if (n == 0)
 		return 0;
 	ends &= UINT64_MAX >> (WORD_BITS - n);
-	p->msn = (p->msn + (uint32_t)__builtin_popcountll(ends)) & MSN_MASK;
+	p->msn = (p->msn + (uint32_t)__builtin_popcountll(ends)) & MRC_MSN_MASK;
 	p->expected += n;
 	p->n_early -= n;
 	return n;
