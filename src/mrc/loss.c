@@ -2,7 +2,9 @@
  *
  * Sprayed packets overtake each other, but not by much. As in RACK (RFC 8985) a packet is lost when
  * another that was sent reorder_ns after it has arrived, and a SACK says that it has not; or when
- * it was overtaken and is overdue by as much. reorder_ns is learnt from packets that came late.
+ * it was overtaken and is overdue by as much. reorder_ns is learnt from packets that came late. It
+ * begins at three eighths of the round trip: RACK's quarter is for one path, and of many one may
+ * have a queue where others have none; with half, a loss would be repaired after two round trips.
  * Only packets sent once are judged so, and whatever a SACK, or one that answers a probe, has sent
  * again is not judged by another (MRC-7.4.5-01): that one has its next chance with a NACK or a
  * timeout. */
@@ -232,7 +234,7 @@ void mrc_learn(struct mrc *m, struct mrc_qp *q, nsec rtt, const struct mrc_news 
 	if (rtt > 0)
 		learn_rtt(req, rtt);
 	if (req->srtt > 0 && news->pkts > 0) {
-		nsec low = req->srtt / 4 > REORDER_MIN_NS ? req->srtt / 4 : REORDER_MIN_NS;
+		nsec low = 3 * req->srtt / 8 > REORDER_MIN_NS ? 3 * req->srtt / 8 : REORDER_MIN_NS;
 		/* Ways may differ by more than the mean of them all: those far from it count. */
 		nsec high = req->srtt + 4 * req->rttvar, late = 0;
 

@@ -20,8 +20,11 @@
  * too many. */
 #define SPARSE 4u
 
+/* Bits of the fewest places that a narrow round goes over, if there are so many. */
+#define NARROW_LEAST 3u
+
 /* Every queue pair has one. */
-static_assert(sizeof(struct path) <= 176, "struct path has grown");
+static_assert(sizeof(struct path) <= 192, "struct path has grown");
 
 uint32_t path_words(uint32_t n)
 {
@@ -90,6 +93,81 @@ static uint32_t lane_ways(const struct path *p, uint32_t port)
 	return (uint32_t)p->profile->first[port + 1] - p->profile->first[port];
 }
 
+static inline bool is_narrow(const struct path *p, uint32_t port)
+{
+	return p->narrow >> port & 1;
+}
+
+/* The places that a round of this port goes over, as bits. */
+static inline uint32_t round_bits(const struct path *p, uint32_t port)
+{
+	uint32_t bits = p->profile->order_bits[port], less = p->profile->narrow_bits;
+
+	if (!is_narrow(p, port) || bits <= NARROW_LEAST)
+		return bits;
+	return bits > NARROW_LEAST + less ? bits - less : NARROW_LEAST;
+}
+
+/* Which of the port's places is number `at` of the round. Narrow rounds go over those that come
+ * first in an order that stays; the order in which they do is drawn anew like any other. */
+static inline uint32_t place_in_round(const struct path *p, uint32_t port, uint32_t at)
+{
+	const struct path_lane *lane = &p->lanes[port];
+	uint32_t place = shuffle(at, round_bits(p, port), lane->key);
+
+	return is_narrow(p, port) ? shuffle(place, p->profile->order_bits[port], lane->few) : place;
+}
+
+/* How many ways the rounds of a port go over, if none is out: on average where they are narrow. */
+static uint32_t lane_spread(const struct path *p, uint32_t port)
+{
+	return lane_ways(p, port) << round_bits(p, port) >> p->profile->order_bits[port];
+}
+
+uint32_t path_spread(const struct path *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t port = 0; port < PATH_PORTS; port++)
+		n += lane_spread(p, port);
+	return n;
+}
+
+static uint32_t round_usable(const struct path *p, uint32_t port)
+{
+	uint32_t n = 0;
+
+	for (uint32_t at = 0; at >> round_bits(p, port) == 0; at++) {
+		uint32_t place = place_in_round(p, port, at);
+
+		n += place < lane_ways(p, port) &&
+		     !path_bit(p, PATH_OUT, p->profile->first[port] + place);
+	}
+	return n;
+}
+
+/* When half of those that narrow rounds go over are out, others have their turn. */
+static void keep_enough(struct path *p, uint32_t port)
+{
+	if (is_narrow(p, port) && 2 * round_usable(p, port) < lane_spread(p, port))
+		p->lanes[port].few = (uint16_t)path_draw(p);
+}
+
+void path_narrow(struct path *p, uint32_t ports)
+{
+	uint32_t changed = p->narrow ^ ports;
+
+	if (p->profile->narrow_bits == 0)
+		return;
+	p->narrow = (uint8_t)ports;
+	for (; changed; changed &= changed - 1) {
+		uint32_t port = (uint32_t)__builtin_ctz(changed);
+
+		p->lanes[port].few = (uint16_t)path_draw(p);
+		new_round(p, port);
+	}
+}
+
 /* A lane that opens starts level with the one that is furthest behind. */
 static void join(struct path *p, uint32_t port)
 {
@@ -138,6 +216,8 @@ void path_put_out(struct path *p, uint32_t way, bool is_out)
 	p->lanes[port].usable = (uint16_t)(p->lanes[port].usable + (is_out ? -1 : 1));
 	p->has_news = true;
 	path_refresh(p, port);
+	if (is_out)
+		keep_enough(p, port);
 }
 
 void path_start(struct path *p, const struct path_sender *sender)
@@ -217,13 +297,21 @@ static uint32_t next_in_order(const struct path *p, uint32_t port, uint32_t at)
 	}
 }
 
+/* The same, but not the way of the packet before if there is another. */
+static uint32_t next_other(const struct path *p, uint32_t port, uint32_t at)
+{
+	uint32_t way = next_in_order(p, port, at);
+
+	if (way == p->last && p->lanes[port].usable > 1)
+		way = next_in_order(p, port, way - p->profile->first[port] + 1);
+	return way;
+}
+
 static uint32_t next_sparse(struct path *p, uint32_t port, struct path_lane *lane)
 {
 	uint32_t first = p->profile->first[port];
-	uint32_t way = next_in_order(p, port, lane->at);
+	uint32_t way = next_other(p, port, lane->at);
 
-	if (way == p->last && lane->usable > 1)
-		way = next_in_order(p, port, way - first + 1);
 	if (way - first < lane->at)
 		draw_together(p, port);
 	lane->at = (uint16_t)(way - first + 1);
@@ -234,21 +322,21 @@ static uint32_t next_sparse(struct path *p, uint32_t port, struct path_lane *lan
 static uint32_t next_drawn(struct path *p, uint32_t port)
 {
 	struct path_lane *lane = &p->lanes[port];
-	uint32_t bits = p->profile->order_bits[port], first = p->profile->first[port];
+	uint32_t bits = round_bits(p, port), first = p->profile->first[port];
 	uint32_t n = lane_ways(p, port), at = 0;
 
 	for (uint32_t i = 0; i < STEPS_MAX; i++) {
 		if (lane->at >> bits)
 			new_round(p, port);
-		at = shuffle(lane->at++, bits, lane->key);
+		at = place_in_round(p, port, lane->at++);
 		if (at >= n || path_bit(p, PATH_OUT, first + at))
 			continue;
 		if (first + at == p->last && lane->usable > 1)
 			continue;
 		return first + at;
 	}
-	/* At least a quarter of the places are usable: a chance of 10^-8. */
-	return next_in_order(p, port, at < n ? at : 0);
+	/* At least a quarter of the places are usable: a chance of 10^-8, but for narrow rounds. */
+	return next_other(p, port, at < n ? at : 0);
 }
 
 /* The next usable way of a lane, which has one. In a round every way comes once, but for one that
@@ -257,8 +345,8 @@ static uint32_t next_drawn(struct path *p, uint32_t port)
 static inline uint32_t next_of_lane(struct path *p, uint32_t port)
 {
 	struct path_lane *lane = &p->lanes[port];
-	uint32_t bits = p->profile->order_bits[port], first = p->profile->first[port];
-	uint32_t way = first + shuffle(lane->at, bits, lane->key);
+	uint32_t bits = round_bits(p, port), first = p->profile->first[port];
+	uint32_t way = first + place_in_round(p, port, lane->at);
 
 	if (p->sparse >> port & 1)
 		return next_sparse(p, port, lane);

@@ -4,10 +4,11 @@
  * profile's ways (MRC Table 9-3) from what the engine tells: congestion, loss, probes, the
  * controller's word, ports down. It takes the usable ways of each port in a drawn order, drawn anew
  * each round, and ports by how many usable ways they have, so that every way gets the same share
- * however ports become free. Ways out of use are probed until they are fit again: recover.c says by
- * what reasoning. Invariants: only usable ways are handed out; at least the profile's min_active
- * ways, or all that are neither denied nor behind a blocked port, are usable. No clock: `now` never
- * decreases. Integers only; same calls, same answers. Engines that spray call this. */
+ * however ports become free; of a port with several ways in trouble it takes a part only. Ways out
+ * of use are probed until they are fit again: recover.c says by what reasoning. Invariants: only
+ * usable ways are handed out; at least the profile's min_active ways, or all that are neither
+ * denied nor behind a blocked port, are usable. No clock: `now` never decreases. Integers only;
+ * same calls, same answers. Engines that spray call this. */
 #ifndef WEFT_PATH_PATH_H
 #define WEFT_PATH_PATH_H
 
@@ -76,6 +77,7 @@ struct path_lane {
 	uint16_t at;     /* place in the round */
 	uint16_t key;    /* of the round's order */
 	uint16_t usable; /* ways neither assumed bad nor denied themselves */
+	uint16_t few;    /* key of the order whose first places narrow rounds have */
 };
 
 struct path {
@@ -95,6 +97,7 @@ struct path {
 	uint8_t sparse;  /* ports with few usable ways, that are walked in their order */
 	uint8_t dead;    /* ports out of use for what happened to packets */
 	uint8_t suspect; /* ports of which nothing arrived since a loss */
+	uint8_t narrow;  /* ports that use a part of their ways, as some were bad */
 	uint8_t blocked[PATH_BLOCKS]; /* ports, by reason */
 	bool has_news;                /* see path_take_news */
 	uint16_t n_denied;            /* ways */

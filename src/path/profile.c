@@ -82,6 +82,8 @@ static struct path_way *lay_out(struct path_profile *f, void *memory,
 			f->set.ports |= UINT32_C(1) << port;
 	}
 	f->first[PATH_PORTS] = (uint16_t)n;
+	while (n >> f->narrow_bits >= 2 * PATH_FEW)
+		f->narrow_bits++;
 	f->set.ways = ways;
 	f->set.n = n;
 	f->denied = (uint64_t *)(void *)(ways + n);

@@ -14,6 +14,7 @@
 #include "path/walk.h"
 
 #define PATH_PORTS    8u
+#define PATH_FEW      64u        /* ways in use, or up to twice as many, where some are bad */
 #define PATH_NONE     UINT32_MAX /* no way */
 #define PATH_ANY_PORT UINT32_MAX
 
@@ -21,6 +22,7 @@ struct path_profile {
 	struct path_set set;            /* ways grouped by port, lowest port first */
 	uint16_t first[PATH_PORTS + 1]; /* ways of port i: first[i] .. first[i + 1] - 1 */
 	uint8_t order_bits[PATH_PORTS]; /* of shuffle, over the ways of a port */
+	uint8_t narrow_bits;            /* 1 / 2^this of its ways are PATH_FEW, or all are fewer */
 	uint8_t denied_ports;           /* bit per port: from the start */
 	uint16_t min_active;            /* ev_min_active, 1 .. set.n */
 	uint16_t index_mask;            /* places of index - 1 */

@@ -46,6 +46,11 @@ void path_put_out(struct path *p, uint32_t way, bool is_out);
 /* Counts a port in or out after its usable ways, the blocked or the dead ports changed. */
 void path_refresh(struct path *p, uint32_t port);
 
+/* From now on the rounds of these ports are narrow, and of no others; and over how many ways the
+ * rounds of all ports go. */
+void path_narrow(struct path *p, uint32_t ports);
+uint32_t path_spread(const struct path *p);
+
 /* The usable ways behind these ports, if packets may take them. */
 uint32_t path_usable(const struct path *p, uint32_t ports);
 

@@ -137,12 +137,11 @@ static void read_window(struct reader *r, uint32_t n_ports, uint32_t most)
 	r->s->transport.window_pkts = (uint32_t)pkts;
 }
 
-static void read_entropies(struct reader *r, uint32_t n_ports, uint32_t most)
+static void read_entropies(struct reader *r, uint32_t n_ports, struct conf_range range)
 {
 	struct scenario_transport *t = &r->s->transport;
 
-	t->entropies =
-		conf_get_u32(&r->conf, r->transport, "entropies", (struct conf_range){1, most, 64});
+	t->entropies = conf_get_u32(&r->conf, r->transport, "entropies", range);
 	if (!r->conf.status && t->entropies < n_ports)
 		conf_fail_key(&r->conf, r->transport, "entropies",
 			      "%u are fewer than the %u ports of a host; use more", t->entropies,
@@ -157,7 +156,7 @@ static void read_ref(struct reader *r)
 	uint32_t n_ports = r->s->topology.nodes[0].n_ports;
 
 	read_window(r, n_ports, REF_WINDOW_MAX);
-	read_entropies(r, n_ports, 65535);
+	read_entropies(r, n_ports, (struct conf_range){1, 65535, 64});
 	t->ack_every = conf_get_u32(c, map, "ack_every", (struct conf_range){1, REF_WINDOW_MAX, 4});
 	t->retries = conf_get_u32(c, map, "retries", (struct conf_range){0, REF_RETRIES_MAX, 7});
 	t->timeout_ps = conf_get_number(c, map, "timeout", UNITS_TIME,
@@ -238,7 +237,7 @@ static void read_mrc(struct reader *r)
 	uint32_t n_ports = r->s->topology.nodes[0].n_ports;
 
 	read_window(r, n_ports, SCENARIO_MRC_WINDOW);
-	read_entropies(r, n_ports, PATH_WAYS_MAX);
+	read_entropies(r, n_ports, (struct conf_range){1, PATH_WAYS_MAX, 256});
 	t->retries = conf_get_u32(c, map, "linear_retries",
 				  (struct conf_range){0, MRC_LINEAR_MAX, MRC_LINEAR_MAX});
 	t->exp_retries =

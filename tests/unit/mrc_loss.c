@@ -403,8 +403,8 @@ static void reordering_that_is_known_repeats_nothing(void **state)
 		flow_out();
 		assert_int_equal(COUNT(tx_again), before);
 		assert_int_equal(COUNT(timeouts), 0);
-		/* A quarter of the round trip is granted from the start. */
-		if (4 * apart <= RTT / 4)
+		/* Three eighths of the round trip are granted from the start. */
+		if (4 * apart <= 3 * RTT / 8)
 			assert_int_equal(before, 0);
 		assert_true(pair_of(0, 0)->req.reorder_ns <= pair_of(0, 0)->req.srtt);
 	}
@@ -417,7 +417,7 @@ static void a_loss_among_reordered_packets_is_repaired(void **state)
 	begin_two();
 	w.end[0].cfg.n_ports = w.end[1].cfg.n_ports = 4;
 	for (uint32_t p = 0; p < 4; p++)
-		w.port_delay[p] = p * 1500;
+		w.port_delay[p] = p * 1800;
 	join();
 	flow_until(w.now + 40 * RTT);
 	uint64_t before = COUNT(tx_again);
@@ -635,7 +635,7 @@ static void the_bound_is_learnt(void **state)
 	(void)state;
 	begin_by_hand(100);
 	SACK(.cack = 0, .from = 20, .acked = 20, .map = 1, .ooo = 90);
-	assert_int_equal(q->req.reorder_ns, q->req.srtt / 4);
+	assert_int_equal(q->req.reorder_ns, 3 * q->req.srtt / 8);
 	/* 17 us behind packet 20. */
 	SACK(.cack = 0, .from = 3, .acked = 3, .map = 1, .ooo = 90);
 	assert_in_range(q->req.reorder_ns, 17000, 23000);
@@ -656,7 +656,7 @@ static void the_bound_is_learnt(void **state)
 		expect_end((uint64_t)i + 1, ENGINE_OK);
 	}
 	assert_true(q->req.reorder_ns < high / 2);
-	assert_true(q->req.reorder_ns >= q->req.srtt / 4);
+	assert_true(q->req.reorder_ns >= 3 * q->req.srtt / 8);
 }
 
 /* A packet that is here at once after it was sent again was not lost. */

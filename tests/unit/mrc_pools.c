@@ -342,10 +342,10 @@ static void every_way_may_be_bad(void **state)
 
 		for (uint32_t way = 0; way < EVS; way++) {
 			mrc_way_avoid(mrc_of(w.e[0]), q, way);
-			if (way + 1 != EVS / 4)
+			if (way + 1 != PATH_FEW / 4)
 				continue;
 			assert_int_equal(mrc_qp_progress(w.e[0], FIRST + i, &p), 0);
-			assert_int_equal(p.ways[PATH_ASSUMED_BAD], EVS / 4);
+			assert_int_equal(p.ways[PATH_ASSUMED_BAD], PATH_FEW / 4);
 		}
 	}
 	assert_int_equal(mrc_usage(w.e[0]).troubles, PAIRS * EVS);

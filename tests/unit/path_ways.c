@@ -196,6 +196,31 @@ static void never_twice(void **state)
 	}
 }
 
+/* Nor where a port with ways in trouble goes on with few, and hardly any of those is usable. */
+static void never_twice_of_few(void **state)
+{
+	static struct path_way ways[272];
+
+	(void)state;
+	for (uint32_t i = 0; i < 272; i++)
+		ways[i] = (struct path_way){.ev = i, .port = i < 256 ? 0 : 1};
+	for (uint64_t seed = 1; seed < 200; seed++) {
+		make(256, 1, seed);
+		assert_int_equal(path_profile_explicit(&profile, memory, ways, 272), PATH_OK);
+		path_start(&path, &(struct path_sender){&profile, &cfg, bits, seed, 0});
+		for (uint32_t way = 256; way < 266; way++)
+			path_on_avoid(&path, way, 0);
+		uint32_t before = PATH_NONE;
+
+		for (uint32_t i = 0; i < 100; i++) {
+			uint32_t way = next(2);
+
+			assert_true(way >= 266 && way != before);
+			before = way;
+		}
+	}
+}
+
 /* A port that was closed makes up for nothing. */
 static void opened_ports(void **state)
 {
@@ -595,6 +620,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(shares_by_ways),
 	cmocka_unit_test(few_of_many),
 	cmocka_unit_test(never_twice),
+	cmocka_unit_test(never_twice_of_few),
 	cmocka_unit_test(opened_ports),
 	cmocka_unit_test(bursts),
 	cmocka_unit_test(skipping),

@@ -90,7 +90,7 @@ static const struct golden table[] = {
 	 "transport: {kind: mrc, cc: fixed, payload: 2048, timeout: 10us}\n"
 	 "workload: {kind: all-to-all, bytes: 10KB, message: 5KB, window: 2}\n"
 	 "faults: {kind: random, count: 8, until: 30us}\n",
-	 UINT64_C(0xdb570e66e781e9f7)},
+	 UINT64_C(0xdc8cc705489d9c7d)},
 	{"mrc over usid, trimmed",
 	 LEAVES "fabric: {routing: usid, udp_port: 4971, threshold: {data: 20KB}}\n"
 		"transport: {kind: mrc, cc: fixed, entropies: 16, count_trims: true}\n"
@@ -102,13 +102,13 @@ static const struct golden table[] = {
 	 "workload: {kind: permutation, bytes: 1MB}\n"
 	 "faults: [{kind: plane, plane: 1, from: 5us, until: 20us}, {kind: gray, at: 'p0.leaf0-*', "
 	 "chance: 5%}]\n",
-	 UINT64_C(0xc47bd20cf8ae47c1)},
+	 UINT64_C(0x00abde3f28557313)},
 	{"mrc with NSCC, past a slow link",
 	 "topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, rate: 100Gbps,\n"
 	 "           links: [{match: leaf0-spine1, rate: 25Gbps}]}\n"
 	 "transport: {kind: mrc}\n"
 	 "workload: {kind: permutation, bytes: 500KB, dsts: [4, 5, 6, 7, 0, 1, 2, 3]}\n",
-	 UINT64_C(0x6836ffa3285e7682)},
+	 UINT64_C(0x0fe4d00bd02aea92)},
 };
 #define N_TABLE (sizeof table / sizeof table[0])
 

@@ -80,7 +80,7 @@ static void defaults_are_those_of_the_book(void **state)
 	assert_int_equal(read_text(LEAVES PERM "transport: {kind: mrc}\n"), 0);
 	assert_string_equal(scenario.transport.name, "mrc");
 	assert_int_equal(scenario.transport.payload_bytes, 4096);
-	assert_int_equal(scenario.transport.entropies, 64);
+	assert_int_equal(scenario.transport.entropies, 256);
 	assert_int_equal(scenario.transport.retries, 7);
 	assert_int_equal(scenario.transport.exp_retries, 8);
 	assert_true(scenario.transport.has_trim_nack);
