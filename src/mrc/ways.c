@@ -92,6 +92,34 @@ static struct mrc_qp *other_with_peer(const struct mrc *m, const struct mrc_qp *
 	return NULL;
 }
 
+/* Whether two queue pairs take the same ways to the same peer. */
+static bool are_fellows(const struct mrc_qp *a, const struct mrc_qp *b)
+{
+	return a != b && a->state != MRC_ERROR && b->state != MRC_ERROR &&
+	       a->attr.peer == b->attr.peer && a->req.path.profile == b->req.path.profile;
+}
+
+/* A way that q found dead is so for its fellows: none of them is to lose a packet to know it. One
+ * loss alone is a suspicion, and stays with who met it. */
+static void tell_fellows(struct mrc *m, const struct mrc_qp *q, uint32_t way)
+{
+	for (struct mrc_qp *other = mrc_next_qp(m, NULL); other; other = mrc_next_qp(m, other))
+		if (are_fellows(other, q))
+			mrc_way_avoid(m, other, way);
+}
+
+/* And one that has just begun learns what they know. */
+static void learn_of_fellows(struct mrc *m, struct mrc_qp *q)
+{
+	const struct mrc_qp *other = mrc_next_qp(m, NULL);
+
+	while (other && !are_fellows(other, q))
+		other = mrc_next_qp(m, other);
+	for (uint32_t way = 0; other && way < q->attr.ways->set.n; way++)
+		if (is_told(q, way) && path_is_silent(&other->req.path, way))
+			path_on_avoid(&q->req.path, way, m->now);
+}
+
 /* If one of q's requests was to tell of our ports, another queue pair does it now; q may be for
  * another peer already. */
 void mrc_ways_quiet(struct mrc *m, struct mrc_qp *q)
@@ -151,6 +179,7 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	path_block(&req->path, PATH_BLOCK_DENIED, denied_ports(q), m->now);
 	path_block(&req->path, PATH_BLOCK_LINK, m->ports_down, m->now);
 	path_block(&req->path, PATH_BLOCK_PEER, deaf, m->now);
+	learn_of_fellows(m, q);
 	req->deaf_due = m->now + MRC_DEAF_NS;
 	req->dead_ports = 0;
 	q->told_up = (uint8_t)told;
@@ -238,7 +267,11 @@ static void give_up(struct mrc *m, struct mrc_request *r)
 	list_remove(&q->req.own_probes, &r->own_link);
 	mrc_endpoint_withdraw(m, r);
 	if (was.own == MRC_OWN_WAY) {
+		bool was_silent = path_is_silent(&q->req.path, was.probe.way);
+
 		path_on_probe(&q->req.path, was.probe, PATH_PROBE_FAILED, m->now);
+		if (!was_silent && path_is_silent(&q->req.path, was.probe.way))
+			tell_fellows(m, q, was.probe.way);
 	} else if (was.own == MRC_OWN_PORTS) {
 		q->told_up = 0;
 		q->status_tries = (uint8_t)(q->status_tries + (q->status_tries < STATUS_DOUBLINGS));

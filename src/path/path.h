@@ -182,6 +182,10 @@ static inline void path_on_arrived(struct path *p, uint32_t way, nsec sent_at, n
 		path_heard(p, way, sent_at, now);
 }
 
+/* Whether nothing gets through by a way that is out, for all we know: a packet and two probes were
+ * lost, and none has arrived since. */
+bool path_is_silent(const struct path *p, uint32_t way);
+
 /* The controller denies a way, or allows it again, which makes it good. */
 void path_deny(struct path *p, uint32_t way, bool is_denied, nsec now);
 

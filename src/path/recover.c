@@ -89,6 +89,13 @@ static struct path_trouble *find(const struct path *p, bool is_port, uint32_t at
 	return r;
 }
 
+bool path_is_silent(const struct path *p, uint32_t way)
+{
+	const struct path_trouble *r = path_bit(p, PATH_OUT, way) ? find(p, false, way) : NULL;
+
+	return r && r->kind == WAY_OUT && r->silent >= SILENT;
+}
+
 static void unlink_record(struct path *p, struct path_trouble *r)
 {
 	*(r->prev ? &r->prev->next : &p->head) = r->next;

@@ -1,0 +1,119 @@
+/* Queue pairs that take the same ways to the same peer: what one of them knows of a dead way, and
+ * what it only suspects. */
+#include "mrc_ways.h"
+
+enum { FINDER, FELLOW, ELSEWHERE, APART };
+
+static uint64_t other_memory[64];
+static struct path_profile other_ways;
+
+static enum path_state state_at(uint32_t pair, uint32_t way)
+{
+	return path_state(&pair_of(0, pair)->req.path, way);
+}
+
+static void set_path(uint32_t pair, const struct path_profile *ways)
+{
+	struct mrc_attr attr = pair_of(0, pair)->attr;
+
+	attr.ways = ways;
+	w.end[0].qp[pair].attr.ways = ways;
+	assert_int_equal(
+		mrc_qp_modify(w.end[0].e, w.now, pair_of(0, pair)->number, &attr, MRC_SET_PATH), 0);
+	check_books(0);
+}
+
+/* Four queue pairs with 8 ways each: one to another peer, one with ways of its own. */
+static void begin_fellows(void)
+{
+	begin_ways(1);
+	w.end[0].n_qps = 4;
+	w.end[0].qp[ELSEWHERE].attr.peer++;
+	warm();
+	const struct path_profile *ways = q->attr.ways;
+	struct path_way copy[8];
+
+	assert_int_equal(ways->set.n, 8);
+	for (uint32_t i = 0; i < 8; i++)
+		copy[i] = ways->set.ways[i];
+	assert_int_equal(path_profile_explicit(&other_ways, other_memory, copy, 8), PATH_OK);
+	set_path(APART, &other_ways);
+}
+
+/* Time goes by, in which nobody answers a probe of that way, and all others are. */
+static void nothing_gets_through(uint32_t way, uint32_t us)
+{
+	for (uint32_t i = 0; i < us; i++) {
+		w.now += 1000;
+		gather();
+		for (uint32_t k = 0; k < n_gone; k++)
+			if (gone[k].is_probe && gone[k].way != way)
+				answer_probe(&gone[k], MRC_MARK_NONE);
+	}
+}
+
+/* The first loss is told to nobody; when two probes are lost as well, the way is out for those who
+ * take it to the same peer, and for one that begins later. */
+static void a_dead_way_is_known_to_all(void **state)
+{
+	(void)state;
+	begin_fellows();
+	uint32_t way = lose_by_gap();
+
+	assert_int_equal(state_of(way), PATH_ASSUMED_BAD);
+	assert_int_equal(state_at(FELLOW, way), PATH_GOOD);
+	nothing_gets_through(way, 1000);
+	assert_true(path_is_silent(&q->req.path, way));
+	assert_int_equal(state_at(FELLOW, way), PATH_ASSUMED_BAD);
+	assert_int_equal(state_at(ELSEWHERE, way), PATH_GOOD);
+	assert_int_equal(state_at(APART, way), PATH_GOOD);
+	for (uint32_t other = 0; other < 8; other++)
+		assert_true(other == way || state_at(FELLOW, other) == PATH_GOOD);
+	set_path(APART, q->attr.ways);
+	assert_int_equal(state_at(APART, way), PATH_ASSUMED_BAD);
+	set_path(ELSEWHERE, q->attr.ways);
+	assert_int_equal(state_at(ELSEWHERE, way), PATH_GOOD);
+}
+
+/* A way that lets some through is nobody's but its finder's matter. */
+static void a_gray_way_is_not(void **state)
+{
+	uint32_t n = 0;
+
+	(void)state;
+	begin_fellows();
+	uint32_t way = lose_by_gap();
+
+	for (uint32_t i = 0; i < 2000; i++) {
+		w.now += 1000;
+		gather();
+		for (uint32_t k = 0; k < n_gone; k++)
+			if (gone[k].is_probe && n++ % 2 == 0)
+				answer_probe(&gone[k], MRC_MARK_NONE);
+	}
+	assert_true(n > 4);
+	assert_int_equal(state_of(way), PATH_ASSUMED_BAD);
+	assert_int_equal(state_at(FELLOW, way), PATH_GOOD);
+}
+
+/* Who was told finds out for itself that the way is well again. */
+static void and_comes_back_for_each(void **state)
+{
+	(void)state;
+	begin_fellows();
+	uint32_t way = lose_by_gap();
+
+	nothing_gets_through(way, 1000);
+	assert_int_equal(state_at(FELLOW, way), PATH_ASSUMED_BAD);
+	post((struct work){.qp = FELLOW, .cookie = 1000, .len = PMTU, .code = ENGINE_WRITE});
+	nothing_gets_through(PATH_NONE - 1, 2000);
+	assert_int_equal(state_at(FELLOW, way), PATH_GOOD);
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(a_dead_way_is_known_to_all),
+	cmocka_unit_test(a_gray_way_is_not),
+	cmocka_unit_test(and_comes_back_for_each),
+};
+
+CHECK_MAIN(cases)
