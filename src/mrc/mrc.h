@@ -172,7 +172,6 @@ struct mrc_event {
 	C(rx_trimmed,      "data packets that a switch cut: told to the sender, not placed") \
 	C(rx_nacked,       "data packets refused with a NACK: out of range, no room, malformed") \
 	C(rx_nak_sent,     "data packets refused with a NAK: the queue pair failed") \
-	C(rx_held,         "data packets to be refused with a NAK once all before them are here") \
 	C(rx_probe,        "reliability probes answered") \
 	C(rx_sack,         "SACKs taken") \
 	C(rx_nack,         "NACKs taken") \
@@ -189,6 +188,7 @@ struct mrc_event {
 	C(drop_state,      "dropped: the queue pair is in no state to take it") \
 	C(drop_stranger,   "dropped: not from the queue pair's peer") \
 	C(drop_range,      "dropped: a PSN far outside the window (6.3.1 rule 6)") \
+	C(drop_early,      "dropped: senseless data ahead of others; refused in its turn") \
 	C(drop_stale,      "dropped: an answer about packets never sent, or settled long ago") \
 	C(drop_unasked,    "dropped: the answer to a probe that is not out") \
 	C(drop_busy,       "dropped: no room for its answer")

@@ -206,49 +206,26 @@ static void tell(struct mrc *m, struct mrc_qp *q, const struct request *r, uint6
 	}
 }
 
-/* The packet whose turn it is is refused. A write with immediate data that met a fault of
- * protection has a receive that tells of it (IBTA 11.6.2). */
-static enum mrc_verdict refuse_next(struct mrc *m, struct mrc_qp *q, const struct mrc_refusal *f)
-{
-	uint32_t psn = mrc_psn(q->attr.rq_psn, f->about.at).v;
-
-	if (f->has_imm && f->why == AETH_NAK_REMOTE_ACCESS) {
-		if (!has_recv(q))
-			return refuse(m, q, psn, AETH_NAK_REMOTE_OPERATION);
-		complete(m, q, &f->about, ENGINE_LOCAL_ACCESS);
-	}
-	return refuse(m, q, psn, f->why);
-}
-
-/* What was sent before a packet that makes no sense is executed and said to be (IBTA 9.7.4): one
- * that overtook others is kept until they are here (M-63). It never comes to that where the peer
- * gives them up, and then it fails by itself. */
+/* A packet that makes no sense is refused when it is its turn: all that was sent before it was
+ * executed and said to be by then (IBTA 9.7.4). One that overtook others is left to be sent again
+ * (M-63), as it may be anybody's who knows about where we are: what the peer itself sent by that
+ * number comes too, and is looked at for what it is. A write with immediate data that met a fault
+ * of protection has a receive that tells of it (IBTA 11.6.2). */
 static enum mrc_verdict refuse_in_turn(struct mrc *m, struct mrc_qp *q, const struct request *r,
 				       enum aeth_nak why)
 {
-	struct mrc_refusal *held = &q->resp.held;
-	const struct mrc_refusal f = {
-		.about = r->has_imm ? stash_of(r) : (struct mrc_stash){.at = r->n},
-		.has_imm = r->has_imm,
-		.why = (uint8_t)why,
-	};
+	uint32_t psn = r->in->h.bth.psn;
 
-	if (r->n == q->resp.expected)
-		return refuse_next(m, q, &f);
-	if (!held->why || r->n < held->about.at)
-		*held = f;
-	return MRC_VERDICT_rx_held;
-}
+	if (r->n != q->resp.expected)
+		return MRC_VERDICT_drop_early;
+	if (r->has_imm && why == AETH_NAK_REMOTE_ACCESS) {
+		const struct mrc_stash about = stash_of(r);
 
-/* All before a packet that was kept for its refusal are here now, if it is next. */
-static void refuse_held(struct mrc *m, struct mrc_qp *q)
-{
-	const struct mrc_refusal *held = &q->resp.held;
-
-	if (held->about.at != q->resp.expected || q->state == MRC_ERROR)
-		return;
-	acknowledge(m, q);
-	refuse_next(m, q, held);
+		if (!has_recv(q))
+			return refuse(m, q, psn, AETH_NAK_REMOTE_OPERATION);
+		complete(m, q, &about, ENGINE_LOCAL_ACCESS);
+	}
+	return refuse(m, q, psn, why);
 }
 
 /* A packet that was placed is in the books. */
@@ -276,8 +253,6 @@ static void accept(struct mrc *m, struct mrc_qp *q, const struct request *r)
 	}
 	if (r->n == before && p->n_early > 0)
 		catch_up(m, q);
-	if (p->held.why)
-		refuse_held(m, q);
 	if (p->promised < p->expected + p->range)
 		p->promised = p->expected + p->range;
 	if (p->msn != msn || r->in->h.bth.ack_req)
@@ -300,8 +275,6 @@ static enum mrc_verdict on_new(struct mrc *m, struct mrc_qp *q, const struct req
 	};
 	struct place_payload payload = {in->payload, in->n_payload, in->len};
 
-	if (p->held.why && r->n == p->held.about.at)
-		return MRC_VERDICT_rx_held;
 	/* A queue pair that allows no writes does not support the operation (IBTA table 57). */
 	if (in->is_foreign || !(q->attr.access & MEM_REMOTE_WRITE) || !is_length_right(q, in))
 		return refuse_in_turn(m, q, r, AETH_NAK_INVALID_REQUEST);

@@ -199,13 +199,6 @@ struct mrc_stash {
 	bool is_solicited;
 };
 
-/* A packet that is to be refused with a NAK. */
-struct mrc_refusal {
-	struct mrc_stash about; /* at: its count; the rest where has_imm */
-	bool has_imm;
-	uint8_t why; /* enum aeth_nak; 0: there is none */
-};
-
 enum mrc_answer_kind { MRC_ANSWER_SACK, MRC_ANSWER_PROBED, MRC_ANSWER_NACK };
 
 /* A SACK or NACK to be sent, with what it says of the packet that caused it. */
@@ -243,9 +236,6 @@ struct mrc_responder {
 	uint32_t msn;       /* messages completed, 24 bits, for AETH */
 	struct mrc_stash *stash; /* ring of caps.max_wimm: n_stash from stash_at on, by `at` */
 	uint32_t n_stash, stash_at;
-	/* The first by the order of sending of those that came ahead of a gap: it is refused when
-	 * all before it are here (M-63). */
-	struct mrc_refusal held;
 	/* Receives: counts freed <= taken <= posted, places in a ring of caps.max_recv. */
 	struct mrc_wr *receives;
 	uint64_t recv_freed, recv_taken, recv_posted;

@@ -148,12 +148,6 @@ static void tell(struct hunt_oracle *o, uint32_t end, uint64_t before)
 	}
 }
 
-/* Whether the packet that is next came ahead of the others, and was refused then (M-63). */
-static bool is_held(const struct wire_give *g)
-{
-	return g->held > 0 && g->expected == g->held - 1 && !g->is_closed;
-}
-
 /* A new packet was placed. */
 static void accept(struct hunt_oracle *o, uint32_t end)
 {
@@ -183,11 +177,8 @@ static void accept(struct hunt_oracle *o, uint32_t end)
 	}
 	if (g->promised < g->expected + g->range)
 		g->promised = g->expected + g->range;
-	if (g->msn != msn || c->h.ack_req || is_held(g))
+	if (g->msn != msn || c->h.ack_req)
 		g->owes_ack = true;
-	if (is_held(g))
-		close(o, end, g->held_naks,
-		      (o->story->ends[end ^ 1].psn + (uint32_t)g->expected) % WIRE_NUMBERS);
 	if (!g->is_closed)
 		tell(o, end, before);
 }
@@ -241,13 +232,10 @@ static void expect_new(const struct hunt_oracle *o, uint32_t end, struct wire_co
 
 	c->naks = refusals(o, end, c->count);
 	c->may = c->naks ? 1u << MET_REFUSED : 1u << MET_DATA;
-	/* One too many to be kept is refused at once. */
+	/* One too many to be kept is refused at once; what overtook others and makes no sense, when
+	 * it comes again in its turn (M-63). */
 	if (c->count != g->expected && c->naks == 1u << NAK_ACCESS)
-		c->may = 1u << MET_HELD;
-	if (c->count + 1 == g->held) {
-		c->may = 1u << MET_HELD;
-		return;
-	}
+		c->may = 1u << MET_EARLY;
 	if (!may_lack(o, end, c->count))
 		return;
 	c->nack = NO_BITMAP;
@@ -304,19 +292,6 @@ static void refused(struct hunt_oracle *o, uint32_t end)
 	close(o, end, c->naks, c->h.psn);
 }
 
-static void held(struct hunt_oracle *o, uint32_t end)
-{
-	struct wire_give *g = &wire_at(o, end)->give;
-	uint64_t count = wire_at(o, end)->coming.count;
-
-	if (g->held > 0 && g->held - 1 <= count)
-		return;
-	g->held = count + 1;
-	g->held_naks = 1u << NAK_ACCESS;
-	if (has_imm(o, end, count))
-		g->held_naks |= 1u << NAK_OPERATION;
-}
-
 void wire_give_taken(struct hunt_oracle *o, uint32_t end, uint32_t verdict)
 {
 	struct wire_give *g = &wire_at(o, end)->give;
@@ -333,7 +308,6 @@ void wire_give_taken(struct hunt_oracle *o, uint32_t end, uint32_t verdict)
 	case MET_NACKED: owe(o, end, ANSWER_NACK, c->nack); break;
 	case MET_PROBE: owe(o, end, ANSWER_PROBED, 0); break;
 	case MET_REFUSED: refused(o, end); break;
-	case MET_HELD: held(o, end); break;
 	default: break;
 	}
 }

@@ -7,14 +7,14 @@
 #include "story_mrc.h"
 
 /* clang-format off */
-/* Of hunt_counts.more. The first ones are what became of a packet that was accepted. */
+/* Of hunt_counts.more. The first ones are what became of a packet. */
 #define ORACLE_MRC_MET(M) \
 	M(DATA,           "data packets taken") \
 	M(DUPLICATE,      "data packets again") \
 	M(TRIMMED,        "data packets trimmed") \
 	M(NACKED,         "data packets NACKed") \
 	M(REFUSED,        "data packets NAKed") \
-	M(HELD,           "data packets to be NAKed") \
+	M(EARLY,          "data packets too early to be NAKed") \
 	M(PROBE,          "probes") \
 	M(SACK,           "SACKs") \
 	M(NACK,           "NACKs") \

@@ -322,7 +322,7 @@ static void count(const struct engine *e, struct hunt_counts *n)
 	n->more[MET_TRIMMED] += c->rx_trimmed;
 	n->more[MET_NACKED] += c->rx_nacked;
 	n->more[MET_REFUSED] += c->rx_nak_sent;
-	n->more[MET_HELD] += c->rx_held;
+	n->more[MET_EARLY] += c->drop_early;
 	n->more[MET_PROBE] += c->rx_probe;
 	n->more[MET_SACK] += c->rx_sack;
 	n->more[MET_NACK] += c->rx_nack;

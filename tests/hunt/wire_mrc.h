@@ -121,8 +121,6 @@ struct wire_give {
 	bool owes_sack, owes_ack, owes_nak, is_closed;
 	uint8_t naks; /* bit per code that it may have */
 	uint32_t nak_psn;
-	uint64_t held; /* one past the packet that is refused when all before it are here; 0 */
-	uint8_t held_naks;
 	struct wire_answer *answers; /* n of them from first on, in a ring */
 	uint32_t first, n, room;
 };

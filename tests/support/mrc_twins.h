@@ -413,16 +413,6 @@ static inline void check_dropped(const struct crafted *c, size_t counter)
 	check_same(but);
 }
 
-/* The subject keeps a refusal for later, and nothing else is different. */
-static inline void check_held(const struct crafted *c)
-{
-	const size_t but[] = {COUNTER(rx_held), 0};
-
-	feed(SUBJECT, c);
-	assert_int_equal(counts(&d.end[SUBJECT])->rx_held, 1);
-	check_same(but);
-}
-
 /* The life that both lead after what the subject went through: the gap is filled, immediate data
  * completes, more comes, what is out is acknowledged in part, is sent again after silence, and is
  * acknowledged. */

@@ -197,7 +197,7 @@ static void read_send_atomic(void **state)
 			if (!is_request)
 				check_dropped(c, COUNTER(drop_opcode));
 			else if (i > 0)
-				check_held(c);
+				check_dropped(c, COUNTER(drop_early));
 			else
 				refuse(c, AETH_NAK_INVALID_REQUEST);
 		}
