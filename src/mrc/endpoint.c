@@ -11,12 +11,22 @@
 
 /* Bit n of a port status mask is port n, counted from 1 (M-29): bit 0 is nobody's. */
 #define FIRST_PORT 1u
+/* Answers in a second, and at once. All 256 ways of some peers may be probed every few ms; a
+ * stranger may ask by as many ways as a profile has. */
+#define PEER_RATE      1000000u
+#define PEER_BURST     4096u
+#define STRANGER_BURST PATH_WAYS_MAX
+#define SECOND         UINT64_C(1000000000)
+/* Places for peers that are known: few share one. */
+#define KNOWN_LEAST 1024u
+#define KNOWN_MOST  (UINT32_C(1) << (32 - HASH_SHIFT))
+#define HASH_SHIFT  12u
 
 /* The parts of the memory, as offsets from its start. */
 struct layout {
-	size_t used, requests, responses, by_id, done;
+	size_t used, requests, responses, by_id, done, n_known;
 	struct pool_shape request_shape, response_shape;
-	uint32_t n_ids;
+	uint32_t n_ids, known;
 };
 
 static size_t reserve(struct layout *l, size_t bytes)
@@ -36,20 +46,32 @@ static struct layout layout_of(const struct mrc_cfg *cfg)
 		.response_shape = {sizeof(struct mrc_response), alignof(struct mrc_response),
 				   cfg->max_probes},
 		.n_ids = 1,
+		.known = KNOWN_LEAST,
 	};
 
 	while (l.n_ids < cfg->max_probes)
 		l.n_ids *= 2;
+	while (l.known < 4 * cfg->max_qps && l.known < KNOWN_MOST)
+		l.known *= 2;
 	l.requests = reserve(&l, pool_bytes(&l.request_shape));
 	l.responses = reserve(&l, pool_bytes(&l.response_shape));
 	l.by_id = reserve(&l, l.n_ids * sizeof(struct mrc_request *));
 	l.done = reserve(&l, cfg->max_probes * sizeof(struct mrc_endpoint_done));
+	l.n_known = reserve(&l, l.known * sizeof(uint32_t));
 	return l;
 }
 
 size_t mrc_endpoint_bytes(const struct mrc_cfg *cfg)
 {
 	return layout_of(cfg).used;
+}
+
+static struct mrc_bucket bucket_of(uint32_t rate, uint32_t burst)
+{
+	if (rate == MRC_NO_STRANGERS)
+		return (struct mrc_bucket){0};
+	return (struct mrc_bucket){.every_ns = SECOND / rate,
+				   .ahead_ns = SECOND / rate * (burst - 1)};
 }
 
 void mrc_endpoint_init(struct mrc *m, void *memory)
@@ -64,7 +86,12 @@ void mrc_endpoint_init(struct mrc *m, void *memory)
 		/* Who had the tag before may have asked the same peer a moment ago. */
 		.next_id = m->cfg.has_id_tag ? (uint16_t)m->cfg.seed : 0,
 		.done = (void *)(at + l.done),
+		.for_peers = bucket_of(PEER_RATE, PEER_BURST),
+		.for_strangers = bucket_of(m->cfg.stranger_rate, STRANGER_BURST),
+		.n_known = (void *)(at + l.n_known),
+		.known_mask = l.known - 1,
 	};
+	memset(ends->n_known, 0, l.known * sizeof *ends->n_known);
 	memset(ends->by_id, 0, l.n_ids * sizeof(struct mrc_request *));
 	pool_init(&ends->requests, at + l.requests, &l.request_shape);
 	pool_init(&ends->responses, at + l.responses, &l.response_shape);
@@ -313,6 +340,35 @@ static void queue_response(struct mrc_endpoints *ends, struct mrc_response *r)
 	ends->waiting |= UINT32_C(1) << r->port;
 }
 
+static uint32_t *known_of(const struct mrc_endpoints *ends, uint32_t peer)
+{
+	return &ends->n_known[peer * UINT32_C(0x9e3779b1) >> HASH_SHIFT & ends->known_mask];
+}
+
+void mrc_endpoint_know(struct mrc *m, struct mrc_qp *q)
+{
+	q->known_peer = q->attr.peer;
+	++*known_of(&m->endpoints, q->known_peer);
+}
+
+void mrc_endpoint_unknow(struct mrc *m, const struct mrc_qp *q)
+{
+	--*known_of(&m->endpoints, q->known_peer);
+}
+
+/* Whether one more answer may go to that peer now. An answer is longer than its request (Tables
+ * 7-20 and 7-22 fix both), and a request says who sent it as it likes: strangers get few. */
+static bool take_turn(struct mrc *m, uint32_t peer)
+{
+	struct mrc_endpoints *ends = &m->endpoints;
+	struct mrc_bucket *b = *known_of(ends, peer) ? &ends->for_peers : &ends->for_strangers;
+
+	if (!b->every_ns || b->full_at > m->now + b->ahead_ns)
+		return false;
+	b->full_at = (b->full_at > m->now ? b->full_at : m->now) + b->every_ns;
+	return true;
+}
+
 /* The response goes back by the port that the request came in by, with its entropy: the responder
  * chooses it (Table 7-6), and this one just worked. */
 enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in)
@@ -333,6 +389,10 @@ enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in)
 
 	if (!r)
 		return MRC_VERDICT_drop_busy;
+	if (!take_turn(m, rx->peer)) {
+		pool_put(&ends->responses, r);
+		return MRC_VERDICT_drop_rate;
+	}
 	*r = (struct mrc_response){
 		.arrived = rx->at,
 		.peer = rx->peer,

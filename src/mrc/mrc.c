@@ -17,7 +17,8 @@
 #define TROUBLES         4096u
 #define TROUBLES_MAX     (UINT32_C(1) << 28)
 #define SACK_EVERY_BYTES 16384u /* M-38 */
-#define SACK_LEAST_BYTES 1024u  /* MIN_ACK_PACKET_SIZE (7.5.2) */
+#define STRANGER_RATE    20000u
+#define SACK_LEAST_BYTES 1024u /* MIN_ACK_PACKET_SIZE (7.5.2) */
 #define PAD_MAX          3u
 #define HASH_SHIFT       12u /* of 32 bits: what is left is QPS_MAX */
 
@@ -98,6 +99,7 @@ static bool complete_cfg(struct mrc_cfg *cfg, const struct mrc_cfg *from)
 	use_default(&cfg->max_answers, ANSWERS);
 	use_default(&cfg->max_troubles, TROUBLES);
 	use_default(&cfg->max_probes, PROBES);
+	use_default(&cfg->stranger_rate, STRANGER_RATE);
 	complete_path(&cfg->path);
 	use_default(&cfg->sack_every_bytes, SACK_EVERY_BYTES);
 	use_default(&cfg->sack_least_bytes, SACK_LEAST_BYTES);
@@ -108,6 +110,7 @@ static bool complete_cfg(struct mrc_cfg *cfg, const struct mrc_cfg *from)
 	       cfg->max_early_pkts <= PACKETS_MAX && cfg->max_answers <= ANSWERS_MAX &&
 	       cfg->max_troubles <= TROUBLES_MAX &&
 	       cfg->max_probes <= (cfg->has_id_tag ? MRC_TAGGED_IDS : PROBES_MAX) &&
+	       (cfg->stranger_rate <= MRC_RATE_MAX || cfg->stranger_rate == MRC_NO_STRANGERS) &&
 	       cc_cfg_problem(&cfg->cc) == NULL;
 }
 

@@ -37,6 +37,8 @@
 #define MRC_PENALTY_MAX  127u
 #define MRC_HEAD_BYTES   48u /* most header bytes: BTH and an endpoint response, or a SACK */
 #define MRC_WAYS         256u
+#define MRC_RATE_MAX     1000000u /* of stranger_rate */
+#define MRC_NO_STRANGERS UINT32_MAX
 #define MRC_PORT_UPDATES 16u /* peers' ports told of and not yet polled, see mrc_endpoint_poll */
 
 /* Zero stands for the default in brackets. */
@@ -58,6 +60,9 @@ struct mrc_cfg {
 	uint32_t max_answers;      /* of all, SACKs and NACKs that wait to be sent [4096] */
 	uint32_t max_probes;       /* endpoint requests without their response, of the caller and
 				    * of the engine itself, who probes ways [256] */
+	uint32_t stranger_rate;    /* endpoint requests a second that are answered to peers without
+				    * a queue pair here, all together, and 4096 at once;
+				    * MRC_NO_STRANGERS: none [20000] */
 	uint32_t sack_every_bytes; /* a SACK after more than so many (M-38) [16 KiB] */
 	uint32_t sack_least_bytes; /* that a packet counts at least there (7.5.2) [1 KiB] */
 	uint64_t seed;             /* of the order in which ways are taken, another for each host */
@@ -191,7 +196,8 @@ struct mrc_event {
 	C(drop_early,      "dropped: senseless data ahead of others; refused in its turn") \
 	C(drop_stale,      "dropped: an answer about packets never sent, or settled long ago") \
 	C(drop_unasked,    "dropped: the answer to a probe that is not out") \
-	C(drop_busy,       "dropped: no room for its answer")
+	C(drop_busy,       "dropped: no room for its answer") \
+	C(drop_rate,       "dropped: more endpoint requests than are answered in that time")
 #define MRC_COUNTERS(C) \
 	C(tx_data,         "data packets sent the first time") \
 	C(tx_again,        "data packets sent again") \

@@ -269,6 +269,7 @@ struct mrc_qp {
 	uint8_t send_ports, answer_ports; /* by which its turns are counted, while it has them */
 	uint8_t told_up;      /* the ports of ours that its peer knows to be up; 0: nobody knows */
 	uint8_t status_tries; /* of telling it */
+	uint32_t known_peer;  /* that it is counted with in n_known, while it has ways */
 };
 
 /* Queue pairs that have a turn. */
@@ -324,8 +325,20 @@ struct mrc_endpoint_queue {
 	struct mrc_response *response_head, *response_tail;
 };
 
+/* So many answers in a time, and some more at once. */
+struct mrc_bucket {
+	nsec every_ns; /* one more; 0: none at all */
+	nsec ahead_ns; /* so far may full_at be ahead of the time */
+	nsec full_at;  /* when all that were taken are back */
+};
+
 struct mrc_endpoints {
 	struct pool requests, responses;
+	/* Of answers: to peers that have a queue pair here, and to all others. Who asks in the name
+	 * of any host he likes is a stranger then. */
+	struct mrc_bucket for_peers, for_strangers;
+	uint32_t *n_known; /* queue pairs by a hash of their peers: where it is not 0, one is */
+	uint32_t known_mask;
 	struct mrc_endpoint_queue wait[ENGINE_PORTS];
 	uint32_t waiting;                        /* bit per port with something to send */
 	uint8_t next_port;                       /* the first to be asked */
@@ -731,6 +744,9 @@ bool mrc_endpoint_has_room(const struct mrc *m);
 void mrc_endpoint_ask(struct mrc *m, const struct mrc_request *request);
 /* One that is in no list of its owner any more is not waited for: it is free, and not told of. */
 void mrc_endpoint_withdraw(struct mrc *m, struct mrc_request *r);
+/* q has ways to its peer now; and no longer: how many requests of that peer are answered. */
+void mrc_endpoint_know(struct mrc *m, struct mrc_qp *q);
+void mrc_endpoint_unknow(struct mrc *m, const struct mrc_qp *q);
 /* The next endpoint packet into tx; as mrc_request_next. */
 bool mrc_endpoint_next(struct mrc *m, uint32_t free_ports, struct tx_pkt *tx);
 /* Whether one could go on these ports. */

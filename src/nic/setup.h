@@ -57,7 +57,10 @@ struct nic_setup {
 	uint64_t window_bytes; /* 0: by the driver's buffers */
 	uint64_t rate_bps;     /* of all ports: NSCC's and DCQCN's line rate; 0: 100 Gb/s */
 	uint64_t pool_bytes;   /* MRC: the most for what is under way; 0: NIC_POOL_BYTES */
-	uint16_t ev_burst;     /* packets in a row that take one way; 0: 60 KiB on udp, else 1 */
+	/* MRC: endpoint requests a second of hosts that have no queue pair with the process, which
+	 * are answered, or MRC_NO_STRANGERS; 0: as many as the engine has it. */
+	uint32_t stranger_rate;
+	uint16_t ev_burst; /* packets in a row that take one way; 0: 60 KiB on udp, else 1 */
 	struct nic_evs evs;
 	/* Addresses of the device that are on none of its ports: a host's own one in a fabric of
 	 * SRv6 is on lo. has_lo: all of lo's that mean something elsewhere. */

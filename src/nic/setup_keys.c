@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cc/cc.h"
+#include "mrc/mrc.h"
 #include "path/profile.h"
 #include "wire/net.h"
 
@@ -371,6 +372,16 @@ static bool read_pool(struct nic_setup *s, char *value, struct setup_why *why)
 	return setup_wrong(why, "give bytes, 1MiB to 16GiB; KiB, MiB and GiB may follow");
 }
 
+static bool read_stranger_rate(struct nic_setup *s, char *value, struct setup_why *why)
+{
+	uint64_t v = 0;
+
+	if (!read_number(value, 0, MRC_RATE_MAX, &v, why))
+		return false;
+	s->stranger_rate = v ? (uint32_t)v : MRC_NO_STRANGERS;
+	return true;
+}
+
 const struct setup_reader setup_readers[SETUP_KEYS] = {
 	[KEY_TRANSPORT] = {"transport", .read = read_transport},
 	[KEY_DRIVER] = {"driver", "WEFT_DRIVER", .read = read_driver},
@@ -391,4 +402,5 @@ const struct setup_reader setup_readers[SETUP_KEYS] = {
 	[KEY_EV_MIN_ACTIVE] = {"ev-min-active", NULL, true, read_min_active},
 	[KEY_EV_BURST] = {"ev-burst", "WEFT_EV_BURST", true, read_burst},
 	[KEY_POOL_MEMORY] = {"pool-memory", NULL, true, read_pool},
+	[KEY_STRANGER_RATE] = {"stranger-rate", "WEFT_STRANGER_RATE", true, read_stranger_rate},
 };

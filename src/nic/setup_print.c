@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mrc/mrc.h"
 #include "wire/net.h"
 
 /* Text in memory that may be too small: what does not fit is only counted. */
@@ -131,6 +132,10 @@ static void add_evs(struct page *p, const struct nic_setup *s)
 	if (s->pool_bytes) {
 		add_key(p, KEY_POOL_MEMORY);
 		add(p, "%" PRIu64 "\n", s->pool_bytes);
+	}
+	if (s->stranger_rate) {
+		add_key(p, KEY_STRANGER_RATE);
+		add(p, "%u\n", s->stranger_rate == MRC_NO_STRANGERS ? 0 : s->stranger_rate);
 	}
 }
 

@@ -60,6 +60,7 @@ static int configure(struct device *d, union transport_cfg *cfg)
 				.witness_ns = 2 * MS,
 				.suspect_ns = 10 * MS,
 			},
+		.stranger_rate = d->info.setup.stranger_rate,
 		.sack_every_bytes = SACK_EVERY_BYTES,
 		.seed = (uint64_t)keystream_u32(&d->random) << 32 | keystream_u32(&d->random),
 		/* Other processes may have the address too, and hear our answers. */

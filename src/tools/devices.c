@@ -25,6 +25,7 @@ static const char notes[] =
 	"  WEFT_WINDOW=BYTES               that a queue pair has out at once\n"
 	"  WEFT_EV=auto:128                entropy values of MRC devices\n"
 	"  WEFT_EV_BURST=N                 packets in a row that take one way\n"
+	"  WEFT_STRANGER_RATE=N            endpoint requests of strangers answered in a second\n"
 	"\n"
 	"exit status:\n"
 	"  0    the devices are shown, also where there are none\n"

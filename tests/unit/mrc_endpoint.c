@@ -544,6 +544,84 @@ static void request_flood(void **state)
 	check_balance(&w.end[1]);
 }
 
+/* n requests in the name of a peer, each answered before the next: how many were. */
+static uint32_t answered_to(uint32_t peer, uint32_t n)
+{
+	uint64_t before = counts(&w.end[1])->rx_endpoint;
+	uint64_t dropped = counts(&w.end[1])->drop_rate;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct mrc_pkt h = request(i, MRC_ENDPOINT_EV_PROBE);
+
+		inject_as(1, &h, (struct rx_pkt){.peer = peer, .local = LOCAL});
+		end_pull(&w.end[1], w.now, wide, END_BATCH);
+	}
+	check_balance(&w.end[1]);
+	assert_int_equal(counts(&w.end[1])->drop_rate - dropped + counts(&w.end[1])->rx_endpoint -
+				 before,
+			 n);
+	return (uint32_t)(counts(&w.end[1])->rx_endpoint - before);
+}
+
+/* An answer is longer than its request, and who asks is whoever he says: strangers get few answers,
+ * all together, by the engine's time and nothing else. */
+static void strangers_get_few_answers(void **state)
+{
+	static const uint32_t rates[] = {0, 1000, 10, MRC_RATE_MAX};
+	static const uint32_t in_100_ms[] = {2000, 100, 1, 4096};
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		start(1);
+		w.end[0].n_qps = 0;
+		w.end[1].cfg.stranger_rate = rates[i];
+		join();
+		assert_int_equal(answered_to(70, 3000), 3000);
+		assert_int_equal(answered_to(71, 3000), 1096);
+		assert_int_equal(answered_to(72, 200), 0);
+		w.now += 100000000;
+		assert_int_equal(answered_to(73, 5000), in_100_ms[i]);
+		w.now += UINT64_C(500000000000);
+		assert_int_equal(answered_to(74, 5000), 4096);
+	}
+}
+
+static void strangers_get_no_answer(void **state)
+{
+	(void)state;
+	start(1);
+	w.end[0].n_qps = 0;
+	w.end[1].cfg.stranger_rate = MRC_NO_STRANGERS;
+	join();
+	assert_int_equal(answered_to(70, 10), 0);
+	w.now += UINT64_C(100000000000);
+	assert_int_equal(answered_to(70, 10), 0);
+}
+
+/* A peer's ways are all probed every few milliseconds, whatever strangers do; it is a peer as long
+ * as it has a queue pair here. */
+static void peers_get_all_answers(void **state)
+{
+	(void)state;
+	start(1);
+	w.end[1].cfg.stranger_rate = MRC_NO_STRANGERS;
+	join();
+	uint32_t peer = w.end[1].qp[0].attr.peer;
+
+	assert_int_equal(answered_to(peer + 1, 10), 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_int_equal(answered_to(peer, 1024), 1024);
+		w.now += 2000000;
+	}
+	w.now += 10000000;
+	/* The most at once. */
+	assert_int_equal(answered_to(peer, 5000), 4096);
+	w.now += 10000000;
+	for (uint32_t i = 0; i < w.end[1].n_qps; i++)
+		assert_non_null(mrc_qp_free(w.end[1].e, w.end[1].qp[i].number));
+	assert_int_equal(answered_to(peer, 10), 0);
+}
+
 /* Ports of so many peers are told, no more; which leaves no trace of the one too many. */
 static void port_updates_of_many(void **state)
 {
@@ -710,6 +788,9 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(forgotten),
 	cmocka_unit_test(own_limit),
 	cmocka_unit_test(request_flood),
+	cmocka_unit_test(strangers_get_few_answers),
+	cmocka_unit_test(strangers_get_no_answer),
+	cmocka_unit_test(peers_get_all_answers),
 	cmocka_unit_test(port_updates_of_many),
 	cmocka_unit_test(no_answer_no_news),
 	cmocka_unit_test(ports_apart),

@@ -30,14 +30,21 @@ static struct nic_info mrc_info(void)
 	return found;
 }
 
-static struct nic_user *open_mrc(struct nic_info *info)
+/* A device that answers so many strangers in a second: all who ask are, here. */
+static struct nic_user *open_rate(struct nic_info *info, const char *rate)
 {
+	setenv("WEFT_STRANGER_RATE", rate, 1);
 	*info = mrc_info();
 	struct nic_user *u = nic_open(info);
 
 	if (!u)
 		fail_msg("%s", nic_error());
 	return u;
+}
+
+static struct nic_user *open_mrc(struct nic_info *info)
+{
+	return open_rate(info, "1000000");
 }
 
 /* To ourselves, by value number i: other processes have others, as a source port is one's own. */
@@ -107,6 +114,27 @@ static void every_question_is_answered(void **state)
 	assert_int_equal(nic_mrc_ask(u, q, 0, SECOND_NS, a, &n), 0);
 	assert_int_equal(n, 0);
 	assert_int_equal(usage_of(u).probes, 0);
+	assert_int_equal(nic_close(u), 0);
+}
+
+/* stranger-rate: 4096 at once and some more, or none. */
+static void strangers_are_answered_as_the_device_says(void **state)
+{
+	static struct nic_mrc_question q[MANY + 200];
+	static struct nic_mrc_answer a[MANY + 200];
+	struct nic_info info;
+	struct nic_user *u = open_rate(&info, "1");
+	uint32_t n;
+
+	(void)state;
+	for (uint32_t i = 0; i < MANY + 200; i++)
+		q[i] = question(&info, AF_INET, i % MANY);
+	assert_int_equal(nic_mrc_ask(u, q, MANY + 200, SHORT_NS, a, &n), -ETIMEDOUT);
+	assert_true(n < MANY + 200);
+	assert_int_equal(nic_close(u), 0);
+	u = open_rate(&info, "0");
+	assert_int_equal(nic_mrc_ask(u, q, 1, SHORT_NS, a, &n), -ETIMEDOUT);
+	assert_int_equal(n, 0);
 	assert_int_equal(nic_close(u), 0);
 }
 
@@ -321,6 +349,7 @@ static void threads_ask_at_once(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(every_question_is_answered),
+	cmocka_unit_test(strangers_are_answered_as_the_device_says),
 	cmocka_unit_test(the_silent_do_not_hold_up_the_others),
 	cmocka_unit_test(bad_questions_are_refused),
 	cmocka_unit_test(the_code_point_is_on_the_wire),

@@ -13,6 +13,7 @@
 
 #include "base/prng.h"
 #include "cc/cc.h"
+#include "mrc/mrc.h"
 #include "nic/nic.h"
 #include "path/profile.h"
 #include "wire/net.h"
@@ -170,6 +171,8 @@ static void amounts_have_units(void **state)
 	assert_int_equal(mrc("service-levels = 2:9, 15:1:2:3").sl_dscp[15][ENGINE_RETX], 2);
 	assert_int_equal(mrc("pool-memory = 1MiB").pool_bytes, 1u << 20);
 	assert_int_equal(mrc("pool-memory = 16GiB").pool_bytes, UINT64_C(1) << 34);
+	assert_int_equal(mrc("stranger-rate = 1").stranger_rate, 1);
+	assert_int_equal(mrc("stranger-rate = 0").stranger_rate, MRC_NO_STRANGERS);
 	assert_int_equal(mrc("rate = 1000").rate_bps, 1000);
 	assert_int_equal(mrc("rate = 1kb/s").rate_bps, 1000);
 	assert_int_equal(mrc("rate = 25 Mb/s").rate_bps, 25000000);
@@ -246,7 +249,7 @@ static const struct mistake mistakes[] = {
 	{M "zzz\033zzzzzzzz = 1",
 	 "some.conf:3: there is no key 'zzz?zzzzzzzz', only transport driver ports addresses "
 	 "dscp-data dscp-retransmit dscp-no-trim dscp-control service-levels ecn trim cc window "
-	 "rate ev ev-ways ev-min-active ev-burst pool-memory"},
+	 "rate ev ev-ways ev-min-active ev-burst pool-memory stranger-rate"},
 	{"ports = eth0", "some.conf:1: ports = ... stands before the first [NAME]"},
 	{"[a", "some.conf:1: '[a': a section is [NAME]"},
 	{"[]", "some.conf:1: '': a name is 1 to 31 letters, digits and _ . -"},
@@ -329,6 +332,10 @@ static const struct mistake mistakes[] = {
 				  "KiB, MiB and GiB may follow"},
 	{R "pool-memory = 1GiB", "some.conf:3: weft_rc0: pool-memory: is for devices with "
 				 "transport = mrc"},
+	{R "stranger-rate = 1", "some.conf:3: weft_rc0: stranger-rate: is for devices with "
+				"transport = mrc"},
+	{M "stranger-rate = 1000001", "some.conf:3: stranger-rate = 1000001: give a number from 0 "
+				      "to 1000000"},
 	{M "rate = 999", "some.conf:3: rate = 999: give bits per second, from 1000 on, or say "
 			 "100Gb/s"},
 	{M "rate = 99999999999999999999",
@@ -425,6 +432,7 @@ static void the_environment_has_the_last_word(void **state)
 	setenv("WEFT_WINDOW", "64KiB", 1);
 	setenv("WEFT_EV", "auto:7", 1);
 	setenv("WEFT_EV_BURST", "9", 1);
+	setenv("WEFT_STRANGER_RATE", "5", 1);
 	struct nic_described d = one(M "driver = xdp\nwindow = 8192\nev-ways = 100\nev-burst = 2");
 
 	assert_string_equal(d.why, "raw: asked for by WEFT_DRIVER");
@@ -433,6 +441,7 @@ static void the_environment_has_the_last_word(void **state)
 	assert_int_equal(d.setup.window_bytes, 65536);
 	assert_int_equal(d.setup.evs.n, 7);
 	assert_int_equal(d.setup.ev_burst, 9);
+	assert_int_equal(d.setup.stranger_rate, 5);
 	d = one(R);
 	assert_int_equal(d.setup.driver, NIC_RAW);
 	assert_int_equal(d.setup.cc, CC_DCQCN);
@@ -449,6 +458,7 @@ static void the_environment_has_the_last_word(void **state)
 	unsetenv("WEFT_WINDOW");
 	unsetenv("WEFT_EV");
 	unsetenv("WEFT_EV_BURST");
+	unsetenv("WEFT_STRANGER_RATE");
 }
 
 static void put_file(const char *path, const char *text)
@@ -563,6 +573,7 @@ static void check_same(const struct nic_setup *a, const struct nic_setup *b)
 	assert_int_equal(a->rate_bps, b->rate_bps);
 	assert_int_equal(a->ev_burst, b->ev_burst);
 	assert_int_equal(a->pool_bytes, b->pool_bytes);
+	assert_int_equal(a->stranger_rate, b->stranger_rate);
 	assert_int_equal(a->evs.is_generated, b->evs.is_generated);
 	assert_int_equal(a->evs.n, b->evs.n);
 	assert_int_equal(a->evs.min_active, b->evs.min_active);
@@ -605,6 +616,8 @@ static const char *const lines[] = {
 	"ev-ways = 16",
 	"ev-min-active = 4",
 	"ev-burst = 15",
+	"stranger-rate = 0",
+	"stranger-rate = 250",
 	"pool-memory = 64MiB",
 };
 
