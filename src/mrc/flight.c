@@ -174,7 +174,7 @@ static void note(struct mrc *m, struct mrc_qp *q, uint64_t n, uint64_t which, st
 			req->out_bytes -= bytes;
 		req->n_early++;
 	}
-	if (req->path.suspect)
+	if (req->path.suspect || req->doubted)
 		note_ways(m, q, f, once);
 }
 

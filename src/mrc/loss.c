@@ -123,11 +123,16 @@ static bool is_answer_due(const struct mrc_qp *q)
 	return q->req.una < q->req.next || is_ack_owed(q);
 }
 
-/* Whether q has packets to send, and the ports of all its ways are down. */
+/* Whether q has packets to send, and all ports that its ways may take are down, here or at the peer
+ * by its word (7.4.8), which may be gone meanwhile. Ports that somebody denied open again. */
 static bool is_shut_out(const struct mrc *m, const struct mrc_qp *q)
 {
-	return m->ports_down && q->state == MRC_RTS && q->req.next < q->req.end &&
-	       !(q->attr.ways->set.ports & mrc_ports_up(m));
+	if (q->state != MRC_RTS || q->req.next == q->req.end)
+		return false;
+	uint32_t ports = q->attr.ways->set.ports, down = m->ports_down | mrc_deaf_ports(q);
+	uint32_t allowed = ports & ~(uint32_t)q->req.path.blocked[PATH_BLOCK_DENIED];
+
+	return !((allowed ? allowed : ports) & ~down);
 }
 
 static void note_news(struct mrc *m, struct mrc_requester *req)

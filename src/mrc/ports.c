@@ -1,6 +1,6 @@
 /* The state of ports (7.4.8): a peer is told which of ours are up until it answers, by one of the
- * queue pairs that have it; and where a peer said that it hears nothing, it is asked now and then
- * whether that is still so, as it may have forgotten what it said. */
+ * queue pairs that have it; and where a peer says that it hears nothing, it is asked whether that
+ * is so, as anybody may have said it, and then now and then whether it still is. */
 #include "mrc/state.h"
 
 /* Whether the peer of q is being told which of our ports are up. */
@@ -35,14 +35,33 @@ static const struct path_way *way_of_port(const struct mrc_qp *q, uint32_t port)
 	return NULL;
 }
 
-/* Asks by one way of each port that the peer said it does not hear, and that nobody else shut. */
+/* Ports by which q's question to a port is out, or waits to be. */
+static uint32_t ports_in_question(const struct mrc_qp *q)
+{
+	const struct list *own = &q->req.own_probes;
+	uint32_t ports = 0;
+
+	for (struct list_link *link = list_first(own); link; link = list_after(own, link)) {
+		const struct mrc_request *r = LIST_OWNER(link, mrc_request, own_link);
+
+		ports |= r->own == MRC_OWN_DEAF ? UINT32_C(1) << r->what.way.port : 0;
+	}
+	return ports;
+}
+
+/* Asks by one way of each port that the peer said it does not hear, and that nobody else shut. No
+ * answer means something where there is one by another port, which is asked first. */
 void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q)
 {
 	const uint8_t *blocked = q->req.path.blocked;
-	uint32_t ports = mrc_deaf_ports(q) & q->attr.ways->set.ports &
+	uint32_t ports = mrc_asked_ports(q) & q->attr.ways->set.ports &
 			 ~((uint32_t)blocked[PATH_BLOCK_DENIED] | blocked[PATH_BLOCK_LINK]);
+	uint32_t others = path_ports(&q->req.path) & ~mrc_asked_ports(q);
 
 	q->req.deaf_due = m->now + MRC_DEAF_NS;
+	ports &= ~ports_in_question(q);
+	if (ports & q->req.doubted)
+		ports |= others & -others;
 	for (; ports && mrc_endpoint_has_room(m); ports &= ports - 1) {
 		struct mrc_request r = {.own = MRC_OWN_DEAF};
 		const struct path_way *way = way_of_port(q, (uint32_t)__builtin_ctz(ports));
@@ -87,20 +106,63 @@ void mrc_ports_told(struct mrc *m, uint32_t peer, uint32_t up)
 		}
 }
 
+void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_deaf)
+{
+	for (struct mrc_qp *q = mrc_next_qp(m, NULL); q; q = mrc_next_qp(m, q)) {
+		if (!q->attr.ways || q->attr.peer != peer || !(q->req.doubted & ports))
+			continue;
+		uint32_t deaf = mrc_deaf_ports(q) | (q->req.doubted & ports);
+
+		q->req.doubted &= (uint8_t)~ports;
+		/* Such a port was in use all the time. */
+		if (!is_deaf)
+			continue;
+		q->req.deaf_due = m->now + MRC_DEAF_NS;
+		path_block(&q->req.path, PATH_BLOCK_PEER, deaf, m->now);
+		mrc_ways_barred(m, q);
+		mrc_clock_follow(m, q);
+	}
+}
+
+/* Which of the queue pairs with a peer asks it best: one that has something out, and knows how long
+ * an answer takes. */
+static uint32_t rank(const struct mrc_qp *q)
+{
+	if (!q || q->state != MRC_RTS || !(q->attr.ways->set.ports & q->req.doubted))
+		return 0;
+	return 1 + (q->req.srtt > 0) + 2 * (q->req.heard < q->req.end);
+}
+
 /* Port i of a peer is in the same plane as port i of ours (9.3.2): where it hears nothing, nothing
- * is sent to it. One that has no port up would not have said so. */
+ * is sent to it. One that has no port up would not have said so. Whoever can send in its name can
+ * say so too: a port that is used is shut only when it was asked by that port, and answered by
+ * another one alone. Queue pairs that are idle wait for what others find; one asks in any case. */
 void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up)
 {
 	uint32_t deaf = mrc_all_ports(m) & ~up;
+	struct mrc_qp *asker = NULL;
 
 	if (deaf == mrc_all_ports(m))
 		return;
 	for (struct mrc_qp *q = mrc_next_qp(m, NULL); q; q = mrc_next_qp(m, q)) {
 		if (!q->attr.ways || q->attr.peer != peer)
 			continue;
-		path_block(&q->req.path, PATH_BLOCK_PEER, deaf, m->now);
-		q->req.deaf_due = m->now + MRC_DEAF_NS;
+		uint32_t known = mrc_deaf_ports(q) & deaf, doubted = deaf & ~known;
+
+		bool is_new = doubted & ~(uint32_t)q->req.doubted;
+
+		q->req.doubted = (uint8_t)doubted;
+		if (is_new) {
+			q->req.doubted_at = q->req.deaf_due = m->now;
+			asker = rank(q) > rank(asker) ? q : asker;
+		}
+		path_block(&q->req.path, PATH_BLOCK_PEER, known, m->now);
 		mrc_ways_barred(m, q);
+		mrc_clock_follow(m, q);
+	}
+	if (asker) {
+		mrc_probe_deaf(m, asker);
+		mrc_ways_plan(m, asker);
 	}
 }
 

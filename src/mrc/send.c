@@ -115,7 +115,7 @@ int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 	mrc_clock_follow(m, q);
 	/* Ways that are out of use are probed while there is something to send, whatever else is
 	 * waited for: a peer need not answer endpoint requests (7.4.7). */
-	if ((was_idle || req->path_due == NSEC_NEVER) && (req->path.head || mrc_deaf_ports(q)))
+	if ((was_idle || req->path_due == NSEC_NEVER) && (req->path.head || mrc_asked_ports(q)))
 		mrc_ways_changed(m, q);
 	return 0;
 }

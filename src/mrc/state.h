@@ -179,6 +179,9 @@ struct mrc_requester {
 	nsec probed_at;         /* when it last had ways probed */
 	uint8_t dead_ports;     /* whose packets were taken for lost */
 	nsec deaf_due;          /* when ports that the peer does not hear are asked for again */
+	uint8_t doubted;        /* ports that it says it does not hear, and was not found to */
+	nsec doubted_at;        /* when that was said */
+	nsec control_at;        /* when it last answered by a port that it says it hears */
 	struct list own_probes; /* struct mrc_request of ways.c */
 	bool is_base_known;     /* a probe for the round trip of an idle path went, or none shall */
 	/* Those of answers, whose fate nobody hears of: a plain walk. */
@@ -284,7 +287,7 @@ struct mrc_turns {
 enum mrc_own {
 	MRC_OWN_NONE, /* the caller's */
 	MRC_OWN_WAY,  /* whether a way is fit again: a reliability probe */
-	MRC_OWN_DEAF, /* whether a port is heard again that the peer did not hear: another */
+	MRC_OWN_DEAF, /* whether a port is heard that the peer says it does not hear: another */
 	MRC_OWN_BASE, /* the round trip of an idle path (UE 3.6.13.7): an EV probe */
 	MRC_OWN_PORTS /* nothing: it tells which of our ports are up */
 };
@@ -647,8 +650,10 @@ void mrc_tell_ports(struct mrc *m, struct mrc_qp *q);
 void mrc_ports_told(struct mrc *m, uint32_t peer, uint32_t up);
 /* A peer says which of its ports are up, a bit each. */
 void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up);
-/* Asks whether ports are heard again that the peer did not hear. */
+/* Asks whether ports are heard that the peer does not hear, as it said or was found. */
 void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q);
+/* Of ports whose state was doubted, it is known now: for all queue pairs with that peer. */
+void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_deaf);
 static inline uint32_t mrc_all_ports(const struct mrc *m)
 {
 	return (UINT32_C(1) << m->cfg.n_ports) - 1;
@@ -659,10 +664,16 @@ static inline uint32_t mrc_ports_up(const struct mrc *m)
 	return mrc_all_ports(m) & ~m->ports_down;
 }
 
-/* Ports that the peer said it does not hear. */
+/* Ports that the peer said it does not hear, and did not answer by. */
 static inline uint32_t mrc_deaf_ports(const struct mrc_qp *q)
 {
 	return q->req.path.blocked[PATH_BLOCK_PEER];
+}
+
+/* Ports that the peer is asked by. */
+static inline uint32_t mrc_asked_ports(const struct mrc_qp *q)
+{
+	return mrc_deaf_ports(q) | q->req.doubted;
 }
 
 /* The ports by which q's requests, or answers, may leave. */

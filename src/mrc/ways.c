@@ -25,7 +25,7 @@ static nsec probes_due(const struct mrc *m, const struct mrc_qp *q)
 		return NSEC_NEVER;
 	nsec due = path_deadline(&req->path, mrc_all_ports(m));
 
-	if (mrc_deaf_ports(q) && due > req->deaf_due)
+	if (mrc_asked_ports(q) && due > req->deaf_due)
 		due = req->deaf_due;
 	if (req->tries > 0) {
 		nsec least = req->probed_at + mrc_timeout_ns(&q->attr, req->tries) / SILENT_PROBES;
@@ -164,6 +164,7 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 		is_same_peer && req->path.profile ? q : other_with_peer(m, q, q->attr.peer);
 	uint32_t deaf = like ? mrc_deaf_ports(like) : 0,
 		 told = like ? like->told_up : mrc_all_ports(m);
+	uint8_t doubted = like ? like->req.doubted : 0;
 	const struct path_sender sender = {
 		.profile = q->attr.ways,
 		.cfg = &m->cfg.path,
@@ -183,7 +184,9 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	path_block(&req->path, PATH_BLOCK_LINK, m->ports_down, m->now);
 	path_block(&req->path, PATH_BLOCK_PEER, deaf, m->now);
 	learn_of_fellows(m, q);
-	req->deaf_due = m->now + MRC_DEAF_NS;
+	req->doubted = doubted;
+	req->doubted_at = m->now;
+	req->deaf_due = doubted ? m->now : m->now + MRC_DEAF_NS;
 	req->dead_ports = 0;
 	q->told_up = (uint8_t)told;
 	path_walk_start(&req->answer_path, &q->attr.ways->set, ~q->number);
@@ -220,6 +223,10 @@ void mrc_way_lost(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at)
 
 void mrc_way_arrived(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at)
 {
+	/* What was sent since the peer is said not to hear the port, it heard. */
+	if (q->req.doubted && way < q->attr.ways->set.n && at > q->req.doubted_at)
+		mrc_settle_doubt(m, q->attr.peer, UINT32_C(1) << q->attr.ways->set.ways[way].port,
+				 false);
 	if (is_told(q, way))
 		path_on_arrived(&q->req.path, way, at, m->now);
 }
@@ -311,28 +318,38 @@ void mrc_ways_barred(struct mrc *m, struct mrc_qp *q)
 	mrc_ways_changed(m, q);
 }
 
-static void give_up_late(struct mrc *m, struct mrc_qp *q)
+/* Returns the ports that the peer says it does not hear, and now did not answer by while it did by
+ * another. */
+static uint32_t give_up_late(struct mrc *m, struct mrc_qp *q)
 {
 	const struct list *own = &q->req.own_probes;
 	struct list_link *link = list_first(own), *next;
+	uint32_t silent = 0;
 
 	for (; link; link = next) {
 		struct mrc_request *r = LIST_OWNER(link, mrc_request, own_link);
 
 		next = list_after(own, link);
-		if (r->due <= m->now)
-			give_up(m, r);
+		if (r->due > m->now)
+			continue;
+		if (r->own == MRC_OWN_DEAF && r->is_sent && q->req.control_at > r->sent_at)
+			silent |= UINT32_C(1) << r->what.way.port;
+		give_up(m, r);
 	}
+	return silent & q->req.doubted;
 }
 
 void mrc_ways_run(struct mrc *m, struct mrc_qp *q)
 {
-	give_up_late(m, q);
+	uint32_t silent = give_up_late(m, q);
+
+	if (silent)
+		mrc_settle_doubt(m, q->attr.peer, silent, true);
 	if (mrc_status_due(m, q))
 		mrc_tell_ports(m, q);
 	if (probes_due(m, q) <= m->now) {
 		q->req.probed_at = m->now;
-		if (mrc_deaf_ports(q) && q->req.deaf_due <= m->now)
+		if (mrc_asked_ports(q) && q->req.deaf_due <= m->now)
 			mrc_probe_deaf(m, q);
 		probe_ways(m, q);
 	}
@@ -364,6 +381,19 @@ struct mrc_request *mrc_ways_find(const struct mrc_qp *q, uint16_t probe_id)
 	return NULL;
 }
 
+/* A question to a port is answered: the peer hears it, as far as it was asked since it last said
+ * that it does not. By one that it never said so of, nothing is new but that it answers. */
+static void on_heard(struct mrc *m, struct mrc_qp *q, const struct mrc_request *r)
+{
+	uint32_t bit = UINT32_C(1) << r->what.way.port;
+
+	if (!(mrc_asked_ports(q) & bit))
+		q->req.control_at = m->now;
+	path_block(&q->req.path, PATH_BLOCK_PEER, mrc_deaf_ports(q) & ~bit, m->now);
+	if (r->sent_at >= q->req.doubted_at)
+		mrc_settle_doubt(m, q->attr.peer, bit, false);
+}
+
 void mrc_ways_probed(struct mrc *m, struct mrc_request *r, uint8_t mark)
 {
 	const struct mrc_request was = *r;
@@ -377,9 +407,9 @@ void mrc_ways_probed(struct mrc *m, struct mrc_request *r, uint8_t mark)
 	if (was.own == MRC_OWN_WAY)
 		path_on_probe(&q->req.path, was.probe, outcome, m->now);
 	else
-		path_block(&q->req.path, PATH_BLOCK_PEER,
-			   mrc_deaf_ports(q) & ~(UINT32_C(1) << was.what.way.port), m->now);
+		on_heard(m, q, &was);
 	mrc_ways_changed(m, q);
+	mrc_clock_follow(m, q);
 }
 
 /* Whoever has nothing more to send needs no window. */

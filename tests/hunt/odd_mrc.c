@@ -234,6 +234,9 @@ bool odd_mrc_input(struct hunt_oracle *o, uint32_t host, struct rx_pkt *rx)
 {
 	struct wire_head h;
 
+	/* By a port that is down nothing comes, whoever is odd. */
+	if (wire_station(o, host)->down >> rx->port & 1)
+		return false;
 	if (!wire_read(rx->head, &h))
 		return true;
 	if (is_unanswered(o, host, &h))

@@ -183,8 +183,22 @@ static void take_ports(struct hunt_oracle *o, uint32_t host, const struct rx_pkt
 	uint32_t up = ports & (uint32_t)wire_big(h->more + 4, 4) >> 1;
 
 	/* One that has no port up would not have said so. */
-	if ((h->more[1] & 3) == PORT_STATUS && up != 0)
-		wire_station(o, host)->peer_down[rx->peer] = (uint8_t)(ports & ~up);
+	if ((h->more[1] & 3) != PORT_STATUS || up == 0)
+		return;
+	struct wire_station *s = wire_station(o, host);
+
+	s->peer_down[rx->peer] = s->peer_said[rx->peer] = (uint8_t)(ports & ~up);
+	s->said_at[rx->peer] = o->now(o->clock);
+	s->asked[rx->peer] = 0;
+	s->has_doubts[rx->peer] |= s->peer_said[rx->peer] != 0;
+	for (uint32_t e = 0; e < o->story->n_ends; e++)
+		if (is_between(o, e, host, rx->peer))
+			wire_at(o, e)->deaf_ports &= s->peer_down[rx->peer];
+}
+
+bool wire_doubts(const struct hunt_oracle *o, uint32_t end)
+{
+	return wire_station(o, o->story->ends[end].host)->has_doubts[o->story->ends[end ^ 1].host];
 }
 
 void wire_peer_hears(struct hunt_oracle *o, uint32_t end, uint32_t port)
@@ -197,8 +211,10 @@ void wire_peer_hears(struct hunt_oracle *o, uint32_t end, uint32_t port)
 	*down &= (uint8_t) ~(1u << port);
 	/* Ways by that port come back from now on. */
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
-		if (is_between(o, e, host, peer))
+		if (is_between(o, e, host, peer)) {
+			wire_at(o, e)->deaf_ports &= *down;
 			wire_trouble(o, e);
+		}
 }
 
 static void take_response(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,

@@ -11,6 +11,8 @@
 #define LATE_MOST    1u  /* but for trials, so many */
 #define FEW          64u /* troubles or probes: too few for all ways of a host */
 #define ENDS_MOST    8u  /* the probes of more may keep each other waiting */
+#define ASKED_AFTER  (1000 * PSEC_US) /* a peer that does not hear a port was asked, ... */
+#define ASKED_RTTS   16u              /* ... and in so many round trips */
 #define PROBE_GAP_NS 500u
 #define PROBES_FREE  24u            /* of a way, without an answer, and ... */
 #define PROBE_EVERY  (50 * PSEC_US) /* ... one more for each such time */
@@ -51,8 +53,37 @@ static uint32_t shut_ports(const struct hunt_oracle *o, uint32_t end)
 	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;
 	const struct wire_station *s = wire_station(o, host);
 
+	/* A peer's word is to be confirmed, and only the engine knows by which probe; then it holds
+	 * until there is another. */
 	return set_of(o, end)->denied_ports | wire_at(o, end)->denied_ports | s->down |
-	       s->peer_down[peer];
+	       (s->peer_down[peer] & (oracle_mrc_deaf_ports(o, end) | wire_at(o, end)->deaf_ports));
+}
+
+/* What a peer said of its ports is doubted, and asked; what it did not say, nobody believes. */
+static void check_doubt(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx,
+			const struct oracle_mrc_view *v)
+{
+	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;
+	const struct wire_station *s = wire_station(o, host);
+	const struct story_mrc_ways *w = set_of(o, end);
+	psec late = s->said_at[peer] + ASKED_AFTER + ASKED_RTTS * v->srtt_ns * PSEC_NS;
+
+	if (oracle_mrc_deaf_ports(o, end) & ~(uint32_t)s->peer_said[peer])
+		oracle_fail(o, "end %u: ports %02x are deaf, and the peer said %02x", end,
+			    oracle_mrc_deaf_ports(o, end), s->peer_said[peer]);
+	if (oracle_mrc_deaf_ports(o, end))
+		wire_met(o, MET_PORT_DEAF);
+	wire_at(o, end)->deaf_ports |=
+		(uint8_t)(oracle_mrc_deaf_ports(o, end) & s->peer_down[peer]);
+	if (!((s->peer_down[peer] & ~s->asked[peer]) >> tx->port & 1) || o->now(o->clock) < late ||
+	    wire_host(o, end)->max_probes <= FEW)
+		return;
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->ways[i].port == tx->port &&
+		    wire_at(o, end)->ways[i].arrived_at > s->said_at[peer])
+			return;
+	oracle_fail(o, "end %u: a packet by port %u, which the peer does not hear: nobody asked",
+		    end, tx->port);
 }
 
 static bool is_usable(const struct hunt_oracle *o, uint32_t end, uint32_t way)
@@ -215,10 +246,12 @@ static void check_rate(struct hunt_oracle *o, uint32_t end, uint16_t way)
  * knows what came last. Where the peer hears nothing it may be asked whether that is still so. */
 void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
 {
-	const struct wire_station *s = wire_station(o, o->story->ends[end].host);
+	struct wire_station *s = wire_station(o, o->story->ends[end].host);
 	struct wire_end *e = wire_at(o, end);
 	uint16_t first = first_alike(set_of(o, end), tx->ev, tx->port);
 	uint32_t deaf = s->peer_down[o->story->ends[end ^ 1].host];
+
+	s->asked[o->story->ends[end ^ 1].host] |= (uint8_t)(1u << tx->port);
 
 	if (first == WIRE_NO_WAY) {
 		oracle_fail(o, "end %u: a probe by none of its ways", end);
@@ -255,6 +288,7 @@ void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt 
 	check_window(o, end, v.window_bytes);
 	if (shut_ports(o, end) >> tx->port & 1)
 		oracle_fail(o, "end %u: a packet by port %u, which is shut", end, tx->port);
+	check_doubt(o, end, tx, &v);
 	while (way + 1u < w->n && is_alike(&w->ways[way], &w->ways[way + 1]) &&
 	       (e->ways[way].is_denied || !is_usable(o, end, way)))
 		way++;

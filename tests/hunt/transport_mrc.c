@@ -269,6 +269,11 @@ uint32_t oracle_mrc_dead_ports(const struct hunt_oracle *o, uint32_t end)
 	return path_dead(&requester_of(o, end)->path);
 }
 
+uint32_t oracle_mrc_deaf_ports(const struct hunt_oracle *o, uint32_t end)
+{
+	return requester_of(o, end)->path.blocked[PATH_BLOCK_PEER];
+}
+
 uint32_t oracle_mrc_ports(const struct hunt_oracle *o, uint32_t end)
 {
 	return path_ports(&requester_of(o, end)->path);

@@ -173,6 +173,7 @@ struct wire_end {
 	struct wire_way ways[STORY_MRC_WAYS]; /* of those */
 	uint8_t denied_ports;                 /* by its own attributes */
 	uint8_t dead_ports;                   /* by what happened to its packets */
+	uint8_t deaf_ports;      /* found not to be heard, and nobody said otherwise since */
 	uint32_t last, in_a_row; /* the way of its last request, and how many took it */
 	uint64_t window_bytes;   /* as the engine says now, ... */
 	uint64_t window_before;  /* ... and before this pull */
@@ -210,7 +211,11 @@ struct wire_station {
 	struct wire_response *responses; /* that are owed */
 	uint32_t n_responses, response_room;
 	uint8_t down;                  /* ports */
-	uint8_t peer_down[HUNT_HOSTS]; /* as its peers told */
+	uint8_t peer_down[HUNT_HOSTS]; /* as its peers told, and nothing tells otherwise */
+	uint8_t peer_said[HUNT_HOSTS]; /* as they told last ... */
+	psec said_at[HUNT_HOSTS];      /* ... at this time, ... */
+	uint8_t asked[HUNT_HOSTS];     /* ... and asked by these since */
+	bool has_doubts[HUNT_HOSTS];   /* whether one of them ever said that a port is down */
 	bool has_changed_ports;
 };
 
@@ -297,6 +302,8 @@ void wire_common_sent(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 		      const struct tx_pkt *tx);
 /* The peer of an end answered a probe by this port, whatever it said of it. */
 void wire_peer_hears(struct hunt_oracle *o, uint32_t end, uint32_t port);
+/* Whether the peer of an end ever said that it does not hear a port. */
+bool wire_doubts(const struct hunt_oracle *o, uint32_t end);
 void wire_common_rest(struct hunt_oracle *o, uint32_t host);
 
 /* oracle_ask.c: an end sends a data packet, a probe; it will hear, and it heard, an answer. */

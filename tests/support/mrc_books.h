@@ -52,8 +52,11 @@ static inline uint32_t check_requester(const struct mrc *m, const struct mrc_qp 
 		req->heard < req->next &&
 		mrc_send_at(q, req->done)->first + mrc_send_at(q, req->done)->n_pkts <= req->next;
 
+	uint32_t ports = q->attr.ways ? q->attr.ways->set.ports : 0;
+	uint32_t allowed = ports & ~(uint32_t)req->path.blocked[PATH_BLOCK_DENIED];
 	bool is_shut_out = q->state == MRC_RTS && req->next < req->end &&
-			   !(q->attr.ways->set.ports & mrc_ports_up(m));
+			   !((allowed ? allowed : ports) & mrc_ports_up(m) &
+			     ~(uint32_t)req->path.blocked[PATH_BLOCK_PEER]);
 
 	assert_int_equal(req->due != NSEC_NEVER, req->una < req->next || is_owed || is_shut_out);
 	return n_chunks;

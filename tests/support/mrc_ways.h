@@ -168,6 +168,38 @@ static inline void warm(void)
 	expect_end(1, ENGINE_OK);
 }
 
+/* The peer says which of its ports are up, as anybody could; it answers nothing yet. */
+static inline void say_ports(uint32_t up)
+{
+	struct mrc_pkt h = {
+		.bth = {.opcode = MRC_OP_ENDPOINT_REQUEST, .dest_qp = MRC_ENDPOINT_QP},
+		.erth = {.op = MRC_ENDPOINT_PORT_STATUS, .port_status_mask = up << 1},
+	};
+
+	inject(0, &h);
+	check_books(0);
+}
+
+/* It answers what left by these ports to ask for a way or a port. */
+static inline void answer_by(uint32_t ports)
+{
+	for (uint32_t i = 0; i < n_gone; i++)
+		if (gone[i].is_probe && ports >> gone[i].port & 1)
+			answer_probe(&gone[i], MRC_MARK_NONE);
+}
+
+/* The same, and it is so: it is asked, and answers by those ports alone. */
+static inline void told_ports(uint32_t up)
+{
+	say_ports(up);
+	gather();
+	w.now += 1;
+	answer_by(up);
+	w.now += mrc_patience(q) + 1000;
+	gather();
+	check_books(0);
+}
+
 /* n works of one packet each, a microsecond apart. */
 static inline void send_each(uint32_t n)
 {

@@ -114,16 +114,10 @@ static void probes_follow_each_other(void **state)
  * is asked by that port now and then, and an answer opens it. */
 static void a_deaf_port_is_asked_for(void **state)
 {
-	struct mrc_pkt h = {
-		.bth = {.opcode = MRC_OP_ENDPOINT_REQUEST, .dest_qp = MRC_ENDPOINT_QP},
-		.erth = {.op = MRC_ENDPOINT_PORT_STATUS, .port_status_mask = 1 << 1},
-	};
-
 	(void)state;
 	begin_ways(PLANES);
 	warm();
-	inject(0, &h);
-	gather();
+	told_ports(1);
 	assert_int_equal(fare().open_ports, 1);
 	/* Not while there is nothing to send. */
 	w.now += 2 * DEAF_NS;

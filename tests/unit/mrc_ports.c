@@ -104,6 +104,12 @@ static uint32_t updates_of(uint32_t side, uint32_t *mask)
 	return n;
 }
 
+static void lose_port_0(uint32_t from, const struct end_pkt *p, struct fate *fate)
+{
+	(void)from;
+	fate->is_lost = p->tx.port == 0;
+}
+
 static void a_port_that_is_down_is_told_and_not_used(void **state)
 {
 	uint32_t mask = 0, from;
@@ -114,6 +120,7 @@ static void a_port_that_is_down_is_told_and_not_used(void **state)
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(ports_taken(i / 2, from, i % 2), 3);
 	ports_down(0, 1);
+	w.script = lose_port_0;
 	/* Both queue pairs have the same peer: it is told once. */
 	from = w.n_log;
 	run();
@@ -127,6 +134,7 @@ static void a_port_that_is_down_is_told_and_not_used(void **state)
 	ports_down(0, 1);
 	run();
 	assert_int_equal(updates_of(0, &mask), 1);
+	w.script = NULL;
 	ports_down(0, 0);
 	run();
 	assert_int_equal(updates_of(0, &mask), 2);
@@ -203,17 +211,6 @@ static void every_peer_is_told(void **state)
 	assert_int_equal(peers, 3);
 }
 
-static void told_ports(uint32_t mask)
-{
-	struct mrc_pkt h = {
-		.bth = {.opcode = MRC_OP_ENDPOINT_REQUEST, .dest_qp = MRC_ENDPOINT_QP},
-		.erth = {.op = MRC_ENDPOINT_PORT_STATUS, .port_status_mask = mask << 1},
-	};
-
-	inject(0, &h);
-	check_books(0);
-}
-
 /* Only what goes to that peer, and only by ports that we have. */
 static void a_peers_word_is_about_itself(void **state)
 {
@@ -234,6 +231,97 @@ static void a_peers_word_is_about_itself(void **state)
 	assert_int_equal(fare().open_ports, 2);
 	told_ports(3);
 	EXPECT_WAYS(.good = 8);
+}
+
+/* The ports that the peer was asked by with the last gather. */
+static uint32_t ports_asked(void)
+{
+	uint32_t ports = 0;
+
+	for (uint32_t i = 0; i < n_gone; i++)
+		ports |= gone[i].is_probe ? 1u << gone[i].port : 0;
+	return ports;
+}
+
+/* Who can send in the peer's name can say what it likes of its ports: the peer is asked, and a port
+ * is shut where it answers by others alone. Not where it answers, or is silent, or where packets
+ * arrive that were sent since. */
+static void a_peers_word_is_confirmed(void **state)
+{
+	static const uint8_t answered[] = {3, 0, 2, 1}, open[] = {3, 3, 3, 1};
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		begin_ways(2);
+		warm();
+		say_ports(1);
+		assert_int_equal(fare().open_ports, 3);
+		gather();
+		assert_int_equal(ports_asked(), 3);
+		w.now += RTT;
+		answer_by(answered[i]);
+		assert_int_equal(fare().open_ports, 3);
+		/* Said once more before that is known, it is not asked once more. */
+		if (!(answered[i] & 2)) {
+			say_ports(3);
+			say_ports(1);
+			gather();
+			assert_int_equal(n_probes(), 0);
+		}
+		w.now += mrc_patience(q) + 1000;
+		gather();
+		assert_int_equal(fare().open_ports, open[i]);
+	}
+}
+
+static void what_arrives_speaks_for_its_port(void **state)
+{
+	(void)state;
+	for (uint32_t is_before = 0; is_before < 2; is_before++) {
+		uint64_t last;
+
+		begin_ways(2);
+		warm();
+		if (!is_before)
+			say_ports(1);
+		w.now += 1000;
+		post_packets(8);
+		gather();
+		last = q->req.next - 1;
+		w.now += 1000;
+		if (is_before) {
+			say_ports(1);
+			gather();
+		}
+		w.now += RTT;
+		answer_by(1);
+		sack_all(last);
+		w.now += mrc_patience(q) + 1000;
+		gather();
+		assert_int_equal(fare().open_ports, is_before ? 1 : 3);
+	}
+}
+
+/* What one queue pair finds holds for all with that peer, and for those that come later. */
+static void one_asks_for_all(void **state)
+{
+	struct mrc_progress p;
+
+	(void)state;
+	begin_ways(2);
+	w.end[0].n_qps = 3;
+	warm();
+	say_ports(1);
+	gather();
+	assert_int_equal(n_probes(), 2);
+	w.now += RTT;
+	answer_by(1);
+	w.now += mrc_patience(q) + 1000;
+	gather();
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(mrc_qp_progress(w.end[0].e, w.end[0].qp[i].number, &p), 0);
+		assert_int_equal(p.open_ports, 1);
+	}
 }
 
 /* Whoever begins later begins with what is known by then. */
@@ -305,6 +393,38 @@ static void what_waits_ends_behind_shut_ports(void **state)
 		expect_end(1, ENGINE_RETRY_EXCEEDED);
 		assert_int_equal(COUNT(timeouts), 2 + 4);
 		assert_int_equal(COUNT(tx_again), 0);
+		check_idle(&w.end[0]);
+	}
+}
+
+/* The same where the peer said that it hears no port of ours that is left, and is gone since: with
+ * one denied here, and the other shut by its word. */
+static void what_waits_ends_behind_deaf_ports(void **state)
+{
+	(void)state;
+	for (uint32_t order = 0; order < 2; order++) {
+		uint32_t steps = 0;
+
+		begin_ways(2);
+		w.end[0].qp[0].attr.timeout = 10;
+		w.end[0].qp[0].attr.linear_retries = 1;
+		w.end[0].qp[0].attr.exp_retries = 2;
+		connect();
+		gather();
+		told_ports(1);
+		if (order)
+			deny_ports(1);
+		post_packets(4);
+		if (!order)
+			deny_ports(1);
+		nsec from = w.now;
+
+		assert_int_equal(gather(), 0);
+		while (step_until(from + 9 * TIMEOUT_NS(10)))
+			assert_true(++steps < 1000);
+		expect_end(1, ENGINE_RETRY_EXCEEDED);
+		assert_int_equal(COUNT(timeouts), 4);
+		assert_int_equal(COUNT(tx_data), 0);
 		check_idle(&w.end[0]);
 	}
 }
@@ -502,11 +622,15 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(an_update_is_repeated_until_it_is_answered),
 	cmocka_unit_test(every_peer_is_told),
 	cmocka_unit_test(a_peers_word_is_about_itself),
+	cmocka_unit_test(a_peers_word_is_confirmed),
+	cmocka_unit_test(what_arrives_speaks_for_its_port),
+	cmocka_unit_test(one_asks_for_all),
 	cmocka_unit_test(a_queue_pair_begins_behind_a_port_that_is_down),
 	cmocka_unit_test(all_ports_shut),
 	cmocka_unit_test(all_ports_denied),
 	cmocka_unit_test(what_is_out_ends_behind_shut_ports),
 	cmocka_unit_test(what_waits_ends_behind_shut_ports),
+	cmocka_unit_test(what_waits_ends_behind_deaf_ports),
 	cmocka_unit_test(the_starved_wait_for_a_port),
 	cmocka_unit_test(ports_come_and_go),
 	cmocka_unit_test(answers_keep_to_the_ports_in_use),
