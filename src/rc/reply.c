@@ -243,6 +243,13 @@ static enum mem_fault place(struct rc *r, const struct rc_qp *q, const struct re
 	return place_pieces(&how, &payload, &to);
 }
 
+/* Whether a response tells of the peer's receives. One that comes behind a response that did not
+ * still does (IBTA 9.7.7.2.3): it is what the peer had when it executed that request. */
+static bool has_credits(const struct rc_in *in)
+{
+	return in->h.bth.opcode != ROCE_OP_READ_RESPONSE_MIDDLE && in->h.aeth.type == AETH_ACK;
+}
+
 /* A read response or an atomic's acknowledgement. */
 static enum rc_verdict on_answer(struct rc *r, struct rc_qp *q, const struct reply *p)
 {
@@ -256,6 +263,8 @@ static enum rc_verdict on_answer(struct rc *r, struct rc_qp *q, const struct rep
 	if (q->state == RC_ERROR)
 		return RC_VERDICT_rx_response;
 	if (p->count > q->req.una) {
+		if (has_credits(p->in))
+			take_credits(&q->req, &p->in->h.aeth);
 		did |= on_implied_nak(r, q);
 		return did ? RC_VERDICT_rx_response : RC_VERDICT_drop_response;
 	}
@@ -272,7 +281,7 @@ static enum rc_verdict on_answer(struct rc *r, struct rc_qp *q, const struct rep
 	r->count.rx_bytes += got;
 	q->progress.got_bytes += got;
 	rc_retire(r, q, p->count + 1);
-	if (p->in->h.bth.opcode != ROCE_OP_READ_RESPONSE_MIDDLE)
+	if (has_credits(p->in))
 		take_credits(&q->req, &p->in->h.aeth);
 	return RC_VERDICT_rx_response;
 }

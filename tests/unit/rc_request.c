@@ -498,7 +498,6 @@ static void credits_hold(void **state)
 	expect_counts(2, 9);
 }
 
-/* Only the last packet of a write with immediate data takes a receive; writes take none. */
 /* One went when no credits were known, and turns out to be beyond them: the next waits for it. */
 static void one_beyond_credits_is_enough(void **state)
 {
@@ -517,6 +516,35 @@ static void one_beyond_credits_is_enough(void **state)
 	expect_one(ROCE_OP_WRITE_ONLY, 3, true);
 }
 
+/* A response behind one that did not come asks for that one again, and tells of receives like any
+ * other: the message behind the credits goes alone, where without them none was held back. */
+static void credits_of_an_implied_nak_hold(void **state)
+{
+	static const struct {
+		uint8_t code, opcode;
+	} fetches[] = {
+		{ENGINE_READ, ROCE_OP_READ_RESPONSE_ONLY},
+		{ENGINE_ATOMIC, ROCE_OP_ATOMIC_ACKNOWLEDGE},
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof fetches / sizeof fetches[0]; i++) {
+		begin_connected();
+		POST(.code = ENGINE_ATOMIC, .len = 8);
+		POST(.code = fetches[i].code, .len = 8);
+		expect_counts(2, 0);
+		say((struct roce_pkt){.bth = {.opcode = fetches[i].opcode, .psn = psn_of(1)},
+				      .aeth = {.type = AETH_ACK, .value = 0}},
+		    0, fetches[i].code == ENGINE_READ ? 8 : 0);
+		EXPECT_COUNT(implied_naks, 1);
+		POST(.code = ENGINE_SEND);
+		POST(.code = ENGINE_SEND);
+		assert_int_equal(pull(), 3);
+		expect_packet(2, ROCE_OP_SEND_ONLY, 2, true);
+	}
+}
+
+/* Only the last packet of a write with immediate data takes a receive; writes take none. */
 static void credits_hold_last_packet_of_write(void **state)
 {
 	(void)state;
@@ -721,6 +749,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(read_that_may_never_go),
 	cmocka_unit_test(credits_hold),
 	cmocka_unit_test(one_beyond_credits_is_enough),
+	cmocka_unit_test(credits_of_an_implied_nak_hold),
 	cmocka_unit_test(credits_hold_last_packet_of_write),
 	cmocka_unit_test(writes_use_no_credits),
 	cmocka_unit_test(credits_and_not_ready),
