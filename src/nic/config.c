@@ -51,6 +51,7 @@ void device_configure(const struct nic_setup *setup, struct rc_cfg *cfg)
 	device_cc(setup, &cfg->cc);
 	uint64_t window = cfg->cc.window_bytes;
 
+	cfg->is_cnp_port_checked = setup->is_cnp_port_checked;
 	cfg->total_window_bytes = 2 * window;
 	cfg->own_window_bytes = WINDOW_OWN < window ? WINDOW_OWN : window;
 }

@@ -53,10 +53,11 @@ struct nic_setup {
 	bool is_not_ect;
 	bool has_trim; /* these two DSCPs say that a switch cut a packet */
 	uint8_t dscp_trimmed, dscp_trimmed_lasthop;
-	uint8_t cc;            /* enum cc_kind */
-	uint64_t window_bytes; /* 0: by the driver's buffers */
-	uint64_t rate_bps;     /* of all ports: NSCC's and DCQCN's line rate; 0: 100 Gb/s */
-	uint64_t pool_bytes;   /* MRC: the most for what is under way; 0: NIC_POOL_BYTES */
+	uint8_t cc;               /* enum cc_kind */
+	bool is_cnp_port_checked; /* RC: as in rc_cfg */
+	uint64_t window_bytes;    /* 0: by the driver's buffers */
+	uint64_t rate_bps;        /* of all ports: NSCC's and DCQCN's line rate; 0: 100 Gb/s */
+	uint64_t pool_bytes;      /* MRC: the most for what is under way; 0: NIC_POOL_BYTES */
 	/* MRC: endpoint requests a second of hosts that have no queue pair with the process, which
 	 * are answered, or MRC_NO_STRANGERS; 0: as many as the engine has it. */
 	uint32_t stranger_rate;

@@ -178,6 +178,8 @@ static int settle_cc(struct setup_draft *draft, const char *file)
 
 	if (!is_given(draft, KEY_CC))
 		s->cc = s->transport == NIC_RC ? CC_FIXED : CC_NSCC;
+	if (s->is_cnp_port_checked && s->transport != NIC_RC)
+		return fail_key(draft, file, KEY_CNP_PORT, "only rc has CNPs; leave it out");
 	if (takes_cc(s->transport, s->cc))
 		return 0;
 	return fail_key(draft, file, KEY_CC, "%s is not for %s; give fixed or %s",

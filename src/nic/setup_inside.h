@@ -26,6 +26,7 @@ enum setup_key {
 	KEY_ECN,
 	KEY_TRIM,
 	KEY_CC,
+	KEY_CNP_PORT,
 	KEY_WINDOW,
 	KEY_RATE,
 	KEY_EV,

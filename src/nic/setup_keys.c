@@ -291,6 +291,17 @@ static bool read_ecn(struct nic_setup *s, char *value, struct setup_why *why)
 	return true;
 }
 
+static bool read_cnp_port(struct nic_setup *s, char *value, struct setup_why *why)
+{
+	static const char *const words[] = {"any", "peer", NULL};
+	uint8_t number = 0;
+
+	if (!read_word(value, words, &number, why))
+		return false;
+	s->is_cnp_port_checked = number == 1;
+	return true;
+}
+
 static bool read_trim(struct nic_setup *s, char *value, struct setup_why *why)
 {
 	uint64_t dscp[2] = {0, NET_DSCP_NONE};
@@ -395,6 +406,7 @@ const struct setup_reader setup_readers[SETUP_KEYS] = {
 	[KEY_ECN] = {"ecn", .read = read_ecn},
 	[KEY_TRIM] = {"trim", NULL, true, read_trim},
 	[KEY_CC] = {"cc", "WEFT_CC", .read = read_cc},
+	[KEY_CNP_PORT] = {"cnp-port", .read = read_cnp_port},
 	[KEY_WINDOW] = {"window", "WEFT_WINDOW", .read = read_window},
 	[KEY_RATE] = {"rate", .read = read_rate},
 	[KEY_EV] = {"ev", "WEFT_EV", true, setup_read_ev},

@@ -154,6 +154,10 @@ size_t nic_setup_print(const struct nic_described *d, char *text, size_t len)
 	add_classes(&p, s);
 	add_key(&p, KEY_CC);
 	add(&p, "%s\n", setup_cc_names[s->cc]);
+	if (s->is_cnp_port_checked) {
+		add_key(&p, KEY_CNP_PORT);
+		add(&p, "peer\n");
+	}
 	if (s->window_bytes) {
 		add_key(&p, KEY_WINDOW);
 		add(&p, "%" PRIu64 "\n", s->window_bytes);

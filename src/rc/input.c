@@ -76,8 +76,25 @@ static bool read_packet(struct rc_in *in)
 	return cut_payload(in, &c, stack & ROCE_PAYLOAD);
 }
 
-static enum rc_verdict on_notice(struct rc *r, struct rc_qp *q)
+#define EV_PORT_SHIFT 16u /* the UDP source port, in rx_pkt.ev */
+
+/* Only what came in its turn is a word of the peer's for sure: who forges that knows the PSN. */
+static void note_port(struct rc_qp *q, uint32_t ev, enum rc_verdict verdict)
 {
+	if (verdict != RC_VERDICT_rx_request && verdict != RC_VERDICT_rx_response)
+		return;
+	q->req.peer_port = (uint16_t)(ev >> EV_PORT_SHIFT);
+	q->req.has_peer_port = true;
+}
+
+/* A CNP has no PSN that could be right or wrong, so who knows a queue pair and its peer can forge
+ * one; the peer's port is what such a forger has to guess. No text obliges a peer to send CNPs by
+ * the port of its other packets, as this engine does: it is for the user to say. */
+static enum rc_verdict on_notice(struct rc *r, struct rc_qp *q, uint32_t ev)
+{
+	if (r->cfg.is_cnp_port_checked && q->req.has_peer_port &&
+	    q->req.peer_port != ev >> EV_PORT_SHIFT)
+		return RC_VERDICT_drop_cnp;
 	cc_on_notice(&q->req.cc, r->now);
 	rc_wake_at(r, q, cc_deadline(&q->req.cc));
 	return RC_VERDICT_rx_cnp;
@@ -113,10 +130,12 @@ static enum rc_verdict receive(struct rc *r, const struct rx_pkt *rx)
 	if (!read_packet(&in))
 		return RC_VERDICT_drop_malformed;
 	if (opcode == ROCE_OP_CNP)
-		return on_notice(r, q);
+		return on_notice(r, q, rx->ev);
 	enum rc_verdict verdict =
 		is_response(opcode) ? rc_on_response(r, q, &in) : rc_on_request(r, q, &in);
 
+	if (r->cfg.is_cnp_port_checked)
+		note_port(q, rx->ev, verdict);
 	if (rx->ecn == 3 && is_accepted(verdict) && q->state != RC_ERROR) {
 		r->count.rx_ecn++;
 		rc_on_marked(r, q);

@@ -39,6 +39,7 @@ struct rc_cfg {
 	uint64_t own_window_bytes;   /* that each may have out even so: a peer that is slow or
 				      * silent shall not stop all the others [0] */
 	nsec cnp_every_ns;           /* per queue pair at most one CNP in this time [50 us] */
+	bool is_cnp_port_checked;    /* CNPs count only from the port that other packets come by */
 	uint32_t ack_every_pkts;     /* a packet in so many asks for an acknowledgement [32] */
 };
 
@@ -126,7 +127,8 @@ struct rc_event {
 	C(drop_ahead,      "dropped: after a gap that a NAK has told of already") \
 	C(drop_again,      "dropped: a duplicate that is being answered, or too old to be") \
 	C(drop_response,   "dropped: a response to nothing that is out, or out of turn") \
-	C(drop_trimmed,    "dropped: a switch cut its payload off")
+	C(drop_trimmed,    "dropped: a switch cut its payload off") \
+	C(drop_cnp,        "dropped: a congestion notification from another port than the peer's")
 #define RC_COUNTERS(C) \
 	C(tx_request,      "request packets sent the first time") \
 	C(tx_again,        "request packets sent again") \

@@ -131,6 +131,9 @@ struct rc_requester {
 	uint64_t limited;   /* sent beyond the credits: nothing goes until it is acknowledged */
 	uint64_t read_from; /* where a read was last asked for from its middle on */
 	nsec timed_at;
+	/* The UDP port that the peer's packets came by last, once one was taken. */
+	uint16_t peer_port;
+	bool has_peer_port;
 	struct cc cc;
 };
 

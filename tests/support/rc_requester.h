@@ -132,11 +132,13 @@ static inline void expect_counts(uint32_t n, uint32_t count)
 		assert_int_equal(s.out[i].h.bth.psn, psn_of(count + i));
 }
 
+static uint32_t said_ev; /* entropy that the peer's packets come with */
+
 /* A packet of the peer to queue pair i. The payload is of the peer's pattern, from `at` on. */
 static inline void say_to(uint32_t qp, struct roce_pkt h, uint32_t at, uint32_t len)
 {
 	uint8_t bytes[PACKET_MAX] = {0};
-	struct rx_pkt rx = {.peer = PEER, .local = LOCAL, .ttl = 64};
+	struct rx_pkt rx = {.peer = PEER, .local = LOCAL, .ttl = 64, .ev = said_ev};
 
 	h.bth.pkey = RC_PKEY;
 	h.bth.dest_qp = s.qp[qp].number;

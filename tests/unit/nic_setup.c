@@ -248,8 +248,8 @@ static const struct mistake mistakes[] = {
 	{M "wimdow = 1", "some.conf:3: there is no key 'wimdow'; did you mean 'window'?"},
 	{M "zzz\033zzzzzzzz = 1",
 	 "some.conf:3: there is no key 'zzz?zzzzzzzz', only transport driver ports addresses "
-	 "dscp-data dscp-retransmit dscp-no-trim dscp-control service-levels ecn trim cc window "
-	 "rate ev ev-ways ev-min-active ev-burst pool-memory stranger-rate"},
+	 "dscp-data dscp-retransmit dscp-no-trim dscp-control service-levels ecn trim cc "
+	 "cnp-port window rate ev ev-ways ev-min-active ev-burst pool-memory stranger-rate"},
 	{"ports = eth0", "some.conf:1: ports = ... stands before the first [NAME]"},
 	{"[a", "some.conf:1: '[a': a section is [NAME]"},
 	{"[]", "some.conf:1: '': a name is 1 to 31 letters, digits and _ . -"},
@@ -292,6 +292,8 @@ static const struct mistake mistakes[] = {
 	{M "dscp-no-trim = 0x", "some.conf:3: dscp-no-trim = 0x: give a number from 0 to 63"},
 	{M "dscp-control = 1 2", "some.conf:3: dscp-control = 1 2: give a number from 0 to 63"},
 	{M "ecn = yes", "some.conf:3: ecn = yes: give on or off"},
+	{R "cnp-port = 1", "some.conf:3: cnp-port = 1: give any or peer"},
+	{M "cnp-port = peer", "some.conf:3: weft_mrc0: cnp-port: only rc has CNPs; leave it out"},
 	{M "trim = on",
 	 "some.conf:3: trim = on: give off, or the DSCP of packets that were cut and, if it is "
 	 "another one, that of the last hop, 0 to 63"},
@@ -569,6 +571,7 @@ static void check_same(const struct nic_setup *a, const struct nic_setup *b)
 	assert_int_equal(a->dscp_trimmed, b->dscp_trimmed);
 	assert_int_equal(a->dscp_trimmed_lasthop, b->dscp_trimmed_lasthop);
 	assert_int_equal(a->cc, b->cc);
+	assert_int_equal(a->is_cnp_port_checked, b->is_cnp_port_checked);
 	assert_int_equal(a->window_bytes, b->window_bytes);
 	assert_int_equal(a->rate_bps, b->rate_bps);
 	assert_int_equal(a->ev_burst, b->ev_burst);
@@ -608,6 +611,8 @@ static const char *const lines[] = {
 	"cc = nscc",
 	"cc = fixed",
 	"cc = dcqcn",
+	"cnp-port = any",
+	"cnp-port = peer",
 	"window = 123456",
 	"rate = 25Gb/s",
 	"ev = auto",

@@ -647,6 +647,44 @@ static void peer_asks(uint8_t opcode, uint32_t i, uint32_t len)
 	    0, 0);
 }
 
+static void notice_from(uint32_t port)
+{
+	said_ev = port << 16 | 7; /* a flow label says nothing */
+	say((struct roce_pkt){.bth = {.opcode = ROCE_OP_CNP, .becn = 1}}, 0, 0);
+}
+
+/* A notice of congestion by a port that no other packet of the peer came by, where that counts. */
+static void notices_of_strange_ports(void **state)
+{
+	(void)state;
+	begin();
+	s.cfg.cc.kind = CC_DCQCN;
+	s.cfg.cc.line_rate_bps = UINT64_C(1000000000);
+	s.cfg.is_cnp_port_checked = true;
+	connect();
+	notice_from(5000); /* nothing is known yet */
+	EXPECT_COUNT(rx_cnp, 1);
+	POST(.code = ENGINE_WRITE, .len = 8);
+	expect_one(ROCE_OP_WRITE_ONLY, 0, true);
+	said_ev = 7000 << 16;
+	ack(0);
+	notice_from(7000);
+	EXPECT_COUNT(rx_cnp, 2);
+	notice_from(5000);
+	EXPECT_COUNT(drop_cnp, 1);
+	said_ev = 9000 << 16;
+	ack(0); /* what comes late, or again, tells nothing */
+	peer_asks(ROCE_OP_READ_REQUEST, 0, 8);
+	notice_from(9000);
+	EXPECT_COUNT(rx_cnp, 3);
+	said_ev = 6000 << 16;
+	peer_asks(ROCE_OP_READ_REQUEST, 0, 8);
+	ack(0);
+	notice_from(6000);
+	EXPECT_COUNT(drop_cnp, 2);
+	said_ev = 0;
+}
+
 #define TURNS 20u
 
 /* A write and a read of the peer, of TURNS packets each, and a pacer for both of them. */
@@ -754,6 +792,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(writes_use_no_credits),
 	cmocka_unit_test(credits_and_not_ready),
 	cmocka_unit_test(paces),
+	cmocka_unit_test(notices_of_strange_ports),
 	cmocka_unit_test(paced_sides_take_turns),
 	cmocka_unit_test(paced_sides_take_turns_when_woken),
 	cmocka_unit_test(an_answer_by_write_goes_before_the_acknowledgement),
