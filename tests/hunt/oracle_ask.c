@@ -187,12 +187,15 @@ static void check_again(struct hunt_oracle *o, uint32_t end, uint64_t count, nse
 	}
 	if (p->reasons & (WAS_NACKED | WAS_SILENT | WAS_DEAD))
 		return;
+	bool is_silent = silences(o, end, now) > p->in_silence;
+
+	/* Where it was silent as well, nobody says which of the two it was. */
 	if (!p->was_told &&
 	    (p->reasons & WAS_PROBED || (p->sends == 1 && p->reasons & WAS_OVERTAKEN))) {
-		p->was_told = true;
+		p->was_told = !is_silent;
 		return;
 	}
-	if (silences(o, end, now) <= p->in_silence)
+	if (!is_silent)
 		oracle_fail(o, "end %u: packet %" PRIu64 " again, and there is no reason", end,
 			    count);
 	p->in_silence++;
@@ -532,6 +535,12 @@ static void hear_sack(struct hunt_oracle *o, uint32_t end, const struct wire_com
 			give_reason(ask, &ask->pkts[n], WAS_PROBED);
 }
 
+static void note_refused(struct hunt_oracle *o, uint32_t end)
+{
+	o->ends[end].was_refused = true;
+	wire_at(o, end)->refused_at = o->now(o->clock);
+}
+
 /* A packet that was refused too often is the end of its work (Table 7-3). */
 static void hear_nack(struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
 {
@@ -548,10 +557,21 @@ static void hear_nack(struct hunt_oracle *o, uint32_t end, const struct wire_com
 	if (e->exponential != STORY_MRC_ENDLESS &&
 	    p->sends > (uint32_t)e->linear + e->exponential) {
 		o->works[work].refusal = ENGINE_RETRY_EXCEEDED;
-		o->ends[end].was_refused = true;
+		note_refused(o, end);
 	}
 	conclude(o, end, false, c->now);
 	give_reason(ask, p, WAS_NACKED);
+}
+
+/* The time since then without faults: probes that meet one are of no use. */
+static psec busy_time(const struct hunt_oracle *o, psec from)
+{
+	const struct hunt_story *s = o->story;
+
+	for (uint32_t i = 0; i < s->n_faults; i++)
+		if (s->faults[i].until_ps > from)
+			from = s->faults[i].until_ps;
+	return o->now(o->clock) > from ? o->now(o->clock) - from : 0;
 }
 
 static void hear_ack(struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
@@ -575,7 +595,7 @@ static void hear_ack(struct hunt_oracle *o, uint32_t end, const struct wire_comi
 			work = first;
 		if (work != HUNT_NOTHING && code <= NAK_OPERATION)
 			o->works[work].refusal = statuses[code];
-		o->ends[end].was_refused = true;
+		note_refused(o, end);
 		return;
 	}
 	if (c->count == WIRE_NO_COUNT || c->count < ask->heard)
@@ -585,7 +605,7 @@ static void hear_ack(struct hunt_oracle *o, uint32_t end, const struct wire_comi
 	bound_received(ask);
 	ask->heard = c->count + 1;
 	if (ask->heard == ask->high)
-		e->busy += o->now(o->clock) - e->busy_from;
+		e->busy += busy_time(o, e->busy_from);
 }
 
 /* The way of a packet that met congestion, if the answer tells of it, the packet took it last, and
@@ -632,6 +652,10 @@ void wire_ask_expect(struct hunt_oracle *o, uint32_t end)
 	} else {
 		c->may = 1u << MET_ACK;
 	}
+	/* What comes together with the peer's last word meets an end that is gone, though it has
+	 * not been asked for its completions yet. */
+	if (o->ends[end].was_refused && wire_at(o, end)->refused_at == o->now(o->clock))
+		c->may |= 1u << WIRE_DROPPED;
 	if (c->h.opcode != ACKNOWLEDGE)
 		c->way = marked_way(o, end, c);
 }
@@ -640,6 +664,7 @@ void wire_ask_heard(struct hunt_oracle *o, uint32_t end)
 {
 	const struct wire_coming *c = &wire_at(o, end)->coming;
 
+	wire_at(o, end)->heard_at = o->now(o->clock);
 	switch (c->h.opcode) {
 	case SACK: hear_sack(o, end, c); break;
 	case NACK: hear_nack(o, end, c); break;

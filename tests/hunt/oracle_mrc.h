@@ -104,6 +104,8 @@ enum path_state oracle_mrc_way(const struct hunt_oracle *o, uint32_t end, uint32
 uint32_t oracle_mrc_ports(const struct hunt_oracle *o, uint32_t end);
 uint32_t oracle_mrc_dead_ports(const struct hunt_oracle *o, uint32_t end);
 uint32_t oracle_mrc_deaf_ports(const struct hunt_oracle *o, uint32_t end);
+/* Packets of its host that were taken for lost with their port. */
+uint64_t oracle_mrc_port_losses(const struct hunt_oracle *o, uint32_t end);
 uint64_t oracle_mrc_window(const struct hunt_oracle *o, uint32_t end);
 
 /* Something changed at an end. All events that there were before it are known. */

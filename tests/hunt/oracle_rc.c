@@ -655,6 +655,15 @@ static uint64_t credits_of(uint8_t code)
 	return code == 31 ? UINT64_MAX : n;
 }
 
+/* Whether a read or atomic has no answer yet. One of no bytes is whole without it. */
+static bool is_open(struct hunt_oracle *o, uint32_t end, uint32_t work)
+{
+	const struct hunt_work *w = &o->story->works[work];
+	bool is_unheard = w->len == 0 && w->first >= wire_at(o, end)->una;
+
+	return is_fetch(w) && (is_unheard || !oracle_is_whole(o, work));
+}
+
 /* What an answer tells its requester. It may know less, if it dropped it: never more. */
 static void hears(struct hunt_oracle *o, uint32_t end, nsec now, const struct head *h)
 {
@@ -669,7 +678,7 @@ static void hears(struct hunt_oracle *o, uint32_t end, nsec now, const struct he
 	     k < o->story->n_works && o->story->works[k].first < count &&
 	     k < o->story->ends[end].first_work + o->story->ends[end].n_works;
 	     k++)
-		has_open |= is_fetch(&o->story->works[k]) && !oracle_is_whole(o, k);
+		has_open |= is_open(o, end, k);
 	state->quiet_next = 0;
 	if (type == AETH_IS_RNR && count >= state->una && !has_open)
 		state->quiet_next = now + hunt_rnr_ns(h->more[0] & 31);

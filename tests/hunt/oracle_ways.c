@@ -5,6 +5,8 @@
 
 #include "wire_mrc.h"
 
+#define ALL_PORTS    UINT32_MAX
+#define DEAD_STILL   (100 * PSEC_US)  /* between losses that are not one and the same */
 #define DEAD_AFTER   (300 * PSEC_US)  /* losses of a way are known for so long: it is left */
 #define BACK_AFTER   (2500 * PSEC_US) /* nothing was lost for so long: all ways are back, ... */
 #define BACK_RTTS    32u /* ... and for so many round trips: a train of probes is long */
@@ -153,14 +155,20 @@ static void check_dead(struct hunt_oracle *o, uint32_t end, uint16_t way,
 	psec now = o->now(o->clock);
 	uint32_t burst = wire_story(o, end)->burst ? wire_story(o, end)->burst : 1;
 
-	/* It is on trial: what was known of it is used up. */
-	if (w->was_left) {
+	/* It is on trial: what was known of it is used up. So it is where it could not be left,
+	 * since too few would have stayed. */
+	if (w->was_left || wire_at(o, end)->fewest_at >= w->lost_at) {
 		w->lost_at = 0;
 		w->was_left = false;
 	}
-	/* Where nothing else gets through, there is nothing that the way is worse than. */
+	/* Losses that are found together may have it left and brought back at once, as one way too
+	 * many. One that is dead and used loses more, later. */
+	if (w->lost_again_at < w->lost_at + DEAD_STILL)
+		return;
+	/* Where nothing else gets through, there or back, there is nothing that the way is worse
+	 * than. */
 	if (w->lost_at == 0 || now < w->lost_at + DEAD_AFTER || !can_leave(o, end, v) ||
-	    wire_at(o, end)->came_at < w->lost_at)
+	    wire_at(o, end)->came_at < w->lost_at || wire_at(o, end)->heard_at < w->lost_at)
 		return;
 	wire_met(o, MET_WAY_DEAD);
 	if (++w->late_uses > LATE_MOST * burst)
@@ -169,11 +177,13 @@ static void check_dead(struct hunt_oracle *o, uint32_t end, uint16_t way,
 			    end, way, (double)w->lost_at / PSEC_US, w->late_uses);
 }
 
-/* Which ways that lose packets are left now. */
-static void note_left(struct hunt_oracle *o, uint32_t end)
+/* Which ways that lose packets are left now, and whether one more could be. */
+static void note_left(struct hunt_oracle *o, uint32_t end, const struct oracle_mrc_view *v)
 {
 	struct wire_way *ways = wire_at(o, end)->ways;
 
+	if (v->n_usable <= set_of(o, end)->min_active)
+		wire_at(o, end)->fewest_at = o->now(o->clock);
 	for (uint32_t i = 0; i < set_of(o, end)->n; i++)
 		ways[i].was_left |= ways[i].lost_at > 0 && !is_usable(o, end, i);
 }
@@ -301,7 +311,7 @@ void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt 
 	check_turn(o, end, way, tx, is_again);
 	if (way != WIRE_NO_WAY)
 		check_dead(o, end, way, &v);
-	note_left(o, end);
+	note_left(o, end, &v);
 	note_request(o, end, &v);
 }
 
@@ -398,10 +408,12 @@ void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p
 	struct wire_way *w = &wire_at(o, end)->ways[p->way % STORY_MRC_WAYS];
 
 	wire_trouble(o, end);
-	if (p->way == WIRE_NO_WAY || p->sends == 0 || p->has_come || p->sent_at <= w->arrived_at ||
-	    w->lost_at > 0)
+	if (p->way == WIRE_NO_WAY || p->sends == 0 || p->has_come || p->sent_at <= w->arrived_at)
 		return;
-	w->lost_at = o->now(o->clock);
+	w->lost_again_at = o->now(o->clock);
+	if (w->lost_at > 0)
+		return;
+	w->lost_at = w->lost_again_at;
 	w->late_uses = 0;
 }
 
@@ -442,8 +454,14 @@ void wire_ways_look(struct hunt_oracle *o, uint32_t end)
 	if (o->ends[end].is_gone)
 		return;
 	uint32_t dead = oracle_mrc_dead_ports(o, end), died = dead & ~(uint32_t)e->dead_ports;
+	uint64_t losses = oracle_mrc_port_losses(o, end);
 
+	/* One may have died and come back on trial since, as too little was left: nobody says which
+	 * one it was. */
+	if (losses != e->port_losses && !died)
+		died = ALL_PORTS;
 	e->dead_ports = (uint8_t)dead;
+	e->port_losses = losses;
 	if (died)
 		wire_ask_died(o, end, died);
 }

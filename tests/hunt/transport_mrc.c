@@ -274,6 +274,11 @@ uint32_t oracle_mrc_deaf_ports(const struct hunt_oracle *o, uint32_t end)
 	return requester_of(o, end)->path.blocked[PATH_BLOCK_PEER];
 }
 
+uint64_t oracle_mrc_port_losses(const struct hunt_oracle *o, uint32_t end)
+{
+	return mrc_counters(o->engines[o->story->ends[end].host])->lost_port;
+}
+
 uint32_t oracle_mrc_ports(const struct hunt_oracle *o, uint32_t end)
 {
 	return path_ports(&requester_of(o, end)->path);

@@ -159,11 +159,13 @@ static nsec try_ns(const struct hunt_story *s, uint32_t end)
 	       2 * hunt_rnr_ns(s->ends[end ^ 1].rnr_timer);
 }
 
+/* A forged RNR NAK may ask for the longest wait that there is. */
 static nsec give_up_ns(const struct hunt_story *s, uint32_t end)
 {
 	const struct hunt_end *own = &s->ends[end];
+	nsec forged = s->has_forgery ? hunt_rnr_ns(0) : 0;
 
-	return 4 * hunt_timeout_ns(own->timeout) * (own->retries + 2u) +
+	return forged + 4 * hunt_timeout_ns(own->timeout) * (own->retries + 2u) +
 	       hunt_rnr_ns(s->ends[end ^ 1].rnr_timer) * (own->rnr_retries + 2u);
 }
 

@@ -150,6 +150,7 @@ struct wire_way {
 	bool is_single;      /* no other has its entropy and port */
 	bool has_come_back;  /* it was usable when all was healed */
 	psec lost_at;        /* it was known to lose packets, and nothing came by it since; 0 */
+	psec lost_again_at;  /* the last time that it was */
 	bool was_left;       /* it was out of use since then */
 	psec arrived_at;     /* the last time that something came by it */
 	uint32_t late_uses;  /* packets by it long after lost_at */
@@ -174,11 +175,15 @@ struct wire_end {
 	uint8_t denied_ports;                 /* by its own attributes */
 	uint8_t dead_ports;                   /* by what happened to its packets */
 	uint8_t deaf_ports;      /* found not to be heard, and nobody said otherwise since */
+	uint64_t port_losses;    /* of its host, when that was looked at last */
 	uint32_t last, in_a_row; /* the way of its last request, and how many took it */
 	uint64_t window_bytes;   /* as the engine says now, ... */
 	uint64_t window_before;  /* ... and before this pull */
 	uint32_t sent_bytes;     /* of its last data packet of this pull; 0: none */
+	psec refused_at;         /* its peer's word ended it, if was_refused */
+	psec heard_at;           /* the last time that it heard its peer's answer */
 	psec came_at;            /* the last time that data of its came to its peer */
+	psec fewest_at;          /* the last time that no way more could be left */
 	psec trouble_at;         /* it last took something for lost */
 	psec busy_from, busy;    /* since when it has something out; how long it had, since then */
 	bool is_draining;        /* no message begins, ... */
