@@ -4,7 +4,7 @@
  * One struct driver serves one engine of one process. Its ports are the engine's: port i of a
  * packet leaves by interface i. Local addresses and peers are named by handles, which stand in
  * rx_pkt and tx_pkt. What leaves is completed with all headers around the transport's and the ICRC;
- * what arrives had its ICRC checked, and is lent.
+ * what arrives passed the guard, had its ICRC checked, and is lent.
  *
  * One thread at a time calls this. A forked child may call driver_free, which does the parent no
  * harm, and nothing else. Counters balance: received = delivered + passed on + drops, but for
@@ -30,6 +30,7 @@
 #define DRIVER_DROPS(C) \
 	C(drop_short,    "dropped: shorter than a header and its ICRC") \
 	C(drop_headers,  "dropped: headers around the transport's that are wrong, or not for us") \
+	C(drop_stranger, "dropped unread: to no queue pair of ours, or not from its peer") \
 	C(drop_icrc,     "dropped: the invariant CRC was wrong") \
 	C(drop_peers,    "dropped: from an address that no queue pair has, and the table is full") \
 	C(drop_stray,    "dropped: of another process, which is gone, too slow or another user's") \
@@ -59,10 +60,30 @@ struct driver_counters {
 #undef DRIVER_COUNTER_MEMBER
 };
 
-/* First member of every driver's own struct. */
+/* Who sends to which queue pair; peer is DRIVER_NO_HANDLE if the address has no handle. */
+struct driver_call {
+	uint32_t qp, peer;
+};
+
+/* Says whether a packet may be for somebody, by its base header and its sender alone. The driver
+ * asks before it computes the ICRC, which costs as much as all the rest: who floods us without
+ * knowing a queue pair and its peer is not worth that. The engine checks what is let through. */
+struct driver_guard {
+	bool (*expects)(const void *context, const struct driver_call *call); /* NULL: all */
+	const void *context;
+};
+
+static inline bool driver_guard_expects(const struct driver_guard *g,
+					const struct driver_call *call)
+{
+	return !g->expects || g->expects(g->context, call);
+}
+
+/* First member of every driver's own struct. The guard is whoever uses the driver's to set. */
 struct driver {
 	const struct driver_ops *ops;
 	struct driver_counters count;
+	struct driver_guard guard;
 };
 
 struct driver_ops {

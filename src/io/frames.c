@@ -360,6 +360,11 @@ static int check_cfg(struct frames *f, const struct frames_cfg *cfg, char *error
 	return 0;
 }
 
+void frames_set_guard(struct frames *f, const struct driver_guard *guard)
+{
+	f->guard = guard;
+}
+
 int frames_new(struct frames **out, const struct frames_cfg *cfg, struct driver_counters *count,
 	       char *error, size_t error_len)
 {

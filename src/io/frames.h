@@ -44,6 +44,8 @@ struct frames;
 int frames_new(struct frames **f, const struct frames_cfg *cfg, struct driver_counters *count,
 	       char *error, size_t error_len);
 void frames_free(struct frames *f);
+/* Has a guard asked of what is read. It is the driver's, and outlives f. */
+void frames_set_guard(struct frames *f, const struct driver_guard *guard);
 
 /* What a driver needs to know of a port. */
 struct frames_port {

@@ -13,6 +13,7 @@
 enum {
 	FRAMES_LOCALS = 256,
 	FRAMES_BTH_BYTES = 12,
+	FRAMES_QP_AT = 5,      /* of it: the destination queue pair, three bytes */
 	FRAMES_STRANGERS = 64, /* that were answered last */
 };
 
@@ -59,6 +60,7 @@ struct frames_local {
 struct frames {
 	struct frames_cfg cfg;
 	struct driver_counters *count;
+	const struct driver_guard *guard; /* NULL: none */
 	struct net_cfg net;
 	uint8_t tclass_of[64]; /* DSCP to class */
 	nsec now;              /* of the last step */
@@ -85,6 +87,8 @@ bool frames_addr_of(const struct frames *f, const struct sockaddr *name, struct 
 /* frames_peers.c */
 int frames_peers_init(struct frames *f);
 void frames_peers_fini(struct frames *f);
+/* The handle of an address that has one, or DRIVER_NO_HANDLE. */
+uint32_t frames_peers_known(const struct frames *f, const struct addr *a);
 /* A packet came from a: its handle, made until frames_settle if need be, or DRIVER_NO_HANDLE. */
 uint32_t frames_peers_seen(struct frames *f, const struct addr *a);
 static inline const struct addr *frames_peer_addr(const struct frames *f,

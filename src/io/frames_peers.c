@@ -196,20 +196,26 @@ void frames_peer_put(struct frames *f, uint32_t handle)
 		discard(f, handle);
 }
 
-uint32_t frames_peers_seen(struct frames *f, const struct addr *a)
+uint32_t frames_peers_known(const struct frames *f, const struct addr *a)
 {
 	uint32_t h = f->last_peer;
+
+	if (h != DRIVER_NO_HANDLE && f->peer_owners[f->peers[h].first] == h &&
+	    addr_equal(addrs_at(&f->peer_addrs, f->peers[h].first), a))
+		return h;
+	return find(f, a);
+}
+
+uint32_t frames_peers_seen(struct frames *f, const struct addr *a)
+{
+	uint32_t h = frames_peers_known(f, a);
 	struct frames_peer *p;
 
-	if (h == DRIVER_NO_HANDLE || f->peer_owners[f->peers[h].first] != h ||
-	    !addr_equal(addrs_at(&f->peer_addrs, f->peers[h].first), a)) {
-		h = find(f, a);
-		if (h == DRIVER_NO_HANDLE)
-			h = make(f, a);
-		if (h == DRIVER_NO_HANDLE)
-			return h;
-		f->last_peer = h;
-	}
+	if (h == DRIVER_NO_HANDLE)
+		h = make(f, a);
+	if (h == DRIVER_NO_HANDLE)
+		return h;
+	f->last_peer = h;
 	p = &f->peers[h];
 	/* Also one that is held: it may be put before its packets are looked at. */
 	if (!p->is_passing) {

@@ -230,6 +230,13 @@ static uint32_t local_of(struct frames *f, const struct addr *dst)
 	return last;
 }
 
+static bool is_expected(const struct frames *f, const uint8_t *bth, const struct addr *from)
+{
+	return !f->guard ||
+	       driver_guard_expects(f->guard, &(struct driver_call){get_be24(bth + FRAMES_QP_AT),
+								    frames_peers_known(f, from)});
+}
+
 static void lend(const struct frames *f, const struct stack *s,
 		 const struct cspan piece[FRAMES_PIECES], uint32_t end, struct rx_pkt *p)
 {
@@ -266,10 +273,12 @@ static uint64_t *read_frame(struct frames *f, uint32_t port,
 	local = local_of(f, &a);
 	if (local == ADDRS_NONE)
 		return &count->drop_headers;
+	a = end_of(&s, piece[0].at, port, false);
+	if (!is_expected(f, piece[0].at + s.transport, &a))
+		return &count->drop_stranger;
 	end = s.end - (s.is_cut ? 0 : (uint32_t)icrc_bytes);
 	if (!s.is_cut && !icrc_is_right(&s, piece, end))
 		return &count->drop_icrc;
-	a = end_of(&s, piece[0].at, port, false);
 	peer = frames_peers_seen(f, &a);
 	if (peer == DRIVER_NO_HANDLE)
 		return &count->drop_peers;

@@ -362,6 +362,7 @@ static int open_all(struct raw *r, const struct raw_cfg *cfg, char *error, size_
 		result = claim(r, cfg->frames.port, error, error_len);
 	if (result)
 		return result;
+	frames_set_guard(r->frames, &r->driver.guard);
 	r->n_ports = cfg->frames.n_ports;
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (r->epoll_fd < 0 || epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, frames_fd(r->frames), &event))

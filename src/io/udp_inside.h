@@ -114,6 +114,7 @@ struct udp_run {
 	uint32_t left, segment; /* bytes */
 	struct udp_addr from;
 	uint32_t local, peer; /* peer: DRIVER_NO_HANDLE before it was looked up */
+	uint32_t qp;          /* that the guard let it in to last, or UDP_NO_QP */
 	uint16_t sport, label;
 	uint8_t tos, ttl;
 	uint8_t id; /* expected identification of the next packet (IPv4) */
@@ -229,6 +230,9 @@ struct udp_driver {
 	struct udp_survey survey;
 };
 
+/* More than any number of a queue pair. */
+#define UDP_NO_QP UINT32_MAX
+
 /* Number of what udp_share.c waits for in the epoll set; locals have theirs. */
 #define UDP_STRAY UINT32_MAX
 
@@ -284,6 +288,8 @@ struct udp_source *udp_source_of(struct udp_driver *u, uint32_t local, uint32_t 
 /* udp_peers.c */
 int udp_peers_init(struct udp_driver *u);
 void udp_peers_fini(struct udp_driver *u);
+/* The handle of an address that has one, or DRIVER_NO_HANDLE. */
+uint32_t udp_peers_known(const struct udp_driver *u, const struct udp_addr *addr);
 /* A packet came from addr: its handle, made for this udp_receive if need be, or DRIVER_NO_HANDLE.
  */
 uint32_t udp_peers_seen(struct udp_driver *u, const struct udp_addr *addr);

@@ -109,19 +109,23 @@ void udp_peer_put(struct driver *d, uint32_t handle)
 		discard(u, handle);
 }
 
-uint32_t udp_peers_seen(struct udp_driver *u, const struct udp_addr *addr)
+uint32_t udp_peers_known(const struct udp_driver *u, const struct udp_addr *addr)
 {
 	uint32_t h = u->last_peer;
+
+	return h != DRIVER_NO_HANDLE && udp_addr_equal(&u->peers[h].addr, addr) ? h : find(u, addr);
+}
+
+uint32_t udp_peers_seen(struct udp_driver *u, const struct udp_addr *addr)
+{
+	uint32_t h = udp_peers_known(u, addr);
 	struct udp_peer *p;
 
-	if (h == DRIVER_NO_HANDLE || !udp_addr_equal(&u->peers[h].addr, addr)) {
-		h = find(u, addr);
-		if (h == DRIVER_NO_HANDLE)
-			h = make(u, addr);
-		if (h == DRIVER_NO_HANDLE)
-			return h;
-		u->last_peer = h;
-	}
+	if (h == DRIVER_NO_HANDLE)
+		h = make(u, addr);
+	if (h == DRIVER_NO_HANDLE)
+		return h;
+	u->last_peer = h;
 	p = &u->peers[h];
 	/* Also one that is held: it may be put before its packets are looked at. */
 	if (!p->is_passing) {

@@ -280,6 +280,21 @@ static uint8_t owner_of(const struct udp_driver *u, const struct udp_run *run)
 	return u->cfg.has_endpoints ? u->tag : u->locals[run->local].answerer;
 }
 
+/* Bursts are of one sender and nearly always of one queue pair: one question serves all of them. */
+static bool is_expected(const struct udp_driver *u, struct udp_run *run)
+{
+	struct driver_call call = {.qp = get_be24(run->at + UDP_QP_AT), .peer = run->peer};
+
+	if (call.qp == run->qp)
+		return true;
+	if (call.peer == DRIVER_NO_HANDLE)
+		call.peer = udp_peers_known(u, &run->from);
+	if (!driver_guard_expects(&u->driver.guard, &call))
+		return false;
+	run->qp = call.qp;
+	return true;
+}
+
 /* Looks at the next packet of run, of len bytes; true: it is lent in *out. */
 static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t len, nsec now,
 			  struct rx_pkt *out)
@@ -297,14 +312,18 @@ static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t le
 		u->driver.count.drop_short++;
 		return false;
 	}
+	uint8_t owner = owner_of(u, run);
+
+	if (owner == u->tag && !is_expected(u, run)) {
+		u->driver.count.drop_stranger++;
+		return false;
+	}
 	/* Before others have work with it. What they passed on to us they found right, and they are
 	 * processes of this user. */
 	if (!run->is_stray && !icrc_is_right(u, run, len)) {
 		u->driver.count.drop_icrc++;
 		return false;
 	}
-	uint8_t owner = owner_of(u, run);
-
 	if (owner != u->tag) {
 		/* One that was passed on to us is not passed on again: it could go round. */
 		if (run->is_stray)
@@ -332,6 +351,7 @@ static uint32_t drain(struct udp_driver *u, struct udp_run *run, nsec now, struc
 
 	/* Handles of peers last for one call. */
 	run->peer = DRIVER_NO_HANDLE;
+	run->qp = UDP_NO_QP;
 	if (run->left > 0)
 		udp_pseudo_make(&u->rx.pseudo,
 				&(struct udp_ends){&run->from, &u->locals[run->local].addr,

@@ -295,6 +295,7 @@ static int open_all(struct xdp_driver *x, char *error, size_t error_len)
 
 	if (result)
 		return result;
+	frames_set_guard(x->frames, &x->driver.guard);
 	x->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (x->epoll_fd < 0 || epoll_ctl(x->epoll_fd, EPOLL_CTL_ADD, frames_fd(x->frames), &event))
 		return say(-errno, error, error_len, "no descriptor for an xdp driver: %s",

@@ -242,6 +242,17 @@ static int make_tables(struct device *d)
 	return 0;
 }
 
+/* One that has no peer yet, or none any more, expects nobody. */
+static bool expects(const void *context, const struct driver_call *call)
+{
+	const struct device *d = context;
+	const struct nic_qp *qp = d->qps[call->qp % NIC_LOW_NUMBERS];
+
+	if (!qp || qp->number != call->qp)
+		return call->qp == d->transport->open_qp;
+	return call->peer == qp->way.peer && call->peer != DRIVER_NO_HANDLE;
+}
+
 static int make_io(struct device *d)
 {
 	char error[NIC_SENTENCE_MAX] = "";
@@ -256,6 +267,7 @@ static int make_io(struct device *d)
 
 	if (r)
 		return nic_fail(-r, "%s: %s", d->info.name, error);
+	d->io->guard = (struct driver_guard){expects, d};
 	d->n_ports = d->info.setup.driver == NIC_UDP ? 1 : d->info.setup.n_ports;
 	d->ports_up = d->ports_linked = d->free_ports = (UINT32_C(1) << d->n_ports) - 1;
 	if (d->info.setup.driver != NIC_UDP)

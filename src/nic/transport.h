@@ -12,6 +12,8 @@
 struct device;
 struct nic_qp;
 
+#define NIC_NO_QP UINT32_MAX
+
 union transport_cfg {
 	struct rc_cfg rc;
 	struct mrc_cfg mrc;
@@ -24,6 +26,7 @@ struct nic_transport_ops {
 	const char *name;
 	const struct engine_ops *engine;
 	uint32_t first_qp; /* lower numbers are special on the wire */
+	uint32_t open_qp;  /* the one of them that anybody may send to, or NIC_NO_QP */
 	/* Queue pairs may be in domains of other users of the device: programs of libmrc have
 	 * theirs from verbs. */
 	bool shares_domains;

@@ -2,6 +2,7 @@
  * of nic. */
 #include "nic/inside.h"
 #include "nic/mrc_inside.h"
+#include "wire/mrc.h"
 
 /* Times for wires that software works: a round trip takes tens of microseconds when both ends are
  * awake, and a process that waits for a processor is away for milliseconds without anything being
@@ -149,6 +150,7 @@ const struct nic_transport_ops nic_transport_mrc = {
 	.name = "mrc",
 	.engine = &mrc_ops,
 	.first_qp = 3, /* M-28 */
+	.open_qp = MRC_ENDPOINT_QP,
 	.shares_domains = true,
 	.configure = configure,
 	.end = end,

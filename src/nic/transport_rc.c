@@ -77,6 +77,7 @@ const struct nic_transport_ops nic_transport_rc = {
 	.engine = &rc_ops,
 	/* 0 and 1 are the subnet manager's and the connection manager's (IBTA 3.5.1). */
 	.first_qp = 2,
+	.open_qp = NIC_NO_QP,
 	.configure = configure,
 	.qp_new = make,
 	.qp_free = rc_qp_free,

@@ -551,6 +551,51 @@ static void drops_are_counted(void **state)
 	}
 }
 
+static uint32_t expected_qp;
+
+/* context: the handle of its peer. */
+static bool expects_one(const void *context, const struct driver_call *call)
+{
+	const uint32_t *peer = context;
+
+	return call->qp == expected_qp && call->peer == *peer;
+}
+
+/* By the base header and the sender alone: their ICRC is wrong, and nobody looked. */
+static void a_guard_keeps_strangers_out(void **state)
+{
+	static uint8_t frame[FRAME_BYTES];
+	static struct sample_packet s;
+	uint32_t other = DRIVER_NO_HANDLE;
+	struct rx_pkt rx;
+
+	(void)state;
+	for (enum kind kind = 0; kind < KINDS; kind++) {
+		struct driver_guard guard = {expects_one, &a_of_b};
+
+		if (is_missing(kind))
+			continue;
+		open_pair(kind);
+		frames_set_guard(b, &guard);
+		make_packet(&s, 1, 200);
+		expected_qp = get_be24(s.head + 5);
+		uint32_t len = write_whole(&s.tx, frame);
+
+		assert_true(read_whole(frame, len, &rx));
+		frame[len - 1] ^= 1;
+		assert_false(read_whole(frame, len, &rx));
+		assert_int_equal(count_b.drop_icrc, 1);
+		expected_qp ^= 1;
+		assert_false(read_whole(frame, len, &rx));
+		expected_qp ^= 1;
+		guard.context = &other;
+		assert_false(read_whole(frame, len, &rx));
+		assert_int_equal(count_b.drop_icrc, 1);
+		assert_int_equal(count_b.drop_stranger, 2);
+		close_pair();
+	}
+}
+
 /* A tag that has only a priority is of no VLAN. */
 static void priority_tag_is_taken(void **state)
 {
@@ -627,6 +672,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(golden_frames),         cmocka_unit_test(nack_says_another_length),
 	cmocka_unit_test(trimmed_by_nothing),    cmocka_unit_test(closed_since_the_last_packet),
 	cmocka_unit_test(trimmed_frames),        cmocka_unit_test(drops_are_counted),
+	cmocka_unit_test(trimmed_frames),        cmocka_unit_test(a_guard_keeps_strangers_out),
 	cmocka_unit_test(priority_tag_is_taken), cmocka_unit_test(random_flips),
 };
 

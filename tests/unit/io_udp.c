@@ -618,6 +618,53 @@ static void a_stranger_has_a_handle_for_one_receive(void **state)
 	close_pair();
 }
 
+static uint32_t n_asked;
+
+/* context: the handle of the peer of queue pair 7. */
+static bool expects_seven(const void *context, const struct driver_call *call)
+{
+	const uint32_t *peer = context;
+
+	n_asked++;
+	return (call->qp & 0xffff) == 7 && call->peer == *peer;
+}
+
+/* Who is not expected leaves no trace: no handle either, where there is room for one only. */
+static void a_guard_keeps_strangers_out(void **state)
+{
+	struct udp_cfg cfg = {0}, one = {.max_peers = 1};
+	uint32_t stranger;
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &one, false);
+	b->guard = (struct driver_guard){expects_seven, &a_of_b};
+	stranger = open_at(a, "127.0.0.6");
+	for (uint32_t i = 0; i < 30; i++) {
+		out[i] = packet(i, 10);
+		out[i].head[7] = i % 3 == 0 ? 6 : 7;
+		if (i % 3 == 1)
+			out[i].local = stranger;
+	}
+	send_all(a, out, 30);
+	assert_int_equal(receive(b, NULL, 10, 30, QUIET_MS), 10);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(get_be32(in[i].bytes + 8) % 3, 2);
+	assert_int_equal(b->count.drop_stranger, 20);
+	assert_int_equal(b->count.drop_peers, 0);
+	/* A burst of one queue pair is asked about once. */
+	for (uint32_t i = 0; i < 20; i++) {
+		out[i] = packet(i, 10);
+		out[i].head[7] = 7;
+	}
+	n_asked = 0;
+	send_all(a, out, 20);
+	assert_int_equal(receive(b, NULL, 20, 20, WAIT_MS), 20);
+	if (kernel_has_offload())
+		assert_true(n_asked < 20);
+	close_pair();
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(every_size_arrives),
 	cmocka_unit_test(bursts_arrive_in_order),
@@ -637,6 +684,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(who_is_gone_is_passed_over),
 	cmocka_unit_test(peers_are_counted),
 	cmocka_unit_test(a_stranger_has_a_handle_for_one_receive),
+	cmocka_unit_test(a_guard_keeps_strangers_out),
 };
 
 ISOLATED_MAIN(cases)

@@ -213,6 +213,17 @@ static void stranger(void **state)
 	c = request(ROCE_OP_CNP, 0);
 	c->rx.peer++;
 	check_dropped(c, COUNTER(drop_stranger));
+	/* Whatever the kind: requests, responses, notices. */
+	for (uint32_t opcode = 0; opcode <= ROCE_OP_CNP; opcode++)
+		for (uint32_t i = 0; i < 2; i++) {
+			uint16_t stack;
+
+			if (!roce_opcode_stack((uint8_t)opcode, &stack))
+				continue;
+			c = request((uint8_t)opcode, stack & ROCE_PAYLOAD ? 8 : 0);
+			*(i ? &c->rx.local : &c->rx.peer) += 1;
+			check_dropped(c, COUNTER(drop_stranger));
+		}
 	live_on(but);
 }
 
