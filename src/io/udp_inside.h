@@ -43,7 +43,7 @@
 
 enum {
 	UDP_SOURCES_MAX = 64,
-	UDP_PAYLOAD_MAX = 65507, /* behind the headers of IPv4; a little less than IPv6 allows */
+	UDP_PAYLOAD_MAX = UDP_BURST_MAX, /* of IPv4; a little less than IPv6 allows */
 	UDP_SHORTEST = UDP_BTH_BYTES + icrc_bytes,
 	UDP_TAG_AT = 5, /* of the transport header: the top byte of the destination queue pair */
 	UDP_QP_AT = 5,  /* all three bytes of it */

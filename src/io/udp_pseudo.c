@@ -10,27 +10,33 @@
 #include "wire/net.h"
 #include "wire/roce.h"
 
+#define CRC32_POLY UINT32_C(0xedb88320) /* 0x04c11db7, its lowest power in the highest bit */
+
 static_assert((int)UDP_IPV4_BYTES == (int)ipv4_bytes && (int)UDP_IPV6_BYTES == (int)ipv6_bytes &&
 		      (int)UDP_HEADER_BYTES == (int)udp_bytes &&
 		      (int)UDP_BTH_BYTES == (int)bth_bytes &&
 		      (int)UDP_ROCE_PORT == (int)NET_ROCE_PORT,
 	      "the wire's own numbers");
 
+/* Packets of forgers come in any length, each with a wrong CRC: only the delta of the highest bit
+ * is carried over all the bytes. The CRC takes a byte's lowest bit first, so the delta of the next
+ * lower bit is one more multiplication by x. */
 void udp_deltas_make(struct udp_deltas *d, uint32_t bytes)
 {
+	uint32_t highest = UDP_SEGMENTS_MAX / 2, one[UDP_SEGMENTS_MAX];
 	uint32_t zero = crc32_update(0, &(uint8_t){0}, 1);
 
 	if (d->bytes == bytes)
 		return;
+	one[highest] = crc32_update(0, &(uint8_t){(uint8_t)highest}, 1) ^ zero;
+	one[highest] = crc32_combine(one[highest], 0, bytes);
+	for (uint32_t bit = highest; bit > 1; bit /= 2)
+		one[bit / 2] = one[bit] >> 1 ^ (one[bit] & 1 ? CRC32_POLY : 0);
 	d->bytes = bytes;
 	d->of[0] = 0;
-	for (unsigned bit = 1; bit < UDP_SEGMENTS_MAX; bit *= 2) {
-		uint32_t one = crc32_update(0, &(uint8_t){(uint8_t)bit}, 1) ^ zero;
-
-		one = crc32_combine(one, 0, bytes);
-		for (unsigned i = 0; i < bit; i++)
-			d->of[bit + i] = d->of[i] ^ one;
-	}
+	for (uint32_t bit = 1; bit < UDP_SEGMENTS_MAX; bit *= 2)
+		for (uint32_t i = 0; i < bit; i++)
+			d->of[bit + i] = d->of[i] ^ one[bit];
 }
 
 /* Fields that the ICRC masks are left as they are: icrc_front replaces them. */

@@ -1,6 +1,12 @@
 /* The headers in front of a transport's packet, as the ICRC covers them: a socket shows none of
- * them to its owner. Kept apart from the driver's state because the wire's names for the UDP header
- * are the driver's own. */
+ * them to its owner. Of IPv4 the identification is among them, which the kernel chooses: 0 for a
+ * packet alone, since fragments are forbidden (RFC 6864), and in a burst, which segmentation
+ * offload cuts, 0, 1, 2 and so on, as the test udp-wire sees on the wire. A receiver tries the
+ * places in which a packet of its size can be: a burst has at most UDP_SEGMENTS_MAX packets and
+ * UDP_BURST_MAX bytes, and none of it is longer than the one before. That is up to 64 places of
+ * short packets, 15 of 4096 bytes of payload: a packet with a random ICRC is taken with a chance of
+ * 64, or 15, in 2^32; over IPv6, which has no identification, of 1. Kept apart from the driver's
+ * state because the wire's names for the UDP header are the driver's own. */
 #ifndef WEFT_IO_UDP_PSEUDO_H
 #define WEFT_IO_UDP_PSEUDO_H
 
@@ -13,6 +19,7 @@ enum {
 	UDP_BTH_BYTES = 12,
 	UDP_ROCE_PORT = 4791,
 	UDP_SEGMENTS_MAX = 64, /* of one offloaded send: what every kernel with offload takes */
+	UDP_BURST_MAX = 65507, /* bytes behind the headers of IPv4 */
 	UDP_FRONTS = 8,        /* lengths whose CRC is remembered */
 };
 
@@ -42,6 +49,15 @@ struct udp_pseudo {
 	} fronts[UDP_FRONTS]; /* of packets with so many bytes of UDP payload; 0: none */
 	struct udp_deltas ids;
 };
+
+/* How many places in a burst a packet with so many bytes of UDP payload, at least one, can have:
+ * the identifications from 0 on that it may have. */
+static inline uint32_t udp_pseudo_ids(uint32_t bytes)
+{
+	uint32_t n = UDP_BURST_MAX / bytes;
+
+	return n > UDP_SEGMENTS_MAX ? UDP_SEGMENTS_MAX : n > 1 ? n : 1;
+}
 
 struct udp_ends {
 	const struct udp_addr *from, *to; /* of one family */

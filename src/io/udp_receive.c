@@ -217,9 +217,12 @@ static bool refill(struct udp_driver *u)
 }
 
 /* The identification that makes the ICRC right, from the one it was computed with and by how much
- * it is wrong; -1: none does. bytes: of the UDP payload without ICRC. */
+ * it is wrong; -1: none does. bytes: of the UDP payload without ICRC. How many may do so is in
+ * udp_pseudo.h. */
 static int find_id(struct udp_driver *u, uint8_t tried, uint32_t wrong, uint32_t bytes)
 {
+	unsigned n = udp_pseudo_ids(bytes + icrc_bytes);
+
 	/* From the byte behind the identification's second: flags, to the UDP header's end. */
 	uint32_t behind = UDP_IPV4_BYTES - 6 + UDP_HEADER_BYTES + bytes;
 	struct udp_deltas *d = &u->rx.deltas[(behind ^ behind >> 4) % DELTA_LENGTHS];
@@ -227,17 +230,20 @@ static int find_id(struct udp_driver *u, uint8_t tried, uint32_t wrong, uint32_t
 	udp_deltas_make(d, behind);
 	for (unsigned i = 1; i < UDP_SEGMENTS_MAX; i++)
 		if (d->of[i] == wrong)
-			return tried ^ (int)i;
+			return (tried ^ i) < n ? (int)(tried ^ i) : -1;
 	return -1;
 }
 
 static bool icrc_is_right(struct udp_driver *u, struct udp_run *run, uint32_t len)
 {
 	struct udp_pseudo *pseudo = &u->rx.pseudo;
-	uint32_t bytes = len - icrc_bytes;
-	uint32_t crc = udp_pseudo_crc(pseudo, len, run->id, run->at);
-	uint32_t wrong;
+	uint32_t bytes = len - icrc_bytes, crc, wrong;
 	int id;
+
+	/* Where the next of this size cannot be, a new burst begins. */
+	if (run->id >= udp_pseudo_ids(len))
+		run->id = 0;
+	crc = udp_pseudo_crc(pseudo, len, run->id, run->at);
 
 	crc = crc32_update(crc, run->at + UDP_BTH_BYTES, bytes - UDP_BTH_BYTES);
 	wrong = crc ^ icrc_get(run->at + bytes);
