@@ -63,6 +63,7 @@ struct member_device {
 	char port[MEMBER_PORTS][16];
 	char driver[8];
 	uint64_t rx_packets, tx_packets, rx_dropped;
+	uint64_t rx_missed; /* that the kernel dropped before, where it tells */
 };
 
 /* Shows both; pairs are written to their places 0 .. n - 1, the rest are emptied. A reader gets

@@ -236,6 +236,7 @@ static int prepare_receiver(const struct udp_driver *u, int fd, const struct udp
 	if (set(fd, SOL_SOCKET, SO_REUSEPORT, 1))
 		return -errno;
 	udp_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, u->cfg.buffer_bytes);
+	set(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
 	if (addr->family == AF_INET) {
 		set(fd, IPPROTO_IP, IP_RECVTOS, 1);
 		set(fd, IPPROTO_IP, IP_RECVTTL, 1);
@@ -294,6 +295,7 @@ static int open_receiver(struct udp_driver *u, uint32_t handle, char *error, siz
 		return refused(u, number, &l->addr, error, error_len);
 	}
 	l->fd = fd;
+	l->missed = 0;
 	for (unsigned i = 0; i < UDP_SOURCES_MAX; i++)
 		l->sources[i].fd = -1;
 	if (u->cfg.sources == 1) {

@@ -99,6 +99,7 @@ struct udp_local {
 	struct udp_addr addr;
 	uint32_t refs;                 /* 0: free */
 	int fd;                        /* receives */
+	uint32_t missed;               /* that the kernel said it dropped of what came there */
 	uint8_t answerer;              /* tag of one whose engine answers questions, or ours */
 	uint8_t place_of[DRIVER_TAGS]; /* as the last survey found it; a tag unknown: the tag */
 	nsec survey_at;                /* no survey begins before */

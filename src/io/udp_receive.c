@@ -82,7 +82,15 @@ static int control_int(const struct cmsghdr *c)
 	return value;
 }
 
-static void read_control(struct msghdr *msg, struct udp_run *run)
+/* What the kernel dropped up to this packet, for want of room, in the life of the socket. It says
+ * so with the first packet behind, and a burst that was received as one is one. */
+static void count_missed(struct udp_driver *u, uint32_t local, uint32_t missed)
+{
+	u->driver.count.rx_missed += missed - u->locals[local].missed;
+	u->locals[local].missed = missed;
+}
+
+static void read_control(struct udp_driver *u, struct msghdr *msg, struct udp_run *run)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		int value = control_int(c);
@@ -91,6 +99,8 @@ static void read_control(struct msghdr *msg, struct udp_run *run)
 
 		if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO)
 			run->segment = (uint32_t)value;
+		else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL)
+			count_missed(u, run->local, (uint32_t)value);
 		else if ((is_v4 && c->cmsg_type == IP_TOS) ||
 			 (is_v6 && c->cmsg_type == IPV6_TCLASS))
 			run->tos = (uint8_t)value;
@@ -119,7 +129,7 @@ static void make_run(struct udp_driver *u, uint32_t i, uint32_t local)
 	udp_addr_of(&rx->names[i].any, &run->from);
 	/* Both kinds of name have the port at the same place. */
 	run->sport = BYTES_BE16(rx->names[i].v4.sin_port);
-	read_control(&m->msg_hdr, run);
+	read_control(u, &m->msg_hdr, run);
 	/* As the kernel found them, for the next call. */
 	m->msg_hdr.msg_namelen = sizeof rx->names[i];
 	m->msg_hdr.msg_controllen = RX_CONTROL_BYTES;

@@ -62,6 +62,7 @@ static struct member_device describe(const struct device *d, nsec now)
 		.rx_packets = d->io->count.rx,
 		.tx_packets = d->io->count.tx,
 		.rx_dropped = count_drops(&d->io->count),
+		.rx_missed = d->io->count.rx_missed,
 	};
 
 	for (uint32_t i = 0; i < info->n_ports && i < MEMBER_PORTS; i++) {

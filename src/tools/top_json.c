@@ -87,6 +87,7 @@ static void put_process(struct json_writer *w, const struct top_process *p)
 	json_number(w, "rx_packets", p->device.rx_packets);
 	json_number(w, "tx_packets", p->device.tx_packets);
 	json_number(w, "rx_dropped", p->device.rx_dropped);
+	json_number(w, "rx_missed", p->device.rx_missed);
 	put_ports(w, &p->device);
 	json_array(w, "pairs", JSON_INLINE);
 	for (uint32_t i = 0; i < p->n; i++)

@@ -266,6 +266,10 @@ static void put_process(const struct top_screen *s, const struct top_process *p)
 		put(A_NORMAL, "%s%.*s ", i ? " " : ", ", (int)sizeof d->port[i], d->port[i]);
 		put(tone(s, is_up ? TONE_GOOD : TONE_BAD), "%s", is_up ? "up" : "DOWN");
 	}
+	if (d->rx_dropped)
+		put(A_NORMAL, ", dropped %" PRIu64, d->rx_dropped);
+	if (d->rx_missed)
+		put(A_NORMAL, ", missed %" PRIu64, d->rx_missed);
 }
 
 static void put_line(const struct top_screen *s, const struct line *line)

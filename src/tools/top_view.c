@@ -55,6 +55,10 @@ static void put_process(const struct top_process *p, const struct top_style *sty
 	text_put_safe(out, d->driver[0] ? d->driver : "-");
 	fputs(", ports", out);
 	put_ports(d, style, out);
+	if (d->rx_dropped)
+		fprintf(out, ", dropped %" PRIu64, d->rx_dropped);
+	if (d->rx_missed)
+		fprintf(out, ", missed %" PRIu64, d->rx_missed);
 	fputc('\n', out);
 }
 

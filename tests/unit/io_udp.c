@@ -665,6 +665,33 @@ static void a_guard_keeps_strangers_out(void **state)
 	close_pair();
 }
 
+/* What finds a socket's buffer full is gone; the kernel says how many with the next that is not. */
+static void what_the_kernel_drops_is_counted(void **state)
+{
+	struct udp_cfg cfg = {.is_offload_off = true};
+	struct udp_cfg tight = {.is_offload_off = true, .buffer_bytes = 16384};
+	uint32_t sent = 0, got;
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &tight, false);
+	for (; sent < 8 * DRIVER_BATCH; sent++) {
+		out[0] = packet(sent, 1000);
+		send_all(a, out, 1);
+	}
+	got = receive(b, NULL, sent, DRIVER_BATCH, QUIET_MS);
+	assert_true(got > 0 && got < sent);
+	out[0] = packet(sent, 1000);
+	send_all(a, out, 1);
+	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	assert_int_equal(b->count.rx_missed, sent - got);
+	/* They are not counted again. */
+	send_all(a, out, 1);
+	assert_int_equal(receive(b, NULL, 1, 1, WAIT_MS), 1);
+	assert_int_equal(b->count.rx_missed, sent - got);
+	close_pair();
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(every_size_arrives),
 	cmocka_unit_test(bursts_arrive_in_order),
@@ -685,6 +712,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(peers_are_counted),
 	cmocka_unit_test(a_stranger_has_a_handle_for_one_receive),
 	cmocka_unit_test(a_guard_keeps_strangers_out),
+	cmocka_unit_test(what_the_kernel_drops_is_counted),
 };
 
 ISOLATED_MAIN(cases)
