@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "io/osrandom.h"
@@ -176,6 +177,32 @@ static struct udp_source *any_source(struct udp_local *l, uint32_t n)
 	return NULL;
 }
 
+/* Whether a new descriptor, the lowest that was free, is one of this process's last. */
+static bool is_scarce(int fd)
+{
+	struct rlimit most;
+
+	return getrlimit(RLIMIT_NOFILE, &most) == 0 && (rlim_t)fd + UDP_SPARE_FDS >= most.rlim_cur;
+}
+
+/* Opens a source, or takes another where descriptors are short. */
+static struct udp_source *new_source(struct udp_driver *u, struct udp_local *l,
+				     struct udp_source *s, uint16_t first)
+{
+	struct udp_source *other = any_source(l, u->cfg.sources);
+
+	if (other && u->is_short)
+		return other;
+	if (open_source(u, l, s, first))
+		return other;
+	if (!other || !is_scarce(s->fd))
+		return s;
+	close(s->fd);
+	s->fd = -1;
+	u->is_short = true;
+	return other;
+}
+
 /* With one source the receiving socket sends too: its port is right, and a group of sockets that
  * share it by SO_REUSEPORT is no hindrance, since answers are steered by queue pair and not by who
  * sent. With several, each has a port of its own, shared with nobody: a port is the entropy that
@@ -196,7 +223,7 @@ struct udp_source *udp_source_of(struct udp_driver *u, uint32_t local, uint32_t 
 		osrandom_key((uint8_t *)&first, sizeof first);
 		first = (uint16_t)(SOURCE_PORT_FIRST + first % SOURCE_PORTS);
 	}
-	return open_source(u, l, s, first) == 0 ? s : any_source(l, u->cfg.sources);
+	return new_source(u, l, s, first);
 }
 
 static int refused(const struct udp_driver *u, int number, const struct udp_addr *addr, char *error,
@@ -379,6 +406,7 @@ static void udp_unbind(struct driver *d, uint32_t handle)
 	if (getpid() == u->owner)
 		epoll_ctl(u->epoll_fd, EPOLL_CTL_DEL, l->fd, NULL);
 	close_local(l);
+	u->is_short = false;
 }
 
 static int check_cfg(struct udp_driver *u, const struct udp_cfg *cfg, char *error, size_t error_len)

@@ -53,6 +53,10 @@ struct udp_cfg {
 	bool is_offload_off;           /* for comparison: every packet by itself */
 };
 
+/* Descriptors of the process that no source port but the first of an address gets: the rest of the
+ * program has them, for its next queue pair for one. Packets then leave by fewer ports. */
+#define UDP_SPARE_FDS 16u
+
 /* A driver without addresses, its tag claimed. 0 and *d, or a negative errno and a sentence in
  * error that says what to do next. */
 int udp_new(struct driver **d, const struct udp_cfg *cfg, char *error, size_t error_len);

@@ -215,7 +215,8 @@ struct udp_driver {
 	struct udp_cfg cfg;
 	uint8_t tclass_of[64]; /* DSCP to class */
 	uint8_t tag;
-	pid_t owner; /* the process that made it */
+	bool is_short; /* of descriptors: no more sources, until an address is closed */
+	pid_t owner;   /* the process that made it */
 	int epoll_fd;
 
 	struct udp_local *locals;

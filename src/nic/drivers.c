@@ -1,12 +1,32 @@
 /* Which driver moves a device's packets: the one that its setup names, or the next best. */
+#include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "io/raw.h"
 #include "io/udp.h"
 #include "io/xdp.h"
 #include "nic/inside.h"
 
-#define MRC_SOURCES 64u /* source ports, as many as there are ways by default */
+#define MRC_SOURCES  64u /* source ports, as many as there are ways by default */
+#define FILES_WANTED 128u
+
+/* Says, the first time, that there will be fewer ways than there could be. */
+static void note_limit(const char *name)
+{
+	static atomic_bool is_told;
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &most) == 0 && most.rlim_cur < FILES_WANTED &&
+	    !atomic_exchange(&is_told, true))
+		nic_fail(EMFILE,
+			 "%s: at most %lu files may be open, and %u of them are left to the "
+			 "program: packets take fewer than %u source ports; raise the limit "
+			 "(ulimit -n) to %u or more, or use the raw driver",
+			 name, (unsigned long)most.rlim_cur, UDP_SPARE_FDS, MRC_SOURCES,
+			 FILES_WANTED);
+}
 
 static int open_udp(const struct nic_info *info, struct driver **io, char *error, size_t error_len)
 {
@@ -19,7 +39,11 @@ static int open_udp(const struct nic_info *info, struct driver **io, char *error
 		cfg.has_endpoints = true;
 		cfg.has_ports_of_ev = true;
 	}
-	return udp_new(io, &cfg, error, error_len);
+	int r = udp_new(io, &cfg, error, error_len);
+
+	if (!r && s->transport == NIC_MRC)
+		note_limit(info->name);
+	return r;
 }
 
 static struct frames_cfg frames_of(const struct nic_setup *s)

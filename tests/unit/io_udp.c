@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 struct answer {
@@ -692,7 +693,44 @@ static void what_the_kernel_drops_is_counted(void **state)
 	close_pair();
 }
 
+/* ---- sentences ------------------------------------------------------------------------------- */
+
+/* Source ports leave the program descriptors, and packets go by those that there are. */
+static void descriptors_are_spared(void **state)
+{
+	struct udp_cfg cfg = {.sources = 64, .has_ports_of_ev = true};
+	int fds[UDP_SPARE_FDS], lowest;
+	struct rlimit limit, few;
+
+	(void)state;
+	fill_data();
+	open_pair(&cfg, &cfg, false);
+	lowest = dup(STDIN_FILENO);
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = (struct rlimit){(rlim_t)lowest + 24, limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	for (uint32_t i = 0; i < 60; i++) {
+		out[i] = packet(i, 100);
+		out[i].ev = (50000 + i) << 16;
+	}
+	send_all(a, out, 60);
+	assert_int_equal(receive(b, NULL, 60, DRIVER_BATCH, WAIT_MS), 60);
+	for (uint32_t i = 0; i < UDP_SPARE_FDS; i++) {
+		fds[i] = dup(STDIN_FILENO);
+		assert_true(fds[i] >= 0);
+	}
+	/* With no room at all nothing new is opened, and nothing lost. */
+	send_all(a, out, 60);
+	assert_int_equal(receive(b, NULL, 60, DRIVER_BATCH, WAIT_MS), 60);
+	for (uint32_t i = 0; i < UDP_SPARE_FDS; i++)
+		close(fds[i]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	close_pair();
+}
+
 static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(descriptors_are_spared),
 	cmocka_unit_test(every_size_arrives),
 	cmocka_unit_test(bursts_arrive_in_order),
 	cmocka_unit_test(pieces_and_virtual_bytes_are_gathered),
