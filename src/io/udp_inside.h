@@ -170,6 +170,8 @@ struct udp_share {
 	struct udp_link to[SHARE_LINKS];
 	uint32_t n_to;
 	int from[DRIVER_TAGS]; /* connections of others, -1: none */
+	nsec look_at[DRIVER_TAGS]; /* whether a tag has an owner is known until then */
+	bool is_absent[DRIVER_TAGS];
 	uint8_t in[STRAY_BYTES];
 	uint32_t in_at, in_len;
 };
@@ -310,6 +312,8 @@ void udp_rx_forget(struct udp_driver *u, uint32_t local);
 /* Claims the lowest free tag; 0 or a negative errno and a sentence. */
 int udp_share_open(struct udp_driver *u, char *error, size_t error_len);
 void udp_share_close(struct udp_driver *u);
+/* Whether a tag has an owner of this user: as it was a moment ago. */
+bool udp_share_has_owner(struct udp_driver *u, uint8_t tag, nsec now);
 /* One packet of another process, its ICRC right: kept, then sent with others by udp_share_flush. */
 void udp_share_pass(struct udp_driver *u, const struct udp_run *run, uint32_t len, uint8_t owner);
 /* A probe that reached us, to its prober: goes the same way. */

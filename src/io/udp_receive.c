@@ -334,6 +334,11 @@ static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t le
 		u->driver.count.drop_stranger++;
 		return false;
 	}
+	if (owner != u->tag && (run->is_stray || !udp_share_has_owner(u, owner, now))) {
+		/* One that was passed on to us is not passed on again: it could go round. */
+		u->driver.count.drop_stray++;
+		return false;
+	}
 	/* Before others have work with it. What they passed on to us they found right, and they are
 	 * processes of this user. */
 	if (!run->is_stray && !icrc_is_right(u, run, len)) {
@@ -341,11 +346,7 @@ static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t le
 		return false;
 	}
 	if (owner != u->tag) {
-		/* One that was passed on to us is not passed on again: it could go round. */
-		if (run->is_stray)
-			u->driver.count.drop_stray++;
-		else
-			udp_share_pass(u, run, len, owner);
+		udp_share_pass(u, run, len, owner);
 		return false;
 	}
 	if (run->peer == DRIVER_NO_HANDLE)

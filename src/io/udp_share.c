@@ -39,6 +39,7 @@ enum {
 	/* Each of the others has one connection to us, and seldom a second that is at its end. */
 	BACKLOG = 2 * DRIVER_TAGS,
 	LINK_BYTES = 4 * STRAY_BYTES, /* that may wait in one; the kernel takes it times two */
+	LOOK_NS = 50000000, /* between two questions who has a tag: a packet to nobody costs none */
 	/* Whom the kernel names instead of a user that has no name in this user namespace
 	 * (user_namespaces(7), /proc/sys/kernel/overflowuid). */
 	UID_OF_UNKNOWN = 65534,
@@ -229,6 +230,19 @@ static struct udp_link *new_link(struct udp_driver *u, uint8_t tag)
 	}
 	s->to[s->n_to] = (struct udp_link){.fd = fd, .tag = tag};
 	return &s->to[s->n_to++];
+}
+
+/* Random bytes name any tag, most of them nobody's. The kernel is asked of each once in LOOK_NS:
+ * who forges packets does not make us ask for every one. */
+bool udp_share_has_owner(struct udp_driver *u, uint8_t tag, nsec now)
+{
+	struct udp_share *s = &u->share;
+
+	if (now >= s->look_at[tag]) {
+		s->is_absent[tag] = !find_link(s, tag) && !new_link(u, tag);
+		s->look_at[tag] = now + LOOK_NS;
+	}
+	return !s->is_absent[tag];
 }
 
 enum sent { SENT, FULL, GONE };

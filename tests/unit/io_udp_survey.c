@@ -616,6 +616,43 @@ static void strays_wait_for_a_slow_owner(void **state)
 	close_pair();
 }
 
+/* One packet by a plain socket, taken at a time; how often b dropped such as nobody's so far. */
+static uint64_t strays_at(int fd, const uint8_t *bytes, nsec at)
+{
+	struct rx_pkt pkts[DRIVER_BATCH];
+
+	plain_send(fd, "127.0.0.3", bytes, PROBE_BYTES);
+	assert_int_equal(driver_receive(b, at, pkts, DRIVER_BATCH), 0);
+	return b->count.drop_stray;
+}
+
+/* Nobody has the tag: no ICRC is computed, and who has it is looked for now and then only. */
+static void a_tag_that_nobody_has(void **state)
+{
+	const nsec ms = 1000000;
+	uint8_t bytes[PROBE_BYTES] = {[0] = 4, [5] = 9};
+	struct udp_cfg cfg = {0};
+	struct other nine;
+	int fd;
+
+	(void)state;
+	open_pair(&cfg, &cfg, false);
+	fd = plain_socket("127.0.0.9");
+	assert_int_equal(strays_at(fd, bytes, ms), 1);
+	assert_int_equal(strays_at(fd, bytes, 2 * ms), 2);
+	assert_int_equal(b->count.drop_icrc, 0);
+	nine = tag_socket(9);
+	assert_int_equal(strays_at(fd, bytes, 50 * ms), 3);
+	/* Now somebody has, for whom it is read. */
+	assert_int_equal(strays_at(fd, bytes, 51 * ms), 3);
+	assert_int_equal(b->count.drop_icrc, 1);
+	assert_balance(b);
+	tag_close(&nine);
+	assert_int_equal(strays_at(fd, bytes, 101 * ms), 4);
+	close(fd);
+	close_pair();
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(strays_end_when_members_come_and_go),
 	cmocka_unit_test(a_newcomer_does_not_disturb),
@@ -629,6 +666,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(probes_put_a_survey_off_only_for_a_while),
 	cmocka_unit_test(a_survey_ends_with_its_address),
 	cmocka_unit_test(strays_wait_for_a_slow_owner),
+	cmocka_unit_test(a_tag_that_nobody_has),
 };
 
 ISOLATED_MAIN(cases)
