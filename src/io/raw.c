@@ -297,18 +297,18 @@ static const struct driver_ops raw_ops = {
 static int claim(struct raw *r, uint16_t port, char *error, size_t error_len)
 {
 	char all[32];
+	const struct claim_wish wish = {.all = all, .type = SOCK_DGRAM | SOCK_CLOEXEC};
 	int result;
 
 	snprintf(all, sizeof all, "weft-raw-1-%u", port);
-	r->claim_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	result = r->claim_fd < 0 ? -errno : claim_first(r->claim_fd, all, &r->tag);
+	result = r->claim_fd = claim_tag(&wish, &r->tag);
 	if (result == -EBUSY)
 		return say(
 			result, error, error_len,
 			"all %u numbers of raw devices with UDP port %u are taken: end a process "
 			"that has one (`ss -xa` lists them as @weft-raw), or choose another port",
 			DRIVER_TAGS, port);
-	if (result)
+	if (result < 0)
 		return say(result, error, error_len,
 			   "cannot claim a number among the processes with raw devices: %s; a "
 			   "sandbox may forbid abstract unix sockets",

@@ -51,6 +51,7 @@ struct udp_cfg {
 	uint8_t hop_limit;             /* [64] */
 	bool is_not_ect;               /* data is not sent as ECN-capable */
 	bool is_offload_off;           /* for comparison: every packet by itself */
+	bool is_tag_in_order;          /* for tests: the lowest tag that is free, not any */
 };
 
 /* Descriptors of the process that no source port but the first of an address gets: the rest of the

@@ -169,7 +169,9 @@ struct udp_share {
 	uint32_t n_out;
 	struct udp_link to[SHARE_LINKS];
 	uint32_t n_to;
-	int from[DRIVER_TAGS]; /* connections of others, -1: none */
+	uint64_t ends[DRIVER_TAGS]; /* of names that are not plain (claim.h), as of looked_at */
+	nsec looked_at;
+	int from[DRIVER_TAGS];     /* connections of others, -1: none */
 	nsec look_at[DRIVER_TAGS]; /* whether a tag has an owner is known until then */
 	bool is_absent[DRIVER_TAGS];
 	uint8_t in[STRAY_BYTES];
@@ -309,7 +311,7 @@ void udp_rx_fini(struct udp_driver *u);
 void udp_rx_forget(struct udp_driver *u, uint32_t local);
 
 /* udp_share.c */
-/* Claims the lowest free tag; 0 or a negative errno and a sentence. */
+/* Claims a free tag; 0 or a negative errno and a sentence. */
 int udp_share_open(struct udp_driver *u, char *error, size_t error_len);
 void udp_share_close(struct udp_driver *u);
 /* Whether a tag has an owner of this user: as it was a moment ago. */

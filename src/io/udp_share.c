@@ -9,7 +9,8 @@
  * called listen), before it sends or reads a byte, and has nothing to do with one that is not its
  * own, which is also the user without whom the kernel would not let them share an address. The
  * question is answered for the connection, not for the name: it stays true when the other end dies
- * and somebody else takes the name. What a tag of somebody else costs us is the tag.
+ * and somebody else takes the name. Where strangers have plain names, owners of tags are found by
+ * their names with an end, for which the kernel is asked now and then.
  *
  * A connection lasts while there is something in it that its owner did not read.
  *
@@ -27,6 +28,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "io/claim.h"
@@ -122,27 +124,29 @@ static int open_sockets(struct udp_driver *u)
 	s->fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->fd < 0)
 		return -errno;
-	s->claim_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (s->claim_fd < 0 || await_claim(s, EPOLL_CTL_ADD))
-		return -errno;
 	return 0;
 }
 
 int udp_share_open(struct udp_driver *u, char *error, size_t error_len)
 {
+	struct claim_wish wish = {.type = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
+				  .is_in_order = u->cfg.is_tag_in_order};
+	struct udp_share *s = &u->share;
 	char all[NAME_TEXT];
 	int result = open_sockets(u);
 
-	if (result)
+	wish.all = name_of_all(u, all);
+	if (result == 0)
+		result = s->claim_fd = claim_tag(&wish, &u->tag);
+	if (result >= 0)
+		result = listen(s->claim_fd, BACKLOG) || await_claim(s, EPOLL_CTL_ADD) ? -errno : 0;
+	if (result == 0)
+		return 0;
+	if (result == -EMFILE || result == -ENFILE || result == -ENOMEM || s->fd < 0)
 		return say(result, error, error_len,
 			   "cannot open a local socket: %s; raise the limit on open files "
 			   "(ulimit -n) if it is that",
 			   strerror(-result));
-	result = claim_first(u->share.claim_fd, name_of_all(u, all), &u->tag);
-	if (result == 0 && listen(u->share.claim_fd, BACKLOG))
-		result = -errno;
-	if (result == 0)
-		return 0;
 	if (result != -EBUSY)
 		return say(result, error, error_len,
 			   "cannot claim a number among the processes of this user: %s; "
@@ -202,22 +206,57 @@ static struct udp_link *find_link(struct udp_share *s, uint8_t tag)
 	return NULL;
 }
 
-/* A connection to the owner of a tag, who is of this user; NULL: there is none. An owner's queue of
- * connections has room for all who share the address: one that is full is not of our making. */
-static struct udp_link *new_link(struct udp_driver *u, uint8_t tag)
+/* A connection to the owner of a tag under that name, who is of this user; -1: there is none. An
+ * owner's queue of connections has room for all who share the address: one that is full is not of
+ * our making. */
+static int connect_to(const struct udp_driver *u, uint8_t tag, uint64_t end)
 {
-	struct udp_share *s = &u->share;
 	struct sockaddr_un name;
 	char all[NAME_TEXT];
-	socklen_t len = claim_name(name_of_all(u, all), tag, &name);
+	socklen_t len = claim_name(name_of_all(u, all), tag, end, &name);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
-		return NULL;
-	if (connect(fd, (struct sockaddr *)&name, len) || !is_of_this_user(s, fd)) {
-		close(fd);
-		return NULL;
+		return -1;
+	if (connect(fd, (struct sockaddr *)&name, len) == 0 && is_of_this_user(&u->share, fd))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Asks for the names with an end, unless that was just done. */
+static void look_for_ends(struct udp_driver *u)
+{
+	struct udp_share *s = &u->share;
+	struct claim_held held;
+	struct timespec t;
+	char all[NAME_TEXT];
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	nsec now = (nsec)t.tv_sec * 1000000000u + (nsec)t.tv_nsec;
+
+	if (s->looked_at && now < s->looked_at + LOOK_NS)
+		return;
+	s->looked_at = now;
+	if (claim_look(name_of_all(u, all), 0, &held) == 0)
+		memcpy(s->ends, held.ends, sizeof s->ends);
+}
+
+/* A connection to the owner of a tag; NULL: there is none. */
+static struct udp_link *new_link(struct udp_driver *u, uint8_t tag)
+{
+	struct udp_share *s = &u->share;
+	int fd = connect_to(u, tag, s->ends[tag]);
+
+	if (fd < 0 && s->ends[tag])
+		fd = connect_to(u, tag, 0);
+	if (fd < 0) {
+		look_for_ends(u);
+		if (s->ends[tag])
+			fd = connect_to(u, tag, s->ends[tag]);
 	}
+	if (fd < 0)
+		return NULL;
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){LINK_BYTES}, sizeof(int));
 	if (s->n_to == SHARE_LINKS) {
 		uint32_t idle = 0;

@@ -1,14 +1,14 @@
 /* Which process is at which place of an address, and the program that steers by it.
  *
  * The kernel keeps the sockets of one address in a list; a program chooses among them by place. At
- * first the tags are the places: who comes claims the lowest tag and is put at the end. When one
- * leaves, the kernel moves the last into its place, and from then on packets reach the wrong
- * process. Nothing tells a process its place, so it asks: a probe is a packet that the program
- * steers by the place in it instead of a tag. Whoever gets it tells the prober its own tag, over
- * the socket that strays travel on. A place behind the last is no answer of the program, and the
- * kernel chooses by hash, which is by addresses and ports and so the same one each time: a tag that
- * comes a second time marks the end. What was learned becomes a program, of the whole group and in
- * force at once. A tag that is not in it is taken for a place.
+ * first a tag is taken for a place, which it seldom is, as tags are random: who is alone gets all
+ * packets all the same. When one leaves, the kernel moves the last into its place, and from then on
+ * packets reach the wrong process. Nothing tells a process its place, so it asks: a probe is a
+ * packet that the program steers by the place in it instead of a tag. Whoever gets it tells the
+ * prober its own tag, over the socket that strays travel on. A place behind the last is no answer
+ * of the program, and the kernel chooses by hash, which is by addresses and ports and so the same
+ * one each time: a tag that comes a second time marks the end. What was learned becomes a program,
+ * of the whole group and in force at once. A tag that is not in it is taken for a place.
  *
  * A probe leaves by the receiving socket, so that it comes from the very address and port it goes
  * to, which only sockets of this user can have while we do; any other is dropped. Over IPv4 the

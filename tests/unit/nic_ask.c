@@ -278,7 +278,7 @@ static void processes_ask_side_by_side(void **state)
 
 		/* All have come, and one goes when the gate opens. */
 		is_good &= read(gate[0], &c, 1) == 0;
-		if (driver_tag(u->device->io) == 0)
+		if (i == 0)
 			_exit(!is_good);
 		is_good &= ask_rounds(u, &mine, 4);
 		_exit(!is_good);
@@ -305,8 +305,7 @@ static void another_transport_is_no_hindrance(void **state)
 	struct nic_user *first = nic_open(&rc), *u = open_mrc(&info);
 
 	(void)state;
-	assert_int_equal(driver_tag(first->device->io), 0);
-	assert_int_equal(driver_tag(u->device->io), 1);
+	assert_int_not_equal(driver_tag(first->device->io), driver_tag(u->device->io));
 	assert_true(ask_rounds(u, &info, 4));
 	assert_int_equal(nic_close(first), 0);
 	assert_true(ask_rounds(u, &info, 1));
