@@ -101,7 +101,7 @@ struct driver_ops {
 	uint32_t (*send)(struct driver *d, const struct tx_pkt *pkts, uint32_t n);
 	void (*room)(struct driver *d, uint16_t room[ENGINE_PORTS]);
 	uint32_t (*ports_up)(const struct driver *d);
-	uint8_t (*tag)(const struct driver *d);
+	uint8_t (*tag)(const struct driver *d); /* NULL: nobody shares its addresses */
 	/* What only drivers of frames have: NULL, else see below. */
 	int (*local_address)(struct driver *d, uint32_t handle, uint32_t port,
 			     const struct sockaddr *address);
@@ -193,11 +193,17 @@ static inline uint32_t driver_ports_up(const struct driver *d)
 	return d->ops->ports_up(d);
 }
 
+/* Whether processes may share an address of it, so that numbers of queue pairs begin with a tag. */
+static inline bool driver_is_shared(const struct driver *d)
+{
+	return d->ops->tag != NULL;
+}
+
 /* The top byte of the numbers of this process' queue pairs: where processes share an address, by
- * which packets find their owner. */
+ * which packets find their owner; else 0. */
 static inline uint8_t driver_tag(const struct driver *d)
 {
-	return d->ops->tag(d);
+	return d->ops->tag ? d->ops->tag(d) : 0;
 }
 
 /* Another address of ours, or of the peer, in the plane of a port: a host may have one in each.

@@ -206,13 +206,6 @@ static uint32_t xdp_ports_up(const struct driver *d)
 	return up;
 }
 
-/* One process has all queue pairs of its addresses. */
-static uint8_t xdp_tag(const struct driver *d)
-{
-	(void)d;
-	return 0;
-}
-
 static void xdp_free(struct driver *d)
 {
 	struct xdp_driver *x = xdp_of(d);
@@ -246,7 +239,6 @@ static const struct driver_ops xdp_ops = {
 	.send = xdp_send,
 	.room = xdp_room,
 	.ports_up = xdp_ports_up,
-	.tag = xdp_tag,
 	.local_address = xdp_local_address,
 	.peer_address = xdp_peer_address,
 	.peer_segments = xdp_peer_segments,

@@ -69,11 +69,16 @@ void device_wait(struct device *d, nsec until)
 	pthread_cond_timedwait(&d->told, &d->lock, &at);
 }
 
+/* Who does not know a number must guess all of its bits, but for those that packets are steered
+ * by: the driver's tag, which is random as well. */
 uint32_t device_draw_qp(struct device *d)
 {
 	for (uint32_t i = 0; i < DRAWS; i++) {
-		uint32_t low = keystream_u32(&d->random) % NIC_LOW_NUMBERS;
-		uint32_t number = (uint32_t)driver_tag(d->io) << 16 | low;
+		uint32_t number = keystream_u32(&d->random) >> 8;
+		uint32_t low = number % NIC_LOW_NUMBERS;
+
+		if (driver_is_shared(d->io))
+			number = (uint32_t)driver_tag(d->io) << 16 | low;
 
 		if (number >= d->transport->first_qp && !d->qps[low])
 			return number;

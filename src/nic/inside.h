@@ -20,7 +20,7 @@
 
 #define NIC_SENTENCE_MAX 512u
 #define NIC_DONES        64u
-#define NIC_LOW_NUMBERS  65536u /* of queue pairs, below the tag */
+#define NIC_LOW_NUMBERS  65536u /* of queue pairs: no two agree in these bits */
 #define NIC_LOW_KEYS     256u   /* of windows: the low byte changes, the rest is nobody else's */
 
 /* A file descriptor that is readable while it rings. Nobody but its owner reads or writes it. */

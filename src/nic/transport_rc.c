@@ -75,8 +75,7 @@ static void raise_events(struct device *d)
 const struct nic_transport_ops nic_transport_rc = {
 	.name = "rc",
 	.engine = &rc_ops,
-	/* 0 and 1 are the subnet manager's and the connection manager's (IBTA 3.5.1). */
-	.first_qp = 2,
+	.first_qp = 3, /* 0 and 1 are IBTA's; 2 is everybody's where MRC is (M-28) */
 	.open_qp = NIC_NO_QP,
 	.configure = configure,
 	.qp_new = make,
