@@ -13,9 +13,9 @@
 /* Whether the process whose file this is still lives. */
 bool dead_is_alive(int fd);
 
-/* Removes the file of a dead process; false: it lives, that is not permitted, or was done. One that
- * a process is just making is not locked yet either: it will not lock it while this does, nor use
- * it afterwards. */
+/* Removes the file of a dead process, and its private one where it is of the same user; false: it
+ * lives, that is not permitted, or was done. One that a process is just making is not locked yet
+ * either: it will not lock it while this does, nor use it afterwards. */
 bool dead_remove(int directory, int fd, const char *name);
 
 /* Removes stale files of this user's dead processes, whichever device they were on. */

@@ -20,9 +20,10 @@
 _Static_assert(MEMBER_PAIRS % SHOW_STEP == 0, "the file ends behind the last step");
 
 struct member {
-	struct member_file *file; /* mapped */
-	char name[PLACE_FILE_MAX];
-	int directory, fd;
+	struct member_file *file;        /* mapped */
+	struct member_shown_file *shown; /* as well; NULL: there was nothing to show yet */
+	char name[PLACE_FILE_MAX], shown_name[PLACE_FILE_MAX];
+	int directory, fd, shown_fd;
 	uint32_t room; /* pairs whose pages are there */
 	pid_t pid;
 };
@@ -34,24 +35,21 @@ static bool lock_file(int fd)
 	return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-/* One try at a file that is ours, locked and has its name: 0, -EAGAIN: another one is needed. */
-static int make_file(struct member *m, const char *name)
+/* One try at a file of that name and mode that is ours and locked: its descriptor, or -EAGAIN:
+ * another name is needed. */
+static int make_file(const struct member *m, const char *name, mode_t mode)
 {
 	struct stat st;
-	int status = place_file(m->name, name, PLACE_MEMBER);
+	int fd = openat(m->directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 
-	if (status)
-		return status;
-	m->fd = openat(m->directory, m->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (m->fd < 0)
+	if (fd < 0)
 		return errno == EEXIST ? -EAGAIN : -errno;
 	/* Until it is locked it looks like that of a dead process, and somebody may be removing it:
 	 * who does holds a lock meanwhile, or it has no name any more. */
-	if (lock_file(m->fd) && fstat(m->fd, &st) == 0 && st.st_nlink > 0)
-		return 0;
-	unlinkat(m->directory, m->name, 0);
-	close(m->fd);
-	m->fd = -1;
+	if (lock_file(fd) && fstat(fd, &st) == 0 && st.st_nlink > 0)
+		return fd;
+	unlinkat(m->directory, name, 0);
+	close(fd);
 	return -EAGAIN;
 }
 
@@ -66,24 +64,30 @@ static int reserve(int fd, size_t at, size_t len)
 	return status;
 }
 
-static int map_file(struct member *m)
+struct layout {
+	mode_t mode;
+	size_t size, reserved; /* bytes, of which the first so many are there for good */
+};
+
+/* Gives a file its mode and size, and maps it: 0 or a negative errno. */
+static int map_file(int fd, struct layout l, void **mapped)
 {
 	struct rlimit most;
 	int status;
 	void *at;
 
 	/* Beyond it the kernel sends a signal, of which the program knows nothing. */
-	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < sizeof(struct member_file))
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < l.size)
 		return -EFBIG;
-	if (fchmod(m->fd, 0644) || ftruncate(m->fd, (off_t)sizeof(struct member_file)))
+	if (fchmod(fd, l.mode) || ftruncate(fd, (off_t)l.size))
 		return -errno;
-	status = reserve(m->fd, 0, offsetof(struct member_file, pairs));
+	status = reserve(fd, 0, l.reserved);
 	if (status)
 		return -status;
-	at = mmap(NULL, sizeof(struct member_file), PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+	at = mmap(NULL, l.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return -errno;
-	m->file = at;
+	*mapped = at;
 	return 0;
 }
 
@@ -99,17 +103,24 @@ static void ring(struct member *m)
 
 static int join(struct member *m, const char *name, const char *device)
 {
+	const struct layout layout = {0644, sizeof *m->file, sizeof *m->file};
 	int status = -EAGAIN;
+	void *at = NULL;
 
 	m->directory = place_open(name);
 	if (m->directory < 0)
 		return m->directory;
-	for (uint32_t i = 0; i < JOIN_TRIES && status == -EAGAIN; i++)
-		status = make_file(m, name);
-	if (status == 0)
-		status = map_file(m);
+	for (uint32_t i = 0; i < JOIN_TRIES && status == -EAGAIN; i++) {
+		status = place_file(m->name, name, PLACE_MEMBER);
+		if (!status)
+			status = m->fd = make_file(m, m->name, 0644);
+	}
+	if (m->fd < 0)
+		return status;
+	status = map_file(m->fd, layout, &at);
 	if (status)
 		return status;
+	m->file = at;
 	struct member_about *about = &m->file->about;
 
 	m->pid = getpid();
@@ -122,8 +133,20 @@ static int join(struct member *m, const char *name, const char *device)
 	return 0;
 }
 
+static void drop_shown(struct member *m)
+{
+	if (m->shown)
+		munmap(m->shown, sizeof *m->shown);
+	if (m->shown_fd >= 0)
+		close(m->shown_fd);
+	m->shown = NULL;
+	m->shown_fd = -1;
+	m->room = 0;
+}
+
 static void drop(struct member *m)
 {
+	drop_shown(m);
 	if (m->file)
 		munmap(m->file, sizeof *m->file);
 	if (m->fd >= 0)
@@ -140,7 +163,7 @@ struct member *member_join(const char *name, const char *device)
 
 	if (!m)
 		return NULL;
-	m->directory = m->fd = -1;
+	m->directory = m->fd = m->shown_fd = -1;
 	status = join(m, name, device);
 	if (status == 0)
 		return m;
@@ -156,8 +179,11 @@ void member_leave(struct member *m)
 	if (!m)
 		return;
 	/* A child of fork that forgot to abandon it does no harm. */
-	if (getpid() == m->pid)
+	if (getpid() == m->pid) {
+		if (m->shown_fd >= 0)
+			unlinkat(m->directory, m->shown_name, 0);
 		unlinkat(m->directory, m->name, 0);
+	}
 	drop(m);
 }
 
@@ -252,13 +278,40 @@ void member_tell(struct member *m, const struct control_event *event)
 	ring(m);
 }
 
+/* Makes the private file, and tells those who may read it which one it is. Before, it has a name
+ * that nobody could know: who cannot read it cannot be in its place either. */
+static bool open_shown(struct member *m)
+{
+	const struct layout layout = {0600, sizeof *m->shown,
+				      offsetof(struct member_shown_file, pairs)};
+	uint64_t number = 0;
+	void *at = NULL;
+
+	if (m->shown)
+		return true;
+	m->shown_fd = -EAGAIN;
+	for (uint32_t i = 0; i < JOIN_TRIES && m->shown_fd == -EAGAIN; i++)
+		if (place_draw(&number) && !place_shown_file(m->shown_name, m->name, number))
+			m->shown_fd = make_file(m, m->shown_name, layout.mode);
+	if (m->shown_fd < 0 || map_file(m->shown_fd, layout, &at)) {
+		if (m->shown_fd >= 0)
+			unlinkat(m->directory, m->shown_name, 0);
+		drop_shown(m);
+		return false;
+	}
+	m->shown = at;
+	atomic_store(&m->shown->magic, MEMBER_SHOWN_MAGIC);
+	atomic_store(&m->file->shown_in, number);
+	return true;
+}
+
 /* How many pairs there is room for, at most n: as far as the memory goes. */
 static uint32_t make_room(struct member *m, uint32_t n)
 {
 	if (n > MEMBER_PAIRS)
 		n = MEMBER_PAIRS;
 	while (m->room < n) {
-		if (reserve(m->fd, offsetof(struct member_file, pairs[m->room]),
+		if (reserve(m->shown_fd, offsetof(struct member_shown_file, pairs[m->room]),
 			    SHOW_STEP * sizeof(struct member_pair)))
 			return m->room;
 		m->room += SHOW_STEP;
@@ -269,13 +322,17 @@ static uint32_t make_room(struct member *m, uint32_t n)
 void member_show(struct member *m, const struct member_device *device,
 		 const struct member_pair *pairs, uint32_t n)
 {
-	struct member_file *f = m->file;
+	struct member_shown_file *f;
 
+	/* Where there is no memory for it nobody is shown anything, until there is. */
+	if (!open_shown(m))
+		return;
+	f = m->shown;
 	n = make_room(m, n);
-	begin_writing(&f->show_sequence);
+	begin_writing(&f->sequence);
 	f->shown.device = *device;
 	f->shown.n_pairs = n;
 	if (n > 0)
 		memcpy(f->pairs, pairs, n * sizeof *pairs);
-	end_writing(&f->show_sequence);
+	end_writing(&f->sequence);
 }

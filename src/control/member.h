@@ -1,5 +1,7 @@
 /* A process on a device, as it shows itself to the others: a file of its own beside the device's
- * state, that it alone writes, with what it uses, what happened to its paths, and how it fares.
+ * state, that it alone writes, with what it uses and what happened to its paths; and a second one,
+ * which only its user and root may read, with its queue pairs and how they fare. Who knows the
+ * number of a queue pair and how far it is can forge packets that end it: that is nobody else's.
  *
  * The file is locked for as long as the process lives, and goes with it; one whose owner was killed
  * is no longer locked, and whoever may remove it does. The process maps it and writes it like
@@ -66,8 +68,8 @@ struct member_device {
 	uint64_t rx_missed; /* that the kernel dropped before, where it tells */
 };
 
-/* Shows both; pairs are written to their places 0 .. n - 1, the rest are emptied. A reader gets
- * each one whole, or asks again. */
+/* Shows both to this user and to root; pairs are written to their places 0 .. n - 1, the rest are
+ * emptied. A reader gets each one whole, or asks again. */
 void member_show(struct member *m, const struct member_device *device,
 		 const struct member_pair *pairs, uint32_t n);
 

@@ -1,6 +1,11 @@
-/* What the file of a process on a device looks like. For member.c, which writes it, and members.c,
- * which reads it; both are of one machine, so integers are as the machine has them. The format is
- * named by the first eight bytes: change them with it.
+/* What the two files of a process on a device look like: one that everybody may read, and one for
+ * its user alone. For member.c, which writes them, and members.c and dead.c, which read them; all
+ * are of one machine, so integers are as the machine has them. The format is named by the first
+ * eight bytes: change them with it.
+ *
+ * Everybody's has nothing that helps to forge a packet: no number of a queue pair, nor how many
+ * packets one sent. What a controller of another user needs stands there, and the random part of
+ * the other one's name, which nobody can take before its owner has.
  *
  * Sequences are odd while what they guard is being written. Of events two counts tell: begun, of
  * those that are or were written, and told, of those that are whole. Event k is in place k modulo
@@ -12,7 +17,9 @@
 
 #include "control/member.h"
 
-#define MEMBER_MAGIC UINT64_C(0x0131626d656d7477) /* "wtmemb1" and one */
+#define MEMBER_MAGIC       UINT64_C(0x0132626d656d7477) /* "wtmemb2" and one */
+#define MEMBER_SHOWN_MAGIC UINT64_C(0x0131776f68737477) /* "wtshow1" and one */
+#define MEMBER_SHOWN_END   ".pairs"
 
 struct member_about {
 	int32_t pid;
@@ -42,9 +49,15 @@ struct member_file {
 	struct member_about about;
 	struct member_counts events;
 	_Atomic uint64_t uses_sequence;
-	_Atomic uint64_t show_sequence; /* 0: nothing was shown yet */
+	_Atomic uint64_t shown_in; /* which other file is its, NAME.PID.THIS.pairs; 0: none yet */
 	struct member_used uses[MEMBER_USES];
 	struct control_event ring[MEMBER_EVENTS];
+};
+
+/* The file of its user alone, made when there is something to show. */
+struct member_shown_file {
+	_Atomic uint64_t magic;
+	_Atomic uint64_t sequence; /* 0: nothing was shown yet */
 	struct member_shown shown;
 	struct member_pair pairs[MEMBER_PAIRS];
 };

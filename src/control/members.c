@@ -69,6 +69,7 @@ static bool read_number(int fd, uint64_t *out, size_t at)
 }
 
 #define READ_NUMBER(fd, out, part) read_number(fd, out, offsetof(struct member_file, part))
+#define READ_SHOWN(fd, out, part)  read_number(fd, out, offsetof(struct member_shown_file, part))
 
 /* Text of others ends up on terminals. */
 static void clean(char *text, size_t room)
@@ -307,18 +308,22 @@ static const struct member_used *find_used(const struct watched *w, enum control
 	return NULL;
 }
 
-uint32_t members_using(struct members *m, enum control_kind kind, uint64_t id)
+uint32_t members_using_of(struct members *m, uint32_t i, enum control_kind kind, uint64_t id)
 {
 	struct member_used uses[MEMBER_USES];
+	const struct member_used *u = i < m->n ? find_used(m->list[i], kind, id, uses) : NULL;
+
+	return u ? u->count : 0;
+}
+
+uint32_t members_using(struct members *m, enum control_kind kind, uint64_t id)
+{
 	uint64_t n = 0;
 
 	/* See member_use: what the caller wrote stands before what is read here. */
 	atomic_thread_fence(memory_order_seq_cst);
-	for (uint32_t i = 0; i < m->n; i++) {
-		const struct member_used *u = find_used(m->list[i], kind, id, uses);
-
-		n += u ? u->count : 0;
-	}
+	for (uint32_t i = 0; i < m->n; i++)
+		n += members_using_of(m, i, kind, id);
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
@@ -441,16 +446,57 @@ const struct member_who *members_who(const struct members *m, uint32_t i)
 	return i < m->n ? &m->list[i]->who : NULL;
 }
 
-/* What a process shows, once through: whole only if the sequence says so. */
-static bool read_shown(const struct watched *w, struct member_shown *shown,
-		       struct member_pair *pairs, uint32_t room)
+/* Opens the private file of a process: its descriptor or a negative errno. Its name is public: it
+ * counts only as one of the same user. */
+static int open_shown(const struct members *m, const struct watched *w)
 {
-	if (!READ_PART(w->fd, shown, shown))
+	char file[PLACE_FILE_MAX];
+	uint64_t number, magic;
+	struct stat st;
+	int fd;
+
+	if (!READ_NUMBER(w->fd, &number, shown_in) || place_shown_file(file, w->name, number))
+		return -ENODATA;
+	if (number == 0)
+		return geteuid() == 0 || geteuid() == w->who.uid ? -ENODATA : -EACCES;
+	fd = openat(m->directory, file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT || errno == ELOOP ? -ENODATA : -errno;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == w->who.uid &&
+	    READ_SHOWN(fd, &magic, magic) && magic == MEMBER_SHOWN_MAGIC)
+		return fd;
+	close(fd);
+	return -ENODATA;
+}
+
+/* What a process shows, once through: whole only if the sequence says so. */
+static bool read_shown(int fd, struct member_shown *shown, struct member_pair *pairs, uint32_t room)
+{
+	if (!read_part(fd, shown, offsetof(struct member_shown_file, shown), sizeof *shown))
 		return false;
 	if (shown->n_pairs > room)
 		shown->n_pairs = room;
-	return shown->n_pairs == 0 || read_part(w->fd, pairs, offsetof(struct member_file, pairs),
-						shown->n_pairs * sizeof *pairs);
+	return shown->n_pairs == 0 ||
+	       read_part(fd, pairs, offsetof(struct member_shown_file, pairs),
+			 shown->n_pairs * sizeof *pairs);
+}
+
+/* As members_read, of an open file; shown->n_pairs of them. */
+static int read_whole(int fd, struct member_shown *shown, struct member_pair *pairs, uint32_t room)
+{
+	uint64_t before, after;
+
+	for (uint32_t k = 0; k < READ_TRIES; k++) {
+		if (!READ_SHOWN(fd, &before, sequence) || before == 0)
+			return -ENODATA;
+		bool is_read = read_shown(fd, shown, pairs, room);
+
+		if (!READ_SHOWN(fd, &after, sequence))
+			return -ENODATA;
+		if (before == after && before % 2 == 0)
+			return is_read ? 0 : -ENODATA;
+	}
+	return -EAGAIN;
 }
 
 static void clean_device(struct member_device *d)
@@ -466,27 +512,18 @@ int members_read(struct members *m, uint32_t i, struct member_device *device,
 		 struct member_pair *pairs, uint32_t room, uint32_t *n)
 {
 	struct member_shown shown;
-	uint64_t before, after;
 
 	if (i >= m->n || m->list[i]->is_dead || !dead_is_alive(m->list[i]->fd))
 		return -ENODATA;
-	const struct watched *w = m->list[i];
+	int fd = open_shown(m, m->list[i]);
+	int status = fd < 0 ? fd : read_whole(fd, &shown, pairs, room);
 
-	for (uint32_t k = 0; k < READ_TRIES; k++) {
-		if (!READ_NUMBER(w->fd, &before, show_sequence) || before == 0)
-			return -ENODATA;
-		bool is_read = read_shown(w, &shown, pairs, room);
-
-		if (!READ_NUMBER(w->fd, &after, show_sequence))
-			return -ENODATA;
-		if (before != after || before % 2)
-			continue;
-		if (!is_read)
-			return -ENODATA;
-		clean_device(&shown.device);
-		*device = shown.device;
-		*n = shown.n_pairs;
-		return 0;
-	}
-	return -EAGAIN;
+	if (fd >= 0)
+		close(fd);
+	if (status)
+		return status;
+	clean_device(&shown.device);
+	*device = shown.device;
+	*n = shown.n_pairs;
+	return 0;
 }

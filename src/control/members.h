@@ -1,4 +1,5 @@
-/* All processes on a device: what they use, what they tell, how they fare.
+/* All processes on a device: what they use and what they tell, for everybody; how they fare, of
+ * the caller's own user, and for root of all.
  *
  * For controllers and for tools that look. Files of other users are read with care: whatever stands
  * in them is checked, and nothing of them is mapped. */
@@ -40,9 +41,12 @@ struct member_who {
 };
 uint32_t members_n(const struct members *m);
 const struct member_who *members_who(const struct members *m, uint32_t i);
+/* How many queue pairs of process i use a profile, as members_using. */
+uint32_t members_using_of(struct members *m, uint32_t i, enum control_kind kind, uint64_t id);
 
-/* How process i fares: *n pairs, at most room, into pairs. 0; -EAGAIN: it was writing all the time;
- * -ENODATA: it has shown nothing yet, or is gone. */
+/* How process i fares: *n pairs, at most room, into pairs. 0; -EACCES: it is of another user, whose
+ * queue pairs are not shown to this one; -EAGAIN: it was writing all the time; -ENODATA: it has
+ * shown nothing yet, or is gone; or another negative errno. */
 int members_read(struct members *m, uint32_t i, struct member_device *device,
 		 struct member_pair *pairs, uint32_t room, uint32_t *n);
 

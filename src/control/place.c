@@ -8,6 +8,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "control/member_file.h"
+
 #define RANDOM_DIGITS 16u
 
 static bool is_random(const char *s)
@@ -25,6 +27,15 @@ static bool is_member_end(const char *s)
 
 bool place_is_member(const char *file)
 {
+	char copy[PLACE_FILE_MAX];
+	const size_t end = strlen(MEMBER_SHOWN_END);
+	size_t len = strnlen(file, sizeof copy - 1);
+
+	memcpy(copy, file, len);
+	if (len > end && !strncmp(file + len - end, MEMBER_SHOWN_END, end))
+		len -= end;
+	copy[len] = '\0';
+	file = copy;
 	const char *random = strrchr(file, '.'), *pid = random;
 
 	if (!random || strncmp(file, STORE_PREFIX, strlen(STORE_PREFIX)) != 0)
@@ -52,6 +63,22 @@ enum place_kind place_sort(const char *name, const char *file)
 	return is_member_end(file) ? PLACE_MEMBER : PLACE_OTHER;
 }
 
+bool place_draw(uint64_t *number)
+{
+	return getrandom(number, sizeof *number, 0) == (ssize_t)sizeof *number && *number != 0;
+}
+
+int place_shown_file(char file[PLACE_FILE_MAX], const char *member, uint64_t number)
+{
+	size_t len = strlen(member);
+
+	if (len < RANDOM_DIGITS || len + strlen(MEMBER_SHOWN_END) >= PLACE_FILE_MAX)
+		return -ENAMETOOLONG;
+	snprintf(file, PLACE_FILE_MAX, "%.*s%016" PRIx64 "%s", (int)(len - RANDOM_DIGITS), member,
+		 number, MEMBER_SHOWN_END);
+	return 0;
+}
+
 int place_file(char file[PLACE_FILE_MAX], const char *name, enum place_kind kind)
 {
 	uint64_t random;
@@ -61,7 +88,7 @@ int place_file(char file[PLACE_FILE_MAX], const char *name, enum place_kind kind
 			 kind == PLACE_STATE ? "state" : "lock");
 		return 0;
 	}
-	if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+	if (!place_draw(&random))
 		return -EAGAIN;
 	if (kind == PLACE_NEW)
 		snprintf(file, PLACE_FILE_MAX, "%s.new.%016" PRIx64, name, random);

@@ -22,8 +22,14 @@ enum place_kind {
 /* What a file is to the device of a store_name. */
 enum place_kind place_sort(const char *name, const char *file);
 
-/* Whether it is the PLACE_MEMBER of some device, whichever. */
+/* Whether it is a PLACE_MEMBER of some device, whichever, or the private file of one. */
 bool place_is_member(const char *file);
+
+/* A random number that is not 0; false: there is none. */
+bool place_draw(uint64_t *number);
+/* Writes the name of a process's private file, by a number that it drew and the name of its other
+ * file: they are alike but for the number and an end. 0 or -ENAMETOOLONG. */
+int place_shown_file(char file[PLACE_FILE_MAX], const char *member, uint64_t number);
 
 /* Writes the name of such a file; one with a random part gets a new one each time. 0 or a negative
  * errno. */

@@ -3,13 +3,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "control/members.h"
 #include "tools/ctl.h"
-
-#define PAUSE_NS 50000000
-#define PAUSES   12u
 
 static void take_ids(const struct control *c, struct ctl_ids *ids)
 {
@@ -54,42 +50,23 @@ void ctl_ids_fini(struct ctl_ids *ids)
 	*ids = (struct ctl_ids){.n = {0}};
 }
 
-/* Queue pairs of process i, of those on this EV profile; of any where it is a CC profile, as the
- * shown do not say theirs. */
-static uint32_t pairs_on(struct members *m, uint32_t i, enum control_kind kind, uint64_t id)
-{
-	struct member_pair *pairs = calloc(MEMBER_PAIRS, sizeof *pairs);
-	struct member_device device;
-	uint32_t n = 0, found = 0;
-
-	if (pairs && !members_read(m, i, &device, pairs, MEMBER_PAIRS, &n)) {
-		for (uint32_t k = 0; k < n; k++)
-			found += kind == CONTROL_CC || pairs[k].profile == id;
-	}
-	free(pairs);
-	return found;
-}
-
-/* Adds the processes with such queue pairs; how many. */
-static uint32_t add_processes(struct members *m, enum control_kind kind, uint64_t id,
-			      struct text *t)
+/* Adds the processes with queue pairs that use it. */
+static void add_processes(struct members *m, enum control_kind kind, uint64_t id, struct text *t)
 {
 	uint32_t found = 0;
 
 	for (uint32_t i = 0; i < members_n(m); i++) {
 		const struct member_who *who = members_who(m, i);
 
-		if (!pairs_on(m, i, kind, id))
+		if (!members_using_of(m, i, kind, id))
 			continue;
 		text_add(t, "%s%s (process %d)", found++ ? ", " : ": ", who->command,
 			 (int)who->pid);
 	}
-	return found;
 }
 
 void ctl_users(const struct ctl_device *d, enum control_kind kind, uint64_t id, struct text *t)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	struct members *m = members_open(d->store);
 	uint32_t n = m ? members_using(m, kind, id) : 0;
 
@@ -102,11 +79,6 @@ void ctl_users(const struct ctl_device *d, enum control_kind kind, uint64_t id, 
 		text_add(t, "a queue pair uses it");
 	else
 		text_add(t, "%u queue pairs use it", n);
-	/* A process counts at once, and shows itself a little later. */
-	for (uint32_t i = 0; i < PAUSES && !members_look(m); i++) {
-		if (add_processes(m, kind, id, t))
-			break;
-		nanosleep(&pause, NULL);
-	}
+	add_processes(m, kind, id, t);
 	members_close(m);
 }

@@ -28,7 +28,7 @@ static const char notes[] =
 	"On a terminal the view has as many columns as fit, and keys: q ends it, s sorts by\n"
 	"the next of rate, QP number, peer, packets sent again and round trip (r n p a t: by\n"
 	"that one), w hides the ways, arrows, PgUp, PgDn, Home and End scroll. Elsewhere looks\n"
-	"follow each other. Processes of other users are shown where their files may be read.\n"
+	"follow each other. Queue pairs are shown to their own user, and to root those of all.\n"
 	"\n"
 	"exit status:\n"
 	"  0    the view ended as it should\n"

@@ -27,6 +27,7 @@ struct top_pair {
 
 struct top_process {
 	struct member_who who;
+	bool is_hidden; /* of another user: this one is not shown its queue pairs */
 	struct member_device device;
 	uint32_t n;
 	struct top_pair *pairs; /* the busiest first */
@@ -65,6 +66,9 @@ uint32_t top_ways_shown(const struct member_pair *p);
 const char *top_state_word(uint8_t state);
 /* The peer's address as text. */
 void top_peer(const struct member_pair *p, char text[64]);
+
+/* What stands in place of the queue pairs of a hidden process. */
+#define TOP_HIDDEN "of another user; run weft top as root, or as that user, to see its queue pairs"
 
 /* Writes a look: lines of text, or a line of JSON. */
 struct top_style {

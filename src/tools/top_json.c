@@ -82,6 +82,7 @@ static void put_process(struct json_writer *w, const struct top_process *p)
 	json_signed(w, "pid", p->who.pid);
 	json_number(w, "uid", p->who.uid);
 	json_text(w, "command", p->who.command);
+	json_truth(w, "hidden", p->is_hidden);
 	json_text(w, "driver", p->device.driver);
 	json_number(w, "n_pairs", p->device.n_pairs);
 	json_number(w, "rx_packets", p->device.rx_packets);

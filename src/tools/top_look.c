@@ -177,7 +177,7 @@ struct look {
 	struct member_pair *room;      /* MEMBER_PAIRS of them */
 };
 
-/* Process i as it stands; one that has shown nothing yet has no pairs. */
+/* Process i as it stands; one that has shown nothing yet, or not to us, has no pairs. */
 static int read_process(struct top_device *d, uint32_t i, const struct look *look,
 			struct top_process *p)
 {
@@ -186,6 +186,7 @@ static int read_process(struct top_device *d, uint32_t i, const struct look *loo
 	int r = members_read(d->members, i, &p->device, room, MEMBER_PAIRS, &n);
 
 	p->who = *members_who(d->members, i);
+	p->is_hidden = r == -EACCES;
 	if (r)
 		return 0;
 	p->pairs = calloc(n + 1, sizeof *p->pairs);

@@ -256,8 +256,13 @@ static void put_process(const struct top_screen *s, const struct top_process *p)
 	const struct member_device *d = &p->device;
 
 	put(A_BOLD, "%.*s", (int)sizeof p->who.command, p->who.command);
-	put(A_NORMAL, " %d, user %u: %u QPs, %.*s", (int)p->who.pid, (unsigned)p->who.uid,
-	    d->n_pairs, (int)sizeof d->driver, d->driver[0] ? d->driver : "-");
+	put(A_NORMAL, " %d, user %u: ", (int)p->who.pid, (unsigned)p->who.uid);
+	if (p->is_hidden) {
+		put(A_NORMAL, TOP_HIDDEN);
+		return;
+	}
+	put(A_NORMAL, "%u QPs, %.*s", d->n_pairs, (int)sizeof d->driver,
+	    d->driver[0] ? d->driver : "-");
 	if (d->n_pairs > p->n)
 		put(A_NORMAL, ", %u shown", p->n);
 	for (uint32_t i = 0; i < d->n_ports && i < MEMBER_PORTS; i++) {

@@ -47,8 +47,13 @@ static void put_process(const struct top_process *p, const struct top_style *sty
 
 	fputs(tone(style, TONE_STRONG), out);
 	text_put_safe(out, p->who.command);
-	fprintf(out, "%s, process %d, user %u: %u queue pairs", tone(style, TONE_PLAIN),
-		(int)p->who.pid, (unsigned)p->who.uid, d->n_pairs);
+	fprintf(out, "%s, process %d, user %u: ", tone(style, TONE_PLAIN), (int)p->who.pid,
+		(unsigned)p->who.uid);
+	if (p->is_hidden) {
+		fputs(TOP_HIDDEN "\n", out);
+		return;
+	}
+	fprintf(out, "%u queue pairs", d->n_pairs);
 	if (d->n_pairs > p->n)
 		fprintf(out, " (%u shown)", p->n);
 	fputs(", driver ", out);

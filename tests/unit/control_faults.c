@@ -570,7 +570,7 @@ static void pages_may_be_short(void **state)
 	assert_null(member_join(STAGE_NAME, "a"));
 	assert_int_equal(errno, ENOSPC);
 	assert_int_equal(stage_count("", NULL), 0);
-	plan.pages = 2;
+	plan.pages = 3;
 	teller = member_join(STAGE_NAME, "a");
 	assert_non_null(teller);
 	struct members *all = members_open(STAGE_NAME);

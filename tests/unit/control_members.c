@@ -543,8 +543,8 @@ static uint8_t *good_file(size_t *len)
 	assert_non_null(m);
 	assert_int_equal(member_use(m, CONTROL_EV, 7, 1), 0);
 	tell(m, 0, 100);
-	member_show(m, &device, pairs, 3);
 	assert_int_equal(stage_count(".", name), 1);
+	member_show(m, &device, pairs, 3);
 	uint8_t *bytes = stage_read(name, len);
 
 	member_leave(m);
