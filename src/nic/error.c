@@ -1,3 +1,5 @@
+#define _GNU_SOURCE /* secure_getenv(3) */
+
 #include "nic/inside.h"
 
 #include <errno.h>
@@ -22,7 +24,7 @@ static void tell(void)
 __attribute__((format(printf, 1, 0))) static void keep(const char *format, va_list args)
 {
 	vsnprintf(sentence, sizeof sentence, format, args);
-	if (getenv("WEFT_VERBOSE"))
+	if (secure_getenv("WEFT_VERBOSE"))
 		tell();
 }
 

@@ -1,4 +1,6 @@
 /* Interfaces as devices: those that a configuration describes, or all. */
+#define _GNU_SOURCE /* secure_getenv(3) */
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -314,7 +316,7 @@ static int list_file(struct found *f, const struct links *s)
 
 int nic_list(struct nic_info **list)
 {
-	const char *names = getenv("WEFT_INTERFACES");
+	const char *names = secure_getenv("WEFT_INTERFACES");
 	struct found f = {0};
 	struct links s;
 	int r = links_find(&s);

@@ -1,4 +1,6 @@
 /* The configuration file: sections and their keys, line by line. */
+#define _GNU_SOURCE /* secure_getenv(3) */
+
 #include "nic/setup_inside.h"
 
 #include <errno.h>
@@ -27,7 +29,7 @@ struct file_reader {
 
 static const char *user_file(char *path, size_t len)
 {
-	const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	const char *base = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
 
 	if (base && *base)
 		snprintf(path, len, "%s/weft/devices.conf", base);
@@ -89,7 +91,7 @@ static int read_file(const char *path, struct nic_config *config)
 
 int nic_config_find(struct nic_config *config)
 {
-	const char *named = getenv("WEFT_CONFIG");
+	const char *named = secure_getenv("WEFT_CONFIG");
 	char path[sizeof config->name];
 
 	config->name[0] = 0;

@@ -1,4 +1,6 @@
 /* What a description leaves open, what the environment says, and whether the whole makes sense. */
+#define _GNU_SOURCE /* secure_getenv(3) */
+
 #include "nic/setup_inside.h"
 
 #include <errno.h>
@@ -88,7 +90,7 @@ int setup_environment(struct setup_draft *draft)
 	settle_transport(draft);
 	for (uint32_t key = 0; key < SETUP_KEYS; key++) {
 		const struct setup_reader *reader = &setup_readers[key];
-		const char *text = reader->variable ? getenv(reader->variable) : NULL;
+		const char *text = reader->variable ? secure_getenv(reader->variable) : NULL;
 		struct nic_setup s = draft->d.setup;
 		struct setup_why why = {""};
 		char value[4096];

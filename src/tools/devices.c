@@ -1,3 +1,5 @@
+#define _GNU_SOURCE /* secure_getenv(3) */
+
 #include "tools/devices.h"
 
 #include <arpa/inet.h>
@@ -116,7 +118,7 @@ static const char *find_source(struct nic_config *config)
 {
 	struct nic_described *list = NULL;
 
-	if (getenv("WEFT_INTERFACES"))
+	if (secure_getenv("WEFT_INTERFACES"))
 		return "WEFT_INTERFACES";
 	if (nic_config_find(config) || nic_config_read(config, &list) <= 0)
 		return NULL;

@@ -1,3 +1,5 @@
+#define _GNU_SOURCE /* secure_getenv(3) */
+
 #include "tools/sim_progress.h"
 
 #include <stdio.h>
@@ -15,7 +17,7 @@
 
 bool progress_is_wanted(void)
 {
-	const char *asked = getenv("WEFT_PROGRESS");
+	const char *asked = secure_getenv("WEFT_PROGRESS");
 
 	return isatty(STDERR_FILENO) || (asked && strcmp(asked, "1") == 0);
 }
