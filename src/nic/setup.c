@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/edits.h"
@@ -66,12 +67,47 @@ static bool is_behind_door(const char *path)
 	return access(path, F_OK) != 0 && errno == EACCES;
 }
 
+/* Whether an open file can be a configuration: what a pipe has is there once, and may never end or
+ * never come. A character device may be /dev/null; one that does not end is too long. */
+static int check_kind(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return errno;
+	if (S_ISDIR(st.st_mode))
+		return EISDIR;
+	if (S_ISREG(st.st_mode))
+		return st.st_size > TEXT_MOST ? EFBIG : 0;
+	return S_ISCHR(st.st_mode) ? 0 : ENOTSUP;
+}
+
+static int refuse_file(const char *path, int error)
+{
+	const char *shown = setup_tail(path);
+
+	if (error == EFBIG)
+		return nic_fail(error,
+				"%s: longer than %u bytes, which no configuration is; name "
+				"another file",
+				shown, TEXT_MOST);
+	if (error == EISDIR)
+		return nic_fail(error, "%s: is a directory; name a file in it", shown);
+	if (error == ENOTSUP)
+		return nic_fail(error, "%s: is a pipe, a socket or a disk; name a regular file",
+				shown);
+	return nic_fail(error, "%s: %s", shown, strerror(error));
+}
+
 /* 0 also where there is no such file. */
 static int read_file(const char *path, struct nic_config *config)
 {
-	/* One that blocks, a pipe that nobody writes to, is no configuration. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int error = fd < 0 ? errno : read_all(fd, config);
+	/* Without O_NONBLOCK a pipe that nobody writes to would hold up every program. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int error = fd < 0 ? errno : check_kind(fd);
+
+	if (!error)
+		error = read_all(fd, config);
 
 	if (fd >= 0)
 		close(fd);
@@ -83,10 +119,7 @@ static int read_file(const char *path, struct nic_config *config)
 	config->text = NULL;
 	if (fd < 0 && (error == ENOENT || error == ENOTDIR))
 		return 0;
-	if (error == EFBIG)
-		return nic_fail(error, "%s: longer than %u bytes, which no configuration is",
-				setup_tail(path), TEXT_MOST);
-	return nic_fail(error, "%s: %s", setup_tail(path), strerror(error));
+	return refuse_file(path, error);
 }
 
 int nic_config_find(struct nic_config *config)

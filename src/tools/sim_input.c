@@ -5,26 +5,53 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/edits.h"
 #include "scenario/scenario.h"
 
 static int refuse(int number, char *error, size_t error_len)
 {
-	snprintf(error, error_len, "%s", strerror(number));
+	if (number == EFBIG)
+		snprintf(error, error_len,
+			 "too long: a scenario or a controller's file has less than 4 MiB, another "
+			 "regular file less than 256 MiB; name the one that is meant");
+	else if (number == EISDIR)
+		snprintf(error, error_len, "is a directory; name a file in it");
+	else
+		snprintf(error, error_len, "%s", strerror(number));
 	return -number;
 }
 
-/* All of an open stream; NULL with errno set. */
-static char *read_all(FILE *file, size_t *len)
+/* How many bytes to read at most of a file that should have no more than most; 0: it has, or is a
+ * directory, and errno says which. */
+static size_t find_limit(FILE *file, size_t most)
+{
+	struct stat st;
+
+	if (fstat(fileno(file), &st))
+		return 0;
+	if (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size >= (off_t)most)) {
+		errno = S_ISDIR(st.st_mode) ? EISDIR : EFBIG;
+		return 0;
+	}
+	return S_ISREG(st.st_mode) ? most : INPUT_BYTES_MAX;
+}
+
+/* All of an open stream, which has less than most bytes, a power of two; NULL with errno set. */
+static char *read_all(FILE *file, size_t most, size_t *len)
 {
 	size_t room = 1u << 16;
-	char *text = malloc(room);
+	char *text;
 
+	most = find_limit(file, most);
+	if (most == 0)
+		return NULL;
+	text = malloc(room);
 	*len = 0;
 	while (text) {
 		*len += fread(text + *len, 1, room - *len, file);
-		if (ferror(file) || *len > INPUT_BYTES_MAX) {
+		if (ferror(file) || *len >= most) {
 			int number = ferror(file) ? errno : EFBIG;
 
 			free(text);
@@ -43,13 +70,13 @@ static char *read_all(FILE *file, size_t *len)
 	return NULL;
 }
 
-static char *read_path(const char *path, size_t *len)
+static char *read_path(const char *path, size_t most, size_t *len)
 {
 	FILE *file = fopen(path, "rb");
 
 	if (!file)
 		return NULL;
-	char *text = read_all(file, len);
+	char *text = read_all(file, most, len);
 	int number = errno;
 
 	fclose(file);
@@ -62,9 +89,9 @@ int input_read_file(struct input *in, const char *name, char *error, size_t erro
 	*in = (struct input){.shown = name, .summary = ""};
 	if (strcmp(name, "-") == 0) {
 		in->shown = "standard input";
-		in->text = read_all(stdin, &in->len);
+		in->text = read_all(stdin, INPUT_BYTES_MAX, &in->len);
 	} else {
-		in->text = read_path(name, &in->len);
+		in->text = read_path(name, INPUT_BYTES_MAX, &in->len);
 	}
 	return in->text ? 0 : refuse(errno, error, error_len);
 }
@@ -118,7 +145,7 @@ char *input_read_near(const char *near, const char *name, size_t *len, char *err
 
 	if (path) {
 		snprintf(path, size, "%.*s%s", folder, near, name);
-		text = read_path(path, len);
+		text = read_path(path, INPUT_OTHER_BYTES_MAX, len);
 	} else {
 		errno = ENOMEM;
 	}

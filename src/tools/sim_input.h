@@ -7,7 +7,9 @@
 
 #include "tools/text.h"
 
-#define INPUT_BYTES_MAX (UINT32_C(1) << 28)
+#define INPUT_BYTES_MAX (UINT32_C(1) << 22) /* of a scenario, and of what may be without end */
+/* Of a regular file that a scenario names: a matrix of many flows is long. */
+#define INPUT_OTHER_BYTES_MAX (UINT32_C(1) << 28)
 
 struct input {
 	const char *shown;   /* its name in messages */

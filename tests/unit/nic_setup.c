@@ -517,10 +517,12 @@ static void a_file_is_looked_for_in_order(void **state)
 	assert_string_equal(nic_error(), "WEFT_CONFIG: there is no file not-there");
 	setenv("WEFT_CONFIG", "xdg", 1);
 	assert_int_equal(nic_config_find(&config), -EISDIR);
-	assert_string_equal(nic_error(), "xdg: Is a directory");
+	assert_string_equal(nic_error(), "xdg: is a directory; name a file in it");
 	assert_null(config.text);
 	setenv("WEFT_CONFIG", "/dev/zero", 1);
 	assert_int_equal(nic_config_find(&config), -EFBIG);
+	assert_string_equal(nic_error(), "/dev/zero: longer than 1048576 bytes, which no "
+					 "configuration is; name another file");
 	setenv("WEFT_CONFIG", "/dev/null", 1);
 	unlink("mine");
 	unlink("xdg/weft/devices.conf");
