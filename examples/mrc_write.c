@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -78,6 +79,16 @@ static void open_device(struct program *p, const char *name)
 	ibv_free_device_list(list);
 }
 
+/* Where packet sequence numbers begin: who could guess it could forge packets. */
+static uint32_t draw_psn(void)
+{
+	uint32_t psn;
+
+	if (getrandom(&psn, sizeof psn, 0) != (ssize_t)sizeof psn)
+		die("draw a random number");
+	return psn & 0xffffff;
+}
+
 static void make_pair(struct program *p)
 {
 	struct mrc_qp_init_attr init = {
@@ -92,7 +103,7 @@ static void make_pair(struct program *p)
 		p->qp = mrc_create_qp(p->mrc, &init);
 	if (!p->qp || mrc_get_qpn(p->qp, &p->mine.qpn))
 		die("make a queue pair");
-	p->mine.psn = (uint32_t)getpid() & 0xffffff;
+	p->mine.psn = draw_psn();
 	p->mine.rkey = p->mr->rkey;
 	p->mine.address = (uintptr_t)p->memory;
 }
