@@ -10,6 +10,7 @@ export PREFIX DESTDIR
 SECONDS ?= 20
 SEEDS   ?= 20000
 INTEROP ?=
+ATTACK  ?=
 BUILD   := build
 
 ifneq (,$(filter aarch64 arm64,$(shell uname -m)))
@@ -72,7 +73,7 @@ run_tests = rm -f $(1)/meson-logs/testlog.json; \
 # ninja spreads the work over the processors; the steps here stay in order.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: all help demo tour test interop bench bench-wire soak fuzz hunt hunt-selftest lint format \
+.PHONY: all help demo tour test interop attack bench bench-wire soak fuzz hunt hunt-selftest lint format \
 	docs install clean distclean debug asan tsan leaks clang cross coverage ci \
 	setup-build setup-test configured
 
@@ -112,6 +113,10 @@ interop: all ## run weft against the kernel's Soft-RoCE in a guest; needs root o
 	@ninja -C $(BUILD) tests/interop/peer
 	@tests/interop/guest-image build-interop "$(CACHE)/guest" $(BUILD)/tests/interop/peer
 	@tests/interop/interop $(INTEROP) $(BUILD) build-interop
+
+attack: setup-test all ## throw forged packets at running transfers and show what they do; needs root (docs/security.md)
+	@ninja -C $(BUILD) tests/attack/forge
+	@tests/attack/attack $(ATTACK) --build $(BUILD)
 
 bench: all ## run every benchmark and show its table
 	@ninja -C $(BUILD) meson-benchmark-prereq
