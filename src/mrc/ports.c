@@ -49,6 +49,22 @@ static uint32_t ports_in_question(const struct mrc_qp *q)
 	return ports;
 }
 
+static void take_way(const struct mrc_qp *q, struct mrc_request *r, const struct path_way *way)
+{
+	r->what.way = *way;
+	r->probe.way = (uint16_t)path_number(&q->req.path, way);
+}
+
+void mrc_turn_question(const struct mrc_qp *q, struct mrc_request *r)
+{
+	const struct path_way *way = NULL;
+
+	if (r->own == MRC_OWN_DEAF && !r->is_sent)
+		way = way_of_port(q, r->what.way.port);
+	if (way)
+		take_way(q, r, way);
+}
+
 /* Asks by one way of each port that the peer said it does not hear, and that nobody else shut. No
  * answer means something where there is one by another port, which is asked first. */
 void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q)
@@ -66,8 +82,10 @@ void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q)
 		struct mrc_request r = {.own = MRC_OWN_DEAF};
 		const struct path_way *way = way_of_port(q, (uint32_t)__builtin_ctz(ports));
 
-		if (way)
-			mrc_ways_ask(m, q, &r, way);
+		if (!way)
+			continue;
+		take_way(q, &r, way);
+		mrc_ways_ask(m, q, &r, way);
 	}
 }
 

@@ -652,6 +652,8 @@ void mrc_ports_told(struct mrc *m, uint32_t peer, uint32_t up);
 void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up);
 /* Asks whether ports are heard that the peer does not hear, as it said or was found. */
 void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q);
+/* One that waits for its port takes a way that is not denied, if there is one. */
+void mrc_turn_question(const struct mrc_qp *q, struct mrc_request *r);
 /* Of ports whose state was doubted, it is known now: for all queue pairs with that peer. */
 void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_deaf);
 static inline uint32_t mrc_all_ports(const struct mrc *m)

@@ -299,8 +299,7 @@ static bool is_barred(const struct mrc_qp *q, const struct mrc_request *r)
 
 	if (!mrc_is_path_probe(r->own) || r->is_sent)
 		return false;
-	return shut >> r->what.way.port & 1 ||
-	       (r->own == MRC_OWN_WAY && path_is_denied(p, r->probe.way));
+	return shut >> r->what.way.port & 1 || path_is_denied(p, r->probe.way);
 }
 
 void mrc_ways_barred(struct mrc *m, struct mrc_qp *q)
@@ -312,6 +311,7 @@ void mrc_ways_barred(struct mrc *m, struct mrc_qp *q)
 		struct mrc_request *r = LIST_OWNER(link, mrc_request, own_link);
 
 		next = list_after(own, link);
+		mrc_turn_question(q, r);
 		if (is_barred(q, r))
 			give_up(m, r);
 	}

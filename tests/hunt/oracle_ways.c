@@ -274,7 +274,7 @@ void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *t
 		oracle_fail(o, "end %u: a probe by port %u, which is shut", end, tx->port);
 	if (!e->ways[first].is_single)
 		return;
-	if (e->ways[first].is_denied && !(deaf >> tx->port & 1))
+	if (e->ways[first].is_denied)
 		oracle_fail(o, "end %u: a probe of way %u, which is denied", end, first);
 	if (!is_usable(o, end, first))
 		wire_met(o, MET_WAY_PROBED);

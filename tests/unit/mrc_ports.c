@@ -302,6 +302,41 @@ static void what_arrives_speaks_for_its_port(void **state)
 	}
 }
 
+/* All that can go by these ports does; returns those that the peer was asked by. */
+static uint32_t ask_by(uint16_t port0, uint16_t port1)
+{
+	const uint16_t room[ENGINE_PORTS] = {port0, port1};
+	uint32_t ports = 0;
+
+	while (end_pull(&w.end[0], w.now, room, END_BATCH) > 0)
+		for (uint32_t i = 0; i < w.end[0].n_out; i++)
+			if (prober_of(&w.end[0].out[i].h))
+				ports |= 1u << w.end[0].out[i].tx.port;
+	return ports;
+}
+
+/* A question to a port goes by any of its ways, but by none that is denied meanwhile (9.3.2.1). */
+static void a_question_takes_no_way_that_is_denied(void **state)
+{
+	uint32_t first, n;
+
+	(void)state;
+	for (uint32_t is_all = 0; is_all < 2; is_all++) {
+		begin_ways(2);
+		warm();
+		first = q->attr.ways->first[1];
+		n = is_all ? q->attr.ways->first[2] - first : 2;
+		say_ports(1);
+		assert_int_equal(ask_by(9, 0), 1);
+		for (uint32_t i = 0; i < n; i++)
+			assert_int_equal(mrc_qp_deny(w.end[0].e, w.now, OURS, first + i, true), 0);
+		gather();
+		assert_int_equal(ports_asked(), is_all ? 0 : 2);
+		for (uint32_t i = 0; i < n_gone; i++)
+			assert_true(!gone[i].is_probe || gone[i].way == first + n);
+	}
+}
+
 /* What one queue pair finds holds for all with that peer, and for those that come later. */
 static void one_asks_for_all(void **state)
 {
@@ -624,6 +659,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_peers_word_is_about_itself),
 	cmocka_unit_test(a_peers_word_is_confirmed),
 	cmocka_unit_test(what_arrives_speaks_for_its_port),
+	cmocka_unit_test(a_question_takes_no_way_that_is_denied),
 	cmocka_unit_test(one_asks_for_all),
 	cmocka_unit_test(a_queue_pair_begins_behind_a_port_that_is_down),
 	cmocka_unit_test(all_ports_shut),
