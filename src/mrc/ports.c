@@ -65,21 +65,11 @@ void mrc_turn_question(const struct mrc_qp *q, struct mrc_request *r)
 		take_way(q, r, way);
 }
 
-/* Asks by one way of each port that the peer said it does not hear, and that nobody else shut. No
- * answer means something where there is one by another port, which is asked first. */
-void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q)
+/* Asks by one way of each of these ports. */
+static void ask_by(struct mrc *m, struct mrc_qp *q, uint32_t ports, bool is_patient)
 {
-	const uint8_t *blocked = q->req.path.blocked;
-	uint32_t ports = mrc_asked_ports(q) & q->attr.ways->set.ports &
-			 ~((uint32_t)blocked[PATH_BLOCK_DENIED] | blocked[PATH_BLOCK_LINK]);
-	uint32_t others = path_ports(&q->req.path) & ~mrc_asked_ports(q);
-
-	q->req.deaf_due = m->now + MRC_DEAF_NS;
-	ports &= ~ports_in_question(q);
-	if (ports & q->req.doubted)
-		ports |= others & -others;
 	for (; ports && mrc_endpoint_has_room(m); ports &= ports - 1) {
-		struct mrc_request r = {.own = MRC_OWN_DEAF};
+		struct mrc_request r = {.own = MRC_OWN_DEAF, .is_patient = is_patient};
 		const struct path_way *way = way_of_port(q, (uint32_t)__builtin_ctz(ports));
 
 		if (!way)
@@ -87,6 +77,36 @@ void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q)
 		take_way(q, &r, way);
 		mrc_ways_ask(m, q, &r, way);
 	}
+}
+
+/* A port that the peer says it hears, as a bit; 0: none is open. */
+static uint32_t control_port(const struct mrc_qp *q)
+{
+	uint32_t others = path_ports(&q->req.path) & ~mrc_asked_ports(q);
+
+	return others & -others;
+}
+
+/* Asks by one way of each port that the peer said it does not hear, and that nobody else shut. No
+ * answer means something where there is one by another port, which is asked first. */
+void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q, bool is_patient)
+{
+	const uint8_t *blocked = q->req.path.blocked;
+	uint32_t ports = mrc_asked_ports(q) & q->attr.ways->set.ports &
+			 ~((uint32_t)blocked[PATH_BLOCK_DENIED] | blocked[PATH_BLOCK_LINK]);
+
+	q->req.deaf_due = m->now + MRC_DEAF_NS;
+	ports &= ~ports_in_question(q);
+	ask_by(m, q, ports & q->req.doubted ? ports | control_port(q) : ports, is_patient);
+}
+
+/* It may have waited for its port so long that the other one is answered by now. */
+void mrc_deaf_asked(struct mrc *m, const struct mrc_request *r)
+{
+	struct mrc_qp *q = r->owner;
+
+	if (q->req.doubted >> r->what.way.port & 1 && !(ports_in_question(q) & ~mrc_asked_ports(q)))
+		ask_by(m, q, control_port(q), false);
 }
 
 /* A way for what is told of our ports: one in use, or any that leaves by a port that is up. */
@@ -179,7 +199,7 @@ void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up)
 		mrc_clock_follow(m, q);
 	}
 	if (asker) {
-		mrc_probe_deaf(m, asker);
+		mrc_probe_deaf(m, asker, true);
 		mrc_ways_plan(m, asker);
 	}
 }

@@ -237,6 +237,8 @@ void mrc_ways_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r,
 {
 	r->owner = q;
 	r->due = m->now + (mrc_patience(q) << r->tries) * UNSENT_PATIENCE;
+	if (r->is_patient)
+		r->due = NSEC_NEVER;
 	r->what.peer = q->attr.peer;
 	r->what.local = q->attr.local;
 	r->what.way = *way;
@@ -249,6 +251,8 @@ void mrc_ways_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r,
 void mrc_ways_asked(struct mrc *m, struct mrc_request *r)
 {
 	r->due = m->now + (mrc_patience(r->owner) << r->tries);
+	if (r->own == MRC_OWN_DEAF)
+		mrc_deaf_asked(m, r);
 	mrc_ways_plan(m, r->owner);
 }
 
@@ -350,7 +354,7 @@ void mrc_ways_run(struct mrc *m, struct mrc_qp *q)
 	if (probes_due(m, q) <= m->now) {
 		q->req.probed_at = m->now;
 		if (mrc_asked_ports(q) && q->req.deaf_due <= m->now)
-			mrc_probe_deaf(m, q);
+			mrc_probe_deaf(m, q, false);
 		probe_ways(m, q);
 	}
 	mrc_ways_changed(m, q);

@@ -337,6 +337,27 @@ static void a_question_takes_no_way_that_is_denied(void **state)
 	}
 }
 
+/* What was not asked, as the port was paused or without a link for long, is asked when it is free;
+ * and by the other port again, as an answer of before says nothing of now. */
+static void a_question_waits_for_its_port(void **state)
+{
+	(void)state;
+	begin_ways(2);
+	warm();
+	say_ports(1);
+	assert_int_equal(ask_by(9, 0), 1);
+	w.now += 20 * mrc_patience(q);
+	assert_int_equal(ask_by(9, 0), 0);
+	gather();
+	assert_int_equal(ports_asked(), 3);
+	assert_int_equal(fare().open_ports, 3);
+	w.now += RTT;
+	answer_by(1);
+	w.now += mrc_patience(q) + 1000;
+	gather();
+	assert_int_equal(fare().open_ports, 1);
+}
+
 /* What one queue pair finds holds for all with that peer, and for those that come later. */
 static void one_asks_for_all(void **state)
 {
@@ -660,6 +681,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_peers_word_is_confirmed),
 	cmocka_unit_test(what_arrives_speaks_for_its_port),
 	cmocka_unit_test(a_question_takes_no_way_that_is_denied),
+	cmocka_unit_test(a_question_waits_for_its_port),
 	cmocka_unit_test(one_asks_for_all),
 	cmocka_unit_test(a_queue_pair_begins_behind_a_port_that_is_down),
 	cmocka_unit_test(all_ports_shut),
