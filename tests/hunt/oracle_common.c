@@ -187,9 +187,11 @@ static void take_ports(struct hunt_oracle *o, uint32_t host, const struct rx_pkt
 		return;
 	struct wire_station *s = wire_station(o, host);
 
+	/* Said once more of a port that was asked, and that nobody answered by, it is no news: that
+	 * port is asked again when its time has come. */
+	s->asked[rx->peer] &= s->peer_down[rx->peer];
 	s->peer_down[rx->peer] = s->peer_said[rx->peer] = (uint8_t)(ports & ~up);
 	s->said_at[rx->peer] = o->now(o->clock);
-	s->asked[rx->peer] = 0;
 	s->has_doubts[rx->peer] |= s->peer_said[rx->peer] != 0;
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
 		if (is_between(o, e, host, rx->peer))

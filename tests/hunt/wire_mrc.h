@@ -219,7 +219,7 @@ struct wire_station {
 	uint8_t peer_down[HUNT_HOSTS]; /* as its peers told, and nothing tells otherwise */
 	uint8_t peer_said[HUNT_HOSTS]; /* as they told last ... */
 	psec said_at[HUNT_HOSTS];      /* ... at this time, ... */
-	uint8_t asked[HUNT_HOSTS];     /* ... and asked by these since */
+	uint8_t asked[HUNT_HOSTS];     /* and asked by these, since it is said of them */
 	bool has_doubts[HUNT_HOSTS];   /* whether one of them ever said that a port is down */
 	bool has_changed_ports;
 };
