@@ -380,6 +380,8 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	else if (s.acked != MRC_NONE)
 		time = time_of(m, q, &t);
 	/* Before the record goes. */
+	if (h->pr)
+		mrc_ways_heard(m, q, h->ack_psn_offset, r);
 	if (r)
 		mrc_ways_probed(m, r, h->m);
 	else

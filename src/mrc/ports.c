@@ -144,18 +144,28 @@ void mrc_ports_told(struct mrc *m, uint32_t peer, uint32_t up)
 		}
 }
 
+void mrc_doubt(struct mrc *m, struct mrc_qp *q, uint32_t ports)
+{
+	q->req.doubted = (uint8_t)ports;
+	q->req.doubted_at = q->req.deaf_due = m->now;
+	q->req.n_since = 0;
+}
+
 void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_deaf)
 {
 	for (struct mrc_qp *q = mrc_next_qp(m, NULL); q; q = mrc_next_qp(m, q)) {
-		if (!q->attr.ways || q->attr.peer != peer || !(q->req.doubted & ports))
+		if (!q->attr.ways || q->attr.peer != peer)
 			continue;
-		uint32_t deaf = mrc_deaf_ports(q) | (q->req.doubted & ports);
+		uint32_t was = mrc_deaf_ports(q), deaf = was & ~ports;
 
+		if (is_deaf)
+			deaf = was | (q->req.doubted & ports);
 		q->req.doubted &= (uint8_t)~ports;
-		/* Such a port was in use all the time. */
-		if (!is_deaf)
+		/* One that was doubted was in use all the time. */
+		if (deaf == was)
 			continue;
-		q->req.deaf_due = m->now + MRC_DEAF_NS;
+		if (is_deaf)
+			q->req.deaf_due = m->now + MRC_DEAF_NS;
 		path_block(&q->req.path, PATH_BLOCK_PEER, deaf, m->now);
 		mrc_ways_barred(m, q);
 		mrc_clock_follow(m, q);
@@ -191,7 +201,7 @@ void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up)
 
 		q->req.doubted = (uint8_t)doubted;
 		if (is_new) {
-			q->req.doubted_at = q->req.deaf_due = m->now;
+			mrc_doubt(m, q, doubted);
 			asker = rank(q) > rank(asker) ? q : asker;
 		}
 		path_block(&q->req.path, PATH_BLOCK_PEER, known, m->now);

@@ -584,6 +584,8 @@ uint16_t mrc_put_probe(struct mrc *m, struct mrc_qp *q, const struct path_way *w
 	mrc_finish_packet(m, q, way, &h, 0, tx);
 	tx->tclass = ENGINE_DATA;
 	req->n_probes = (uint8_t)(req->n_probes + (req->n_probes < MRC_PROBES));
+	req->n_since = (uint8_t)(req->n_since + (req->n_since < MRC_PROBES));
+	req->probe_ports[req->probe_id % MRC_PROBES] = (uint8_t)way->port;
 	return req->probe_id;
 }
 

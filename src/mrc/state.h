@@ -168,10 +168,13 @@ struct mrc_requester {
 	uint16_t probe_out;  /* its identifier */
 	uint16_t probe_id;   /* of the last probe of any kind */
 	uint8_t n_probes;    /* of them all; no more than MRC_PROBES */
+	uint8_t n_since;     /* of those, sent since doubted_at */
 	uint8_t probe_tries; /* without an answer, in a row */
 	uint8_t probe_row; /* more that may follow at once, each for another part of what is out */
 	bool is_probing;   /* one is out */
 	bool has_probe;    /* one is to be sent */
+	/* By which ports they left, by identifier. */
+	uint8_t probe_ports[MRC_PROBES];
 	struct cc cc;
 	struct path path;       /* the ways of requests */
 	uint32_t pull;          /* mrc.n_pulls when the last one was sent */
@@ -634,6 +637,9 @@ void mrc_ways_measure(struct mrc *m, struct mrc_qp *q);
 void mrc_ways_asked(struct mrc *m, struct mrc_request *r);
 /* One is answered by the peer's endpoint. */
 void mrc_ways_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns);
+/* A reliability probe of q's is answered; r: it is one of a way or a port that is waited for. */
+void mrc_ways_heard(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
+		    const struct mrc_request *r);
 /* The probe of a way of q that is out with this identifier, or NULL; the SACK that answers it came,
  * with what that says of the way (enum mrc_mark). It is free then. */
 struct mrc_request *mrc_ways_find(const struct mrc_qp *q, uint16_t probe_id);
@@ -658,7 +664,10 @@ void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q, bool is_patient);
 void mrc_deaf_asked(struct mrc *m, const struct mrc_request *r);
 /* One that waits for its port takes a way that is not denied, if there is one. */
 void mrc_turn_question(const struct mrc_qp *q, struct mrc_request *r);
-/* Of ports whose state was doubted, it is known now: for all queue pairs with that peer. */
+/* The peer says from now on that it does not hear these. */
+void mrc_doubt(struct mrc *m, struct mrc_qp *q, uint32_t ports);
+/* Of ports whose state was doubted, or that were found deaf, it is known now: for all queue pairs
+ * with that peer. */
 void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_deaf);
 static inline uint32_t mrc_all_ports(const struct mrc *m)
 {

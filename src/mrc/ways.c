@@ -184,9 +184,9 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	path_block(&req->path, PATH_BLOCK_LINK, m->ports_down, m->now);
 	path_block(&req->path, PATH_BLOCK_PEER, deaf, m->now);
 	learn_of_fellows(m, q);
-	req->doubted = doubted;
-	req->doubted_at = m->now;
-	req->deaf_due = doubted ? m->now : m->now + MRC_DEAF_NS;
+	if (like != q)
+		mrc_doubt(m, q, doubted);
+	req->deaf_due = req->doubted ? m->now : m->now + MRC_DEAF_NS;
 	req->dead_ports = 0;
 	q->told_up = (uint8_t)told;
 	path_walk_start(&req->answer_path, &q->attr.ways->set, ~q->number);
@@ -225,8 +225,8 @@ void mrc_way_arrived(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at)
 {
 	/* What was sent since the peer is said not to hear the port, it heard. */
 	if (q->req.doubted && way < q->attr.ways->set.n && at > q->req.doubted_at)
-		mrc_settle_doubt(m, q->attr.peer, UINT32_C(1) << q->attr.ways->set.ways[way].port,
-				 false);
+		mrc_settle_doubt(m, q->attr.peer,
+				 q->req.doubted & 1u << q->attr.ways->set.ways[way].port, false);
 	if (is_told(q, way))
 		path_on_arrived(&q->req.path, way, at, m->now);
 }
@@ -385,17 +385,22 @@ struct mrc_request *mrc_ways_find(const struct mrc_qp *q, uint16_t probe_id)
 	return NULL;
 }
 
-/* A question to a port is answered: the peer hears it, as far as it was asked since it last said
- * that it does not. By one that it never said so of, nothing is new but that it answers. */
-static void on_heard(struct mrc *m, struct mrc_qp *q, const struct mrc_request *r)
+/* Whatever it was asked for, the peer heard it: by a port that it said it does not hear, that is
+ * not so, as far as it was sent since. By one that it never said so of, nothing is new but that
+ * questions to ports are answered. */
+void mrc_ways_heard(struct mrc *m, struct mrc_qp *q, uint16_t probe_id, const struct mrc_request *r)
 {
-	uint32_t bit = UINT32_C(1) << r->what.way.port;
+	const struct mrc_requester *req = &q->req;
+	uint32_t port = r ? r->what.way.port : req->probe_ports[probe_id % MRC_PROBES];
+	bool is_since = r ? r->sent_at >= req->doubted_at
+			  : (uint16_t)(req->probe_id - probe_id) < req->n_since;
 
-	if (!(mrc_asked_ports(q) & bit))
-		q->req.control_at = m->now;
-	path_block(&q->req.path, PATH_BLOCK_PEER, mrc_deaf_ports(q) & ~bit, m->now);
-	if (r->sent_at >= q->req.doubted_at)
-		mrc_settle_doubt(m, q->attr.peer, bit, false);
+	if (!(mrc_asked_ports(q) >> port & 1)) {
+		if (r && r->own == MRC_OWN_DEAF)
+			q->req.control_at = m->now;
+	} else if (is_since) {
+		mrc_settle_doubt(m, q->attr.peer, UINT32_C(1) << port, false);
+	}
 }
 
 void mrc_ways_probed(struct mrc *m, struct mrc_request *r, uint8_t mark)
@@ -410,8 +415,6 @@ void mrc_ways_probed(struct mrc *m, struct mrc_request *r, uint8_t mark)
 	mrc_endpoint_withdraw(m, r);
 	if (was.own == MRC_OWN_WAY)
 		path_on_probe(&q->req.path, was.probe, outcome, m->now);
-	else
-		on_heard(m, q, &was);
 	mrc_ways_changed(m, q);
 	mrc_clock_follow(m, q);
 }

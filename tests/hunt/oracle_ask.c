@@ -393,7 +393,13 @@ void wire_ask_probe(struct hunt_oracle *o, uint32_t end, nsec now, const struct 
 		oracle_fail(o, "end %u: a probe, and nothing is ever to be sent", end);
 	if (p->is_open && p->id == id)
 		oracle_fail(o, "end %u: probe %u again", end, id);
-	*p = (struct wire_probe){.id = id, .port = tx->port, .is_sent = true, .is_open = true};
+	*p = (struct wire_probe){
+		.sent_at = o->now(o->clock),
+		.id = id,
+		.port = tx->port,
+		.is_sent = true,
+		.is_open = true,
+	};
 }
 
 /* The probe that a SACK answers; NULL: none that is known. */
@@ -528,7 +534,7 @@ static void hear_sack(struct hunt_oracle *o, uint32_t end, const struct wire_com
 	/* Where it answers, it hears. */
 	if (p && p->is_open) {
 		p->is_open = false;
-		wire_peer_hears(o, end, p->port);
+		wire_peer_hears(o, end, p);
 	}
 	for (uint64_t n = ask->una; n < ask->high; n++)
 		if (!ask->pkts[n].is_known)

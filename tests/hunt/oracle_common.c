@@ -203,18 +203,22 @@ bool wire_doubts(const struct hunt_oracle *o, uint32_t end)
 	return wire_station(o, o->story->ends[end].host)->has_doubts[o->story->ends[end ^ 1].host];
 }
 
-void wire_peer_hears(struct hunt_oracle *o, uint32_t end, uint32_t port)
+/* What was sent since the peer last spoke, it heard by that port. What was sent before that tells
+ * of a time before: it may count against what the peer said earlier still, or not. */
+void wire_peer_hears(struct hunt_oracle *o, uint32_t end, const struct wire_probe *p)
 {
 	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;
-	uint8_t *down = &wire_station(o, host)->peer_down[peer];
+	struct wire_station *s = wire_station(o, host);
+	uint8_t bit = (uint8_t)(1u << p->port);
 
-	if (!(*down >> port & 1))
+	if (!(s->peer_down[peer] & bit))
 		return;
-	*down &= (uint8_t) ~(1u << port);
+	if (p->sent_at >= s->said_at[peer])
+		s->peer_down[peer] &= (uint8_t)~bit;
 	/* Ways by that port come back from now on. */
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
 		if (is_between(o, e, host, peer)) {
-			wire_at(o, e)->deaf_ports &= *down;
+			wire_at(o, e)->deaf_ports &= (uint8_t)~bit;
 			wire_trouble(o, e);
 		}
 }

@@ -84,6 +84,7 @@ struct wire_answer {
 
 /* A reliability probe that may be answered. */
 struct wire_probe {
+	psec sent_at;
 	uint16_t id;
 	uint8_t port;
 	bool is_sent, is_open; /* is_open: not answered yet */
@@ -305,8 +306,8 @@ void wire_ways_rest(struct hunt_oracle *o, uint32_t end);
 /* oracle_common.c: a host sends a packet to queue pair 2 of another. */
 void wire_common_sent(struct hunt_oracle *o, uint32_t host, nsec now, const struct wire_head *h,
 		      const struct tx_pkt *tx);
-/* The peer of an end answered a probe by this port, whatever it said of it. */
-void wire_peer_hears(struct hunt_oracle *o, uint32_t end, uint32_t port);
+/* The peer of an end answered a probe, whatever it said of its port. */
+void wire_peer_hears(struct hunt_oracle *o, uint32_t end, const struct wire_probe *p);
 /* Whether the peer of an end ever said that it does not hear a port. */
 bool wire_doubts(const struct hunt_oracle *o, uint32_t end);
 void wire_common_rest(struct hunt_oracle *o, uint32_t host);

@@ -358,6 +358,71 @@ static void a_question_waits_for_its_port(void **state)
 	assert_int_equal(fare().open_ports, 1);
 }
 
+/* The one of the last gather's that asked by a port. */
+static struct gone asked_by(uint32_t port)
+{
+	uint32_t i = 0;
+
+	while (i < n_gone && !(gone[i].is_probe && gone[i].port == port))
+		i++;
+	assert_true(i < n_gone);
+	return gone[i];
+}
+
+static uint32_t open_of(uint32_t qp)
+{
+	struct mrc_progress p;
+
+	assert_int_equal(mrc_qp_progress(w.end[0].e, w.end[0].qp[qp].number, &p), 0);
+	return p.open_ports;
+}
+
+/* Whatever it asks for, what was sent by a port and is answered was heard there: also when it is
+ * answered late, and for all queue pairs with that peer. Not what was sent before. */
+static void any_probe_speaks_for_its_port(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		bool is_late = i & 1, is_before = i & 2;
+		struct gone control, probe;
+		uint64_t n = 1;
+
+		begin_ways(2);
+		w.end[0].n_qps = 2;
+		warm();
+		post_packets(8);
+		gather();
+		while (q->attr.ways->set.ways[way_taken(n)].port != 1)
+			n++;
+		w.now += 1000;
+		for (uint32_t k = 0; k < 2; k++) {
+			if (k == is_before) {
+				say_ports(1);
+				gather();
+				control = asked_by(0);
+			} else {
+				sack_marked(n, MRC_MARK_ALWAYS_SKIP, 0);
+				w.now += 1000;
+				gather();
+				probe = asked_by(1);
+			}
+			w.now += 1000;
+		}
+		w.now += RTT;
+		answer_probe(&control, MRC_MARK_NONE);
+		if (!is_late)
+			answer_probe(&probe, MRC_MARK_NONE);
+		w.now += mrc_patience(q) + 1000;
+		gather();
+		for (uint32_t k = 0; k < 2; k++)
+			assert_int_equal(open_of(k), is_late || is_before ? 1 : 3);
+		if (is_late)
+			answer_probe(&probe, MRC_MARK_NONE);
+		for (uint32_t k = 0; k < 2; k++)
+			assert_int_equal(open_of(k), is_before ? 1 : 3);
+	}
+}
+
 /* What one queue pair finds holds for all with that peer, and for those that come later. */
 static void one_asks_for_all(void **state)
 {
@@ -682,6 +747,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(what_arrives_speaks_for_its_port),
 	cmocka_unit_test(a_question_takes_no_way_that_is_denied),
 	cmocka_unit_test(a_question_waits_for_its_port),
+	cmocka_unit_test(any_probe_speaks_for_its_port),
 	cmocka_unit_test(one_asks_for_all),
 	cmocka_unit_test(a_queue_pair_begins_behind_a_port_that_is_down),
 	cmocka_unit_test(all_ports_shut),
