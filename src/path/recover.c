@@ -491,13 +491,14 @@ static void count_swept(struct path_trouble *port, nsec now, nsec memory_ns)
 	port->due = now + memory_ns;
 }
 
+/* A way that waits for the sweep of its port may be remembered from before. */
 void path_forget(struct path *p, uint32_t way)
 {
 	struct path_trouble *r = find(p, false, way);
 
-	if (r) {
+	if (r)
 		drop(p, r);
-	} else if (path_bit(p, PATH_OUT, way)) {
+	if (path_bit(p, PATH_OUT, way) && !path_bit(p, PATH_MARK, way)) {
 		r = find(p, true, path_port(p, way));
 		assert(r && r->kind == PORT_SWEEP);
 		count_swept(r, r->since, p->cfg->memory_ns);
@@ -534,14 +535,17 @@ static void sweep_heard(struct path *p, struct path_trouble *r, uint32_t way,
 	    path_bit(p, PATH_MARK, way))
 		return;
 	if (outcome == PATH_PROBE_FAILED) {
-		struct path_trouble *own = new_record(p, WAY_OUT, way);
+		struct path_trouble *own = find(p, false, way);
 
+		if (!own)
+			own = new_record(p, WAY_OUT, way);
 		/* Without a record it waits for another sweep. */
 		if (!own)
 			return;
-		own->since = now;
-		own->fails = 1;
+		turn(p, own, WAY_OUT, now);
+		count_fail(p, own);
 		count_silent(own);
+		own->partials = own->backoffs = 0;
 		start_train(p, own, need_of(p, own), now + backoff(p, own));
 		path_put_bit(p, PATH_MARK, way, true);
 		narrow(p);

@@ -579,6 +579,42 @@ static void late_news(void **state)
 	path_stop(&w.path);
 }
 
+/* A way that failed lately, and is then found dead in a sweep, is known once: when it is denied, or
+ * its port is swept, nothing of it is left. */
+static void remembered_ways_are_swept(void **state)
+{
+	(void)state;
+	for (uint32_t is_dead = 0; is_dead < 2; is_dead++) {
+		struct path_probe probe = {1, 0};
+
+		make(64, 3, RECORDS, 5);
+		path_on_lost(&w.path, 0, w.now, w.now);
+		assert_true(probe_all(PATH_PROBE_CLEAN) >= 40);
+		assert_int_equal(path_state(&w.path, 0), PATH_GOOD);
+		w.now += 100;
+		for (uint32_t i = 1; i < 5; i++)
+			path_on_lost(&w.path, i, w.now, w.now);
+		assert_int_equal(w.path.dead, 1);
+		while (w.path.dead || probe.way != 0) {
+			path_on_probe(&w.path, probe, PATH_PROBE_CLEAN, w.now);
+			do {
+				w.now += 100;
+			} while (!path_probe_next(&w.path, w.now, 1, &probe));
+		}
+		if (is_dead)
+			path_on_probe(&w.path, probe, PATH_PROBE_FAILED, w.now);
+		path_deny(&w.path, 0, true, w.now);
+		for (uint32_t i = 0; i < 10000; i++) {
+			w.now += 1000;
+			if (!path_probe_next(&w.path, w.now, 3, &probe))
+				continue;
+			assert_int_not_equal(probe.way, 0);
+			path_on_probe(&w.path, probe, PATH_PROBE_CLEAN, w.now);
+		}
+		assert_int_equal(pool_in_use(&w.pool), 0);
+	}
+}
+
 /* With one record, for the port: ways that a sweep finds dead wait for the next one. And memories
  * make room. */
 static void few_records(void **state)
@@ -683,6 +719,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(ports_down_and_up),
 	cmocka_unit_test(dead_in_a_dead_plane),
 	cmocka_unit_test(late_news),
+	cmocka_unit_test(remembered_ways_are_swept),
 	cmocka_unit_test(few_records),
 	cmocka_unit_test(congestion),
 	cmocka_unit_test(empty_pool),
