@@ -66,10 +66,10 @@ void mrc_turn_question(const struct mrc_qp *q, struct mrc_request *r)
 }
 
 /* Asks by one way of each of these ports. */
-static void ask_by(struct mrc *m, struct mrc_qp *q, uint32_t ports, bool is_patient)
+static void ask_by(struct mrc *m, struct mrc_qp *q, uint32_t ports)
 {
 	for (; ports && mrc_endpoint_has_room(m); ports &= ports - 1) {
-		struct mrc_request r = {.own = MRC_OWN_DEAF, .is_patient = is_patient};
+		struct mrc_request r = {.own = MRC_OWN_DEAF};
 		const struct path_way *way = way_of_port(q, (uint32_t)__builtin_ctz(ports));
 
 		if (!way)
@@ -87,17 +87,37 @@ static uint32_t control_port(const struct mrc_qp *q)
 	return others & -others;
 }
 
-/* Asks by one way of each port that the peer said it does not hear, and that nobody else shut. No
- * answer means something where there is one by another port, which is asked first. */
-void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q, bool is_patient)
+/* Ports of q's that nobody shut but the peer, as a whole or way by way. */
+static uint32_t askable(const struct mrc_qp *q)
 {
 	const uint8_t *blocked = q->req.path.blocked;
-	uint32_t ports = mrc_asked_ports(q) & q->attr.ways->set.ports &
+	uint32_t ports = q->attr.ways->set.ports &
 			 ~((uint32_t)blocked[PATH_BLOCK_DENIED] | blocked[PATH_BLOCK_LINK]);
 
+	for (uint32_t left = ports; left; left &= left - 1)
+		if (!way_of_port(q, (uint32_t)__builtin_ctz(left)))
+			ports &= ~(left & -left);
+	return ports;
+}
+
+/* Asks by one way of each of these ports. No answer means something where there is one by another
+ * port, which is asked first. */
+static void ask_of(struct mrc *m, struct mrc_qp *q, uint32_t ports)
+{
+	ports &= askable(q) & ~ports_in_question(q);
+	ask_by(m, q, ports & q->req.doubted ? ports | control_port(q) : ports);
+}
+
+void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q)
+{
 	q->req.deaf_due = m->now + MRC_DEAF_NS;
-	ports &= ~ports_in_question(q);
-	ask_by(m, q, ports & q->req.doubted ? ports | control_port(q) : ports, is_patient);
+	ask_of(m, q, mrc_asked_ports(q));
+}
+
+void mrc_ask_first(struct mrc *m, struct mrc_qp *q)
+{
+	if (q->req.to_ask && q->state == MRC_RTS)
+		ask_of(m, q, q->req.to_ask);
 }
 
 /* It may have waited for its port so long that the other one is answered by now. */
@@ -105,8 +125,9 @@ void mrc_deaf_asked(struct mrc *m, const struct mrc_request *r)
 {
 	struct mrc_qp *q = r->owner;
 
+	q->req.to_ask &= (uint8_t) ~(1u << r->what.way.port);
 	if (q->req.doubted >> r->what.way.port & 1 && !(ports_in_question(q) & ~mrc_asked_ports(q)))
-		ask_by(m, q, control_port(q), false);
+		ask_by(m, q, control_port(q));
 }
 
 /* A way for what is told of our ports: one in use, or any that leaves by a port that is up. */
@@ -161,6 +182,7 @@ void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_deaf
 		if (is_deaf)
 			deaf = was | (q->req.doubted & ports);
 		q->req.doubted &= (uint8_t)~ports;
+		q->req.to_ask &= q->req.doubted;
 		/* One that was doubted was in use all the time. */
 		if (deaf == was)
 			continue;
@@ -172,13 +194,14 @@ void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_deaf
 	}
 }
 
-/* Which of the queue pairs with a peer asks it best: one that has something out, and knows how long
- * an answer takes. */
+/* Which of the queue pairs with a peer asks it best: one that may now, has something out, and knows
+ * how long an answer takes. */
 static uint32_t rank(const struct mrc_qp *q)
 {
 	if (!q || q->state != MRC_RTS || !(q->attr.ways->set.ports & q->req.doubted))
 		return 0;
-	return 1 + (q->req.srtt > 0) + 2 * (q->req.heard < q->req.end);
+	return 1 + (q->req.srtt > 0) + 2 * (q->req.heard < q->req.end) +
+	       4 * ((askable(q) & q->req.doubted) != 0);
 }
 
 /* Port i of a peer is in the same plane as port i of ours (9.3.2): where it hears nothing, nothing
@@ -200,6 +223,7 @@ void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up)
 		bool is_new = doubted & ~(uint32_t)q->req.doubted;
 
 		q->req.doubted = (uint8_t)doubted;
+		q->req.to_ask &= (uint8_t)doubted;
 		if (is_new) {
 			mrc_doubt(m, q, doubted);
 			asker = rank(q) > rank(asker) ? q : asker;
@@ -209,7 +233,8 @@ void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up)
 		mrc_clock_follow(m, q);
 	}
 	if (asker) {
-		mrc_probe_deaf(m, asker, true);
+		asker->req.to_ask = asker->req.doubted;
+		mrc_probe_deaf(m, asker);
 		mrc_ways_plan(m, asker);
 	}
 }

@@ -183,6 +183,7 @@ struct mrc_requester {
 	uint8_t dead_ports;     /* whose packets were taken for lost */
 	nsec deaf_due;          /* when ports that the peer does not hear are asked for again */
 	uint8_t doubted;        /* ports that it says it does not hear, and was not found to */
+	uint8_t to_ask;         /* of those, that it alone asks first, and could not yet */
 	nsec doubted_at;        /* when that was said */
 	nsec control_at;        /* when it last answered by a port that it says it hears */
 	struct list own_probes; /* struct mrc_request of ways.c */
@@ -310,7 +311,6 @@ struct mrc_request {
 	bool is_sent;
 	uint8_t own; /* enum mrc_own; what follows is for those that are not the caller's */
 	uint8_t tries;
-	bool is_patient;   /* waits for its port, however long that is not free */
 	uint16_t probe_id; /* of a reliability probe that is sent: PETH.probe_id */
 	struct path_probe probe;
 	nsec due; /* given up */
@@ -657,10 +657,11 @@ void mrc_tell_ports(struct mrc *m, struct mrc_qp *q);
 void mrc_ports_told(struct mrc *m, uint32_t peer, uint32_t up);
 /* A peer says which of its ports are up, a bit each. */
 void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up);
-/* Asks whether ports are heard that the peer does not hear, as it said or was found. One that is
- * patient is asked when its port is free, however long that takes. */
-void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q, bool is_patient);
-/* A question to a port leaves. */
+/* Asks whether ports are heard that the peer does not hear, as it said or was found. */
+void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q);
+/* Asks what q is to ask first, as far as it may by now; and such a question, or another one to a
+ * port, leaves. */
+void mrc_ask_first(struct mrc *m, struct mrc_qp *q);
 void mrc_deaf_asked(struct mrc *m, const struct mrc_request *r);
 /* One that waits for its port takes a way that is not denied, if there is one. */
 void mrc_turn_question(const struct mrc_qp *q, struct mrc_request *r);

@@ -184,8 +184,11 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	path_block(&req->path, PATH_BLOCK_LINK, m->ports_down, m->now);
 	path_block(&req->path, PATH_BLOCK_PEER, deaf, m->now);
 	learn_of_fellows(m, q);
-	if (like != q)
+	if (like != q) {
 		mrc_doubt(m, q, doubted);
+		req->to_ask = 0;
+	}
+	mrc_ask_first(m, q);
 	req->deaf_due = req->doubted ? m->now : m->now + MRC_DEAF_NS;
 	req->dead_ports = 0;
 	q->told_up = (uint8_t)told;
@@ -237,7 +240,7 @@ void mrc_ways_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r,
 {
 	r->owner = q;
 	r->due = m->now + (mrc_patience(q) << r->tries) * UNSENT_PATIENCE;
-	if (r->is_patient)
+	if (r->own == MRC_OWN_DEAF && q->req.to_ask >> r->what.way.port & 1)
 		r->due = NSEC_NEVER;
 	r->what.peer = q->attr.peer;
 	r->what.local = q->attr.local;
@@ -319,6 +322,7 @@ void mrc_ways_barred(struct mrc *m, struct mrc_qp *q)
 		if (is_barred(q, r))
 			give_up(m, r);
 	}
+	mrc_ask_first(m, q);
 	mrc_ways_changed(m, q);
 }
 
@@ -354,7 +358,7 @@ void mrc_ways_run(struct mrc *m, struct mrc_qp *q)
 	if (probes_due(m, q) <= m->now) {
 		q->req.probed_at = m->now;
 		if (mrc_asked_ports(q) && q->req.deaf_due <= m->now)
-			mrc_probe_deaf(m, q, false);
+			mrc_probe_deaf(m, q);
 		probe_ways(m, q);
 	}
 	mrc_ways_changed(m, q);

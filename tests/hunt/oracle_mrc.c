@@ -234,6 +234,7 @@ void oracle_mrc_output(struct hunt_oracle *o, uint32_t host, nsec now, const str
 	struct wire_head h = {0};
 	uint32_t peer = HUNT_NOTHING;
 
+	wire_port_used(o, host, tx->port);
 	if (wire_read((struct cspan){tx->head, tx->head_len}, &h))
 		peer = hunt_find_end(o->story, tx->peer, h.qp);
 	if (h.qp == WIRE_COMMON) {

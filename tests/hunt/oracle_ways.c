@@ -15,6 +15,7 @@
 #define ENDS_MOST    8u  /* the probes of more may keep each other waiting */
 #define ASKED_AFTER  (1000 * PSEC_US) /* a peer that does not hear a port was asked, ... */
 #define ASKED_RTTS   16u              /* ... and in so many round trips */
+#define TURN_AFTER   (100 * PSEC_US)  /* what waited for a port has left, when others take turns */
 #define PROBE_GAP_NS 500u
 #define PROBES_FREE  24u            /* of a way, without an answer, and ... */
 #define PROBE_EVERY  (50 * PSEC_US) /* ... one more for each such time */
@@ -77,6 +78,10 @@ static void check_doubt(struct hunt_oracle *o, uint32_t end, const struct tx_pkt
 		wire_met(o, MET_PORT_DEAF);
 	wire_at(o, end)->deaf_ports |=
 		(uint8_t)(oracle_mrc_deaf_ports(o, end) & s->peer_down[peer]);
+	/* Where nothing could leave, the question waits too, and may not be the first that leaves.
+	 */
+	if (late < s->opened_at[tx->port] + TURN_AFTER)
+		late = s->opened_at[tx->port] + TURN_AFTER;
 	if (!((s->peer_down[peer] & ~s->asked[peer]) >> tx->port & 1) || o->now(o->clock) < late ||
 	    wire_host(o, end)->max_probes <= FEW)
 		return;
@@ -86,6 +91,17 @@ static void check_doubt(struct hunt_oracle *o, uint32_t end, const struct tx_pkt
 			return;
 	oracle_fail(o, "end %u: a packet by port %u, which the peer does not hear: nobody asked",
 		    end, tx->port);
+}
+
+void wire_port_used(struct hunt_oracle *o, uint32_t host, uint32_t port)
+{
+	struct wire_station *s = wire_station(o, host);
+
+	if (port >= ENGINE_PORTS)
+		return;
+	if (o->now(o->clock) > s->left_at[port] + ASKED_AFTER)
+		s->opened_at[port] = o->now(o->clock);
+	s->left_at[port] = o->now(o->clock);
 }
 
 static bool is_usable(const struct hunt_oracle *o, uint32_t end, uint32_t way)

@@ -223,6 +223,8 @@ struct wire_station {
 	uint8_t asked[HUNT_HOSTS];     /* and asked by these, since it is said of them */
 	bool has_doubts[HUNT_HOSTS];   /* whether one of them ever said that a port is down */
 	bool has_changed_ports;
+	psec left_at[ENGINE_PORTS];   /* the last time that something left by a port, ... */
+	psec opened_at[ENGINE_PORTS]; /* ... and that it did after nothing had for long */
 };
 
 struct wire {
@@ -302,6 +304,9 @@ void wire_ways_heard(struct hunt_oracle *o, uint32_t end);
 /* An end may have given up ports since it was last looked at. */
 void wire_ways_look(struct hunt_oracle *o, uint32_t end);
 void wire_ways_rest(struct hunt_oracle *o, uint32_t end);
+
+/* Something leaves by a port. */
+void wire_port_used(struct hunt_oracle *o, uint32_t host, uint32_t port);
 
 /* oracle_common.c: a host sends a packet to queue pair 2 of another. */
 void wire_common_sent(struct hunt_oracle *o, uint32_t host, nsec now, const struct wire_head *h,

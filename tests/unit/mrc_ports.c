@@ -358,6 +358,37 @@ static void a_question_waits_for_its_port(void **state)
 	assert_int_equal(fare().open_ports, 1);
 }
 
+/* Nor is it forgotten where it may not be put, or the queue pair takes other ways meanwhile. */
+static void a_question_is_put_when_it_may(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		begin_ways(2);
+		warm();
+		if (i == 1)
+			deny_ports(2);
+		if (i == 2)
+			ports_down(0, 2);
+		if (i == 3)
+			for (uint32_t way = 0; way < 8; way++)
+				mrc_qp_deny(w.end[0].e, w.now, OURS, way, true);
+		say_ports(1);
+		assert_int_equal(ask_by(9, 0) & 2, 0);
+		w.now += 20 * mrc_patience(q);
+		if (i == 0)
+			set_ways(q->attr.ways, 0);
+		if (i == 1)
+			deny_ports(0);
+		if (i == 2)
+			ports_down(0, 0);
+		if (i == 3)
+			for (uint32_t way = 0; way < 8; way++)
+				mrc_qp_deny(w.end[0].e, w.now, OURS, way, false);
+		gather();
+		assert_int_equal(ports_asked() & 2, 2);
+	}
+}
+
 /* The one of the last gather's that asked by a port. */
 static struct gone asked_by(uint32_t port)
 {
@@ -747,6 +778,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(what_arrives_speaks_for_its_port),
 	cmocka_unit_test(a_question_takes_no_way_that_is_denied),
 	cmocka_unit_test(a_question_waits_for_its_port),
+	cmocka_unit_test(a_question_is_put_when_it_may),
 	cmocka_unit_test(any_probe_speaks_for_its_port),
 	cmocka_unit_test(one_asks_for_all),
 	cmocka_unit_test(a_queue_pair_begins_behind_a_port_that_is_down),
