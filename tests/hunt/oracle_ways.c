@@ -187,7 +187,12 @@ static void check_dead(struct hunt_oracle *o, uint32_t end, uint16_t way,
 	    wire_at(o, end)->came_at < w->lost_at || wire_at(o, end)->heard_at < w->lost_at)
 		return;
 	wire_met(o, MET_WAY_DEAD);
-	if (++w->late_uses > LATE_MOST * burst)
+	if (w->late_uses == 0)
+		w->late_at = now;
+	/* What is used on trial is not known to be lost at once, however many packets take it
+	 * meanwhile. After a silence most ways are on trial together, and more wait than there are
+	 * ways. */
+	if (++w->late_uses > LATE_MOST * burst && now > w->late_at + DEAD_STILL)
 		oracle_fail(o,
 			    "end %u: way %u loses all packets since %.3f us, and is used %u times",
 			    end, way, (double)w->lost_at / PSEC_US, w->late_uses);

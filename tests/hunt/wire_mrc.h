@@ -154,7 +154,8 @@ struct wire_way {
 	psec lost_again_at;  /* the last time that it was */
 	bool was_left;       /* it was out of use since then */
 	psec arrived_at;     /* the last time that something came by it */
-	uint32_t late_uses;  /* packets by it long after lost_at */
+	uint32_t late_uses;  /* packets by it long after lost_at, ... */
+	psec late_at;        /* ... from here on */
 	psec probed_at;      /* first of the probes without an answer */
 	uint32_t unanswered; /* those */
 };
