@@ -17,16 +17,16 @@
 #define PEER_BURST     4096u
 #define STRANGER_BURST PATH_WAYS_MAX
 #define SECOND         UINT64_C(1000000000)
-/* Places for peers that are known: few share one. */
-#define KNOWN_LEAST 1024u
-#define KNOWN_MOST  (UINT32_C(1) << (32 - HASH_SHIFT))
+/* Lists of queue pairs by a hash of their peers, of which there are at most so many. */
+#define LISTS_LEAST 64u
+#define LISTS_MOST  (UINT32_C(1) << (32 - HASH_SHIFT))
 #define HASH_SHIFT  12u
 
 /* The parts of the memory, as offsets from its start. */
 struct layout {
-	size_t used, requests, responses, by_id, done, n_known;
+	size_t used, requests, responses, by_id, done, by_peer;
 	struct pool_shape request_shape, response_shape;
-	uint32_t n_ids, known;
+	uint32_t n_ids, n_lists;
 };
 
 static size_t reserve(struct layout *l, size_t bytes)
@@ -46,18 +46,18 @@ static struct layout layout_of(const struct mrc_cfg *cfg)
 		.response_shape = {sizeof(struct mrc_response), alignof(struct mrc_response),
 				   cfg->max_probes},
 		.n_ids = 1,
-		.known = KNOWN_LEAST,
+		.n_lists = LISTS_LEAST,
 	};
 
 	while (l.n_ids < cfg->max_probes)
 		l.n_ids *= 2;
-	while (l.known < 4 * cfg->max_qps && l.known < KNOWN_MOST)
-		l.known *= 2;
+	while (l.n_lists < cfg->max_qps && l.n_lists < LISTS_MOST)
+		l.n_lists *= 2;
 	l.requests = reserve(&l, pool_bytes(&l.request_shape));
 	l.responses = reserve(&l, pool_bytes(&l.response_shape));
 	l.by_id = reserve(&l, l.n_ids * sizeof(struct mrc_request *));
 	l.done = reserve(&l, cfg->max_probes * sizeof(struct mrc_endpoint_done));
-	l.n_known = reserve(&l, l.known * sizeof(uint32_t));
+	l.by_peer = reserve(&l, l.n_lists * sizeof(struct mrc_qp *));
 	return l;
 }
 
@@ -88,10 +88,10 @@ void mrc_endpoint_init(struct mrc *m, void *memory)
 		.done = (void *)(at + l.done),
 		.for_peers = bucket_of(PEER_RATE, PEER_BURST),
 		.for_strangers = bucket_of(m->cfg.stranger_rate, STRANGER_BURST),
-		.n_known = (void *)(at + l.n_known),
-		.known_mask = l.known - 1,
+		.by_peer = (void *)(at + l.by_peer),
+		.peer_mask = l.n_lists - 1,
 	};
-	memset(ends->n_known, 0, l.known * sizeof *ends->n_known);
+	memset(ends->by_peer, 0, l.n_lists * sizeof(struct mrc_qp *));
 	memset(ends->by_id, 0, l.n_ids * sizeof(struct mrc_request *));
 	pool_init(&ends->requests, at + l.requests, &l.request_shape);
 	pool_init(&ends->responses, at + l.responses, &l.response_shape);
@@ -340,28 +340,46 @@ static void queue_response(struct mrc_endpoints *ends, struct mrc_response *r)
 	ends->waiting |= UINT32_C(1) << r->port;
 }
 
-static uint32_t *known_of(const struct mrc_endpoints *ends, uint32_t peer)
+static struct mrc_qp **list_of(const struct mrc_endpoints *ends, uint32_t peer)
 {
-	return &ends->n_known[peer * UINT32_C(0x9e3779b1) >> HASH_SHIFT & ends->known_mask];
+	return &ends->by_peer[peer * UINT32_C(0x9e3779b1) >> HASH_SHIFT & ends->peer_mask];
 }
 
 void mrc_endpoint_know(struct mrc *m, struct mrc_qp *q)
 {
+	struct mrc_qp **list = list_of(&m->endpoints, q->attr.peer);
+
 	q->known_peer = q->attr.peer;
-	++*known_of(&m->endpoints, q->known_peer);
+	q->peer_next = *list;
+	q->peer_link = list;
+	if (*list)
+		(*list)->peer_link = &q->peer_next;
+	*list = q;
 }
 
-void mrc_endpoint_unknow(struct mrc *m, const struct mrc_qp *q)
+void mrc_endpoint_unknow(struct mrc_qp *q)
 {
-	--*known_of(&m->endpoints, q->known_peer);
+	*q->peer_link = q->peer_next;
+	if (q->peer_next)
+		q->peer_next->peer_link = q->peer_link;
 }
 
-/* Whether one more answer may go to that peer now. An answer is longer than its request (Tables
- * 7-20 and 7-22 fix both), and a request says who sent it as it likes: strangers get few. */
-static bool take_turn(struct mrc *m, uint32_t peer)
+struct mrc_qp *mrc_next_with_peer(const struct mrc *m, uint32_t peer, const struct mrc_qp *q)
+{
+	struct mrc_qp *next = q ? q->peer_next : *list_of(&m->endpoints, peer);
+
+	while (next && next->known_peer != peer)
+		next = next->peer_next;
+	return next;
+}
+
+/* Whether one more answer may go to a peer, or a stranger, now. An answer is longer than its
+ * request (Tables 7-20 and 7-22 fix both), and a request says who sent it as it likes: strangers
+ * get few. */
+static bool take_turn(struct mrc *m, bool is_peer)
 {
 	struct mrc_endpoints *ends = &m->endpoints;
-	struct mrc_bucket *b = *known_of(ends, peer) ? &ends->for_peers : &ends->for_strangers;
+	struct mrc_bucket *b = is_peer ? &ends->for_peers : &ends->for_strangers;
 
 	if (!b->every_ns || b->full_at > m->now + b->ahead_ns)
 		return false;
@@ -376,6 +394,7 @@ enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in)
 	struct mrc_endpoints *ends = &m->endpoints;
 	const struct rx_pkt *rx = in->rx;
 	const struct erth *erth = &in->h.erth;
+	bool is_peer = mrc_next_with_peer(m, rx->peer, NULL);
 	struct mrc_endpoint_done *place = NULL;
 
 	if (erth->op > MRC_ENDPOINT_EV_PROBE)
@@ -389,7 +408,7 @@ enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in)
 
 	if (!r)
 		return MRC_VERDICT_drop_busy;
-	if (!take_turn(m, rx->peer)) {
+	if (!take_turn(m, is_peer)) {
 		pool_put(&ends->responses, r);
 		return MRC_VERDICT_drop_rate;
 	}

@@ -157,12 +157,13 @@ void mrc_tell_ports(struct mrc *m, struct mrc_qp *q)
  * since, it must not be the last word: it may have come behind what was told next. */
 void mrc_ports_told(struct mrc *m, uint32_t peer, uint32_t up)
 {
-	for (struct mrc_qp *q = mrc_next_qp(m, NULL); q; q = mrc_next_qp(m, q))
-		if (q->attr.ways && q->attr.peer == peer) {
-			q->told_up = (uint8_t)up;
-			q->status_tries = 0;
-			mrc_ways_plan(m, q);
-		}
+	struct mrc_qp *q = mrc_next_with_peer(m, peer, NULL);
+
+	for (; q; q = mrc_next_with_peer(m, peer, q)) {
+		q->told_up = (uint8_t)up;
+		q->status_tries = 0;
+		mrc_ways_plan(m, q);
+	}
 }
 
 void mrc_doubt(struct mrc *m, struct mrc_qp *q, uint32_t ports)
@@ -174,9 +175,9 @@ void mrc_doubt(struct mrc *m, struct mrc_qp *q, uint32_t ports)
 
 void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_deaf)
 {
-	for (struct mrc_qp *q = mrc_next_qp(m, NULL); q; q = mrc_next_qp(m, q)) {
-		if (!q->attr.ways || q->attr.peer != peer)
-			continue;
+	struct mrc_qp *q = mrc_next_with_peer(m, peer, NULL);
+
+	for (; q; q = mrc_next_with_peer(m, peer, q)) {
 		uint32_t was = mrc_deaf_ports(q), deaf = was & ~ports;
 
 		if (is_deaf)
@@ -211,23 +212,23 @@ static uint32_t rank(const struct mrc_qp *q)
 void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up)
 {
 	uint32_t deaf = mrc_all_ports(m) & ~up;
-	struct mrc_qp *asker = NULL;
+	struct mrc_qp *q = mrc_next_with_peer(m, peer, NULL), *asker = NULL;
 
 	if (deaf == mrc_all_ports(m))
 		return;
-	for (struct mrc_qp *q = mrc_next_qp(m, NULL); q; q = mrc_next_qp(m, q)) {
-		if (!q->attr.ways || q->attr.peer != peer)
-			continue;
-		uint32_t known = mrc_deaf_ports(q) & deaf, doubted = deaf & ~known;
-
+	for (; q; q = mrc_next_with_peer(m, peer, q)) {
+		uint32_t was = mrc_deaf_ports(q), known = was & deaf, doubted = deaf & ~known;
 		bool is_new = doubted & ~(uint32_t)q->req.doubted;
 
-		q->req.doubted = (uint8_t)doubted;
+		q->req.doubted &= (uint8_t)doubted;
 		q->req.to_ask &= (uint8_t)doubted;
 		if (is_new) {
 			mrc_doubt(m, q, doubted);
 			asker = rank(q) > rank(asker) ? q : asker;
 		}
+		/* Who says the same again and again costs no more than this. */
+		if (known == was && !is_new)
+			continue;
 		path_block(&q->req.path, PATH_BLOCK_PEER, known, m->now);
 		mrc_ways_barred(m, q);
 		mrc_clock_follow(m, q);

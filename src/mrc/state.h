@@ -276,7 +276,9 @@ struct mrc_qp {
 	uint8_t send_ports, answer_ports; /* by which its turns are counted, while it has them */
 	uint8_t told_up;      /* the ports of ours that its peer knows to be up; 0: nobody knows */
 	uint8_t status_tries; /* of telling it */
-	uint32_t known_peer;  /* that it is counted with in n_known, while it has ways */
+	/* In the list of those with its peer, while it has ways; see mrc_next_with_peer. */
+	struct mrc_qp *peer_next, **peer_link;
+	uint32_t known_peer;
 };
 
 /* Queue pairs that have a turn. */
@@ -344,8 +346,8 @@ struct mrc_endpoints {
 	/* Of answers: to peers that have a queue pair here, and to all others. Who asks in the name
 	 * of any host he likes is a stranger then. */
 	struct mrc_bucket for_peers, for_strangers;
-	uint32_t *n_known; /* queue pairs by a hash of their peers: where it is not 0, one is */
-	uint32_t known_mask;
+	struct mrc_qp **by_peer; /* lists of queue pairs that have ways, by a hash of their peers */
+	uint32_t peer_mask;
 	struct mrc_endpoint_queue wait[ENGINE_PORTS];
 	uint32_t waiting;                        /* bit per port with something to send */
 	uint8_t next_port;                       /* the first to be asked */
@@ -773,7 +775,10 @@ void mrc_endpoint_ask(struct mrc *m, const struct mrc_request *request);
 void mrc_endpoint_withdraw(struct mrc *m, struct mrc_request *r);
 /* q has ways to its peer now; and no longer: how many requests of that peer are answered. */
 void mrc_endpoint_know(struct mrc *m, struct mrc_qp *q);
-void mrc_endpoint_unknow(struct mrc *m, const struct mrc_qp *q);
+void mrc_endpoint_unknow(struct mrc_qp *q);
+/* The next queue pair that has ways to a peer, or the first; NULL: there is none. Packets in the
+ * name of anybody make us ask: it looks at few others. */
+struct mrc_qp *mrc_next_with_peer(const struct mrc *m, uint32_t peer, const struct mrc_qp *q);
 /* The next endpoint packet into tx; as mrc_request_next. */
 bool mrc_endpoint_next(struct mrc *m, uint32_t free_ports, struct tx_pkt *tx);
 /* Whether one could go on these ports. */

@@ -85,25 +85,28 @@ static uint32_t denied_ports(const struct mrc_qp *q)
 /* Another queue pair with this peer than q, or NULL. */
 static struct mrc_qp *other_with_peer(const struct mrc *m, const struct mrc_qp *q, uint32_t peer)
 {
-	for (struct mrc_qp *other = mrc_next_qp(m, NULL); other; other = mrc_next_qp(m, other))
-		if (other != q && other->attr.ways && other->state != MRC_ERROR &&
-		    other->attr.peer == peer)
-			return other;
-	return NULL;
+	struct mrc_qp *other = mrc_next_with_peer(m, peer, NULL);
+
+	while (other && (other == q || other->state == MRC_ERROR))
+		other = mrc_next_with_peer(m, peer, other);
+	return other;
 }
 
-/* Whether two queue pairs take the same ways to the same peer. */
+/* Whether two queue pairs with one peer take the same ways to it. */
 static bool are_fellows(const struct mrc_qp *a, const struct mrc_qp *b)
 {
 	return a != b && a->state != MRC_ERROR && b->state != MRC_ERROR &&
-	       a->attr.peer == b->attr.peer && a->req.path.profile == b->req.path.profile;
+	       a->req.path.profile == b->req.path.profile;
 }
 
 /* A way that q found dead is so for its fellows: none of them is to lose a packet to know it. One
  * loss alone is a suspicion, and stays with who met it. */
 static void tell_fellows(struct mrc *m, const struct mrc_qp *q, uint32_t way)
 {
-	for (struct mrc_qp *other = mrc_next_qp(m, NULL); other; other = mrc_next_qp(m, other))
+	uint32_t peer = q->known_peer;
+	struct mrc_qp *other = mrc_next_with_peer(m, peer, NULL);
+
+	for (; other; other = mrc_next_with_peer(m, peer, other))
 		if (are_fellows(other, q))
 			mrc_way_avoid(m, other, way);
 }
@@ -111,10 +114,10 @@ static void tell_fellows(struct mrc *m, const struct mrc_qp *q, uint32_t way)
 /* And one that has just begun learns what they know. */
 static void learn_of_fellows(struct mrc *m, struct mrc_qp *q)
 {
-	const struct mrc_qp *other = mrc_next_qp(m, NULL);
+	const struct mrc_qp *other = mrc_next_with_peer(m, q->known_peer, NULL);
 
 	while (other && !are_fellows(other, q))
-		other = mrc_next_qp(m, other);
+		other = mrc_next_with_peer(m, q->known_peer, other);
 	for (uint32_t way = 0; other && way < q->attr.ways->set.n; way++)
 		if (is_told(q, way) && path_is_silent(&other->req.path, way))
 			path_on_avoid(&q->req.path, way, m->now);
@@ -151,7 +154,7 @@ void mrc_ways_stop(struct mrc *m, struct mrc_qp *q)
 	mrc_ways_quiet(m, q);
 	if (q->req.path.profile) {
 		path_stop(&q->req.path);
-		mrc_endpoint_unknow(m, q);
+		mrc_endpoint_unknow(q);
 	}
 	q->req.path.profile = NULL;
 }
@@ -227,9 +230,12 @@ void mrc_way_lost(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at)
 void mrc_way_arrived(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at)
 {
 	/* What was sent since the peer is said not to hear the port, it heard. */
-	if (q->req.doubted && way < q->attr.ways->set.n && at > q->req.doubted_at)
-		mrc_settle_doubt(m, q->attr.peer,
-				 q->req.doubted & 1u << q->attr.ways->set.ways[way].port, false);
+	if (q->req.doubted && way < q->attr.ways->set.n && at > q->req.doubted_at) {
+		uint32_t port = 1u << q->attr.ways->set.ways[way].port & q->req.doubted;
+
+		if (port)
+			mrc_settle_doubt(m, q->attr.peer, port, false);
+	}
 	if (is_told(q, way))
 		path_on_arrived(&q->req.path, way, at, m->now);
 }
