@@ -106,9 +106,12 @@ static void tell_fellows(struct mrc *m, const struct mrc_qp *q, uint32_t way)
 	uint32_t peer = q->known_peer;
 	struct mrc_qp *other = mrc_next_with_peer(m, peer, NULL);
 
-	for (; other; other = mrc_next_with_peer(m, peer, other))
-		if (are_fellows(other, q))
-			mrc_way_avoid(m, other, way);
+	for (; other; other = mrc_next_with_peer(m, peer, other)) {
+		if (!are_fellows(other, q) || !is_told(other, way))
+			continue;
+		path_on_dead(&other->req.path, way, m->now);
+		mrc_ways_changed(m, other);
+	}
 }
 
 /* And one that has just begun learns what they know. */
@@ -116,11 +119,11 @@ static void learn_of_fellows(struct mrc *m, struct mrc_qp *q)
 {
 	const struct mrc_qp *other = mrc_next_with_peer(m, q->known_peer, NULL);
 
-	while (other && !are_fellows(other, q))
+	while (other && (!are_fellows(other, q) || !is_told(other, 0)))
 		other = mrc_next_with_peer(m, q->known_peer, other);
 	for (uint32_t way = 0; other && way < q->attr.ways->set.n; way++)
 		if (is_told(q, way) && path_is_silent(&other->req.path, way))
-			path_on_avoid(&q->req.path, way, m->now);
+			path_on_dead(&q->req.path, way, m->now);
 }
 
 /* If one of q's requests was to tell of our ports, another queue pair does it now; q may be for
@@ -293,7 +296,8 @@ static void give_up(struct mrc *m, struct mrc_request *r)
 		bool was_silent = path_is_silent(&q->req.path, was.probe.way);
 
 		path_on_probe(&q->req.path, was.probe, PATH_PROBE_FAILED, m->now);
-		if (!was_silent && path_is_silent(&q->req.path, was.probe.way))
+		/* One that never left says nothing to others. */
+		if (was.is_sent && !was_silent && path_is_silent(&q->req.path, was.probe.way))
 			tell_fellows(m, q, was.probe.way);
 	} else if (was.own == MRC_OWN_PORTS) {
 		q->told_up = 0;

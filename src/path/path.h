@@ -168,6 +168,10 @@ void path_on_trimmed(struct path *p, uint32_t way);
 /* A SACK with ALWAYS_SKIP: the way is assumed bad. */
 void path_on_avoid(struct path *p, uint32_t way, nsec now);
 
+/* Another sender with the same ways found that nothing gets through by this one: it is out as if
+ * that had been seen here, unless too few would stay. */
+void path_on_dead(struct path *p, uint32_t way, nsec now);
+
 /* A packet of this way, last sent at sent_at, is taken for lost, by silence or because others
  * overtook it; not for a trimmed one. The way is assumed bad at once, unless the loss is older than
  * its return, too few would be left, or the pool is empty: then it is skipped. */

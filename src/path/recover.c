@@ -482,6 +482,17 @@ void path_on_avoid(struct path *p, uint32_t way, nsec now)
 		suspect_way(p, way, now);
 }
 
+void path_on_dead(struct path *p, uint32_t way, nsec now)
+{
+	assert(way < p->profile->set.n);
+	if (!path_bit(p, PATH_OUT, way) && !take_out(p, way, find(p, false, way), now))
+		return;
+	struct path_trouble *r = find(p, false, way);
+
+	if (r && r->kind == WAY_OUT && r->silent < SILENT)
+		r->silent = SILENT;
+}
+
 static void count_swept(struct path_trouble *port, nsec now, nsec memory_ns)
 {
 	assert(port->n_left > 0);

@@ -64,7 +64,7 @@ static void a_dead_way_is_known_to_all(void **state)
 	assert_int_equal(state_at(FELLOW, way), PATH_GOOD);
 	nothing_gets_through(way, 1000);
 	assert_true(path_is_silent(&q->req.path, way));
-	assert_int_equal(state_at(FELLOW, way), PATH_ASSUMED_BAD);
+	assert_true(path_is_silent(&pair_of(0, FELLOW)->req.path, way));
 	assert_int_equal(state_at(ELSEWHERE, way), PATH_GOOD);
 	assert_int_equal(state_at(APART, way), PATH_GOOD);
 	for (uint32_t other = 0; other < 8; other++)
@@ -73,6 +73,36 @@ static void a_dead_way_is_known_to_all(void **state)
 	assert_int_equal(state_at(APART, way), PATH_ASSUMED_BAD);
 	set_path(ELSEWHERE, q->attr.ways);
 	assert_int_equal(state_at(ELSEWHERE, way), PATH_GOOD);
+}
+
+/* Any number of ways may be dead, as long as some are left: those who were told hold none of them
+ * for a suspect, of which the oldest comes back when there are many. */
+static void all_dead_ways_are_known(void **state)
+{
+	(void)state;
+	begin_fellows();
+	for (uint32_t way = 0; way < 6; way++) {
+		path_on_dead(&q->req.path, way, w.now);
+		path_on_dead(&pair_of(0, FELLOW)->req.path, way, w.now);
+	}
+	set_path(APART, q->attr.ways);
+	for (uint32_t way = 0; way < 8; way++)
+		assert_int_equal(state_at(APART, way), way < 6 ? PATH_ASSUMED_BAD : PATH_GOOD);
+}
+
+/* What the peer said of its ports, and was not asked for yet, is doubted by those who come later.
+ */
+static void a_newcomer_doubts_what_others_do(void **state)
+{
+	(void)state;
+	begin_ways(2);
+	w.end[0].n_qps = 2;
+	join_to(MRC_RESET);
+	end_rise(&w.end[0], w.now, FINDER, MRC_RTS);
+	q = pair_of(0, FINDER);
+	say_ports(1);
+	end_rise(&w.end[0], w.now, FELLOW, MRC_RTS);
+	assert_int_equal(pair_of(0, FELLOW)->req.doubted, 2);
 }
 
 /* A way that lets some through is nobody's but its finder's matter. */
@@ -112,8 +142,10 @@ static void and_comes_back_for_each(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_dead_way_is_known_to_all),
+	cmocka_unit_test(all_dead_ways_are_known),
 	cmocka_unit_test(a_gray_way_is_not),
 	cmocka_unit_test(and_comes_back_for_each),
+	cmocka_unit_test(a_newcomer_doubts_what_others_do),
 };
 
 CHECK_MAIN(cases)
