@@ -60,9 +60,10 @@ struct driver_counters {
 #undef DRIVER_COUNTER_MEMBER
 };
 
-/* Who sends to which queue pair; peer is DRIVER_NO_HANDLE if the address has no handle. */
+/* Who sends how much to which queue pair; peer is DRIVER_NO_HANDLE if the address has no handle.
+ * len: bytes from the base header to the end of the ICRC. */
 struct driver_call {
-	uint32_t qp, peer;
+	uint32_t qp, peer, len;
 };
 
 /* Says whether a packet may be for somebody, by its base header and its sender alone. The driver

@@ -230,11 +230,16 @@ static uint32_t local_of(struct frames *f, const struct addr *dst)
 	return last;
 }
 
-static bool is_expected(const struct frames *f, const uint8_t *bth, const struct addr *from)
+static bool is_expected(const struct frames *f, const struct stack *s, const uint8_t *bytes,
+			const struct addr *from)
 {
-	return !f->guard ||
-	       driver_guard_expects(f->guard, &(struct driver_call){get_be24(bth + FRAMES_QP_AT),
-								    frames_peers_known(f, from)});
+	const struct driver_call call = {
+		.qp = get_be24(bytes + s->transport + FRAMES_QP_AT),
+		.peer = frames_peers_known(f, from),
+		.len = s->end - s->transport,
+	};
+
+	return !f->guard || driver_guard_expects(f->guard, &call);
 }
 
 static void lend(const struct frames *f, const struct stack *s,
@@ -274,7 +279,7 @@ static uint64_t *read_frame(struct frames *f, uint32_t port,
 	if (local == ADDRS_NONE)
 		return &count->drop_headers;
 	a = end_of(&s, piece[0].at, port, false);
-	if (!is_expected(f, piece[0].at + s.transport, &a))
+	if (!is_expected(f, &s, piece[0].at, &a))
 		return &count->drop_stranger;
 	end = s.end - (s.is_cut ? 0 : (uint32_t)icrc_bytes);
 	if (!s.is_cut && !icrc_is_right(&s, piece, end))

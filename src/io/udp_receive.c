@@ -296,10 +296,12 @@ static uint8_t owner_of(const struct udp_driver *u, const struct udp_run *run)
 	return u->cfg.has_endpoints ? u->tag : u->locals[run->local].answerer;
 }
 
-/* Bursts are of one sender and nearly always of one queue pair: one question serves all of them. */
-static bool is_expected(const struct udp_driver *u, struct udp_run *run)
+/* Bursts are of one sender and nearly always of one queue pair, and none of their packets is longer
+ * than the first: one question serves all of them. */
+static bool is_expected(const struct udp_driver *u, struct udp_run *run, uint32_t len)
 {
-	struct driver_call call = {.qp = get_be24(run->at + UDP_QP_AT), .peer = run->peer};
+	struct driver_call call = {
+		.qp = get_be24(run->at + UDP_QP_AT), .peer = run->peer, .len = len};
 
 	if (call.qp == run->qp)
 		return true;
@@ -330,7 +332,7 @@ static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t le
 	}
 	uint8_t owner = owner_of(u, run);
 
-	if (owner == u->tag && !is_expected(u, run)) {
+	if (owner == u->tag && !is_expected(u, run, len)) {
 		u->driver.count.drop_stranger++;
 		return false;
 	}

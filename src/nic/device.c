@@ -11,11 +11,12 @@
 #include "base/pool.h"
 #include "io/osrandom.h"
 
-#define DRAWS      256u /* at most a quarter of what there is to draw from is ever in use */
-#define STEM_BITS  24u
-#define STEM_BYTES ((size_t)1 << (STEM_BITS - 3))
-#define QPS_BYTES  (NIC_LOW_NUMBERS * sizeof(void *))
-#define SRQS_BYTES (NIC_MAX_SRQS * sizeof(void *))
+#define MULTICAST_QP UINT32_C(0xffffff) /* of unreliable datagrams: no queue pair is that */
+#define DRAWS        256u /* at most a quarter of what there is to draw from is ever in use */
+#define STEM_BITS    24u
+#define STEM_BYTES   ((size_t)1 << (STEM_BITS - 3))
+#define QPS_BYTES    (NIC_LOW_NUMBERS * sizeof(void *))
+#define SRQS_BYTES   (NIC_MAX_SRQS * sizeof(void *))
 
 /* All devices of this process; those of a parent are kept aside in its child, where handles to
  * them may still be about. */
@@ -80,7 +81,7 @@ uint32_t device_draw_qp(struct device *d)
 		if (driver_is_shared(d->io))
 			number = (uint32_t)driver_tag(d->io) << 16 | low;
 
-		if (number >= d->transport->first_qp && !d->qps[low])
+		if (number >= d->transport->first_qp && number != MULTICAST_QP && !d->qps[low])
 			return number;
 	}
 	return 0;
@@ -254,7 +255,7 @@ static bool expects(const void *context, const struct driver_call *call)
 	const struct nic_qp *qp = d->qps[call->qp % NIC_LOW_NUMBERS];
 
 	if (!qp || qp->number != call->qp)
-		return call->qp == d->transport->open_qp;
+		return call->qp == d->transport->open_qp && call->len <= d->transport->open_len;
 	return call->peer == qp->way.peer && call->peer != DRIVER_NO_HANDLE;
 }
 

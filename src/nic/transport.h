@@ -26,7 +26,8 @@ struct nic_transport_ops {
 	const char *name;
 	const struct engine_ops *engine;
 	uint32_t first_qp; /* lower numbers are special on the wire */
-	uint32_t open_qp;  /* the one of them that anybody may send to, or NIC_NO_QP */
+	uint32_t open_qp;  /* the one of them that anybody may send to, or NIC_NO_QP, ... */
+	uint32_t open_len; /* ... so many bytes, with the ICRC, and no more */
 	/* Queue pairs may be in domains of other users of the device: programs of libmrc have
 	 * theirs from verbs. */
 	bool shares_domains;

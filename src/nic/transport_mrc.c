@@ -2,6 +2,7 @@
  * of nic. */
 #include "nic/inside.h"
 #include "nic/mrc_inside.h"
+#include "wire/icrc.h"
 #include "wire/mrc.h"
 
 /* Times for wires that software works: a round trip takes tens of microseconds when both ends are
@@ -151,6 +152,7 @@ const struct nic_transport_ops nic_transport_mrc = {
 	.engine = &mrc_ops,
 	.first_qp = 3, /* M-28 */
 	.open_qp = MRC_ENDPOINT_QP,
+	.open_len = MRC_HEAD_BYTES + icrc_bytes,
 	.shares_domains = true,
 	.configure = configure,
 	.end = end,

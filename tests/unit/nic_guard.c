@@ -55,6 +55,11 @@ static struct driver_counters after(struct end *e, const char *from, uint32_t qp
 	return now;
 }
 
+static bool expects(const struct device *d, uint32_t qp, uint32_t peer, uint32_t len)
+{
+	return driver_guard_expects(&d->io->guard, &(struct driver_call){qp, peer, len});
+}
+
 static void who_knows_too_little_is_dropped_unread(void **state)
 {
 	struct nic_info info = stage_info("lo");
@@ -78,6 +83,9 @@ static void who_knows_too_little_is_dropped_unread(void **state)
 	now = after(&e[0], "127.0.0.1", nic_qp_number(idle));
 	assert_int_equal(now.drop_stranger, 4);
 	assert_int_equal(now.drop_icrc, 0);
+	/* Drivers that nobody shares have no other look at the upper bits. */
+	assert_true(expects(e[0].user->device, number, e[0].qp->way.peer, BYTES));
+	assert_false(expects(e[0].user->device, number ^ 0x10000, e[0].qp->way.peer, BYTES));
 	/* In the peer's name it is read, and its ICRC is wrong. */
 	now = after(&e[0], "127.0.0.1", number);
 	assert_int_equal(now.drop_icrc, 1);
@@ -90,12 +98,7 @@ static void who_knows_too_little_is_dropped_unread(void **state)
 	stage_close(&e[1]);
 }
 
-static bool expects(const struct device *d, uint32_t qp, uint32_t peer)
-{
-	return driver_guard_expects(&d->io->guard, &(struct driver_call){qp, peer});
-}
-
-/* Questions of MRC are for a number that is no queue pair's, and from anybody. */
+/* Questions of MRC are for a number that is no queue pair's, and from anybody; they are short. */
 static void anybody_may_ask_an_endpoint(void **state)
 {
 	struct nic_info *list = NULL;
@@ -112,9 +115,10 @@ static void anybody_may_ask_an_endpoint(void **state)
 		return;
 	}
 	for (uint32_t qp = 0; qp < 4; qp++) {
-		assert_false(expects(users[0]->device, qp, DRIVER_NO_HANDLE));
-		assert_int_equal(expects(users[1]->device, qp, DRIVER_NO_HANDLE),
+		assert_false(expects(users[0]->device, qp, DRIVER_NO_HANDLE, 32));
+		assert_int_equal(expects(users[1]->device, qp, DRIVER_NO_HANDLE, 52),
 				 qp == MRC_ENDPOINT_QP);
+		assert_false(expects(users[1]->device, qp, DRIVER_NO_HANDLE, 53));
 	}
 	nic_close(users[0]);
 	nic_close(users[1]);
