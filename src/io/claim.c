@@ -144,20 +144,31 @@ static int bind_name(const struct claim_wish *wish, uint8_t tag, uint64_t end)
 	return -number;
 }
 
+/* Whether a number is free of names with an end: 0, or -EADDRINUSE. A kernel that does not say has
+ * nobody with such a name; one that could not is another matter. */
+static int check_ends(const char *all, uint8_t tag)
+{
+	struct claim_held held;
+	int result = claim_look(all, 0, &held);
+
+	if (result == -EMFILE || result == -ENFILE || result == -ENOMEM || result == -ENOBUFS)
+		return result;
+	return result == 0 && held.ends[tag] ? -EADDRINUSE : 0;
+}
+
 /* A plain name: its socket, -EADDRINUSE: all are taken, whoever has them. */
 static int take_plain(const struct claim_wish *wish, uint8_t first, uint8_t *tag)
 {
 	int fd = -EADDRINUSE;
 
 	for (unsigned i = 0; i < DRIVER_TAGS && fd == -EADDRINUSE; i++) {
-		struct claim_held held;
-
 		*tag = (uint8_t)(first + i);
 		fd = bind_name(wish, *tag, 0);
-		/* Somebody may have the number by a name with an end. */
-		if (fd >= 0 && claim_look(wish->all, 0, &held) == 0 && held.ends[*tag]) {
+		int result = fd < 0 ? 0 : check_ends(wish->all, *tag);
+
+		if (result) {
 			close(fd);
-			fd = -EADDRINUSE;
+			fd = result;
 		}
 	}
 	return fd;

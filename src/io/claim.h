@@ -14,7 +14,8 @@
  * plain names, a process takes one with a random end, which nobody could have taken before. Two who
  * take one number at once both see the other when they look afterwards, and draw again. What a
  * stranger's names cost is a look for those with an end, and no number. A kernel without that
- * answer (before Linux 5.3, or without unix_diag) leaves every name to who was first.
+ * answer (before Linux 5.3, or without unix_diag) leaves every name to who was first, and so does a
+ * user namespace in which this user is one of those without a name (user_namespaces(7)).
  *
  * Two users with raw frames who are neither root may get the same number: each then sees and drops
  * the other's packets; their queue pairs differ by the rest of their numbers. Everybody sees the

@@ -15,6 +15,7 @@ enum {
 	SOURCE_PORT_FIRST = 49152, /* dynamic ports (RFC 6335); what RoCEv2 devices use too */
 	SOURCE_PORTS = 16384,
 	SOURCE_TRIES = 64,
+	SHORT_PKTS = 4096, /* for which descriptors stay as short as they were */
 };
 
 bool udp_addr_of(const struct sockaddr *name, struct udp_addr *addr)
@@ -185,21 +186,23 @@ static bool is_scarce(int fd)
 	return getrlimit(RLIMIT_NOFILE, &most) == 0 && (rlim_t)fd + UDP_SPARE_FDS >= most.rlim_cur;
 }
 
-/* Opens a source, or takes another where descriptors are short. */
+/* Opens a source, or takes another where descriptors are short; after a while there may be more. */
 static struct udp_source *new_source(struct udp_driver *u, struct udp_local *l,
 				     struct udp_source *s, uint16_t first)
 {
 	struct udp_source *other = any_source(l, u->cfg.sources);
 
-	if (other && u->is_short)
+	if (other && u->n_short > 0) {
+		u->n_short--;
 		return other;
+	}
 	if (open_source(u, l, s, first))
 		return other;
 	if (!other || !is_scarce(s->fd))
 		return s;
 	close(s->fd);
 	s->fd = -1;
-	u->is_short = true;
+	u->n_short = SHORT_PKTS;
 	return other;
 }
 
@@ -406,7 +409,7 @@ static void udp_unbind(struct driver *d, uint32_t handle)
 	if (getpid() == u->owner)
 		epoll_ctl(u->epoll_fd, EPOLL_CTL_DEL, l->fd, NULL);
 	close_local(l);
-	u->is_short = false;
+	u->n_short = 0;
 }
 
 static int check_cfg(struct udp_driver *u, const struct udp_cfg *cfg, char *error, size_t error_len)

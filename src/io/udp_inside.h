@@ -169,10 +169,10 @@ struct udp_share {
 	uint32_t n_out;
 	struct udp_link to[SHARE_LINKS];
 	uint32_t n_to;
-	uint64_t ends[DRIVER_TAGS]; /* of names that are not plain (claim.h), as of looked_at */
-	nsec looked_at;
-	int from[DRIVER_TAGS];     /* connections of others, -1: none */
-	nsec look_at[DRIVER_TAGS]; /* whether a tag has an owner is known until then */
+	uint64_t ends[DRIVER_TAGS]; /* of names that are not plain (claim.h), as of the last look */
+	nsec look_next;             /* the names are not asked for before */
+	int from[DRIVER_TAGS];      /* connections of others, -1: none */
+	nsec look_at[DRIVER_TAGS];  /* whether a tag has an owner is known until then */
 	bool is_absent[DRIVER_TAGS];
 	uint8_t in[STRAY_BYTES];
 	uint32_t in_at, in_len;
@@ -219,8 +219,8 @@ struct udp_driver {
 	struct udp_cfg cfg;
 	uint8_t tclass_of[64]; /* DSCP to class */
 	uint8_t tag;
-	bool is_short; /* of descriptors: no more sources, until an address is closed */
-	pid_t owner;   /* the process that made it */
+	uint32_t n_short; /* descriptors are: no more sources for so many packets that want one */
+	pid_t owner;      /* the process that made it */
 	int epoll_fd;
 
 	struct udp_local *locals;

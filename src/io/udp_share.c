@@ -42,6 +42,7 @@ enum {
 	BACKLOG = 2 * DRIVER_TAGS,
 	LINK_BYTES = 4 * STRAY_BYTES, /* that may wait in one; the kernel takes it times two */
 	LOOK_NS = 50000000, /* between two questions who has a tag: a packet to nobody costs none */
+	LOOK_SHARE = 20,    /* and looks at all names take no more than one part of so many */
 	/* Whom the kernel names instead of a user that has no name in this user namespace
 	 * (user_namespaces(7), /proc/sys/kernel/overflowuid). */
 	UID_OF_UNKNOWN = 65534,
@@ -224,22 +225,31 @@ static int connect_to(const struct udp_driver *u, uint8_t tag, uint64_t end)
 	return -1;
 }
 
-/* Asks for the names with an end, unless that was just done. */
+static nsec clock_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (nsec)t.tv_sec * 1000000000u + (nsec)t.tv_nsec;
+}
+
+/* Asks for the names with an end, unless that was just done: the kernel tells of every socket that
+ * there is, and anybody may make many. */
 static void look_for_ends(struct udp_driver *u)
 {
 	struct udp_share *s = &u->share;
 	struct claim_held held;
-	struct timespec t;
 	char all[NAME_TEXT];
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	nsec now = (nsec)t.tv_sec * 1000000000u + (nsec)t.tv_nsec;
+	nsec began = clock_now();
 
-	if (s->looked_at && now < s->looked_at + LOOK_NS)
+	if (began < s->look_next)
 		return;
-	s->looked_at = now;
 	if (claim_look(name_of_all(u, all), 0, &held) == 0)
 		memcpy(s->ends, held.ends, sizeof s->ends);
+	nsec ended = clock_now(), pause = LOOK_SHARE * (ended - began);
+
+	s->look_next = ended + (pause > LOOK_NS ? pause : LOOK_NS);
 }
 
 /* A connection to the owner of a tag; NULL: there is none. */

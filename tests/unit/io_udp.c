@@ -726,6 +726,15 @@ static void descriptors_are_spared(void **state)
 	for (uint32_t i = 0; i < UDP_SPARE_FDS; i++)
 		close(fds[i]);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	/* When there are more, they are used after a while. */
+	for (uint32_t i = 0; i < 200; i++) {
+		send_all(a, out, 60);
+		assert_int_equal(receive(b, NULL, 60, DRIVER_BATCH, WAIT_MS), 60);
+	}
+	int next = dup(STDIN_FILENO);
+
+	close(next);
+	assert_true(next > lowest + 30);
 	close_pair();
 }
 
