@@ -205,6 +205,15 @@ bool wire_doubts(const struct hunt_oracle *o, uint32_t end)
 
 /* What was sent since the peer last spoke, it heard by that port. What was sent before that tells
  * of a time before: it may count against what the peer said earlier still, or not. */
+void wire_ports_unsure(struct hunt_oracle *o, uint32_t end)
+{
+	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;
+
+	for (uint32_t e = 0; e < o->story->n_ends; e++)
+		if (is_between(o, e, host, peer))
+			wire_at(o, e)->deaf_ports = 0;
+}
+
 void wire_peer_hears(struct hunt_oracle *o, uint32_t end, const struct wire_probe *p)
 {
 	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;

@@ -282,6 +282,8 @@ void oracle_mrc_input(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 	c = &wire_at(o, end)->coming;
 	*c = (struct wire_coming){
 		.rx = rx, .now = now, .may = 1u << WIRE_DROPPED, .way = WIRE_NO_WAY};
+	if (o->ends[end].is_tainted)
+		wire_ports_unsure(o, end);
 	if (o->ends[end].is_tainted || !wire_read(rx->head, &c->h)) {
 		c->rx = NULL;
 		return;

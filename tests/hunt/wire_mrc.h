@@ -312,6 +312,9 @@ void wire_port_used(struct hunt_oracle *o, uint32_t host, uint32_t port);
 /* oracle_common.c: a host sends a packet to queue pair 2 of another. */
 void wire_common_sent(struct hunt_oracle *o, uint32_t host, nsec now, const struct wire_head *h,
 		      const struct tx_pkt *tx);
+/* An end of which nobody knows any more what it hears may have found that ports are heard, for all
+ * with its peer. */
+void wire_ports_unsure(struct hunt_oracle *o, uint32_t end);
 /* The peer of an end answered a probe, whatever it said of its port. */
 void wire_peer_hears(struct hunt_oracle *o, uint32_t end, const struct wire_probe *p);
 /* Whether the peer of an end ever said that it does not hear a port. */
