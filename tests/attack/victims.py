@@ -118,10 +118,12 @@ def end(process):
 class Pair:
     """A server and a client that move data for a while, verified where `perf` can."""
 
-    def __init__(self, place, transport, seconds, op="write", family=4, env=None, options=()):
+    def __init__(self, place, transport, seconds, op="write", family=4, env=None, options=(), devices=""):
         self.place, self.transport, self.family = place, transport, family
         self.counters = place.folder / f"counters-{time.monotonic_ns()}"
         self.env = environment(WEFT_COUNTERS=str(self.counters), **(env or {}))
+        if devices:
+            self.describe(devices)
         self.seconds, self.intervals, self.windows = seconds, [], []
         who = ADDRESSES[family]
         self.verify = ["--verify"] if op in ("write", "send", "write-imm") else []
@@ -138,6 +140,12 @@ class Pair:
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
         self.numbers = {}
+
+    def describe(self, devices):
+        path = self.place.folder / "devices.conf"
+        path.write_text(devices)
+        self.env["WEFT_CONFIG"] = str(path)
+        del self.env["WEFT_INTERFACES"]
 
     def start(self, options):
         return subprocess.Popen([*BEHIND, self.place.weft, "perf", *options], env=self.env, text=True,

@@ -32,6 +32,7 @@ CALM = "right alive up silent books"
 # A packet in the peer's name with the right numbers is the peer's; of 2^24 sequence numbers some hundreds are right.
 GUESS = "up books"
 DCQCN = {"WEFT_CC": "dcqcn"}
+CNP_PORT = "[weft_rc0]\ntransport = rc\nports = lo\ncc = dcqcn\ncnp-port = peer\n"
 
 
 @dataclasses.dataclass
@@ -50,6 +51,7 @@ class Row:
     words: tuple = ()
     sweep: bool = False  # through all sequence numbers, so that some are right
     env: dict = dataclasses.field(default_factory=dict)
+    devices: str = ""  # their description
     short: bool = True  # also in the short form
 
     @property
@@ -104,6 +106,8 @@ RC_ROWS = [
     Row("read response, as the peer", "rc", "rc-response", to="client", who="peer", op="read", must=GUESS,
         later="right", short=False),
     Row("CNP, as the peer", "rc", "rc-cnp", to="client", who="peer", env=DCQCN, must="right alive up books"),
+    Row("CNP, as the peer, cnp-port = peer", "rc", "rc-cnp", to="client", who="peer", devices=CNP_PORT,
+        must="right alive up books", short=False),
     *wider("rc", "rc-write"),
 ]
 
@@ -192,7 +196,7 @@ def attempt(row, place, seed, is_short, seconds):
     """A transfer of so many seconds under attack."""
     sink = open_sink(row.family) if row.to == "sink" else None
     options = ("--pmtu", PMTU_SHORT) if row.sweep and is_short and row.transport == "rc" else ()
-    pair = Pair(place, row.transport, seconds, row.op, row.family, row.env, options)
+    pair = Pair(place, row.transport, seconds, row.op, row.family, row.env, options, row.devices)
     try:
         pair.learn()
         total = flood(row, pair, seed, is_short)
