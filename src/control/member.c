@@ -69,26 +69,24 @@ struct layout {
 	size_t size, reserved; /* bytes, of which the first so many are there for good */
 };
 
-/* Gives a file its mode and size, and maps it: 0 or a negative errno. */
-static int map_file(int fd, struct layout l, void **mapped)
+/* Gives a file its mode and size, and maps it; NULL and errno. */
+static void *map_file(int fd, struct layout l)
 {
 	struct rlimit most;
-	int status;
 	void *at;
 
 	/* Beyond it the kernel sends a signal, of which the program knows nothing. */
-	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < l.size)
-		return -EFBIG;
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < l.size) {
+		errno = EFBIG;
+		return NULL;
+	}
 	if (fchmod(fd, l.mode) || ftruncate(fd, (off_t)l.size))
-		return -errno;
-	status = reserve(fd, 0, l.reserved);
-	if (status)
-		return -status;
+		return NULL;
+	errno = reserve(fd, 0, l.reserved);
+	if (errno)
+		return NULL;
 	at = mmap(NULL, l.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	*mapped = at;
-	return 0;
+	return at == MAP_FAILED ? NULL : at;
 }
 
 /* Wakes those who watch the directory. */
@@ -105,7 +103,6 @@ static int join(struct member *m, const char *name, const char *device)
 {
 	const struct layout layout = {0644, sizeof *m->file, sizeof *m->file};
 	int status = -EAGAIN;
-	void *at = NULL;
 
 	m->directory = place_open(name);
 	if (m->directory < 0)
@@ -117,10 +114,9 @@ static int join(struct member *m, const char *name, const char *device)
 	}
 	if (m->fd < 0)
 		return status;
-	status = map_file(m->fd, layout, &at);
-	if (status)
-		return status;
-	m->file = at;
+	m->file = map_file(m->fd, layout);
+	if (!m->file)
+		return -errno;
 	struct member_about *about = &m->file->about;
 
 	m->pid = getpid();
@@ -285,7 +281,6 @@ static bool open_shown(struct member *m)
 	const struct layout layout = {0600, sizeof *m->shown,
 				      offsetof(struct member_shown_file, pairs)};
 	uint64_t number = 0;
-	void *at = NULL;
 
 	if (m->shown)
 		return true;
@@ -293,13 +288,13 @@ static bool open_shown(struct member *m)
 	for (uint32_t i = 0; i < JOIN_TRIES && m->shown_fd == -EAGAIN; i++)
 		if (place_draw(&number) && !place_shown_file(m->shown_name, m->name, number))
 			m->shown_fd = make_file(m, m->shown_name, layout.mode);
-	if (m->shown_fd < 0 || map_file(m->shown_fd, layout, &at)) {
+	m->shown = m->shown_fd < 0 ? NULL : map_file(m->shown_fd, layout);
+	if (!m->shown) {
 		if (m->shown_fd >= 0)
 			unlinkat(m->directory, m->shown_name, 0);
 		drop_shown(m);
 		return false;
 	}
-	m->shown = at;
 	atomic_store(&m->shown->magic, MEMBER_SHOWN_MAGIC);
 	atomic_store(&m->file->shown_in, number);
 	return true;
