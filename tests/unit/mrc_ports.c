@@ -415,7 +415,7 @@ static void any_probe_speaks_for_its_port(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 4; i++) {
 		bool is_late = i & 1, is_before = i & 2;
-		struct gone control, probe;
+		struct gone control = {0}, probe = {0};
 		uint64_t n = 1;
 
 		begin_ways(2);
