@@ -345,7 +345,7 @@ static struct mrc_qp **list_of(const struct mrc_endpoints *ends, uint32_t peer)
 	return &ends->by_peer[peer * UINT32_C(0x9e3779b1) >> HASH_SHIFT & ends->peer_mask];
 }
 
-void mrc_endpoint_know(struct mrc *m, struct mrc_qp *q)
+void mrc_peer_join(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_qp **list = list_of(&m->endpoints, q->attr.peer);
 
@@ -357,7 +357,7 @@ void mrc_endpoint_know(struct mrc *m, struct mrc_qp *q)
 	*list = q;
 }
 
-void mrc_endpoint_unknow(struct mrc_qp *q)
+void mrc_peer_leave(struct mrc_qp *q)
 {
 	*q->peer_link = q->peer_next;
 	if (q->peer_next)

@@ -773,9 +773,9 @@ bool mrc_endpoint_has_room(const struct mrc *m);
 void mrc_endpoint_ask(struct mrc *m, const struct mrc_request *request);
 /* One that is in no list of its owner any more is not waited for: it is free, and not told of. */
 void mrc_endpoint_withdraw(struct mrc *m, struct mrc_request *r);
-/* q has ways to its peer now; and no longer: how many requests of that peer are answered. */
-void mrc_endpoint_know(struct mrc *m, struct mrc_qp *q);
-void mrc_endpoint_unknow(struct mrc_qp *q);
+/* q has ways to its peer now; and no longer: whom mrc_next_with_peer finds. */
+void mrc_peer_join(struct mrc *m, struct mrc_qp *q);
+void mrc_peer_leave(struct mrc_qp *q);
 /* The next queue pair that has ways to a peer, or the first; NULL: there is none. Packets in the
  * name of anybody make us ask: it looks at few others. */
 struct mrc_qp *mrc_next_with_peer(const struct mrc *m, uint32_t peer, const struct mrc_qp *q);

@@ -157,7 +157,7 @@ void mrc_ways_stop(struct mrc *m, struct mrc_qp *q)
 	mrc_ways_quiet(m, q);
 	if (q->req.path.profile) {
 		path_stop(&q->req.path);
-		mrc_endpoint_unknow(q);
+		mrc_peer_leave(q);
 	}
 	q->req.path.profile = NULL;
 }
@@ -185,7 +185,7 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	mrc_ways_stop(m, q);
 	mrc_flight_forget_ways(m, q);
 	path_start(&req->path, &sender);
-	mrc_endpoint_know(m, q);
+	mrc_peer_join(m, q);
 	path_block(&req->path, PATH_BLOCK_DENIED, denied_ports(q), m->now);
 	path_block(&req->path, PATH_BLOCK_LINK, m->ports_down, m->now);
 	path_block(&req->path, PATH_BLOCK_PEER, deaf, m->now);
