@@ -512,6 +512,17 @@ static void all_ports_shut(void **state)
 		assert_int_equal(gone[i].port, 1);
 }
 
+/* Two ports, and a queue pair that gives up after few timeouts. */
+static void begin_impatient(void)
+{
+	begin_ways(2);
+	w.end[0].qp[0].attr.timeout = 10;
+	w.end[0].qp[0].attr.linear_retries = 1;
+	w.end[0].qp[0].attr.exp_retries = 2;
+	connect();
+	gather();
+}
+
 /* As if packets were sent to nowhere: work that only waits ends as what is out does, whether it was
  * posted before the ports went or after. A port that is back in time is in time. */
 static void what_waits_ends_behind_shut_ports(void **state)
@@ -520,12 +531,7 @@ static void what_waits_ends_behind_shut_ports(void **state)
 	for (uint32_t order = 0; order < 2; order++) {
 		uint32_t steps = 0;
 
-		begin_ways(2);
-		w.end[0].qp[0].attr.timeout = 10;
-		w.end[0].qp[0].attr.linear_retries = 1;
-		w.end[0].qp[0].attr.exp_retries = 2;
-		connect();
-		gather();
+		begin_impatient();
 		if (order)
 			post_packets(4);
 		ports_down(0, 3);
@@ -557,12 +563,7 @@ static void what_waits_ends_behind_deaf_ports(void **state)
 	for (uint32_t order = 0; order < 2; order++) {
 		uint32_t steps = 0;
 
-		begin_ways(2);
-		w.end[0].qp[0].attr.timeout = 10;
-		w.end[0].qp[0].attr.linear_retries = 1;
-		w.end[0].qp[0].attr.exp_retries = 2;
-		connect();
-		gather();
+		begin_impatient();
 		told_ports(1);
 		if (order)
 			deny_ports(1);
