@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tools/ctl.h"
+#include "tools/ctl/ctl.h"
 
 struct mrc_context {
 	uint32_t disabled;  /* bit n: port n */

@@ -1,5 +1,5 @@
 /* The two fabrics of `weft demo`, and what it compares at the end. */
-#include "tools/demo.h"
+#include "tools/demo/demo.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* `weft top`: looks at processes, rates between two of them, and how both are written. */
-#include "tools/top.h"
+#include "tools/top/top.h"
 
 #include <dirent.h>
 #include <stdlib.h>

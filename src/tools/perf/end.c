@@ -1,0 +1,266 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/osrandom.h"
+#include "tools/perf/perf.h"
+
+#define TIMEOUT_CODE 14u /* 67 ms: well above what a busy machine makes a packet wait */
+#define RETRIES      7u
+#define RNR_CODE     12u /* 640 us */
+#define CREDIT_BYTES 8u
+
+/* What one side tells the other of a queue pair. */
+struct identity {
+	uint32_t number, psn;
+};
+
+int perf_complain(const struct perf_link *l, const char *what, int why)
+{
+	const char *more = nic_error();
+
+	fprintf(stderr, "%s: cannot %s: %s%s%s\n", l->name, what, strerror(-why), *more ? ": " : "",
+		more);
+	return why;
+}
+
+const char *perf_too_large(const struct perf_test *t)
+{
+	if (2 * (uint64_t)t->size * t->qps * perf_slots(t) > PERF_BYTES_MAX)
+		return "messages of that size on so many queue pairs need more than 4 GiB";
+	if ((uint64_t)t->qps * (t->depth + perf_receives(t)) > NIC_MAX_CQE)
+		return "so many messages out at once on so many queue pairs are more than a "
+		       "completion queue holds";
+	return NULL;
+}
+
+static struct nic_qp *make_rc(struct perf_end *e)
+{
+	const struct perf_test *t = &e->test;
+	struct nic_qp_spec spec = {
+		.pd = e->pd,
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.max_send = t->depth,
+		.max_recv = perf_receives(t),
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+	};
+
+	return nic_qp_new(e->user, &spec);
+}
+
+static struct nic_qp *make_mrc(struct perf_end *e)
+{
+	const struct perf_test *t = &e->test;
+	struct nic_mrc_spec spec = {
+		.pd = e->pd,
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.max_send = t->depth,
+		.max_recv = perf_receives(t),
+		.max_send_sge = 1,
+		.max_inline = CREDIT_BYTES,
+	};
+
+	return nic_mrc_qp_new(e->user, &spec);
+}
+
+static int make_objects(struct perf_end *e, const struct perf_link *l)
+{
+	const struct perf_test *t = &e->test;
+	struct nic_mr_spec spec = {.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE | MEM_REMOTE_READ |
+					     MEM_REMOTE_ATOMIC};
+
+	e->memory_len = perf_credit_offset(t, t->qps);
+	if (posix_memalign((void **)&e->memory, 4096, e->memory_len) != 0)
+		return perf_complain(l, "reserve the memory", -ENOMEM);
+	memset(e->memory, 0, e->memory_len);
+	spec.at = e->memory;
+	spec.len = e->memory_len;
+	spec.iova = (uintptr_t)e->memory;
+	e->pd = nic_pd_new(e->user);
+	e->mr = e->pd ? nic_mr_new(e->pd, &spec) : NULL;
+	e->cq = nic_cq_new(e->user, t->qps * (t->depth + perf_receives(t)), NULL, NULL);
+	e->qps = calloc(t->qps, sizeof(struct nic_qp *));
+	if (!e->pd || !e->mr || !e->cq || !e->qps)
+		return perf_complain(l, "make the device's objects", -errno);
+	for (uint32_t i = 0; i < t->qps; i++) {
+		e->qps[i] = t->transport == NIC_MRC ? make_mrc(e) : make_rc(e);
+		if (!e->qps[i])
+			return perf_complain(l, "make a queue pair", -errno);
+	}
+	return 0;
+}
+
+static int connect_one(struct nic_qp *qp, const struct perf_test *t, const struct nic_path *path,
+		       struct identity mine, struct identity theirs)
+{
+	struct rc_attr a = {
+		.state = RC_INIT,
+		.access = MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC,
+		.pmtu = t->pmtu,
+		.remote_qp = theirs.number,
+		.rq_psn = theirs.psn,
+		.sq_psn = mine.psn,
+		.rd_atomic = RC_RD_ATOMIC_MAX,
+		.dest_rd_atomic = RC_RD_ATOMIC_MAX,
+		.rnr_timer = RNR_CODE,
+		.timeout = TIMEOUT_CODE,
+		.retries = RETRIES,
+		.rnr_retries = 7,
+	};
+	int answer = nic_qp_modify(qp, &a, RC_SET_STATE | RC_SET_ACCESS, NULL);
+
+	if (answer != 0)
+		return answer;
+	a.state = RC_RTR;
+	answer = nic_qp_modify(qp, &a,
+			       RC_SET_STATE | RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP |
+				       RC_SET_RQ_PSN | RC_SET_DEST_RD_ATOMIC | RC_SET_RNR_TIMER,
+			       path);
+	if (answer != 0)
+		return answer;
+	a.state = RC_RTS;
+	return nic_qp_modify(qp, &a,
+			     RC_SET_STATE | RC_SET_SQ_PSN | RC_SET_RD_ATOMIC | RC_SET_TIMEOUT |
+				     RC_SET_RETRIES | RC_SET_RNR_RETRIES,
+			     NULL);
+}
+
+/* Tells the other side of a queue pair, hears of its namesake, and connects the two. */
+static int join_rc(struct perf_end *e, struct perf_link *l, struct nic_qp *qp)
+{
+	struct nic_path path = {.gid_index = e->gid_index, .hop_limit = 64};
+	struct identity mine = {.number = nic_qp_number(qp)};
+	char line[PERF_LINE_MAX];
+	uint64_t v[2];
+
+	if (osrandom_key((uint8_t *)&mine.psn, sizeof mine.psn) != 0)
+		return perf_complain(l, "draw a random number", -EIO);
+	mine.psn &= 0xffffff;
+	int answer = perf_tell(l, "qp %u %u", mine.number, mine.psn);
+
+	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
+		return answer;
+	if (!perf_numbers(line, "qp", v, 2))
+		return perf_complain(l, "read the peer's queue pair", -EPROTO);
+	struct identity theirs = {(uint32_t)v[0], (uint32_t)v[1]};
+
+	perf_gid_of(&l->remote, path.dgid);
+	answer = connect_one(qp, &e->test, &path, mine, theirs);
+	return answer != 0 ? perf_complain(l, "connect a queue pair", answer) : 0;
+}
+
+/* Each side names its own: profiles belong to a device. */
+static int name_profile(const struct perf_end *e, const struct perf_link *l, struct nic_qp *qp)
+{
+	const struct perf_choice *c = &l->choice;
+
+	if (!c->has_profile || nic_mrc_qp_profiles(qp, &c->profile, NULL) == 0)
+		return 0;
+	fprintf(stderr,
+		"%s: %s has no EV profile %" PRIu64
+		" that is online; 'weft ctl --device %s show' lists those that it has\n",
+		l->name, e->info.name, c->profile, e->info.name);
+	return -ENOENT;
+}
+
+static int join_mrc(const struct perf_end *e, struct perf_link *l, struct nic_qp *qp,
+		    struct nic_mrc_link *link)
+{
+	char line[PERF_LINE_MAX];
+	uint64_t v[5];
+	int answer = name_profile(e, l, qp);
+
+	if (answer == 0)
+		answer = nic_mrc_qp_end(qp, &link->mine);
+	if (answer == 0)
+		answer = perf_tell(l, "qp %u %u %u %u %u", link->mine.number, link->mine.psn,
+				   link->mine.mpr, link->mine.wimm, link->mine.caps);
+	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
+		return answer;
+	if (!perf_numbers(line, "qp", v, 5) || v[2] == 0 || v[2] > MRC_MPR_MAX ||
+	    v[3] > MRC_WIMM_MAX || v[4] > UINT8_MAX)
+		return perf_complain(l, "read the peer's queue pair", -EPROTO);
+	link->theirs = (struct nic_mrc_end){(uint32_t)v[0], (uint32_t)v[1], (uint8_t)v[2],
+					    (uint16_t)v[3], (uint8_t)v[4]};
+	link->pmtu = e->test.pmtu;
+	link->access = MEM_REMOTE_WRITE;
+	answer = nic_mrc_qp_connect(qp, link);
+	return answer != 0 ? perf_complain(l, "connect a queue pair", answer) : 0;
+}
+
+static int connect_all(struct perf_end *e, struct perf_link *l)
+{
+	struct nic_mrc_link link = {.path = {.gid_index = e->gid_index}};
+	char line[PERF_LINE_MAX];
+	uint64_t v[2];
+	int answer = perf_tell(l, "mem %" PRIu64 " %u", (uint64_t)(uintptr_t)e->memory,
+			       nic_mr_key(e->mr));
+
+	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
+		return answer;
+	if (!perf_numbers(line, "mem", v, 2))
+		return perf_complain(l, "read the peer's memory", -EPROTO);
+	e->peer_va = v[0];
+	e->peer_key = (uint32_t)v[1];
+	perf_gid_of(&l->remote, link.path.dgid);
+	if (e->test.transport == NIC_MRC)
+		answer = perf_meet_planes(e, l, &link.path);
+	for (uint32_t i = 0; answer == 0 && i < e->test.qps; i++)
+		answer = e->test.transport == NIC_MRC ? join_mrc(e, l, e->qps[i], &link)
+						      : join_rc(e, l, e->qps[i]);
+	return answer;
+}
+
+/* Both sides are ready when both have said so. */
+static int meet(struct perf_link *l)
+{
+	char line[PERF_LINE_MAX];
+	int answer = perf_tell(l, "ready");
+
+	return answer != 0 ? answer : perf_hear(l, line);
+}
+
+int perf_end_open(struct perf_end *e, struct perf_link *l, const struct perf_test *test)
+{
+	*e = (struct perf_end){.test = *test};
+	int answer = perf_find_device(l, test->transport, &e->info, &e->gid_index);
+
+	if (answer == 0) {
+		e->user = nic_open(&e->info);
+		answer = e->user ? make_objects(e, l) : perf_complain(l, "open the device", -errno);
+	}
+	if (answer == 0)
+		answer = nic_query(e->user, &e->info);
+	if (answer == 0)
+		answer = connect_all(e, l);
+	if (answer == 0)
+		answer = meet(l);
+	if (answer != 0) {
+		if (answer != -ECONNRESET && answer != -EPROTO)
+			perf_tell(l, "error %s", strerror(-answer));
+		perf_end_close(e);
+	}
+	return answer;
+}
+
+void perf_end_close(struct perf_end *e)
+{
+	for (uint32_t i = 0; e->qps && i < e->test.qps; i++)
+		if (e->qps[i])
+			nic_qp_free(e->qps[i]);
+	free(e->qps);
+	if (e->cq)
+		nic_cq_free(e->cq);
+	if (e->mr)
+		nic_mr_free(e->mr);
+	if (e->pd)
+		nic_pd_free(e->pd);
+	if (e->user)
+		nic_close(e->user);
+	free(e->memory);
+	*e = (struct perf_end){.user = NULL};
+}

@@ -1,0 +1,224 @@
+#include "tools/top/top.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "nic/nic.h"
+#include "tools/clock.h"
+#include "tools/command.h"
+#include "tools/ends.h"
+
+#define MS_NS    UINT64_C(1000000)
+#define INTERVAL 1000u
+
+static const char usage[] =
+	"usage: weft top [OPTION...]\n"
+	"\n"
+	"Shows how the queue pairs of all processes on devices fare, MRC and RC, again each\n"
+	"second: goodput, window, round trip, packets sent again, and of MRC each way's state.\n";
+
+static const char notes[] =
+	"A way is a character in the row of its port: . good, s skipped for a turn, X assumed\n"
+	"bad, d denied; ! behind a port says that no way of it is usable. RC has no ways.\n"
+	"`again` and `timeouts` count since the queue pair was made.\n"
+	"\n"
+	"On a terminal the view has as many columns as fit, and keys: q ends it, s sorts by\n"
+	"the next of rate, QP number, peer, packets sent again and round trip (r n p a t: by\n"
+	"that one), w hides the ways, arrows, PgUp, PgDn, Home and End scroll. Elsewhere looks\n"
+	"follow each other. Queue pairs are shown to their own user, and to root those of all.\n"
+	"\n"
+	"exit status:\n"
+	"  0    the view ended as it should\n"
+	"  3    the configuration is wrong, or processes cannot be looked at\n"
+	"\n"
+	"examples:\n"
+	"  weft top\n"
+	"  weft top --device weft_mrc0 --interval 200\n"
+	"  weft top --once --json | jq '.devices[].processes[].pairs[].tx_bps'\n";
+
+struct job {
+	const char *device;
+	bool is_once, has_json, is_brief;
+	uint32_t count, interval_ms;
+};
+
+static const struct command_option options[] = {
+	{"device", "NAME", "only this device", OPTION_INTO(device)},
+	{"interval", "MS", "between two looks (default 1000)", OPTION_INTO(interval_ms), .low = 20,
+	 .high = 3600000},
+	{"count", "N", "end after so many views", OPTION_INTO(count), .low = 1, .high = UINT32_MAX},
+	{"once", NULL, "one view, of two looks", OPTION_INTO(is_once)},
+	{"brief", NULL, "without the rows of ways", OPTION_INTO(is_brief)},
+	{"json", NULL, "one JSON document a line instead", OPTION_INTO(has_json)},
+	{.name = NULL},
+};
+
+static int add_device(const char *name, struct top *t, const struct nic_info *info)
+{
+	struct top_device *d = &t->devices[t->n];
+	const struct nic_setup *s = &info->setup;
+	int r;
+
+	d->transport = nic_transport_names[s->transport];
+	d->is_governed = s->transport == NIC_MRC;
+	if (d->is_governed)
+		r = store_name(d->store, s->interfaces, s->n_ports);
+	else
+		r = store_name_apart(d->store, d->transport, s->interfaces, s->n_ports);
+	memcpy(d->name, info->name, sizeof d->name);
+	if (!r) {
+		d->members = members_open(d->store);
+		r = d->members ? 0 : -errno;
+	}
+	if (r)
+		return command_error(name, STATUS_FILE, info->name, strerror(-r));
+	t->n++;
+	return STATUS_OK;
+}
+
+/* The devices there are, those of MRC first, or the one that is wanted. */
+static int open_devices(const char *name, const char *wanted, struct top *t)
+{
+	static const uint8_t order[] = {NIC_MRC, NIC_RC};
+	struct nic_info *list = NULL;
+	int n = nic_list(&list), status = STATUS_OK;
+
+	if (n < 0)
+		return command_error(name, STATUS_FILE, NULL, nic_error());
+	t->devices = calloc((size_t)n + 1, sizeof *t->devices);
+	if (!t->devices)
+		status = memory_error(name);
+	for (size_t k = 0; k < sizeof order; k++)
+		for (int i = 0; i < n && status == STATUS_OK; i++)
+			if (list[i].setup.transport == order[k] &&
+			    (!wanted || strcmp(wanted, list[i].name) == 0))
+				status = add_device(name, t, &list[i]);
+	free(list);
+	if (status == STATUS_OK && wanted && !t->n)
+		return usage_error(name, "there is no device '%s'", wanted);
+	return status;
+}
+
+static bool is_terminal(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+}
+
+/* When the next look is due: looks that were missed while the process was stopped are not made up
+ * for. */
+static nsec next_look(nsec last, const struct job *job)
+{
+	nsec now = clock_now(), next = last + job->interval_ms * MS_NS;
+
+	return next > now ? next : now;
+}
+
+static uint32_t views_wanted(const struct job *job)
+{
+	return job->is_once ? 1 : job->count ? job->count : UINT32_MAX;
+}
+
+/* Until it is time for the next look; false: to end. */
+static bool wait_at(struct top_screen *s, struct top *t, nsec until)
+{
+	/* Whoever has the keys is somebody else, or nobody: then it ends by a signal. */
+	bool has_keys = isatty(STDIN_FILENO);
+
+	while (clock_now() < until) {
+		struct pollfd keys = {STDIN_FILENO, POLLIN, 0};
+
+		ends_poll(&keys, has_keys, until);
+		if (ends_wanted() || keys.revents & (POLLHUP | POLLERR | POLLNVAL) ||
+		    !top_screen_keys(s, t))
+			return false;
+	}
+	return true;
+}
+
+static int watch_screen(struct top_screen *s, struct top *t, const struct job *job)
+{
+	uint32_t left = views_wanted(job);
+	nsec next = clock_now();
+	int r = top_look(t, clock_now());
+
+	while (!r) {
+		top_screen_draw(s, t);
+		next = next_look(next, job);
+		if (!left || !wait_at(s, t, next))
+			break;
+		left -= job->count > 0;
+		r = top_look(t, clock_now());
+	}
+	return r;
+}
+
+/* One look before the first view, so that it has rates. */
+static int write_looks(struct top *t, const struct job *job, const struct top_style *style)
+{
+	uint32_t left = views_wanted(job);
+	nsec next = clock_now();
+	int r = top_look(t, clock_now());
+
+	while (!r && left && !is_output_broken()) {
+		next = next_look(next, job);
+		ends_poll(NULL, 0, next);
+		if (ends_wanted())
+			break;
+		r = top_look(t, clock_now());
+		if (r)
+			break;
+		if (job->has_json)
+			top_json(t, stdout);
+		else
+			top_text(t, style, stdout);
+		fflush(stdout);
+		left -= job->is_once || job->count;
+	}
+	return r;
+}
+
+static int follow(const char *name, struct top *t, const struct job *job)
+{
+	const char *no_color = getenv("NO_COLOR");
+	const struct top_style style = {is_terminal() && !(no_color && no_color[0]), job->is_brief};
+	struct top_screen *s =
+		is_terminal() && !job->is_once && !job->has_json ? top_screen_open(&style) : NULL;
+	int r = s ? watch_screen(s, t, job) : write_looks(t, job, &style);
+
+	top_screen_close(s);
+	return r ? command_error(name, STATUS_FILE, NULL, strerror(-r)) : STATUS_OK;
+}
+
+static int run_top(int argc, char **argv)
+{
+	struct job job = {.interval_ms = INTERVAL};
+	struct top t = {0};
+	int status = command_options(&top_command, argc, argv, &job);
+
+	if (status != STATUS_OK)
+		return status == STATUS_HELP ? finish_output(argv[0]) : status;
+	if (optind < argc)
+		return usage_error(argv[0], "takes no arguments");
+	ends_catch();
+	status = open_devices(argv[0], job.device, &t);
+	if (status == STATUS_OK)
+		status = follow(argv[0], &t, &job);
+	top_fini(&t);
+	int written = finish_output(argv[0]);
+
+	return written > status ? written : status;
+}
+
+const struct command top_command = {
+	.name = "top",
+	.brief = "show live how queue pairs and paths of devices fare",
+	.usage = usage,
+	.options = options,
+	.notes = notes,
+	.run = run_top,
+};
