@@ -1,5 +1,5 @@
 /* Questions, answers and events between the control interface and the soft device. */
-#include "mrcapi/ctl_map.h"
+#include "mrcapi/ctl/map.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * they all share: what is set stays, what is used is left alone, and who may not is told so. */
 #define _GNU_SOURCE /* setresuid(2) */
 
-#include "mrcapi/ctl_place.h"
+#include "mrcapi/ctl/place.h"
 
 #include <errno.h>
 #include <linux/capability.h>

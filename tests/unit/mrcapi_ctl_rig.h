@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "mrcapi/ctl.h"
+#include "mrcapi/ctl/ctl.h"
 
 #define INIT    MRC_CTL_PROFILE_INIT
 #define OFFLINE MRC_CTL_PROFILE_OFFLINE

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "mrcapi/ctl.h"
+#include "mrcapi/ctl/ctl.h"
 
 #define KNOWN                                                                   \
 	(CTL_STATES | MRC_CTL_EV_FMT_PROFILE_MODE | MRC_CTL_EV_FMT_PROFILE_OP | \

@@ -1,5 +1,5 @@
 /* The exported functions on ports and profiles: who may call them, and which of ctl.h they are. */
-#include "mrcapi/ctl_inside.h"
+#include "mrcapi/ctl/inside.h"
 
 int ctl_check(const struct mrc_context *context)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cc/nscc.h"
-#include "mrcapi/ctl.h"
+#include "mrcapi/ctl/ctl.h"
 
 #define DESCRIBING (MRC_CTL_CC_PROFILE_ALGORITHM | MRC_CTL_CC_PROFILE_VENDOR_CFG)
 #define KNOWN      (CTL_STATES | DESCRIBING | MRC_CTL_CC_PROFILE_CONFIG)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "mrcapi/ctl.h"
+#include "mrcapi/ctl/ctl.h"
 
 static_assert((int)MRC_CTL_PROFILE_INIT == CONTROL_INIT &&
 		      (int)MRC_CTL_PROFILE_OFFLINE == CONTROL_OFFLINE &&

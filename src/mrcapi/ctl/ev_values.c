@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "mrcapi/ctl.h"
+#include "mrcapi/ctl/ctl.h"
 
 #define NOWHERE     UINT32_MAX
 #define N_GOOD_MASK 127u

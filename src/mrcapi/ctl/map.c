@@ -1,4 +1,4 @@
-#include "mrcapi/ctl_map.h"
+#include "mrcapi/ctl/map.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,9 +3,9 @@
  * Each takes a struct ctl_edit, that says which profile of which state of a device is meant, and
  * the caller's struct of attributes. Nothing here reads or writes a file, and nothing is kept. The
  * state is a copy: one that a function refused to change as a whole is thrown away, so none of them
- * has to put back what it began. The exported functions call them (ctl_place.h). */
-#ifndef WEFT_MRCAPI_CTL_H
-#define WEFT_MRCAPI_CTL_H
+ * has to put back what it began. The exported functions call them (place.h). */
+#ifndef WEFT_MRCAPI_CTL_CTL_H
+#define WEFT_MRCAPI_CTL_CTL_H
 
 #include <mrc_ctl.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mrcapi/ctl.h"
+#include "mrcapi/ctl/ctl.h"
 #include "path/profile.h"
 
 static int check_alone(const struct path_field *field)

@@ -1,9 +1,9 @@
 /* Questions to peers as such (MRC 7.3). */
 #include <stdlib.h>
 
-#include "mrcapi/ctl_inside.h"
+#include "mrcapi/ctl/inside.h"
 
-#include "mrcapi/ctl_map.h"
+#include "mrcapi/ctl/map.h"
 
 /* A batch, and where its answers go. */
 struct batch {

@@ -9,7 +9,7 @@
 #define WEFT_MRCAPI_CTL_PLACE_H
 
 #include "control/store.h"
-#include "mrcapi/ctl.h"
+#include "mrcapi/ctl/ctl.h"
 
 struct ctl_place {
 	char name[STORE_NAME_MAX]; /* of the device's files */

@@ -4,7 +4,7 @@
 
 #include "mrcapi/inside.h"
 
-#include "mrcapi/ctl_place.h"
+#include "mrcapi/ctl/place.h"
 
 /* Whether the caller may control the device of a context at all: 0, -EINVAL (there is none) or
  * -EPERM. */

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "mrcapi/ctl.h"
+#include "mrcapi/ctl/ctl.h"
 
 /* What describes a profile, and may be changed while it is offline only. */
 #define DESCRIBING                                                                        \

@@ -1,5 +1,5 @@
 /* What a device lets a controller do. */
-#include "mrcapi/ctl_inside.h"
+#include "mrcapi/ctl/inside.h"
 
 static const char *algorithms[] = {CTL_NSCC, NULL};
 

@@ -1,4 +1,4 @@
-#include "mrcapi/ctl_place.h"
+#include "mrcapi/ctl/place.h"
 
 #include <errno.h>
 #include <linux/capability.h>

@@ -1,7 +1,7 @@
 /* Queues of what happens to entropy values. */
-#include "mrcapi/ctl_inside.h"
+#include "mrcapi/ctl/inside.h"
 
-#include "mrcapi/ctl_map.h"
+#include "mrcapi/ctl/map.h"
 
 #define BATCH 16
 

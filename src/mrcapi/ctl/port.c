@@ -1,7 +1,7 @@
 /* Ports: a bit of the device's state for each that is disabled. */
 #include <errno.h>
 
-#include "mrcapi/ctl.h"
+#include "mrcapi/ctl/ctl.h"
 
 /* 0, or -EINVAL; *bit: the port's, counted from 0 below. */
 static int find(const struct ctl_edit *e, uint32_t *bit)
