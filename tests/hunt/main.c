@@ -34,6 +34,7 @@ struct job {
 	struct hunt_met met;
 	uint64_t n_run, n_failed;
 	uint64_t failed[FAILED_MOST];
+	uint64_t hash; /* of the traces of all seeds, whatever their order */
 	double seconds;
 };
 
@@ -205,6 +206,7 @@ static void run_seed(struct job *job, uint64_t seed)
 		why = "the same seed ran differently the second time";
 	alarm(0);
 	add(&job->met, &result.met);
+	job->hash += result.hash;
 	job->n_run++;
 	if (!why)
 		return;
@@ -365,8 +367,10 @@ static uint32_t print_report(const struct job *job)
 {
 	const struct hunt_met *m = &job->met;
 	struct figure statuses[ENGINE_STATUSES], faults[FAULT_KIND_COUNT];
+	char hash[17];
 	uint32_t missed;
 
+	snprintf(hash, sizeof hash, "%016" PRIx64, job->hash);
 	for (uint32_t i = 0; i < ENGINE_STATUSES; i++)
 		statuses[i] = (struct figure){status_names[i], m->statuses[i], 0};
 	for (uint32_t i = 0; i < FAULT_KIND_COUNT; i++)
@@ -385,8 +389,11 @@ static uint32_t print_report(const struct job *job)
 		for (uint64_t i = 0; i < job->n_failed && i < FAILED_MOST; i++)
 			json_number(job->json, NULL, job->failed[i]);
 		json_close(job->json);
+		json_text(job->json, "trace_hash", hash);
 		json_close(job->json);
 		json_end(job->json);
+	} else {
+		printf("trace hash %s\n", hash);
 	}
 	return missed;
 }
