@@ -43,7 +43,7 @@ enum {
 	DELAYS = 32,
 };
 
-#define PATIENCE_NS UINT64_C(10000000) /* for the answers of a batch */
+#define ANSWERS_NS UINT64_C(10000000) /* for the answers of a batch */
 /* All see strays at once when somebody leaves; tags differ in how soon they do something about it,
  * so that most hear another's probe first. */
 #define DELAY_NS     UINT64_C(500000)
@@ -264,7 +264,7 @@ static bool was_heard(const struct udp_survey *s)
 void udp_survey_step(struct udp_driver *u, nsec now)
 {
 	struct udp_survey *s = &u->survey;
-	bool is_late = now >= s->asked_at + PATIENCE_NS, has_all;
+	bool is_late = now >= s->asked_at + ANSWERS_NS, has_all;
 	uint32_t n;
 
 	if (s->local == DRIVER_NO_HANDLE) {

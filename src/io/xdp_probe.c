@@ -97,13 +97,13 @@ static bool features_by(int fd, uint32_t ifindex, uint64_t *features)
 /* false: this kernel does not tell. */
 static bool features_of(uint32_t ifindex, uint64_t *features)
 {
-	struct timeval patience = {.tv_sec = 1};
+	struct timeval timeout = {.tv_sec = 1};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
 	bool is_told;
 
 	if (fd < 0)
 		return false;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
 	is_told = features_by(fd, ifindex, features);
 	close(fd);
 	return is_told;

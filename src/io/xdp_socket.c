@@ -113,7 +113,7 @@ struct wish {
 	uint32_t tx_queue;  /* which sends */
 	uint32_t tx_chunks; /* also the size of its rings */
 	uint16_t flags;     /* of bind */
-	bool is_patient;    /* with a queue that is busy */
+	bool waits_if_busy; /* with a queue that is busy */
 };
 
 static int umem_open(struct xdp_port *p, const struct wish *w)
@@ -188,7 +188,7 @@ static int sockets_try(struct xdp_port *p, const struct wish *w, uint32_t *faile
 {
 	int result = sockets_once(p, w, failed);
 
-	for (unsigned i = 0; w->is_patient && result == -EBUSY && i < BUSY_TRIES; i++) {
+	for (unsigned i = 0; w->waits_if_busy && result == -EBUSY && i < BUSY_TRIES; i++) {
 		usleep(BUSY_US);
 		result = sockets_once(p, w, failed);
 	}

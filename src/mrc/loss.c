@@ -51,20 +51,20 @@ static nsec overdue_ns(const struct mrc_requester *req)
 }
 
 /* Twice the round trip, and then some. */
-static nsec patience(const struct mrc_requester *req)
+static nsec probe_timeout_ns(const struct mrc_requester *req)
 {
 	return 2 * req->srtt + 4 * req->rttvar + req->reorder_ns;
 }
 
-nsec mrc_patience(const struct mrc_qp *q)
+nsec mrc_probe_timeout_ns(const struct mrc_qp *q)
 {
-	return q->req.srtt > 0 ? patience(&q->req) : mrc_timeout_ns(&q->attr, 0);
+	return q->req.srtt > 0 ? probe_timeout_ns(&q->req) : mrc_timeout_ns(&q->attr, 0);
 }
 
 static nsec probe_ns(const struct mrc_requester *req)
 {
-	return patience(req) << (req->probe_tries < PROBE_DOUBLINGS ? req->probe_tries
-								    : PROBE_DOUBLINGS);
+	return probe_timeout_ns(req)
+	       << (req->probe_tries < PROBE_DOUBLINGS ? req->probe_tries : PROBE_DOUBLINGS);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)

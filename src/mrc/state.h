@@ -598,7 +598,7 @@ void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt);
 /* One of the times that the retry timer waits for has moved. */
 void mrc_arm(struct mrc *m, struct mrc_qp *q);
 /* How long an answer may take before asking again makes sense, by the round trips so far. */
-nsec mrc_patience(const struct mrc_qp *q);
+nsec mrc_probe_timeout_ns(const struct mrc_qp *q);
 /* Something is to be done at `at`, or earlier for another reason. */
 void mrc_wake_at(struct mrc *m, struct mrc_qp *q, nsec at);
 void mrc_timers_run(struct mrc *m, nsec now);

@@ -7,7 +7,7 @@
 
 #define STATUS_DOUBLINGS 10u /* of the wait for the answer to a Port Status Update */
 #define SILENT_PROBES    4u  /* times in a timeout that ways are probed when nothing is heard */
-#define UNSENT_PATIENCE  4u  /* times that of an answer: for a probe whose port stays shut */
+#define UNSENT_TIMEOUTS  4u  /* times that of an answer: for a probe whose port stays shut */
 
 /* Whether what happens to packets of this way counts. */
 static bool is_told(const struct mrc_qp *q, uint32_t way)
@@ -248,7 +248,7 @@ void mrc_ways_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r,
 		  const struct path_way *way)
 {
 	r->owner = q;
-	r->due = m->now + (mrc_patience(q) << r->tries) * UNSENT_PATIENCE;
+	r->due = m->now + (mrc_probe_timeout_ns(q) << r->tries) * UNSENT_TIMEOUTS;
 	if (r->own == MRC_OWN_DEAF && q->req.to_ask >> r->what.way.port & 1)
 		r->due = NSEC_NEVER;
 	r->what.peer = q->attr.peer;
@@ -258,11 +258,11 @@ void mrc_ways_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r,
 	mrc_endpoint_ask(m, r);
 }
 
-/* Patience counts from here on: many probes at a time wait for each other, and none of them is to
- * fail for that. */
+/* The timeout counts from here on: many probes at a time wait for each other, and none of them is
+ * to fail for that. */
 void mrc_ways_asked(struct mrc *m, struct mrc_request *r)
 {
-	r->due = m->now + (mrc_patience(r->owner) << r->tries);
+	r->due = m->now + (mrc_probe_timeout_ns(r->owner) << r->tries);
 	if (r->own == MRC_OWN_DEAF)
 		mrc_deaf_asked(m, r);
 	mrc_ways_plan(m, r->owner);

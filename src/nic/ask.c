@@ -38,7 +38,7 @@ struct ask {
 	uint32_t n, n_asked, n_out, oldest; /* before oldest, none is out */
 	struct nic_mrc_answer *answers;
 	uint32_t n_answers;
-	nsec young_ns, patience_ns; /* patience: with one that keeps others from being asked */
+	nsec young_ns, full_timeout_ns; /* full: of one that keeps others from being asked */
 };
 
 /* The two ends of some questions, open while they are asked. */
@@ -154,7 +154,7 @@ static int feed(struct device *d, struct ask *a)
 	bool is_full = a->n_asked < a->n && a->n_out == OUT_MOST;
 
 	for (; a->oldest < a->n_asked; a->oldest++) {
-		if (is_full && a->asked[a->oldest].at + a->patience_ns < now)
+		if (is_full && a->asked[a->oldest].at + a->full_timeout_ns < now)
 			give_up(d, a, a->oldest);
 		if (a->asked[a->oldest].state == IS_OUT)
 			break;
@@ -178,7 +178,7 @@ static int run(struct device *d, struct ask *a, nsec timeout_ns)
 	nsec young = share_of(timeout_ns, a->n, YOUNG_MOST) / 2;
 
 	a->young_ns = young < YOUNG_NS ? young : YOUNG_NS;
-	a->patience_ns = share_of(timeout_ns, a->n, OUT_MOST);
+	a->full_timeout_ns = share_of(timeout_ns, a->n, OUT_MOST);
 	a->number = ++d->last_ask;
 	for (uint32_t i = 0; i < a->n; i++)
 		a->asked[i].what.cookie = (uint64_t)a->number << 32 | i;

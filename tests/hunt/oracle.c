@@ -486,7 +486,7 @@ static bool is_due(const struct hunt_work *w, int16_t status)
 	}
 }
 
-/* Whether an end may have lost its patience: it was silent around it, there is a reason for that,
+/* Whether an end may have given up: it was silent around it, there is a reason for that,
  * and the faults were not over long ago while the other side is there. */
 static bool may_give_up(const struct hunt_oracle *o, uint32_t end)
 {

@@ -24,7 +24,7 @@ nsec story_mrc_silence_ns(const struct story_mrc_end *end, uint32_t i)
 	return UNIT_NS << (code < CODE_MOST ? code : CODE_MOST);
 }
 
-nsec story_mrc_patience_ns(const struct story_mrc_end *end, nsec faults)
+nsec story_mrc_give_up_ns(const struct story_mrc_end *end, nsec faults)
 {
 	nsec sum = 0;
 

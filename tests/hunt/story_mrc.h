@@ -101,6 +101,6 @@ nsec story_mrc_silence_ns(const struct story_mrc_end *end, uint32_t i);
 
 /* All silences until an end gives up, or until it has surely tried again after faults of that
  * length, if it never does. */
-nsec story_mrc_patience_ns(const struct story_mrc_end *end, nsec faults);
+nsec story_mrc_give_up_ns(const struct story_mrc_end *end, nsec faults);
 
 #endif

@@ -375,13 +375,13 @@ static nsec try_ns(const struct hunt_story *s, uint32_t end)
 	const struct story_mrc_end *e = &story_mrc(s)->ends[end];
 
 	if (e->exponential == STORY_MRC_ENDLESS)
-		return story_mrc_patience_ns(e, s->healed_at / PSEC_NS);
+		return story_mrc_give_up_ns(e, s->healed_at / PSEC_NS);
 	return story_mrc_silence_ns(e, (uint32_t)e->linear + e->exponential) + slow_ns(s, end);
 }
 
 static nsec give_up_ns(const struct hunt_story *s, uint32_t end)
 {
-	return story_mrc_patience_ns(&story_mrc(s)->ends[end], s->healed_at / PSEC_NS);
+	return story_mrc_give_up_ns(&story_mrc(s)->ends[end], s->healed_at / PSEC_NS);
 }
 
 const struct hunt_transport hunt_mrc = {

@@ -195,7 +195,7 @@ static inline void told_ports(uint32_t up)
 	gather();
 	w.now += 1;
 	answer_by(up);
-	w.now += mrc_patience(q) + 1000;
+	w.now += mrc_probe_timeout_ns(q) + 1000;
 	gather();
 	check_books(0);
 }

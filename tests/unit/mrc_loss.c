@@ -442,7 +442,7 @@ static void drop_in_the_dark(uint32_t from, const struct end_pkt *p, struct fate
 }
 
 /* The time that all silences of a queue pair take, each after the one before it. */
-static nsec patience(uint32_t linear, uint32_t exponential, nsec base)
+static nsec give_up_ns(uint32_t linear, uint32_t exponential, nsec base)
 {
 	nsec sum = 0;
 
@@ -472,7 +472,7 @@ static void silence_ends_the_queue_pair_at_its_time(void **state)
 			w.script = drop_in_the_dark;
 			post_bytes(MESSAGE);
 			post_bytes(MESSAGE);
-			nsec end = w.now + patience(linear, exponential, TIMEOUT_NS(8));
+			nsec end = w.now + give_up_ns(linear, exponential, TIMEOUT_NS(8));
 
 			run_until(end - 1);
 			expect_nothing(0);
@@ -500,7 +500,7 @@ static void a_black_out_within_the_tries_is_survived(void **state)
 	join();
 	flow_until(w.now + 20 * RTT);
 	dark_from = w.now;
-	dark_until = w.now + patience(3, 4, TIMEOUT_NS(8)) - (TIMEOUT_NS(8) << 4) + 2 * RTT;
+	dark_until = w.now + give_up_ns(3, 4, TIMEOUT_NS(8)) - (TIMEOUT_NS(8) << 4) + 2 * RTT;
 	w.script = drop_in_the_dark;
 	w.is_held[0] = false;
 	run_until(w.now + RTT);
@@ -516,7 +516,7 @@ static void a_black_out_within_the_tries_is_survived(void **state)
 	dark_from = w.now;
 	dark_until = NSEC_NEVER;
 	post_bytes(100);
-	run_until(w.now + patience(3, 4, TIMEOUT_NS(8)) + WIDTH);
+	run_until(w.now + give_up_ns(3, 4, TIMEOUT_NS(8)) + WIDTH);
 	expect_done(0, (struct done){.cookie = ++polled, .status = ENGINE_RETRY_EXCEEDED});
 }
 
@@ -725,7 +725,7 @@ static void lateness_does_not_add_up(void **state)
 	w.script = drop_in_the_dark;
 	post_bytes(100);
 	send_some(0, wide, END_BATCH);
-	nsec end = w.now + patience(7, 3, TIMEOUT_NS(8));
+	nsec end = w.now + give_up_ns(7, 3, TIMEOUT_NS(8));
 
 	w.is_held[0] = true;
 	while (end_state(&w.end[0], 0) == MRC_RTS) {

@@ -425,7 +425,7 @@ static void flushed(void **state)
 		post_recv(0, 0, 94);
 		expect_flushed_recv(0, 0, 94);
 		assert_int_equal(counts(me)->failed, 0);
-		/* The peer runs out of patience by itself, if it waits for anything. */
+		/* The peer gives up by itself, if it waits for anything. */
 		run();
 		check_balance(me);
 	}

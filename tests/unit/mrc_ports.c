@@ -167,7 +167,7 @@ static void an_update_is_repeated_until_it_is_answered(void **state)
 	(void)state;
 	begin_both();
 	exchange();
-	nsec wait = mrc_patience(pair_of(0, 0));
+	nsec wait = mrc_probe_timeout_ns(pair_of(0, 0));
 
 	w.script = lose_endpoint;
 	ports_down(0, 1);
@@ -268,7 +268,7 @@ static void a_peers_word_is_confirmed(void **state)
 			gather();
 			assert_int_equal(n_probes(), 0);
 		}
-		w.now += mrc_patience(q) + 1000;
+		w.now += mrc_probe_timeout_ns(q) + 1000;
 		gather();
 		assert_int_equal(fare().open_ports, open[i]);
 	}
@@ -296,7 +296,7 @@ static void what_arrives_speaks_for_its_port(void **state)
 		w.now += RTT;
 		answer_by(1);
 		sack_all(last);
-		w.now += mrc_patience(q) + 1000;
+		w.now += mrc_probe_timeout_ns(q) + 1000;
 		gather();
 		assert_int_equal(fare().open_ports, is_before ? 1 : 3);
 	}
@@ -346,14 +346,14 @@ static void a_question_waits_for_its_port(void **state)
 	warm();
 	say_ports(1);
 	assert_int_equal(ask_by(9, 0), 1);
-	w.now += 20 * mrc_patience(q);
+	w.now += 20 * mrc_probe_timeout_ns(q);
 	assert_int_equal(ask_by(9, 0), 0);
 	gather();
 	assert_int_equal(ports_asked(), 3);
 	assert_int_equal(fare().open_ports, 3);
 	w.now += RTT;
 	answer_by(1);
-	w.now += mrc_patience(q) + 1000;
+	w.now += mrc_probe_timeout_ns(q) + 1000;
 	gather();
 	assert_int_equal(fare().open_ports, 1);
 }
@@ -374,7 +374,7 @@ static void a_question_is_put_when_it_may(void **state)
 				mrc_qp_deny(w.end[0].e, w.now, OURS, way, true);
 		say_ports(1);
 		assert_int_equal(ask_by(9, 0) & 2, 0);
-		w.now += 20 * mrc_patience(q);
+		w.now += 20 * mrc_probe_timeout_ns(q);
 		if (i == 0)
 			set_ways(q->attr.ways, 0);
 		if (i == 1)
@@ -443,7 +443,7 @@ static void any_probe_speaks_for_its_port(void **state)
 		answer_probe(&control, MRC_MARK_NONE);
 		if (!is_late)
 			answer_probe(&probe, MRC_MARK_NONE);
-		w.now += mrc_patience(q) + 1000;
+		w.now += mrc_probe_timeout_ns(q) + 1000;
 		gather();
 		for (uint32_t k = 0; k < 2; k++)
 			assert_int_equal(open_of(k), is_late || is_before ? 1 : 3);
@@ -468,7 +468,7 @@ static void one_asks_for_all(void **state)
 	assert_int_equal(n_probes(), 2);
 	w.now += RTT;
 	answer_by(1);
-	w.now += mrc_patience(q) + 1000;
+	w.now += mrc_probe_timeout_ns(q) + 1000;
 	gather();
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(mrc_qp_progress(w.end[0].e, w.end[0].qp[i].number, &p), 0);

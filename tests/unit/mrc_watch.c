@@ -194,7 +194,7 @@ static void a_slow_request_holds_up_no_other(void **state)
 	w.now += 2 * WIDTH;
 	gather();
 	assert_int_equal(n_probes(), 1);
-	/* Two back-offs, and the patience of a round trip. */
+	/* Two back-offs, and the probe timeout of a round trip. */
 	w.now += 10 * RTT;
 	gather();
 	w.now += 10 * RTT;

@@ -16,7 +16,7 @@
 #include "tools/perf/perf.h"
 #include "tools/text.h"
 
-#define PATIENCE_S    60 /* nobody takes longer to set up a test */
+#define TIMEOUT_S     60 /* nobody takes longer to set up a test */
 #define FIRST_S       5  /* nor so long to ask for the first: it is all that a client came for */
 #define BACKLOG       4
 #define DOOR_EVERY_MS 200 /* looks for another client, where nothing else is to be done */
@@ -53,19 +53,19 @@ void perf_address_text(const struct sockaddr_storage *a, char *text)
 }
 
 /* 0: for ever. */
-static void set_patience(int fd, int seconds)
+static void set_timeout(int fd, int seconds)
 {
-	const struct timeval patience = {.tv_sec = seconds};
+	const struct timeval timeout = {.tv_sec = seconds};
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
 }
 
 static void set_options(int fd)
 {
 	const int on = 1, idle = KEEP_IDLE_S, every = KEEP_EVERY_S, tries = KEEP_TRIES;
 
-	set_patience(fd, PATIENCE_S);
+	set_timeout(fd, TIMEOUT_S);
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
@@ -275,10 +275,10 @@ int perf_hear(struct perf_link *l, char text[PERF_LINE_MAX])
 
 int perf_hear_first(struct perf_link *l, char text[PERF_LINE_MAX])
 {
-	set_patience(l->fd, FIRST_S);
+	set_timeout(l->fd, FIRST_S);
 	int answer = perf_hear_more(l, text);
 
-	set_patience(l->fd, PATIENCE_S);
+	set_timeout(l->fd, TIMEOUT_S);
 	return answer;
 }
 
@@ -293,9 +293,9 @@ int perf_hear_greeting(struct perf_link *l, char text[PERF_LINE_MAX])
 			fputs("; waiting for it\n", stderr);
 		}
 		/* Nobody knows how long that one wants to measure. */
-		set_patience(l->fd, 0);
+		set_timeout(l->fd, 0);
 		answer = perf_hear(l, text);
-		set_patience(l->fd, PATIENCE_S);
+		set_timeout(l->fd, TIMEOUT_S);
 	}
 	return answer;
 }
@@ -303,14 +303,14 @@ int perf_hear_greeting(struct perf_link *l, char text[PERF_LINE_MAX])
 int perf_hear_more(struct perf_link *l, char text[PERF_LINE_MAX])
 {
 	if (!fgets(text, PERF_LINE_MAX, l->in)) {
-		struct timeval patience = {.tv_sec = PATIENCE_S};
-		socklen_t len = sizeof patience;
+		struct timeval timeout = {.tv_sec = TIMEOUT_S};
+		socklen_t len = sizeof timeout;
 
 		if (feof(l->in) || (errno != EAGAIN && errno != EWOULDBLOCK))
 			return -ENOTCONN;
-		getsockopt(l->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, &len);
+		getsockopt(l->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, &len);
 		fprintf(stderr, "%s: the other side has said nothing for %ld s\n", l->name,
-			(long)patience.tv_sec);
+			(long)timeout.tv_sec);
 		return -ECONNRESET;
 	}
 	size_t len = strlen(text);
