@@ -14,8 +14,8 @@
 #define PACKETS          65536u
 #define ANSWERS          4096u
 #define PROBES           256u
-#define TROUBLES         4096u
-#define TROUBLES_MAX     (UINT32_C(1) << 28)
+#define EV_FAULTS        4096u
+#define EV_FAULTS_MAX    (UINT32_C(1) << 28)
 #define SACK_EVERY_BYTES 16384u /* M-38 */
 #define STRANGER_RATE    20000u
 #define SACK_LEAST_BYTES 1024u /* MIN_ACK_PACKET_SIZE (7.5.2) */
@@ -24,9 +24,9 @@
 
 /* The parts of the one block of memory, as offsets from its start. */
 struct layout {
-	size_t used, qps, flights, tracks, answers, troubles, endpoints;
+	size_t used, qps, flights, tracks, answers, ev_faults, endpoints;
 	uint32_t qp_heads;
-	struct pool_shape flight_shape, track_shape, answer_shape, trouble_shape;
+	struct pool_shape flight_shape, track_shape, answer_shape, ev_fault_shape;
 };
 
 static size_t reserve(struct layout *l, size_t bytes)
@@ -48,8 +48,8 @@ static struct layout layout_of(const struct mrc_cfg *cfg)
 				(cfg->max_early_pkts + MRC_TRACK - 1) / MRC_TRACK},
 		.answer_shape = {sizeof(struct mrc_answer), alignof(struct mrc_answer),
 				 cfg->max_answers},
-		.trouble_shape = {sizeof(struct path_trouble), alignof(struct path_trouble),
-				  cfg->max_troubles},
+		.ev_fault_shape = {sizeof(struct path_ev_fault), alignof(struct path_ev_fault),
+				   cfg->max_ev_faults},
 	};
 
 	while (l.qp_heads < cfg->max_qps)
@@ -59,7 +59,7 @@ static struct layout layout_of(const struct mrc_cfg *cfg)
 	l.flights = reserve(&l, pool_bytes(&l.flight_shape));
 	l.tracks = reserve(&l, pool_bytes(&l.track_shape));
 	l.answers = reserve(&l, pool_bytes(&l.answer_shape));
-	l.troubles = reserve(&l, pool_bytes(&l.trouble_shape));
+	l.ev_faults = reserve(&l, pool_bytes(&l.ev_fault_shape));
 	l.endpoints = reserve(&l, mrc_endpoint_bytes(cfg));
 	return l;
 }
@@ -97,7 +97,7 @@ static bool complete_cfg(struct mrc_cfg *cfg, const struct mrc_cfg *from)
 	use_default(&cfg->max_out_pkts, PACKETS);
 	use_default(&cfg->max_early_pkts, PACKETS);
 	use_default(&cfg->max_answers, ANSWERS);
-	use_default(&cfg->max_troubles, TROUBLES);
+	use_default(&cfg->max_ev_faults, EV_FAULTS);
 	use_default(&cfg->max_probes, PROBES);
 	use_default(&cfg->stranger_rate, STRANGER_RATE);
 	complete_path(&cfg->path);
@@ -108,7 +108,7 @@ static bool complete_cfg(struct mrc_cfg *cfg, const struct mrc_cfg *from)
 	return cfg->mem && cfg->max_qps > 0 && cfg->max_qps <= QPS_MAX &&
 	       cfg->n_ports <= ENGINE_PORTS && cfg->max_out_pkts <= PACKETS_MAX &&
 	       cfg->max_early_pkts <= PACKETS_MAX && cfg->max_answers <= ANSWERS_MAX &&
-	       cfg->max_troubles <= TROUBLES_MAX &&
+	       cfg->max_ev_faults <= EV_FAULTS_MAX &&
 	       cfg->max_probes <= (cfg->has_id_tag ? MRC_TAGGED_IDS : PROBES_MAX) &&
 	       (cfg->stranger_rate <= MRC_RATE_MAX || cfg->stranger_rate == MRC_NO_STRANGERS) &&
 	       cc_cfg_problem(&cfg->cc) == NULL;
@@ -142,8 +142,8 @@ static int mrc_init(struct engine *e, const void *cfg, nsec now)
 	pool_init_empty(&m->flights, block + l.flights, &l.flight_shape);
 	pool_init_empty(&m->tracks, block + l.tracks, &l.track_shape);
 	pool_init(&m->answers, block + l.answers, &l.answer_shape);
-	pool_init_empty(&m->troubles, block + l.troubles, &l.trouble_shape);
-	m->cfg.path.troubles = &m->troubles;
+	pool_init_empty(&m->ev_faults, block + l.ev_faults, &l.ev_fault_shape);
+	m->cfg.path.ev_faults = &m->ev_faults;
 	mrc_endpoint_init(m, block + l.endpoints);
 	wheel_init(&m->wheel,
 		   (struct wheel_cfg){
@@ -569,10 +569,10 @@ struct mrc_usage mrc_usage(const struct engine *e)
 		.early_chunks = pool_in_use(&m->tracks),
 		.answers = pool_in_use(&m->answers),
 		.probes = pool_in_use(&m->endpoints.requests),
-		.troubles = pool_in_use(&m->troubles),
+		.ev_faults = pool_in_use(&m->ev_faults),
 		.max_out_chunks = pool_limit(&m->flights),
 		.max_early_chunks = pool_limit(&m->tracks),
-		.max_troubles = pool_limit(&m->troubles),
+		.max_ev_faults = pool_limit(&m->ev_faults),
 	};
 }
 

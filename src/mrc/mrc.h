@@ -52,7 +52,7 @@ struct mrc_cfg {
 	/* Pools that all queue pairs share: the most that each may hold. Of the first three, what
 	 * the queue pairs that there are can use at most is in use, and what lies beyond is not
 	 * touched: see mrc_cfg_fit. */
-	uint32_t max_troubles;     /* of all, ways out of use or lately so: of more, no more are
+	uint32_t max_ev_faults;    /* of all, ways out of use or lately so: of more, no more are
 				    * taken out of use [4096] */
 	uint32_t max_out_pkts;     /* of all queue pairs, sent and not acknowledged [65536] */
 	uint32_t max_early_pkts;   /* of all, received ahead of a gap: tracked in units of
@@ -238,7 +238,7 @@ struct mrc_counters {
 extern const struct engine_ops mrc_ops;
 
 /* Sizes the pools of a configuration for its max_qps queue pairs, each with the largest range all
- * out and all but one packet of it received, and with every one of so many ways in trouble; or for
+ * out and all but one packet of it received, and with so many faulty ways; or for
  * as much of that as fits in so many bytes. */
 void mrc_cfg_fit(struct mrc_cfg *cfg, uint64_t bytes, uint32_t ways);
 
@@ -361,8 +361,8 @@ const struct mrc_counters *mrc_counters(const struct engine *e);
 /* What mrc uses of its pools now, and what it may use of those that grow with its queue pairs: for
  * tests, and for reports of memory. */
 struct mrc_usage {
-	uint32_t out_chunks, early_chunks, answers, probes, troubles;
-	uint32_t max_out_chunks, max_early_chunks, max_troubles;
+	uint32_t out_chunks, early_chunks, answers, probes, ev_faults;
+	uint32_t max_out_chunks, max_early_chunks, max_ev_faults;
 };
 struct mrc_usage mrc_usage(const struct engine *e);
 

@@ -8,9 +8,9 @@
 /* Parts of the memory: records of packets that came and of ways are small and their lack is felt at
  * once, as NACKs and as bad ways in use; what they leave is for packets that are out, the lack of
  * which makes a sender wait. */
-#define PART_TRACKS   4u
-#define PART_TROUBLES 4u
-#define PART_ANSWERS  16u
+#define PART_TRACKS    4u
+#define PART_EV_FAULTS 4u
+#define PART_ANSWERS   16u
 
 /* What a queue pair can hold at most: places for chunks, and a record for each way and port. */
 static struct mrc_needs needs_of(const struct mrc_qp *q)
@@ -18,7 +18,7 @@ static struct mrc_needs needs_of(const struct mrc_qp *q)
 	return (struct mrc_needs){
 		.flights = q->req.n_chunks,
 		.tracks = q->resp.n_chunks,
-		.troubles = (q->caps.max_ways ? q->caps.max_ways : MRC_WAYS) + PATH_PORTS,
+		.ev_faults = (q->caps.max_ways ? q->caps.max_ways : MRC_WAYS) + PATH_PORTS,
 	};
 }
 
@@ -28,10 +28,10 @@ void mrc_pools_take(struct mrc *m, const struct mrc_qp *q)
 
 	all->flights += more.flights;
 	all->tracks += more.tracks;
-	all->troubles += more.troubles;
+	all->ev_faults += more.ev_faults;
 	pool_grow(&m->flights, all->flights);
 	pool_grow(&m->tracks, all->tracks);
-	pool_grow(&m->troubles, all->troubles);
+	pool_grow(&m->ev_faults, all->ev_faults);
 }
 
 void mrc_pools_leave(struct mrc *m, const struct mrc_qp *q)
@@ -40,7 +40,7 @@ void mrc_pools_leave(struct mrc *m, const struct mrc_qp *q)
 
 	m->needs.flights -= less.flights;
 	m->needs.tracks -= less.tracks;
-	m->needs.troubles -= less.troubles;
+	m->needs.ev_faults -= less.ev_faults;
 }
 
 /* Slots of a size for all of them, or as many as fit. */
@@ -63,9 +63,9 @@ void mrc_cfg_fit(struct mrc_cfg *cfg, uint64_t bytes, uint32_t ways)
 	uint64_t left = bytes - taken(tracks, sizeof(struct mrc_track));
 
 	cfg->max_early_pkts = tracks * MRC_TRACK;
-	cfg->max_troubles =
-		fit(qps * (ways + PATH_PORTS), sizeof(struct path_trouble), bytes / PART_TROUBLES);
-	left -= taken(cfg->max_troubles, sizeof(struct path_trouble));
+	cfg->max_ev_faults = fit(qps * (ways + PATH_PORTS), sizeof(struct path_ev_fault),
+				 bytes / PART_EV_FAULTS);
+	left -= taken(cfg->max_ev_faults, sizeof(struct path_ev_fault));
 	cfg->max_answers = fit(qps * ANSWERS_EACH, sizeof(struct mrc_answer), bytes / PART_ANSWERS);
 	left -= taken(cfg->max_answers, sizeof(struct mrc_answer));
 	cfg->max_out_pkts =

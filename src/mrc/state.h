@@ -367,7 +367,7 @@ enum mrc_turn { MRC_TURN_ANSWERS, MRC_TURN_REQUESTS, MRC_TURN_ENDPOINTS, MRC_TUR
 
 /* Slots of the shared pools that queue pairs can use at most. */
 struct mrc_needs {
-	uint64_t flights, tracks, troubles;
+	uint64_t flights, tracks, ev_faults;
 };
 
 struct mrc {
@@ -380,7 +380,7 @@ struct mrc {
 	struct mrc_qp **qps; /* hash of queue pairs by number, chained */
 	uint32_t qp_mask, n_qps;
 	struct pool flights, tracks, answers; /* struct mrc_flight, mrc_track, mrc_answer */
-	struct pool troubles;                 /* struct path_trouble */
+	struct pool ev_faults;                /* struct path_ev_fault */
 	struct mrc_needs needs;               /* of all queue pairs that there are */
 	uint32_t ports_down;                  /* of ours, bit each */
 	struct mrc_turns sending, answering;

@@ -4,7 +4,7 @@
  * profile's ways (MRC Table 9-3) from what the engine tells: congestion, loss, probes, the
  * controller's word, ports down. It takes the usable ways of each port in a drawn order, drawn anew
  * each round, and ports by how many usable ways they have, so that every way gets the same share
- * however ports become free; of a port with several ways in trouble it takes a part only. Ways out
+ * however ports become free; of a port with several faulty ways it takes a part only. Ways out
  * of use are probed until they are fit again: recover.c says by what reasoning. Invariants: only
  * usable ways are handed out; at least the profile's min_active ways, or all that are neither
  * denied nor behind a blocked port, are usable. No clock: `now` never decreases. Integers only;
@@ -35,7 +35,7 @@ enum path_outcome {
 
 /* What the senders of an engine share. All times > 0. */
 struct path_cfg {
-	struct pool *troubles; /* of struct path_trouble; NULL: nothing is ever taken out */
+	struct pool *ev_faults; /* of struct path_ev_fault; NULL: nothing is ever taken out */
 	nsec backoff_ns;      /* from a failed probe to the next: at first, doubled each time ... */
 	nsec backoff_max_ns;  /* ... up to this, ... */
 	nsec backoff_port_ns; /* ... or up to this, for a port as a whole */
@@ -51,10 +51,10 @@ struct path_cfg {
 		.suspect_ns = 20000,                                                      \
 	}
 
-/* A way or a port in trouble, or lately so; its members are recover.c's. */
-struct path_trouble {
-	struct path_trouble *next, *prev; /* of this sender, by since */
-	nsec since;                       /* it went out of use, or came back */
+/* A faulty way or port, or one that lately was; its members are recover.c's. */
+struct path_ev_fault {
+	struct path_ev_fault *next, *prev; /* of this sender, by since */
+	nsec since;                        /* it went out of use, or came back */
 	nsec due;     /* its next probe, or when it is forgotten; NSEC_NEVER: outcomes are due */
 	nsec from;    /* port: when the first lost packet was sent, ... */
 	nsec told;    /* ... and when that was found */
@@ -84,7 +84,7 @@ struct path {
 	const struct path_profile *profile;
 	const struct path_cfg *cfg;
 	uint64_t *bits; /* seven per way: see state.h */
-	struct path_trouble *head, *tail;
+	struct path_ev_fault *head, *tail;
 	uint64_t random;
 	uint32_t pass[PATH_PORTS]; /* of lanes, moved on by stride each turn: the lowest is next */
 	uint64_t order;            /* a byte for each open port, by pass, the lowest byte first */

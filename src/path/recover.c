@@ -66,23 +66,23 @@ enum kind {
 /* What there is to know of all ways of a sender that have records. */
 struct survey {
 	uint32_t n, fails;
-	uint32_t n_suspects;          /* out, and not known to be dead */
-	struct path_trouble *suspect; /* the one of them that is out longest */
+	uint32_t n_suspects;           /* out, and not known to be dead */
+	struct path_ev_fault *suspect; /* the one of them that is out longest */
 };
 
-static bool is_of_port(const struct path_trouble *r)
+static bool is_of_port(const struct path_ev_fault *r)
 {
 	return r->kind >= PORT_WATCH;
 }
 
-static uint32_t port_of(const struct path *p, const struct path_trouble *r)
+static uint32_t port_of(const struct path *p, const struct path_ev_fault *r)
 {
 	return is_of_port(r) ? r->at : path_port(p, r->at);
 }
 
-static struct path_trouble *find(const struct path *p, bool is_port, uint32_t at)
+static struct path_ev_fault *find(const struct path *p, bool is_port, uint32_t at)
 {
-	struct path_trouble *r = p->head;
+	struct path_ev_fault *r = p->head;
 
 	while (r && (r->at != at || is_of_port(r) != is_port))
 		r = r->next;
@@ -91,18 +91,18 @@ static struct path_trouble *find(const struct path *p, bool is_port, uint32_t at
 
 bool path_is_silent(const struct path *p, uint32_t way)
 {
-	const struct path_trouble *r = path_bit(p, PATH_OUT, way) ? find(p, false, way) : NULL;
+	const struct path_ev_fault *r = path_bit(p, PATH_OUT, way) ? find(p, false, way) : NULL;
 
 	return r && r->kind == WAY_OUT && r->silent >= SILENT;
 }
 
-static void unlink_record(struct path *p, struct path_trouble *r)
+static void unlink_record(struct path *p, struct path_ev_fault *r)
 {
 	*(r->prev ? &r->prev->next : &p->head) = r->next;
 	*(r->next ? &r->next->prev : &p->tail) = r->prev;
 }
 
-static void link_last(struct path *p, struct path_trouble *r)
+static void link_last(struct path *p, struct path_ev_fault *r)
 {
 	r->prev = p->tail;
 	r->next = NULL;
@@ -115,7 +115,7 @@ static void narrow(struct path *p)
 {
 	uint32_t once = 0, more = 0;
 
-	for (const struct path_trouble *r = p->head; r; r = r->next)
+	for (const struct path_ev_fault *r = p->head; r; r = r->next)
 		if (!is_of_port(r)) {
 			uint32_t bit = 1u << path_port(p, r->at);
 
@@ -126,15 +126,15 @@ static void narrow(struct path *p)
 		path_narrow(p, more);
 }
 
-static void drop(struct path *p, struct path_trouble *r)
+static void drop(struct path *p, struct path_ev_fault *r)
 {
 	unlink_record(p, r);
-	pool_put(p->cfg->troubles, r);
+	pool_put(p->cfg->ev_faults, r);
 	narrow(p);
 }
 
 /* The record moves behind all others: it is the newest. */
-static void turn(struct path *p, struct path_trouble *r, enum kind kind, nsec now)
+static void turn(struct path *p, struct path_ev_fault *r, enum kind kind, nsec now)
 {
 	unlink_record(p, r);
 	link_last(p, r);
@@ -144,10 +144,10 @@ static void turn(struct path *p, struct path_trouble *r, enum kind kind, nsec no
 
 /* A record for a way or port that has none. When the pool is empty, one that only remembers goes.
  */
-static struct path_trouble *new_record(struct path *p, enum kind kind, uint32_t at)
+static struct path_ev_fault *new_record(struct path *p, enum kind kind, uint32_t at)
 {
-	struct pool *pool = p->cfg ? p->cfg->troubles : NULL;
-	struct path_trouble *r = pool ? pool_get(pool) : NULL;
+	struct pool *pool = p->cfg ? p->cfg->ev_faults : NULL;
+	struct path_ev_fault *r = pool ? pool_get(pool) : NULL;
 
 	if (!r && pool) {
 		r = p->head;
@@ -170,7 +170,7 @@ static struct path_trouble *new_record(struct path *p, enum kind kind, uint32_t 
 static void survey(const struct path *p, struct survey *s)
 {
 	*s = (struct survey){0};
-	for (struct path_trouble *r = p->head; r; r = r->next) {
+	for (struct path_ev_fault *r = p->head; r; r = r->next) {
 		if (is_of_port(r))
 			continue;
 		s->n++;
@@ -184,7 +184,7 @@ static void survey(const struct path *p, struct survey *s)
 	}
 }
 
-static uint32_t need_of(const struct path *p, const struct path_trouble *r)
+static uint32_t need_of(const struct path *p, const struct path_ev_fault *r)
 {
 	struct survey s;
 
@@ -196,7 +196,7 @@ static uint32_t need_of(const struct path *p, const struct path_trouble *r)
 	return need < NEED_MAX ? need : NEED_MAX;
 }
 
-static void start_train(struct path *p, struct path_trouble *r, uint32_t need, nsec due)
+static void start_train(struct path *p, struct path_ev_fault *r, uint32_t need, nsec due)
 {
 	r->need = (uint8_t)need;
 	r->sent = r->clean = 0;
@@ -204,7 +204,7 @@ static void start_train(struct path *p, struct path_trouble *r, uint32_t need, n
 	r->due = due;
 }
 
-static nsec backoff(const struct path *p, struct path_trouble *r)
+static nsec backoff(const struct path *p, struct path_ev_fault *r)
 {
 	nsec most = is_of_port(r) ? p->cfg->backoff_port_ns : p->cfg->backoff_max_ns;
 	nsec wait = p->cfg->backoff_ns << r->backoffs;
@@ -215,21 +215,21 @@ static nsec backoff(const struct path *p, struct path_trouble *r)
 }
 
 /* Only the proportions of fails count: when one reaches its end, all are halved. */
-static void count_fail(struct path *p, struct path_trouble *r)
+static void count_fail(struct path *p, struct path_ev_fault *r)
 {
 	if (++r->fails < FAILS_MAX)
 		return;
-	for (struct path_trouble *other = p->head; other; other = other->next)
+	for (struct path_ev_fault *other = p->head; other; other = other->next)
 		other->fails = (uint8_t)((other->fails + 1) / 2);
 }
 
-static void count_silent(struct path_trouble *r)
+static void count_silent(struct path_ev_fault *r)
 {
 	if (r->silent < UINT8_MAX)
 		r->silent++;
 }
 
-static void come_back(struct path *p, struct path_trouble *r, bool is_marked, nsec now)
+static void come_back(struct path *p, struct path_ev_fault *r, bool is_marked, nsec now)
 {
 	turn(p, r, WAY_BACK, now);
 	r->due = now + p->cfg->memory_ns;
@@ -239,13 +239,13 @@ static void come_back(struct path *p, struct path_trouble *r, bool is_marked, ns
 
 void path_kick(struct path *p, uint32_t ports, nsec now)
 {
-	for (struct path_trouble *r = p->head; r; r = r->next)
+	for (struct path_ev_fault *r = p->head; r; r = r->next)
 		if (ports >> port_of(p, r) & 1 && r->kind != WAY_BACK && r->kind != PORT_WATCH &&
 		    r->due != NSEC_NEVER && r->due > now)
 			r->due = now;
 }
 
-static void set_suspect(struct path *p, struct path_trouble *r, bool is_suspect)
+static void set_suspect(struct path *p, struct path_ev_fault *r, bool is_suspect)
 {
 	uint32_t bit = 1u << r->at;
 
@@ -253,7 +253,7 @@ static void set_suspect(struct path *p, struct path_trouble *r, bool is_suspect)
 }
 
 /* A port as it was before it died, on trial. */
-static void revive_port(struct path *p, struct path_trouble *r, nsec now)
+static void revive_port(struct path *p, struct path_ev_fault *r, nsec now)
 {
 	turn(p, r, PORT_WATCH, now);
 	r->losses = 0;
@@ -277,7 +277,7 @@ static void release_unswept(struct path *p, uint32_t port)
 /* Brings back what is out longest, but not this port; false: there is nothing. */
 static bool revive_oldest(struct path *p, uint32_t but_port, nsec now)
 {
-	for (struct path_trouble *r = p->head; r; r = r->next) {
+	for (struct path_ev_fault *r = p->head; r; r = r->next) {
 		uint32_t port = port_of(p, r);
 
 		if (path_shut(p) >> port & 1)
@@ -303,7 +303,7 @@ void path_uphold(struct path *p, nsec now)
 }
 
 /* False: the way is only skipped. It had no record or one of kind WAY_BACK, r. */
-static bool take_out(struct path *p, uint32_t way, struct path_trouble *r, nsec now)
+static bool take_out(struct path *p, uint32_t way, struct path_ev_fault *r, nsec now)
 {
 	if (path_usable(p, p->open) <= p->profile->min_active &&
 	    !revive_oldest(p, PATH_ANY_PORT, now)) {
@@ -345,11 +345,11 @@ static void suspect_way(struct path *p, uint32_t way, nsec now)
 }
 
 /* Ways that went out with the port did so because of it; those that wait for its sweep, too. */
-static void absolve(struct path *p, const struct path_trouble *port)
+static void absolve(struct path *p, const struct path_ev_fault *port)
 {
-	struct path_trouble *next;
+	struct path_ev_fault *next;
 
-	for (struct path_trouble *r = p->head; r; r = next) {
+	for (struct path_ev_fault *r = p->head; r; r = next) {
 		next = r->next;
 		if (r->kind != WAY_OUT || path_port(p, r->at) != port->at ||
 		    r->since < port->told || r->fails > 1)
@@ -362,7 +362,7 @@ static void absolve(struct path *p, const struct path_trouble *port)
 }
 
 /* Takes a port out, if packets get through by others and enough ways are left there. */
-static bool kill_port(struct path *p, struct path_trouble *r, nsec now)
+static bool kill_port(struct path *p, struct path_ev_fault *r, nsec now)
 {
 	uint32_t others = p->open & ~(1u << r->at);
 
@@ -383,7 +383,7 @@ static bool kill_port(struct path *p, struct path_trouble *r, nsec now)
 	return true;
 }
 
-static bool judge_port(struct path *p, struct path_trouble *r, nsec now)
+static bool judge_port(struct path *p, struct path_ev_fault *r, nsec now)
 {
 	bool is_dead = r->losses >= PORT_LOSSES ||
 		       (r->losses >= 2 &&
@@ -392,7 +392,7 @@ static bool judge_port(struct path *p, struct path_trouble *r, nsec now)
 	return is_dead && kill_port(p, r, now);
 }
 
-static void count_loss(struct path_trouble *port)
+static void count_loss(struct path_ev_fault *port)
 {
 	if (port->losses < UINT8_MAX)
 		port->losses++;
@@ -401,7 +401,7 @@ static void count_loss(struct path_trouble *port)
 /* One more way of this port lost a packet; true: the port is out now. */
 static bool suspect_port(struct path *p, uint32_t port, nsec sent_at, nsec now)
 {
-	struct path_trouble *r = find(p, true, port);
+	struct path_ev_fault *r = find(p, true, port);
 
 	if (!r)
 		r = new_record(p, PORT_WATCH, port);
@@ -422,7 +422,7 @@ static bool suspect_port(struct path *p, uint32_t port, nsec sent_at, nsec now)
 }
 
 /* Something arrived. */
-static void clear_port(struct path *p, struct path_trouble *r)
+static void clear_port(struct path *p, struct path_ev_fault *r)
 {
 	r->losses = 0;
 	set_suspect(p, r, false);
@@ -440,7 +440,7 @@ void path_heard(struct path *p, uint32_t way, nsec sent_at, nsec now)
 
 	if (!(p->suspect >> port & 1))
 		return;
-	struct path_trouble *r = find(p, true, port);
+	struct path_ev_fault *r = find(p, true, port);
 
 	assert(r);
 	if (sent_at <= r->from)
@@ -464,8 +464,8 @@ void path_on_lost(struct path *p, uint32_t way, nsec sent_at, nsec now)
 	path_burden(p, way);
 	if (path_bit(p, PATH_OUT, way))
 		return;
-	struct path_trouble *r = find(p, false, way);
-	const struct path_trouble *lane = find(p, true, port);
+	struct path_ev_fault *r = find(p, false, way);
+	const struct path_ev_fault *lane = find(p, true, port);
 
 	/* What was sent before a way or its port came back says nothing new. */
 	if ((r && sent_at < r->since) || (lane && sent_at < lane->since))
@@ -487,13 +487,13 @@ void path_on_dead(struct path *p, uint32_t way, nsec now)
 	assert(way < p->profile->set.n);
 	if (!path_bit(p, PATH_OUT, way) && !take_out(p, way, find(p, false, way), now))
 		return;
-	struct path_trouble *r = find(p, false, way);
+	struct path_ev_fault *r = find(p, false, way);
 
 	if (r && r->kind == WAY_OUT && r->silent < SILENT)
 		r->silent = SILENT;
 }
 
-static void count_swept(struct path_trouble *port, nsec now, nsec memory_ns)
+static void count_swept(struct path_ev_fault *port, nsec now, nsec memory_ns)
 {
 	assert(port->n_left > 0);
 	if (--port->n_left > 0)
@@ -505,7 +505,7 @@ static void count_swept(struct path_trouble *port, nsec now, nsec memory_ns)
 /* A way that waits for the sweep of its port may be remembered from before. */
 void path_forget(struct path *p, uint32_t way)
 {
-	struct path_trouble *r = find(p, false, way);
+	struct path_ev_fault *r = find(p, false, way);
 
 	if (r)
 		drop(p, r);
@@ -517,7 +517,7 @@ void path_forget(struct path *p, uint32_t way)
 }
 
 /* The port is back, as far as one probe can tell: each of its ways is to show it for itself. */
-static void start_sweep(struct path *p, struct path_trouble *r, nsec now)
+static void start_sweep(struct path *p, struct path_ev_fault *r, nsec now)
 {
 	uint32_t port = r->at, end = p->profile->first[port + 1];
 
@@ -539,14 +539,14 @@ static void start_sweep(struct path *p, struct path_trouble *r, nsec now)
 }
 
 /* A way of a port that was swept. */
-static void sweep_heard(struct path *p, struct path_trouble *r, uint32_t way,
+static void sweep_heard(struct path *p, struct path_ev_fault *r, uint32_t way,
 			enum path_outcome outcome, nsec now)
 {
 	if (!path_bit(p, PATH_OUT, way) || path_bit(p, PATH_DENY, way) ||
 	    path_bit(p, PATH_MARK, way))
 		return;
 	if (outcome == PATH_PROBE_FAILED) {
-		struct path_trouble *own = find(p, false, way);
+		struct path_ev_fault *own = find(p, false, way);
 
 		if (!own)
 			own = new_record(p, WAY_OUT, way);
@@ -568,14 +568,14 @@ static void sweep_heard(struct path *p, struct path_trouble *r, uint32_t way,
 	count_swept(r, now, p->cfg->memory_ns);
 }
 
-static void train_failed(struct path *p, struct path_trouble *r, uint32_t need, nsec now)
+static void train_failed(struct path *p, struct path_ev_fault *r, uint32_t need, nsec now)
 {
 	start_train(p, r, need, now + backoff(p, r));
 }
 
-static void way_heard(struct path *p, struct path_trouble *r, enum path_outcome outcome, nsec now)
+static void way_heard(struct path *p, struct path_ev_fault *r, enum path_outcome outcome, nsec now)
 {
-	struct path_trouble *port = find(p, true, path_port(p, r->at));
+	struct path_ev_fault *port = find(p, true, path_port(p, r->at));
 
 	if (outcome == PATH_PROBE_FAILED) {
 		count_silent(r);
@@ -594,7 +594,7 @@ static void way_heard(struct path *p, struct path_trouble *r, enum path_outcome 
 		r->due = now;
 }
 
-static void port_heard(struct path *p, struct path_trouble *r, struct path_probe probe,
+static void port_heard(struct path *p, struct path_ev_fault *r, struct path_probe probe,
 		       enum path_outcome outcome, nsec now)
 {
 	bool is_failed = outcome == PATH_PROBE_FAILED;
@@ -621,7 +621,7 @@ static void port_heard(struct path *p, struct path_trouble *r, struct path_probe
 
 void path_on_probe(struct path *p, struct path_probe probe, enum path_outcome outcome, nsec now)
 {
-	struct path_trouble *r = p->head;
+	struct path_ev_fault *r = p->head;
 
 	assert(probe.way < p->profile->set.n);
 	while (r && r->tag != probe.tag)
@@ -634,7 +634,7 @@ void path_on_probe(struct path *p, struct path_probe probe, enum path_outcome ou
 }
 
 /* Whether there is something to do for a record when it is due. */
-static bool can_probe(const struct path *p, const struct path_trouble *r, uint32_t free_ports)
+static bool can_probe(const struct path *p, const struct path_ev_fault *r, uint32_t free_ports)
 {
 	uint32_t port = port_of(p, r);
 
@@ -648,7 +648,7 @@ nsec path_deadline(const struct path *p, uint32_t free_ports)
 {
 	nsec due = NSEC_NEVER;
 
-	for (const struct path_trouble *r = p->head; r; r = r->next)
+	for (const struct path_ev_fault *r = p->head; r; r = r->next)
 		if (r->due < due && can_probe(p, r, free_ports))
 			due = r->due;
 	return due;
@@ -656,7 +656,7 @@ nsec path_deadline(const struct path *p, uint32_t free_ports)
 
 /* A way of a port from next_way on, round and round: of a dead one any that is not denied, of one
  * under suspicion one that is used. */
-static uint32_t witness(const struct path *p, struct path_trouble *r)
+static uint32_t witness(const struct path *p, struct path_ev_fault *r)
 {
 	uint32_t first = p->profile->first[r->at], end = p->profile->first[r->at + 1];
 
@@ -669,7 +669,7 @@ static uint32_t witness(const struct path *p, struct path_trouble *r)
 	return PATH_NONE;
 }
 
-static uint32_t next_swept(const struct path *p, struct path_trouble *r, nsec now)
+static uint32_t next_swept(const struct path *p, struct path_ev_fault *r, nsec now)
 {
 	uint32_t way = path_find_bits(p, r->at, r->next_way, true, false);
 
@@ -684,7 +684,7 @@ static uint32_t next_swept(const struct path *p, struct path_trouble *r, nsec no
 }
 
 /* The way to be probed for a record that is due, or PATH_NONE. */
-static uint32_t probe_of(struct path *p, struct path_trouble *r, nsec now)
+static uint32_t probe_of(struct path *p, struct path_ev_fault *r, nsec now)
 {
 	if (r->kind == PORT_SWEEP)
 		return next_swept(p, r, now);
@@ -704,9 +704,9 @@ static uint32_t probe_of(struct path *p, struct path_trouble *r, nsec now)
 
 bool path_probe_next(struct path *p, nsec now, uint32_t free_ports, struct path_probe *probe)
 {
-	struct path_trouble *next;
+	struct path_ev_fault *next;
 
-	for (struct path_trouble *r = p->head; r; r = next) {
+	for (struct path_ev_fault *r = p->head; r; r = next) {
 		next = r->next;
 		if (r->due > now || !can_probe(p, r, free_ports))
 			continue;
@@ -726,11 +726,11 @@ bool path_probe_next(struct path *p, nsec now, uint32_t free_ports, struct path_
 
 void path_stop(struct path *p)
 {
-	struct path_trouble *next;
+	struct path_ev_fault *next;
 
-	for (struct path_trouble *r = p->head; r; r = next) {
+	for (struct path_ev_fault *r = p->head; r; r = next) {
 		next = r->next;
-		pool_put(p->cfg->troubles, r);
+		pool_put(p->cfg->ev_faults, r);
 	}
 	p->head = p->tail = NULL;
 }

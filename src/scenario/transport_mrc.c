@@ -8,13 +8,13 @@
 #include "wire/mrc.h"
 #include "wire/net.h"
 
-#define TIMEOUT_UNIT UINT64_C(1024)
-#define POOL_MAX     (UINT64_C(1) << 25) /* packets of a host's pools: 1024 largest ranges */
-#define TROUBLES_MIN 4096u
-#define TROUBLES_MAX (UINT64_C(1) << 22)
-#define SLACK_PKTS   128u /* of each queue pair: chunks are seldom full */
-#define FIRST_QP     3u   /* lower ones are special on the wire (M-28) */
-#define DATA_HEAD    (mrc_bth_bytes + meth_bytes + tseth_bytes + reth_bytes + icrc_bytes)
+#define TIMEOUT_UNIT  UINT64_C(1024)
+#define POOL_MAX      (UINT64_C(1) << 25) /* packets of a host's pools: 1024 largest ranges */
+#define EV_FAULTS_MIN 4096u
+#define EV_FAULTS_MAX (UINT64_C(1) << 22)
+#define SLACK_PKTS    128u /* of each queue pair: chunks are seldom full */
+#define FIRST_QP      3u   /* lower ones are special on the wire (M-28) */
+#define DATA_HEAD     (mrc_bth_bytes + meth_bytes + tseth_bytes + reth_bytes + icrc_bytes)
 
 struct transport_mrc {
 	struct mrc_cfg host; /* of the host asked for last */
@@ -50,11 +50,13 @@ static uint32_t pool_pkts(uint32_t qps, uint32_t each)
 }
 
 /* A record for every way of every queue pair, and each of its ports. */
-static uint32_t pool_troubles(uint32_t qps, uint32_t ways)
+static uint32_t pool_ev_faults(uint32_t qps, uint32_t ways)
 {
 	uint64_t n = (uint64_t)qps * (ways + PATH_PORTS);
 
-	return (uint32_t)(n < TROUBLES_MIN ? TROUBLES_MIN : n < TROUBLES_MAX ? n : TROUBLES_MAX);
+	return (uint32_t)(n < EV_FAULTS_MIN   ? EV_FAULTS_MIN
+			  : n < EV_FAULTS_MAX ? n
+					      : EV_FAULTS_MAX);
 }
 
 static const void *mrc_host_cfg(void *context, uint32_t host, uint64_t seed)
@@ -75,7 +77,7 @@ static const void *mrc_host_cfg(void *context, uint32_t host, uint64_t seed)
 				.line_rate_bps = transport_host_rate(topology, host),
 				.nscc = t->cfg.nscc,
 			},
-		.max_troubles = pool_troubles(qps, t->cfg.entropies),
+		.max_ev_faults = pool_ev_faults(qps, t->cfg.entropies),
 		.max_out_pkts = pool_pkts(qps, t->cfg.window_pkts),
 		.max_early_pkts = pool_pkts(qps, t->cfg.mpr * MRC_MPR_UNIT),
 		.has_trim_nack = t->cfg.has_trim_nack,

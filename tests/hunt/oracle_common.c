@@ -228,7 +228,7 @@ void wire_peer_hears(struct hunt_oracle *o, uint32_t end, const struct wire_prob
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
 		if (is_between(o, e, host, peer)) {
 			wire_at(o, e)->deaf_ports &= (uint8_t)~bit;
-			wire_trouble(o, e);
+			wire_fault(o, e);
 		}
 }
 

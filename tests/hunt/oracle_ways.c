@@ -11,7 +11,7 @@
 #define BACK_AFTER   (2500 * PSEC_US) /* nothing was lost for so long: all ways are back, ... */
 #define BACK_RTTS    32u /* ... and for so many round trips: a train of probes is long */
 #define LATE_MOST    1u  /* but for trials, so many */
-#define FEW          64u /* troubles or probes: too few for all ways of a host */
+#define FEW          64u /* EV faults or probes: too few for all ways of a host */
 #define ENDS_MOST    8u  /* the probes of more may keep each other waiting */
 #define ASKED_AFTER  (1000 * PSEC_US) /* a peer that does not hear a port was asked, ... */
 #define ASKED_RTTS   16u              /* ... and in so many round trips */
@@ -160,7 +160,7 @@ static void check_turn(struct hunt_oracle *o, uint32_t end, uint16_t way, const 
 static bool can_leave(const struct hunt_oracle *o, uint32_t end, const struct oracle_mrc_view *v)
 {
 	return !wire_story(o, end)->is_oblivious && !wire_is_dead(o, end ^ 1) &&
-	       v->n_usable > set_of(o, end)->min_active && wire_host(o, end)->max_troubles > FEW &&
+	       v->n_usable > set_of(o, end)->min_active && wire_host(o, end)->max_ev_faults > FEW &&
 	       wire_host(o, end)->max_probes > FEW;
 }
 
@@ -416,11 +416,11 @@ void wire_way_again(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *
 		oracle_fail(o, "end %u: a packet goes again by way %u, which it took", end, way);
 }
 
-void wire_trouble(struct hunt_oracle *o, uint32_t end)
+void wire_fault(struct hunt_oracle *o, uint32_t end)
 {
 	struct wire_end *e = wire_at(o, end);
 
-	e->trouble_at = e->busy_from = o->now(o->clock);
+	e->fault_at = e->busy_from = o->now(o->clock);
 	e->busy = 0;
 }
 
@@ -428,7 +428,7 @@ void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p
 {
 	struct wire_way *w = &wire_at(o, end)->ways[p->way % STORY_MRC_WAYS];
 
-	wire_trouble(o, end);
+	wire_fault(o, end);
 	if (p->way == WIRE_NO_WAY || p->sends == 0 || p->has_come || p->sent_at <= w->arrived_at)
 		return;
 	w->lost_again_at = o->now(o->clock);
@@ -576,7 +576,7 @@ static bool has_gray(const struct hunt_story *s)
 static bool has_healed(const struct hunt_oracle *o, uint32_t end)
 {
 	const struct story_mrc_host *own = wire_host(o, end), *peer = wire_host(o, end ^ 1);
-	psec lost = wire_at(o, end)->trouble_at, healed = o->story->healed_at;
+	psec lost = wire_at(o, end)->fault_at, healed = o->story->healed_at;
 	uint32_t least = (has_gray(o->story) ? 16 : 2) * set_of(o, end)->n;
 	struct oracle_mrc_view v;
 
@@ -584,7 +584,7 @@ static bool has_healed(const struct hunt_oracle *o, uint32_t end)
 	    o->now(o->clock) <
 		    (lost > healed ? lost : healed) + BACK_AFTER + BACK_RTTS * v.srtt_ns * PSEC_NS)
 		return false;
-	if (own->max_troubles <= FEW || own->max_probes <= FEW || peer->max_answers <= FEW ||
+	if (own->max_ev_faults <= FEW || own->max_probes <= FEW || peer->max_answers <= FEW ||
 	    o->story->n_tail == 0)
 		return false;
 	return o->story->n_tail + wire_at(o, end)->busy / (PROBE_GAP_NS * PSEC_NS) >=

@@ -20,7 +20,7 @@ struct story_mrc_host {
 	uint32_t sack_every, sack_least;
 	uint16_t pkey, first_msn;
 	bool has_service_time, has_trim_nack;
-	uint32_t max_troubles, max_probes;
+	uint32_t max_ev_faults, max_probes;
 	bool has_base_probe;
 	uint32_t odd; /* bit per enum odd_mrc */
 };

@@ -7,7 +7,7 @@
 
 #define HEAD_BYTES   92u /* of a data packet at most, as windows count them (8.3.1) */
 #define PLENTY_BYTES (UINT64_C(1) << 30)
-#define TROUBLES     4096u
+#define EV_FAULTS    4096u
 #define PROBES       256u
 #define DENIES_EACH  6u
 #define DOWNS_EACH   2u
@@ -85,7 +85,7 @@ static void draw_host(const struct hunt_story *s, struct prng *p, struct story_m
 {
 	bool may_lack = !s->has_forgery;
 
-	h->max_troubles = may_lack && prng_chance(p, 1, 6) ? hunt_draw(p, 1, 8) : TROUBLES;
+	h->max_ev_faults = may_lack && prng_chance(p, 1, 6) ? hunt_draw(p, 1, 8) : EV_FAULTS;
 	h->max_probes = may_lack && prng_chance(p, 1, 8) ? hunt_draw(p, 1, 8) : PROBES;
 	h->has_base_probe = prng_chance(p, 1, 3);
 }
@@ -246,9 +246,9 @@ void story_mrc_tell_ways(const struct hunt_story *s, uint32_t end)
 		       "in use\n",
 		       i, ports_of(&e->ways[i]), e->ways[i].denied_ports | e->denied_ports,
 		       n_denied(&e->ways[i]), e->ways[i].min_active);
-	printf("    %u in a row%s; %s window of %llu B, base RTT %llu ns; room for %u troubles, %u "
-	       "probes%s\n",
+	printf("    %u in a row%s; %s window of %llu B, base RTT %llu ns; room for %u EV faults, "
+	       "%u probes%s\n",
 	       e->burst, e->is_oblivious ? ", oblivious" : "", kinds[m->cc.kind],
 	       (unsigned long long)m->cc.window_bytes, (unsigned long long)m->cc.nscc.base_rtt_ns,
-	       h->max_troubles, h->max_probes, h->has_base_probe ? ", base probe" : "");
+	       h->max_ev_faults, h->max_probes, h->has_base_probe ? ", base probe" : "");
 }

@@ -39,7 +39,7 @@ static struct hunt_device *device_new(const struct hunt_story *s, uint32_t host)
 		.max_qps = HUNT_ENDS,
 		.n_ports = s->shape.nic_ports,
 		.cc = story_mrc(s)->cc,
-		.max_troubles = h->max_troubles,
+		.max_ev_faults = h->max_ev_faults,
 		.max_out_pkts = h->max_out,
 		.max_early_pkts = h->max_early,
 		.max_answers = h->max_answers,

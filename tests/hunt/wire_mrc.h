@@ -186,7 +186,7 @@ struct wire_end {
 	psec heard_at;           /* the last time that it heard its peer's answer */
 	psec came_at;            /* the last time that data of its came to its peer */
 	psec fewest_at;          /* the last time that no way more could be left */
-	psec trouble_at;         /* it last took something for lost */
+	psec fault_at;           /* it last took something for lost */
 	psec busy_from, busy;    /* since when it has something out; how long it had, since then */
 	bool is_draining;        /* no message begins, ... */
 	bool has_drained;        /* ... and it told that nothing is out */
@@ -297,7 +297,7 @@ void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *t
 uint16_t wire_way_of(const struct hunt_oracle *o, uint32_t end, uint32_t ev, uint32_t port);
 void wire_way_arrived(struct hunt_oracle *o, uint32_t end, uint32_t way);
 /* Ways of an end may need to come back from now on. */
-void wire_trouble(struct hunt_oracle *o, uint32_t end);
+void wire_fault(struct hunt_oracle *o, uint32_t end);
 void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p);
 void wire_way_marked(struct hunt_oracle *o, uint32_t end, uint32_t way);
 void wire_ways_changed(struct hunt_oracle *o, const struct story_mrc_change *c);

@@ -3,7 +3,7 @@ import json
 import re
 import subprocess
 
-TROUBLE = re.compile(r"BUG:|WARNING:|Oops|Call trace|rdma_rxe: .*(?:fail|invalid)", re.I)
+COMPLAINT = re.compile(r"BUG:|WARNING:|Oops|Call trace|rdma_rxe: .*(?:fail|invalid)", re.I)
 # What the guest tells of loss and of errors: shown, for whoever reads the table.
 SHOWN = ("duplicate_request", "out_of_seq_request", "rcvd_rnr_err", "send_rnr_err", "rcvd_seq_err",
          "retry_exceeded_err", "completer_retry_err", "send_err")
@@ -55,7 +55,7 @@ def close(build, wire, guest, lossy):
     _, log = guest.run("dmesg")
     captured, missed = wire.stop_capture()
     packets, wrong, first = decode(build, wire.captured)
-    trouble = [text for text in log.splitlines() if TROUBLE.search(text)]
+    complaints = [text for text in log.splitlines() if COMPLAINT.search(text)]
     losses = [check("packets were lost both ways", lossy["weft_dropped"] and lossy["rxe_dropped"],
                     f"{lossy['weft_dropped']} of {lossy['weft_sent']} from weft,"
                     f" {lossy['rxe_dropped']} of {lossy['rxe_sent']} from rxe")]
@@ -66,6 +66,6 @@ def close(build, wire, guest, lossy):
         check("every packet and its ICRC right", packets > 0 and not wrong,
               f"{wrong} wrong of {packets}" + (f": {first}" if first else "")),
         *weft_books(wire.counters),
-        check("no complaint of the guest's kernel", not trouble, "; ".join(trouble[:3]) or
+        check("no complaint of the guest's kernel", not complaints, "; ".join(complaints[:3]) or
               " ".join(f"{name} {counters[name]}" for name in SHOWN)),
     ]

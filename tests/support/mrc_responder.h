@@ -120,7 +120,7 @@ static inline void close_engine(void)
 	pool_fini(&m->flights);
 	pool_fini(&m->tracks);
 	pool_fini(&m->answers);
-	pool_fini(&m->troubles);
+	pool_fini(&m->ev_faults);
 	pool_fini(&m->endpoints.requests);
 	pool_fini(&m->endpoints.responses);
 	w.is_open = false;

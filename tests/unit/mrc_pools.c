@@ -348,7 +348,7 @@ static void every_way_may_be_bad(void **state)
 			assert_int_equal(p.ways[PATH_ASSUMED_BAD], PATH_FEW / 4);
 		}
 	}
-	assert_int_equal(mrc_usage(w.e[0]).troubles, PAIRS * EVS);
+	assert_int_equal(mrc_usage(w.e[0]).ev_faults, PAIRS * EVS);
 	stop();
 }
 
@@ -356,7 +356,7 @@ static uint64_t limits_of(uint32_t side)
 {
 	struct mrc_usage u = mrc_usage(w.e[side]);
 
-	return (uint64_t)u.max_out_chunks + u.max_early_chunks + u.max_troubles;
+	return (uint64_t)u.max_out_chunks + u.max_early_chunks + u.max_ev_faults;
 }
 
 /* Pools have what the queue pairs can use, no more: another one adds the same again, one that takes
@@ -372,7 +372,7 @@ static void pools_grow_with_their_pairs(void **state)
 	one = limits_of(0);
 	assert_in_range(mrc_usage(w.e[0]).max_out_chunks, 2 * MRC_MPR_MAX + 1, 2 * MRC_MPR_MAX + 2);
 	assert_int_equal(mrc_usage(w.e[0]).max_early_chunks, MRC_MPR_MAX + 1);
-	assert_in_range(mrc_usage(w.e[0]).max_troubles, EVS + 1, EVS + PATH_PORTS);
+	assert_in_range(mrc_usage(w.e[0]).max_ev_faults, EVS + 1, EVS + PATH_PORTS);
 	for (uint32_t i = 1; i < 100; i++)
 		add_pair(0, i);
 	assert_int_equal(limits_of(0), 100 * one);
@@ -393,11 +393,11 @@ static void the_bound_is_kept(void **state)
 		struct mrc_cfg least = cfg;
 
 		mrc_cfg_fit(&cfg, bytes, 1024);
-		least.max_out_pkts = least.max_early_pkts = least.max_answers = least.max_troubles =
-			1;
+		least.max_out_pkts = least.max_early_pkts = least.max_answers =
+			least.max_ev_faults = 1;
 		assert_in_range(cfg.max_out_pkts, 4096, UINT32_C(1) << 30);
 		assert_in_range(cfg.max_early_pkts, 65536, UINT32_C(1) << 30);
-		assert_in_range(cfg.max_troubles, 256, UINT32_C(1) << 28);
+		assert_in_range(cfg.max_ev_faults, 256, UINT32_C(1) << 28);
 		assert_in_range(cfg.max_answers, 256, UINT32_C(1) << 20);
 		assert_in_range(mrc_ops.size(&cfg) - mrc_ops.size(&least), bytes / 8, bytes);
 	}

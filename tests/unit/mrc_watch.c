@@ -125,7 +125,7 @@ static void probes_end_with_their_queue_pair(void **state)
 				mrc_qp_modify(w.end[0].e, w.now, OURS, &attr, MRC_SET_STATE), 0);
 		assert_int_equal(probes_used(), 0);
 		/* What is known of ways goes when they do. */
-		assert_int_equal(pool_in_use(&engine_of(0)->troubles), to == MRC_RESET ? 0 : 3);
+		assert_int_equal(pool_in_use(&engine_of(0)->ev_faults), to == MRC_RESET ? 0 : 3);
 		w.end[0].n_qps = k / 2 == 2 ? 0 : 1;
 		respond();
 		assert_int_equal(k / 2 == 2 ? COUNT(drop_qp) : COUNT(drop_state),

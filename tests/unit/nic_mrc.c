@@ -381,7 +381,7 @@ static void pools_follow_the_pairs(uint64_t pool_bytes, uint32_t n, uint32_t n_e
 	} else {
 		assert_in_range(use.max_early_chunks, n * 256, n * 256 + 64);
 		assert_in_range(use.max_out_chunks, n * 511, n * 512 + 128);
-		assert_in_range(use.max_troubles, n * 256, (n + 1) * 1100);
+		assert_in_range(use.max_ev_faults, n * 256, (n + 1) * 1100);
 	}
 	for (uint32_t i = 0; i < n; i++)
 		assert_int_equal(nic_qp_free(qps[i]), 0);

@@ -48,7 +48,7 @@ static uint64_t memory[PATH_WAYS_MAX], bits[64], pool_memory[RECORDS * 16];
 
 static void make(uint32_t n, uint32_t ports, uint32_t records, uint64_t seed)
 {
-	const struct pool_shape shape = {sizeof(struct path_trouble), 8, records};
+	const struct pool_shape shape = {sizeof(struct path_ev_fault), 8, records};
 
 	if (w.pool.slots)
 		pool_fini(&w.pool);
@@ -56,7 +56,7 @@ static void make(uint32_t n, uint32_t ports, uint32_t records, uint64_t seed)
 	assert_true(pool_bytes(&shape) <= sizeof pool_memory);
 	pool_init(&w.pool, pool_memory, &shape);
 	w.cfg = (struct path_cfg)PATH_CFG_DEFAULT;
-	w.cfg.troubles = &w.pool;
+	w.cfg.ev_faults = &w.pool;
 	assert_int_equal(
 		path_profile_auto(&w.profile, memory, &(struct path_wanted){n, ports, seed}),
 		PATH_OK);

@@ -19,7 +19,7 @@ static struct path path;
 
 static void make(uint32_t n, uint32_t ports, uint64_t seed)
 {
-	const struct pool_shape shape = {sizeof(struct path_trouble), 8, RECORDS};
+	const struct pool_shape shape = {sizeof(struct path_ev_fault), 8, RECORDS};
 
 	assert_int_equal(path_profile_auto(&profile, memory, &(struct path_wanted){n, ports, 3}),
 			 PATH_OK);
@@ -28,7 +28,7 @@ static void make(uint32_t n, uint32_t ports, uint64_t seed)
 	if (pool.slots)
 		pool_fini(&pool);
 	pool_init(&pool, pool_memory, &shape);
-	cfg.troubles = &pool;
+	cfg.ev_faults = &pool;
 	path_start(&path, &(struct path_sender){&profile, &cfg, bits, seed, 0});
 }
 
@@ -196,7 +196,7 @@ static void never_twice(void **state)
 	}
 }
 
-/* Nor where a port with ways in trouble goes on with few, and hardly any of those is usable. */
+/* Nor where a port with faulty ways goes on with few, and hardly any of those is usable. */
 static void never_twice_of_few(void **state)
 {
 	static struct path_way ways[272];
@@ -387,7 +387,7 @@ static void full_queues_weigh_more(void **state)
 	for (uint32_t sign = 0; sign < SIGNS; sign++)
 		for (uint32_t seed = 0; seed < 256; seed++) {
 			make(64, 1, seed);
-			cfg.troubles = NULL;
+			cfg.ev_faults = NULL;
 			show((enum sign)sign, 40);
 			if (sign != ALLOWED)
 				assert_int_equal(path_state(&path, 40), PATH_SKIP);
@@ -579,8 +579,8 @@ static void cost(void **state)
 			       1e6,
 		       sum);
 	}
-	printf("struct path %zu, struct path_trouble %zu bytes\n", sizeof(struct path),
-	       sizeof(struct path_trouble));
+	printf("struct path %zu, struct path_ev_fault %zu bytes\n", sizeof(struct path),
+	       sizeof(struct path_ev_fault));
 }
 
 /* A controller's word that a way is good (10.2.2): whatever it was held for, but for denied ones.
