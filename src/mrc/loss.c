@@ -129,7 +129,7 @@ static bool is_shut_out(const struct mrc *m, const struct mrc_qp *q)
 {
 	if (q->state != MRC_RTS || q->req.next == q->req.end)
 		return false;
-	uint32_t ports = q->attr.ways->set.ports, down = m->ports_down | mrc_deaf_ports(q);
+	uint32_t ports = q->attr.ways->set.ports, down = m->ports_down | mrc_peer_ports_down(q);
 	uint32_t allowed = ports & ~(uint32_t)q->req.path.blocked[PATH_BLOCK_DENIED];
 
 	return !((allowed ? allowed : ports) & ~down);

@@ -44,7 +44,7 @@ static uint32_t ports_in_question(const struct mrc_qp *q)
 	for (struct list_link *link = list_first(own); link; link = list_after(own, link)) {
 		const struct mrc_request *r = LIST_OWNER(link, mrc_request, own_link);
 
-		ports |= r->own == MRC_OWN_DEAF ? UINT32_C(1) << r->what.way.port : 0;
+		ports |= r->own == MRC_OWN_PEER_PORT ? UINT32_C(1) << r->what.way.port : 0;
 	}
 	return ports;
 }
@@ -59,7 +59,7 @@ void mrc_turn_question(const struct mrc_qp *q, struct mrc_request *r)
 {
 	const struct path_way *way = NULL;
 
-	if (r->own == MRC_OWN_DEAF && !r->is_sent)
+	if (r->own == MRC_OWN_PEER_PORT && !r->is_sent)
 		way = way_of_port(q, r->what.way.port);
 	if (way)
 		take_way(q, r, way);
@@ -69,7 +69,7 @@ void mrc_turn_question(const struct mrc_qp *q, struct mrc_request *r)
 static void ask_by(struct mrc *m, struct mrc_qp *q, uint32_t ports)
 {
 	for (; ports && mrc_endpoint_has_room(m); ports &= ports - 1) {
-		struct mrc_request r = {.own = MRC_OWN_DEAF};
+		struct mrc_request r = {.own = MRC_OWN_PEER_PORT};
 		const struct path_way *way = way_of_port(q, (uint32_t)__builtin_ctz(ports));
 
 		if (!way)
@@ -79,7 +79,7 @@ static void ask_by(struct mrc *m, struct mrc_qp *q, uint32_t ports)
 	}
 }
 
-/* A port that the peer says it hears, as a bit; 0: none is open. */
+/* A port that the peer says is up there, as a bit; 0: none is open. */
 static uint32_t control_port(const struct mrc_qp *q)
 {
 	uint32_t others = path_ports(&q->req.path) & ~mrc_asked_ports(q);
@@ -108,9 +108,9 @@ static void ask_of(struct mrc *m, struct mrc_qp *q, uint32_t ports)
 	ask_by(m, q, ports & q->req.doubted ? ports | control_port(q) : ports);
 }
 
-void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q)
+void mrc_probe_peer_ports(struct mrc *m, struct mrc_qp *q)
 {
-	q->req.deaf_due = m->now + MRC_DEAF_NS;
+	q->req.peer_port_due = m->now + MRC_PEER_PORT_NS;
 	ask_of(m, q, mrc_asked_ports(q));
 }
 
@@ -121,7 +121,7 @@ void mrc_ask_first(struct mrc *m, struct mrc_qp *q)
 }
 
 /* It may have waited for its port so long that the other one is answered by now. */
-void mrc_deaf_asked(struct mrc *m, const struct mrc_request *r)
+void mrc_peer_port_asked(struct mrc *m, const struct mrc_request *r)
 {
 	struct mrc_qp *q = r->owner;
 
@@ -169,27 +169,27 @@ void mrc_ports_told(struct mrc *m, uint32_t peer, uint32_t up)
 void mrc_doubt(struct mrc *m, struct mrc_qp *q, uint32_t ports)
 {
 	q->req.doubted = (uint8_t)ports;
-	q->req.doubted_at = q->req.deaf_due = m->now;
+	q->req.doubted_at = q->req.peer_port_due = m->now;
 	q->req.n_since = 0;
 }
 
-void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_deaf)
+void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_down)
 {
 	struct mrc_qp *q = mrc_next_with_peer(m, peer, NULL);
 
 	for (; q; q = mrc_next_with_peer(m, peer, q)) {
-		uint32_t was = mrc_deaf_ports(q), deaf = was & ~ports;
+		uint32_t was = mrc_peer_ports_down(q), down = was & ~ports;
 
-		if (is_deaf)
-			deaf = was | (q->req.doubted & ports);
+		if (is_down)
+			down = was | (q->req.doubted & ports);
 		q->req.doubted &= (uint8_t)~ports;
 		q->req.to_ask &= q->req.doubted;
 		/* One that was doubted was in use all the time. */
-		if (deaf == was)
+		if (down == was)
 			continue;
-		if (is_deaf)
-			q->req.deaf_due = m->now + MRC_DEAF_NS;
-		path_block(&q->req.path, PATH_BLOCK_PEER, deaf, m->now);
+		if (is_down)
+			q->req.peer_port_due = m->now + MRC_PEER_PORT_NS;
+		path_block(&q->req.path, PATH_BLOCK_PEER, down, m->now);
 		mrc_ways_barred(m, q);
 		mrc_clock_follow(m, q);
 	}
@@ -211,13 +211,13 @@ static uint32_t rank(const struct mrc_qp *q)
  * another one alone. Queue pairs that are idle wait for what others find; one asks in any case. */
 void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up)
 {
-	uint32_t deaf = mrc_all_ports(m) & ~up;
+	uint32_t down = mrc_all_ports(m) & ~up;
 	struct mrc_qp *q = mrc_next_with_peer(m, peer, NULL), *asker = NULL;
 
-	if (deaf == mrc_all_ports(m))
+	if (down == mrc_all_ports(m))
 		return;
 	for (; q; q = mrc_next_with_peer(m, peer, q)) {
-		uint32_t was = mrc_deaf_ports(q), known = was & deaf, doubted = deaf & ~known;
+		uint32_t was = mrc_peer_ports_down(q), known = was & down, doubted = down & ~known;
 		bool is_new = doubted & ~(uint32_t)q->req.doubted;
 
 		q->req.doubted &= (uint8_t)doubted;
@@ -235,7 +235,7 @@ void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up)
 	}
 	if (asker) {
 		asker->req.to_ask = asker->req.doubted;
-		mrc_probe_deaf(m, asker);
+		mrc_probe_peer_ports(m, asker);
 		mrc_ways_plan(m, asker);
 	}
 }

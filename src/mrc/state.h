@@ -46,7 +46,7 @@
 #define MRC_SENT_SHIFT   6u           /* times in mrc_sent count 64 ns: 274 s before they wrap */
 #define MRC_ECN_CE       3u           /* congestion experienced, in the two bits of IP */
 #define MRC_PROBES       16u          /* whose answers are known when they come late */
-#define MRC_DEAF_NS      UINT64_C(10000000) /* between questions to ports said to be deaf */
+#define MRC_PEER_PORT_NS UINT64_C(10000000) /* between questions to ports down at the peer */
 #define MRC_HEARD_NS     UINT64_C(200000)   /* for so long a port that brought packets is trusted */
 
 struct mrc_qp;
@@ -181,11 +181,11 @@ struct mrc_requester {
 	nsec path_due;          /* when ways.c has something to do; NSEC_NEVER: nothing */
 	nsec probed_at;         /* when it last had ways probed */
 	uint8_t dead_ports;     /* whose packets were taken for lost */
-	nsec deaf_due;          /* when ports that the peer does not hear are asked for again */
-	uint8_t doubted;        /* ports that it says it does not hear, and was not found to */
+	nsec peer_port_due;     /* when ports that are down at the peer are asked for again */
+	uint8_t doubted;        /* ports that it says are down there, and were not found to be */
 	uint8_t to_ask;         /* of those, that it alone asks first, and could not yet */
 	nsec doubted_at;        /* when that was said */
-	nsec control_at;        /* when it last answered by a port that it says it hears */
+	nsec control_at;        /* when it last answered by a port that it says is up */
 	struct list own_probes; /* struct mrc_request of ways.c */
 	bool is_base_known;     /* a probe for the round trip of an idle path went, or none shall */
 	/* Those of answers, whose fate nobody hears of: a plain walk. */
@@ -291,16 +291,16 @@ struct mrc_turns {
  * reliability probe, sent on the way in question (MRC-7.4.6-X01): those are always answered. EV
  * probes need not be (7.4.7). */
 enum mrc_own {
-	MRC_OWN_NONE, /* the caller's */
-	MRC_OWN_WAY,  /* whether a way is fit again: a reliability probe */
-	MRC_OWN_DEAF, /* whether a port is heard that the peer says it does not hear: another */
-	MRC_OWN_BASE, /* the round trip of an idle path (UE 3.6.13.7): an EV probe */
-	MRC_OWN_PORTS /* nothing: it tells which of our ports are up */
+	MRC_OWN_NONE,      /* the caller's */
+	MRC_OWN_WAY,       /* whether a way is fit again: a reliability probe */
+	MRC_OWN_PEER_PORT, /* whether a port is up at the peer that says it is down: another */
+	MRC_OWN_BASE,      /* the round trip of an idle path (UE 3.6.13.7): an EV probe */
+	MRC_OWN_PORTS      /* nothing: it tells which of our ports are up */
 };
 
 static inline bool mrc_is_path_probe(enum mrc_own own)
 {
-	return own == MRC_OWN_WAY || own == MRC_OWN_DEAF;
+	return own == MRC_OWN_WAY || own == MRC_OWN_PEER_PORT;
 }
 
 /* An endpoint request that is to be sent or was, or a reliability probe of a way, which waits for
@@ -659,19 +659,19 @@ void mrc_tell_ports(struct mrc *m, struct mrc_qp *q);
 void mrc_ports_told(struct mrc *m, uint32_t peer, uint32_t up);
 /* A peer says which of its ports are up, a bit each. */
 void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up);
-/* Asks whether ports are heard that the peer does not hear, as it said or was found. */
-void mrc_probe_deaf(struct mrc *m, struct mrc_qp *q);
+/* Asks whether ports are up at the peer that are down there, as it said or was found. */
+void mrc_probe_peer_ports(struct mrc *m, struct mrc_qp *q);
 /* Asks what q is to ask first, as far as it may by now; and such a question, or another one to a
  * port, leaves. */
 void mrc_ask_first(struct mrc *m, struct mrc_qp *q);
-void mrc_deaf_asked(struct mrc *m, const struct mrc_request *r);
+void mrc_peer_port_asked(struct mrc *m, const struct mrc_request *r);
 /* One that waits for its port takes a way that is not denied, if there is one. */
 void mrc_turn_question(const struct mrc_qp *q, struct mrc_request *r);
-/* The peer says from now on that it does not hear these. */
+/* The peer says from now on that these are down there. */
 void mrc_doubt(struct mrc *m, struct mrc_qp *q, uint32_t ports);
-/* Of ports whose state was doubted, or that were found deaf, it is known now: for all queue pairs
- * with that peer. */
-void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_deaf);
+/* Of ports whose state was doubted, or that were found down at the peer, it is known now: for all
+ * queue pairs with that peer. */
+void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_down);
 static inline uint32_t mrc_all_ports(const struct mrc *m)
 {
 	return (UINT32_C(1) << m->cfg.n_ports) - 1;
@@ -682,8 +682,8 @@ static inline uint32_t mrc_ports_up(const struct mrc *m)
 	return mrc_all_ports(m) & ~m->ports_down;
 }
 
-/* Ports that the peer said it does not hear, and did not answer by. */
-static inline uint32_t mrc_deaf_ports(const struct mrc_qp *q)
+/* Ports that the peer said are down there, and did not answer by. */
+static inline uint32_t mrc_peer_ports_down(const struct mrc_qp *q)
 {
 	return q->req.path.blocked[PATH_BLOCK_PEER];
 }
@@ -691,7 +691,7 @@ static inline uint32_t mrc_deaf_ports(const struct mrc_qp *q)
 /* Ports that the peer is asked by. */
 static inline uint32_t mrc_asked_ports(const struct mrc_qp *q)
 {
-	return mrc_deaf_ports(q) | q->req.doubted;
+	return mrc_peer_ports_down(q) | q->req.doubted;
 }
 
 /* The ports by which q's requests, or answers, may leave. */

@@ -25,8 +25,8 @@ static nsec probes_due(const struct mrc *m, const struct mrc_qp *q)
 		return NSEC_NEVER;
 	nsec due = path_deadline(&req->path, mrc_all_ports(m));
 
-	if (mrc_asked_ports(q) && due > req->deaf_due)
-		due = req->deaf_due;
+	if (mrc_asked_ports(q) && due > req->peer_port_due)
+		due = req->peer_port_due;
 	if (req->tries > 0) {
 		nsec least = req->probed_at + mrc_timeout_ns(&q->attr, req->tries) / SILENT_PROBES;
 
@@ -168,7 +168,7 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	struct mrc_requester *req = &q->req;
 	const struct mrc_qp *like =
 		is_same_peer && req->path.profile ? q : other_with_peer(m, q, q->attr.peer);
-	uint32_t deaf = like ? mrc_deaf_ports(like) : 0,
+	uint32_t down = like ? mrc_peer_ports_down(like) : 0,
 		 told = like ? like->told_up : mrc_all_ports(m);
 	uint8_t doubted = like ? like->req.doubted : 0;
 	const struct path_sender sender = {
@@ -188,14 +188,14 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	mrc_peer_join(m, q);
 	path_block(&req->path, PATH_BLOCK_DENIED, denied_ports(q), m->now);
 	path_block(&req->path, PATH_BLOCK_LINK, m->ports_down, m->now);
-	path_block(&req->path, PATH_BLOCK_PEER, deaf, m->now);
+	path_block(&req->path, PATH_BLOCK_PEER, down, m->now);
 	learn_of_fellows(m, q);
 	if (like != q) {
 		mrc_doubt(m, q, doubted);
 		req->to_ask = 0;
 	}
 	mrc_ask_first(m, q);
-	req->deaf_due = req->doubted ? m->now : m->now + MRC_DEAF_NS;
+	req->peer_port_due = req->doubted ? m->now : m->now + MRC_PEER_PORT_NS;
 	req->dead_ports = 0;
 	q->told_up = (uint8_t)told;
 	path_walk_start(&req->answer_path, &q->attr.ways->set, ~q->number);
@@ -232,7 +232,7 @@ void mrc_way_lost(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at)
 
 void mrc_way_arrived(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at)
 {
-	/* What was sent since the peer is said not to hear the port, it heard. */
+	/* What was sent since the port is said to be down at the peer arrived there. */
 	if (q->req.doubted && way < q->attr.ways->set.n && at > q->req.doubted_at) {
 		uint32_t port = 1u << q->attr.ways->set.ways[way].port & q->req.doubted;
 
@@ -249,7 +249,7 @@ void mrc_ways_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r,
 {
 	r->owner = q;
 	r->due = m->now + (mrc_probe_timeout_ns(q) << r->tries) * UNSENT_TIMEOUTS;
-	if (r->own == MRC_OWN_DEAF && q->req.to_ask >> r->what.way.port & 1)
+	if (r->own == MRC_OWN_PEER_PORT && q->req.to_ask >> r->what.way.port & 1)
 		r->due = NSEC_NEVER;
 	r->what.peer = q->attr.peer;
 	r->what.local = q->attr.local;
@@ -263,8 +263,8 @@ void mrc_ways_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r,
 void mrc_ways_asked(struct mrc *m, struct mrc_request *r)
 {
 	r->due = m->now + (mrc_probe_timeout_ns(r->owner) << r->tries);
-	if (r->own == MRC_OWN_DEAF)
-		mrc_deaf_asked(m, r);
+	if (r->own == MRC_OWN_PEER_PORT)
+		mrc_peer_port_asked(m, r);
 	mrc_ways_plan(m, r->owner);
 }
 
@@ -310,7 +310,7 @@ static void give_up(struct mrc *m, struct mrc_request *r)
 static bool is_barred(const struct mrc_qp *q, const struct mrc_request *r)
 {
 	const struct path *p = &q->req.path;
-	uint32_t shut = r->own == MRC_OWN_DEAF
+	uint32_t shut = r->own == MRC_OWN_PEER_PORT
 				? p->blocked[PATH_BLOCK_DENIED] | p->blocked[PATH_BLOCK_LINK]
 				: path_shut(p);
 
@@ -336,8 +336,8 @@ void mrc_ways_barred(struct mrc *m, struct mrc_qp *q)
 	mrc_ways_changed(m, q);
 }
 
-/* Returns the ports that the peer says it does not hear, and now did not answer by while it did by
- * another. */
+/* Returns the ports that the peer says are down there, and now did not answer by while it did
+ * by another. */
 static uint32_t give_up_late(struct mrc *m, struct mrc_qp *q)
 {
 	const struct list *own = &q->req.own_probes;
@@ -350,7 +350,7 @@ static uint32_t give_up_late(struct mrc *m, struct mrc_qp *q)
 		next = list_after(own, link);
 		if (r->due > m->now)
 			continue;
-		if (r->own == MRC_OWN_DEAF && r->is_sent && q->req.control_at > r->sent_at)
+		if (r->own == MRC_OWN_PEER_PORT && r->is_sent && q->req.control_at > r->sent_at)
 			silent |= UINT32_C(1) << r->what.way.port;
 		give_up(m, r);
 	}
@@ -367,8 +367,8 @@ void mrc_ways_run(struct mrc *m, struct mrc_qp *q)
 		mrc_tell_ports(m, q);
 	if (probes_due(m, q) <= m->now) {
 		q->req.probed_at = m->now;
-		if (mrc_asked_ports(q) && q->req.deaf_due <= m->now)
-			mrc_probe_deaf(m, q);
+		if (mrc_asked_ports(q) && q->req.peer_port_due <= m->now)
+			mrc_probe_peer_ports(m, q);
 		probe_ways(m, q);
 	}
 	mrc_ways_changed(m, q);
@@ -399,7 +399,7 @@ struct mrc_request *mrc_ways_find(const struct mrc_qp *q, uint16_t probe_id)
 	return NULL;
 }
 
-/* Whatever it was asked for, the peer heard it: by a port that it said it does not hear, that is
+/* Whatever it was asked for, it arrived at the peer: by a port that it said is down there, that is
  * not so, as far as it was sent since. By one that it never said so of, nothing is new but that
  * questions to ports are answered. */
 void mrc_ways_heard(struct mrc *m, struct mrc_qp *q, uint16_t probe_id, const struct mrc_request *r)
@@ -410,7 +410,7 @@ void mrc_ways_heard(struct mrc *m, struct mrc_qp *q, uint16_t probe_id, const st
 			  : (uint16_t)(req->probe_id - probe_id) < req->n_since;
 
 	if (!(mrc_asked_ports(q) >> port & 1)) {
-		if (r && r->own == MRC_OWN_DEAF)
+		if (r && r->own == MRC_OWN_PEER_PORT)
 			q->req.control_at = m->now;
 	} else if (is_since) {
 		mrc_settle_doubt(m, q->attr.peer, UINT32_C(1) << port, false);

@@ -195,7 +195,7 @@ static void take_ports(struct hunt_oracle *o, uint32_t host, const struct rx_pkt
 	s->has_doubts[rx->peer] |= s->peer_said[rx->peer] != 0;
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
 		if (is_between(o, e, host, rx->peer))
-			wire_at(o, e)->deaf_ports &= s->peer_down[rx->peer];
+			wire_at(o, e)->peer_ports_down &= s->peer_down[rx->peer];
 }
 
 bool wire_doubts(const struct hunt_oracle *o, uint32_t end)
@@ -211,7 +211,7 @@ void wire_ports_unsure(struct hunt_oracle *o, uint32_t end)
 
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
 		if (is_between(o, e, host, peer))
-			wire_at(o, e)->deaf_ports = 0;
+			wire_at(o, e)->peer_ports_down = 0;
 }
 
 void wire_peer_hears(struct hunt_oracle *o, uint32_t end, const struct wire_probe *p)
@@ -227,7 +227,7 @@ void wire_peer_hears(struct hunt_oracle *o, uint32_t end, const struct wire_prob
 	/* Ways by that port come back from now on. */
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
 		if (is_between(o, e, host, peer)) {
-			wire_at(o, e)->deaf_ports &= (uint8_t)~bit;
+			wire_at(o, e)->peer_ports_down &= (uint8_t)~bit;
 			wire_fault(o, e);
 		}
 }
@@ -266,13 +266,13 @@ void oracle_mrc_common(struct hunt_oracle *o, uint32_t host, const struct rx_pkt
 			((h.opcode == COMMON_REQUEST && bytes == REQUEST_BYTES) ||
 			 (h.opcode == COMMON_RESPONSE && bytes == RESPONSE_BYTES));
 	bool is_full = s->n_responses >= story_mrc(o->story)->hosts[host].max_probes;
-	bool is_deaf = s->down >> rx->port & 1;
+	bool is_down = s->down >> rx->port & 1;
 
 	if ((is_request || is_response) && !is_whole)
 		oracle_fail(o, "h%u: took a damaged endpoint packet", host);
-	if (is_request && is_deaf)
+	if (is_request && is_down)
 		oracle_fail(o, "h%u: took an endpoint request by a port that is down", host);
-	if (!is_request && is_whole && h.opcode == COMMON_REQUEST && !is_full && !is_deaf)
+	if (!is_request && is_whole && h.opcode == COMMON_REQUEST && !is_full && !is_down)
 		oracle_fail(o, "h%u: did not take endpoint request %u", host, h.psn);
 	if (is_request && is_whole)
 		take_request(o, host, rx, &h);

@@ -53,7 +53,7 @@
 	M(WAY_OUT,        "ways out of use") \
 	M(WAY_DENIED,     "ways denied in mid-run") \
 	M(PORT_SHUT,      "packets past shut ports") \
-	M(PORT_DEAF,      "packets past deaf ports") \
+	M(PEER_PORT_DOWN, "packets past ports that are down at the peer") \
 	M(WAY_DEAD,       "ways that were dead") \
 	M(WINDOW_CUT,     "windows cut for losses") \
 	M(TAILS,          "ends that came to their tail") \
@@ -103,7 +103,7 @@ bool oracle_mrc_view(const struct hunt_oracle *o, uint32_t end, struct oracle_mr
 enum path_state oracle_mrc_way(const struct hunt_oracle *o, uint32_t end, uint32_t way);
 uint32_t oracle_mrc_ports(const struct hunt_oracle *o, uint32_t end);
 uint32_t oracle_mrc_dead_ports(const struct hunt_oracle *o, uint32_t end);
-uint32_t oracle_mrc_deaf_ports(const struct hunt_oracle *o, uint32_t end);
+uint32_t oracle_mrc_peer_ports_down(const struct hunt_oracle *o, uint32_t end);
 /* Packets of its host that were taken for lost with their port. */
 uint64_t oracle_mrc_port_losses(const struct hunt_oracle *o, uint32_t end);
 uint64_t oracle_mrc_window(const struct hunt_oracle *o, uint32_t end);

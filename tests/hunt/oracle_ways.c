@@ -59,7 +59,8 @@ static uint32_t shut_ports(const struct hunt_oracle *o, uint32_t end)
 	/* A peer's word is to be confirmed, and only the engine knows by which probe; then it holds
 	 * until there is another. */
 	return set_of(o, end)->denied_ports | wire_at(o, end)->denied_ports | s->down |
-	       (s->peer_down[peer] & (oracle_mrc_deaf_ports(o, end) | wire_at(o, end)->deaf_ports));
+	       (s->peer_down[peer] &
+		(oracle_mrc_peer_ports_down(o, end) | wire_at(o, end)->peer_ports_down));
 }
 
 /* What a peer said of its ports is doubted, and asked; what it did not say, nobody believes. */
@@ -71,13 +72,13 @@ static void check_doubt(struct hunt_oracle *o, uint32_t end, const struct tx_pkt
 	const struct story_mrc_ways *w = set_of(o, end);
 	psec late = s->said_at[peer] + ASKED_AFTER + ASKED_RTTS * v->srtt_ns * PSEC_NS;
 
-	if (oracle_mrc_deaf_ports(o, end) & ~(uint32_t)s->peer_said[peer])
-		oracle_fail(o, "end %u: ports %02x are deaf, and the peer said %02x", end,
-			    oracle_mrc_deaf_ports(o, end), s->peer_said[peer]);
-	if (oracle_mrc_deaf_ports(o, end))
-		wire_met(o, MET_PORT_DEAF);
-	wire_at(o, end)->deaf_ports |=
-		(uint8_t)(oracle_mrc_deaf_ports(o, end) & s->peer_down[peer]);
+	if (oracle_mrc_peer_ports_down(o, end) & ~(uint32_t)s->peer_said[peer])
+		oracle_fail(o, "end %u: ports %02x are down at the peer, and it said %02x", end,
+			    oracle_mrc_peer_ports_down(o, end), s->peer_said[peer]);
+	if (oracle_mrc_peer_ports_down(o, end))
+		wire_met(o, MET_PEER_PORT_DOWN);
+	wire_at(o, end)->peer_ports_down |=
+		(uint8_t)(oracle_mrc_peer_ports_down(o, end) & s->peer_down[peer]);
 	/* Where nothing could leave, the question waits too, and may not be the first that leaves.
 	 */
 	if (late < s->opened_at[tx->port] + TURN_AFTER)
@@ -280,7 +281,7 @@ void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *t
 	struct wire_station *s = wire_station(o, o->story->ends[end].host);
 	struct wire_end *e = wire_at(o, end);
 	uint16_t first = first_alike(set_of(o, end), tx->ev, tx->port);
-	uint32_t deaf = s->peer_down[o->story->ends[end ^ 1].host];
+	uint32_t down = s->peer_down[o->story->ends[end ^ 1].host];
 
 	s->asked[o->story->ends[end ^ 1].host] |= (uint8_t)(1u << tx->port);
 
@@ -291,7 +292,7 @@ void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *t
 	e->last = WIRE_NO_WAY;
 	if (o->ends[end].is_tainted || o->ends[end].is_gone)
 		return;
-	if (shut_ports(o, end) >> tx->port & 1 && !(deaf >> tx->port & 1))
+	if (shut_ports(o, end) >> tx->port & 1 && !(down >> tx->port & 1))
 		oracle_fail(o, "end %u: a probe by port %u, which is shut", end, tx->port);
 	if (!e->ways[first].is_single)
 		return;

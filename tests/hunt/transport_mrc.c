@@ -269,7 +269,7 @@ uint32_t oracle_mrc_dead_ports(const struct hunt_oracle *o, uint32_t end)
 	return path_dead(&requester_of(o, end)->path);
 }
 
-uint32_t oracle_mrc_deaf_ports(const struct hunt_oracle *o, uint32_t end)
+uint32_t oracle_mrc_peer_ports_down(const struct hunt_oracle *o, uint32_t end)
 {
 	return requester_of(o, end)->path.blocked[PATH_BLOCK_PEER];
 }

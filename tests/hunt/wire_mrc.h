@@ -176,7 +176,7 @@ struct wire_end {
 	struct wire_way ways[STORY_MRC_WAYS]; /* of those */
 	uint8_t denied_ports;                 /* by its own attributes */
 	uint8_t dead_ports;                   /* by what happened to its packets */
-	uint8_t deaf_ports;      /* found not to be heard, and nobody said otherwise since */
+	uint8_t peer_ports_down; /* found not to be heard, and nobody said otherwise since */
 	uint64_t port_losses;    /* of its host, when that was looked at last */
 	uint32_t last, in_a_row; /* the way of its last request, and how many took it */
 	uint64_t window_bytes;   /* as the engine says now, ... */

@@ -533,7 +533,7 @@ static void no_answer_forgets_nothing(void **state)
 	struct frames_cfg cfg = cfg_of("va0");
 	static struct nexthops n;
 	struct addr to = {{10, 0, 0, 2}, 0, AF_INET};
-	int deaf[2], ask_fd;
+	int silent[2], ask_fd;
 	uint32_t route, place;
 
 	(void)state;
@@ -542,8 +542,8 @@ static void no_answer_forgets_nothing(void **state)
 	route = nexthop_get(&n, 0, &to);
 	place = await_neighbour(&n, route, 0x0b);
 	ask_fd = n.ask_fd;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, deaf), 0);
-	n.ask_fd = deaf[0];
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, silent), 0);
+	n.ask_fd = silent[0];
 	run(ns_a, "ip route add 10.77.0.0/16 via 10.0.0.2");
 	for (int i = 0; i < 25; i++) {
 		n.neighbours[place].is_used = true;
@@ -553,8 +553,8 @@ static void no_answer_forgets_nothing(void **state)
 		assert_true(n.neighbours[place].is_known);
 	}
 	n.ask_fd = ask_fd;
-	close(deaf[0]);
-	close(deaf[1]);
+	close(silent[0]);
+	close(silent[1]);
 	/* And from then on it is asked again. */
 	run(ns_a, "ip route add 10.0.0.2/32 via 10.0.0.3 && "
 		  "ip neigh replace 10.0.0.3 lladdr 02:00:00:00:00:33 nud permanent dev va0");

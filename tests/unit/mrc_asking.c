@@ -3,7 +3,7 @@
 #include "mrc_ways.h"
 
 /* The peer says that it hears port 0 alone. */
-static void begin_deaf(void)
+static void begin_peer_port_down(void)
 {
 	begin_ways(2);
 	warm();
@@ -19,7 +19,7 @@ static uint32_t probes_by_port_1(uint32_t way, uint32_t *on_it)
 	*on_it = 0;
 	post_packets(1);
 	for (uint32_t k = 0; k < 10; k++) {
-		w.now += MRC_DEAF_NS;
+		w.now += MRC_PEER_PORT_NS;
 		gather();
 		for (uint32_t i = 0; i < n_gone; i++) {
 			bool is_probe = gone[i].h.bth.opcode == MRC_OP_PROBE_REQUEST;
@@ -32,24 +32,24 @@ static uint32_t probes_by_port_1(uint32_t way, uint32_t *on_it)
 }
 
 /* 9.3.2.1: whether the port is heard again is not asked by what is denied, or down. */
-static void a_deaf_port_is_asked_for_where_it_may_be(void **state)
+static void a_peer_port_down_is_asked_for_where_it_may_be(void **state)
 {
 	struct mrc_attr attr = {.denied_ports = 2};
 	uint32_t on_it, first;
 
 	(void)state;
-	begin_deaf();
+	begin_peer_port_down();
 	first = q->attr.ways->first[1];
 	assert_true(probes_by_port_1(first, &on_it) > 0);
 	assert_true(on_it > 0);
-	begin_deaf();
+	begin_peer_port_down();
 	assert_int_equal(mrc_qp_deny(w.end[0].e, w.now, OURS, first, true), 0);
 	assert_true(probes_by_port_1(first, &on_it) > 0);
 	assert_int_equal(on_it, 0);
-	begin_deaf();
+	begin_peer_port_down();
 	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, OURS, &attr, MRC_SET_DENIED_PORTS), 0);
 	assert_int_equal(probes_by_port_1(first, &on_it), 0);
-	begin_deaf();
+	begin_peer_port_down();
 	mrc_ports_down(w.end[0].e, w.now, 2);
 	assert_int_equal(probes_by_port_1(first, &on_it), 0);
 }
@@ -110,7 +110,7 @@ static void a_peer_is_told_when_its_teller_leaves(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(a_deaf_port_is_asked_for_where_it_may_be),
+	cmocka_unit_test(a_peer_port_down_is_asked_for_where_it_may_be),
 	cmocka_unit_test(probes_of_ways_have_the_class_of_data),
 	cmocka_unit_test(a_peer_is_told_when_its_teller_leaves),
 };

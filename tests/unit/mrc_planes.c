@@ -1,9 +1,9 @@
 /* MRC and its planes: what is out by a port that dies, and who is told of ports, and when. */
 #include "mrc_ways.h"
 
-#define PLANES   2u
-#define OUT_PKTS 500u /* packets sent at most */
-#define DEAF_NS  UINT64_C(10000000)
+#define PLANES       2u
+#define OUT_PKTS     500u /* packets sent at most */
+#define PEER_PORT_NS UINT64_C(10000000)
 
 static nsec comes_at[OUT_PKTS]; /* at the peer; 0: not on its way */
 static bool is_here[OUT_PKTS];
@@ -112,7 +112,7 @@ static void probes_follow_each_other(void **state)
 
 /* A peer that said it does not hear a port may have forgotten that, or its word was not its own: it
  * is asked by that port now and then, and an answer opens it. */
-static void a_deaf_port_is_asked_for(void **state)
+static void a_peer_port_down_is_asked_for(void **state)
 {
 	(void)state;
 	begin_ways(PLANES);
@@ -120,7 +120,7 @@ static void a_deaf_port_is_asked_for(void **state)
 	told_ports(1);
 	assert_int_equal(fare().open_ports, 1);
 	/* Not while there is nothing to send. */
-	w.now += 2 * DEAF_NS;
+	w.now += 2 * PEER_PORT_NS;
 	gather();
 	assert_int_equal(n_probes(), 0);
 	post_packets(1);
@@ -246,7 +246,7 @@ static void what_was_not_asked_is_no_evidence(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(what_is_out_by_a_dead_port_goes_again),
 	cmocka_unit_test(probes_follow_each_other),
-	cmocka_unit_test(a_deaf_port_is_asked_for),
+	cmocka_unit_test(a_peer_port_down_is_asked_for),
 	cmocka_unit_test(by_a_port_that_is_down_nobody_answers),
 	cmocka_unit_test(an_update_outlives_its_queue_pair),
 	cmocka_unit_test(many_peers_are_told),

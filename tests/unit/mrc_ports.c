@@ -557,7 +557,7 @@ static void what_waits_ends_behind_shut_ports(void **state)
 
 /* The same where the peer said that it hears no port of ours that is left, and is gone since: with
  * one denied here, and the other shut by its word. */
-static void what_waits_ends_behind_deaf_ports(void **state)
+static void what_waits_ends_behind_peer_ports_down(void **state)
 {
 	(void)state;
 	for (uint32_t order = 0; order < 2; order++) {
@@ -787,7 +787,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(all_ports_denied),
 	cmocka_unit_test(what_is_out_ends_behind_shut_ports),
 	cmocka_unit_test(what_waits_ends_behind_shut_ports),
-	cmocka_unit_test(what_waits_ends_behind_deaf_ports),
+	cmocka_unit_test(what_waits_ends_behind_peer_ports_down),
 	cmocka_unit_test(the_starved_wait_for_a_port),
 	cmocka_unit_test(ports_come_and_go),
 	cmocka_unit_test(answers_keep_to_the_ports_in_use),

@@ -197,7 +197,7 @@ static bool is_in_the_way(const struct port_holder *h, const char *address)
 	return h->pid != (uint32_t)getpid() && (is_all || strcmp(h->address, address) == 0);
 }
 
-static void say_deaf(const struct ping *p, const char *address, int why)
+static void say_no_answer(const struct ping *p, const char *address, int why)
 {
 	struct port_holder holders[DEVICES_HOLDERS];
 	uint32_t n = why == -EADDRINUSE ? devices_holders(holders) : 0, i = 0;
@@ -232,7 +232,7 @@ static int answer(const struct ping *p)
 		int why = nic_mrc_hears(p->user, nic_gid_index(i));
 
 		if (why)
-			say_deaf(p, address, why);
+			say_no_answer(p, address, why);
 		else
 			printf("%s answers at %s\n", p->info.name, address);
 		n += !why;
