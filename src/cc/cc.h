@@ -35,7 +35,7 @@ struct cc_ack {
 
 enum cc_loss {
 	CC_LOSS_GAP,           /* a NAK or a gap: packets did not arrive */
-	CC_LOSS_TIMEOUT,       /* nothing was heard for the whole timeout */
+	CC_LOSS_TIMEOUT,       /* nothing was received for the whole timeout */
 	CC_LOSS_TRIM,          /* a switch cut the payload off */
 	CC_LOSS_TRIM_LAST_HOP, /* the last switch did */
 	CC_LOSS_REFUSED,       /* it arrived, and the peer had no room */

@@ -295,7 +295,7 @@ static void fulfill_adjustment(struct nscc *n, nsec now)
 	raise_cwnd(n, ((u128)n->inc << 2 * Q24) / n->cwnd_q24);
 	nsec age = now - n->adjusted_at, period = n->all.adjust_period_ns;
 
-	/* From when it was due: a flow with few acknowledgements hears of it late, and would get
+	/* From when it was due: a flow with few acknowledgements learns of it late, and would get
 	 * less of what is to make flows equal. */
 	if (age >= period) {
 		n->adjusted_at = age < 2 * period ? n->adjusted_at + period : now;

@@ -21,8 +21,8 @@ struct netlink_message {
 	uint32_t len; /* of what was received */
 };
 
-/* A socket for questions, or one that also hears news of these groups (RTMGRP_...); a descriptor or
- * a negative errno. */
+/* A socket for questions, or one that also receives news of these groups (RTMGRP_...); a descriptor
+ * or a negative errno. */
 int netlink_open(uint32_t groups);
 
 /* Begins a message of this type whose fixed part is these bytes; then attributes, then

@@ -1,6 +1,6 @@
 /* Where a packet goes first: the links of a driver's ports, routes by them, and the MAC addresses
- * of neighbours. The kernel keeps all three; this asks it, hears its news, and has it find out who
- * does not answer yet. What packets need is read from here without a system call.
+ * of neighbours. The kernel keeps all three; this asks it, receives its news, and has it find out
+ * who does not answer yet. What packets need is read from here without a system call.
  *
  * A route is known by a port and a destination, a neighbour by a port and its address; both are
  * counted by who holds them. Whatever was made of them is good as long as struct nexthops' gen and

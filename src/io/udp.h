@@ -12,7 +12,7 @@
  * one that udp_new found here. Nobody else is given packets, or taken any from. When a process
  * comes to where others are, and when packets stray, driver_receive finds out which socket is whose
  * and tells the kernel: the processes ask each other by probes, UDP packets to their own address
- * with a manufacturer's opcode, which no engine may use. Nobody else's probes are heard.
+ * with a manufacturer's opcode, which no engine may use. Nobody else's probes are received.
  *
  * MRC's endpoint operations name a queue pair that all have in common. Their answers find the
  * process whose tag is the upper byte of the id that it gave the question; a question goes to one
@@ -26,7 +26,7 @@
  * What the kernel imposes, and so deviates from the letter of RoCEv2: the UDP checksum is set where
  * offload is used (the ICRC masks it; receivers ignore it); the packets of a burst share a source
  * port; over IPv4 the identification, which the ICRC covers, is the packet's place in its burst.
- * A receiver cannot see the identification and tries those places. Probes heard are not
+ * A receiver cannot see the identification and tries those places. Probes received are not
  * among the packets received. */
 #ifndef WEFT_IO_UDP_H
 #define WEFT_IO_UDP_H

@@ -45,7 +45,7 @@ enum {
 
 #define ANSWERS_NS UINT64_C(10000000) /* for the answers of a batch */
 /* All see strays at once when somebody leaves; tags differ in how soon they do something about it,
- * so that most hear another's probe first. */
+ * so that most receive another's probe first. */
 #define DELAY_NS     UINT64_C(500000)
 #define GAP_LEAST_NS UINT64_C(50000000) /* between two surveys of an address */
 #define GAP_MOST_NS  UINT64_C(800000000)
@@ -253,7 +253,7 @@ static void finish(struct udp_driver *u, uint32_t n, nsec now)
 }
 
 /* Whether anybody answered in the last batch. */
-static bool was_heard(const struct udp_survey *s)
+static bool was_answered(const struct udp_survey *s)
 {
 	for (uint32_t i = s->asked - PROBE_BATCH; i < s->asked; i++)
 		if (s->tag_at[i] != NOBODY)
@@ -278,7 +278,7 @@ void udp_survey_step(struct udp_driver *u, nsec now)
 	n = places(s, &has_all);
 	if (!has_all && !is_late)
 		return;
-	if (n < s->asked || s->asked == DRIVER_TAGS || !was_heard(s))
+	if (n < s->asked || s->asked == DRIVER_TAGS || !was_answered(s))
 		finish(u, n, now);
 	else
 		ask(u, now);

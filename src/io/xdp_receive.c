@@ -88,7 +88,7 @@ static uint32_t take_from(struct xdp_driver *x, uint32_t port, struct xdp_queue 
 }
 
 /* Has the kernel wake nobody for a queue that is never found empty: it would do so for each frame.
- * Who is to sleep hears a 0 before. */
+ * Who is to sleep gets a 0 before. */
 static void note_busy(struct xdp_driver *x, uint32_t port, uint32_t queue)
 {
 	struct xdp_queue *q = &x->ports[port].queues[queue];

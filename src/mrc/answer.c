@@ -4,7 +4,7 @@
 
 #include "mrc/state.h"
 
-#define HEARD_PKTS   16u /* of each of the two parts of resp.heard */
+#define RX_PORT_PKTS 16u /* of each of the two parts of resp.rx_ports */
 #define MAP_BITS     64u
 #define ID16(number) ((number)&0xffffu) /* spdcid and dpdcid hold the low half (M-09) */
 #define BYTES_SHIFT  8u                 /* rcvd_bytes counts 256 (Table 7-13), ... */
@@ -68,32 +68,32 @@ bool mrc_answer_add(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in,
 	return true;
 }
 
-void mrc_heard_by(struct mrc *m, struct mrc_qp *q, uint32_t port)
+void mrc_on_rx_port(struct mrc *m, struct mrc_qp *q, uint32_t port)
 {
 	struct mrc_responder *p = &q->resp;
-	uint32_t live = p->heard[0] | p->heard[1];
+	uint32_t live = p->rx_ports[0] | p->rx_ports[1];
 
 	if (m->cfg.n_ports == 1 || port >= m->cfg.n_ports)
 		return;
-	if (++p->n_heard == HEARD_PKTS) {
-		p->n_heard = 0;
-		p->heard[1] = p->heard[0];
-		p->heard[0] = 0;
+	if (++p->n_rx == RX_PORT_PKTS) {
+		p->n_rx = 0;
+		p->rx_ports[1] = p->rx_ports[0];
+		p->rx_ports[0] = 0;
 	}
-	p->heard[0] |= (uint8_t)(1u << port);
-	p->heard_at = m->now;
-	if (live != ((uint32_t)p->heard[0] | p->heard[1]))
+	p->rx_ports[0] |= (uint8_t)(1u << port);
+	p->rx_port_at = m->now;
+	if (live != ((uint32_t)p->rx_ports[0] | p->rx_ports[1]))
 		mrc_recount_turns(m, q);
 }
 
 uint32_t mrc_ports_back(const struct mrc *m, const struct mrc_qp *q)
 {
 	const struct mrc_responder *p = &q->resp;
-	uint32_t ports = path_ports(&q->req.path), live = p->heard[0] | p->heard[1];
+	uint32_t ports = path_ports(&q->req.path), live = p->rx_ports[0] | p->rx_ports[1];
 
 	if (!ports)
 		ports = q->attr.ways->set.ports;
-	return ports & live && m->now < p->heard_at + MRC_HEARD_NS ? ports & live : ports;
+	return ports & live && m->now < p->rx_port_at + MRC_RX_PORT_NS ? ports & live : ports;
 }
 
 /* Takes the oldest answer out, or NULL. */

@@ -427,7 +427,7 @@ enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in)
 	queue_response(ends, r);
 	if (place) {
 		tell_ports(ends, place, in);
-		mrc_ports_heard(m, rx->peer, erth->port_status_mask >> FIRST_PORT);
+		mrc_on_peer_ports(m, rx->peer, erth->port_status_mask >> FIRST_PORT);
 	}
 	return MRC_VERDICT_rx_endpoint;
 }

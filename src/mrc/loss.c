@@ -88,8 +88,8 @@ void mrc_arm(struct mrc *m, struct mrc_qp *q)
 		wheel_arm(&m->wheel, t, at);
 }
 
-/* A probe goes when nothing was heard for a while; or when una was sent again, for another reason
- * than a SACK, and is not acknowledged, though others are. */
+/* A probe goes when nothing was received for a while; or when una was sent again, for another
+ * reason than a SACK, and is not acknowledged, though others are. */
 static void plan_probe(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
@@ -115,7 +115,7 @@ static bool is_ack_owed(const struct mrc_qp *q)
 	const struct mrc_requester *req = &q->req;
 	const struct mrc_send *w = mrc_send_at(q, req->done);
 
-	return req->heard < req->next && w->first + w->n_pkts <= req->next;
+	return req->executed < req->next && w->first + w->n_pkts <= req->next;
 }
 
 static bool is_answer_due(const struct mrc_qp *q)
@@ -139,21 +139,21 @@ static void note_news(struct mrc *m, struct mrc_requester *req)
 {
 	req->news_at = m->now;
 	req->probe_tries = 0;
-	req->has_probe = req->is_unheard = false;
+	req->has_probe = req->is_ack_lost = false;
 }
 
 void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_moved)
 {
 	struct mrc_requester *req = &q->req;
 
-	if (is_moved || req->heard == req->next) {
+	if (is_moved || req->executed == req->next) {
 		req->tries = 0;
 		req->is_timed_out = false;
 		note_news(m, req);
 	}
 	/* Half a message may have arrived, and its other half waits for a turn: no answer is due.
-	 * A device would send what waits for ports without a link to nowhere, and hear no answer:
-	 * time passes for it. */
+	 * A device would send what waits for ports without a link to nowhere, and receive no
+	 * answer: time passes for it. */
 	if (!is_answer_due(q)) {
 		req->due = req->judge_due = req->probe_due = NSEC_NEVER;
 		if (!is_shut_out(m, q))
@@ -607,7 +607,7 @@ static bool is_held_up(const struct mrc *m, const struct mrc_qp *q, nsec timeout
 static bool is_excused(const struct mrc *m, const struct mrc_qp *q, nsec timeout)
 {
 	const struct mrc_requester *req = &q->req;
-	bool is_asked = req->asked != MRC_NONE && req->asked >= req->heard;
+	bool is_asked = req->asked != MRC_NONE && req->asked >= req->executed;
 
 	return is_held_up(m, q, timeout) ||
 	       ((list_is_linked(&q->starved_link) || req->is_paced) && !is_asked);
@@ -641,12 +641,12 @@ static void on_silence(struct mrc *m, struct mrc_qp *q)
 	}
 	if (!is_answer_due(q))
 		return;
-	req->is_unheard = true;
+	req->is_ack_lost = true;
 	mrc_wake_send(m, q);
 }
 
-/* Nothing was heard for longer than a round trip should take. What arrived need not be asked for:
- * the Transport ACK alone is missing. */
+/* Nothing was received for longer than a round trip should take. What arrived need not be asked
+ * for: the Transport ACK alone is missing. */
 static void on_quiet(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
@@ -656,7 +656,7 @@ static void on_quiet(struct mrc *m, struct mrc_qp *q)
 		req->probe_row = (uint8_t)least((req->next - req->una) / MRC_FLIGHT, UINT8_MAX);
 		req->probe_due = NSEC_NEVER;
 	} else {
-		req->is_unheard = true;
+		req->is_ack_lost = true;
 		req->probe_tries = (uint8_t)(req->probe_tries + (req->probe_tries < UINT8_MAX));
 		req->probe_due = m->now + probe_ns(req);
 	}

@@ -218,7 +218,7 @@ void mrc_wake_answer(struct mrc *m, struct mrc_qp *q)
 	q->answer_ports = add_turn(&m->answering, &q->answer_link, mrc_ports_of(m, q, true));
 	/* Other ports will do, if these stay shut. */
 	if (q->answer_ports != q->attr.ways->set.ports)
-		mrc_wake_at(m, q, q->resp.heard_at + MRC_HEARD_NS);
+		mrc_wake_at(m, q, q->resp.rx_port_at + MRC_RX_PORT_NS);
 }
 
 void mrc_unlist_turns(struct mrc *m, struct mrc_qp *q)

@@ -219,8 +219,8 @@ struct mrc_event {
 	C(lost_nack,       "packets that a NACK asked for") \
 	C(lost_port,       "packets taken for lost because their port is") \
 	C(lost_timeout,    "packets taken for lost in silence") \
-	C(unheard,         "packets that had arrived, sent again for their Transport ACK") \
-	C(timeouts,        "times that nothing was heard for too long") \
+	C(retx_for_ack,    "packets that had arrived, sent again for their Transport ACK") \
+	C(timeouts,        "times that nothing was received for too long") \
 	C(spared,          "packets taken for lost that arrived before they were sent again") \
 	C(failed,          "queue pairs that went to error on their own")
 /* clang-format on */

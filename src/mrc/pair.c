@@ -428,7 +428,7 @@ static enum mrc_activity activity_of(const struct mrc_qp *q)
 
 	if (req->n_lost > 0 || req->next < req->end)
 		return mrc_inflight(req) < cc_grant(&req->cc).window_bytes ? MRC_READY : MRC_ACTIVE;
-	return req->heard < req->next ? MRC_PENDING : MRC_IDLE;
+	return req->executed < req->next ? MRC_PENDING : MRC_IDLE;
 }
 
 int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress *p)

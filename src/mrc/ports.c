@@ -1,6 +1,6 @@
 /* The state of ports (7.4.8): a peer is told which of ours are up until it answers, by one of the
- * queue pairs that have it; and where a peer says that it hears nothing, it is asked whether that
- * is so, as anybody may have said it, and then now and then whether it still is. */
+ * queue pairs that have it; and where a peer says that a port is down there, it is asked whether
+ * that is so, as anybody may have said it, and then now and then whether it still is. */
 #include "mrc/state.h"
 
 /* Whether the peer of q is being told which of our ports are up. */
@@ -201,15 +201,15 @@ static uint32_t rank(const struct mrc_qp *q)
 {
 	if (!q || q->state != MRC_RTS || !(q->attr.ways->set.ports & q->req.doubted))
 		return 0;
-	return 1 + (q->req.srtt > 0) + 2 * (q->req.heard < q->req.end) +
+	return 1 + (q->req.srtt > 0) + 2 * (q->req.executed < q->req.end) +
 	       4 * ((askable(q) & q->req.doubted) != 0);
 }
 
-/* Port i of a peer is in the same plane as port i of ours (9.3.2): where it hears nothing, nothing
+/* Port i of a peer is in the same plane as port i of ours (9.3.2): where it is down, nothing
  * is sent to it. One that has no port up would not have said so. Whoever can send in its name can
  * say so too: a port that is used is shut only when it was asked by that port, and answered by
  * another one alone. Queue pairs that are idle wait for what others find; one asks in any case. */
-void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up)
+void mrc_on_peer_ports(struct mrc *m, uint32_t peer, uint32_t up)
 {
 	uint32_t down = mrc_all_ports(m) & ~up;
 	struct mrc_qp *q = mrc_next_with_peer(m, peer, NULL), *asker = NULL;

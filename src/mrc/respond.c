@@ -304,7 +304,7 @@ enum mrc_verdict mrc_on_data(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		.has_imm = opcode == MRC_OP_WRITE_LAST_IMM || opcode == MRC_OP_WRITE_ONLY_IMM,
 	};
 
-	mrc_heard_by(m, q, in->rx->port);
+	mrc_on_rx_port(m, q, in->rx->port);
 	/* 6.3.1 rule 6 with M-14 and M-21. */
 	if (ahead == -PSN_HALF || (ahead >= 0 && r.n >= p->promised))
 		return MRC_VERDICT_drop_range;
@@ -337,7 +337,7 @@ enum mrc_verdict mrc_on_malformed(struct mrc *m, struct mrc_qp *q, struct mrc_in
 
 enum mrc_verdict mrc_on_probe(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
 {
-	mrc_heard_by(m, q, in->rx->port);
+	mrc_on_rx_port(m, q, in->rx->port);
 	return mrc_answer_add(m, q, in, MRC_ANSWER_PROBED, 0) ? MRC_VERDICT_rx_probe
 							      : MRC_VERDICT_drop_busy;
 }

@@ -18,7 +18,7 @@ struct step {
 	uint32_t bytes; /* of the message that it carries */
 	bool is_last;
 	bool is_again;
-	bool is_unheard; /* arrived, and goes again only for its Transport ACK */
+	bool is_ack_lost; /* arrived, and goes again only for its Transport ACK */
 };
 
 /* What can be said of work before its turn; keys are looked at when they are used. */
@@ -98,7 +98,7 @@ int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 	if (req->posted - req->freed == q->caps.max_send)
 		return -ENOMEM;
 	struct mrc_send *w = mrc_send_at(q, req->posted);
-	bool was_idle = req->heard == req->end;
+	bool was_idle = req->executed == req->end;
 
 	fill(q, op, len, w);
 	req->posted++;
@@ -162,7 +162,7 @@ static void end_works(struct mrc *m, struct mrc_qp *q)
 			mrc_fail_send(m, q, w->wr.status);
 			return;
 		}
-		if (req->heard < w->first + w->n_pkts)
+		if (req->executed < w->first + w->n_pkts)
 			return;
 		end_work(m, q, ENGINE_OK);
 	}
@@ -170,8 +170,8 @@ static void end_works(struct mrc *m, struct mrc_qp *q)
 
 void mrc_retire(struct mrc *m, struct mrc_qp *q, uint64_t end)
 {
-	assert(end > q->req.heard && end <= q->req.una);
-	q->req.heard = end;
+	assert(end > q->req.executed && end <= q->req.una);
+	q->req.executed = end;
 	end_works(m, q);
 }
 
@@ -235,10 +235,10 @@ void mrc_flush_send(struct mrc *m, struct mrc_qp *q)
 	mrc_flight_clear(m, q);
 	req->unsent_pkts += req->end - req->next;
 	req->current = req->posted;
-	req->heard = req->una = req->next = req->end;
+	req->executed = req->una = req->next = req->end;
 	req->n_wimm = 0;
 	req->backlog_bytes = 0;
-	req->is_unheard = req->has_probe = req->is_probing = req->is_draining = false;
+	req->is_ack_lost = req->has_probe = req->is_probing = req->is_draining = false;
 	req->due = req->judge_due = req->probe_due = NSEC_NEVER;
 	wheel_cancel(&m->wheel, &req->retry.timer);
 	wheel_cancel(&m->wheel, &req->wake.timer);
@@ -282,7 +282,7 @@ void mrc_check_drained(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
 
-	if (!req->is_draining || req->heard < req->next)
+	if (!req->is_draining || req->executed < req->next)
 		return;
 	if (req->current < req->posted && mrc_send_at(q, req->current)->first < req->next)
 		return;
@@ -380,7 +380,7 @@ static bool repeat_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, s
 		return false;
 	*s = step_of(q, mrc_send_at(q, work_of(q, n)), n);
 	s->is_again = true;
-	s->is_unheard = n < req->una;
+	s->is_ack_lost = n < req->una;
 	return s->w->wr.status == ENGINE_OK;
 }
 
@@ -391,8 +391,8 @@ static bool next_step(struct mrc *m, struct mrc_qp *q, struct step *s)
 
 	/* Where that one's work failed here, the oldest: the work of that one did not, or it would
 	 * be done. */
-	if (req->is_unheard && req->una > req->heard)
-		return repeat_of(m, q, req->una - 1, s) || repeat_of(m, q, req->heard, s);
+	if (req->is_ack_lost && req->una > req->executed)
+		return repeat_of(m, q, req->una - 1, s) || repeat_of(m, q, req->executed, s);
 	uint64_t n = mrc_flight_next_lost(m, q);
 
 	if (n != MRC_NONE)
@@ -437,7 +437,7 @@ static bool is_ack_needed(const struct mrc *m, const struct mrc_requester *req)
 }
 
 /* Whether the packet just counted shall ask for an answer. The last one that can go now must, or
- * what it closed would not open again; one sent again has only this to be heard of by. */
+ * what it closed would not open again; one sent again has only this to be acknowledged by. */
 static bool shall_ask(const struct mrc *m, const struct mrc_qp *q, const struct step *s)
 {
 	const struct mrc_requester *req = &q->req;
@@ -484,11 +484,11 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 	struct mrc_requester *req = &q->req;
 	bool is_first = req->una == req->next;
 
-	if (s->is_unheard) {
-		req->is_unheard = false;
+	if (s->is_ack_lost) {
+		req->is_ack_lost = false;
 		req->n_again++;
 		m->count.tx_again++;
-		m->count.unheard++;
+		m->count.retx_for_ack++;
 		return;
 	}
 	mrc_flight_sent(m, q, s->n, way, bytes);
@@ -516,7 +516,7 @@ static const struct path_way *way_for(const struct mrc *m, struct mrc_qp *q, con
 	bool is_again;
 
 	assert(way);
-	if (!s->is_again || s->is_unheard ||
+	if (!s->is_again || s->is_ack_lost ||
 	    mrc_flight_sent_at(m, q, s->n, &is_again)->way != path_number(path, way))
 		return way;
 	path_end_burst(path);

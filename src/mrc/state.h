@@ -6,7 +6,7 @@
  *	input.c     what every packet must pass before either side looks at it
  *	flight.c    the requestor's books of packets: sent, acknowledged, lost
  *	send.c      the requestor sends: new packets, lost ones again, probes
- *	hear.c      the requestor hears: SACKs, NACKs, Transport ACKs
+ *	on_ack.c    the requestor receives SACKs, NACKs, Transport ACKs
  *	loss.c      the requestor's judgement: what is lost, when to probe, when to give up
  *	track.c     the responder's books of packets: which came, and what follows from that
  *	respond.c   the responder takes data packets and probes
@@ -47,7 +47,7 @@
 #define MRC_ECN_CE       3u           /* congestion experienced, in the two bits of IP */
 #define MRC_PROBES       16u          /* whose answers are known when they come late */
 #define MRC_PEER_PORT_NS UINT64_C(10000000) /* between questions to ports down at the peer */
-#define MRC_HEARD_NS     UINT64_C(200000)   /* for so long a port that brought packets is trusted */
+#define MRC_RX_PORT_NS   UINT64_C(200000)   /* for so long a port that brought packets is trusted */
 
 struct mrc_qp;
 
@@ -106,10 +106,10 @@ struct mrc_requester {
 	/* Counts of works: freed <= done <= current <= posted; works freed ... done - 1 are done
 	 * and wait for poll, current is the one that packet `next` belongs to. */
 	uint64_t freed, done, current, posted;
-	/* Counts of packets: heard <= una <= next <= end. Before heard the peer has executed all
-	 * (Transport ACK), before una it has received all (unack_psn, Table 7-4), next was never
-	 * sent (max_psn_sent + 1), end is the end of what is posted. */
-	uint64_t heard, una, next, end;
+	/* Counts of packets: executed <= una <= next <= end. Before executed the peer has executed
+	 * all (Transport ACK), before una it has received all (unack_psn, Table 7-4), next was
+	 * never sent (max_psn_sent + 1), end is the end of what is posted. */
+	uint64_t executed, una, next, end;
 	/* Before it all came, as SACKs told, whose range counts if they move it (MRC-7.5.4): una is
 	 * ahead of it when a Transport ACK overtakes its SACK. */
 	uint64_t sacked;
@@ -139,7 +139,7 @@ struct mrc_requester {
 	uint16_t msn, rqmsn; /* of the next work */
 	uint32_t msn_start;  /* AETH.MSN of the peer when it had executed nothing (M-07) */
 	bool has_ooo;        /* the peer told of packets behind a gap: it counts them */
-	bool is_unheard;     /* all arrived, but not the Transport ACK: packet una - 1 goes again */
+	bool is_ack_lost;    /* all arrived, but not the Transport ACK: packet una - 1 goes again */
 	bool is_paced;       /* its next packet waits for the pacer alone */
 	bool is_draining;    /* MRC_SQD, and something is out or half sent */
 	nsec pause_until;    /* the peer has no room: before this, only packet una goes, ... */
@@ -157,7 +157,7 @@ struct mrc_requester {
 	nsec try_due;            /* ... and before this, that costs it no try */
 	nsec due;                /* when una's silence is a timeout; NSEC_NEVER: nothing is out */
 	bool is_timed_out;       /* a timeout has una sent again */
-	nsec news_at;            /* when packets were last heard to have arrived */
+	nsec news_at;            /* when packets were last known to have arrived */
 	nsec judge_due;          /* when one that others overtook is overdue; NSEC_NEVER: none is */
 	struct mrc_timer retry;  /* armed by the first of due, judge_due, probe_due, path_due */
 	struct mrc_timer wake;   /* pacing, the congestion controller */
@@ -188,7 +188,7 @@ struct mrc_requester {
 	nsec control_at;        /* when it last answered by a port that it says is up */
 	struct list own_probes; /* struct mrc_request of ways.c */
 	bool is_base_known;     /* a probe for the round trip of an idle path went, or none shall */
-	/* Those of answers, whose fate nobody hears of: a plain walk. */
+	/* Those of answers, whose fate nobody learns of: a plain walk. */
 	struct path_walk answer_path;
 };
 
@@ -248,8 +248,8 @@ struct mrc_responder {
 	uint64_t recv_freed, recv_taken, recv_posted;
 	struct list answers; /* struct mrc_answer, oldest first */
 	/* Ports that packets came in by: of the last few, and of those before; and when. */
-	uint8_t heard[2], n_heard;
-	nsec heard_at;
+	uint8_t rx_ports[2], n_rx;
+	nsec rx_port_at;
 	bool has_ack;    /* a Transport ACK is to be sent, ... */
 	bool has_nak;    /* ... and behind it the NAK below */
 	bool is_closing; /* in MRC_ERROR, and the NAK is yet to be sent */
@@ -530,7 +530,7 @@ int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op);
  * (*is_blocked). May end work, or q, on the way. */
 bool mrc_request_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx,
 		      bool *is_blocked);
-/* Packets before `end` were executed, una >= end > heard: their works are done, in order. */
+/* Packets before `end` were executed, una >= end > executed: their works are done, in order. */
 void mrc_retire(struct mrc *m, struct mrc_qp *q, uint64_t end);
 /* The oldest work that is not done fails with this status, and q with it. */
 void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status);
@@ -552,7 +552,7 @@ void mrc_requester_start(struct mrc *m, struct mrc_qp *q);
 /* MRC_SQD is done draining when nothing is out: says so once. */
 void mrc_check_drained(struct mrc *m, struct mrc_qp *q);
 
-/* hear.c */
+/* on_ack.c */
 enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in);
 enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in);
 enum mrc_verdict mrc_on_ack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in);
@@ -581,7 +581,7 @@ void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_moved);
 void mrc_clock_again(struct mrc *m, struct mrc_qp *q);
 /* Ports, work or the state of q changed: the clock of what only waits starts or stops. */
 void mrc_clock_follow(struct mrc *m, struct mrc_qp *q);
-/* The peer was heard, but not about una: it need not be asked yet, and the timeout stands. is_news:
+/* The peer answered, but not about una: it need not be asked yet, and the timeout stands. is_news:
  * of packets that arrived, or are lost. */
 void mrc_clock_spare(struct mrc *m, struct mrc_qp *q, bool is_news);
 /* A probe goes out now. */
@@ -606,8 +606,8 @@ void mrc_timers_run(struct mrc *m, nsec now);
 nsec mrc_timeout_ns(const struct mrc_attr *attr, uint32_t i);
 
 /* answer.c. A packet came in by this port. */
-void mrc_heard_by(struct mrc *m, struct mrc_qp *q, uint32_t port);
-/* Where answers may leave: by ports whose planes brought packets lately, as who only answers hears
+void mrc_on_rx_port(struct mrc *m, struct mrc_qp *q, uint32_t port);
+/* Where answers may leave: by ports whose planes brought packets lately, as who only answers learns
  * nothing of planes that lose them; by all in use, or all there are, if none did. */
 uint32_t mrc_ports_back(const struct mrc *m, const struct mrc_qp *q);
 
@@ -633,15 +633,15 @@ void mrc_ways_changed(struct mrc *m, struct mrc_qp *q);
 void mrc_ways_barred(struct mrc *m, struct mrc_qp *q);
 /* path_due has come. */
 void mrc_ways_run(struct mrc *m, struct mrc_qp *q);
-/* The peer was heard: time to measure an idle path, once (UE 3.6.13.7). */
+/* The peer answered: time to measure an idle path, once (UE 3.6.13.7). */
 void mrc_ways_measure(struct mrc *m, struct mrc_qp *q);
 /* A request of the engine's own is sent. */
 void mrc_ways_asked(struct mrc *m, struct mrc_request *r);
 /* One is answered by the peer's endpoint. */
 void mrc_ways_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns);
 /* A reliability probe of q's is answered; r: it is one of a way or a port that is waited for. */
-void mrc_ways_heard(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
-		    const struct mrc_request *r);
+void mrc_ways_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
+			   const struct mrc_request *r);
 /* The probe of a way of q that is out with this identifier, or NULL; the SACK that answers it came,
  * with what that says of the way (enum mrc_mark). It is free then. */
 struct mrc_request *mrc_ways_find(const struct mrc_qp *q, uint16_t probe_id);
@@ -658,7 +658,7 @@ bool mrc_status_due(const struct mrc *m, const struct mrc_qp *q);
 void mrc_tell_ports(struct mrc *m, struct mrc_qp *q);
 void mrc_ports_told(struct mrc *m, uint32_t peer, uint32_t up);
 /* A peer says which of its ports are up, a bit each. */
-void mrc_ports_heard(struct mrc *m, uint32_t peer, uint32_t up);
+void mrc_on_peer_ports(struct mrc *m, uint32_t peer, uint32_t up);
 /* Asks whether ports are up at the peer that are down there, as it said or was found. */
 void mrc_probe_peer_ports(struct mrc *m, struct mrc_qp *q);
 /* Asks what q is to ask first, as far as it may by now; and such a question, or another one to a

@@ -6,7 +6,7 @@
 #include "mrc/state.h"
 
 #define STATUS_DOUBLINGS 10u /* of the wait for the answer to a Port Status Update */
-#define SILENT_PROBES    4u  /* times in a timeout that ways are probed when nothing is heard */
+#define SILENT_PROBES    4u  /* times in a timeout that ways are probed when nothing is received */
 #define UNSENT_TIMEOUTS  4u  /* times that of an answer: for a probe whose port stays shut */
 
 /* Whether what happens to packets of this way counts. */
@@ -21,7 +21,7 @@ static nsec probes_due(const struct mrc *m, const struct mrc_qp *q)
 {
 	const struct mrc_requester *req = &q->req;
 
-	if (req->heard == req->end)
+	if (req->executed == req->end)
 		return NSEC_NEVER;
 	nsec due = path_deadline(&req->path, mrc_all_ports(m));
 
@@ -283,8 +283,8 @@ static void probe_ways(struct mrc *m, struct mrc_qp *q)
 	}
 }
 
-/* An own request without an answer in time. What a peer was told, it may or may not have heard: a
- * peer that did not hear of a port's return would do without it for ever. */
+/* An own request without an answer in time. What a peer was told, it may or may not have received:
+ * a peer that did not learn of a port's return would do without it for ever. */
 static void give_up(struct mrc *m, struct mrc_request *r)
 {
 	struct mrc_qp *q = r->owner;
@@ -402,7 +402,8 @@ struct mrc_request *mrc_ways_find(const struct mrc_qp *q, uint16_t probe_id)
 /* Whatever it was asked for, it arrived at the peer: by a port that it said is down there, that is
  * not so, as far as it was sent since. By one that it never said so of, nothing is new but that
  * questions to ports are answered. */
-void mrc_ways_heard(struct mrc *m, struct mrc_qp *q, uint16_t probe_id, const struct mrc_request *r)
+void mrc_ways_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
+			   const struct mrc_request *r)
 {
 	const struct mrc_requester *req = &q->req;
 	uint32_t port = r ? r->what.way.port : req->probe_ports[probe_id % MRC_PROBES];

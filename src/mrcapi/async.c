@@ -1,7 +1,7 @@
 /* Asynchronous events. */
 #include "mrcapi/inside.h"
 
-/* The engine tells of every drain; a program hears of those that it asked to hear of. */
+/* The engine tells of every drain; a program learns of those that it asked to learn of. */
 static bool is_unasked(const struct nic_event *event)
 {
 	struct mrc_qp *qp = event->context;

@@ -2,7 +2,7 @@
  *
  * They go out by and by: some at once, so that they do not wait for each other in our own queues
  * and round trips come out too long, and more as answers come, or as it becomes clear that none
- * will. Whoever asks sleeps meanwhile; the device's thread hears the answers, or one who polls. */
+ * will. Whoever asks sleeps meanwhile; the device's thread gets the answers, or one who polls. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -446,7 +446,7 @@ uint32_t nic_mrc_ways(struct nic_user *u, struct nic_mrc_question *ways, uint32_
 	return set->n;
 }
 
-int nic_mrc_hears(struct nic_user *u, uint32_t gid_index)
+int nic_mrc_check_address(struct nic_user *u, uint32_t gid_index)
 {
 	struct device *d = u->device;
 	int r = device_check_for(d, &nic_transport_mrc);

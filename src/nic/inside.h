@@ -175,7 +175,7 @@ struct device {
 	bool is_stopping, is_back; /* is_back: the thread leaves the work to those who poll */
 	int kick_fd, netlink_fd;
 	nsec clock;             /* what the engine was last told */
-	nsec heard_at;          /* when nothing was left to be received, last */
+	nsec rx_empty_at;       /* when nothing was left to be received, last */
 	nsec wake_at;           /* the thread sleeps until then; 0: it is awake, or stands back */
 	_Atomic nsec polled_at; /* when an application last polled */
 	nsec armed_at;          /* and last armed a queue, ... */

@@ -102,7 +102,7 @@ int nic_mrc_event_poll(struct nic_cq *cq, struct control_event *events, int n);
 
 /* Whether the device takes packets, and so answers questions, at an address of its table. 0, or a
  * negative errno and nic_error says why: -EADDRINUSE, somebody else has its port. */
-int nic_mrc_hears(struct nic_user *u, uint32_t gid_index);
+int nic_mrc_check_address(struct nic_user *u, uint32_t gid_index);
 
 /* A question to a peer as such (MRC 7.3), over any way: none of a queue pair's or profile's. */
 struct nic_mrc_question {

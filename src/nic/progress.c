@@ -24,7 +24,7 @@
 #define ROUNDS        2u                 /* of them, sent in one go */
 #define HELD_MOST     4096u              /* packets, see must_wait */
 #define HELD_TURNS    4u                 /* that found all there was */
-#define HEARINGS      16u                /* calls for packets in one of them */
+#define RECEIVES_MOST 16u                /* calls for packets in one of them */
 #define RETRY_NS      UINT64_C(500000)   /* a full port is tried again, by a thread that slept */
 #define POLLED_NS     UINT64_C(100000)   /* someone polls: they did, so lately */
 #define ANSWERS_NS    UINT64_C(1000000)  /* someone answers: they posted, so lately */
@@ -131,8 +131,8 @@ void device_flush(struct device *d)
 /* Who polls for a message and gets it may answer it at once, and its answer can take the
  * acknowledgement along: sending that first, by itself, would hold the answer up for as long as the
  * kernel takes for a packet. If no post follows, the next round sends it. The same goes for a
- * program that finds messages by looking at its memory, where the thread hears them: without the
- * acknowledgement the peer goes on polling, and hears the answer itself. */
+ * program that finds messages by looking at its memory, where the thread receives them: without the
+ * acknowledgement the peer goes on polling, and receives the answer itself. */
 static bool may_wait(struct device *d, uint32_t n, bool may_answer)
 {
 	d->is_waiting = may_answer && !d->is_waiting && n > 0 && n <= FEW && !d->backlog.n &&
@@ -140,11 +140,12 @@ static bool may_wait(struct device *d, uint32_t n, bool may_answer)
 	return d->is_waiting;
 }
 
-/* The engine's time. A timer that fires takes what it did not hear for silence, so while one is due
- * time stands still until all that has arrived was heard: a thread that slept too long, or has more
- * to read than it can, would else send everything again and have even more to read. What is heard
- * then may be answered, by ourselves even, and is heard once more; but not without end, as round
- * trips are measured by this clock: after some turns, or HELD_MOST packets, it moves on. */
+/* The engine's time. A timer that fires takes what it did not receive for silence, so while one is
+ * due time stands still until all that has arrived was received: a thread that slept too long, or
+ * has more to read than it can, would else send everything again and have even more to read. What
+ * is received then may be answered, by ourselves even, and is received once more; but not without
+ * end, as round trips are measured by this clock: after some turns, or HELD_MOST packets, it moves
+ * on. */
 static bool must_wait(struct device *d, nsec now)
 {
 	return d->engine->ops->deadline(d->engine, 0) <= now && d->n_held < HELD_MOST &&
@@ -157,7 +158,7 @@ static void advance(struct device *d, nsec now)
 	d->clock = now;
 }
 
-/* What comes by a port that is disabled is not heard. Returns how many are left of n. */
+/* What comes by a port that is disabled is not received. Returns how many are left of n. */
 static uint32_t drop_disabled(struct device *d, uint32_t n)
 {
 	uint32_t disabled = d->ports_linked & ~d->ports_up, left = 0;
@@ -170,29 +171,29 @@ static uint32_t drop_disabled(struct device *d, uint32_t n)
 	return left;
 }
 
-static void hear_some(struct device *d, uint32_t n)
+static void receive_some(struct device *d, uint32_t n)
 {
 	if (d->ports_up != d->ports_linked)
 		n = drop_disabled(d, n);
 	d->engine->ops->input(d->engine, d->clock, d->rx, n);
 }
 
-/* Hears what has arrived: some of it, or all while time stands still. Returns how many packets. */
-static uint32_t hear(struct device *d, nsec now)
+/* Takes what has arrived: some of it, or all while time stands still. Returns how many packets. */
+static uint32_t receive(struct device *d, nsec now)
 {
 	bool is_held = must_wait(d, now);
 	uint32_t sum = 0, n = 0;
 
 	if (!is_held)
 		advance(d, now);
-	for (uint32_t i = 0; i == 0 || (i < HEARINGS && is_held && n); i++) {
+	for (uint32_t i = 0; i == 0 || (i < RECEIVES_MOST && is_held && n); i++) {
 		n = driver_receive(d->io, d->clock, d->rx, DRIVER_BATCH);
 		sum += n;
 		if (n)
-			hear_some(d, n);
+			receive_some(d, n);
 	}
 	/* Packets that the driver has read already do not make its descriptor readable: whoever
-	 * sleeps has heard a 0 before. */
+	 * sleeps has got a 0 before. */
 	d->is_behind = sum > 0;
 	if (is_held) {
 		d->n_held += sum;
@@ -200,7 +201,7 @@ static uint32_t hear(struct device *d, nsec now)
 	}
 	if (sum == 0) {
 		advance(d, now);
-		d->heard_at = now;
+		d->rx_empty_at = now;
 	}
 	device_follow_ports(d);
 	return sum;
@@ -209,7 +210,7 @@ static uint32_t hear(struct device *d, nsec now)
 nsec device_step(struct device *d, bool may_answer)
 {
 	nsec now = device_now();
-	uint32_t n = hear(d, now);
+	uint32_t n = receive(d, now);
 	bool has_sent = !may_wait(d, n, may_answer) && transmit(d);
 
 	deliver(d);
@@ -220,8 +221,8 @@ nsec device_catch_up(struct device *d)
 {
 	nsec now = device_now();
 
-	/* All that had arrived was heard a moment ago: no timer that is due now was due then. */
-	if (device_deadline(d) <= now && now > d->heard_at + FRESH_NS)
+	/* All that had arrived was received a moment ago: no timer that is due now was due then. */
+	if (device_deadline(d) <= now && now > d->rx_empty_at + FRESH_NS)
 		device_step(d, false);
 	else
 		d->clock = now;

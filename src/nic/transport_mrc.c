@@ -65,7 +65,7 @@ static int configure(struct device *d, union transport_cfg *cfg)
 		.stranger_rate = d->info.setup.stranger_rate,
 		.sack_every_bytes = SACK_EVERY_BYTES,
 		.seed = (uint64_t)keystream_u32(&d->random) << 32 | keystream_u32(&d->random),
-		/* Other processes may have the address too, and hear our answers. */
+		/* Other processes may have the address too, and receive our answers. */
 		.has_id_tag = true,
 		.id_tag = driver_tag(d->io),
 		.has_service_time = true,

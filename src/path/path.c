@@ -12,7 +12,7 @@
 #define SKIPS_MAX 8u     /* ways passed over for one packet */
 
 /* The burden of a way, in 16ths of its turns. */
-#define BURDEN_MAX  12u /* so that something is heard of every way */
+#define BURDEN_MAX  12u /* so that something is learnt of every way */
 #define BURDEN_FULL 8u  /* for a packet that met a full queue: trimmed, or taken for lost */
 #define EASE_BITS   5u  /* one turn in 2^5 takes off a 16th */
 

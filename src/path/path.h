@@ -23,7 +23,7 @@ enum path_state { PATH_GOOD, PATH_SKIP, PATH_ASSUMED_BAD, PATH_DENIED, PATH_STAT
 enum path_block {
 	PATH_BLOCK_DENIED, /* the controller's word (9.3.2.1) */
 	PATH_BLOCK_LINK,   /* our side of it is down */
-	PATH_BLOCK_PEER,   /* the peer's Port Status Update: it does not hear this plane (7.4.8) */
+	PATH_BLOCK_PEER,   /* the peer's Port Status Update: this plane is down there (7.4.8) */
 	PATH_BLOCKS,
 };
 
@@ -61,7 +61,7 @@ struct path_ev_fault {
 	uint16_t at;  /* its way, or port */
 	uint16_t tag; /* of its probes that count */
 	uint16_t next_way; /* port: where to look for the next to be probed */
-	uint16_t n_left;   /* port, sweep: ways that were not heard of yet */
+	uint16_t n_left;   /* port, sweep: ways that nothing is known of yet */
 	uint8_t kind;
 	uint8_t fails;             /* times it went out, within memory_ns of each other */
 	uint8_t partials;          /* trains that failed after a clean probe, since it went out */
@@ -179,11 +179,11 @@ void path_on_lost(struct path *p, uint32_t way, nsec sent_at, nsec now);
 
 /* A packet of this way, sent once, at sent_at, has arrived: for every such packet, though only a
  * port under suspicion makes it work. */
-void path_heard(struct path *p, uint32_t way, nsec sent_at, nsec now);
+void path_clear_suspect(struct path *p, uint32_t way, nsec sent_at, nsec now);
 static inline void path_on_arrived(struct path *p, uint32_t way, nsec sent_at, nsec now)
 {
 	if (p->suspect)
-		path_heard(p, way, sent_at, now);
+		path_clear_suspect(p, way, sent_at, now);
 }
 
 /* Whether nothing gets through by a way that is out, for all we know: a packet and two probes were

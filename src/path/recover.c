@@ -434,7 +434,7 @@ static void clear_port(struct path *p, struct path_ev_fault *r)
 		r->due = r->since + p->cfg->memory_ns;
 }
 
-void path_heard(struct path *p, uint32_t way, nsec sent_at, nsec now)
+void path_clear_suspect(struct path *p, uint32_t way, nsec sent_at, nsec now)
 {
 	uint32_t port = path_port(p, way);
 
@@ -539,8 +539,8 @@ static void start_sweep(struct path *p, struct path_ev_fault *r, nsec now)
 }
 
 /* A way of a port that was swept. */
-static void sweep_heard(struct path *p, struct path_ev_fault *r, uint32_t way,
-			enum path_outcome outcome, nsec now)
+static void on_sweep_probe(struct path *p, struct path_ev_fault *r, uint32_t way,
+			   enum path_outcome outcome, nsec now)
 {
 	if (!path_bit(p, PATH_OUT, way) || path_bit(p, PATH_DENY, way) ||
 	    path_bit(p, PATH_MARK, way))
@@ -573,7 +573,8 @@ static void train_failed(struct path *p, struct path_ev_fault *r, uint32_t need,
 	start_train(p, r, need, now + backoff(p, r));
 }
 
-static void way_heard(struct path *p, struct path_ev_fault *r, enum path_outcome outcome, nsec now)
+static void on_way_probe(struct path *p, struct path_ev_fault *r, enum path_outcome outcome,
+			 nsec now)
 {
 	struct path_ev_fault *port = find(p, true, path_port(p, r->at));
 
@@ -594,13 +595,13 @@ static void way_heard(struct path *p, struct path_ev_fault *r, enum path_outcome
 		r->due = now;
 }
 
-static void port_heard(struct path *p, struct path_ev_fault *r, struct path_probe probe,
-		       enum path_outcome outcome, nsec now)
+static void on_port_probe(struct path *p, struct path_ev_fault *r, struct path_probe probe,
+			  enum path_outcome outcome, nsec now)
 {
 	bool is_failed = outcome == PATH_PROBE_FAILED;
 
 	if (r->kind == PORT_SWEEP) {
-		sweep_heard(p, r, probe.way, outcome, now);
+		on_sweep_probe(p, r, probe.way, outcome, now);
 	} else if (r->kind == PORT_WATCH) {
 		if (r->losses > 0 && is_failed) {
 			count_loss(r);
@@ -615,7 +616,7 @@ static void port_heard(struct path *p, struct path_ev_fault *r, struct path_prob
 		r->due = now;
 	} else {
 		start_sweep(p, r, now);
-		sweep_heard(p, r, probe.way, outcome, now);
+		on_sweep_probe(p, r, probe.way, outcome, now);
 	}
 }
 
@@ -628,9 +629,9 @@ void path_on_probe(struct path *p, struct path_probe probe, enum path_outcome ou
 		r = r->next;
 	/* Else it is of a train that has failed or was called off: it is not counted. */
 	if (r && is_of_port(r))
-		port_heard(p, r, probe, outcome, now);
+		on_port_probe(p, r, probe, outcome, now);
 	else if (r && r->kind == WAY_OUT)
-		way_heard(p, r, outcome, now);
+		on_way_probe(p, r, outcome, now);
 }
 
 /* Whether there is something to do for a record when it is due. */

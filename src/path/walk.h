@@ -2,8 +2,9 @@
  *
  * A way is a 32-bit entropy value (MRC Table 9-1: UDP source port, then the low 16 bits of the flow
  * label) behind one port of the endpoint. A struct path_walk takes a set of ways one after the
- * other, in their order, and hears nothing of what becomes of its packets: it is for answers, which
- * nobody answers. Requests have a struct path (path.h). Integers only; same calls, same ways. */
+ * other, in their order, and learns nothing of what becomes of its packets: it is for answers,
+ * which nobody answers. Requests have a struct path (path.h). Integers only; same calls, same ways.
+ */
 #ifndef WEFT_PATH_WALK_H
 #define WEFT_PATH_WALK_H
 

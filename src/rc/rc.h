@@ -141,7 +141,7 @@ struct rc_event {
 	RC_DROPS(C) \
 	C(rx_ecn,          "packets that carried congestion experienced") \
 	C(rx_bytes,        "payload bytes placed, each once") \
-	C(timeouts,        "times that nothing was heard for too long") \
+	C(timeouts,        "times that nothing was received for too long") \
 	C(implied_naks,    "responses that told of a lost one before them") \
 	C(failed,          "queue pairs that went to error on their own")
 /* clang-format on */

@@ -38,7 +38,7 @@ void rc_clock_restart(struct rc *r, struct rc_qp *q)
 	nsec timeout = rc_timeout_ns(q->attr.timeout);
 
 	/* While the peer asked us to wait, its silence means nothing. A device would send what
-	 * waits for a port without a link to nowhere, and hear no answer: time passes for it. */
+	 * waits for a port without a link to nowhere, and receive no answer: time passes for it. */
 	if ((req->una == req->high && !is_shut_out(r, q)) || req->is_waiting_rnr ||
 	    timeout == NSEC_NEVER) {
 		req->due = NSEC_NEVER;

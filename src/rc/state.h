@@ -5,7 +5,7 @@
  *	input.c    what every packet must pass before either side looks at it
  *	request.c  the requester sends: which work may go, and its packets
  *	work.c     the requester's books: what is out, goes again, is done
- *	reply.c    the requester hears: acknowledgements, responses, NAKs
+ *	reply.c    the requester receives: acknowledgements, responses, NAKs
  *	retry.c    the requester's timers: retransmission, RNR, pacing
  *	respond.c  the responder executes requests and decides what to answer
  *	answer.c   the responder sends: responses, acknowledgements, CNPs

@@ -48,8 +48,8 @@ static void read_numbers(struct conf *c, struct conf_node *map, struct nscc_cfg 
 	n->has_no_quick_adapt = !conf_get_flag(c, map, "quick_adapt", true);
 }
 
-/* A trimmed packet is heard of where switches trim and receivers say so. */
-static bool hears_trims(const struct scenario *s)
+/* A trimmed packet is learnt of where switches trim and receivers say so. */
+static bool sees_trims(const struct scenario *s)
 {
 	return s->transport.has_trim_nack &&
 	       s->qos.dscps[s->names.trimmable].trim == FWD_TRIM_TRIMMABLE;
@@ -63,7 +63,7 @@ static bool hears_trims(const struct scenario *s)
 static nsec target_of(const struct scenario *s, nsec base_ns)
 {
 	const struct fwd_class *data = &s->qos.classes[s->qos.dscps[s->names.trimmable].tclass];
-	nsec text_ns = hears_trims(s) ? base_ns * 3 / 4 : base_ns;
+	nsec text_ns = sees_trims(s) ? base_ns * 3 / 4 : base_ns;
 	u128 full_ns = (u128)base_ns * data->ecn_max_bytes / s->plane_bdp_bytes;
 
 	full_ns += full_ns / 8;
@@ -110,7 +110,7 @@ void read_nscc(struct reader *r, struct conf_node *map)
 		.max_wnd_bytes = size_bytes(c, map, "max_window"),
 		.base_bdp_bytes = size_bytes(c, map, "base_bdp"),
 		.adjust_bytes = size_bytes(c, map, "adjust_bytes"),
-		.has_trimming = hears_trims(r->s),
+		.has_trimming = sees_trims(r->s),
 	};
 	if (n->target_qdelay_ns == 0)
 		n->target_qdelay_ns = target_of(r->s, n->base_rtt_ns);

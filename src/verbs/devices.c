@@ -29,7 +29,7 @@ static void unlock_list(void)
 }
 
 /* A child of fork has one thread, and what another one of its parent had locked would stay so. Said
- * before there is a second thread: a fork that is under way would not hear of it. */
+ * before there is a second thread: a fork that is under way would not learn of it. */
 __attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(lock_list, unlock_list, unlock_list);

@@ -391,7 +391,7 @@ int main(int argc, char **argv)
 	wait_until(now_ns() + LINGER_MS * 1000000ull);
 	collect(&ends, &tally);
 	printf("{\"sent\":%llu,\"failed\":%llu,\"ns\":%llu,\"answers\":%llu,\"answer_bytes\":%llu,"
-	       "\"hears\":%s}\n",
+	       "\"has_answers\":%s}\n",
 	       (unsigned long long)(tally.sent - tally.failed), (unsigned long long)tally.failed,
 	       (unsigned long long)took,
 	       (unsigned long long)(tally.answers + tally.answers_to_sender),

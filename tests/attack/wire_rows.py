@@ -170,7 +170,7 @@ def open_sink(family):
 
 def flood(row, pair, seed, is_short):
     """Quiet and attacked by turns; what the forger says of all."""
-    total = {"sent": 0, "ns": 0, "answers": 0, "answer_bytes": 0, "hears": False}
+    total = {"sent": 0, "ns": 0, "answers": 0, "answer_bytes": 0, "has_answers": False}
     for cycle in range(1 if is_short else CYCLES):
         time.sleep(INTERVAL_S if is_short else QUIET_S)
         if not pair.is_running():
@@ -188,7 +188,7 @@ def flood(row, pair, seed, is_short):
         pair.windows.append((start + MARGIN_S, start + MARGIN_S + said["ns"] / 1e9))
         for name in ("sent", "ns", "answers", "answer_bytes"):
             total[name] += said[name]
-        total["hears"] = said["hears"]
+        total["has_answers"] = said["has_answers"]
     return total
 
 
@@ -228,8 +228,8 @@ def attack(row, place, seed, is_short):
         "killed": int(outcome.killed),
         "crashed": outcome.crashed,
         "hung": outcome.hung,
-        "answers": total["answers"] if total["hears"] else None,
-        "answer_bytes": total["answer_bytes"] if total["hears"] else None,
+        "answers": total["answers"] if total["has_answers"] else None,
+        "answer_bytes": total["answer_bytes"] if total["has_answers"] else None,
         "counters": outcome.drops(),
         "books": outcome.unbalanced(),
         "must": row.must,

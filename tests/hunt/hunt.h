@@ -257,8 +257,8 @@ struct hunt_transport {
 	 * or -ENOMEM. tell writes that of an end to standard output. NULL: there is nothing. */
 	int (*draw)(struct hunt_story *s);
 	void (*tell)(const struct hunt_story *s, uint32_t end);
-	/* How long an end hears nothing, or is told to wait, until it tries once more, at the most;
-	 * and until it gives up. */
+	/* How long an end receives nothing, or is told to wait, until it tries once more, at the
+	 * most; and until it gives up. */
 	nsec (*try_ns)(const struct hunt_story *s, uint32_t end);
 	nsec (*give_up_ns)(const struct hunt_story *s, uint32_t end);
 	/* A device without queue pairs; NULL without memory. */
@@ -291,7 +291,7 @@ struct hunt_transport {
 	 * of its packets, that a packet for this end carries payload of; HUNT_NOTHING: none. */
 	uint32_t (*packet_of)(const struct hunt_oracle *o, uint32_t end, const struct rx_pkt *rx,
 			      uint32_t *i);
-	/* Whether an end was told that a work was executed; and whether it heard nothing for so
+	/* Whether an end was told that a work was executed; and whether it received nothing for so
 	 * long that it may give up. */
 	bool (*is_told)(const struct hunt_oracle *o, uint32_t end, uint32_t work);
 	bool (*may_give_up)(const struct hunt_oracle *o, uint32_t end);

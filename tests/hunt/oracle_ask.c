@@ -137,7 +137,7 @@ bool oracle_mrc_may_give_up(const struct hunt_oracle *o, uint32_t end)
 
 	/* Not one more than it has, where nothing else keeps it from counting them. With nothing
 	 * out it counts from the time that its last port was shut. */
-	if (n > most + 1 && ask->heard < ask->high && !ask->is_vague && is_punctual(o, end))
+	if (n > most + 1 && ask->executed_pkts < ask->high && !ask->is_vague && is_punctual(o, end))
 		return false;
 	return e->exponential != STORY_MRC_ENDLESS && n > most;
 }
@@ -174,10 +174,11 @@ static void check_again(struct hunt_oracle *o, uint32_t end, uint64_t count, nse
 
 	if (count < ask->una) {
 		/* All arrived, and it was not told that it was executed: the last or the first. */
-		if ((count + 1 != ask->una && count != ask->heard) || ask->heard > count)
+		if ((count + 1 != ask->una && count != ask->executed_pkts) ||
+		    ask->executed_pkts > count)
 			oracle_fail(o, "end %u: packet %" PRIu64 " again, and it was acknowledged",
 				    end, count);
-		wire_met(o, MET_UNHEARD);
+		wire_met(o, MET_RETX_FOR_ACK);
 		return;
 	}
 	if (p->is_known) {
@@ -255,7 +256,7 @@ static uint32_t immediates_out(const struct hunt_oracle *o, uint32_t end, uint32
 
 	for (uint32_t k = s->ends[end].first_work; k <= work; k++)
 		n += s->works[k].code == ENGINE_WRITE_IMM &&
-		     s->works[k].first + s->works[k].n_pkts > wire_at(o, end)->ask.heard;
+		     s->works[k].first + s->works[k].n_pkts > wire_at(o, end)->ask.executed_pkts;
 	return n;
 }
 
@@ -294,12 +295,12 @@ static void note_sent(struct hunt_oracle *o, uint32_t end, uint64_t count, nsec 
 	struct wire_pkt *p = &ask->pkts[count];
 
 	if (count == ask->high) {
-		if (ask->heard == ask->high) {
+		if (ask->executed_pkts == ask->high) {
 			wire_at(o, end)->busy_from = o->now(o->clock);
 			ask->quiet_at = now;
 			ask->is_vague = false;
 		}
-		ask->is_vague |= ask->una == ask->high && ask->heard < ask->high;
+		ask->is_vague |= ask->una == ask->high && ask->executed_pkts < ask->high;
 		ask->high++;
 		if (ask->high == ask->una + ask->range)
 			wire_met(o, MET_RANGE_FULL);
@@ -507,7 +508,7 @@ static void take_received(struct wire_ask *ask, uint32_t blocks)
 	bound_received(ask);
 }
 
-static void hear_sack(struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
+static void on_sack(struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
 {
 	struct wire_ask *ask = &wire_at(o, end)->ask;
 	const uint8_t *m = c->h.more;
@@ -531,10 +532,10 @@ static void hear_sack(struct hunt_oracle *o, uint32_t end, const struct wire_com
 		return;
 	struct wire_probe *p = probe_of(o, end, m);
 
-	/* Where it answers, it hears. */
+	/* Where it answers, it receives. */
 	if (p && p->is_open) {
 		p->is_open = false;
-		wire_peer_hears(o, end, p);
+		wire_peer_answered(o, end, p);
 	}
 	for (uint64_t n = ask->una; n < ask->high; n++)
 		if (!ask->pkts[n].is_known)
@@ -548,7 +549,7 @@ static void note_refused(struct hunt_oracle *o, uint32_t end)
 }
 
 /* A packet that was refused too often is the end of its work (Table 7-3). */
-static void hear_nack(struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
+static void on_nack(struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
 {
 	struct wire_ask *ask = &wire_at(o, end)->ask;
 	const struct story_mrc_end *e = wire_story(o, end);
@@ -580,7 +581,7 @@ static psec busy_time(const struct hunt_oracle *o, psec from)
 	return o->now(o->clock) > from ? o->now(o->clock) - from : 0;
 }
 
-static void hear_ack(struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
+static void on_ack(struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
 {
 	static const uint8_t statuses[] = {
 		[NAK_INVALID] = ENGINE_REMOTE_INVALID,
@@ -604,13 +605,13 @@ static void hear_ack(struct hunt_oracle *o, uint32_t end, const struct wire_comi
 		note_refused(o, end);
 		return;
 	}
-	if (c->count == WIRE_NO_COUNT || c->count < ask->heard)
+	if (c->count == WIRE_NO_COUNT || c->count < ask->executed_pkts)
 		return;
 	learn_before(ask, c->count + 1);
 	conclude(o, end, true, c->now);
 	bound_received(ask);
-	ask->heard = c->count + 1;
-	if (ask->heard == ask->high)
+	ask->executed_pkts = c->count + 1;
+	if (ask->executed_pkts == ask->high)
 		e->busy += busy_time(o, e->busy_from);
 }
 
@@ -666,14 +667,14 @@ void wire_ask_expect(struct hunt_oracle *o, uint32_t end)
 		c->way = marked_way(o, end, c);
 }
 
-void wire_ask_heard(struct hunt_oracle *o, uint32_t end)
+void wire_ask_on_answer(struct hunt_oracle *o, uint32_t end)
 {
 	const struct wire_coming *c = &wire_at(o, end)->coming;
 
-	wire_at(o, end)->heard_at = o->now(o->clock);
+	wire_at(o, end)->answered_at = o->now(o->clock);
 	switch (c->h.opcode) {
-	case SACK: hear_sack(o, end, c); break;
-	case NACK: hear_nack(o, end, c); break;
-	default: hear_ack(o, end, c); break;
+	case SACK: on_sack(o, end, c); break;
+	case NACK: on_nack(o, end, c); break;
+	default: on_ack(o, end, c); break;
 	}
 }

@@ -203,8 +203,8 @@ bool wire_doubts(const struct hunt_oracle *o, uint32_t end)
 	return wire_station(o, o->story->ends[end].host)->has_doubts[o->story->ends[end ^ 1].host];
 }
 
-/* What was sent since the peer last spoke, it heard by that port. What was sent before that tells
- * of a time before: it may count against what the peer said earlier still, or not. */
+/* What was sent since the peer last spoke, it received by that port. What was sent before that
+ * tells of a time before: it may count against what the peer said earlier still, or not. */
 void wire_ports_unsure(struct hunt_oracle *o, uint32_t end)
 {
 	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;
@@ -214,7 +214,7 @@ void wire_ports_unsure(struct hunt_oracle *o, uint32_t end)
 			wire_at(o, e)->peer_ports_down = 0;
 }
 
-void wire_peer_hears(struct hunt_oracle *o, uint32_t end, const struct wire_probe *p)
+void wire_peer_answered(struct hunt_oracle *o, uint32_t end, const struct wire_probe *p)
 {
 	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;
 	struct wire_station *s = wire_station(o, host);
@@ -280,7 +280,7 @@ void oracle_mrc_common(struct hunt_oracle *o, uint32_t host, const struct rx_pkt
 		take_response(o, host, rx, &h);
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
 		if (is_response && o->story->ends[e].host == host)
-			wire_ways_heard(o, e);
+			wire_ways_on_answer(o, e);
 }
 
 void wire_common_rest(struct hunt_oracle *o, uint32_t host)

@@ -181,7 +181,7 @@ bool oracle_mrc_is_told(const struct hunt_oracle *o, uint32_t end, uint32_t work
 
 	const struct wire_ask *ask = &wire_at(o, end)->ask;
 
-	return ask->heard >= w->first + w->n_pkts ||
+	return ask->executed_pkts >= w->first + w->n_pkts ||
 	       work - o->story->ends[end].first_work < ask->executed;
 }
 
@@ -336,12 +336,12 @@ void oracle_mrc_taken(struct hunt_oracle *o, uint32_t end, const struct hunt_cou
 	if (wire_is_data(c->h.opcode) || c->h.opcode == PROBE)
 		wire_give_taken(o, end, verdict);
 	else if (verdict != WIRE_DROPPED)
-		wire_ask_heard(o, end);
+		wire_ask_on_answer(o, end);
 	/* A loss that was told of at the same time may have changed more. */
 	if (after->more[MET_LOST_GAP] == before->more[MET_LOST_GAP] &&
 	    after->more[MET_LOST_PROBE] == before->more[MET_LOST_PROBE])
 		wire_way_marked(o, end, c->way);
-	wire_ways_heard(o, end);
+	wire_ways_on_answer(o, end);
 	c->rx = NULL;
 }
 
@@ -372,7 +372,7 @@ static bool is_drained(const struct hunt_oracle *o, uint32_t end)
 	const struct wire_ask *ask = &wire_at(o, end)->ask;
 	uint32_t work = oracle_work_at(o, end, ask->high);
 
-	return ask->heard == ask->high &&
+	return ask->executed_pkts == ask->high &&
 	       (work == HUNT_NOTHING || o->story->works[work].first == ask->high);
 }
 

@@ -38,7 +38,7 @@
 	M(WIMM_FULL,      "immediates at the limit") \
 	M(STASHED,        "immediates kept") \
 	M(WIMM_OVER,      "immediates over the limit") \
-	M(UNHEARD,        "sent for its ACK") \
+	M(RETX_FOR_ACK,   "sent for its ACK") \
 	M(TURNED,         "ways that changed") \
 	M(DRAINED,        "queues drained") \
 	M(HASTE,          "queues not drained in time") \

@@ -659,13 +659,13 @@ static uint64_t credits_of(uint8_t code)
 static bool is_open(struct hunt_oracle *o, uint32_t end, uint32_t work)
 {
 	const struct hunt_work *w = &o->story->works[work];
-	bool is_unheard = w->len == 0 && w->first >= wire_at(o, end)->una;
+	bool is_unanswered = w->len == 0 && w->first >= wire_at(o, end)->una;
 
-	return is_fetch(w) && (is_unheard || !oracle_is_whole(o, work));
+	return is_fetch(w) && (is_unanswered || !oracle_is_whole(o, work));
 }
 
 /* What an answer tells its requester. It may know less, if it dropped it: never more. */
-static void hears(struct hunt_oracle *o, uint32_t end, nsec now, const struct head *h)
+static void on_answer(struct hunt_oracle *o, uint32_t end, nsec now, const struct head *h)
 {
 	struct wire_end *state = wire_at(o, end);
 	uint64_t count = count_of(o, end, h->psn, state->high);
@@ -682,7 +682,7 @@ static void hears(struct hunt_oracle *o, uint32_t end, nsec now, const struct he
 	state->quiet_next = 0;
 	if (type == AETH_IS_RNR && count >= state->una && !has_open)
 		state->quiet_next = now + hunt_rnr_ns(h->more[0] & 31);
-	/* The first word of credits is only heard in an answer to something. */
+	/* The first word of credits is only received in an answer to something. */
 	if (type == AETH_IS_ACK && h->n_more >= 4 && (count >= state->una || state->has_credits)) {
 		uint64_t more = credits_of(h->more[0] & 31);
 		uint64_t limit = messages_of(o, end, (uint32_t)big(h->more + 1, 3)) + more;
@@ -712,7 +712,7 @@ void oracle_rc_input(struct hunt_oracle *o, uint32_t host, nsec now, const struc
 	if (is_request(h.opcode))
 		asks(o, end, &h);
 	else if (h.opcode != CNP)
-		hears(o, end, now, &h);
+		on_answer(o, end, now, &h);
 }
 
 /* The engine says whether an answer made it wait: one that came too late may be dropped instead. */

@@ -13,7 +13,7 @@
 #define LATE_MOST    1u  /* but for trials, so many */
 #define FEW          64u /* EV faults or probes: too few for all ways of a host */
 #define ENDS_MOST    8u  /* the probes of more may keep each other waiting */
-#define ASKED_AFTER  (1000 * PSEC_US) /* a peer that does not hear a port was asked, ... */
+#define ASKED_AFTER  (1000 * PSEC_US) /* a peer that has a port down was asked, ... */
 #define ASKED_RTTS   16u              /* ... and in so many round trips */
 #define TURN_AFTER   (100 * PSEC_US)  /* what waited for a port has left, when others take turns */
 #define PROBE_GAP_NS 500u
@@ -90,8 +90,8 @@ static void check_doubt(struct hunt_oracle *o, uint32_t end, const struct tx_pkt
 		if (w->ways[i].port == tx->port &&
 		    wire_at(o, end)->ways[i].arrived_at > s->said_at[peer])
 			return;
-	oracle_fail(o, "end %u: a packet by port %u, which the peer does not hear: nobody asked",
-		    end, tx->port);
+	oracle_fail(o, "end %u: a packet by port %u, which is down at the peer: nobody asked", end,
+		    tx->port);
 }
 
 void wire_port_used(struct hunt_oracle *o, uint32_t host, uint32_t port)
@@ -185,7 +185,7 @@ static void check_dead(struct hunt_oracle *o, uint32_t end, uint16_t way,
 	/* Where nothing else gets through, there or back, there is nothing that the way is worse
 	 * than. */
 	if (w->lost_at == 0 || now < w->lost_at + DEAD_AFTER || !can_leave(o, end, v) ||
-	    wire_at(o, end)->came_at < w->lost_at || wire_at(o, end)->heard_at < w->lost_at)
+	    wire_at(o, end)->came_at < w->lost_at || wire_at(o, end)->answered_at < w->lost_at)
 		return;
 	wire_met(o, MET_WAY_DEAD);
 	if (w->late_uses == 0)
@@ -275,7 +275,7 @@ static void check_rate(struct hunt_oracle *o, uint32_t end, uint16_t way)
 }
 
 /* One of what arrived has a turn like any packet, which is not known from those of ways: nobody
- * knows what came last. Where the peer hears nothing it may be asked whether that is still so. */
+ * knows what came last. Where the peer has it down it may be asked whether that is still so. */
 void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
 {
 	struct wire_station *s = wire_station(o, o->story->ends[end].host);
@@ -488,7 +488,7 @@ void wire_ways_look(struct hunt_oracle *o, uint32_t end)
 		wire_ask_died(o, end, died);
 }
 
-void wire_ways_heard(struct hunt_oracle *o, uint32_t end)
+void wire_ways_on_answer(struct hunt_oracle *o, uint32_t end)
 {
 	wire_ways_look(o, end);
 	if (!o->ends[end].is_gone)
@@ -548,7 +548,7 @@ void oracle_mrc_pulled(struct hunt_oracle *o, uint32_t host, const struct hunt_c
 		wire_ways_look(o, end);
 		if (is_nscc && has_lost) {
 			is_cut |= check_cut(o, end);
-			wire_ways_heard(o, end);
+			wire_ways_on_answer(o, end);
 		}
 	}
 	if (!is_nscc || !has_lost || !wire_is_honest(o, host))

@@ -324,7 +324,7 @@ static void use_window(struct session *n)
 	d->s->windows[n->window].ready = n->ready;
 }
 
-/* Bound and invalidated before anybody hears of it: in this order, whatever else is under way. */
+/* Bound and invalidated before anybody learns of it: in this order, whatever else is under way. */
 static void bind_in_vain(struct session *n)
 {
 	struct hunt_draft *d = n->d;

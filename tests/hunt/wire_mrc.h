@@ -95,7 +95,7 @@ struct wire_ask {
 	struct wire_pkt *pkts;
 	uint64_t n_pkts;
 	/* Known to be executed, and to have arrived, before these; never sent from high on. */
-	uint64_t heard, una, high;
+	uint64_t executed_pkts, una, high;
 	uint32_t executed;       /* works that the peer's NAK said it had executed */
 	uint64_t orders, newest; /* sendings, and the last of them that is known to have arrived */
 	uint64_t certain_bytes;  /* of packets that nobody can take for lost: they are out */
@@ -176,14 +176,14 @@ struct wire_end {
 	struct wire_way ways[STORY_MRC_WAYS]; /* of those */
 	uint8_t denied_ports;                 /* by its own attributes */
 	uint8_t dead_ports;                   /* by what happened to its packets */
-	uint8_t peer_ports_down; /* found not to be heard, and nobody said otherwise since */
+	uint8_t peer_ports_down; /* found not to be received, and nobody said otherwise since */
 	uint64_t port_losses;    /* of its host, when that was looked at last */
 	uint32_t last, in_a_row; /* the way of its last request, and how many took it */
 	uint64_t window_bytes;   /* as the engine says now, ... */
 	uint64_t window_before;  /* ... and before this pull */
 	uint32_t sent_bytes;     /* of its last data packet of this pull; 0: none */
 	psec refused_at;         /* its peer's word ended it, if was_refused */
-	psec heard_at;           /* the last time that it heard its peer's answer */
+	psec answered_at;        /* the last time that it received its peer's answer */
 	psec came_at;            /* the last time that data of its came to its peer */
 	psec fewest_at;          /* the last time that no way more could be left */
 	psec fault_at;           /* it last took something for lost */
@@ -301,7 +301,7 @@ void wire_fault(struct hunt_oracle *o, uint32_t end);
 void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p);
 void wire_way_marked(struct hunt_oracle *o, uint32_t end, uint32_t way);
 void wire_ways_changed(struct hunt_oracle *o, const struct story_mrc_change *c);
-void wire_ways_heard(struct hunt_oracle *o, uint32_t end);
+void wire_ways_on_answer(struct hunt_oracle *o, uint32_t end);
 /* An end may have given up ports since it was last looked at. */
 void wire_ways_look(struct hunt_oracle *o, uint32_t end);
 void wire_ways_rest(struct hunt_oracle *o, uint32_t end);
@@ -312,16 +312,17 @@ void wire_port_used(struct hunt_oracle *o, uint32_t host, uint32_t port);
 /* oracle_common.c: a host sends a packet to queue pair 2 of another. */
 void wire_common_sent(struct hunt_oracle *o, uint32_t host, nsec now, const struct wire_head *h,
 		      const struct tx_pkt *tx);
-/* An end of which nobody knows any more what it hears may have found that ports are heard, for all
+/* An end of which nobody knows any more what it receives may have found that ports are up, for all
  * with its peer. */
 void wire_ports_unsure(struct hunt_oracle *o, uint32_t end);
 /* The peer of an end answered a probe, whatever it said of its port. */
-void wire_peer_hears(struct hunt_oracle *o, uint32_t end, const struct wire_probe *p);
-/* Whether the peer of an end ever said that it does not hear a port. */
+void wire_peer_answered(struct hunt_oracle *o, uint32_t end, const struct wire_probe *p);
+/* Whether the peer of an end ever said that it has a port down. */
 bool wire_doubts(const struct hunt_oracle *o, uint32_t end);
 void wire_common_rest(struct hunt_oracle *o, uint32_t host);
 
-/* oracle_ask.c: an end sends a data packet, a probe; it will hear, and it heard, an answer. */
+/* oracle_ask.c: an end sends a data packet, a probe; it will receive, and it received, an answer.
+ */
 void wire_ask_data(struct hunt_oracle *o, uint32_t end, nsec now, const struct wire_head *h,
 		   const struct tx_pkt *tx);
 void wire_ask_probe(struct hunt_oracle *o, uint32_t end, nsec now, const struct wire_head *h,
@@ -329,7 +330,7 @@ void wire_ask_probe(struct hunt_oracle *o, uint32_t end, nsec now, const struct 
 void wire_ask_expect(struct hunt_oracle *o, uint32_t end);
 /* All that an end has out by these ports may go again. */
 void wire_ask_died(struct hunt_oracle *o, uint32_t end, uint32_t ports);
-void wire_ask_heard(struct hunt_oracle *o, uint32_t end);
+void wire_ask_on_answer(struct hunt_oracle *o, uint32_t end);
 
 /* oracle_answer.c: an end sends an answer; a data packet or a probe comes to it, and was taken. */
 void wire_give_answer(struct hunt_oracle *o, uint32_t end, nsec now, const struct wire_head *h,

@@ -107,7 +107,7 @@ static void check_regions(struct end *e)
 	uint64_t mine = region_hash(e);
 
 	end_tell(e, mine);
-	uint64_t theirs = end_hear(e);
+	uint64_t theirs = end_receive(e);
 
 	if (mine != theirs)
 		fail("the regions differ: hash %016llx, the peer's %016llx",

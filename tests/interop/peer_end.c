@@ -52,7 +52,7 @@ void end_tell(struct end *e, uint64_t number)
 		fail("the peer is gone");
 }
 
-uint64_t end_hear(struct end *e)
+uint64_t end_receive(struct end *e)
 {
 	uint64_t wire = 0;
 	size_t got = 0;
@@ -72,7 +72,7 @@ void end_meet(struct end *e)
 	const uint64_t word = 0x6d656574;
 
 	end_tell(e, word);
-	if (end_hear(e) != word)
+	if (end_receive(e) != word)
 		fail("the peer is out of step");
 }
 
@@ -126,12 +126,12 @@ static struct card exchange(struct end *e, uint32_t psn)
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		end_tell(e, words[i]);
-	theirs.qpn = end_hear(e);
-	theirs.psn = end_hear(e);
-	theirs.rkey = end_hear(e);
-	theirs.addr = end_hear(e);
-	theirs.gid_high = end_hear(e);
-	theirs.gid_low = end_hear(e);
+	theirs.qpn = end_receive(e);
+	theirs.psn = end_receive(e);
+	theirs.rkey = end_receive(e);
+	theirs.addr = end_receive(e);
+	theirs.gid_high = end_receive(e);
+	theirs.gid_low = end_receive(e);
 	return theirs;
 }
 

@@ -25,7 +25,7 @@ static inline uint32_t check_requester(const struct mrc *m, const struct mrc_qp 
 
 	assert_true(req->freed <= req->done && req->done <= req->current);
 	assert_true(req->current <= req->posted && req->posted - req->freed <= q->caps.max_send);
-	assert_true(req->heard <= req->una && req->una <= req->next && req->next <= req->end);
+	assert_true(req->executed <= req->una && req->una <= req->next && req->next <= req->end);
 	for (uint64_t n = req->una; n < req->next; n++) {
 		const struct mrc_flight *f = mrc_flight_of(m, q, n);
 		uint64_t bit = UINT64_C(1) << n % MRC_FLIGHT;
@@ -49,7 +49,7 @@ static inline uint32_t check_requester(const struct mrc *m, const struct mrc_qp 
 	/* Silence counts while something is out, or a whole message is yet to be executed, or what
 	 * waits has no port. */
 	bool is_owed =
-		req->heard < req->next &&
+		req->executed < req->next &&
 		mrc_send_at(q, req->done)->first + mrc_send_at(q, req->done)->n_pkts <= req->next;
 
 	uint32_t ports = q->attr.ways ? q->attr.ways->set.ports : 0;
@@ -67,7 +67,7 @@ static inline void check_reasons(const struct mrc *m, uint64_t n_lost)
 {
 	const struct mrc_counters *c = &m->count;
 	uint64_t reasons = c->lost_gap + c->lost_probe + c->lost_nack + c->lost_port +
-			   c->lost_timeout + c->unheard;
+			   c->lost_timeout + c->retx_for_ack;
 
 	/* Not equal: a queue pair that fails, or is reset, forgets what it had to send. */
 	assert_true(c->tx_again + c->spared + n_lost <= reasons);

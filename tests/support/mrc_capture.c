@@ -260,7 +260,7 @@ static const struct scene scenes[] = {
 	 .trimmed = NET_TRIMMED},
 	{"trimmed-lasthop", play_work, .code = ENGINE_WRITE, .len = MESSAGE, .is_hit = true,
 	 .hit = 1, .trimmed = NET_TRIMMED_LASTHOP},
-	{"unheard", play_second, .code = ENGINE_WRITE, .len = SHORT, .is_hit = true, .hit = 3,
+	{"ack-lost", play_second, .code = ENGINE_WRITE, .len = SHORT, .is_hit = true, .hit = 3,
 	 .hit_from = 1},
 	{"service-time", play_work, .code = ENGINE_WRITE, .len = SHORT, .flags = PLAIN,
 	 .has_service_time = true},

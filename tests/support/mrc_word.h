@@ -47,7 +47,7 @@ static inline void pass_pause(void)
 		w.now = q->req.pause_until;
 }
 
-/* A first round trip of 40 us, so that probes are 120 us after what was heard last at most. */
+/* A first round trip of 40 us, so that probes are 120 us after what was received last at most. */
 static inline void begin_timed(uint8_t flags)
 {
 	begin_here();

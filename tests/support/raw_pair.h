@@ -163,7 +163,7 @@ static inline void idle(struct driver *d)
 	driver_receive(d, now_ns(), pkts, DRIVER_BATCH);
 }
 
-/* Lets a driver hear all the news there are: old ones of a neighbour would be believed for a
+/* Lets a driver receive all the news there are: old ones of a neighbour would be believed for a
  * moment.
  */
 static inline void catch_up(struct driver *d)
@@ -217,7 +217,7 @@ static inline void cross(uint32_t n)
 
 /* Sends a packet by a port until one arrives: neighbours are found, interfaces come back. What
  * another test left behind, or was sent before, comes to nothing here. */
-static inline bool is_heard(unsigned port)
+static inline bool is_connected(unsigned port)
 {
 	static uint32_t beat = 1u << 31;
 	int64_t end = now_ms() + WAIT_MS;
@@ -281,7 +281,7 @@ static inline void open_with(const struct raw_cfg *cfg, const struct shape *shap
 	catch_up(a);
 	catch_up(b);
 	for (unsigned i = 0; i < shape->n; i++)
-		if (!is_heard(i))
+		if (!is_connected(i))
 			fail_msg("nothing arrives by port %u", i);
 	a->count = b->count = (struct driver_counters){0};
 }

@@ -250,7 +250,7 @@ static void tell(const struct sweep *s, const void *what, size_t len)
 	check(send(s->link, what, len, MSG_NOSIGNAL) == (ssize_t)len, "the other is gone");
 }
 
-static void hear(const struct sweep *s, void *what, size_t len)
+static void receive(const struct sweep *s, void *what, size_t len)
 {
 	errno = ECONNRESET;
 	check(recv(s->link, what, len, MSG_WAITALL) == (ssize_t)len, "the other is gone");
@@ -284,14 +284,14 @@ static void meet(struct sweep *s)
 	char ready = 0;
 
 	tell(s, &s->mine, sizeof s->mine);
-	hear(s, &s->theirs, sizeof s->theirs);
+	receive(s, &s->theirs, sizeof s->theirs);
 	for (uint32_t i = 0; i < s->o.pairs; i++) {
 		tell(s, &s->pairs[i].number, sizeof s->pairs[i].number);
-		hear(s, &s->pairs[i].remote, sizeof s->pairs[i].remote);
+		receive(s, &s->pairs[i].remote, sizeof s->pairs[i].remote);
 		connect_pair(s, &s->pairs[i]);
 	}
 	tell(s, &ready, 1);
-	hear(s, &ready, 1);
+	receive(s, &ready, 1);
 }
 
 /* Writes of one size, all queue pairs together. */
@@ -399,7 +399,7 @@ static void send_size(struct sweep *s, uint64_t size)
 
 	for (uint64_t i = 0; i < touched(s, size); i++)
 		s->bytes[i] = byte_at(i, size);
-	hear(s, &answer, 1); /* receives are posted there */
+	receive(s, &answer, 1); /* receives are posted there */
 	while (done < count) {
 		/* One that is not told of ends with a later one: as many more fit the queue. */
 		while (posted < count && s->pairs[posted % s->o.pairs].n_out < DEPTH &&
@@ -411,7 +411,7 @@ static void send_size(struct sweep *s, uint64_t size)
 		errno = ETIMEDOUT;
 		check(seconds() < until, "writes do not end");
 	}
-	hear(s, &answer, 1);
+	receive(s, &answer, 1);
 	errno = EBADMSG;
 	check(answer == 'y', "what arrived there is not what was sent");
 }

@@ -59,7 +59,7 @@ static void turn_on(struct loop *l, uint32_t flow)
 	cc_start(&l->cc[flow], &l->cfg, now_of(l));
 }
 
-static void hear(struct loop *l)
+static void receive(struct loop *l)
 {
 	const struct packet *k = &l->way[l->slot % RTT];
 
@@ -80,7 +80,7 @@ static void hear(struct loop *l)
 	cc_on_ack(&l->cc[k->flow], &a);
 }
 
-/* A queue deeper than one BDP trims, where switches do: the flow hears of it a round trip later in
+/* A queue deeper than one BDP trims, where switches do: the flow learns of it a round trip later in
  * truth, here at once. */
 static void enqueue(struct loop *l, uint32_t flow)
 {
@@ -116,7 +116,7 @@ static void serve(struct loop *l)
 static void run(struct loop *l, uint32_t slots)
 {
 	for (uint32_t end = l->slot + slots; l->slot < end; l->slot++) {
-		hear(l);
+		receive(l);
 		for (uint32_t i = 0; i < FLOWS * PER_SLOT; i++) {
 			uint32_t flow = (i + l->slot) % FLOWS;
 			uint64_t window = l->is_on[flow] ? cc_grant(&l->cc[flow]).window_bytes : 0;

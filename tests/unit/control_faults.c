@@ -612,7 +612,7 @@ static void joining_while_others_look(void **state)
 
 static struct store *listener;
 
-static void hear(void)
+static void receive(void)
 {
 	assert_int_equal(store_has_news(listener), STORE_MEMBERS);
 }
@@ -622,7 +622,7 @@ static void who_joined_is_told(void **state)
 {
 	(void)state;
 	listener = store_open(STAGE_NAME);
-	plan.after_pages = hear;
+	plan.after_pages = receive;
 	teller = member_join(STAGE_NAME, "a");
 	assert_null(plan.after_pages);
 	assert_int_equal(store_has_news(listener), STORE_MEMBERS);

@@ -114,7 +114,7 @@ static void test_pmtu_fits_the_mtu(void **state)
 			idle(a);
 		assert_int_equal(driver_pmtu(a, a_local, b_of_a, error, sizeof error),
 				 cases[i].pmtu);
-		assert_true(is_heard(0));
+		assert_true(is_connected(0));
 		out[0] = packet(1, cases[i].pmtu);
 		cross(1);
 	}

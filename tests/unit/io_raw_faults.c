@@ -89,8 +89,8 @@ static void test_links_go_down_and_up(void **state)
 		assert_sleeps(a);
 		assert_true(veth_set_up(&net, side, 0));
 		wait_for_ports(3);
-		assert_true(is_heard(0));
-		assert_true(is_heard(1));
+		assert_true(is_connected(0));
+		assert_true(is_connected(1));
 		for (uint32_t i = 0; i < DRIVER_BATCH; i++)
 			out[i] = packet(i, 4096);
 		cross(DRIVER_BATCH);
@@ -110,7 +110,7 @@ static void test_a_link_that_was_down_for_a_moment(void **state)
 	assert_int_equal(a->count.tx_down, 0);
 	assert_int_equal(a->count.tx, 8);
 	assert_true(veth_set_up(&net, 0, 0));
-	assert_true(is_heard(0));
+	assert_true(is_connected(0));
 	close_pair();
 }
 
@@ -129,7 +129,7 @@ static void test_an_interface_goes_and_comes_back(void **state)
 		assert_sleeps(a);
 		assert_sleeps(b);
 		assert_true(veth_add(&net, PORTS, MTU));
-		assert_true(is_heard(0));
+		assert_true(is_connected(0));
 		cross_sizes();
 	}
 	close_pair();
@@ -150,7 +150,7 @@ static void test_an_interface_visits_another_namespace(void **state)
 			    there.ns[1]));
 	close(there.ns[0]);
 	assert_true(veth_set_up(&net, 1, PORTS));
-	assert_true(is_heard(0));
+	assert_true(is_connected(0));
 	cross_sizes();
 	close_pair();
 }
@@ -282,7 +282,7 @@ static void test_a_queue_that_refuses(void **state)
 	assert_int_equal(got, a->count.tx - before);
 	assert_not_logged(log, "packet size");
 	speed_up();
-	assert_true(is_heard(0));
+	assert_true(is_connected(0));
 	cross_sizes();
 	close_pair();
 }

@@ -293,7 +293,7 @@ static void a_stopped_process_does_not_hold_up_the_others(void **state)
 	close_members();
 }
 
-/* What a survey does not hear of stays as it was. */
+/* What a survey does not learn of stays as it was. */
 static void a_silent_place_stays_known(void **state)
 {
 	struct driver *silent;
@@ -375,7 +375,7 @@ static void probes_of_others_are_dropped(void **state)
 	assert_int_equal(b->count.drop_probe, 2);
 	assert_int_equal(b->count.rx_probes, 0);
 	assert_int_equal(tag_recv(&five, bytes, sizeof bytes), -1);
-	/* From a member: heard, but for its length. */
+	/* From a member: received, but for its length. */
 	mute = mute_socket("127.0.0.3");
 	plain_send(mute, "127.0.0.3", probe, sizeof probe - 1);
 	plain_send(mute, "127.0.0.3", probe, sizeof probe);

@@ -57,7 +57,7 @@ static void odd_acks_are_harmless(void **state)
 	ack(3);
 	ack(5);
 	ack(-1);
-	assert_int_equal(q->req.heard, 6);
+	assert_int_equal(q->req.executed, 6);
 	assert_int_equal(COUNT(rx_ack), 5);
 	ack(-2);
 	assert_int_equal(COUNT(drop_stale), 3);

@@ -87,7 +87,7 @@ static void count_answers(uint32_t n_on[N_WAYS])
 	memset(n_on, 0, N_WAYS * sizeof *n_on);
 	for (uint16_t i = 0; i < 30; i++) {
 		probe(i);
-		w.now += MRC_HEARD_NS;
+		w.now += MRC_RX_PORT_NS;
 		assert_true(pull());
 		n_on[w.tx.ev & 3]++;
 	}
@@ -133,7 +133,7 @@ static void ways_of_answers(void **state)
 	/* By other ports than the one that brought the packet only when that is long ago. */
 	for (uint16_t i = 0; i < 30; i++) {
 		probe(i);
-		w.now += MRC_HEARD_NS;
+		w.now += MRC_RX_PORT_NS;
 		assert_true(pull());
 		n_on[w.tx.ev & 3]++;
 	}
@@ -141,7 +141,7 @@ static void ways_of_answers(void **state)
 		assert_int_equal(n_on[i], 10);
 	for (uint16_t i = 0; i < 20; i++) {
 		probe(i);
-		w.now += MRC_HEARD_NS;
+		w.now += MRC_RX_PORT_NS;
 		assert_false(pull_on(0, 0));
 		assert_true(mrc_ops.deadline(w.e, 3) <= w.now);
 		assert_true(i % 2 ? pull_on(0, 1) : pull_on(1, 0));

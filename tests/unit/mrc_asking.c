@@ -2,7 +2,7 @@
  * that it is for. */
 #include "mrc_ways.h"
 
-/* The peer says that it hears port 0 alone. */
+/* The peer says that port 0 alone is up. */
 static void begin_peer_port_down(void)
 {
 	begin_ways(2);
@@ -31,7 +31,7 @@ static uint32_t probes_by_port_1(uint32_t way, uint32_t *on_it)
 	return n;
 }
 
-/* 9.3.2.1: whether the port is heard again is not asked by what is denied, or down. */
+/* 9.3.2.1: whether the port is up again is not asked by what is denied, or down. */
 static void a_peer_port_down_is_asked_for_where_it_may_be(void **state)
 {
 	struct mrc_attr attr = {.denied_ports = 2};

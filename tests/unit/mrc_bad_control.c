@@ -31,18 +31,18 @@ static void ack_for_what_was_never_sent(void **state)
 static void ack_going_back(void **state)
 {
 	static const size_t but[] = {COUNTER(rx_ack), COUNTER(drop_stale), COUNTER(rx_sack), 0};
-	uint64_t heard;
+	uint64_t acks;
 
 	(void)state;
 	born_with(MRC_NO_TIMESTAMPS);
-	heard = counts(&d.end[SUBJECT])->rx_ack;
+	acks = counts(&d.end[SUBJECT])->rx_ack;
 	for (int64_t n = -1; n < UNA; n++) {
 		keep_past();
 		feed(SUBJECT, ack(n));
 		check_past(COUNTER(rx_ack));
 		check_same(but);
 	}
-	assert_int_equal(counts(&d.end[SUBJECT])->rx_ack, heard + 4);
+	assert_int_equal(counts(&d.end[SUBJECT])->rx_ack, acks + 4);
 	for (int64_t n = -2; n > -100000; n = n * 2 - 1) {
 		keep_past();
 		feed(SUBJECT, ack(n));

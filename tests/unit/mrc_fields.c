@@ -49,7 +49,7 @@ static void contexts_of_answers(void **state)
 	}
 }
 
-/* A packet is out, and nothing is heard of it: the requestor asks, with the identifier behind
+/* A packet is out, and nothing is learnt of it: the requestor asks, with the identifier behind
  * `last`. */
 static const struct mrc_pkt *probe_after(uint16_t last)
 {

@@ -135,7 +135,7 @@ static void expect_news(const struct mrc_news *got, const struct mrc_news *want)
 }
 
 /* 64 packets from somewhere, also before una, none that was not sent. */
-static void hear_map(void)
+static void ack_map(void)
 {
 	uint64_t low = una > 70 ? una - 70 : 0, from = low + below((uint32_t)(next - low) + 1);
 	uint64_t map = prng_u64(&w.rng);
@@ -157,7 +157,7 @@ static void hear_map(void)
 		una++;
 }
 
-static void hear_all_before(uint64_t to)
+static void ack_all_before(uint64_t to)
 {
 	struct mrc_news got = {0}, want = {0};
 
@@ -200,12 +200,12 @@ static void random_packets_match_the_model(void **state)
 				break;
 			case 2: lose_one(); break;
 			case 3: send_lost(); break;
-			case 4: hear_map(); break;
-			case 5: hear_all_before(una + below((uint32_t)(next - una) / 4 + 1)); break;
-			case 6: hear_all_before(una); break;
+			case 4: ack_map(); break;
+			case 5: ack_all_before(una + below((uint32_t)(next - una) / 4 + 1)); break;
+			case 6: ack_all_before(una); break;
 			default:
 				if (chance(100))
-					hear_all_before(next);
+					ack_all_before(next);
 				break;
 			}
 			check_sums();
@@ -215,7 +215,7 @@ static void random_packets_match_the_model(void **state)
 				check_sums();
 			}
 		}
-		hear_all_before(next);
+		ack_all_before(next);
 		check_sums();
 	}
 }
@@ -229,9 +229,9 @@ static void chunks_go_back_exactly(void **state)
 		for (uint32_t i = 0; i < len && next < COUNTS; i++)
 			assert_true(send_new());
 		check_sums();
-		hear_all_before(next - (len > 2 ? 1 : 0));
+		ack_all_before(next - (len > 2 ? 1 : 0));
 		check_sums();
-		hear_all_before(next);
+		ack_all_before(next);
 		assert_int_equal(pool_in_use(&m->flights), 0);
 		if (next + 200 > COUNTS)
 			break;
@@ -246,11 +246,11 @@ static void the_largest_window_fits(void **state)
 		begin(1, mpr, 65536);
 		for (uint32_t i = 0; i < 37; i++)
 			send_new();
-		hear_all_before(37);
+		ack_all_before(37);
 		while (next - una < max_out)
 			assert_true(send_new());
 		check_sums();
-		hear_all_before(next);
+		ack_all_before(next);
 		check_sums();
 	}
 }
@@ -264,12 +264,12 @@ static void an_empty_pool_is_an_answer(void **state)
 	assert_int_equal(next, 2 * MRC_FLIGHT);
 	check_sums();
 	/* One of them is back: there is room for as many. */
-	hear_all_before(MRC_FLIGHT);
+	ack_all_before(MRC_FLIGHT);
 	check_sums();
 	while (send_new())
 		continue;
 	assert_int_equal(next, 3 * MRC_FLIGHT);
-	hear_all_before(next);
+	ack_all_before(next);
 	pool_fail_at(&m->flights, 1);
 	assert_false(send_new());
 	check_sums();
@@ -284,7 +284,7 @@ static void a_chunk_that_goes_back_is_offered(void **state)
 	begin(1, 8, MRC_FLIGHT);
 	assert_true(send_new());
 	mrc_starve(m, q);
-	hear_all_before(next);
+	ack_all_before(next);
 	assert_false(list_is_linked(&q->starved_link));
 	assert_true(list_is_linked(&q->send_link));
 	assert_true(send_new());
@@ -308,7 +308,7 @@ static void packets_that_are_not_out_fail_an_assert(void **state)
 	begin(1, 1, 65536);
 	for (uint32_t i = 0; i < 5; i++)
 		send_new();
-	hear_all_before(3);
+	ack_all_before(3);
 	assert_true(check_aborts(what_is_not_out_is_our_mistake, &before));
 	assert_true(check_aborts(what_is_not_out_is_our_mistake, &behind));
 }

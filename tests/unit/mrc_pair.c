@@ -379,7 +379,7 @@ static void query_tells(void **state)
 }
 
 /* MRC_ERROR, at every moment of a message: all work comes back in its order, and nothing of it is
- * heard on the wire any more. */
+ * received on the wire any more. */
 static void flushed(void **state)
 {
 	(void)state;

@@ -110,7 +110,7 @@ static void probes_follow_each_other(void **state)
 	}
 }
 
-/* A peer that said it does not hear a port may have forgotten that, or its word was not its own: it
+/* A peer that said it has a port down may have forgotten that, or its word was not its own: it
  * is asked by that port now and then, and an answer opens it. */
 static void a_peer_port_down_is_asked_for(void **state)
 {

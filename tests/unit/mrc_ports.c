@@ -144,7 +144,7 @@ static void a_port_that_is_down_is_told_and_not_used(void **state)
 		assert_int_equal(ports_taken(i / 2, from, i % 2), 3);
 	assert_int_equal(updates_of(1, &mask), 0);
 	assert_int_equal(mrc_usage(w.end[0].e).probes, 0);
-	/* The caller hears of the peer's ports, not of our own updates. */
+	/* The caller learns of the peer's ports, not of our own updates. */
 	struct mrc_endpoint_done done;
 
 	assert_int_equal(mrc_endpoint_poll(w.end[0].e, &done, 1), 0);
@@ -158,7 +158,7 @@ static void lose_endpoint(uint32_t from, const struct end_pkt *p, struct fate *f
 	fate->is_lost = is_endpoint(p->h.bth.opcode);
 }
 
-/* A peer that has not heard of a port's return would do without it for ever: it is told until it
+/* A peer that has not learnt of a port's return would do without it for ever: it is told until it
  * answers, and each time the wait is twice as long. */
 static void an_update_is_repeated_until_it_is_answered(void **state)
 {
@@ -408,7 +408,7 @@ static uint32_t open_of(uint32_t qp)
 	return p.open_ports;
 }
 
-/* Whatever it asks for, what was sent by a port and is answered was heard there: also when it is
+/* Whatever it asks for, what was sent by a port and is answered was received there: also when it is
  * answered late, and for all queue pairs with that peer. Not what was sent before. */
 static void any_probe_speaks_for_its_port(void **state)
 {
@@ -555,7 +555,7 @@ static void what_waits_ends_behind_shut_ports(void **state)
 	}
 }
 
-/* The same where the peer said that it hears no port of ours that is left, and is gone since: with
+/* The same where the peer said that no port of ours that is left is up, and is gone since: with
  * one denied here, and the other shut by its word. */
 static void what_waits_ends_behind_peer_ports_down(void **state)
 {
@@ -746,18 +746,18 @@ static void answers_keep_to_the_ports_in_use(void **state)
 	connect();
 	/* Where a packet came in, that plane works: others only when that is long ago. */
 	assert_int_equal(ports_of_answers(0), 1);
-	assert_int_equal(ports_of_answers(MRC_HEARD_NS), 3);
+	assert_int_equal(ports_of_answers(MRC_RX_PORT_NS), 3);
 	deny_ports(1);
-	assert_int_equal(ports_of_answers(MRC_HEARD_NS), 2);
+	assert_int_equal(ports_of_answers(MRC_RX_PORT_NS), 2);
 	deny_ports(0);
 	told_ports(1);
-	assert_int_equal(ports_of_answers(MRC_HEARD_NS), 1);
+	assert_int_equal(ports_of_answers(MRC_RX_PORT_NS), 1);
 	/* A peer without any port would not have said so. */
 	told_ports(0);
 	assert_int_equal(fare().open_ports, 1);
 	deny_ports(1);
 	assert_int_equal(fare().open_ports, 0);
-	assert_int_equal(ports_of_answers(MRC_HEARD_NS), 3);
+	assert_int_equal(ports_of_answers(MRC_RX_PORT_NS), 3);
 	deny_ports(0);
 	/* One that waits when its port closes takes another. */
 	told_ports(3);

@@ -109,7 +109,7 @@ static void inflight_is_of_nominal_sizes(void **state)
 	assert_int_equal(fare().inflight_bytes, one - PMTU + 8 + immdt_bytes);
 }
 
-/* 8.7: the controller hears of a packet once nothing can keep it any more. */
+/* 8.7: the controller learns of a packet once nothing can keep it any more. */
 static void a_packet_that_cannot_go_is_not_counted(void **state)
 {
 	(void)state;

@@ -184,8 +184,8 @@ static void refused_leaves_no_trace(void **state)
 		expect_nack(n, MRC_NACK_NO_BITMAP);
 	}
 	/* But that something came by its port, it does say. */
-	memcpy(before.heard, books()->heard, sizeof before.heard);
-	before.n_heard = books()->n_heard;
+	memcpy(before.rx_ports, books()->rx_ports, sizeof before.rx_ports);
+	before.n_rx = books()->n_rx;
 	assert_memory_equal(&before, books(), sizeof before);
 }
 

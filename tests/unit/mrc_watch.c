@@ -28,7 +28,7 @@ static void begin_bad(uint32_t n)
 	EXPECT_WAYS(.good = MANY - n, .bad = n);
 	/* The Transport ACK is missing: there is work. */
 	assert_int_equal(q->req.una, q->req.next);
-	assert_true(q->req.heard < q->req.end);
+	assert_true(q->req.executed < q->req.end);
 }
 
 static uint32_t probes_used(void)
@@ -157,7 +157,7 @@ static void those_that_wait_close_ranks(void **state)
 	assert_int_equal(gone[1].ev, 0xd0000002);
 }
 
-/* Given up, what its answer says of the way is not heard; of packets it is. */
+/* Given up, what its answer says of the way does not count; of packets it does. */
 static void late_answers_bring_no_way_back(void **state)
 {
 	(void)state;

@@ -106,7 +106,7 @@ static void device_says_what_it_does(void **state)
 	assert_int_equal(ibv_close_device(rc), 0);
 }
 
-/* A device of two ports, by a driver that hears of trimmed packets; NULL: not permitted here. */
+/* A device of two ports, by a driver that learns of trimmed packets; NULL: not permitted here. */
 static struct ibv_context *open_described(struct veth *v)
 {
 	char name[] = "/tmp/mrcapi-XXXXXX";

@@ -168,7 +168,7 @@ static void what_the_peer_lacks_is_known(void **state)
 }
 
 /* A peer that answers no trimmed packets gets none that may be trimmed; of a device that never
- * hears of them nothing else can be said. */
+ * learns of them nothing else can be said. */
 static void trimming_needs_the_peer(void **state)
 {
 	const uint8_t both = MRC_PEER_TRIM_NACK | MRC_NO_TRIM;

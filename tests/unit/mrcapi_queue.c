@@ -269,7 +269,7 @@ static void overrun_queue_is_an_error(void **state)
 	rig_stop(&p.rig);
 }
 
-/* 7.5.4: an end that agreed to Dynamic MPR and hears of no range is told of it, and goes on; one
+/* 7.5.4: an end that agreed to Dynamic MPR and learns of no range is told of it, and goes on; one
  * that did not never looks (M-46). */
 static void a_range_that_is_not_told(void **state)
 {

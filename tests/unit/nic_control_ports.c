@@ -324,7 +324,7 @@ static void one_of_two_ports_is_disabled(void **state)
 }
 
 /* A port whose peer was not told yet: what it sends there is lost, and counted. */
-static void nothing_is_heard_by_a_disabled_port(void **state)
+static void nothing_is_received_by_a_disabled_port(void **state)
 {
 	struct driver_counters count;
 	nsec rtt_ns;
@@ -485,7 +485,7 @@ static void segments_come_and_go_with_their_users(void **state)
 	close_all();
 }
 
-/* What mrc_query_device says of every device, and of one that hears of trimmed packets. */
+/* What mrc_query_device says of every device, and of one that learns of trimmed packets. */
 static void the_engine_does_what_is_said(void **state)
 {
 	(void)state;
@@ -503,7 +503,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(who_ends_was_the_last_to_assume),
 	cmocka_unit_test(events_are_told_by_the_mask),
 	cmocka_unit_test(one_of_two_ports_is_disabled),
-	cmocka_unit_test(nothing_is_heard_by_a_disabled_port),
+	cmocka_unit_test(nothing_is_received_by_a_disabled_port),
 	cmocka_unit_test(a_value_is_of_one_plane),
 	cmocka_unit_test(values_may_be_segments),
 	cmocka_unit_test(segments_come_and_go_with_their_users),

@@ -153,7 +153,7 @@ int __wrap_inotify_init1(int flags)
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
-/* The device's thread hears of it, and whoever armed the queue is woken once. */
+/* The device's thread learns of it, and whoever armed the queue is woken once. */
 static void an_armed_queue_wakes(void **state)
 {
 	struct nic_user *u = open_mrc();

@@ -1,5 +1,5 @@
-/* Whom a device's queue pairs hear: forged packets on loopback, by a plain socket, and the counter
- * that each ends in. */
+/* Whose packets a device's queue pairs take: forged packets on loopback, by a plain socket, and the
+ * counter that each ends in. */
 #include "nic_stage.h"
 
 #include <arpa/inet.h>

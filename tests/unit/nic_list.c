@@ -394,7 +394,7 @@ static void refresh_follows_every_port(void **state)
 }
 
 /* Whether news came within a second; more of them may follow. */
-static bool hears(int fd, const struct nic_info *info)
+static bool has_news_soon(int fd, const struct nic_info *info)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -405,7 +405,7 @@ static bool hears(int fd, const struct nic_info *info)
 	return false;
 }
 
-/* What is still to be heard of things long done. */
+/* What is still to be learnt of things long done. */
 static void settle(int fd, const struct nic_info *info)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -431,21 +431,21 @@ static void news_are_those_of_ports(void **state)
 	assert_int_equal(poll(&p, 1, 1000), 1);
 	assert_false(watch_has_news(p.fd, &d));
 	ip("addr add 10.0.1.1/24 dev vb");
-	assert_true(hears(p.fd, &d));
+	assert_true(has_news_soon(p.fd, &d));
 	settle(p.fd, &d);
 	ip("link set va mtu 1400");
-	assert_true(hears(p.fd, &d));
+	assert_true(has_news_soon(p.fd, &d));
 	/* By name: its number is not known yet. */
 	ip("link del vb");
-	assert_true(hears(p.fd, &d));
+	assert_true(has_news_soon(p.fd, &d));
 	assert_int_equal(nic_info_refresh(&d), 0);
 	settle(p.fd, &d);
 	ip("link add vb type veth peer name pb");
-	assert_true(hears(p.fd, &d));
+	assert_true(has_news_soon(p.fd, &d));
 	settle(p.fd, &d);
 	d.setup.has_lo = true;
 	ip("addr add 10.9.9.8/32 dev lo");
-	assert_true(hears(p.fd, &d));
+	assert_true(has_news_soon(p.fd, &d));
 	close(p.fd);
 }
 

@@ -349,7 +349,7 @@ static void capabilities_are_those_of_the_peer(void **state)
 			assert_int_equal(nic_mrc_qp_connect(s[i].qp, &link), 0);
 			assert_int_equal(nic_mrc_qp_query(s[i].qp, &is, NULL, NULL), 0);
 			assert_int_equal(!!(is.flags & MRC_PEER_SERVICE_TIME), !(lacks >> i & 1));
-			/* Over udp nobody hears of trimmed packets. */
+			/* Over udp nobody learns of trimmed packets. */
 			assert_int_equal(is.flags & (MRC_PEER_TRIM_NACK | MRC_NO_TRIM),
 					 MRC_NO_TRIM);
 		}

@@ -1,5 +1,5 @@
 /* Who sends what, and when, with a driver and an engine of the test's own: room of each port, ports
- * that are full, down and up again, and timers that wait until all was heard. */
+ * that are full, down and up again, and timers that wait until all was received. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ static struct fake_engine {
 	nsec now;
 	uint32_t waiting[ENGINE_PORTS];
 	nsec timer;
-	uint32_t n_fired, n_heard, heard_when_fired;
+	uint32_t n_fired, n_rx, rx_when_fired;
 	uint32_t down; /* as it was told */
 } e;
 
@@ -82,7 +82,7 @@ static void fake_input(struct engine *engine, nsec now, const struct rx_pkt *pkt
 	for (uint32_t i = 0; i < n; i++)
 		assert_true(pkts[i].at <= now);
 	e.now = now;
-	e.n_heard += n;
+	e.n_rx += n;
 }
 
 static uint32_t fake_pull(struct engine *engine, nsec now, const uint16_t room[ENGINE_PORTS],
@@ -96,7 +96,7 @@ static uint32_t fake_pull(struct engine *engine, nsec now, const uint16_t room[E
 	if (e.timer <= now) {
 		e.timer = NSEC_NEVER;
 		e.n_fired++;
-		e.heard_when_fired = e.n_heard;
+		e.rx_when_fired = e.n_rx;
 	}
 	for (uint32_t port = 0; port < PORTS; port++) {
 		for (uint32_t k = 0; k < room[port] && e.waiting[port] && got < n; k++) {
@@ -339,7 +339,7 @@ static void what_the_driver_leaves_goes_first(void **state)
 	assert_int_equal(d->backlog.n, 0);
 }
 
-/* A timer that is due does not fire before what has arrived was heard. */
+/* A timer that is due does not fire before what has arrived was received. */
 static void timers_wait_for_what_has_arrived(void **state)
 {
 	(void)state;
@@ -349,7 +349,7 @@ static void timers_wait_for_what_has_arrived(void **state)
 	for (uint32_t i = 0; i < 20 && !e.n_fired; i++)
 		device_step(d, false);
 	assert_int_equal(e.n_fired, 1);
-	assert_int_equal(e.heard_when_fired, 1000);
+	assert_int_equal(e.rx_when_fired, 1000);
 }
 
 /* But packets without end do not keep it from firing, ... */
@@ -363,7 +363,7 @@ static void a_flood_does_not_stop_time(void **state)
 		device_step(d, false);
 	}
 	assert_int_equal(e.n_fired, 1);
-	assert_true(e.heard_when_fired <= 10000);
+	assert_true(e.rx_when_fired <= 10000);
 }
 
 /* ... nor do a few with every turn: the clock stands still for some turns at most. */

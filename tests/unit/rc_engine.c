@@ -511,7 +511,7 @@ static void completions_in_order(void **state)
 	check_ends();
 }
 
-/* Nobody hears of silent work that went well; its slots come back. */
+/* Nobody learns of silent work that went well; its slots come back. */
 static void silent(void **state)
 {
 	struct work k = {.code = ENGINE_WRITE, .len = 10};

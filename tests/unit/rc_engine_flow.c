@@ -63,15 +63,15 @@ static void rnr_timer_table(void **state)
 		assert_int_equal(counts(&w.end[1])->rx_rnr_sent, 1);
 		assert_int_equal(w.log[1].h.aeth.type, AETH_RNR_NAK);
 		assert_int_equal(w.log[1].h.aeth.value, code);
-		nsec heard = w.log[1].at + w.delay;
+		nsec received = w.log[1].at + w.delay;
 
 		post_recv(1, 0, 64, 1, 2);
 		imagine_arrival(&small_send, 0);
 		run();
 		nsec again = nth_request(1).at;
 
-		assert_true(again >= heard + rnr_ns(code));
-		assert_true(again <= heard + rnr_ns(code) + rnr_ns(code) / 8 + 1000);
+		assert_true(again >= received + rnr_ns(code));
+		assert_true(again <= received + rnr_ns(code) + rnr_ns(code) / 8 + 1000);
 		expect_sent(&small_send, ENGINE_OK);
 		check_ends();
 	}

@@ -1,4 +1,4 @@
-/* What a requester hears: acknowledgements, responses and NAKs, and silence. */
+/* What a requester receives: acknowledgements, responses and NAKs, and silence. */
 #include "rc_requester.h"
 
 /* One acknowledgement is for everything up to its PSN. */
@@ -98,7 +98,7 @@ static void sequence_nak(void **state)
 	EXPECT_COUNT(drop_response, 999);
 	EXPECT_COUNT(tx_again, 3);
 	expect_sent(1, ENGINE_WRITE, ENGINE_OK);
-	/* What was heard of is progress: the next one is told anew. */
+	/* What was acknowledged is progress: the next one is told anew. */
 	nak(3, AETH_NAK_SEQUENCE);
 	expect_counts(2, 3);
 	ack(4);
@@ -589,8 +589,8 @@ static void read_goes_on_from_the_middle(void **state)
 	}
 }
 
-/* A window that silence made go again goes one packet at a time until something is heard: what the
- * peer has not read yet does not multiply. */
+/* A window that silence made go again goes one packet at a time until something is received: what
+ * the peer has not read yet does not multiply. */
 static void silence_is_sounded(void **state)
 {
 	(void)state;

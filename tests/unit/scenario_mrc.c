@@ -510,8 +510,8 @@ static void a_black_out_is_survived(void **state)
 		}
 }
 
-/* When h0 last heard anything; 0: never. */
-static psec last_heard(void)
+/* When h0 last received anything; 0: never. */
+static psec last_received(void)
 {
 	for (uint32_t i = n_sights; i-- > 0;)
 		if (!sights[i].is_out)
@@ -519,7 +519,7 @@ static psec last_heard(void)
 	return 0;
 }
 
-/* Too few retries: one error, and at the time that Table 7-1 says, after the last that was heard.
+/* Too few retries: one error, and at the time that Table 7-1 says, after the last packet.
  */
 static void a_long_black_out_is_one_error(void **state)
 {
@@ -539,7 +539,7 @@ static void a_long_black_out_is_one_error(void **state)
 			 "transport.exponential_retries=%u",
 			 linear, exponential);
 		struct outcome o = run_flow_of(yaml, set, PSEC_S);
-		psec due = last_heard() + silence_ps(linear, exponential);
+		psec due = last_received() + silence_ps(linear, exponential);
 
 		assert_int_equal(o.status, ENGINE_RETRY_EXCEEDED);
 		assert_int_equal(o.c.failed, 1);

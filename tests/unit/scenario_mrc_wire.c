@@ -154,7 +154,7 @@ static void the_udp_port_is_set(void **state)
 }
 
 /* A host takes packets to its own port and no others. */
-static void another_udp_port_is_not_heard(void **state)
+static void another_udp_port_is_not_received(void **state)
 {
 	(void)state;
 	for (uint32_t is_other = 0; is_other < 2; is_other++) {
@@ -177,7 +177,7 @@ static void another_udp_port_is_not_heard(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(packets_leave_soon_after_their_stamp),
 	cmocka_unit_test(the_udp_port_is_set),
-	cmocka_unit_test(another_udp_port_is_not_heard),
+	cmocka_unit_test(another_udp_port_is_not_received),
 };
 
 CHECK_MAIN(cases)

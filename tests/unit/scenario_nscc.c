@@ -135,7 +135,7 @@ static void all_parameters_reach_the_engine(void **state)
 	runs_end();
 }
 
-/* Base round trip, MTU and speed are the fabric's; trims count where there are any to hear of. */
+/* Base round trip, MTU and speed are the fabric's; trims count where there are any to learn of. */
 static void the_fabric_says_the_rest(void **state)
 {
 	static const struct {

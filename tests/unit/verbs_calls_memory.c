@@ -64,7 +64,7 @@ static void regions(void **state)
 		assert_ptr_equal(mr->pd, rig.pd);
 		assert_int_equal(mr->length, 4096);
 		FINE(ibv_dereg_mr(mr));
-		/* What is only a wish may be overheard. */
+		/* What is only a wish may be overlooked. */
 		mr = register_by(call, rig.pd, rig.memory, 4096, IBV_ACCESS_RELAXED_ORDERING);
 		assert_non_null(mr);
 		FINE(ibv_dereg_mr(mr));

@@ -346,7 +346,7 @@ static void wrong_key_of_the_peer(void **state)
 
 	wr.wr.rdma.rkey ^= 0x5500;
 	assert_int_equal(failed(&p, &wr).status, IBV_WC_REM_ACCESS_ERR);
-	/* The other end hears of it, too. */
+	/* The other end learns of it, too. */
 	fd = (struct pollfd){.fd = p.rig.context->async_fd, .events = POLLIN};
 	assert_int_equal(poll(&fd, 1, WAIT_MS), 1);
 	assert_int_equal(ibv_get_async_event(p.rig.context, &event), 0);

@@ -115,7 +115,7 @@ static int compare_tcp(struct perf_link *l, uint32_t ms, uint64_t *bps)
 	int answer = perf_tell(l, "iperf3 %u", port);
 
 	if (answer == 0)
-		answer = perf_hear(l, line);
+		answer = perf_read_line(l, line);
 	if (answer != 0)
 		return answer;
 	if (strcmp(line, "ready") != 0) {
@@ -126,7 +126,7 @@ static int compare_tcp(struct perf_link *l, uint32_t ms, uint64_t *bps)
 	perf_address_text(&l->remote, host);
 	*bps = run_iperf(l, host, port, ms);
 	answer = perf_tell(l, "stop");
-	return answer != 0 ? answer : perf_hear(l, line);
+	return answer != 0 ? answer : perf_read_line(l, line);
 }
 
 /* Asks for one of the UDP services and runs our side of it. */
@@ -140,7 +140,7 @@ static int compare_udp(struct perf_link *l, const char *service, uint32_t size, 
 	uint64_t got[2];
 	int answer = perf_tell(l, "%s", service);
 
-	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
+	if (answer != 0 || (answer = perf_read_line(l, line)) != 0)
 		return answer;
 	if (!perf_numbers(line, "port", &port, 1) || port > UINT16_MAX) {
 		fprintf(stderr, "%s: the other side named no UDP port\n", l->name);
@@ -156,7 +156,7 @@ static int compare_udp(struct perf_link *l, const char *service, uint32_t size, 
 	if (fd >= 0)
 		close(fd);
 	answer = perf_tell(l, "stop");
-	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
+	if (answer != 0 || (answer = perf_read_line(l, line)) != 0)
 		return answer;
 	if (perf_numbers(line, "bytes-ns", got, 2) && got[1] > 0)
 		*figure = (uint64_t)((double)got[0] * 8e9 / (double)got[1]);
@@ -213,7 +213,7 @@ static int serve_iperf(struct perf_link *l, const char *line)
 	/* It takes as long as the client likes. */
 	if (answer == 0) {
 		perf_await_call(l);
-		answer = perf_hear(l, told);
+		answer = perf_read_line(l, told);
 	}
 	kill(pid, SIGTERM);
 	waitpid(pid, NULL, 0);
@@ -237,7 +237,7 @@ static int serve_udp(struct perf_link *l, bool is_echo)
 		bytes = perf_udp_sink(fd, l, &ns);
 	close(fd);
 	if (answer == 0)
-		answer = perf_hear(l, line);
+		answer = perf_read_line(l, line);
 	return answer != 0 ? answer : perf_tell(l, "bytes-ns %" PRIu64 " %" PRIu64, bytes, ns);
 }
 

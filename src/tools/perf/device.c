@@ -126,11 +126,11 @@ static int tell_plane(struct perf_link *l, const struct nic_info *info, uint32_t
 			 word_of(gid + 8), word_of(gid + 12));
 }
 
-static int hear_plane(struct perf_link *l, struct nic_mrc_path *path)
+static int read_plane(struct perf_link *l, struct nic_mrc_path *path)
 {
 	char line[PERF_LINE_MAX];
 	uint64_t v[5];
-	int answer = perf_hear(l, line);
+	int answer = perf_read_line(l, line);
 
 	if (answer != 0)
 		return answer;
@@ -166,14 +166,14 @@ int perf_meet_planes(struct perf_end *e, struct perf_link *l, struct nic_mrc_pat
 		if (mine >> port & 1)
 			answer = tell_plane(l, &e->info, port, path->plane[port].gid_index);
 	if (answer == 0)
-		answer = perf_hear(l, line);
+		answer = perf_read_line(l, line);
 	if (answer != 0)
 		return answer;
 	if (!perf_numbers(line, "planes", &theirs, 1))
 		return perf_complain(l, "read the peer's addresses", -EPROTO);
 	for (uint32_t i = 0; answer == 0 && i < ENGINE_PORTS; i++)
 		if (theirs >> i & 1)
-			answer = hear_plane(l, path);
+			answer = read_plane(l, path);
 	path->planes &= mine;
 	return answer;
 }

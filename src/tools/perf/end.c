@@ -129,7 +129,7 @@ static int connect_one(struct nic_qp *qp, const struct perf_test *t, const struc
 			     NULL);
 }
 
-/* Tells the other side of a queue pair, hears of its namesake, and connects the two. */
+/* Tells the other side of a queue pair, learns of its namesake, and connects the two. */
 static int join_rc(struct perf_end *e, struct perf_link *l, struct nic_qp *qp)
 {
 	struct nic_path path = {.gid_index = e->gid_index, .hop_limit = 64};
@@ -142,7 +142,7 @@ static int join_rc(struct perf_end *e, struct perf_link *l, struct nic_qp *qp)
 	mine.psn &= 0xffffff;
 	int answer = perf_tell(l, "qp %u %u", mine.number, mine.psn);
 
-	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
+	if (answer != 0 || (answer = perf_read_line(l, line)) != 0)
 		return answer;
 	if (!perf_numbers(line, "qp", v, 2))
 		return perf_complain(l, "read the peer's queue pair", -EPROTO);
@@ -179,7 +179,7 @@ static int join_mrc(const struct perf_end *e, struct perf_link *l, struct nic_qp
 	if (answer == 0)
 		answer = perf_tell(l, "qp %u %u %u %u %u", link->mine.number, link->mine.psn,
 				   link->mine.mpr, link->mine.wimm, link->mine.caps);
-	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
+	if (answer != 0 || (answer = perf_read_line(l, line)) != 0)
 		return answer;
 	if (!perf_numbers(line, "qp", v, 5) || v[2] == 0 || v[2] > MRC_MPR_MAX ||
 	    v[3] > MRC_WIMM_MAX || v[4] > UINT8_MAX)
@@ -200,7 +200,7 @@ static int connect_all(struct perf_end *e, struct perf_link *l)
 	int answer = perf_tell(l, "mem %" PRIu64 " %u", (uint64_t)(uintptr_t)e->memory,
 			       nic_mr_key(e->mr));
 
-	if (answer != 0 || (answer = perf_hear(l, line)) != 0)
+	if (answer != 0 || (answer = perf_read_line(l, line)) != 0)
 		return answer;
 	if (!perf_numbers(line, "mem", v, 2))
 		return perf_complain(l, "read the peer's memory", -EPROTO);
@@ -221,7 +221,7 @@ static int meet(struct perf_link *l)
 	char line[PERF_LINE_MAX];
 	int answer = perf_tell(l, "ready");
 
-	return answer != 0 ? answer : perf_hear(l, line);
+	return answer != 0 ? answer : perf_read_line(l, line);
 }
 
 int perf_end_open(struct perf_end *e, struct perf_link *l, const struct perf_test *test)

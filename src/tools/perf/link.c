@@ -263,9 +263,9 @@ int perf_tell(struct perf_link *l, const char *format, ...)
 	return -ECONNRESET;
 }
 
-int perf_hear(struct perf_link *l, char text[PERF_LINE_MAX])
+int perf_read_line(struct perf_link *l, char text[PERF_LINE_MAX])
 {
-	int answer = perf_hear_more(l, text);
+	int answer = perf_read_line_or_end(l, text);
 
 	if (answer != -ENOTCONN)
 		return answer;
@@ -273,18 +273,18 @@ int perf_hear(struct perf_link *l, char text[PERF_LINE_MAX])
 	return -ECONNRESET;
 }
 
-int perf_hear_first(struct perf_link *l, char text[PERF_LINE_MAX])
+int perf_read_first_line(struct perf_link *l, char text[PERF_LINE_MAX])
 {
 	set_timeout(l->fd, FIRST_S);
-	int answer = perf_hear_more(l, text);
+	int answer = perf_read_line_or_end(l, text);
 
 	set_timeout(l->fd, TIMEOUT_S);
 	return answer;
 }
 
-int perf_hear_greeting(struct perf_link *l, char text[PERF_LINE_MAX])
+int perf_read_greeting(struct perf_link *l, char text[PERF_LINE_MAX])
 {
-	int answer = perf_hear(l, text);
+	int answer = perf_read_line(l, text);
 
 	for (bool is_said = false; answer == 0 && strncmp(text, "busy ", 5) == 0; is_said = true) {
 		if (!is_said) {
@@ -294,13 +294,13 @@ int perf_hear_greeting(struct perf_link *l, char text[PERF_LINE_MAX])
 		}
 		/* Nobody knows how long that one wants to measure. */
 		set_timeout(l->fd, 0);
-		answer = perf_hear(l, text);
+		answer = perf_read_line(l, text);
 		set_timeout(l->fd, TIMEOUT_S);
 	}
 	return answer;
 }
 
-int perf_hear_more(struct perf_link *l, char text[PERF_LINE_MAX])
+int perf_read_line_or_end(struct perf_link *l, char text[PERF_LINE_MAX])
 {
 	if (!fgets(text, PERF_LINE_MAX, l->in)) {
 		struct timeval timeout = {.tv_sec = TIMEOUT_S};

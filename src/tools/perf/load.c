@@ -76,7 +76,7 @@ static int check_quiet(const struct load *d, uint64_t since_ns)
 	char line[PERF_LINE_MAX];
 
 	if (perf_is_called(d->l)) {
-		int answer = perf_hear(d->l, line);
+		int answer = perf_read_line(d->l, line);
 
 		return answer != 0 ? answer : refused(d, -EPROTO);
 	}
@@ -458,7 +458,7 @@ static void count_mrc(struct perf_end *e, struct perf_result *r)
 	r->lost_port = count.lost_port;
 	r->lost_timeout = count.lost_timeout;
 	r->spared = count.spared;
-	r->unheard = count.unheard;
+	r->retx_for_ack = count.retx_for_ack;
 	for (uint32_t i = 0; i < e->test.qps; i++) {
 		struct mrc_progress p;
 

@@ -249,7 +249,7 @@ static int serve_test(struct perf_link *l, const char *line)
 	perf_end_close(&end);
 	if (answer != 0)
 		return answer;
-	answer = perf_hear(l, word);
+	answer = perf_read_line(l, word);
 	return answer != 0 ? answer : perf_tell(l, "bye%s%s", *digest ? " " : "", digest);
 }
 
@@ -261,7 +261,7 @@ static int serve_client(struct perf_link *l)
 
 	if (perf_tell(l, "weft-perf %d", VERSION) != 0)
 		return STATUS_FAILED;
-	int answer = perf_hear_first(l, line);
+	int answer = perf_read_first_line(l, line);
 
 	while (answer == 0) {
 		answer = perf_compare_serve(l, line);
@@ -270,7 +270,7 @@ static int serve_client(struct perf_link *l)
 			n_tests += answer == 0;
 		}
 		if (answer == 0)
-			answer = perf_hear_more(l, line);
+			answer = perf_read_line_or_end(l, line);
 	}
 	if (n_tests == 0 && answer == -ENOTCONN) {
 		perf_address_text(&l->remote, who);
@@ -334,14 +334,14 @@ static int measure(struct perf_link *l, const struct perf_test *t, struct perf_r
 		answer = perf_end_open(&end, l, t);
 	if (answer != 0)
 		return answer;
-	answer = perf_hear(l, line);
+	answer = perf_read_line(l, line);
 	if (answer == 0)
 		answer = perf_drive(&end, l, result);
 	/* The server has posted nothing that we still owe an answer to. */
 	if (answer == 0)
 		answer = perf_tell(l, "stop");
 	if (answer == 0)
-		answer = perf_hear(l, line);
+		answer = perf_read_line(l, line);
 	if (answer == 0 && t->is_verified)
 		answer = check_payload(l, &end, line, result);
 	perf_end_close(&end);
@@ -401,7 +401,7 @@ static int run_client(const struct job *job)
 
 	if (answer != 0)
 		return STATUS_FAILED;
-	answer = perf_hear_greeting(&l, line);
+	answer = perf_read_greeting(&l, line);
 	if (answer == 0 && (!perf_numbers(line, "weft-perf", &version, 1) || version != VERSION)) {
 		fprintf(stderr, "%s: the server speaks another version: %.40s\n", job->name, line);
 		answer = -EPROTO;

@@ -65,7 +65,7 @@ struct perf_result {
 	uint64_t ways, ways_used, lost_gap, lost_probe, lost_nack, lost_port, lost_timeout, spared;
 	bool has_profile;
 	uint64_t profile;              /* the EV profile that was named, if has_profile */
-	uint64_t unheard;              /* had arrived, and went again for their Transport ACK */
+	uint64_t retx_for_ack;         /* had arrived, and went again for their Transport ACK */
 	char digest[PERF_DIGEST_TEXT]; /* of all that lies at the server; "": not verified */
 	/* Of latencies, in ns; half a round trip where both sides send. */
 	uint64_t least_ns, most_ns, mean_ns, percentile_ns[PERF_PERCENTILES];
@@ -119,13 +119,13 @@ void perf_link_close(struct perf_link *l);
 __attribute__((format(printf, 2, 3))) int perf_tell(struct perf_link *l, const char *format, ...);
 /* Reads a line into text, without its end. -ECONNRESET: the other side is gone. A line that starts
  * with "error" is said on standard error and gives -EPROTO. */
-int perf_hear(struct perf_link *l, char text[PERF_LINE_MAX]);
+int perf_read_line(struct perf_link *l, char text[PERF_LINE_MAX]);
 /* The same, but the end of the connection is no failure, and -ENOTCONN. */
-int perf_hear_more(struct perf_link *l, char text[PERF_LINE_MAX]);
+int perf_read_line_or_end(struct perf_link *l, char text[PERF_LINE_MAX]);
 /* That, of the first line of a client: who says nothing keeps the next from being served. */
-int perf_hear_first(struct perf_link *l, char text[PERF_LINE_MAX]);
-/* perf_hear, of the first line of a server: as long as it is busy, which is said. */
-int perf_hear_greeting(struct perf_link *l, char text[PERF_LINE_MAX]);
+int perf_read_first_line(struct perf_link *l, char text[PERF_LINE_MAX]);
+/* perf_read_line, of the first line of a server: as long as it is busy, which is said. */
+int perf_read_greeting(struct perf_link *l, char text[PERF_LINE_MAX]);
 /* Whether a line is the word and after it n numbers, each with one space before it; they are read
  * into values. */
 bool perf_numbers(const char *line, const char *word, uint64_t *values, uint32_t n);

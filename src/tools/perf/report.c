@@ -43,7 +43,7 @@ static void print_ways(FILE *out, const struct perf_result *r)
 		", by their port %" PRIu64 ", in silence %" PRIu64 ") less %" PRIu64
 		" that came after all, and %" PRIu64 " for their Transport ACK\n",
 		r->ways_used, r->ways, r->retransmitted, lost, r->lost_gap, r->lost_probe,
-		r->lost_nack, r->lost_port, r->lost_timeout, r->spared, r->unheard);
+		r->lost_nack, r->lost_port, r->lost_timeout, r->spared, r->retx_for_ack);
 }
 
 void perf_print(FILE *out, const struct perf_result *r)
@@ -111,7 +111,7 @@ static void json_ways(struct json_writer *w, const struct perf_result *r)
 	json_number(w, "lost_port", r->lost_port);
 	json_number(w, "lost_timeout", r->lost_timeout);
 	json_number(w, "spared", r->spared);
-	json_number(w, "unheard", r->unheard);
+	json_number(w, "retx_for_ack", r->retx_for_ack);
 }
 
 static void json_baseline(struct json_writer *w, const struct perf_result *r,

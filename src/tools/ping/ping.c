@@ -229,7 +229,7 @@ static int answer(const struct ping *p)
 		if (p->info.gids[i].address.ss_family == AF_UNSPEC)
 			continue;
 		devices_address(&p->info.gids[i], address);
-		int why = nic_mrc_hears(p->user, nic_gid_index(i));
+		int why = nic_mrc_check_address(p->user, nic_gid_index(i));
 
 		if (why)
 			say_no_answer(p, address, why);

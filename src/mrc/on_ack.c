@@ -288,7 +288,7 @@ static void take_mark(struct mrc *m, struct mrc_qp *q, const struct timing *t, c
 		mrc_way_avoid(m, q, way_of(m, q, t, h->entropy));
 }
 
-/* What was heard may have made room. */
+/* What was received may have made room. */
 static void go_on(struct mrc *m, struct mrc_qp *q)
 {
 	mrc_check_drained(m, q);
@@ -381,7 +381,7 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		time = time_of(m, q, &t);
 	/* Before the record goes. */
 	if (h->pr)
-		mrc_ways_heard(m, q, h->ack_psn_offset, r);
+		mrc_ways_on_probe_ack(m, q, h->ack_psn_offset, r);
 	if (r)
 		mrc_ways_probed(m, r, h->m);
 	else
@@ -525,7 +525,7 @@ static enum mrc_verdict on_positive(struct mrc *m, struct mrc_qp *q, uint64_t n,
 
 	/* One that says what was known is no news, but no mistake either: duplicates are answered
 	 * so. */
-	if (n < req->heard)
+	if (n < req->executed)
 		return MRC_VERDICT_rx_ack;
 	if (n >= req->una) {
 		mrc_flight_sent_at(m, q, n, &is_again);
