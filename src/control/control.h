@@ -52,7 +52,7 @@ struct control_ev {
 };
 
 /* Events that a profile asks for. */
-enum control_event_mask { CONTROL_TELL_GOOD = 1, CONTROL_TELL_BAD = 2 };
+enum control_event_mask { CONTROL_REPORT_GOOD = 1, CONTROL_REPORT_BAD = 2 };
 
 struct control_profile {
 	uint64_t id;

@@ -262,15 +262,15 @@ void member_set_bad(struct member *m, uint64_t id, uint32_t way, bool is_bad)
 	end_writing(&m->file->uses_sequence);
 }
 
-void member_tell(struct member *m, const struct control_event *event)
+void member_report(struct member *m, const struct control_event *event)
 {
 	struct member_counts *c = &m->file->events;
-	uint64_t k = atomic_load_explicit(&c->told, memory_order_relaxed);
+	uint64_t k = atomic_load_explicit(&c->reported, memory_order_relaxed);
 
 	atomic_store_explicit(&c->begun, k + 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	m->file->ring[k % MEMBER_EVENTS] = *event;
-	atomic_store_explicit(&c->told, k + 1, memory_order_release);
+	atomic_store_explicit(&c->reported, k + 1, memory_order_release);
 	ring(m);
 }
 

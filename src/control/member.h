@@ -39,7 +39,7 @@ int member_use(struct member *m, enum control_kind kind, uint64_t id, int by);
 void member_set_bad(struct member *m, uint64_t id, uint32_t way, bool is_bad);
 
 /* Tells an event, and rings. */
-void member_tell(struct member *m, const struct control_event *event);
+void member_report(struct member *m, const struct control_event *event);
 
 /* How a queue pair fares. */
 struct member_pair {

@@ -7,9 +7,9 @@
  * packets one sent. What a controller of another user needs stands there, and the random part of
  * the other one's name, which nobody can take before its owner has.
  *
- * Sequences are odd while what they guard is being written. Of events two counts tell: begun, of
- * those that are or were written, and told, of those that are whole. Event k is in place k modulo
- * MEMBER_EVENTS, until event k + MEMBER_EVENTS is begun. */
+ * Sequences are odd while what they guard is being written. Of events there are two counts: begun,
+ * of those that are or were written, and reported, of those that are whole. Event k is in place k
+ * modulo MEMBER_EVENTS, until event k + MEMBER_EVENTS is begun. */
 #ifndef WEFT_CONTROL_MEMBER_FILE_H
 #define WEFT_CONTROL_MEMBER_FILE_H
 
@@ -29,7 +29,7 @@ struct member_about {
 };
 
 struct member_counts {
-	_Atomic uint64_t begun, told;
+	_Atomic uint64_t begun, reported;
 };
 
 /* One profile in use. The place is free when count is 0. */

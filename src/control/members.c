@@ -103,7 +103,7 @@ static bool read_who(struct watched *w)
 static void end_events(struct watched *w)
 {
 	w->is_dead = true;
-	if (!READ_NUMBER(w->fd, &w->end, events.told))
+	if (!READ_NUMBER(w->fd, &w->end, events.reported))
 		w->end = 0;
 }
 
@@ -120,7 +120,7 @@ static bool is_member(struct members *m, struct watched *w)
 	/* Where its file stays it would be found again and again. */
 	if (w->is_dead && (!dead_remove(m->directory, w->fd, w->name) || m->is_new))
 		return false;
-	return read_who(w) && (!m->is_new || READ_NUMBER(w->fd, &w->next, events.told));
+	return read_who(w) && (!m->is_new || READ_NUMBER(w->fd, &w->next, events.reported));
 }
 
 /* Whether one more of that user may be watched: no stranger, nor all of them, takes the places of
@@ -351,28 +351,28 @@ static void skip_lost(struct watched *w, uint64_t begun)
 	}
 }
 
-/* How many events a process has told; false: it cannot be read. */
-static bool read_told(const struct watched *w, uint64_t *told)
+/* How many events a process has reported; false: it cannot be read. */
+static bool read_reported(const struct watched *w, uint64_t *reported)
 {
-	*told = w->end;
-	return w->is_dead || READ_NUMBER(w->fd, told, events.told);
+	*reported = w->end;
+	return w->is_dead || READ_NUMBER(w->fd, reported, events.reported);
 }
 
 /* Reads the events from next on, at most *n, that lie one behind the other; *n of them, which may
  * be none, were not overwritten meanwhile. False: there are no more. */
 static bool read_batch(struct watched *w, struct control_event *ring, uint32_t *n)
 {
-	uint64_t told, begun, first;
+	uint64_t reported, begun, first;
 	uint32_t place;
 
-	if (!read_told(w, &told) || told <= w->next)
+	if (!read_reported(w, &reported) || reported <= w->next)
 		return false;
 	/* Whatever it says it told: no more than the ring holds is there. */
-	skip_lost(w, told);
+	skip_lost(w, reported);
 	first = w->next;
 	place = (uint32_t)(first % MEMBER_EVENTS);
-	if (*n > told - first)
-		*n = (uint32_t)(told - first);
+	if (*n > reported - first)
+		*n = (uint32_t)(reported - first);
 	if (*n > MEMBER_EVENTS - place)
 		*n = MEMBER_EVENTS - place;
 	if (!read_part(w->fd, ring, offsetof(struct member_file, ring) + place * sizeof *ring,
@@ -396,7 +396,7 @@ static bool pass_on(struct watched *w, const struct control_event *from, struct 
 	uint64_t lost = w->lost + from->n_lost;
 
 	w->next++;
-	if ((from->state != CONTROL_TELL_GOOD && from->state != CONTROL_TELL_BAD) ||
+	if ((from->state != CONTROL_REPORT_GOOD && from->state != CONTROL_REPORT_BAD) ||
 	    from->ev.port > PATH_PORTS) {
 		w->lost++;
 		return false;

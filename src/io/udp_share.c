@@ -73,7 +73,7 @@ static const char *name_of_all(const struct udp_driver *u, char text[NAME_TEXT])
 /* Whether a user that the kernel names as uid is that one and no other. All the users that have no
  * name here have one in common; they are not here if the network is of this user namespace, since
  * only who rules over it could have entered. */
-static bool is_told_apart(uid_t uid)
+static bool is_distinct(uid_t uid)
 {
 	struct stat ours, owner;
 	int net_fd, owner_fd = -1;
@@ -121,7 +121,7 @@ static int open_sockets(struct udp_driver *u)
 	for (uint32_t i = 0; i < DRIVER_TAGS; i++)
 		s->from[i] = -1;
 	s->uid = geteuid();
-	s->is_alone = !is_told_apart(s->uid);
+	s->is_alone = !is_distinct(s->uid);
 	s->fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->fd < 0)
 		return -errno;

@@ -99,14 +99,14 @@ static bool features_of(uint32_t ifindex, uint64_t *features)
 {
 	struct timeval timeout = {.tv_sec = 1};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
-	bool is_told;
+	bool is_known;
 
 	if (fd < 0)
 		return false;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-	is_told = features_by(fd, ifindex, features);
+	is_known = features_by(fd, ifindex, features);
 	close(fd);
-	return is_told;
+	return is_known;
 }
 
 static bool is_ethernet(const char *interface)

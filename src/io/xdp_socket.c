@@ -57,14 +57,14 @@ static uint32_t queues_of(const char *interface)
 	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
 	struct ifreq request = {.ifr_data = (char *)&channels};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool is_told;
+	bool is_known;
 
 	if (fd < 0)
 		return 0;
 	snprintf(request.ifr_name, sizeof request.ifr_name, "%s", interface);
-	is_told = ioctl(fd, SIOCETHTOOL, &request) == 0;
+	is_known = ioctl(fd, SIOCETHTOOL, &request) == 0;
 	close(fd);
-	return is_told ? channels.rx_count + channels.combined_count : 0;
+	return is_known ? channels.rx_count + channels.combined_count : 0;
 }
 
 static int memory_open(struct xdp_port *p, uint32_t chunks)

@@ -311,8 +311,8 @@ static struct mrc_endpoint_done *port_place(struct mrc_endpoints *ends, const st
 	return i < MRC_PORT_UPDATES ? &ends->ports[i] : NULL;
 }
 
-static void tell_ports(struct mrc_endpoints *ends, struct mrc_endpoint_done *place,
-		       const struct mrc_in *in)
+static void report_ports(struct mrc_endpoints *ends, struct mrc_endpoint_done *place,
+			 const struct mrc_in *in)
 {
 	if (place == &ends->ports[ends->n_ports])
 		ends->n_ports++;
@@ -426,7 +426,7 @@ enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in)
 	};
 	queue_response(ends, r);
 	if (place) {
-		tell_ports(ends, place, in);
+		report_ports(ends, place, in);
 		mrc_on_peer_ports(m, rx->peer, erth->port_status_mask >> FIRST_PORT);
 	}
 	return MRC_VERDICT_rx_endpoint;

@@ -44,7 +44,7 @@ bool mrc_flight_reserve(struct mrc *m, struct mrc_qp *q)
 
 	if (!f)
 		return false;
-	f->acked = f->lost = f->again = f->more = f->told = 0;
+	f->acked = f->lost = f->again = f->more = f->reported = 0;
 	*slot_of(q, req->next) = pool_index(&m->flights, f);
 	return true;
 }
@@ -251,8 +251,8 @@ bool mrc_flight_lost(struct mrc *m, struct mrc_qp *q, uint64_t n)
 	req->out_bytes -= f->sent[place_of(n)].bytes;
 	/* Where nothing is out any more, what the peer is ahead by is forgotten, but for the way it
 	 * rounds (M-62). */
-	if (req->out_bytes == 0 && req->told_bytes > req->acked_bytes + MRC_RCVD_UNIT)
-		req->told_bytes = req->acked_bytes;
+	if (req->out_bytes == 0 && req->reported_bytes > req->acked_bytes + MRC_RCVD_UNIT)
+		req->reported_bytes = req->acked_bytes;
 	if (req->n_lost++ == 0 || n < req->lost_from)
 		req->lost_from = n;
 	return true;
@@ -297,5 +297,5 @@ void mrc_flight_clear(struct mrc *m, struct mrc_qp *q)
 	}
 	req->n_early = req->n_lost = 0;
 	req->out_bytes = 0;
-	req->lost_from = req->judged = req->told = req->una;
+	req->lost_from = req->judged = req->reported = req->una;
 }

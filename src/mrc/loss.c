@@ -101,7 +101,7 @@ static void plan_probe(struct mrc *m, struct mrc_qp *q)
 	if (req->una < req->next) {
 		const struct mrc_flight *f = mrc_flight_of(m, q, req->una);
 
-		if ((f->again & ~f->lost & ~f->told) >> req->una % MRC_FLIGHT & 1)
+		if ((f->again & ~f->lost & ~f->reported) >> req->una % MRC_FLIGHT & 1)
 			from = mrc_flight_time(m, q, req->una);
 	}
 	if (from < req->probe_at)
@@ -288,7 +288,7 @@ static bool was_congested(const struct mrc_requester *req, nsec at)
 	       at <= req->trim_to + req->srtt;
 }
 
-/* Packet n is lost, if it is not yet. In silence: nobody told of it, and its way is to blame, or
+/* Packet n is lost, if it is not yet. In silence: nobody reported it, and its way is to blame, or
  * the congestion that it met. */
 static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, struct losses *l)
 {
@@ -317,17 +317,17 @@ static void reset_timer(struct mrc *m, struct mrc_qp *q, uint64_t n)
 }
 
 /* Lost by the word of a SACK, if it is the first. */
-static void lose_told(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
+static void lose_reported(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
 {
 	struct mrc_flight *f = mrc_flight_of(m, q, n);
 
-	if (f->told >> n % MRC_FLIGHT & 1 || !lose(m, q, n, true, l))
+	if (f->reported >> n % MRC_FLIGHT & 1 || !lose(m, q, n, true, l))
 		return;
-	f->told |= UINT64_C(1) << n % MRC_FLIGHT;
+	f->reported |= UINT64_C(1) << n % MRC_FLIGHT;
 	reset_timer(m, q, n);
 }
 
-static void tell_loss(struct mrc *m, struct mrc_qp *q, const struct losses *l, enum cc_loss why)
+static void report_loss(struct mrc *m, struct mrc_qp *q, const struct losses *l, enum cc_loss why)
 {
 	struct mrc_requester *req = &q->req;
 	struct cc_ack ack = {
@@ -370,7 +370,7 @@ static void judge_before(struct mrc *m, struct mrc_qp *q, uint64_t end, nsec lim
 		n = (n & ~(uint64_t)(MRC_FLIGHT - 1)) + (uint32_t)__builtin_ctzll(open);
 		if (n >= end || mrc_flight_time(m, q, n) >= limit)
 			break;
-		lose_told(m, q, n, l);
+		lose_reported(m, q, n, l);
 	}
 	if (req->judged < end)
 		req->judged = n < end ? n : end;
@@ -382,7 +382,7 @@ static void plan_judgement(struct mrc *m, struct mrc_qp *q)
 	struct mrc_requester *req = &q->req;
 
 	req->judge_due = NSEC_NEVER;
-	if (req->judged < req->told && req->judged < req->newest_end)
+	if (req->judged < req->reported && req->judged < req->newest_end)
 		req->judge_due = mrc_flight_time(m, q, req->judged) + overdue_ns(req);
 }
 
@@ -410,16 +410,16 @@ void mrc_judge(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 	struct losses l = {0};
 
 	if (v->is_all)
-		req->told = req->next;
+		req->reported = req->next;
 	else if (v->is_first)
-		req->told = req->una < req->next ? req->una + 1 : req->una;
-	if (req->told < req->judged)
-		req->told = req->judged;
+		req->reported = req->una < req->next ? req->una + 1 : req->una;
+	if (req->reported < req->judged)
+		req->reported = req->judged;
 	if (req->srtt == 0 || req->newest <= req->reorder_ns)
 		return;
 	nsec limit = req->newest - req->reorder_ns;
 
-	judge_before(m, q, req->told, limit, &l);
+	judge_before(m, q, req->reported, limit, &l);
 	if (!v->is_all) {
 		uint64_t from, missing = missing_of(req, v, &from);
 
@@ -430,15 +430,15 @@ void mrc_judge(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 				continue;
 			if (mrc_flight_time(m, q, n) >= limit)
 				break;
-			lose_told(m, q, n, &l);
+			lose_reported(m, q, n, &l);
 		}
 	}
 	plan_judgement(m, q);
 	m->count.lost_gap += l.pkts;
-	tell_loss(m, q, &l, CC_LOSS_GAP);
+	report_loss(m, q, &l, CC_LOSS_GAP);
 }
 
-/* No SACK came that would have told: what others overtook is overdue. */
+/* No SACK came that would have reported it: what others overtook is overdue. */
 static void judge_overdue(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
@@ -446,17 +446,17 @@ static void judge_overdue(struct mrc *m, struct mrc_qp *q)
 	nsec overdue = overdue_ns(req);
 
 	if (m->now >= overdue)
-		judge_before(m, q, least(req->told, req->newest_end), m->now - overdue + 1, &l);
+		judge_before(m, q, least(req->reported, req->newest_end), m->now - overdue + 1, &l);
 	plan_judgement(m, q);
 	m->count.lost_gap += l.pkts;
-	tell_loss(m, q, &l, CC_LOSS_GAP);
+	report_loss(m, q, &l, CC_LOSS_GAP);
 }
 
 /* A packet that the probe did not find. */
 static void judge_one_probed(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
 {
 	if (mrc_flight_time(m, q, n) + q->req.reorder_ns < q->req.probe_at)
-		lose_told(m, q, n, l);
+		lose_reported(m, q, n, l);
 }
 
 void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
@@ -478,7 +478,7 @@ void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 			judge_one_probed(m, q, from + (uint32_t)__builtin_ctzll(missing), &l);
 	}
 	m->count.lost_probe += l.pkts;
-	tell_loss(m, q, &l, CC_LOSS_GAP);
+	report_loss(m, q, &l, CC_LOSS_GAP);
 }
 
 void mrc_probe_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
@@ -577,7 +577,7 @@ void mrc_lose_ports(struct mrc *m, struct mrc_qp *q, uint32_t ports)
 			lose(m, q, n, false, &l);
 	}
 	m->count.lost_port += l.pkts;
-	tell_loss(m, q, &l, CC_LOSS_GAP);
+	report_loss(m, q, &l, CC_LOSS_GAP);
 }
 
 /* What is out for as long as the timeout is lost, and una in any case (7.4.1). */
@@ -590,7 +590,7 @@ static void lose_silent(struct mrc *m, struct mrc_qp *q, nsec timeout)
 		if (n == req->una || m->now - mrc_flight_time(m, q, n) >= timeout)
 			lose(m, q, n, true, &l);
 	m->count.lost_timeout += l.pkts;
-	tell_loss(m, q, &l, CC_LOSS_TIMEOUT);
+	report_loss(m, q, &l, CC_LOSS_TIMEOUT);
 }
 
 /* una is to be sent again and could not yet, for window or pacing, while others arrive. */

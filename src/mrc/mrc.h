@@ -39,7 +39,7 @@
 #define MRC_WAYS         256u
 #define MRC_RATE_MAX     1000000u /* of stranger_rate */
 #define MRC_NO_STRANGERS UINT32_MAX
-#define MRC_PORT_UPDATES 16u /* peers' ports told of and not yet polled, see mrc_endpoint_poll */
+#define MRC_PORT_UPDATES 16u /* peers' ports reported and not yet polled, see mrc_endpoint_poll */
 
 /* Zero stands for the default in brackets. */
 struct mrc_cfg {
@@ -174,7 +174,7 @@ struct mrc_event {
 #define MRC_ACCEPTED(C) \
 	C(rx_data,         "data packets taken, each placed once") \
 	C(rx_duplicate,    "data packets that had come before: acknowledged, not placed again") \
-	C(rx_trimmed,      "data packets that a switch cut: told to the sender, not placed") \
+	C(rx_trimmed,      "data packets that a switch cut: reported to the sender, not placed") \
 	C(rx_nacked,       "data packets refused with a NACK: out of range, no room, malformed") \
 	C(rx_nak_sent,     "data packets refused with a NAK: the queue pair failed") \
 	C(rx_probe,        "reliability probes answered") \
@@ -335,7 +335,7 @@ int mrc_endpoint_post(struct engine *e, nsec now, const struct mrc_endpoint *req
 enum mrc_endpoint_news {
 	MRC_ENDPOINT_ANSWERED,   /* rtt_ns is valid */
 	MRC_ENDPOINT_UNANSWERED, /* given up: mrc_endpoint_expire */
-	MRC_ENDPOINT_PORTS,      /* a peer told the state of its ports: port_status is valid */
+	MRC_ENDPOINT_PORTS,      /* a peer reported the state of its ports: port_status is valid */
 };
 struct mrc_endpoint_done {
 	uint8_t news; /* enum mrc_endpoint_news */

@@ -54,12 +54,12 @@ static nsec since_sent(const struct mrc *m, const struct mrc_qp *q, uint64_t n, 
  * none, tells it in its place (7.5.5.8, M-37). */
 static nsec held_of(const struct mrc_qp *q, const struct timing *t, nsec rtt)
 {
-	nsec back = since_stamp(t), told = (nsec)t->stamp << MRC_STAMP_SHIFT;
+	nsec back = since_stamp(t), reported = (nsec)t->stamp << MRC_STAMP_SHIFT;
 
 	if (!(q->attr.flags & MRC_PEER_SERVICE_TIME) || t->is_absent)
 		return 0;
 	if (q->attr.flags & MRC_NO_TIMESTAMPS)
-		return told < rtt ? told : 0;
+		return reported < rtt ? reported : 0;
 	return rtt < WRAP_NS && back < rtt ? rtt - back : 0;
 }
 
@@ -194,8 +194,8 @@ static void bound_received(struct mrc_requester *req)
 {
 	uint64_t most = req->acked_bytes + req->out_bytes;
 
-	if (req->told_bytes > most)
-		req->told_bytes = most;
+	if (req->reported_bytes > most)
+		req->reported_bytes = most;
 }
 
 /* 8.4: rcvd_bytes counts up, modulo 2^24 units; one that is behind is out of date. */
@@ -206,7 +206,7 @@ static void take_received(struct mrc_requester *req, uint32_t rcvd_bytes)
 	if (units > RCVD_MASK / 2)
 		return;
 	req->rcvd_units = rcvd_bytes;
-	req->told_bytes += (uint64_t)units * MRC_RCVD_UNIT;
+	req->reported_bytes += (uint64_t)units * MRC_RCVD_UNIT;
 	bound_received(req);
 }
 
@@ -214,7 +214,8 @@ static void take_received(struct mrc_requester *req, uint32_t rcvd_bytes)
  * rcvd_bytes, as with a peer that does not tell them, it counts. */
 static uint32_t newly_received(struct mrc_requester *req)
 {
-	uint64_t all = req->told_bytes > req->acked_bytes ? req->told_bytes : req->acked_bytes;
+	uint64_t all =
+		req->reported_bytes > req->acked_bytes ? req->reported_bytes : req->acked_bytes;
 	uint64_t fresh = all > req->known_bytes ? all - req->known_bytes : 0;
 
 	req->known_bytes += fresh;
@@ -223,8 +224,8 @@ static uint32_t newly_received(struct mrc_requester *req)
 
 /* OnACK (Table 8-2). A Transport ACK is none: its SACK tells of the same packets, and how they came
  * through. */
-static void tell_ack(struct mrc *m, struct mrc_qp *q, uint32_t pkts, const struct sample *time,
-		     const struct mrc_pkt *sack)
+static void report_ack(struct mrc *m, struct mrc_qp *q, uint32_t pkts, const struct sample *time,
+		       const struct mrc_pkt *sack)
 {
 	struct mrc_requester *req = &q->req;
 	bool has_state = sack->seth.cc_type == MRC_CC_TYPE_NSCC;
@@ -331,12 +332,12 @@ static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
 	 * have the controller hold the base round trip for shorter than it is ever after. */
 	if (h->seth.pr)
 		time = (struct sample){0};
-	tell_ack(m, q, news.pkts, &time, h);
+	report_ack(m, q, news.pkts, &time, h);
 	*view = view_of(req, s, h);
 	/* The books have all that arrived, whatever was counted besides; a unit of the count is how
 	 * it is rounded. */
-	if (view->is_all && req->told_bytes > req->acked_bytes + MRC_RCVD_UNIT)
-		req->told_bytes = req->acked_bytes;
+	if (view->is_all && req->reported_bytes > req->acked_bytes + MRC_RCVD_UNIT)
+		req->reported_bytes = req->acked_bytes;
 	mrc_judge(m, q, view);
 	if (is_probed)
 		mrc_on_probed(m, q, view);
@@ -414,7 +415,7 @@ static enum cc_loss kind_of(uint8_t reason)
 	}
 }
 
-static void tell_nack(struct mrc_qp *q, struct cc_ack *loss, uint8_t reason)
+static void report_nack(struct mrc_qp *q, struct cc_ack *loss, uint8_t reason)
 {
 	loss->out_bytes = mrc_inflight(&q->req);
 	cc_on_loss(&q->req.cc, loss, kind_of(reason));
@@ -442,7 +443,7 @@ static void send_again(struct mrc *m, struct mrc_qp *q, uint64_t n, uint8_t reas
 	mrc_try_again(m, q, n, !is_refused);
 	if (q->state == MRC_ERROR)
 		return;
-	tell_nack(q, loss, reason);
+	report_nack(q, loss, reason);
 	if (is_refused)
 		mrc_pause(m, q, n, loss->rtt_ns);
 	mrc_clock_spare(m, q, false);
@@ -508,7 +509,7 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	if (is_wanted_again(m, q, &t))
 		send_again(m, q, t.n, h->nack_reason, &loss);
 	else
-		tell_nack(q, &loss, h->nack_reason);
+		report_nack(q, &loss, h->nack_reason);
 	if (q->state != MRC_ERROR && !req->is_base_known)
 		mrc_ways_measure(m, q);
 	return MRC_VERDICT_rx_nack;

@@ -1,10 +1,10 @@
-/* The state of ports (7.4.8): a peer is told which of ours are up until it answers, by one of the
- * queue pairs that have it; and where a peer says that a port is down there, it is asked whether
- * that is so, as anybody may have said it, and then now and then whether it still is. */
+/* The state of ports (7.4.8): which of ours are up is reported to a peer until it answers, by one
+ * of the queue pairs that have it; and where a peer says that a port is down there, it is asked
+ * whether that is so, as anybody may have said it, and then now and then whether it still is. */
 #include "mrc/state.h"
 
-/* Whether the peer of q is being told which of our ports are up. */
-static bool is_telling(const struct mrc *m, const struct mrc_qp *q)
+/* Whether a report of which of our ports are up is on its way to the peer of q. */
+static bool is_reporting(const struct mrc *m, const struct mrc_qp *q)
 {
 	const struct mrc_endpoints *ends = &m->endpoints;
 
@@ -20,8 +20,8 @@ static bool is_telling(const struct mrc *m, const struct mrc_qp *q)
 
 bool mrc_status_due(const struct mrc *m, const struct mrc_qp *q)
 {
-	return q->told_up != mrc_ports_up(m) && q->attr.ways->set.ports & mrc_ports_up(m) &&
-	       q->state != MRC_ERROR && !is_telling(m, q);
+	return q->reported_up != mrc_ports_up(m) && q->attr.ways->set.ports & mrc_ports_up(m) &&
+	       q->state != MRC_ERROR && !is_reporting(m, q);
 }
 
 /* The first way of a port that is not denied, or NULL. */
@@ -130,7 +130,7 @@ void mrc_peer_port_asked(struct mrc *m, const struct mrc_request *r)
 		ask_by(m, q, control_port(q));
 }
 
-/* A way for what is told of our ports: one in use, or any that leaves by a port that is up. */
+/* A way for the report of our ports: one in use, or any that leaves by a port that is up. */
 static const struct path_way *way_up(const struct mrc *m, struct mrc_qp *q)
 {
 	const struct path_profile *f = q->attr.ways;
@@ -140,7 +140,7 @@ static const struct path_way *way_up(const struct mrc *m, struct mrc_qp *q)
 	return way || !ports ? way : &f->set.ways[f->first[__builtin_ctz(ports)]];
 }
 
-void mrc_tell_ports(struct mrc *m, struct mrc_qp *q)
+void mrc_report_ports(struct mrc *m, struct mrc_qp *q)
 {
 	const struct path_way *way = way_up(m, q);
 	struct mrc_request r = {
@@ -153,14 +153,14 @@ void mrc_tell_ports(struct mrc *m, struct mrc_qp *q)
 		mrc_ways_ask(m, q, &r, way);
 }
 
-/* A peer answered what it was told: all queue pairs with that peer know. If things have changed
- * since, it must not be the last word: it may have come behind what was told next. */
-void mrc_ports_told(struct mrc *m, uint32_t peer, uint32_t up)
+/* A peer answered what was reported to it: all queue pairs with that peer know. If things have
+ * changed since, it must not be the last word: it may have come behind what was reported next. */
+void mrc_ports_reported(struct mrc *m, uint32_t peer, uint32_t up)
 {
 	struct mrc_qp *q = mrc_next_with_peer(m, peer, NULL);
 
 	for (; q; q = mrc_next_with_peer(m, peer, q)) {
-		q->told_up = (uint8_t)up;
+		q->reported_up = (uint8_t)up;
 		q->status_tries = 0;
 		mrc_ways_plan(m, q);
 	}
@@ -240,9 +240,9 @@ void mrc_on_peer_ports(struct mrc *m, uint32_t peer, uint32_t up)
 	}
 }
 
-/* What was to be told of our ports, and was not sent, is out of date: behind what is told next it
+/* What was to be reported of our ports, and was not sent, is out of date: behind the next report it
  * would be the last word. */
-static void withdraw_untold(struct mrc *m)
+static void withdraw_unsent_reports(struct mrc *m)
 {
 	const struct mrc_endpoints *ends = &m->endpoints;
 
@@ -265,14 +265,14 @@ void mrc_ports_down(struct engine *e, nsec now, uint32_t ports)
 	if (m->ports_down == ports)
 		return;
 	m->ports_down = ports;
-	withdraw_untold(m);
+	withdraw_unsent_reports(m);
 	for (struct mrc_qp *q = mrc_next_qp(m, NULL); q; q = mrc_next_qp(m, q)) {
 		if (!q->attr.ways)
 			continue;
 		path_block(&q->req.path, PATH_BLOCK_LINK, ports, now);
 		q->status_tries = 0;
 		if (mrc_status_due(m, q))
-			mrc_tell_ports(m, q);
+			mrc_report_ports(m, q);
 		mrc_ways_barred(m, q);
 		mrc_clock_follow(m, q);
 	}

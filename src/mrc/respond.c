@@ -185,7 +185,7 @@ static bool wants_sack(const struct mrc *m, const struct mrc_responder *p, const
 }
 
 /* What follows for SACKs from a packet that was taken when `before` was expected. */
-static void tell(struct mrc *m, struct mrc_qp *q, const struct request *r, uint64_t before)
+static void plan_sacks(struct mrc *m, struct mrc_qp *q, const struct request *r, uint64_t before)
 {
 	struct mrc_responder *p = &q->resp;
 	bool wants = wants_sack(m, p, r->in);
@@ -195,13 +195,13 @@ static void tell(struct mrc *m, struct mrc_qp *q, const struct request *r, uint6
 	/* One that asks and came early is answered again when all before it are here. */
 	if (r->in->h.bth.ack_req && p->expected <= r->n && p->asked <= r->n)
 		p->asked = r->n + 1;
-	bool is_told = wants && sack(m, q, r->in);
+	bool has_sack = wants && sack(m, q, r->in);
 
 	/* 7.5.2.2, whose else belongs to the outer if (M-19). */
 	if (p->expected != before) {
 		if (p->unsacked < p->expected)
 			p->unsacked = p->expected;
-	} else if (!is_told && r->n + 1 < p->unsacked) {
+	} else if (!has_sack && r->n + 1 < p->unsacked) {
 		p->unsacked = r->n + 1;
 	}
 }
@@ -258,7 +258,7 @@ static void accept(struct mrc *m, struct mrc_qp *q, const struct request *r)
 	if (p->msn != msn || r->in->h.bth.ack_req)
 		acknowledge(m, q);
 	if (q->state != MRC_ERROR)
-		tell(m, q, r, before);
+		plan_sacks(m, q, r, before);
 }
 
 /* A packet of the window that did not come before. */

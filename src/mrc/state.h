@@ -85,11 +85,11 @@ struct mrc_sent {
 
 /* MRC_FLIGHT packets that are out or were: bit i and sent[i] are of the count 64 * n + i. */
 struct mrc_flight {
-	uint64_t acked; /* the peer has it */
-	uint64_t lost;  /* taken for lost and not sent again yet */
-	uint64_t again; /* sent more than once ... */
-	uint64_t more;  /* ... and more than twice */
-	uint64_t told;  /* taken for lost by the word of a SACK, which counts once (7.4.5) */
+	uint64_t acked;    /* the peer has it */
+	uint64_t lost;     /* taken for lost and not sent again yet */
+	uint64_t again;    /* sent more than once ... */
+	uint64_t more;     /* ... and more than twice */
+	uint64_t reported; /* reported lost by a SACK, which counts once (7.4.5) */
 	struct mrc_sent sent[MRC_FLIGHT];
 };
 
@@ -110,8 +110,8 @@ struct mrc_requester {
 	 * all (Transport ACK), before una it has received all (unack_psn, Table 7-4), next was
 	 * never sent (max_psn_sent + 1), end is the end of what is posted. */
 	uint64_t executed, una, next, end;
-	/* Before it all came, as SACKs told, whose range counts if they move it (MRC-7.5.4): una is
-	 * ahead of it when a Transport ACK overtakes its SACK. */
+	/* Before it all came, as SACKs reported, whose range counts if they move it (MRC-7.5.4):
+	 * una is ahead of it when a Transport ACK overtakes its SACK. */
 	uint64_t sacked;
 	/* una + range: no packet from there on is sent, the first time or again (7.5.4, M-17). */
 	uint32_t range;
@@ -121,15 +121,15 @@ struct mrc_requester {
 	uint32_t n_lost;    /* lost and not sent again yet, ... */
 	uint64_t lost_from; /* ... none of them before this */
 	uint64_t judged;    /* before it, no packet sent once is neither acked nor lost: loss.c */
-	uint64_t told;      /* before it, what is not acked was last said to be missing */
+	uint64_t reported;  /* before it, what is not acked was last reported missing */
 	/* Nominal bytes (8.3.1). A SACK's rcvd_bytes counts all that arrived, its map may not show
-	 * them all: inflight is out_bytes less what was told and is not in the books yet. */
-	uint64_t backlog_bytes; /* of packets that were never sent, of all that is posted (8.6) */
-	uint64_t out_bytes;     /* of packets sent, neither acked nor lost */
-	uint64_t acked_bytes;   /* of packets acked */
-	uint64_t told_bytes;    /* the same by rcvd_bytes: ahead of it by no more than out_bytes */
-	uint32_t rcvd_units;    /* prev_rcvd_bytes (8.3.1) */
-	uint64_t known_bytes;   /* the controller was told of so many as received */
+	 * them all: inflight is out_bytes less what was reported and is not in the books yet. */
+	uint64_t backlog_bytes;  /* of packets that were never sent, of all that is posted (8.6) */
+	uint64_t out_bytes;      /* of packets sent, neither acked nor lost */
+	uint64_t acked_bytes;    /* of packets acked */
+	uint64_t reported_bytes; /* the same by rcvd_bytes: ahead of it by no more than out_bytes */
+	uint32_t rcvd_units;     /* prev_rcvd_bytes (8.3.1) */
+	uint64_t known_bytes;    /* the controller was told of so many as received */
 	/* For reports. */
 	uint64_t done_bytes;  /* payload of works that are done, or was acknowledged of others */
 	uint64_t unsent_pkts; /* before next, given up without being sent */
@@ -138,7 +138,7 @@ struct mrc_requester {
 	uint32_t n_wimm; /* writes with immediate data sent and not executed */
 	uint16_t msn, rqmsn; /* of the next work */
 	uint32_t msn_start;  /* AETH.MSN of the peer when it had executed nothing (M-07) */
-	bool has_ooo;        /* the peer told of packets behind a gap: it counts them */
+	bool has_ooo;        /* the peer reported packets behind a gap: it counts them */
 	bool is_ack_lost;    /* all arrived, but not the Transport ACK: packet una - 1 goes again */
 	bool is_paced;       /* its next packet waits for the pacer alone */
 	bool is_draining;    /* MRC_SQD, and something is out or half sent */
@@ -274,7 +274,7 @@ struct mrc_qp {
 	struct mrc_qp *hash_next;
 	uint8_t events;                   /* bit per enum mrc_event_kind */
 	uint8_t send_ports, answer_ports; /* by which its turns are counted, while it has them */
-	uint8_t told_up;      /* the ports of ours that its peer knows to be up; 0: nobody knows */
+	uint8_t reported_up;  /* the ports of ours that its peer knows to be up; 0: nobody knows */
 	uint8_t status_tries; /* of telling it */
 	/* In the list of those with its peer, while it has ways; see mrc_next_with_peer. */
 	struct mrc_qp *peer_next, **peer_link;
@@ -295,7 +295,7 @@ enum mrc_own {
 	MRC_OWN_WAY,       /* whether a way is fit again: a reliability probe */
 	MRC_OWN_PEER_PORT, /* whether a port is up at the peer that says it is down: another */
 	MRC_OWN_BASE,      /* the round trip of an idle path (UE 3.6.13.7): an EV probe */
-	MRC_OWN_PORTS      /* nothing: it tells which of our ports are up */
+	MRC_OWN_PORTS      /* nothing: it reports which of our ports are up */
 };
 
 static inline bool mrc_is_path_probe(enum mrc_own own)
@@ -358,7 +358,7 @@ struct mrc_endpoints {
 	uint16_t id_mask, next_id;
 	struct mrc_endpoint_done *done; /* ring of cfg.max_probes places */
 	uint32_t done_head, done_n;
-	struct mrc_endpoint_done ports[MRC_PORT_UPDATES]; /* told by peers, n_ports of them */
+	struct mrc_endpoint_done ports[MRC_PORT_UPDATES]; /* reported by peers, n_ports of them */
 	uint32_t n_ports;
 };
 
@@ -571,7 +571,7 @@ void mrc_judge(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
 /* The answer to the probe that is out came: what was sent well before it and is not here is lost.
  */
 void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
-/* It told of some packets and not of all: the next probe goes at once, and its answer begins where
+/* It reported some packets and not all: the next probe goes at once, and its answer begins where
  * this one ended. */
 void mrc_probe_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
 /* Silence counts from now, if anything is out or waits while all ports are down; else the clocks
@@ -652,11 +652,11 @@ void mrc_ways_plan(struct mrc *m, struct mrc_qp *q);
 void mrc_ways_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r,
 		  const struct path_way *way);
 
-/* ports.c. Whether the peer of q is to be told which of our ports are up; tells it, if there is
- * room; and it answered what it was told. */
+/* ports.c. Whether it is to be reported to the peer of q which of our ports are up; reports it, if
+ * there is room; and the peer answered what was reported. */
 bool mrc_status_due(const struct mrc *m, const struct mrc_qp *q);
-void mrc_tell_ports(struct mrc *m, struct mrc_qp *q);
-void mrc_ports_told(struct mrc *m, uint32_t peer, uint32_t up);
+void mrc_report_ports(struct mrc *m, struct mrc_qp *q);
+void mrc_ports_reported(struct mrc *m, uint32_t peer, uint32_t up);
 /* A peer says which of its ports are up, a bit each. */
 void mrc_on_peer_ports(struct mrc *m, uint32_t peer, uint32_t up);
 /* Asks whether ports are up at the peer that are down there, as it said or was found. */
@@ -704,7 +704,7 @@ static inline uint32_t mrc_ports_of(const struct mrc *m, const struct mrc_qp *q,
 static inline uint32_t mrc_inflight(const struct mrc_requester *req)
 {
 	uint64_t ahead =
-		req->told_bytes > req->acked_bytes ? req->told_bytes - req->acked_bytes : 0;
+		req->reported_bytes > req->acked_bytes ? req->reported_bytes - req->acked_bytes : 0;
 	uint64_t left = req->out_bytes > ahead ? req->out_bytes - ahead : 0;
 
 	return left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;

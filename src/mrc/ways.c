@@ -1,5 +1,5 @@
-/* The requestor's ways (9.3): the engine tells struct path what happened to packets, and does what
- * that asks for in return: probes of ways out of use, and turns by the ports that are left. A
+/* The requestor's ways (9.3): the engine reports to struct path what happened to packets, and does
+ * what that asks for in return: probes of ways out of use, and turns by the ports that are left. A
  * single EV probe may measure the round trip of an idle path; nothing depends on its answer. */
 #include <errno.h>
 
@@ -10,7 +10,7 @@
 #define UNSENT_TIMEOUTS  4u  /* times that of an answer: for a probe whose port stays shut */
 
 /* Whether what happens to packets of this way counts. */
-static bool is_told(const struct mrc_qp *q, uint32_t way)
+static bool is_counted(const struct mrc_qp *q, uint32_t way)
 {
 	return !(q->attr.flags & MRC_OBLIVIOUS) && way < q->attr.ways->set.n;
 }
@@ -101,13 +101,13 @@ static bool are_fellows(const struct mrc_qp *a, const struct mrc_qp *b)
 
 /* A way that q found dead is so for its fellows: none of them is to lose a packet to know it. One
  * loss alone is a suspicion, and stays with who met it. */
-static void tell_fellows(struct mrc *m, const struct mrc_qp *q, uint32_t way)
+static void report_to_fellows(struct mrc *m, const struct mrc_qp *q, uint32_t way)
 {
 	uint32_t peer = q->known_peer;
 	struct mrc_qp *other = mrc_next_with_peer(m, peer, NULL);
 
 	for (; other; other = mrc_next_with_peer(m, peer, other)) {
-		if (!are_fellows(other, q) || !is_told(other, way))
+		if (!are_fellows(other, q) || !is_counted(other, way))
 			continue;
 		path_on_dead(&other->req.path, way, m->now);
 		mrc_ways_changed(m, other);
@@ -119,18 +119,18 @@ static void learn_of_fellows(struct mrc *m, struct mrc_qp *q)
 {
 	const struct mrc_qp *other = mrc_next_with_peer(m, q->known_peer, NULL);
 
-	while (other && (!are_fellows(other, q) || !is_told(other, 0)))
+	while (other && (!are_fellows(other, q) || !is_counted(other, 0)))
 		other = mrc_next_with_peer(m, q->known_peer, other);
 	for (uint32_t way = 0; other && way < q->attr.ways->set.n; way++)
-		if (is_told(q, way) && path_is_silent(&other->req.path, way))
+		if (is_counted(q, way) && path_is_silent(&other->req.path, way))
 			path_on_dead(&q->req.path, way, m->now);
 }
 
-/* If one of q's requests was to tell of our ports, another queue pair does it now; q may be for
+/* If one of q's requests was to report our ports, another queue pair does it now; q may be for
  * another peer already. */
 void mrc_ways_quiet(struct mrc *m, struct mrc_qp *q)
 {
-	bool was_telling = false;
+	bool was_reporting = false;
 	uint32_t peer = 0;
 	struct list_link *link;
 
@@ -138,16 +138,16 @@ void mrc_ways_quiet(struct mrc *m, struct mrc_qp *q)
 		struct mrc_request *r = LIST_OWNER(link, mrc_request, own_link);
 
 		if (r->own == MRC_OWN_PORTS) {
-			was_telling = true;
+			was_reporting = true;
 			peer = r->what.peer;
 		}
 		mrc_endpoint_withdraw(m, r);
 	}
 	q->req.path_due = NSEC_NEVER;
-	struct mrc_qp *other = was_telling ? other_with_peer(m, q, peer) : NULL;
+	struct mrc_qp *other = was_reporting ? other_with_peer(m, q, peer) : NULL;
 
 	if (other) {
-		other->told_up = 0;
+		other->reported_up = 0;
 		mrc_ways_plan(m, other);
 	}
 }
@@ -162,14 +162,15 @@ void mrc_ways_stop(struct mrc *m, struct mrc_qp *q)
 	q->req.path.profile = NULL;
 }
 
-/* What the peer said of its ports, and what it was told of ours, holds for other ways to it. */
+/* What the peer said of its ports, and what was reported to it of ours, holds for other ways to it.
+ */
 void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 {
 	struct mrc_requester *req = &q->req;
 	const struct mrc_qp *like =
 		is_same_peer && req->path.profile ? q : other_with_peer(m, q, q->attr.peer);
 	uint32_t down = like ? mrc_peer_ports_down(like) : 0,
-		 told = like ? like->told_up : mrc_all_ports(m);
+		 reported = like ? like->reported_up : mrc_all_ports(m);
 	uint8_t doubted = like ? like->req.doubted : 0;
 	const struct path_sender sender = {
 		.profile = q->attr.ways,
@@ -197,7 +198,7 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	mrc_ask_first(m, q);
 	req->peer_port_due = req->doubted ? m->now : m->now + MRC_PEER_PORT_NS;
 	req->dead_ports = 0;
-	q->told_up = (uint8_t)told;
+	q->reported_up = (uint8_t)reported;
 	path_walk_start(&req->answer_path, &q->attr.ways->set, ~q->number);
 	if (path_take_news(&req->path) || had_ways)
 		mrc_raise(m, q, MRC_EVENT_WAYS);
@@ -206,19 +207,19 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 
 void mrc_way_marked(struct mrc_qp *q, uint32_t way)
 {
-	if (is_told(q, way))
+	if (is_counted(q, way))
 		path_on_marked(&q->req.path, way);
 }
 
 void mrc_way_trimmed(struct mrc_qp *q, uint32_t way)
 {
-	if (is_told(q, way))
+	if (is_counted(q, way))
 		path_on_trimmed(&q->req.path, way);
 }
 
 void mrc_way_avoid(struct mrc *m, struct mrc_qp *q, uint32_t way)
 {
-	if (!is_told(q, way))
+	if (!is_counted(q, way))
 		return;
 	path_on_avoid(&q->req.path, way, m->now);
 	mrc_ways_changed(m, q);
@@ -226,7 +227,7 @@ void mrc_way_avoid(struct mrc *m, struct mrc_qp *q, uint32_t way)
 
 void mrc_way_lost(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at)
 {
-	if (is_told(q, way))
+	if (is_counted(q, way))
 		path_on_lost(&q->req.path, way, at, m->now);
 }
 
@@ -239,7 +240,7 @@ void mrc_way_arrived(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at)
 		if (port)
 			mrc_settle_doubt(m, q->attr.peer, port, false);
 	}
-	if (is_told(q, way))
+	if (is_counted(q, way))
 		path_on_arrived(&q->req.path, way, at, m->now);
 }
 
@@ -283,8 +284,8 @@ static void probe_ways(struct mrc *m, struct mrc_qp *q)
 	}
 }
 
-/* An own request without an answer in time. What a peer was told, it may or may not have received:
- * a peer that did not learn of a port's return would do without it for ever. */
+/* An own request without an answer in time. What was reported to a peer, it may or may not have
+ * received: a peer that did not learn of a port's return would do without it for ever. */
 static void give_up(struct mrc *m, struct mrc_request *r)
 {
 	struct mrc_qp *q = r->owner;
@@ -298,9 +299,9 @@ static void give_up(struct mrc *m, struct mrc_request *r)
 		path_on_probe(&q->req.path, was.probe, PATH_PROBE_FAILED, m->now);
 		/* One that never left says nothing to others. */
 		if (was.is_sent && !was_silent && path_is_silent(&q->req.path, was.probe.way))
-			tell_fellows(m, q, was.probe.way);
+			report_to_fellows(m, q, was.probe.way);
 	} else if (was.own == MRC_OWN_PORTS) {
-		q->told_up = 0;
+		q->reported_up = 0;
 		q->status_tries = (uint8_t)(q->status_tries + (q->status_tries < STATUS_DOUBLINGS));
 	}
 }
@@ -364,7 +365,7 @@ void mrc_ways_run(struct mrc *m, struct mrc_qp *q)
 	if (silent)
 		mrc_settle_doubt(m, q->attr.peer, silent, true);
 	if (mrc_status_due(m, q))
-		mrc_tell_ports(m, q);
+		mrc_report_ports(m, q);
 	if (probes_due(m, q) <= m->now) {
 		q->req.probed_at = m->now;
 		if (mrc_asked_ports(q) && q->req.peer_port_due <= m->now)
@@ -382,7 +383,7 @@ void mrc_ways_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns)
 	if (r->own == MRC_OWN_BASE)
 		cc_on_ack(&q->req.cc, &ack);
 	else
-		mrc_ports_told(m, r->what.peer, r->what.port_status);
+		mrc_ports_reported(m, r->what.peer, r->what.port_status);
 	mrc_ways_changed(m, q);
 }
 

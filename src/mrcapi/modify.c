@@ -217,7 +217,7 @@ static int name_profiles(const struct change *c, const struct mrc_qp_attr *a)
 	return ev || cc ? nic_mrc_qp_profiles(c->qp->nic, ev, cc) : 0;
 }
 
-static int tell_engine(const struct change *c)
+static int set_engine(const struct change *c)
 {
 	struct mrc_attr attr = our_attr(c);
 	uint32_t set = our_set(c);
@@ -308,7 +308,7 @@ static int modify(struct change *c, const struct mrc_qp_attr *mrc)
 		c->path.sl = c->verbs->ah_attr.sl;
 		memcpy(c->path.dgid, route->dgid.raw, sizeof c->path.dgid);
 	}
-	error = tell_engine(c);
+	error = set_engine(c);
 	if (!error)
 		remember(c);
 	return error;

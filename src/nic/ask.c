@@ -92,7 +92,7 @@ void mrc_answered(struct device *d, const struct mrc_endpoint_done *done)
 			.is_adjusted = done->is_adjusted,
 			.rtt_ns = done->rtt_ns,
 		};
-	pthread_cond_broadcast(&d->told);
+	pthread_cond_broadcast(&d->answered);
 }
 
 /* Sends the next one. 0, or -ENOMEM: the engine has no room for it. A way that the driver has no

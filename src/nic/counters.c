@@ -92,7 +92,7 @@ static void append(const char *path, const struct line *l)
 	close(fd);
 }
 
-void device_tell_counters(const struct device *d)
+void device_print_counters(const struct device *d)
 {
 	const char *path = secure_getenv("WEFT_COUNTERS");
 	struct line l = {.len = 0};

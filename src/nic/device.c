@@ -67,7 +67,7 @@ void device_wait(struct device *d, nsec until)
 
 	if (take_lateness(d))
 		device_kick(d);
-	pthread_cond_timedwait(&d->told, &d->lock, &at);
+	pthread_cond_timedwait(&d->answered, &d->lock, &at);
 }
 
 /* Who does not know a number must guess all of its bits, but for those that packets are steered
@@ -190,7 +190,7 @@ static void device_free(struct device *d)
 	unmap(d->qps, QPS_BYTES);
 	unmap(d->srqs, SRQS_BYTES);
 	pthread_cond_destroy(&d->acked);
-	pthread_cond_destroy(&d->told);
+	pthread_cond_destroy(&d->answered);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
@@ -303,7 +303,7 @@ static struct device *device_new(const struct nic_info *info)
 	pthread_cond_init(&d->acked, NULL);
 	pthread_condattr_init(&by_clock);
 	pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&d->told, &by_clock);
+	pthread_cond_init(&d->answered, &by_clock);
 	pthread_condattr_destroy(&by_clock);
 	int r = draw_seed(&d->random);
 
@@ -371,7 +371,7 @@ static void device_put(struct device *d)
 		at = &(*at)->next;
 	*at = d->next;
 	device_stop(d);
-	device_tell_counters(d);
+	device_print_counters(d);
 	device_free(d);
 }
 

@@ -15,11 +15,11 @@
 /* Says, the first time, that there will be fewer ways than there could be. */
 static void note_limit(const char *name)
 {
-	static atomic_bool is_told;
+	static atomic_bool is_printed;
 	struct rlimit most;
 
 	if (getrlimit(RLIMIT_NOFILE, &most) == 0 && most.rlim_cur < FILES_WANTED &&
-	    !atomic_exchange(&is_told, true))
+	    !atomic_exchange(&is_printed, true))
 		nic_fail(EMFILE,
 			 "%s: at most %lu files may be open, and %u of them are left to the "
 			 "program: packets take fewer than %u source ports; raise the limit "

@@ -12,7 +12,7 @@
 static _Thread_local char sentence[NIC_SENTENCE_MAX];
 
 /* Straight to the descriptor: the application's streams are its own. */
-static void tell(void)
+static void print(void)
 {
 	char line[NIC_SENTENCE_MAX + 8];
 	int n = snprintf(line, sizeof line, "weft: %s\n", sentence);
@@ -25,7 +25,7 @@ __attribute__((format(printf, 1, 0))) static void keep(const char *format, va_li
 {
 	vsnprintf(sentence, sizeof sentence, format, args);
 	if (secure_getenv("WEFT_VERBOSE"))
-		tell();
+		print();
 }
 
 int nic_fail(int error, const char *format, ...)

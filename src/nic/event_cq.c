@@ -68,11 +68,11 @@ void device_take_events(struct device *d)
 
 nsec device_look_for_events(struct device *d, nsec now)
 {
-	bool is_told = device_event_fd(d) >= 0;
+	bool is_notified = device_event_fd(d) >= 0;
 
-	for (const struct event_ring *r = d->events; r && is_told; r = r->next)
-		is_told = !r->is_blind;
-	if (!d->events || is_told)
+	for (const struct event_ring *r = d->events; r && is_notified; r = r->next)
+		is_notified = !r->is_blind;
+	if (!d->events || is_notified)
 		return NSEC_NEVER;
 	if (now >= d->events_at) {
 		device_take_events(d);

@@ -186,7 +186,7 @@ void device_changed(struct device *d)
 }
 
 /* Only the newest state counts, should the older one not have been taken. */
-static void tell_port(struct device *d, uint32_t port, bool is_up)
+static void report_port(struct device *d, uint32_t port, bool is_up)
 {
 	enum nic_event_kind now = is_up ? NIC_EVENT_PORT_UP : NIC_EVENT_PORT_DOWN;
 	enum nic_event_kind before = is_up ? NIC_EVENT_PORT_DOWN : NIC_EVENT_PORT_UP;
@@ -209,7 +209,7 @@ static uint32_t shown_ports(const struct device *d)
 	return up;
 }
 
-static void tell_ports(struct device *d, uint32_t before)
+static void report_ports(struct device *d, uint32_t before)
 {
 	uint32_t now = shown_ports(d);
 
@@ -218,7 +218,7 @@ static void tell_ports(struct device *d, uint32_t before)
 	for (uint32_t left = before ^ now; left; left &= left - 1) {
 		uint32_t port = (uint32_t)__builtin_ctz(left);
 
-		tell_port(d, port, now >> port & 1);
+		report_port(d, port, now >> port & 1);
 	}
 }
 
@@ -263,7 +263,7 @@ void device_renew(struct device *d, const struct nic_info *info)
 	mark_ports(d);
 	for (struct nic_user *u = d->users; u && has_new_gids; u = u->next)
 		source_raise(u, &u->ports[0], NIC_EVENT_GID_CHANGE);
-	tell_ports(d, before);
+	report_ports(d, before);
 }
 
 static void set_ports(struct device *d)
@@ -275,7 +275,7 @@ static void set_ports(struct device *d)
 		d->transport->ports_down(d->engine, d->clock, ~up);
 	}
 	mark_ports(d);
-	tell_ports(d, before);
+	report_ports(d, before);
 }
 
 void device_follow_ports(struct device *d)

@@ -134,9 +134,9 @@ struct device {
 	bool is_dead; /* set in a forked child, before it has a second thread */
 
 	pthread_mutex_t lock;
-	atomic_uint n_waiting; /* threads that wait for the lock */
-	pthread_cond_t acked;  /* an event was acknowledged */
-	pthread_cond_t told;   /* a question was answered; by CLOCK_MONOTONIC */
+	atomic_uint n_waiting;   /* threads that wait for the lock */
+	pthread_cond_t acked;    /* an event was acknowledged */
+	pthread_cond_t answered; /* a question was answered; by CLOCK_MONOTONIC */
 
 	struct nic_info info;
 	const struct nic_transport_ops *transport;
@@ -210,7 +210,7 @@ void device_enter(struct device *d);
 /* Gives the lock back, and wakes the device's thread if what was done needs it sooner than it would
  * wake by itself. */
 void device_leave(struct device *d);
-/* Waits for `told`, until a time, with the lock given back meanwhile as by device_leave. */
+/* Waits for `answered`, until a time, with the lock given back meanwhile as by device_leave. */
 void device_wait(struct device *d, nsec until);
 void device_kick(struct device *d);
 /* The next pieces of randomness: a number no queue pair has (0: none left), a key no region has. */
@@ -237,7 +237,7 @@ void device_configure(const struct nic_setup *setup, struct rc_cfg *cfg);
 int driver_open(struct nic_info *info, struct driver **io, char *error, size_t error_len);
 
 /* counters.c: appends what d counted to the file that WEFT_COUNTERS names, if it does. */
-void device_tell_counters(const struct device *d);
+void device_print_counters(const struct device *d);
 
 /* progress.c */
 nsec device_now(void);

@@ -66,9 +66,9 @@ static void follow(struct device *d, struct control *c)
 static void look(struct device *d)
 {
 	struct control *c = store_read(d->control->store);
-	bool is_told = c && store_fd(d->control->store) >= 0;
+	bool is_notified = c && store_fd(d->control->store) >= 0;
 
-	d->control->look_at = is_told ? NSEC_NEVER : device_now() + LOOK_NS;
+	d->control->look_at = is_notified ? NSEC_NEVER : device_now() + LOOK_NS;
 	if (!c)
 		return;
 	follow(d, c);
@@ -162,7 +162,7 @@ int nic_mrc_store_name(struct nic_user *u, char name[STORE_NAME_MAX])
 	return store_name(name, d->info.setup.interfaces, d->info.setup.n_ports);
 }
 
-static void tell(struct device *d, const struct mrc_ways *w, uint32_t way, uint8_t state)
+static void report(struct device *d, const struct mrc_ways *w, uint32_t way, uint8_t state)
 {
 	const struct control_event event = {
 		.profile_id = w->id,
@@ -171,7 +171,7 @@ static void tell(struct device *d, const struct mrc_ways *w, uint32_t way, uint8
 	};
 
 	if (w->event_mask & state)
-		member_tell(d->control->show.member, &event);
+		member_report(d->control->show.member, &event);
 }
 
 /* What one queue pair assumes is the device's word if it is the first to, or the last. */
@@ -210,9 +210,9 @@ void mrc_follow_ways(struct nic_qp *qp)
 			continue;
 		set_bad(d, user, way, is_bad);
 		if (!before)
-			tell(d, user->ways, way, CONTROL_TELL_BAD);
+			report(d, user->ways, way, CONTROL_REPORT_BAD);
 		else if (!user->ways->n_bad[way])
-			tell(d, user->ways, way, CONTROL_TELL_GOOD);
+			report(d, user->ways, way, CONTROL_REPORT_GOOD);
 	}
 }
 
@@ -224,6 +224,6 @@ void mrc_forget_bad(struct device *d, struct mrc_naming *user)
 			continue;
 		set_bad(d, user, way, false);
 		if (!user->ways->n_bad[way])
-			tell(d, user->ways, way, CONTROL_TELL_GOOD);
+			report(d, user->ways, way, CONTROL_REPORT_GOOD);
 	}
 }

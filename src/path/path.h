@@ -55,11 +55,11 @@ struct path_cfg {
 struct path_ev_fault {
 	struct path_ev_fault *next, *prev; /* of this sender, by since */
 	nsec since;                        /* it went out of use, or came back */
-	nsec due;     /* its next probe, or when it is forgotten; NSEC_NEVER: outcomes are due */
-	nsec from;    /* port: when the first lost packet was sent, ... */
-	nsec told;    /* ... and when that was found */
-	uint16_t at;  /* its way, or port */
-	uint16_t tag; /* of its probes that count */
+	nsec due;      /* its next probe, or when it is forgotten; NSEC_NEVER: outcomes are due */
+	nsec from;     /* port: when the first lost packet was sent, ... */
+	nsec found_at; /* ... and when that was found */
+	uint16_t at;   /* its way, or port */
+	uint16_t tag;  /* of its probes that count */
 	uint16_t next_way; /* port: where to look for the next to be probed */
 	uint16_t n_left;   /* port, sweep: ways that nothing is known of yet */
 	uint8_t kind;

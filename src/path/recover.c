@@ -352,7 +352,7 @@ static void absolve(struct path *p, const struct path_ev_fault *port)
 	for (struct path_ev_fault *r = p->head; r; r = next) {
 		next = r->next;
 		if (r->kind != WAY_OUT || path_port(p, r->at) != port->at ||
-		    r->since < port->told || r->fails > 1)
+		    r->since < port->found_at || r->fails > 1)
 			continue;
 		path_put_bit(p, PATH_MARK, r->at, false);
 		path_put_out(p, r->at, false);
@@ -387,7 +387,7 @@ static bool judge_port(struct path *p, struct path_ev_fault *r, nsec now)
 {
 	bool is_dead = r->losses >= PORT_LOSSES ||
 		       (r->losses >= 2 &&
-			(p->lanes[r->at].usable <= 1 || now - r->told >= p->cfg->suspect_ns));
+			(p->lanes[r->at].usable <= 1 || now - r->found_at >= p->cfg->suspect_ns));
 
 	return is_dead && kill_port(p, r, now);
 }
@@ -409,7 +409,7 @@ static bool suspect_port(struct path *p, uint32_t port, nsec sent_at, nsec now)
 		return false;
 	if (r->losses == 0) {
 		r->from = sent_at;
-		r->told = now;
+		r->found_at = now;
 		set_suspect(p, r, true);
 		r->backoffs = 0;
 		if (r->kind == PORT_WATCH)

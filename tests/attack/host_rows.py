@@ -206,10 +206,10 @@ def set_uid(place, is_short):
     if "devices" not in one.stdout:
         raise RuntimeError(f"the set-uid program: {one.stderr}")
     is_written = written.stat().st_size > 0
-    is_told = any(word in two.stdout + two.stderr for word in (SECRET, SECRET_KEY))
+    is_disclosed = any(word in two.stdout + two.stderr for word in (SECRET, SECRET_KEY))
     said = (f"root's file {'written' if is_written else 'not written'} by WEFT_COUNTERS, "
-            f"{'disclosed' if is_told else 'not disclosed'} by WEFT_CONFIG")
-    return said, {"unwritten": not is_written, "untold": not is_told}
+            f"{'disclosed' if is_disclosed else 'not disclosed'} by WEFT_CONFIG")
+    return said, {"unwritten": not is_written, "undisclosed": not is_disclosed}
 
 
 def few_descriptors(place, is_short):
@@ -284,7 +284,7 @@ ROWS = [
     Row("rc: another user and a queue pair", kill_foreign("rc"), must="secret alive"),
     Row("mrc: another user and a queue pair", kill_foreign("mrc"), must="secret alive"),
     Row("another user takes all names", squat, must="opens"),
-    Row("set-uid program, environment of another user", set_uid, must="unwritten untold"),
+    Row("set-uid program, environment of another user", set_uid, must="unwritten undisclosed"),
     Row("mrc: 80 descriptors, two queue pairs", few_descriptors, must="works"),
     Row("configuration without end", endless_file, must="refused frugal"),
     Row("idle client at a server", idle_client, must="served", short=False),

@@ -293,7 +293,7 @@ struct hunt_transport {
 			      uint32_t *i);
 	/* Whether an end was told that a work was executed; and whether it received nothing for so
 	 * long that it may give up. */
-	bool (*is_told)(const struct hunt_oracle *o, uint32_t end, uint32_t work);
+	bool (*is_reported)(const struct hunt_oracle *o, uint32_t end, uint32_t work);
 	bool (*may_give_up)(const struct hunt_oracle *o, uint32_t end);
 	/* All work is done and nothing is on its way. */
 	void (*at_rest)(struct hunt_oracle *o);

@@ -432,7 +432,7 @@ static void check_done(struct hunt_oracle *o, uint32_t end, uint32_t work)
 	else if (!oracle_is_whole(o, work))
 		oracle_fail(o, "end %u, work %u: done before all its payload was placed", end,
 			    work);
-	else if (o->transport->is_told && !o->transport->is_told(o, end, work))
+	else if (o->transport->is_reported && !o->transport->is_reported(o, end, work))
 		oracle_fail(o, "end %u, work %u: done before it was acknowledged", end, work);
 	else if (w->message != HUNT_NOTHING && o->ends[end ^ 1].n_received <= w->message &&
 		 !o->ends[end ^ 1].is_gone)
@@ -565,7 +565,7 @@ static void on_sent(struct hunt_oracle *o, uint32_t host, const struct done *don
 		return;
 	}
 	o->works[work].fate = e->has_failed ? HUNT_FLUSHED : HUNT_FAILED;
-	if (!e->is_tainted && o->transport->is_told && o->transport->is_told(o, end, work))
+	if (!e->is_tainted && o->transport->is_reported && o->transport->is_reported(o, end, work))
 		oracle_fail(o, "end %u, work %u: status %d, though it was executed", end, work,
 			    done->status);
 	/* Sprayed, the one that the peer named may have others in front of it that were not done.

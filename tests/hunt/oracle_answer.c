@@ -254,14 +254,14 @@ static void expect_data(const struct hunt_oracle *o, uint32_t end, struct wire_c
 	if (ahead == WIRE_HALF || (ahead < WIRE_HALF && c->count >= g->promised))
 		return;
 	bool is_here = ahead > WIRE_HALF || has_come(o, end, c->count);
-	bool tells_trims = c->rx->trimmed && wire_host(o, end)->has_trim_nack;
+	bool reports_trims = c->rx->trimmed && wire_host(o, end)->has_trim_nack;
 
 	/* M-50. */
-	if (!is_here && ahead >= g->range && !tells_trims) {
+	if (!is_here && ahead >= g->range && !reports_trims) {
 		c->nack = OUT_OF_WINDOW;
 		c->may = busy ? busy : 1u << MET_NACKED;
 	} else if (c->rx->trimmed) {
-		bool is_nack = tells_trims && !is_here;
+		bool is_nack = reports_trims && !is_here;
 
 		c->nack = is_nack ? (uint8_t)(c->rx->trimmed == 1 ? TRIMMED : TRIMMED_LASTHOP) : 0;
 		c->may = busy ? busy : 1u << MET_TRIMMED;

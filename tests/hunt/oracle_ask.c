@@ -191,9 +191,9 @@ static void check_again(struct hunt_oracle *o, uint32_t end, uint64_t count, nse
 	bool is_silent = silences(o, end, now) > p->in_silence;
 
 	/* Where it was silent as well, nobody says which of the two it was. */
-	if (!p->was_told &&
+	if (!p->was_reported &&
 	    (p->reasons & WAS_PROBED || (p->sends == 1 && p->reasons & WAS_OVERTAKEN))) {
-		p->was_told = !is_silent;
+		p->was_reported = !is_silent;
 		return;
 	}
 	if (!is_silent)
@@ -220,7 +220,7 @@ static uint64_t all_out(const struct hunt_oracle *o, uint32_t host)
 static uint64_t bytes_out(const struct wire_ask *ask)
 {
 	uint64_t ahead =
-		ask->told_bytes > ask->known_bytes ? ask->told_bytes - ask->known_bytes : 0;
+		ask->reported_bytes > ask->known_bytes ? ask->reported_bytes - ask->known_bytes : 0;
 
 	return ask->certain_bytes > ahead ? ask->certain_bytes - ahead : 0;
 }
@@ -492,19 +492,19 @@ static void bound_received(struct wire_ask *ask)
 
 	for (uint64_t n = ask->una; n < ask->high; n++)
 		most += ask->pkts[n].is_known ? 0 : ask->pkts[n].nominal;
-	if (ask->told_bytes > most)
-		ask->told_bytes = most;
+	if (ask->reported_bytes > most)
+		ask->reported_bytes = most;
 }
 
 /* rcvd_bytes counts 256 bytes, in 24 bits. What is behind is out of date. */
 static void take_received(struct wire_ask *ask, uint32_t blocks)
 {
-	uint32_t ahead = (blocks - ask->told_blocks) % WIRE_NUMBERS;
+	uint32_t ahead = (blocks - ask->reported_blocks) % WIRE_NUMBERS;
 
 	if (ahead >= WIRE_HALF)
 		return;
-	ask->told_blocks = blocks;
-	ask->told_bytes += (uint64_t)ahead << 8;
+	ask->reported_blocks = blocks;
+	ask->reported_bytes += (uint64_t)ahead << 8;
 	bound_received(ask);
 }
 

@@ -96,7 +96,7 @@ static void sent_request(struct hunt_oracle *o, uint32_t host, nsec now, const s
 	/* EV probes need no answer: only the round trip of an idle path is asked for by one. */
 	if (r.op == EV_PROBE && !story_mrc(o->story)->hosts[host].has_base_probe)
 		oracle_fail(o, "h%u: an EV probe that nobody wants", host);
-	wire_met(o, r.op == EV_PROBE ? MET_BASE_PROBED : MET_PORTS_TOLD);
+	wire_met(o, r.op == EV_PROBE ? MET_BASE_PROBED : MET_PORTS_REPORTED);
 }
 
 static void sent_response(struct hunt_oracle *o, uint32_t host, nsec now, const struct wire_head *h,

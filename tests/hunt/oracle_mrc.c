@@ -175,7 +175,7 @@ bool wire_is_dead(const struct hunt_oracle *o, uint32_t end)
 	       wire_at(o, end)->give.is_closed;
 }
 
-bool oracle_mrc_is_told(const struct hunt_oracle *o, uint32_t end, uint32_t work)
+bool oracle_mrc_is_reported(const struct hunt_oracle *o, uint32_t end, uint32_t work)
 {
 	const struct hunt_work *w = &o->story->works[work];
 
@@ -359,7 +359,7 @@ void oracle_mrc_at_rest(struct hunt_oracle *o)
 			oracle_fail(o, "end %u: %u answers were never sent", e, g->n);
 		if ((is_open && g->owes_ack) || (g->is_closed && g->owes_nak))
 			oracle_fail(o, "end %u: a Transport ACK or NAK was never sent", e);
-		if (g->is_closed && !wire_at(o, e)->has_told)
+		if (g->is_closed && !wire_at(o, e)->has_reported)
 			oracle_fail(o, "end %u: refused a request, and no event told of it", e);
 		if (is_open)
 			wire_ways_rest(o, e);
@@ -402,10 +402,10 @@ void oracle_mrc_event(struct hunt_oracle *o, uint32_t end, enum oracle_mrc_news 
 		wire_met(o, MET_DRAINED);
 		return;
 	}
-	if (news == ORACLE_MRC_UNEXPECTED || state->has_told || !state->give.is_closed ||
+	if (news == ORACLE_MRC_UNEXPECTED || state->has_reported || !state->give.is_closed ||
 	    !(state->give.naks & naks[news]))
 		oracle_fail(o, "end %u: event %u without reason", end, news);
-	state->has_told = true;
+	state->has_reported = true;
 }
 
 void oracle_mrc_changed(struct hunt_oracle *o, const struct story_mrc_change *c)

@@ -48,7 +48,7 @@
 	M(COMMON_RE,      "endpoint responses") \
 	M(WAY_PROBED,     "probes of ways out of use") \
 	M(BASE_PROBED,    "EV probes") \
-	M(PORTS_TOLD,     "Port Status Updates") \
+	M(PORTS_REPORTED, "Port Status Updates") \
 	M(WAY_SKIPPED,    "ways skipped") \
 	M(WAY_OUT,        "ways out of use") \
 	M(WAY_DENIED,     "ways denied in mid-run") \
@@ -77,7 +77,7 @@ void oracle_mrc_taken(struct hunt_oracle *o, uint32_t end, const struct hunt_cou
 		      const struct hunt_counts *after);
 uint32_t oracle_mrc_packet_of(const struct hunt_oracle *o, uint32_t end, const struct rx_pkt *rx,
 			      uint32_t *i);
-bool oracle_mrc_is_told(const struct hunt_oracle *o, uint32_t end, uint32_t work);
+bool oracle_mrc_is_reported(const struct hunt_oracle *o, uint32_t end, uint32_t work);
 bool oracle_mrc_may_give_up(const struct hunt_oracle *o, uint32_t end);
 void oracle_mrc_at_rest(struct hunt_oracle *o);
 uint32_t oracle_mrc_end_of(const struct hunt_story *s, uint32_t host, struct cspan head);

@@ -471,7 +471,7 @@ static void on_acknowledge(struct hunt_oracle *o, uint32_t end, const struct hea
 	uint64_t count = count_of(o, end ^ 1, h->psn, state->expected);
 	uint8_t type = h->n_more >= 4 ? h->more[0] >> 5 & 3 : AETH_IS_RESERVED;
 	uint8_t value = h->n_more >= 4 ? h->more[0] & 31 : 0;
-	uint64_t told = type == AETH_IS_ACK ? count + 1 : count;
+	uint64_t reported = type == AETH_IS_ACK ? count + 1 : count;
 
 	if (++state->n_answers > state->n_requests)
 		oracle_fail(o, "end %u: more answers than requests", end);
@@ -479,18 +479,18 @@ static void on_acknowledge(struct hunt_oracle *o, uint32_t end, const struct hea
 		oracle_fail(o, "end %u: an acknowledgement of no known kind", end);
 		return;
 	}
-	if (count == UINT64_MAX || told > state->expected) {
+	if (count == UINT64_MAX || reported > state->expected) {
 		oracle_fail(o, "end %u: answers psn %u, but nothing from psn %u on has come", end,
 			    h->psn,
 			    (uint32_t)(o->story->ends[end ^ 1].psn + state->expected) % NUMBERS);
 		return;
 	}
-	if (type != AETH_IS_ACK && told < state->acked)
+	if (type != AETH_IS_ACK && reported < state->acked)
 		oracle_fail(o, "end %u: refuses psn %u, which it acknowledged", end, h->psn);
-	if (told > state->acked)
-		state->acked = told;
-	check_placed(o, end, told);
-	check_msn(o, end, told, h->more);
+	if (reported > state->acked)
+		state->acked = reported;
+	check_placed(o, end, reported);
+	check_msn(o, end, reported, h->more);
 	if (type == AETH_IS_RNR && value != o->story->ends[end].rnr_timer)
 		oracle_fail(o, "end %u: RNR timer %u", end, value);
 	/* What it puts off is to come again. */

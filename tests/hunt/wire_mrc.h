@@ -63,10 +63,10 @@ struct wire_pkt {
 	psec sent_at;
 	uint8_t port;
 	uint8_t reasons;
-	bool is_known;   /* the sender was told that it arrived */
-	bool is_counted; /* in certain_bytes */
-	bool was_told;   /* went again for the word of a SACK */
-	bool has_come;   /* the receiver took it */
+	bool is_known;     /* the sender was told that it arrived */
+	bool is_counted;   /* in certain_bytes */
+	bool was_reported; /* went again for the report of a SACK */
+	bool has_come;     /* the receiver took it */
 };
 
 enum wire_answer_kind { ANSWER_SACK, ANSWER_PROBED, ANSWER_NACK };
@@ -96,18 +96,18 @@ struct wire_ask {
 	uint64_t n_pkts;
 	/* Known to be executed, and to have arrived, before these; never sent from high on. */
 	uint64_t executed_pkts, una, high;
-	uint32_t executed;       /* works that the peer's NAK said it had executed */
-	uint64_t orders, newest; /* sendings, and the last of them that is known to have arrived */
-	uint64_t certain_bytes;  /* of packets that nobody can take for lost: they are out */
-	uint64_t known_bytes;    /* of packets that are known to have arrived */
-	uint64_t told_bytes;     /* that the peer received, by its rcvd_bytes (8.4), ... */
-	uint32_t told_blocks;    /* ... the newest of them */
-	uint32_t range;          /* as told by a SACK that was ahead, ... */
-	uint32_t range_also;     /* ... or perhaps by a later one; 0: none */
-	uint64_t cack;           /* one past the highest that a SACK told */
-	nsec quiet_at;           /* the first packet out is known to be the same since, ... */
-	bool is_vague;           /* ... but something came that may have been */
-	uint32_t unasked;        /* new packets since the last that asked for an answer */
+	uint32_t executed;        /* works that the peer's NAK said it had executed */
+	uint64_t orders, newest;  /* sendings, and the last of them that is known to have arrived */
+	uint64_t certain_bytes;   /* of packets that nobody can take for lost: they are out */
+	uint64_t known_bytes;     /* of packets that are known to have arrived */
+	uint64_t reported_bytes;  /* that the peer received, by its rcvd_bytes (8.4), ... */
+	uint32_t reported_blocks; /* ... the newest of them */
+	uint32_t range;           /* as told by a SACK that was ahead, ... */
+	uint32_t range_also;      /* ... or perhaps by a later one; 0: none */
+	uint64_t cack;            /* one past the highest that a SACK told */
+	nsec quiet_at;            /* the first packet out is known to be the same since, ... */
+	bool is_vague;            /* ... but something came that may have been */
+	uint32_t unasked;         /* new packets since the last that asked for an answer */
 	struct wire_probe probes[WIRE_PROBES]; /* by identifier, modulo their number */
 };
 
@@ -190,7 +190,7 @@ struct wire_end {
 	psec busy_from, busy;    /* since when it has something out; how long it had, since then */
 	bool is_draining;        /* no message begins, ... */
 	bool has_drained;        /* ... and it told that nothing is out */
-	bool has_told;           /* an event told that it refused something */
+	bool has_reported;       /* an event told that it refused something */
 	struct wire_ask ask;
 	struct wire_give give;
 	struct wire_coming coming;

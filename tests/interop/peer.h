@@ -53,7 +53,7 @@ void end_connect(struct end *e, const struct terms *terms);
 void end_disconnect(struct end *e);
 
 /* A number for the peer, and the peer's next. */
-void end_tell(struct end *e, uint64_t number);
+void end_send(struct end *e, uint64_t number);
 uint64_t end_receive(struct end *e);
 /* Returns when the peer is here, too. */
 void end_meet(struct end *e);

@@ -106,7 +106,7 @@ static void check_regions(struct end *e)
 {
 	uint64_t mine = region_hash(e);
 
-	end_tell(e, mine);
+	end_send(e, mine);
 	uint64_t theirs = end_receive(e);
 
 	if (mine != theirs)

@@ -44,7 +44,7 @@ void end_close(struct end *e)
 		fail("the device does not close");
 }
 
-void end_tell(struct end *e, uint64_t number)
+void end_send(struct end *e, uint64_t number)
 {
 	uint64_t wire = htobe64(number);
 
@@ -71,7 +71,7 @@ void end_meet(struct end *e)
 {
 	const uint64_t word = 0x6d656574;
 
-	end_tell(e, word);
+	end_send(e, word);
 	if (end_receive(e) != word)
 		fail("the peer is out of step");
 }
@@ -125,7 +125,7 @@ static struct card exchange(struct end *e, uint32_t psn)
 				  mine.addr, mine.gid_high, mine.gid_low};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		end_tell(e, words[i]);
+		end_send(e, words[i]);
 	theirs.qpn = end_receive(e);
 	theirs.psn = end_receive(e);
 	theirs.rkey = end_receive(e);

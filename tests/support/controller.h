@@ -93,7 +93,7 @@ static inline struct control_profile *controller_add(struct controller *c, uint6
 	assert_int_equal(control_set_count(c->state, p, n), 0);
 	p->mode = CONTROL_AUTO;
 	p->phase = CONTROL_ONLINE;
-	p->event_mask = CONTROL_TELL_GOOD | CONTROL_TELL_BAD;
+	p->event_mask = CONTROL_REPORT_GOOD | CONTROL_REPORT_BAD;
 	for (uint32_t i = 0; i < n; i++) {
 		p->evs[i].val[0] = (uint8_t)((first + i) >> 8);
 		p->evs[i].val[1] = (uint8_t)(first + i);

@@ -88,15 +88,15 @@ static inline void start(uint64_t seed)
 }
 
 /* What one end says of itself is what the other knows of it. */
-static inline void agree(const struct end *a, const struct end_qp *of, struct end_qp *told)
+static inline void agree(const struct end *a, const struct end_qp *of, struct end_qp *peer)
 {
-	told->attr.rq_psn = of->attr.sq_psn;
-	told->attr.mpr_dest = of->attr.mpr;
-	told->attr.wimm_dest = of->caps.max_wimm;
+	peer->attr.rq_psn = of->attr.sq_psn;
+	peer->attr.mpr_dest = of->attr.mpr;
+	peer->attr.wimm_dest = of->caps.max_wimm;
 	if (a->cfg.has_trim_nack)
-		told->attr.flags |= MRC_PEER_TRIM_NACK;
+		peer->attr.flags |= MRC_PEER_TRIM_NACK;
 	if (a->cfg.has_service_time)
-		told->attr.flags |= MRC_PEER_SERVICE_TIME;
+		peer->attr.flags |= MRC_PEER_SERVICE_TIME;
 }
 
 /* Both engines and their queue pairs, connected; as many and with the PMTU that end 0 has. */

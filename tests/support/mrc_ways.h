@@ -189,7 +189,7 @@ static inline void answer_by(uint32_t ports)
 }
 
 /* The same, and it is so: it is asked, and answers by those ports alone. */
-static inline void told_ports(uint32_t up)
+static inline void report_ports(uint32_t up)
 {
 	say_ports(up);
 	gather();

@@ -140,17 +140,17 @@ static int start_job(struct end *e, const char *kind, uint64_t limit)
 	return strcmp(kind, "reads") == 0 ? traffic_start(e, JOB_READS, limit) : -EINVAL;
 }
 
-static void tell_counters(const struct end *e)
+static void print_counters(const struct end *e)
 {
 	struct rc_counters rc;
 	struct driver_counters udp;
 
 	nic_counters(e->user, &rc, &udp);
 	printf("ok");
-#define TELL_RC(name, text)  printf(" rc_" #name "=%" PRIu64, rc.name);
-#define TELL_UDP(name, text) printf(" udp_" #name "=%" PRIu64, udp.name);
-	RC_COUNTERS(TELL_RC)
-	DRIVER_COUNTERS(TELL_UDP)
+#define PRINT_RC(name, text)  printf(" rc_" #name "=%" PRIu64, rc.name);
+#define PRINT_UDP(name, text) printf(" udp_" #name "=%" PRIu64, udp.name);
+	RC_COUNTERS(PRINT_RC)
+	DRIVER_COUNTERS(PRINT_UDP)
 	answer("%s", "");
 }
 
@@ -164,11 +164,11 @@ static int obey_speaking(struct end *e, const char *line)
 		int r = open_pairs(e, line);
 
 		if (r == 0)
-			pairs_tell(e);
+			pairs_print(e);
 		return r;
 	}
 	if (sscanf(line, "wait %u", &a) == 1) {
-		traffic_tell(e, is_over_in(e, a) ? "ok" : "late");
+		traffic_print(e, is_over_in(e, a) ? "ok" : "late");
 		return 0;
 	}
 	if (strcmp(line, "stop") == 0) {
@@ -176,11 +176,11 @@ static int obey_speaking(struct end *e, const char *line)
 		return 0;
 	}
 	if (strcmp(line, "counters") == 0) {
-		tell_counters(e);
+		print_counters(e);
 		return 0;
 	}
 	if (strcmp(line, "state") == 0) {
-		traffic_tell(e, "ok");
+		traffic_print(e, "ok");
 		return 0;
 	}
 	if (sscanf(line, "watch %u", &a) == 1) {

@@ -91,7 +91,7 @@ int end_open(struct end *e, const char *address);
 int end_close(struct end *e);
 int pairs_open(struct end *e, uint32_t n);
 /* What the peer's connect needs. */
-void pairs_tell(const struct end *e);
+void pairs_print(const struct end *e);
 /* rest: the peer's numbers. with_receives: those of the first two rounds are posted. */
 int pairs_connect(struct end *e, const char *address, const char *rest, bool with_receives);
 int pairs_drop(struct end *e, uint32_t from, uint32_t to);
@@ -122,7 +122,7 @@ bool traffic_is_over(const struct end *e);
 /* One more write on each of these pairs that stands: a peer that is gone is noticed by silence. */
 int traffic_nudge(struct end *e, uint32_t from, uint32_t to);
 /* A line of figures behind the word. */
-void traffic_tell(const struct end *e, const char *word);
+void traffic_print(const struct end *e, const char *word);
 /* Deregisters the memory under the traffic, checks for ms that it does not change, unmaps it. */
 int traffic_deregister(struct end *e, uint32_t ms);
 /* Whether the memory changes within ms. */

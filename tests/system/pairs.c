@@ -105,7 +105,7 @@ int pairs_open(struct end *e, uint32_t n)
 	return r;
 }
 
-void pairs_tell(const struct end *e)
+void pairs_print(const struct end *e)
 {
 	printf("ok %llu %u", (unsigned long long)(uintptr_t)e->memory, nic_mr_key(e->mr));
 	for (uint32_t i = 0; i < e->n_pairs; i++)

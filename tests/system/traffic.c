@@ -298,7 +298,7 @@ int traffic_nudge(struct end *e, uint32_t from, uint32_t to)
 
 /* pairs: standing; least, most: rounds; works: sends done; first: statuses of the first failures,
  * as a set of bits, and at: when the last of them came. */
-void traffic_tell(const struct end *e, const char *word)
+void traffic_print(const struct end *e, const char *word)
 {
 	uint64_t least = UINT64_MAX, most = 0, works = 0, at = 0, later = 0, out = 0;
 	uint32_t n_up = 0, n_failed = 0, flushed = 0, others = 0, first = 0;

@@ -442,27 +442,27 @@ static void of_two_locks_one_counts(void **state)
 	store_close(s);
 }
 
-static struct member *teller;
-static uint64_t told;
+static struct member *reporter;
+static uint64_t reported;
 
-static void tell(uint32_t n)
+static void report(uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++, told++) {
-		struct control_event e = {.profile_id = told, .state = CONTROL_TELL_BAD};
+	for (uint32_t i = 0; i < n; i++, reported++) {
+		struct control_event e = {.profile_id = reported, .state = CONTROL_REPORT_BAD};
 
-		memset(e.ev.val, (int)(told % 251), sizeof e.ev.val);
-		member_tell(teller, &e);
+		memset(e.ev.val, (int)(reported % 251), sizeof e.ev.val);
+		member_report(reporter, &e);
 	}
 }
 
-static void tell_some(void)
+static void report_some(void)
 {
-	tell(MEMBER_EVENTS - 20);
+	report(MEMBER_EVENTS - 20);
 }
 
-static void tell_many(void)
+static void report_many(void)
 {
-	tell(3 * MEMBER_EVENTS + 7);
+	report(3 * MEMBER_EVENTS + 7);
 }
 
 /* Told while they were read: what was overwritten counts as lost, and nothing comes half. */
@@ -473,15 +473,15 @@ static void events_overtake_their_reader(void **state)
 	uint64_t next = 0;
 
 	(void)state;
-	told = 0;
-	teller = member_join(STAGE_NAME, "a");
+	reported = 0;
+	reporter = member_join(STAGE_NAME, "a");
 	all = members_open(STAGE_NAME);
 	for (uint32_t round = 0; round < 20; round++) {
 		uint32_t n;
 
-		tell(30 + 100 * round);
-		plan.before_read = round % 3 ? tell_some : tell_many;
-		plan.after_read = round % 2 ? tell_some : tell_many;
+		report(30 + 100 * round);
+		plan.before_read = round % 3 ? report_some : report_many;
+		plan.after_read = round % 2 ? report_some : report_many;
 		while ((n = members_take(all, got, 64)) > 0)
 			for (uint32_t i = 0; i < n; i++) {
 				assert_int_equal(got[i].profile_id, next + got[i].n_lost);
@@ -490,9 +490,9 @@ static void events_overtake_their_reader(void **state)
 				next = got[i].profile_id + 1;
 			}
 		assert_null(plan.after_read);
-		assert_int_equal(next, told);
+		assert_int_equal(next, reported);
 	}
-	member_leave(teller);
+	member_leave(reporter);
 	members_close(all);
 }
 
@@ -501,7 +501,7 @@ static void show(uint32_t v)
 	struct member_device device = {.at = v};
 	struct member_pair pairs[2] = {{.number = v}, {.number = v}};
 
-	member_show(teller, &device, pairs, 2);
+	member_show(reporter, &device, pairs, 2);
 }
 
 static void show_two(void)
@@ -523,7 +523,7 @@ static void what_is_shown_comes_whole(void **state)
 	uint32_t n;
 
 	(void)state;
-	teller = member_join(STAGE_NAME, "a");
+	reporter = member_join(STAGE_NAME, "a");
 	all = members_open(STAGE_NAME);
 	show(1);
 	plan.after_read = show_two;
@@ -532,15 +532,15 @@ static void what_is_shown_comes_whole(void **state)
 	plan.after_read = show_again;
 	assert_int_equal(members_read(all, 0, &device, pairs, 2, &n), -EAGAIN);
 	plan.after_read = NULL;
-	member_leave(teller);
+	member_leave(reporter);
 	members_close(all);
 }
 
 static void use_other(void)
 {
-	member_use(teller, CONTROL_EV, 7, -1);
-	member_use(teller, CONTROL_EV, 8, 1);
-	member_use(teller, CONTROL_EV, 7, 1);
+	member_use(reporter, CONTROL_EV, 7, -1);
+	member_use(reporter, CONTROL_EV, 8, 1);
+	member_use(reporter, CONTROL_EV, 7, 1);
 }
 
 static void uses_come_whole(void **state)
@@ -548,13 +548,13 @@ static void uses_come_whole(void **state)
 	struct members *all;
 
 	(void)state;
-	teller = member_join(STAGE_NAME, "a");
+	reporter = member_join(STAGE_NAME, "a");
 	all = members_open(STAGE_NAME);
-	assert_int_equal(member_use(teller, CONTROL_EV, 7, 1), 0);
+	assert_int_equal(member_use(reporter, CONTROL_EV, 7, 1), 0);
 	plan.after_read = use_other;
 	assert_int_equal(members_using(all, CONTROL_EV, 8), 1);
 	assert_null(plan.after_read);
-	member_leave(teller);
+	member_leave(reporter);
 	members_close(all);
 }
 
@@ -571,18 +571,18 @@ static void pages_may_be_short(void **state)
 	assert_int_equal(errno, ENOSPC);
 	assert_int_equal(stage_count("", NULL), 0);
 	plan.pages = 3;
-	teller = member_join(STAGE_NAME, "a");
-	assert_non_null(teller);
+	reporter = member_join(STAGE_NAME, "a");
+	assert_non_null(reporter);
 	struct members *all = members_open(STAGE_NAME);
 
-	member_show(teller, &device, pairs, 200);
+	member_show(reporter, &device, pairs, 200);
 	assert_int_equal(members_read(all, 0, &device, got, 200, &n), 0);
 	assert_int_equal(n, 64);
 	plan.pages = 10;
-	member_show(teller, &device, pairs, 200);
+	member_show(reporter, &device, pairs, 200);
 	assert_int_equal(members_read(all, 0, &device, got, 200, &n), 0);
 	assert_int_equal(n, 200);
-	member_leave(teller);
+	member_leave(reporter);
 	members_close(all);
 }
 
@@ -600,13 +600,13 @@ static void joining_while_others_look(void **state)
 	(void)state;
 	looker = members_open(STAGE_NAME);
 	plan.after_open = look;
-	teller = member_join(STAGE_NAME, "a");
-	assert_non_null(teller);
+	reporter = member_join(STAGE_NAME, "a");
+	assert_non_null(reporter);
 	assert_null(plan.after_open);
 	assert_int_equal(stage_count("", NULL), 1);
 	assert_int_equal(members_look(looker), 0);
 	assert_int_equal(members_n(looker), 1);
-	member_leave(teller);
+	member_leave(reporter);
 	members_close(looker);
 }
 
@@ -623,10 +623,10 @@ static void who_joined_is_told(void **state)
 	(void)state;
 	listener = store_open(STAGE_NAME);
 	plan.after_pages = receive;
-	teller = member_join(STAGE_NAME, "a");
+	reporter = member_join(STAGE_NAME, "a");
 	assert_null(plan.after_pages);
 	assert_int_equal(store_has_news(listener), STORE_MEMBERS);
-	member_leave(teller);
+	member_leave(reporter);
 	store_close(listener);
 }
 

@@ -18,7 +18,7 @@
 
 static struct control_event event(uint64_t k)
 {
-	struct control_event e = {.profile_id = k, .state = k % 2 ? CONTROL_TELL_GOOD : 2};
+	struct control_event e = {.profile_id = k, .state = k % 2 ? CONTROL_REPORT_GOOD : 2};
 
 	memset(e.ev.val, (int)(k % 251), sizeof e.ev.val);
 	e.ev.port = (uint8_t)(1 + k % 8);
@@ -30,7 +30,7 @@ static void tell(struct member *m, uint64_t first, uint64_t n)
 	for (uint64_t k = first; k < first + n; k++) {
 		struct control_event e = event(k);
 
-		member_tell(m, &e);
+		member_report(m, &e);
 	}
 }
 
@@ -216,13 +216,13 @@ static void lost_events_are_counted(void **state)
 	assert_int_equal(members_take(all, &e, 1), 1);
 	assert_int_equal(e.n_lost, 0);
 	assert_int_equal(members_take(all, &e, 0), 0);
-	/* What its teller lost before counts as well. */
+	/* What its reporter lost before counts as well. */
 	uint64_t lost = 0;
 
 	take_all(all, next + 5000 - MEMBER_EVENTS + 2, &lost);
 	e = event(1);
 	e.n_lost = 9;
-	member_tell(m, &e);
+	member_report(m, &e);
 	assert_int_equal(members_take(all, &e, 1), 1);
 	assert_int_equal(e.n_lost, 9);
 	member_leave(m);
@@ -267,7 +267,7 @@ static void files_may_be_limited(void **state)
 	assert_int_equal(stage_count("", NULL), 0);
 }
 
-static int tell_and_die(void *context)
+static int report_and_die(void *context)
 {
 	struct member *m = member_join(STAGE_NAME, "dying");
 
@@ -286,7 +286,7 @@ static void the_dead_are_noticed(void **state)
 	uint64_t lost = 0;
 
 	(void)state;
-	assert_int_equal(WTERMSIG(stage_wait(stage_fork(tell_and_die, NULL))), SIGKILL);
+	assert_int_equal(WTERMSIG(stage_wait(stage_fork(report_and_die, NULL))), SIGKILL);
 	assert_int_equal(stage_count("", NULL), 2);
 	assert_int_equal(members_look(all), 0);
 	/* What it told is there to be read, though it was never seen alive; what it used is free.
@@ -303,7 +303,7 @@ static void the_dead_are_noticed(void **state)
 	member_leave(m);
 	members_close(all);
 	/* One who opens now finds nobody. */
-	stage_wait(stage_fork(tell_and_die, NULL));
+	stage_wait(stage_fork(report_and_die, NULL));
 	all = members_open(STAGE_NAME);
 	assert_int_equal(members_n(all), 0);
 	assert_int_equal(stage_count("", NULL), 0);
@@ -314,7 +314,7 @@ struct pipes {
 	int up[2], down[2];
 };
 
-static int tell_when_asked(void *context)
+static int report_when_asked(void *context)
 {
 	struct pipes *p = context;
 	struct member *m = member_join(STAGE_NAME, "asked");
@@ -339,7 +339,7 @@ static void one_that_is_killed_leaves_its_events(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(p.up) | pipe(p.down), 0);
-	pid_t pid = stage_fork(tell_when_asked, &p);
+	pid_t pid = stage_fork(report_when_asked, &p);
 
 	assert_int_equal(read(p.up[0], &byte, 1), 1);
 	assert_int_equal(members_look(all), 0);
@@ -450,7 +450,7 @@ static int hammer(void *context)
 	for (; k < HAMMERED; k++) {
 		struct control_event e = event(k);
 
-		member_tell(m, &e);
+		member_report(m, &e);
 		if (k % 8)
 			continue;
 		device.at = k;
@@ -600,7 +600,7 @@ static void counts_do_not_go_back(void **state)
 	assert_int_equal(stage_count(".", name), 1);
 	int fd = open(stage_path(name), O_WRONLY | O_CLOEXEC);
 
-	assert_int_equal(pwrite(fd, &none, 8, offsetof(struct member_file, events.told)), 8);
+	assert_int_equal(pwrite(fd, &none, 8, offsetof(struct member_file, events.reported)), 8);
 	close(fd);
 	assert_int_equal(take_all(all, 5, &lost), 5);
 	member_leave(m);
@@ -649,7 +649,7 @@ static void the_long_dead_are_swept(void **state)
 		stage_write(stay[i], "x", 1);
 		make_old(stay[i], 3600);
 	}
-	assert_int_equal(WTERMSIG(stage_wait(stage_fork(tell_and_die, NULL))), SIGKILL);
+	assert_int_equal(WTERMSIG(stage_wait(stage_fork(report_and_die, NULL))), SIGKILL);
 	assert_int_equal(stage_count(STAGE_NAME, dead), 1);
 	make_old(dead, 30);
 	struct member *m = member_join("weft.4.eth0", "m");
@@ -690,7 +690,7 @@ static void strangers_may_look(void **state)
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(chmod(stage_directory, 01777), 0);
-	stage_wait(stage_fork(tell_and_die, NULL));
+	stage_wait(stage_fork(report_and_die, NULL));
 	assert_int_equal(stage_wait(stage_fork(look_as_stranger, NULL)), 0);
 	assert_int_equal(stage_count("", NULL), 2);
 	member_leave(m);

@@ -34,7 +34,7 @@ static int read_first(struct members *all, struct member_pair *pair, uint32_t *n
 }
 
 /* Whether some file that this process may read has any of it. */
-static bool is_told(void)
+static bool is_shown(void)
 {
 	const uint32_t number = NUMBER, remote = REMOTE;
 	const uint64_t packets = PACKETS;
@@ -76,7 +76,7 @@ static int look_as_stranger(void *context)
 		return 3;
 	if (read_first(all, &pair, &n) != -EACCES)
 		return 4;
-	return is_told() ? 5 : 0;
+	return is_shown() ? 5 : 0;
 }
 
 static void strangers_learn_no_number(void **state)
@@ -94,7 +94,7 @@ static void strangers_learn_no_number(void **state)
 	assert_int_equal(stage_wait(stage_fork(look_as_stranger, NULL)), 0);
 	show(m);
 	umask(mask);
-	assert_true(is_told());
+	assert_true(is_shown());
 	assert_int_equal(stage_wait(stage_fork(look_as_stranger, NULL)), 0);
 	member_leave(m);
 	assert_int_equal(stage_count("", NULL), 0);

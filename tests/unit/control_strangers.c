@@ -25,9 +25,9 @@ static int forge(void)
 
 	assert_non_null(m);
 	for (uint64_t k = 0; k < MEMBER_EVENTS; k++) {
-		const struct control_event e = {.profile_id = k, .state = CONTROL_TELL_BAD};
+		const struct control_event e = {.profile_id = k, .state = CONTROL_REPORT_BAD};
 
-		member_tell(m, &e);
+		member_report(m, &e);
 	}
 	snprintf(part, sizeof part, "%s.%d.", STAGE_NAME, getpid());
 	assert_int_equal(stage_count(part, name), 1);
@@ -50,9 +50,10 @@ static void unlock(int fd)
 	assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
 }
 
-static void claim(int fd, uint64_t told)
+static void claim(int fd, uint64_t reported)
 {
-	assert_int_equal(pwrite(fd, &told, 8, offsetof(struct member_file, events.told)), 8);
+	assert_int_equal(pwrite(fd, &reported, 8, offsetof(struct member_file, events.reported)),
+			 8);
 }
 
 /* However many it says it told: as many as its file can hold, and after its end no more. */
@@ -113,7 +114,7 @@ static void the_dead_without_a_count_are_forgotten(void **state)
 	claim(fd, 5);
 	assert_int_equal(members_look(all), 0);
 	assert_int_equal(members_n(all), 1);
-	assert_int_equal(ftruncate(fd, offsetof(struct member_file, events.told) + 4), 0);
+	assert_int_equal(ftruncate(fd, offsetof(struct member_file, events.reported) + 4), 0);
 	unlock(fd);
 	assert_int_equal(members_look(all), 0);
 	assert_int_equal(members_n(all), 0);

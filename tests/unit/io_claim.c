@@ -164,14 +164,14 @@ static void claims_at_once_differ(void **state)
 {
 	bool is_seen[DRIVER_TAGS] = {false};
 	pid_t pids[PROCESSES];
-	int start[2], told[2], end[2], status;
+	int start[2], claimed[2], end[2], status;
 
 	(void)state;
 	if (!is_root())
 		skip();
 	struct squatter s = start_squatter(ALL, SOCK_DGRAM, 0);
 
-	assert_int_equal(pipe(start) | pipe(told) | pipe(end), 0);
+	assert_int_equal(pipe(start) | pipe(claimed) | pipe(end), 0);
 	for (uint32_t i = 0; i < PROCESSES; i++) {
 		pids[i] = fork();
 		assert_true(pids[i] >= 0);
@@ -188,7 +188,7 @@ static void claims_at_once_differ(void **state)
 		for (uint32_t k = 0; k < EACH; k++)
 			if (claim_tag(&lowest, &tags[k]) < 0)
 				_exit(2);
-		if (write(told[1], tags, EACH) != EACH)
+		if (write(claimed[1], tags, EACH) != EACH)
 			_exit(3);
 		_exit(read(end[0], &byte, 1) != 0);
 	}
@@ -196,7 +196,7 @@ static void claims_at_once_differ(void **state)
 	for (uint32_t i = 0; i < PROCESSES * EACH; i++) {
 		uint8_t tag;
 
-		assert_int_equal(read(told[0], &tag, 1), 1);
+		assert_int_equal(read(claimed[0], &tag, 1), 1);
 		assert_false(is_seen[tag]);
 		is_seen[tag] = true;
 	}
@@ -207,8 +207,8 @@ static void claims_at_once_differ(void **state)
 	}
 	close(start[0]);
 	close(end[0]);
-	close(told[0]);
-	close(told[1]);
+	close(claimed[0]);
+	close(claimed[1]);
 	end_squatter(&s);
 }
 

@@ -71,7 +71,7 @@ static void entropy_without_a_flow_label(void **state)
 }
 
 /* The peer says that it should not be sent anything with this entropy. */
-static void told_to_avoid(uint32_t ev)
+static void reported_to_avoid(uint32_t ev)
 {
 	deliver((struct mrc_pkt){.bth = {.opcode = MRC_OP_SACK, .dest_qp = NUMBER},
 				 .seth = {.m = MRC_MARK_ALWAYS_SKIP,
@@ -103,7 +103,7 @@ static void answers_shun_bad_ways(void **state)
 	(void)state;
 	start();
 	to_rts();
-	told_to_avoid(w.ways[0].ev);
+	reported_to_avoid(w.ways[0].ev);
 	assert_int_equal(path_state(&w.q->req.path, 0), PATH_ASSUMED_BAD);
 	count_answers(n_on);
 	assert_int_equal(n_on[0], 0);

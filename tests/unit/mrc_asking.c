@@ -7,7 +7,7 @@ static void begin_peer_port_down(void)
 {
 	begin_ways(2);
 	warm();
-	told_ports(1);
+	report_ports(1);
 	assert_int_equal(fare().open_ports, 1);
 }
 
@@ -80,7 +80,7 @@ static void probes_of_ways_have_the_class_of_data(void **state)
 static void a_peer_is_told_when_its_teller_leaves(void **state)
 {
 	struct mrc_attr drain = {.state = MRC_SQD};
-	uint32_t n_told = 0;
+	uint32_t n_reported = 0;
 
 	(void)state;
 	begin_ways(2);
@@ -89,24 +89,25 @@ static void a_peer_is_told_when_its_teller_leaves(void **state)
 	mrc_ports_down(w.end[0].e, w.now, 2);
 	gather();
 	assert_int_equal(n_requests(MRC_ENDPOINT_PORT_STATUS), 1);
-	const struct mrc_qp *teller = pair_of(0, 0);
+	const struct mrc_qp *reporter = pair_of(0, 0);
 
-	if (list_is_empty(&teller->req.own_probes))
-		teller = pair_of(0, 1);
-	struct mrc_attr attr = teller->attr;
+	if (list_is_empty(&reporter->req.own_probes))
+		reporter = pair_of(0, 1);
+	struct mrc_attr attr = reporter->attr;
 
 	attr.peer = PEER + 77;
-	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, teller->number, &drain, MRC_SET_STATE),
+	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, reporter->number, &drain, MRC_SET_STATE),
 			 0);
-	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, teller->number, &attr, MRC_SET_PATH), 0);
+	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, reporter->number, &attr, MRC_SET_PATH),
+			 0);
 	for (uint32_t k = 0; k < 100; k++) {
 		w.now += 1000000;
 		gather();
 		for (uint32_t i = 0; i < n_gone; i++)
-			n_told += is_request(&gone[i], MRC_ENDPOINT_PORT_STATUS) &&
-				  gone[i].peer == PEER;
+			n_reported += is_request(&gone[i], MRC_ENDPOINT_PORT_STATUS) &&
+				      gone[i].peer == PEER;
 	}
-	assert_true(n_told > 0);
+	assert_true(n_reported > 0);
 }
 
 static const struct CMUnitTest cases[] = {

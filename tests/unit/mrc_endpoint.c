@@ -106,7 +106,7 @@ static void probe_and_answer(void **state)
 	ask(0, r);
 	run();
 	const struct sighting *asked = seen(0, MRC_OP_ENDPOINT_REQUEST, 0);
-	const struct sighting *told = seen(1, MRC_OP_ENDPOINT_RESPONSE, 0);
+	const struct sighting *answer = seen(1, MRC_OP_ENDPOINT_RESPONSE, 0);
 
 	assert_int_equal(w.n_log, 2);
 	assert_int_equal(asked->h.bth.dest_qp, 2);
@@ -120,15 +120,15 @@ static void probe_and_answer(void **state)
 	assert_int_equal(asked->ev, r.way.ev);
 	assert_int_equal(asked->port, r.way.port);
 	assert_int_equal(asked->tclass, ENGINE_DATA);
-	assert_int_equal(told->h.bth.dest_qp, 2);
-	assert_int_equal(told->h.bth.psn, asked->h.bth.psn);
-	assert_int_equal(told->h.bth.ts, 0);
-	assert_int_equal(told->h.eeth.op, 1);
-	assert_int_equal(told->h.eeth.tx_timestamp, 50);
+	assert_int_equal(answer->h.bth.dest_qp, 2);
+	assert_int_equal(answer->h.bth.psn, asked->h.bth.psn);
+	assert_int_equal(answer->h.bth.ts, 0);
+	assert_int_equal(answer->h.eeth.op, 1);
+	assert_int_equal(answer->h.eeth.tx_timestamp, 50);
 	/* Back the way it came. */
-	assert_int_equal(told->port, r.way.port);
-	assert_int_equal(told->ev, r.way.ev);
-	assert_int_equal(told->tclass, ENGINE_CONTROL);
+	assert_int_equal(answer->port, r.way.port);
+	assert_int_equal(answer->ev, r.way.ev);
+	assert_int_equal(answer->tclass, ENGINE_CONTROL);
 	struct mrc_endpoint_done d = take_done(0);
 
 	assert_int_equal(d.news, MRC_ENDPOINT_ANSWERED);
@@ -263,16 +263,16 @@ static void service_time(void **state)
 	const nsec held = 40 * STAMP_NS;
 
 	(void)state;
-	for (uint32_t told = 0; told < 4; told++) {
+	for (uint32_t known = 0; known < 4; known++) {
 		struct mrc_endpoint r = probe(1);
 
-		start(told);
+		start(known);
 		w.end[0].n_qps = 0;
 		w.end[0].cfg.n_ports = w.end[1].cfg.n_ports = 2;
-		w.end[1].cfg.has_service_time = told & 1;
+		w.end[1].cfg.has_service_time = known & 1;
 		join();
 		w.now = 30 * STAMP_NS;
-		r.has_service_time = told & 2;
+		r.has_service_time = known & 2;
 		ask(0, r);
 		w.is_held[1] = true;
 		run_until(w.now + w.delay + held);
@@ -281,8 +281,8 @@ static void service_time(void **state)
 		struct mrc_endpoint_done d = take_done(0);
 
 		assert_int_equal(d.news, MRC_ENDPOINT_ANSWERED);
-		assert_int_equal(d.rtt_ns, told == 3 ? 2 * w.delay : 2 * w.delay + held);
-		assert_int_equal(d.is_adjusted, told == 3);
+		assert_int_equal(d.rtt_ns, known == 3 ? 2 * w.delay : 2 * w.delay + held);
+		assert_int_equal(d.is_adjusted, known == 3);
 	}
 	open_ends(1);
 	struct mrc_endpoint r = probe(5);

@@ -402,16 +402,16 @@ static void silent_works(void **state)
 	struct work k = {.code = ENGINE_WRITE, .len = 8};
 
 	(void)state;
-	for (uint32_t told = 0; told < 64; told += 9) {
-		start(told);
+	for (uint32_t signaled = 0; signaled < 64; signaled += 9) {
+		start(signaled);
 		join();
 		for (k.cookie = 0; k.cookie < 64; k.cookie++) {
-			k.flags = k.cookie == told ? 0 : ENGINE_SILENT;
+			k.flags = k.cookie == signaled ? 0 : ENGINE_SILENT;
 			post(k);
 		}
 		assert_int_equal(try_post(&k), -ENOMEM);
 		run();
-		k.cookie = told;
+		k.cookie = signaled;
 		expect_sent(&k, ENGINE_OK);
 		expect_nothing(0);
 		for (k.cookie = 0; k.cookie < 64; k.cookie++)

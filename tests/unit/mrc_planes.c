@@ -117,7 +117,7 @@ static void a_peer_port_down_is_asked_for(void **state)
 	(void)state;
 	begin_ways(PLANES);
 	warm();
-	told_ports(1);
+	report_ports(1);
 	assert_int_equal(fare().open_ports, 1);
 	/* Not while there is nothing to send. */
 	w.now += 2 * PEER_PORT_NS;

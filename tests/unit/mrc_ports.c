@@ -221,7 +221,7 @@ static void a_peers_word_is_about_itself(void **state)
 	w.end[0].n_qps = 2;
 	w.end[0].qp[1].attr.peer = PEER + 1;
 	connect();
-	told_ports(0xfffffffe);
+	report_ports(0xfffffffe);
 	EXPECT_WAYS(.good = 4, .bad = 4);
 	assert_int_equal(fare().open_ports, 2);
 	assert_int_equal(mrc_qp_progress(w.end[0].e, w.end[0].qp[1].number, &p), 0);
@@ -229,7 +229,7 @@ static void a_peers_word_is_about_itself(void **state)
 	/* Other ways to it change nothing of that. */
 	set_ways(q->attr.ways, 0);
 	assert_int_equal(fare().open_ports, 2);
-	told_ports(3);
+	report_ports(3);
 	EXPECT_WAYS(.good = 8);
 }
 
@@ -564,7 +564,7 @@ static void what_waits_ends_behind_peer_ports_down(void **state)
 		uint32_t steps = 0;
 
 		begin_impatient();
-		told_ports(1);
+		report_ports(1);
 		if (order)
 			deny_ports(1);
 		post_packets(4);
@@ -750,17 +750,17 @@ static void answers_keep_to_the_ports_in_use(void **state)
 	deny_ports(1);
 	assert_int_equal(ports_of_answers(MRC_RX_PORT_NS), 2);
 	deny_ports(0);
-	told_ports(1);
+	report_ports(1);
 	assert_int_equal(ports_of_answers(MRC_RX_PORT_NS), 1);
 	/* A peer without any port would not have said so. */
-	told_ports(0);
+	report_ports(0);
 	assert_int_equal(fare().open_ports, 1);
 	deny_ports(1);
 	assert_int_equal(fare().open_ports, 0);
 	assert_int_equal(ports_of_answers(MRC_RX_PORT_NS), 3);
 	deny_ports(0);
 	/* One that waits when its port closes takes another. */
-	told_ports(3);
+	report_ports(3);
 	take_data(32);
 	deny_ports(2);
 	check_turns(0);

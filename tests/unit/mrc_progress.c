@@ -10,7 +10,7 @@ static const uint32_t one =
 	mrc_bth_bytes + meth_bytes + tseth_bytes + reth_bytes + PMTU + UDP_MORE + 40;
 
 /* What the controller was told last, and how often. */
-static struct cc_ack told;
+static struct cc_ack reported;
 static uint32_t n_acks, n_losses, n_sent;
 static uint64_t bytes_sent, bytes_new;
 static enum cc_loss why;
@@ -19,14 +19,14 @@ static struct cc_ops spy;
 static void spy_on_ack(struct cc *c, const struct cc_ack *ack)
 {
 	(void)c;
-	told = *ack;
+	reported = *ack;
 	n_acks++;
 }
 
 static void spy_on_loss(struct cc *c, const struct cc_ack *ack, enum cc_loss loss)
 {
 	(void)c;
-	told = *ack;
+	reported = *ack;
 	why = loss;
 	n_losses++;
 }
@@ -54,7 +54,7 @@ static void place_spy(void)
 	spy.on_loss = spy_on_loss;
 	spy.on_sent = spy_on_sent;
 	q->req.cc.ops = &spy;
-	told = (struct cc_ack){0};
+	reported = (struct cc_ack){0};
 	n_acks = n_losses = n_sent = 0;
 	bytes_sent = bytes_new = 0;
 }
@@ -143,21 +143,21 @@ static void received_bytes_ahead_of_the_map_count(void **state)
 	(void)state;
 	begin_out(10);
 	sack_bytes(0, 5 * one);
-	assert_int_equal(told.bytes, rounded(5 * one));
-	assert_int_equal(told.pkts, 1);
+	assert_int_equal(reported.bytes, rounded(5 * one));
+	assert_int_equal(reported.pkts, 1);
 	assert_int_equal(fare().inflight_bytes, 10 * one - rounded(5 * one));
-	assert_int_equal(told.out_bytes, fare().inflight_bytes);
+	assert_int_equal(reported.out_bytes, fare().inflight_bytes);
 	/* The map follows: nothing is told twice. */
 	SACK(.cack = 0, .from = 2, .map = 0xf, .acked = 2);
-	assert_int_equal(told.pkts, 4);
-	assert_int_equal(told.bytes, 0);
+	assert_int_equal(reported.pkts, 4);
+	assert_int_equal(reported.bytes, 0);
 	assert_int_equal(fare().inflight_bytes, 10 * one - rounded(5 * one));
 	/* A peer that does not count: the map does. */
 	sack_all(8);
-	assert_int_equal(told.bytes, 9 * one - rounded(5 * one));
+	assert_int_equal(reported.bytes, 9 * one - rounded(5 * one));
 	assert_int_equal(fare().inflight_bytes, one);
 	sack_bytes(9, 10 * one);
-	assert_int_equal(told.bytes, one);
+	assert_int_equal(reported.bytes, one);
 	assert_int_equal(fare().inflight_bytes, 0);
 	assert_int_equal(n_acks, 4);
 }
@@ -169,10 +169,10 @@ static void older_counts_are_ignored(void **state)
 	begin_out(10);
 	sack_bytes(-1, 5 * one);
 	sack_bytes(-1, 4 * one);
-	assert_int_equal(told.bytes, 0);
-	assert_int_equal(q->req.told_bytes, rounded(5 * one));
+	assert_int_equal(reported.bytes, 0);
+	assert_int_equal(q->req.reported_bytes, rounded(5 * one));
 	sack_bytes(-1, 6 * one);
-	assert_int_equal(told.bytes, rounded(6 * one) - rounded(5 * one));
+	assert_int_equal(reported.bytes, rounded(6 * one) - rounded(5 * one));
 	assert_int_equal(fare().inflight_bytes, 10 * one - rounded(6 * one));
 }
 
@@ -183,10 +183,10 @@ static void duplicates_that_count_do_not_open_the_window(void **state)
 	(void)state;
 	begin_out(10);
 	sack_bytes(-1, 10 * one);
-	assert_int_equal(told.bytes, 10 * one);
+	assert_int_equal(reported.bytes, 10 * one);
 	assert_int_equal(fare().inflight_bytes, 0);
 	sack_bytes(-1, 500 * one);
-	assert_int_equal(told.bytes, 0);
+	assert_int_equal(reported.bytes, 0);
 	post_packets(1);
 	assert_int_equal(pull_all(), 1);
 	assert_int_equal(fare().inflight_bytes, one);
@@ -231,21 +231,21 @@ static void the_count_wraps(void **state)
 	connect();
 	place_spy();
 	req = &q->req;
-	req->acked_bytes = req->told_bytes = req->known_bytes = WRAP - 512;
+	req->acked_bytes = req->reported_bytes = req->known_bytes = WRAP - 512;
 	req->rcvd_units = (WRAP - 512) >> 8;
 	for (uint32_t i = 0; i < 10; i++)
 		post_packets(1);
 	assert_int_equal(pull_all(), 10);
 	sack_bytes(-1, WRAP - 512 + 256);
-	assert_int_equal(told.bytes, 256);
+	assert_int_equal(reported.bytes, 256);
 	sack_bytes(-1, WRAP + 1024);
-	assert_int_equal(told.bytes, 1024 + 256);
-	assert_int_equal(req->told_bytes, WRAP + 1024);
+	assert_int_equal(reported.bytes, 1024 + 256);
+	assert_int_equal(req->reported_bytes, WRAP + 1024);
 	assert_int_equal(fare().inflight_bytes, 10 * one - 1024 - 512);
 	/* From before the wrap. */
 	sack_bytes(-1, WRAP - 256);
-	assert_int_equal(told.bytes, 0);
-	assert_int_equal(req->told_bytes, WRAP + 1024);
+	assert_int_equal(reported.bytes, 0);
+	assert_int_equal(req->reported_bytes, WRAP + 1024);
 }
 
 /* 8.5: what was acknowledged is a loss of no bytes. */
@@ -258,14 +258,14 @@ static void a_nack_of_what_arrived_is_a_loss_of_nothing(void **state)
 	nack(4, MRC_NACK_TRIMMED);
 	assert_int_equal(n_losses, 1);
 	assert_int_equal(why, CC_LOSS_TRIM);
-	assert_int_equal(told.bytes, 0);
-	assert_int_equal(told.pkts, 0);
-	assert_int_equal(told.out_bytes, 9 * one);
+	assert_int_equal(reported.bytes, 0);
+	assert_int_equal(reported.pkts, 0);
+	assert_int_equal(reported.out_bytes, 9 * one);
 	assert_int_equal(COUNT(lost_nack), 0);
 	nack(5, MRC_NACK_TRIMMED);
 	assert_int_equal(n_losses, 2);
-	assert_int_equal(told.bytes, one);
-	assert_int_equal(told.out_bytes, 8 * one);
+	assert_int_equal(reported.bytes, one);
+	assert_int_equal(reported.out_bytes, 8 * one);
 }
 
 /* Table 8-2: each event has its action, and a Transport ACK is none of them. */
@@ -277,7 +277,7 @@ static void every_event_has_its_action(void **state)
 	assert_int_equal(n_acks + n_losses, 0);
 	sack_all(1);
 	assert_int_equal(n_acks, 1);
-	assert_int_equal(told.bytes, 2 * one);
+	assert_int_equal(reported.bytes, 2 * one);
 	nack(2, MRC_NACK_TRIMMED);
 	assert_int_equal(n_losses, 1);
 	assert_int_equal(pull_all(), 1);
@@ -287,15 +287,15 @@ static void every_event_has_its_action(void **state)
 	pull_all();
 	assert_int_equal(n_losses, 2);
 	assert_int_equal(why, CC_LOSS_TIMEOUT);
-	assert_int_equal(told.bytes, 2 * one);
-	assert_int_equal(told.out_bytes, 0);
+	assert_int_equal(reported.bytes, 2 * one);
+	assert_int_equal(reported.out_bytes, 0);
 	begin_ways(1);
 	warm();
 	place_spy();
 	lose_by_gap();
 	assert_int_equal(why, CC_LOSS_GAP);
 	assert_int_equal(n_losses, 1);
-	assert_int_equal(told.bytes, one);
+	assert_int_equal(reported.bytes, one);
 }
 
 /* 8.6: new work is told of by all that its packets will take, and is backlog until they are sent.
@@ -306,7 +306,7 @@ static void new_work_is_told_of(void **state)
 
 	(void)state;
 	for (uint32_t k = 0; k < 4; k++) {
-		uint64_t told_new = 0;
+		uint64_t reported_new = 0;
 
 		begin_ways(1);
 		w.end[0].qp[0].attr.flags = k & 1 ? MRC_NO_TIMESTAMPS : 0;
@@ -315,13 +315,13 @@ static void new_work_is_told_of(void **state)
 		for (uint32_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
 			post((struct work){.len = lens[i],
 					   .code = k & 2 ? ENGINE_WRITE_IMM : ENGINE_WRITE});
-			assert_true(bytes_new > told_new + lens[i]);
-			told_new = bytes_new;
-			assert_int_equal(fare().backlog_bytes, told_new);
+			assert_true(bytes_new > reported_new + lens[i]);
+			reported_new = bytes_new;
+			assert_int_equal(fare().backlog_bytes, reported_new);
 		}
 		while (end_pull(&w.end[0], w.now, wide, 1) > 0)
-			assert_int_equal(fare().backlog_bytes, told_new - bytes_sent);
-		assert_int_equal(bytes_sent, told_new);
+			assert_int_equal(fare().backlog_bytes, reported_new - bytes_sent);
+		assert_int_equal(bytes_sent, reported_new);
 		/* What goes again is not new; what is given up is none any more. */
 		nack(1, MRC_NACK_TRIMMED);
 		assert_int_equal(pull_all(), 1);

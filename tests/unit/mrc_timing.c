@@ -9,7 +9,7 @@
 struct trip {
 	uint8_t flags;
 	nsec rtt;
-	uint32_t moved, told;
+	uint32_t moved, reported;
 	bool is_other, is_ack_first;
 };
 
@@ -27,7 +27,7 @@ static int64_t learn(struct trip t)
 		before = (int64_t)q->req.srtt;
 	}
 	SACK(.cack = 1, .from = 1, .acked = 1, .is_other = t.is_other,
-	     .stamp = t.flags & MRC_NO_TIMESTAMPS ? t.told : stamp);
+	     .stamp = t.flags & MRC_NO_TIMESTAMPS ? t.reported : stamp);
 	return before + 8 * ((int64_t)q->req.srtt - before);
 }
 
@@ -102,7 +102,7 @@ static void service_time_is_told_to_the_controller(void **state)
 {
 	static const struct {
 		uint8_t flags;
-		uint16_t moved, told;
+		uint16_t moved, reported;
 		nsec held;
 	} cases[] = {
 		{0, 0, 0, 0},
@@ -125,7 +125,7 @@ static void service_time_is_told_to_the_controller(void **state)
 		uint16_t stamp = (uint16_t)(mrc_stamp(w.now) + cases[i].moved);
 		bool has_stamp = !(cases[i].flags & MRC_NO_TIMESTAMPS);
 
-		answer_packet(has_stamp ? stamp : cases[i].told, k % 2);
+		answer_packet(has_stamp ? stamp : cases[i].reported, k % 2);
 		assert_in_range(spied.rtt_ns, 50000, 50063);
 		assert_in_range(spied.held_ns + 2 * UNIT, cases[i].held, cases[i].held + 4 * UNIT);
 		if (cases[i].held == 0)

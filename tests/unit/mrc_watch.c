@@ -292,15 +292,15 @@ static void an_update_without_an_answer_holds_up_no_probe(void **state)
 }
 
 /* The controller, as a spy sees it. */
-static struct cc_ack told;
-static uint32_t n_told;
+static struct cc_ack reported;
+static uint32_t n_reported;
 static struct cc_ops spy;
 
 static void spy_on_ack(struct cc *c, const struct cc_ack *ack)
 {
 	(void)c;
-	told = *ack;
-	n_told++;
+	reported = *ack;
+	n_reported++;
 }
 
 /* Room for two packets at a time: more is to be sent when the first answer comes. */
@@ -340,13 +340,13 @@ static void the_idle_path_is_measured_once(void **state)
 		assert_int_equal(probe.tclass, ENGINE_CONTROL);
 		assert_int_equal(probe.h.bth.dest_qp, MRC_ENDPOINT_QP);
 		w.now += 9000;
-		n_told = 0;
+		n_reported = 0;
 		respond_to(&probe);
-		assert_int_equal(n_told, 1);
-		assert_int_equal(told.rtt_ns, 9000);
-		assert_int_equal(told.bytes, 0);
-		assert_int_equal(told.pkts, 0);
-		assert_int_equal(told.out_bytes, mrc_inflight(&q->req));
+		assert_int_equal(n_reported, 1);
+		assert_int_equal(reported.rtt_ns, 9000);
+		assert_int_equal(reported.bytes, 0);
+		assert_int_equal(reported.pkts, 0);
+		assert_int_equal(reported.out_bytes, mrc_inflight(&q->req));
 		sack_all(1);
 		gather();
 		assert_int_equal(n_requests(MRC_ENDPOINT_EV_PROBE), 0);
@@ -376,7 +376,7 @@ static void the_peers_time_is_not_measured(void **state)
 		gone[i].h.erth.tx_timestamp = (uint16_t)(gone[i].h.erth.tx_timestamp + 10);
 	w.now += 9000;
 	respond();
-	assert_int_equal(told.rtt_ns, 9000 - 1280);
+	assert_int_equal(reported.rtt_ns, 9000 - 1280);
 }
 
 /* A short packet is sooner through than data: its round trip would be taken for that of an idle
@@ -392,12 +392,12 @@ static void the_controller_is_not_told_how_long_a_probe_took(void **state)
 	gather();
 	assert_int_equal(n_probes(), 1);
 	w.now += 9000;
-	n_told = 0;
+	n_reported = 0;
 	nsec srtt = q->req.srtt;
 
 	respond();
-	assert_int_equal(n_told, 1);
-	assert_int_equal(told.rtt_ns, 0);
+	assert_int_equal(n_reported, 1);
+	assert_int_equal(reported.rtt_ns, 0);
 	assert_int_equal(q->req.srtt, srtt);
 	/* Nor of one that asks what arrived, though that is a round trip to us. */
 	begin_ways(1);
@@ -411,11 +411,11 @@ static void the_controller_is_not_told_how_long_a_probe_took(void **state)
 	assert_int_equal(gather(), 1);
 	assert_int_equal(COUNT(tx_probe), 1);
 	w.now += 9000;
-	n_told = 0;
+	n_reported = 0;
 	srtt = q->req.srtt;
 	SACK(.cack = 1, .from = 1, .is_probed = true, .probe_id = gone[0].h.peth.probe_id);
-	assert_int_equal(n_told, 1);
-	assert_int_equal(told.rtt_ns, 0);
+	assert_int_equal(n_reported, 1);
+	assert_int_equal(reported.rtt_ns, 0);
 	assert_true(q->req.srtt < srtt);
 }
 

@@ -255,10 +255,10 @@ static void events_of_two_versions(void **state)
 		const struct control_event e = {
 			.profile_id = 1000 + i,
 			.ev = {.val = {(uint8_t)i}, .port = 1},
-			.state = i % 2 ? CONTROL_TELL_GOOD : CONTROL_TELL_BAD,
+			.state = i % 2 ? CONTROL_REPORT_GOOD : CONTROL_REPORT_BAD,
 		};
 
-		member_tell(m, &e);
+		member_report(m, &e);
 	}
 	then[sizeof then - 1] = 0xee;
 	assert_int_equal(wait_events(cq, 20, now, sizeof now[0]), 20);

@@ -157,7 +157,7 @@ static void check_result(const struct place *at, const struct call *c, bool is_d
 					   ? CTL_AUTO_EVS
 					   : 4);
 	assert_int_equal(p->min_active, c->mask & MIN ? 2 : 0);
-	assert_int_equal(p->event_mask, c->mask & EVENTS ? CONTROL_TELL_GOOD : 0);
+	assert_int_equal(p->event_mask, c->mask & EVENTS ? CONTROL_REPORT_GOOD : 0);
 	if (p->mode == CONTROL_EXPLICIT && c->mask & VALUES && c->values_op < 2)
 		assert_int_equal(p->evs[0].is_denied, is_denied);
 	for (uint32_t i = 0; i < p->count && p->mode != CONTROL_EXPLICIT; i++)
@@ -348,7 +348,7 @@ static void queries(void **state)
 			assert_int_equal(rig_query_ev(5, &a, (int)(1u << bit)), -EINVAL);
 	put(&online);
 	control_find_profile(rig_state, 5)->min_active = 3;
-	control_find_profile(rig_state, 5)->event_mask = CONTROL_TELL_BAD;
+	control_find_profile(rig_state, 5)->event_mask = CONTROL_REPORT_BAD;
 	assert_int_equal(
 		rig_query_ev(5, &a, STATE | CUR | MODE | FMT | COUNT | MIN | EVENTS | VENDOR), 0);
 	assert_int_equal(a.profile_state, ONLINE);

@@ -121,7 +121,7 @@ static void events_of_two_versions(void **state)
 	struct control_event e = {
 		.profile_id = 0x1122334455667788,
 		.ev = {.val = {9, 8}, .port = 2},
-		.state = CONTROL_TELL_BAD,
+		.state = CONTROL_REPORT_BAD,
 		.n_lost = 77,
 	};
 	uint8_t old[2 * 48 + 8];

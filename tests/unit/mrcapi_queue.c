@@ -301,16 +301,16 @@ static void a_range_that_is_not_told(void **state)
 		assert_int_equal(mrc_modify_qp(p.a.qp, &sqd,
 					       IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY, NULL, 0),
 				 0);
-		uint32_t n_told = 0;
+		uint32_t n_reported = 0;
 
 		do {
 			assert_int_equal(mrc_get_async_event(p.rig.mrc, &event), 0);
 			assert_ptr_equal(event.element.qp, p.a.qp);
-			n_told += event.event_type == IBV_EVENT_PATH_MIG_ERR;
+			n_reported += event.event_type == IBV_EVENT_PATH_MIG_ERR;
 			assert_int_not_equal(event.event_type, IBV_EVENT_QP_REQ_ERR);
 			mrc_ack_async_event(&event);
 		} while (event.event_type != IBV_EVENT_SQ_DRAINED);
-		assert_int_equal(n_told, is_agreed);
+		assert_int_equal(n_reported, is_agreed);
 		assert_int_equal(state_of(p.a.qp), IBV_QPS_SQD);
 		pair_stop(&p);
 	}

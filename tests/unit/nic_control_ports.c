@@ -210,7 +210,7 @@ static void ways_that_fail_are_told(void **state)
 	write_some(20);
 	expect_no_event();
 	take_down();
-	expect_events(3, 2, CONTROL_TELL_BAD);
+	expect_events(3, 2, CONTROL_REPORT_BAD);
 	assert_int_equal(n_bad(), 3);
 	for (uint32_t i = 0; i < VALUES; i++)
 		assert_int_equal(members_find_bad(c.members, PROFILE, i), i % 2);
@@ -220,7 +220,7 @@ static void ways_that_fail_are_told(void **state)
 	expect_no_event();
 	assert_int_equal(n_bad(), 3);
 	bring_up();
-	expect_events(3, 2, CONTROL_TELL_GOOD);
+	expect_events(3, 2, CONTROL_REPORT_GOOD);
 	assert_int_equal(n_bad(), 0);
 	expect_no_event();
 	assert_int_equal(nic_qp_free(more[1]), 0);
@@ -235,10 +235,10 @@ static void who_ends_was_the_last_to_assume(void **state)
 	name(s[0].qp, PROFILE);
 	connect_pair(s[0].qp, s[1].qp);
 	take_down();
-	expect_events(3, 2, CONTROL_TELL_BAD);
+	expect_events(3, 2, CONTROL_REPORT_BAD);
 	assert_int_equal(nic_qp_free(s[0].qp), 0);
 	s[0].qp = NULL;
-	expect_events(3, 2, CONTROL_TELL_GOOD);
+	expect_events(3, 2, CONTROL_REPORT_GOOD);
 	assert_int_equal(n_bad(), 0);
 	bring_up();
 	expect_no_event();
@@ -252,13 +252,13 @@ static void events_are_told_by_the_mask(void **state)
 	name(s[0].qp, PROFILE);
 	connect_pair(s[0].qp, s[1].qp);
 	controller_begin(&c);
-	control_find_profile(c.state, PROFILE)->event_mask = CONTROL_TELL_GOOD;
+	control_find_profile(c.state, PROFILE)->event_mask = CONTROL_REPORT_GOOD;
 	controller_commit(&c);
-	WAIT_FOR(s[0].qp->naming->ways->event_mask == CONTROL_TELL_GOOD);
+	WAIT_FOR(s[0].qp->naming->ways->event_mask == CONTROL_REPORT_GOOD);
 	take_down();
 	WAIT_FOR(n_bad() == 3);
 	bring_up();
-	expect_events(3, 2, CONTROL_TELL_GOOD);
+	expect_events(3, 2, CONTROL_REPORT_GOOD);
 	expect_no_event();
 	close_all();
 }

@@ -109,7 +109,7 @@ static void the_environment_is_checked(void **state)
 
 static void two_users_share_a_device(void **state)
 {
-	struct nic_info info = stage_info("lo"), told;
+	struct nic_info info = stage_info("lo"), got;
 	uint32_t fds = count_fds();
 	struct end e[2];
 
@@ -121,8 +121,8 @@ static void two_users_share_a_device(void **state)
 		assert_int_equal(nic_qp_number(e[0].qp) >> 16, nic_qp_number(e[1].qp) >> 16);
 		assert_int_equal(nic_close(e[0].user), -EBUSY);
 		stage_close(&e[0]);
-		assert_int_equal(nic_query(e[1].user, &told), 0);
-		assert_string_equal(told.interface, "lo");
+		assert_int_equal(nic_query(e[1].user, &got), 0);
+		assert_string_equal(got.interface, "lo");
 		stage_close(&e[1]);
 	}
 	assert_int_equal(count_fds(), fds);

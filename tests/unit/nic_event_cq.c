@@ -56,9 +56,9 @@ static void tell(struct member *m, uint32_t first, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct control_event e = {
-			.profile_id = first + i, .ev = {.port = 1}, .state = CONTROL_TELL_BAD};
+			.profile_id = first + i, .ev = {.port = 1}, .state = CONTROL_REPORT_BAD};
 
-		member_tell(m, &e);
+		member_report(m, &e);
 	}
 }
 
@@ -101,7 +101,7 @@ static void each_queue_has_all(void **state)
 		for (uint32_t i = 0; i < 40; i++) {
 			assert_int_equal(e[i].profile_id, 100 + i);
 			assert_int_equal(e[i].n_lost, 0);
-			assert_int_equal(e[i].state, CONTROL_TELL_BAD);
+			assert_int_equal(e[i].state, CONTROL_REPORT_BAD);
 		}
 	}
 	assert_int_equal(nic_mrc_event_poll(a, e, 64), 0);

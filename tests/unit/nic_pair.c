@@ -494,7 +494,7 @@ static void a_shared_receive_queue_feeds_many(void **state)
 	(void)state;
 	stage_open(&e[0], &info, NULL);
 	stage_open(&e[1], &info, NULL);
-	struct rc_srq_caps caps = {.max_recv = 16, .max_sge = 1}, told;
+	struct rc_srq_caps caps = {.max_recv = 16, .max_sge = 1}, got;
 	struct nic_srq *srq = nic_srq_new(e[1].pd, &caps, &caps);
 
 	assert_non_null(srq);
@@ -506,8 +506,8 @@ static void a_shared_receive_queue_feeds_many(void **state)
 	assert_int_equal(nic_srq_free(srq), -EBUSY);
 	fill_shared(&e[1], srq, 8);
 	assert_int_equal(nic_srq_limit(srq, 6), 0);
-	assert_int_equal(nic_srq_query(srq, &told, &limit), 0);
-	assert_int_equal(told.max_recv, 16);
+	assert_int_equal(nic_srq_query(srq, &got, &limit), 0);
+	assert_int_equal(got.max_recv, 16);
 	assert_int_equal(limit, 6);
 	send_to_shared(e, mine, theirs);
 	check_limit_event(&e[1], srq, &caps);
@@ -708,7 +708,7 @@ static void paths_are_checked(void **state)
 	struct nic_info info = stage_info("lo");
 	const uint32_t set = RC_SET_STATE | RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP |
 			     RC_SET_RQ_PSN | RC_SET_DEST_RD_ATOMIC | RC_SET_RNR_TIMER;
-	struct nic_path path = {.gid_index = nic_gid_index(info.n_gids)}, told;
+	struct nic_path path = {.gid_index = nic_gid_index(info.n_gids)}, got;
 	struct rc_attr attr = stage_attr(5);
 	struct end e;
 
@@ -735,11 +735,11 @@ static void paths_are_checked(void **state)
 	assert_int_equal(nic_qp_modify(e.qp, &attr, set, &path), -EINVAL);
 	attr.pmtu = 4096;
 	assert_int_equal(nic_qp_modify(e.qp, &attr, set, &path), 0);
-	assert_int_equal(nic_qp_query(e.qp, &attr, &told, NULL), 0);
+	assert_int_equal(nic_qp_query(e.qp, &attr, &got, NULL), 0);
 	assert_int_equal(attr.state, RC_RTR);
-	assert_int_equal(told.gid_index, 3);
-	assert_int_equal(told.hop_limit, 3);
-	assert_memory_equal(told.dgid, path.dgid, 16);
+	assert_int_equal(got.gid_index, 3);
+	assert_int_equal(got.hop_limit, 3);
+	assert_memory_equal(got.dgid, path.dgid, 16);
 	stage_close(&e);
 }
 

@@ -140,14 +140,15 @@ static void no_events(struct device *d)
 	(void)d;
 }
 
-static void told_down(struct engine *engine, nsec now, uint32_t ports)
+static void on_ports_down(struct engine *engine, nsec now, uint32_t ports)
 {
 	(void)engine;
 	(void)now;
 	e.down = ports & ((1u << PORTS) - 1);
 }
 
-static const struct nic_transport_ops transport = {.events = no_events, .ports_down = told_down};
+static const struct nic_transport_ops transport = {.events = no_events,
+						   .ports_down = on_ports_down};
 
 static struct device *d;
 static struct nic_user user;

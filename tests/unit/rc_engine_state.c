@@ -320,20 +320,20 @@ static void drain_untold(void **state)
 	start(1);
 	join();
 	for (uint32_t round = 0; round < 4; round++) {
-		bool is_told = round == 1;
+		bool wants_event = round == 1;
 
 		post(a_write);
 		run_until(w.now + 100);
 		if (round == 2)
 			assert_int_equal(end_set(s, w.now, 0, RC_SQD, 0), 0);
 		else
-			start_drain(s, is_told);
+			start_drain(s, wants_event);
 		assert_int_equal(rc_qp_query(s->e, s->qp[0].number, &got, NULL, NULL), 0);
-		assert_int_equal(got.wants_drained, is_told);
+		assert_int_equal(got.wants_drained, wants_event);
 		assert_true(is_draining(s));
 		run();
 		assert_false(is_draining(s));
-		if (is_told)
+		if (wants_event)
 			expect_event(s, s->qp[0].number, RC_EVENT_DRAINED);
 		expect_no_event(s);
 		expect_sent(&a_write, ENGINE_OK);

@@ -234,13 +234,13 @@ static void flaps_without_end_are_refused(void **state)
 	topology_fini(&t);
 }
 
-struct told {
+struct text_case {
 	struct fault fault;
 	const char *line;
 };
 
 /* Port 0 of the small fabric is h0>p0.leaf0. */
-static const struct told tolds[] = {
+static const struct text_case texts[] = {
 	{{.kind = FAULT_GRAY, .ppm = 15000, .from_ps = 10 * PSEC_US, .until_ps = 2 * PSEC_MS},
 	 "gray h0>p0.leaf0 1.5 % from 10 us until 2 ms"},
 	{{.kind = FAULT_DROP, .ppm = 1, .match = FAULT_DATA, .until_ps = 1},
@@ -298,24 +298,24 @@ static void faults_are_told(void **state)
 	uint64_t seen = 0;
 
 	(void)state;
-	for (uint32_t i = 0; i < sizeof tolds / sizeof tolds[0]; i++) {
-		size_t len = strlen(tolds[i].line);
+	for (uint32_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		size_t len = strlen(texts[i].line);
 		char text[200], whole[200];
 
-		assert_int_equal(fault_print(&tolds[i].fault, &t, text, sizeof text), len);
-		assert_string_equal(text, tolds[i].line);
-		seen |= UINT64_C(1) << tolds[i].fault.kind;
+		assert_int_equal(fault_print(&texts[i].fault, &t, text, sizeof text), len);
+		assert_string_equal(text, texts[i].line);
+		seen |= UINT64_C(1) << texts[i].fault.kind;
 		/* In less room: the start of it, ended, and nothing behind. */
 		for (size_t room = 0; room <= len; room++) {
 			memset(whole, '~', sizeof whole);
-			assert_int_equal(fault_print(&tolds[i].fault, &t, whole, room), len);
+			assert_int_equal(fault_print(&texts[i].fault, &t, whole, room), len);
 			if (room > 0) {
 				assert_int_equal(strlen(whole), room - 1);
 				assert_memory_equal(whole, text, room - 1);
 			}
 			assert_int_equal(whole[room], '~');
 		}
-		assert_int_equal(fault_print(&tolds[i].fault, &t, NULL, 0), len);
+		assert_int_equal(fault_print(&texts[i].fault, &t, NULL, 0), len);
 	}
 	assert_int_equal(seen, EVERY_KIND);
 	topology_fini(&t);

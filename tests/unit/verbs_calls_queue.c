@@ -8,14 +8,14 @@ static void channels(void **state)
 {
 	struct ibv_context *context = rig_open();
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
-	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, channel, 0), *told;
+	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, channel, 0), *got;
 	void *about;
 
 	(void)state;
 	assert_non_null(channel);
 	assert_non_null(cq);
 	assert_int_equal(fcntl(channel->fd, F_SETFL, O_NONBLOCK), 0);
-	MINUS_ONE(EAGAIN, ibv_get_cq_event(channel, &told, &about));
+	MINUS_ONE(EAGAIN, ibv_get_cq_event(channel, &got, &about));
 	SAYS(EBUSY, ibv_destroy_comp_channel(channel));
 	ibv_ack_cq_events(cq, 0);
 	FINE(ibv_destroy_cq(cq));

@@ -64,25 +64,25 @@ static int set_config(struct control_cc *p, const struct mrc_ctl_cc_nscc_cfg *n)
 }
 
 /* What lies between the members is zero too: programs compare such structs as a whole. */
-static void tell_config(const struct control_nscc *n, void *config)
+static void report_config(const struct control_nscc *n, void *config)
 {
-	struct mrc_ctl_cc_nscc_cfg told;
+	struct mrc_ctl_cc_nscc_cfg out;
 
-	memset(&told, 0, sizeof told);
-	told.disable_qa = n->has_no_quick_adapt;
-	told.adjust_bytes_threshold = n->adjust_bytes;
-	told.adjust_period_threshold = n->adjust_period_ns;
-	told.base_rtt = n->base_rtt_ns;
-	told.eta = n->eta;
-	told.fi = n->fi;
-	told.fi_scale = n->fi_scale;
-	told.gamma = n->gamma;
-	told.max_md_jump = n->max_md_jump;
-	told.max_cwnd = n->max_cwnd_bytes;
-	told.qa_gate = n->qa_gate;
-	told.qa_threshold = n->qa_threshold_ns;
-	told.target_delay = n->target_delay_ns;
-	memcpy(config, &told, sizeof told);
+	memset(&out, 0, sizeof out);
+	out.disable_qa = n->has_no_quick_adapt;
+	out.adjust_bytes_threshold = n->adjust_bytes;
+	out.adjust_period_threshold = n->adjust_period_ns;
+	out.base_rtt = n->base_rtt_ns;
+	out.eta = n->eta;
+	out.fi = n->fi;
+	out.fi_scale = n->fi_scale;
+	out.gamma = n->gamma;
+	out.max_md_jump = n->max_md_jump;
+	out.max_cwnd = n->max_cwnd_bytes;
+	out.qa_gate = n->qa_gate;
+	out.qa_threshold = n->qa_threshold_ns;
+	out.target_delay = n->target_delay_ns;
+	memcpy(config, &out, sizeof out);
 }
 
 static int set_algorithm(struct control_cc *p, const char *name)
@@ -159,7 +159,7 @@ int ctl_cc_query(const struct ctl_edit *e, struct mrc_ctl_cc_profile_attr *a)
 	if (p && p->is_nscc && e->mask & MRC_CTL_CC_PROFILE_CONFIG) {
 		if (!config.room)
 			return -EINVAL;
-		tell_config(&p->nscc, config.room);
+		report_config(&p->nscc, config.room);
 	}
 	if (p && e->mask & MRC_CTL_CC_PROFILE_ALGORITHM)
 		a->algorithm = p->is_nscc ? CTL_NSCC : NULL;

@@ -230,8 +230,8 @@ int ctl_ev_modify(struct ctl_edit *e, struct mrc_ctl_ev_profile_attr *a)
 	return p ? change(e, p, a, to) : -ENOMEM;
 }
 
-static void tell(const struct ctl_edit *e, const struct control_profile *p,
-		 struct mrc_ctl_ev_profile_attr *a)
+static void report(const struct ctl_edit *e, const struct control_profile *p,
+		   struct mrc_ctl_ev_profile_attr *a)
 {
 	static const enum mrc_ctl_ev_mode modes[] = {
 		[CONTROL_AUTO] = MRC_CTL_EV_MODE_AUTO,
@@ -267,7 +267,7 @@ int ctl_ev_query(const struct ctl_edit *e, struct mrc_ctl_ev_profile_attr *a)
 		error = ask(e, p, a, deed);
 		if (error)
 			return error;
-		tell(e, p, a);
+		report(e, p, a);
 	}
 	if (e->mask & MRC_CTL_EV_PROFILE_STATE)
 		a->profile_state = (enum mrc_ctl_profile_state)(p ? p->phase : CONTROL_INIT);

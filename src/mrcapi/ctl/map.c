@@ -14,8 +14,8 @@
 #define OLD_BYTES  offsetof(struct mrc_ctl_ev_event, state)
 
 static_assert(OLD_BYTES == 48 && sizeof(struct mrc_ctl_ev_event) == 56, "as the interface has it");
-static_assert((int)CONTROL_TELL_GOOD == MRC_CTL_EV_GOOD &&
-		      (int)CONTROL_TELL_BAD == MRC_CTL_EV_ASSUMED_BAD,
+static_assert((int)CONTROL_REPORT_GOOD == MRC_CTL_EV_GOOD &&
+		      (int)CONTROL_REPORT_BAD == MRC_CTL_EV_ASSUMED_BAD,
 	      "one numbering of states");
 
 /* The interface counts these the other way round than the wire does (WIRE M-29). */
@@ -92,13 +92,13 @@ size_t ctl_event_bytes(uint32_t version)
 
 void ctl_fill_event(void *to, size_t len, const struct control_event *event)
 {
-	struct mrc_ctl_ev_event told;
+	struct mrc_ctl_ev_event out;
 
-	memset(&told, 0, sizeof told);
-	told.profile_id = event->profile_id;
-	memcpy(told.ev.val, event->ev.val, sizeof told.ev.val);
-	told.ev.port = event->ev.port;
-	told.drop_count = event->n_lost;
-	told.state = (enum mrc_ctl_ev_state)event->state;
-	memcpy(to, &told, len);
+	memset(&out, 0, sizeof out);
+	out.profile_id = event->profile_id;
+	memcpy(out.ev.val, event->ev.val, sizeof out.ev.val);
+	out.ev.port = event->ev.port;
+	out.drop_count = event->n_lost;
+	out.state = (enum mrc_ctl_ev_state)event->state;
+	memcpy(to, &out, len);
 }

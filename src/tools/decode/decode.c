@@ -148,17 +148,17 @@ static void print_summary(struct job *job, const char *file)
 }
 
 /* The command line counts before what the file says of itself. */
-static void choose_net(struct job *job, struct net_cfg told)
+static void choose_net(struct job *job, struct net_cfg found)
 {
 	job->net = job->given;
 	if (!job->net.roce_port)
-		job->net.roce_port = told.roce_port;
+		job->net.roce_port = found.roce_port;
 	if (job->net.dscp_trimmed == NET_DSCP_NONE &&
-	    told.dscp_trimmed != job->given.dscp_trimmed_lasthop)
-		job->net.dscp_trimmed = told.dscp_trimmed;
+	    found.dscp_trimmed != job->given.dscp_trimmed_lasthop)
+		job->net.dscp_trimmed = found.dscp_trimmed;
 	if (job->net.dscp_trimmed_lasthop == NET_DSCP_NONE &&
-	    told.dscp_trimmed_lasthop != job->net.dscp_trimmed)
-		job->net.dscp_trimmed_lasthop = told.dscp_trimmed_lasthop;
+	    found.dscp_trimmed_lasthop != job->net.dscp_trimmed)
+		job->net.dscp_trimmed_lasthop = found.dscp_trimmed_lasthop;
 }
 
 static int decode_file(struct job *job, const char *path)

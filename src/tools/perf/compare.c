@@ -112,7 +112,7 @@ static int compare_tcp(struct perf_link *l, uint32_t ms, uint64_t *bps)
 	uint16_t ours = perf_port(&l->remote);
 	uint16_t port = (uint16_t)(ours < UINT16_MAX ? ours + 1 : ours - 1);
 	char line[PERF_LINE_MAX], host[INET6_ADDRSTRLEN];
-	int answer = perf_tell(l, "iperf3 %u", port);
+	int answer = perf_send_line(l, "iperf3 %u", port);
 
 	if (answer == 0)
 		answer = perf_read_line(l, line);
@@ -125,7 +125,7 @@ static int compare_tcp(struct perf_link *l, uint32_t ms, uint64_t *bps)
 	}
 	perf_address_text(&l->remote, host);
 	*bps = run_iperf(l, host, port, ms);
-	answer = perf_tell(l, "stop");
+	answer = perf_send_line(l, "stop");
 	return answer != 0 ? answer : perf_read_line(l, line);
 }
 
@@ -138,7 +138,7 @@ static int compare_udp(struct perf_link *l, const char *service, uint32_t size, 
 	uint64_t port;
 	uint16_t mine;
 	uint64_t got[2];
-	int answer = perf_tell(l, "%s", service);
+	int answer = perf_send_line(l, "%s", service);
 
 	if (answer != 0 || (answer = perf_read_line(l, line)) != 0)
 		return answer;
@@ -155,7 +155,7 @@ static int compare_udp(struct perf_link *l, const char *service, uint32_t size, 
 		perf_udp_blast(fd, &to, size, ms);
 	if (fd >= 0)
 		close(fd);
-	answer = perf_tell(l, "stop");
+	answer = perf_send_line(l, "stop");
 	if (answer != 0 || (answer = perf_read_line(l, line)) != 0)
 		return answer;
 	if (perf_numbers(line, "bytes-ns", got, 2) && got[1] > 0)
@@ -182,15 +182,15 @@ int perf_compare(struct perf_link *l, const struct perf_test *test, struct perf_
 
 static int serve_iperf(struct perf_link *l, const char *line)
 {
-	char port[8], address[INET6_ADDRSTRLEN], told[PERF_LINE_MAX];
+	char port[8], address[INET6_ADDRSTRLEN], reply[PERF_LINE_MAX];
 	uint64_t number;
 
 	if (!perf_numbers(line, "iperf3", &number, 1) || number == 0 || number > UINT16_MAX)
-		return perf_tell(l, "none");
+		return perf_send_line(l, "none");
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0)
-		return perf_tell(l, "none");
+		return perf_send_line(l, "none");
 	snprintf(port, sizeof port, "%u", (unsigned)number);
 	perf_address_text(&l->local, address);
 	char *const argv[] = {(char[]){"iperf3"},
@@ -207,17 +207,17 @@ static int serve_iperf(struct perf_link *l, const char *line)
 	/* It tells nobody that it listens. */
 	usleep(START_US);
 	if (pid < 0 || waitpid(pid, NULL, WNOHANG) != 0)
-		return perf_tell(l, "none");
-	int answer = perf_tell(l, "ready");
+		return perf_send_line(l, "none");
+	int answer = perf_send_line(l, "ready");
 
 	/* It takes as long as the client likes. */
 	if (answer == 0) {
 		perf_await_call(l);
-		answer = perf_read_line(l, told);
+		answer = perf_read_line(l, reply);
 	}
 	kill(pid, SIGTERM);
 	waitpid(pid, NULL, 0);
-	return answer != 0 ? answer : perf_tell(l, "bye");
+	return answer != 0 ? answer : perf_send_line(l, "bye");
 }
 
 static int serve_udp(struct perf_link *l, bool is_echo)
@@ -228,8 +228,8 @@ static int serve_udp(struct perf_link *l, bool is_echo)
 	int fd = perf_udp_open(&l->local, &port);
 
 	if (fd < 0)
-		return perf_tell(l, "error no UDP socket: %s", strerror(-fd));
-	int answer = perf_tell(l, "port %u", port);
+		return perf_send_line(l, "error no UDP socket: %s", strerror(-fd));
+	int answer = perf_send_line(l, "port %u", port);
 
 	if (answer == 0 && is_echo)
 		perf_udp_echo(fd, l);
@@ -238,7 +238,7 @@ static int serve_udp(struct perf_link *l, bool is_echo)
 	close(fd);
 	if (answer == 0)
 		answer = perf_read_line(l, line);
-	return answer != 0 ? answer : perf_tell(l, "bytes-ns %" PRIu64 " %" PRIu64, bytes, ns);
+	return answer != 0 ? answer : perf_send_line(l, "bytes-ns %" PRIu64 " %" PRIu64, bytes, ns);
 }
 
 int perf_compare_serve(struct perf_link *l, const char *line)

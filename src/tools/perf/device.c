@@ -117,13 +117,13 @@ static uint32_t word_of(const uint8_t *at)
 	return ntohl(word);
 }
 
-static int tell_plane(struct perf_link *l, const struct nic_info *info, uint32_t port,
+static int send_plane(struct perf_link *l, const struct nic_info *info, uint32_t port,
 		      uint32_t gid_index)
 {
 	const uint8_t *gid = info->gids[nic_gid_place(gid_index)].raw;
 
-	return perf_tell(l, "plane %u %u %u %u %u", port, word_of(gid), word_of(gid + 4),
-			 word_of(gid + 8), word_of(gid + 12));
+	return perf_send_line(l, "plane %u %u %u %u %u", port, word_of(gid), word_of(gid + 4),
+			      word_of(gid + 8), word_of(gid + 12));
 }
 
 static int read_plane(struct perf_link *l, struct nic_mrc_path *path)
@@ -160,11 +160,11 @@ int perf_meet_planes(struct perf_end *e, struct perf_link *l, struct nic_mrc_pat
 		path->plane[port].gid_index = nic_gid_index(place);
 		mine |= (uint32_t)(place < e->info.n_gids) << port;
 	}
-	int answer = perf_tell(l, "planes %u", mine);
+	int answer = perf_send_line(l, "planes %u", mine);
 
 	for (uint32_t port = 0; answer == 0 && port < ENGINE_PORTS; port++)
 		if (mine >> port & 1)
-			answer = tell_plane(l, &e->info, port, path->plane[port].gid_index);
+			answer = send_plane(l, &e->info, port, path->plane[port].gid_index);
 	if (answer == 0)
 		answer = perf_read_line(l, line);
 	if (answer != 0)

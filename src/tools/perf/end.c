@@ -140,7 +140,7 @@ static int join_rc(struct perf_end *e, struct perf_link *l, struct nic_qp *qp)
 	if (osrandom_key((uint8_t *)&mine.psn, sizeof mine.psn) != 0)
 		return perf_complain(l, "draw a random number", -EIO);
 	mine.psn &= 0xffffff;
-	int answer = perf_tell(l, "qp %u %u", mine.number, mine.psn);
+	int answer = perf_send_line(l, "qp %u %u", mine.number, mine.psn);
 
 	if (answer != 0 || (answer = perf_read_line(l, line)) != 0)
 		return answer;
@@ -177,8 +177,8 @@ static int join_mrc(const struct perf_end *e, struct perf_link *l, struct nic_qp
 	if (answer == 0)
 		answer = nic_mrc_qp_end(qp, &link->mine);
 	if (answer == 0)
-		answer = perf_tell(l, "qp %u %u %u %u %u", link->mine.number, link->mine.psn,
-				   link->mine.mpr, link->mine.wimm, link->mine.caps);
+		answer = perf_send_line(l, "qp %u %u %u %u %u", link->mine.number, link->mine.psn,
+					link->mine.mpr, link->mine.wimm, link->mine.caps);
 	if (answer != 0 || (answer = perf_read_line(l, line)) != 0)
 		return answer;
 	if (!perf_numbers(line, "qp", v, 5) || v[2] == 0 || v[2] > MRC_MPR_MAX ||
@@ -197,8 +197,8 @@ static int connect_all(struct perf_end *e, struct perf_link *l)
 	struct nic_mrc_link link = {.path = {.gid_index = e->gid_index}};
 	char line[PERF_LINE_MAX];
 	uint64_t v[2];
-	int answer = perf_tell(l, "mem %" PRIu64 " %u", (uint64_t)(uintptr_t)e->memory,
-			       nic_mr_key(e->mr));
+	int answer = perf_send_line(l, "mem %" PRIu64 " %u", (uint64_t)(uintptr_t)e->memory,
+				    nic_mr_key(e->mr));
 
 	if (answer != 0 || (answer = perf_read_line(l, line)) != 0)
 		return answer;
@@ -219,7 +219,7 @@ static int connect_all(struct perf_end *e, struct perf_link *l)
 static int meet(struct perf_link *l)
 {
 	char line[PERF_LINE_MAX];
-	int answer = perf_tell(l, "ready");
+	int answer = perf_send_line(l, "ready");
 
 	return answer != 0 ? answer : perf_read_line(l, line);
 }
@@ -241,7 +241,7 @@ int perf_end_open(struct perf_end *e, struct perf_link *l, const struct perf_tes
 		answer = meet(l);
 	if (answer != 0) {
 		if (answer != -ECONNRESET && answer != -EPROTO)
-			perf_tell(l, "error %s", strerror(-answer));
+			perf_send_line(l, "error %s", strerror(-answer));
 		perf_end_close(e);
 	}
 	return answer;

@@ -207,9 +207,9 @@ static void mind_door(const struct perf_link *l)
 				      "which is at %s\n",
 				      who)
 			   : snprintf(line, sizeof line, "busy %s\n", who);
-	bool is_told = send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) == n;
+	bool is_sent = send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) == n;
 
-	if (is_told && !d->is_once)
+	if (is_sent && !d->is_once)
 		d->waiting[d->n_waiting++] = fd;
 	else
 		close(fd);
@@ -249,7 +249,7 @@ void perf_link_close(struct perf_link *l)
 	l->in = l->out = NULL;
 }
 
-int perf_tell(struct perf_link *l, const char *format, ...)
+int perf_send_line(struct perf_link *l, const char *format, ...)
 {
 	va_list args;
 

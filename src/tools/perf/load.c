@@ -20,7 +20,7 @@
 struct lane {
 	uint64_t posted, done;
 	uint64_t receives; /* posted, of all times */
-	uint64_t told;     /* of these, that the sender knows of */
+	uint64_t reported; /* of these, that the sender knows of */
 };
 
 /* A test at work. */
@@ -193,12 +193,12 @@ static bool has_credits(const struct perf_test *t)
 	return t->transport == NIC_MRC && t->op == PERF_WRITE_IMM && t->mode == PERF_BANDWIDTH;
 }
 
-static int tell_credits(struct load *d, uint32_t i)
+static int report_credits(struct load *d, uint32_t i)
 {
 	struct perf_end *e = d->e;
 	struct lane *lane = &d->lanes[i];
-	uint64_t told = lane->receives;
-	struct sge piece = {&told, sizeof told, 0};
+	uint64_t reported = lane->receives;
+	struct sge piece = {&reported, sizeof reported, 0};
 	uint32_t posted;
 	struct nic_work work = {
 		.op = {.remote = e->peer_va + perf_credit_offset(&e->test, i),
@@ -211,20 +211,20 @@ static int tell_credits(struct load *d, uint32_t i)
 	int answer = nic_post(e->qps[i], &work, 1, &posted);
 
 	if (posted == 1)
-		lane->told = told;
+		lane->reported = reported;
 	else
 		d->is_behind = true;
 	return answer != 0 && answer != -ENOMEM ? refused(d, answer) : 0;
 }
 
-static int tell_all_credits(struct load *d)
+static int report_all_credits(struct load *d)
 {
 	int answer = 0;
 
 	d->is_behind = false;
 	for (uint32_t i = 0; answer == 0 && i < d->e->test.qps; i++)
-		if (d->lanes[i].receives - d->lanes[i].told >= CREDITS)
-			answer = tell_credits(d, i);
+		if (d->lanes[i].receives - d->lanes[i].reported >= CREDITS)
+			answer = report_credits(d, i);
 	return answer;
 }
 
@@ -232,8 +232,8 @@ static uint64_t credits_of(const struct load *d, uint32_t i)
 {
 	const struct perf_end *e = d->e;
 	const uint8_t *at = e->memory + perf_credit_offset(&e->test, i);
-	uint64_t told = __atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_ACQUIRE);
-	uint64_t all = told ? told : perf_receives(&e->test);
+	uint64_t reported = __atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_ACQUIRE);
+	uint64_t all = reported ? reported : perf_receives(&e->test);
 
 	return all - d->lanes[i].posted;
 }
@@ -518,10 +518,10 @@ static int answer_writes(struct load *d, uint8_t *last)
 /* What the server does with completions: receives are posted again; in a ping-pong, answered. */
 static int answer_sends(struct load *d, int n)
 {
-	int told = d->is_behind ? tell_all_credits(d) : 0;
+	int reported = d->is_behind ? report_all_credits(d) : 0;
 
-	if (told != 0)
-		return told;
+	if (reported != 0)
+		return reported;
 	for (int k = 0; k < n; k++) {
 		if (d->done[k].done.code != ENGINE_DONE_RECEIVED)
 			continue;
@@ -529,8 +529,8 @@ static int answer_sends(struct load *d, int n)
 		int answer = post_receives(d, i, 1);
 
 		if (answer == 0 && has_credits(&d->e->test) &&
-		    d->lanes[i].receives - d->lanes[i].told >= CREDITS)
-			answer = tell_credits(d, i);
+		    d->lanes[i].receives - d->lanes[i].reported >= CREDITS)
+			answer = report_credits(d, i);
 		if (answer != 0)
 			return answer;
 		d->n_owed += d->e->test.mode == PERF_LATENCY;
@@ -557,10 +557,10 @@ int perf_serve(struct perf_end *e, struct perf_link *l)
 		if (takes_receives(&e->test))
 			answer = post_all_receives(d);
 		for (uint32_t i = 0; i < e->test.qps; i++)
-			lanes[i].told = lanes[i].receives;
+			lanes[i].reported = lanes[i].receives;
 	}
 	if (answer == 0)
-		answer = perf_tell(l, "go");
+		answer = perf_send_line(l, "go");
 	if (answer == 0)
 		perf_interval_begin(&d->interval, e, l, clock_now());
 	for (uint64_t polls = 1; answer == 0; polls++) {

@@ -218,7 +218,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct perf_link *l, con
 	vsnprintf(why, sizeof why, format, args);
 	va_end(args);
 	fprintf(stderr, "%s: refused a test: %s\n", l->name, why);
-	perf_tell(l, "error %.400s", why);
+	perf_send_line(l, "error %.400s", why);
 	return -EPROTO;
 }
 
@@ -250,7 +250,7 @@ static int serve_test(struct perf_link *l, const char *line)
 	if (answer != 0)
 		return answer;
 	answer = perf_read_line(l, word);
-	return answer != 0 ? answer : perf_tell(l, "bye%s%s", *digest ? " " : "", digest);
+	return answer != 0 ? answer : perf_send_line(l, "bye%s%s", *digest ? " " : "", digest);
 }
 
 /* Everything one client asks for. STATUS_OK: it ran a test, and none failed. */
@@ -259,7 +259,7 @@ static int serve_client(struct perf_link *l)
 	char line[PERF_LINE_MAX], who[INET6_ADDRSTRLEN];
 	uint32_t n_tests = 0;
 
-	if (perf_tell(l, "weft-perf %d", VERSION) != 0)
+	if (perf_send_line(l, "weft-perf %d", VERSION) != 0)
 		return STATUS_FAILED;
 	int answer = perf_read_first_line(l, line);
 
@@ -327,8 +327,8 @@ static int measure(struct perf_link *l, const struct perf_test *t, struct perf_r
 {
 	struct perf_end end;
 	char line[PERF_LINE_MAX];
-	int answer = perf_tell(l, "test %u %u %u %u %u %u %u %u", t->op, t->mode, t->pmtu, t->size,
-			       t->qps, t->depth, t->transport, t->is_verified);
+	int answer = perf_send_line(l, "test %u %u %u %u %u %u %u %u", t->op, t->mode, t->pmtu,
+				    t->size, t->qps, t->depth, t->transport, t->is_verified);
 
 	if (answer == 0)
 		answer = perf_end_open(&end, l, t);
@@ -339,7 +339,7 @@ static int measure(struct perf_link *l, const struct perf_test *t, struct perf_r
 		answer = perf_drive(&end, l, result);
 	/* The server has posted nothing that we still owe an answer to. */
 	if (answer == 0)
-		answer = perf_tell(l, "stop");
+		answer = perf_send_line(l, "stop");
 	if (answer == 0)
 		answer = perf_read_line(l, line);
 	if (answer == 0 && t->is_verified)

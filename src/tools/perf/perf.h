@@ -116,7 +116,8 @@ int perf_link_open(struct perf_link *l, const char *host, uint16_t port);
 int perf_link_take(struct perf_link *l); /* waits for a client at the link's door */
 int perf_listen(const char *name, const char *address, uint16_t port); /* a socket or -errno */
 void perf_link_close(struct perf_link *l);
-__attribute__((format(printf, 2, 3))) int perf_tell(struct perf_link *l, const char *format, ...);
+__attribute__((format(printf, 2, 3))) int perf_send_line(struct perf_link *l, const char *format,
+							 ...);
 /* Reads a line into text, without its end. -ECONNRESET: the other side is gone. A line that starts
  * with "error" is said on standard error and gives -EPROTO. */
 int perf_read_line(struct perf_link *l, char text[PERF_LINE_MAX]);
