@@ -452,8 +452,8 @@ static void on_trim(struct nscc *n, const struct cc_ack *nack)
 	lower_cwnd(n, nack->bytes);
 	/* What of the window was never in flight is not known to fit: where many send to one, the
 	 * first trims come back when a sender has sent one BDP of its first 1.5, and the rest would
-	 * be cut too. A penalty does the same (apply_cwnd_penalty). One packet may go: it is sent
-	 * again, and asks for an answer, which nothing that is in flight may have done. */
+	 * be cut too. A penalty does the same (apply_cwnd_penalty). One packet may go: it is
+	 * retransmitted, and asks for an answer, which nothing that is in flight may have done. */
 	set_cwnd(n, least(n->cwnd_q24, ((uint64_t)nack->out_bytes << Q24) + mtu_q24(n)));
 }
 

@@ -51,7 +51,7 @@ struct member_pair {
 	uint64_t profile;        /* EV profile, or 0 */
 	uint64_t sent_bytes;     /* acknowledged payload that it sent, ... */
 	uint64_t got_bytes;      /* ... and payload placed */
-	uint64_t sent_packets, again_packets, timeouts;
+	uint64_t sent_packets, retx_packets, timeouts;
 	uint64_t window_bytes, inflight_bytes, srtt_ns;
 	uint32_t ways[4];                   /* by state: good, skip, assumed bad, denied */
 	uint8_t way_state[MEMBER_WAYS / 4]; /* the same of each way, two bits */

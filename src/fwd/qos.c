@@ -48,10 +48,10 @@ void fwd_qos_recommended(struct fwd_qos *qos, const struct fwd_names *names,
 		data.trimmed = names->trimmed;
 		data.trimmed_lasthop = names->trimmed_lasthop;
 	}
-	struct fwd_dscp again = data;
+	struct fwd_dscp retx = data;
 
 	if (bdp->trimming)
-		again.threshold_bytes = fit32((uint64_t)bdp->plane_bytes * 3 / 2);
+		retx.threshold_bytes = fit32((uint64_t)bdp->plane_bytes * 3 / 2);
 
 	*qos = (struct fwd_qos){.n_classes = (uint8_t)(high + 1)};
 	set_classes(qos, bdp);
@@ -59,7 +59,7 @@ void fwd_qos_recommended(struct fwd_qos *qos, const struct fwd_names *names,
 		set_dscp(qos, d, plain);
 	set_dscp(qos, names->no_trim, plain);
 	/* Where a fabric has one number for both, it is an ordinary trimmable packet's. */
-	set_dscp(qos, names->trimmable_rtx, again);
+	set_dscp(qos, names->trimmable_rtx, retx);
 	set_dscp(qos, names->trimmable, data);
 	set_dscp(qos, names->trimmed, cut);
 	set_dscp(qos, names->trimmed_lasthop, cut);

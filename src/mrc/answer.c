@@ -57,7 +57,7 @@ bool mrc_answer_add(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in,
 		.reason = reason,
 		/* A trimmed packet was not received: a SACK must not say so (M-41). */
 		.has_psn = !rx->trimmed,
-		.is_again = in->h.bth.rtx,
+		.is_retx = in->h.bth.rtx,
 		.is_marked = rx->ecn == MRC_ECN_CE,
 	};
 	if (reason == MRC_NACK_TRIMMED || reason == MRC_NACK_TRIMMED_LASTHOP)
@@ -168,7 +168,7 @@ static void fill_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_answer *
 
 	/* The PSN of an answer to a probe is reserved (7.4.6). */
 	h->bth = (struct mrc_bth){
-		.opcode = MRC_OP_SACK, .rtx = a->is_again, .psn = is_probed ? 0 : cack.v};
+		.opcode = MRC_OP_SACK, .rtx = a->is_retx, .psn = is_probed ? 0 : cack.v};
 	h->seth = (struct seth){
 		.m = a->is_marked ? MRC_MARK_SKIP : MRC_MARK_NONE,
 		.pr = is_probed,
@@ -191,7 +191,7 @@ static void fill_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_answer *
 static void fill_nack(struct mrc *m, const struct mrc_qp *q, const struct mrc_answer *a,
 		      struct mrc_pkt *h)
 {
-	h->bth = (struct mrc_bth){.opcode = MRC_OP_NACK, .rtx = a->is_again, .psn = a->psn};
+	h->bth = (struct mrc_bth){.opcode = MRC_OP_NACK, .rtx = a->is_retx, .psn = a->psn};
 	h->neth = (struct neth){
 		.nack_reason = a->reason,
 		.entropy = a->ev,

@@ -44,7 +44,7 @@ bool mrc_flight_reserve(struct mrc *m, struct mrc_qp *q)
 
 	if (!f)
 		return false;
-	f->acked = f->lost = f->again = f->more = f->reported = 0;
+	f->acked = f->lost = f->retx = f->more = f->reported = 0;
 	*slot_of(q, req->next) = pool_index(&m->flights, f);
 	return true;
 }
@@ -69,12 +69,12 @@ nsec mrc_flight_time(const struct mrc *m, const struct mrc_qp *q, uint64_t n)
 }
 
 const struct mrc_sent *mrc_flight_sent_at(const struct mrc *m, const struct mrc_qp *q, uint64_t n,
-					  bool *is_again)
+					  bool *is_retx)
 {
 	const struct mrc_flight *f = mrc_flight_of(m, q, n);
 
 	assert(n >= q->req.una && n < q->req.next);
-	*is_again = f->again & bit_of(n);
+	*is_retx = f->retx & bit_of(n);
 	return &f->sent[place_of(n)];
 }
 
@@ -98,11 +98,11 @@ void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t way, 
 	} else {
 		assert(f->lost & bit_of(n));
 		f->lost &= ~bit_of(n);
-		f->more |= f->again & bit_of(n);
-		f->again |= bit_of(n);
+		f->more |= f->retx & bit_of(n);
+		f->retx |= bit_of(n);
 		req->n_lost--;
-		req->n_again++;
-		m->count.tx_again++;
+		req->n_retx++;
+		m->count.tx_retx++;
 	}
 	sent->at = (uint32_t)(m->now >> MRC_SENT_SHIFT);
 	sent->way = (uint16_t)way;
@@ -113,7 +113,7 @@ void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t way, 
 static void note_times(const struct mrc *m, const struct mrc_flight *f, uint64_t from,
 		       uint64_t fresh, struct mrc_news *news)
 {
-	uint64_t once = fresh & ~f->again, again = fresh & f->again;
+	uint64_t once = fresh & ~f->retx, retx = fresh & f->retx;
 
 	if (once) {
 		/* The first time, packets go in their order. */
@@ -127,11 +127,11 @@ static void note_times(const struct mrc *m, const struct mrc_flight *f, uint64_t
 			news->newest_end = from + top + 1;
 		}
 	}
-	for (; again; again &= again - 1) {
-		nsec at = whole_time(m, f->sent[__builtin_ctzll(again)].at);
+	for (; retx; retx &= retx - 1) {
+		nsec at = whole_time(m, f->sent[__builtin_ctzll(retx)].at);
 
-		if (at > news->again_at)
-			news->again_at = at;
+		if (at > news->retx_at)
+			news->retx_at = at;
 	}
 }
 
@@ -151,7 +151,7 @@ static void note(struct mrc *m, struct mrc_qp *q, uint64_t n, uint64_t which, st
 {
 	struct mrc_requester *req = &q->req;
 	struct mrc_flight *f = mrc_flight_of(m, q, n);
-	uint64_t fresh = which & ~f->acked, lost = fresh & f->lost, once = fresh & ~f->again;
+	uint64_t fresh = which & ~f->acked, lost = fresh & f->lost, once = fresh & ~f->retx;
 
 	if (!fresh)
 		return;
@@ -160,7 +160,7 @@ static void note(struct mrc *m, struct mrc_qp *q, uint64_t n, uint64_t which, st
 	if (lost) {
 		uint32_t n_lost = (uint32_t)__builtin_popcountll(lost);
 
-		/* 7.4.4: what arrived after all is not sent again (MRC-7.4.4-02). */
+		/* 7.4.4: what arrived after all is not retransmitted (MRC-7.4.4-02). */
 		f->lost &= ~lost;
 		req->n_lost -= n_lost;
 		m->count.spared += n_lost;

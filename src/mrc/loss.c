@@ -5,9 +5,9 @@
  * it was overtaken and is overdue by as much. reorder_ns is learnt from packets that came late. It
  * begins at three eighths of the round trip: RACK's quarter is for one path, and of many one may
  * have a queue where others have none; with half, a loss would be repaired after two round trips.
- * Only packets sent once are judged so, and whatever a SACK, or one that answers a probe, has sent
- * again is not judged by another (MRC-7.4.5-01): that one has its next chance with a NACK or a
- * timeout. */
+ * Only packets sent once are judged so, and whatever a SACK, or one that answers a probe, has
+ * retransmitted is not judged by another (MRC-7.4.5-01): that one has its next chance with a NACK
+ * or a timeout. */
 #include <assert.h>
 
 #include "mrc/state.h"
@@ -88,7 +88,7 @@ void mrc_arm(struct mrc *m, struct mrc_qp *q)
 		wheel_arm(&m->wheel, t, at);
 }
 
-/* A probe goes when nothing was received for a while; or when una was sent again, for another
+/* A probe goes when nothing was received for a while; or when una was retransmitted, for another
  * reason than a SACK, and is not acknowledged, though others are. */
 static void plan_probe(struct mrc *m, struct mrc_qp *q)
 {
@@ -101,7 +101,7 @@ static void plan_probe(struct mrc *m, struct mrc_qp *q)
 	if (req->una < req->next) {
 		const struct mrc_flight *f = mrc_flight_of(m, q, req->una);
 
-		if ((f->again & ~f->lost & ~f->reported) >> req->una % MRC_FLIGHT & 1)
+		if ((f->retx & ~f->lost & ~f->reported) >> req->una % MRC_FLIGHT & 1)
 			from = mrc_flight_time(m, q, req->una);
 	}
 	if (from < req->probe_at)
@@ -175,7 +175,7 @@ void mrc_clock_follow(struct mrc *m, struct mrc_qp *q)
 		mrc_clock_restart(m, q, false);
 }
 
-void mrc_clock_again(struct mrc *m, struct mrc_qp *q)
+void mrc_clock_retx(struct mrc *m, struct mrc_qp *q)
 {
 	if (!q->req.is_timed_out)
 		q->req.due = m->now + mrc_timeout_ns(&q->attr, 0);
@@ -248,8 +248,8 @@ void mrc_learn(struct mrc *m, struct mrc_qp *q, nsec rtt, const struct mrc_news 
 		if (news->oldest > 0 && news->oldest < req->newest)
 			late = req->newest - news->oldest;
 		late += late / 4;
-		/* Sent again and there at once: it was the first one that arrived. */
-		if (news->again_at > 0 && m->now - news->again_at < req->srtt / 2 &&
+		/* Retransmitted and there at once: it was the first one that arrived. */
+		if (news->retx_at > 0 && m->now - news->retx_at < req->srtt / 2 &&
 		    late < 2 * req->reorder_ns)
 			late = 2 * req->reorder_ns;
 		if (req->reorder_ns < low)
@@ -307,7 +307,8 @@ static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, st
 	return true;
 }
 
-/* Packet n is to go again, and not for a timeout: una's time is not a longer one then (7.4.4). */
+/* Packet n is to be retransmitted, and not for a timeout: una's time is not a longer one then
+ * (7.4.4). */
 static void reset_timer(struct mrc *m, struct mrc_qp *q, uint64_t n)
 {
 	if (n != q->req.una)
@@ -349,7 +350,7 @@ static uint64_t open_from(const struct mrc *m, const struct mrc_qp *q, uint64_t 
 {
 	const struct mrc_flight *f = mrc_flight_of(m, q, n);
 
-	return ~(f->acked | f->lost | f->again) & UINT64_MAX << n % MRC_FLIGHT;
+	return ~(f->acked | f->lost | f->retx) & UINT64_MAX << n % MRC_FLIGHT;
 }
 
 /* Those of them before `end` that were sent before limit are lost; judged moves to the first that
@@ -533,7 +534,7 @@ static bool take_try(const struct mrc_qp *q, struct mrc_sent *sent)
 	return true;
 }
 
-void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
+void mrc_retx(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
 {
 	struct mrc_sent *sent = &mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT];
 	struct losses l = {0};
@@ -593,7 +594,7 @@ static void lose_silent(struct mrc *m, struct mrc_qp *q, nsec timeout)
 	report_loss(m, q, &l, CC_LOSS_TIMEOUT);
 }
 
-/* una is to be sent again and could not yet, for window or pacing, while others arrive. */
+/* una is to be retransmitted and could not yet, for window or pacing, while others arrive. */
 static bool is_held_up(const struct mrc *m, const struct mrc_qp *q, nsec timeout)
 {
 	const struct mrc_requester *req = &q->req;

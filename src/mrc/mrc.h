@@ -200,7 +200,7 @@ struct mrc_event {
 	C(drop_rate,       "dropped: more endpoint requests than are answered in that time")
 #define MRC_COUNTERS(C) \
 	C(tx_data,         "data packets sent the first time") \
-	C(tx_again,        "data packets sent again") \
+	C(tx_retx,         "data packets retransmitted") \
 	C(tx_sack,         "SACKs sent, those for probes included") \
 	C(tx_nack,         "NACKs sent") \
 	C(tx_ack,          "Transport ACKs sent") \
@@ -219,9 +219,9 @@ struct mrc_event {
 	C(lost_nack,       "packets that a NACK asked for") \
 	C(lost_port,       "packets taken for lost because their port is") \
 	C(lost_timeout,    "packets taken for lost in silence") \
-	C(retx_for_ack,    "packets that had arrived, sent again for their Transport ACK") \
+	C(retx_for_ack,    "packets that had arrived, retransmitted for their Transport ACK") \
 	C(timeouts,        "times that nothing was received for too long") \
-	C(spared,          "packets taken for lost that arrived before they were sent again") \
+	C(spared,          "packets taken for lost that arrived before they were retransmitted") \
 	C(failed,          "queue pairs that went to error on their own")
 /* clang-format on */
 
@@ -295,11 +295,11 @@ struct mrc_progress {
 	uint32_t ways[PATH_STATES]; /* of its profile, by state */
 	uint32_t open_ports;        /* bit per port with a usable way */
 	/* Since MRC_RESET. */
-	uint64_t sent_bytes;    /* payload acknowledged: of works that are done, and as far as all
-				 * arrived of the one that is next */
-	uint64_t got_bytes;     /* payload placed */
-	uint64_t sent_packets;  /* of data, each once, ... */
-	uint64_t again_packets; /* ... and once more */
+	uint64_t sent_bytes;   /* payload acknowledged: of works that are done, and as far as all
+				* arrived of the one that is next */
+	uint64_t got_bytes;    /* payload placed */
+	uint64_t sent_packets; /* of data, each once, ... */
+	uint64_t retx_packets; /* ... and once more */
 	uint64_t timeouts;
 };
 /* How a queue pair fares, for reports. 0 or -ENOENT; without ways all of them are 0. */

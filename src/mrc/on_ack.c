@@ -13,7 +13,7 @@ struct timing {
 	uint64_t n;        /* its count */
 	nsec at;           /* when the answer came */
 	uint16_t stamp;    /* what came back */
-	bool is_again;     /* it was one sent again (M-05) */
+	bool is_retx;      /* it was one retransmitted (M-05) */
 	bool is_absent;    /* the answer carries no stamp that we understand */
 	bool is_way_known; /* it is about the way that the record names */
 };
@@ -81,22 +81,22 @@ static struct sample time_stamped(const struct mrc_qp *q, const struct timing *t
  * of the copy tells the first from others (M-58), a stamp tells those apart. */
 static bool is_of_last(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
 {
-	bool is_again;
+	bool is_retx;
 
-	mrc_flight_sent_at(m, q, t->n, &is_again);
+	mrc_flight_sent_at(m, q, t->n, &is_retx);
 	nsec age = since_sent(m, q, t->n, t->at);
 
-	if (is_again != t->is_again)
+	if (is_retx != t->is_retx)
 		return false;
-	return !is_again || !has_stamp(q, t) || age >= WRAP_NS || since_stamp(t) <= age + SLACK_NS;
+	return !is_retx || !has_stamp(q, t) || age >= WRAP_NS || since_stamp(t) <= age + SLACK_NS;
 }
 
-/* Without stamps, only one that was sent again once is told from its first copy (8.4). */
+/* Without stamps, only one that was retransmitted once is told from its first copy (8.4). */
 static bool is_timed(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
 {
 	if (!is_of_last(m, q, t))
 		return false;
-	if (!t->is_again)
+	if (!t->is_retx)
 		return true;
 	if (!has_stamp(q, t))
 		return !mrc_flight_is_thrice(m, q, t->n);
@@ -252,11 +252,11 @@ static void report_ack(struct mrc *m, struct mrc_qp *q, uint32_t pkts, const str
 static bool is_way_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, uint32_t entropy)
 {
 	const struct path_set *set = &q->attr.ways->set;
-	bool is_again;
+	bool is_retx;
 
 	if (!is_out(q, n))
 		return false;
-	uint32_t way = mrc_flight_sent_at(m, q, n, &is_again)->way;
+	uint32_t way = mrc_flight_sent_at(m, q, n, &is_retx)->way;
 
 	return way < set->n && path_is_reflected(set->ways[way].ev, entropy);
 }
@@ -268,16 +268,16 @@ static bool is_way_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, u
 static uint32_t way_of(const struct mrc *m, const struct mrc_qp *q, const struct timing *t,
 		       uint32_t entropy)
 {
-	bool is_again;
+	bool is_retx;
 
 	if (is_way_of(m, q, t->n, entropy))
-		return mrc_flight_sent_at(m, q, t->n, &is_again)->way;
+		return mrc_flight_sent_at(m, q, t->n, &is_retx)->way;
 	uint32_t found = path_profile_reflected(q->attr.ways, entropy);
 
 	if (found != PATH_NONE || !is_out(q, t->n) || !is_of_last(m, q, t) ||
 	    !is_named(t, since_sent(m, q, t->n, t->at)))
 		return found;
-	return mrc_flight_sent_at(m, q, t->n, &is_again)->way;
+	return mrc_flight_sent_at(m, q, t->n, &is_retx)->way;
 }
 
 /* 9.3.1: what the SACK says of the path that its packet took. */
@@ -370,7 +370,7 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		.n = s.acked,
 		.at = in->rx->at,
 		.stamp = in->h.cc.tx_timestamp,
-		.is_again = in->h.bth.rtx,
+		.is_retx = in->h.bth.rtx,
 		.is_absent = h->cc_type != MRC_CC_TYPE_NSCC,
 		.is_way_known = s.acked + 1 != s.to || is_way_of(m, q, s.acked, h->entropy),
 	};
@@ -423,7 +423,7 @@ static void report_nack(struct mrc_qp *q, struct cc_ack *loss, uint8_t reason)
 
 /* Whether packet n waits for an answer, and the NACK is one to its last copy. Any other has met
  * congestion, or a peer without room, and asks for nothing (M-58). */
-static bool is_wanted_again(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
+static bool wants_retx(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
 {
 	if (t->n < q->req.una)
 		return false;
@@ -432,15 +432,15 @@ static bool is_wanted_again(const struct mrc *m, const struct mrc_qp *q, const s
 	return !((f->acked | f->lost) >> t->n % MRC_FLIGHT & 1) && is_of_last(m, q, t);
 }
 
-/* Table 7-3: packet n goes again, unless it did too often. */
-static void send_again(struct mrc *m, struct mrc_qp *q, uint64_t n, uint8_t reason,
-		       struct cc_ack *loss)
+/* Table 7-3: packet n is retransmitted, unless it did too often. */
+static void send_retx(struct mrc *m, struct mrc_qp *q, uint64_t n, uint8_t reason,
+		      struct cc_ack *loss)
 {
-	bool is_refused = kind_of(reason) == CC_LOSS_REFUSED, is_again;
+	bool is_refused = kind_of(reason) == CC_LOSS_REFUSED, is_retx;
 
-	loss->bytes = mrc_flight_sent_at(m, q, n, &is_again)->bytes;
+	loss->bytes = mrc_flight_sent_at(m, q, n, &is_retx)->bytes;
 	loss->pkts = 1;
-	mrc_try_again(m, q, n, !is_refused);
+	mrc_retx(m, q, n, !is_refused);
 	if (q->state == MRC_ERROR)
 		return;
 	report_nack(q, loss, reason);
@@ -467,7 +467,7 @@ static void take_trim(struct mrc *m, struct mrc_qp *q, const struct timing *t, c
 	if (h->nack_reason == MRC_NACK_TRIMMED)
 		mrc_way_trimmed(q, way_of(m, q, t, h->entropy));
 	/* Of one that arrived, or whose last copy is not meant, the record is of another time. */
-	if (!is_wanted_again(m, q, t))
+	if (!wants_retx(m, q, t))
 		return;
 	if (q->req.srtt == 0)
 		mrc_learn(m, q, rtt, &(struct mrc_news){0});
@@ -493,7 +493,7 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		.n = (uint64_t)n,
 		.at = in->rx->at,
 		.stamp = h->tx_timestamp,
-		.is_again = in->h.bth.rtx,
+		.is_retx = in->h.bth.rtx,
 		.is_absent = h->cc_type != MRC_CC_TYPE_TIMESTAMP || h->tx_timestamp == 0,
 		.is_way_known = true,
 	};
@@ -506,8 +506,8 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 
 	if (kind_of(h->nack_reason) != CC_LOSS_REFUSED)
 		take_trim(m, q, &t, h, time.rtt_ns);
-	if (is_wanted_again(m, q, &t))
-		send_again(m, q, t.n, h->nack_reason, &loss);
+	if (wants_retx(m, q, &t))
+		send_retx(m, q, t.n, h->nack_reason, &loss);
 	else
 		report_nack(q, &loss, h->nack_reason);
 	if (q->state != MRC_ERROR && !req->is_base_known)
@@ -522,21 +522,21 @@ static enum mrc_verdict on_positive(struct mrc *m, struct mrc_qp *q, uint64_t n,
 	struct mrc_requester *req = &q->req;
 	struct mrc_news news = {0};
 	struct sample time = {0};
-	bool is_again = true;
+	bool is_retx = true;
 
 	/* One that says what was known is no news, but no mistake either: duplicates are answered
 	 * so. */
 	if (n < req->executed)
 		return MRC_VERDICT_rx_ack;
 	if (n >= req->una) {
-		mrc_flight_sent_at(m, q, n, &is_again);
+		mrc_flight_sent_at(m, q, n, &is_retx);
 		bool is_known = mrc_flight_of(m, q, n)->acked >> n % MRC_FLIGHT & 1;
 		nsec age = since_sent(m, q, n, at);
 
 		mrc_flight_advance(m, q, n + 1, &news);
 		bound_received(req);
-		/* One that had waited for another to be sent again is no measure. */
-		if (!is_known && !is_again && news.again_at == 0)
+		/* One that had waited for another to be retransmitted is no measure. */
+		if (!is_known && !is_retx && news.retx_at == 0)
 			time.rtt_ns = age;
 		mrc_learn(m, q, time.rtt_ns, &news);
 	}

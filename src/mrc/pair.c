@@ -446,7 +446,7 @@ int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress
 		.sent_bytes = q->req.done_bytes + mrc_part_bytes(q),
 		.got_bytes = q->resp.got_bytes,
 		.sent_packets = q->req.next - q->req.unsent_pkts,
-		.again_packets = q->req.n_again,
+		.retx_packets = q->req.n_retx,
 		.timeouts = q->req.n_timeouts,
 	};
 	if (q->attr.ways) {

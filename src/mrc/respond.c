@@ -207,10 +207,10 @@ static void plan_sacks(struct mrc *m, struct mrc_qp *q, const struct request *r,
 }
 
 /* A packet that makes no sense is refused when it is its turn: all that was sent before it was
- * executed and said to be by then (IBTA 9.7.4). One that overtook others is left to be sent again
- * (M-63), as it may be anybody's who knows about where we are: what the peer itself sent by that
- * number comes too, and is looked at for what it is. A write with immediate data that met a fault
- * of protection has a receive that tells of it (IBTA 11.6.2). */
+ * executed and said to be by then (IBTA 9.7.4). One that overtook others is left to be
+ * retransmitted (M-63), as it may be anybody's who knows about where we are: what the peer itself
+ * sent by that number comes too, and is looked at for what it is. A write with immediate data that
+ * met a fault of protection has a receive that tells of it (IBTA 11.6.2). */
 static enum mrc_verdict refuse_in_turn(struct mrc *m, struct mrc_qp *q, const struct request *r,
 				       enum aeth_nak why)
 {
@@ -320,10 +320,10 @@ enum mrc_verdict mrc_on_data(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	return is_here ? on_duplicate(m, q, in) : on_new(m, q, &r);
 }
 
-/* Data of our peer whose lengths contradict: sent again it would be no better, and 7.5.3 wants all
- * such errors told (GERR, which is UNEXP_EVENT by M-12) and not only counted. That ends the peer's
- * queue pair, so not before all that was sent earlier is here: one that comes early is left to be
- * sent again. What has no PSN cannot be refused. */
+/* Data of our peer whose lengths contradict: retransmitted it would be no better, and 7.5.3 wants
+ * all such errors told (GERR, which is UNEXP_EVENT by M-12) and not only counted. That ends the
+ * peer's queue pair, so not before all that was sent earlier is here: one that comes early is left
+ * to be retransmitted. What has no PSN cannot be refused. */
 enum mrc_verdict mrc_on_malformed(struct mrc *m, struct mrc_qp *q, struct mrc_in *in)
 {
 	uint16_t stack;

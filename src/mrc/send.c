@@ -17,8 +17,8 @@ struct step {
 	uint32_t at;    /* its first byte in the message */
 	uint32_t bytes; /* of the message that it carries */
 	bool is_last;
-	bool is_again;
-	bool is_ack_lost; /* arrived, and goes again only for its Transport ACK */
+	bool is_retx;
+	bool is_ack_lost; /* arrived, and is retransmitted only for its Transport ACK */
 };
 
 /* What can be said of work before its turn; keys are looked at when they are used. */
@@ -333,7 +333,7 @@ static bool is_held(const struct mrc *m, const struct mrc_qp *q)
 		return false;
 	const struct mrc_flight *f = mrc_flight_of(m, q, req->una);
 
-	return (f->lost | f->again) >> req->una % MRC_FLIGHT & 1;
+	return (f->lost | f->retx) >> req->una % MRC_FLIGHT & 1;
 }
 
 /* Whether the peer might have no place for the immediate data of w, whose next packet is due
@@ -370,8 +370,8 @@ static struct mrc_send *new_work(const struct mrc *m, const struct mrc_qp *q)
 	return req->next > w->first || q->state != MRC_SQD ? w : NULL;
 }
 
-/* A packet that must go again: the oldest first. Beyond a range that shrank, what is lost waits
- * (MRC-7.5.4-09), and so it does while the peer has no room. */
+/* A packet that must be retransmitted: the oldest first. Beyond a range that shrank, what is lost
+ * waits (MRC-7.5.4-09), and so it does while the peer has no room. */
 static bool repeat_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, struct step *s)
 {
 	const struct mrc_requester *req = &q->req;
@@ -379,12 +379,12 @@ static bool repeat_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, s
 	if (n >= req->una + req->range || (n > req->una && is_held(m, q)))
 		return false;
 	*s = step_of(q, mrc_send_at(q, work_of(q, n)), n);
-	s->is_again = true;
+	s->is_retx = true;
 	s->is_ack_lost = n < req->una;
 	return s->w->wr.status == ENGINE_OK;
 }
 
-/* The packet that is next: all that is new lies behind what must go again. */
+/* The packet that is next: all that is new lies behind what must be retransmitted. */
 static bool next_step(struct mrc *m, struct mrc_qp *q, struct step *s)
 {
 	struct mrc_requester *req = &q->req;
@@ -437,12 +437,12 @@ static bool is_ack_needed(const struct mrc *m, const struct mrc_requester *req)
 }
 
 /* Whether the packet just counted shall ask for an answer. The last one that can go now must, or
- * what it closed would not open again; one sent again has only this to be acknowledged by. */
+ * what it closed would not open again; one retransmitted has only this to be acknowledged by. */
 static bool shall_ask(const struct mrc *m, const struct mrc_qp *q, const struct step *s)
 {
 	const struct mrc_requester *req = &q->req;
 
-	return s->is_again || req->next % MRC_FLIGHT == 0 || !new_work(m, q) ||
+	return s->is_retx || req->next % MRC_FLIGHT == 0 || !new_work(m, q) ||
 	       is_ack_needed(m, req);
 }
 
@@ -466,7 +466,7 @@ static void put_headers(const struct mrc *m, const struct mrc_qp *q, const struc
 		.opcode = opcode_of(s),
 		.se = s->is_last && w->wr.op == ENGINE_WRITE_IMM &&
 		      (w->wr.flags & ENGINE_SOLICITED),
-		.rtx = s->is_again,
+		.rtx = s->is_retx,
 		.ts = !(q->attr.flags & MRC_NO_TIMESTAMPS),
 		.psn = mrc_psn(q->attr.sq_psn, s->n).v,
 	};
@@ -486,15 +486,15 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 
 	if (s->is_ack_lost) {
 		req->is_ack_lost = false;
-		req->n_again++;
-		m->count.tx_again++;
+		req->n_retx++;
+		m->count.tx_retx++;
 		m->count.retx_for_ack++;
 		return;
 	}
 	mrc_flight_sent(m, q, s->n, way, bytes);
-	if (s->is_again) {
+	if (s->is_retx) {
 		if (s->n == req->una)
-			mrc_clock_again(m, q);
+			mrc_clock_retx(m, q);
 		return;
 	}
 	req->current += s->is_last;
@@ -507,17 +507,17 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 		mrc_clock_restart(m, q, false);
 }
 
-/* A packet that goes again takes another way than before, if there is one (7.4.4). */
+/* A packet that is retransmitted takes another way than before, if there is one (7.4.4). */
 static const struct path_way *way_for(const struct mrc *m, struct mrc_qp *q, const struct step *s,
 				      uint32_t free_ports)
 {
 	struct path *path = &q->req.path;
 	const struct path_way *way = path_next(path, free_ports);
-	bool is_again;
+	bool is_retx;
 
 	assert(way);
-	if (!s->is_again || s->is_ack_lost ||
-	    mrc_flight_sent_at(m, q, s->n, &is_again)->way != path_number(path, way))
+	if (!s->is_retx || s->is_ack_lost ||
+	    mrc_flight_sent_at(m, q, s->n, &is_retx)->way != path_number(path, way))
 		return way;
 	path_end_burst(path);
 	return path_next(path, free_ports);
@@ -542,7 +542,7 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 		refuse(m, q, s->w);
 		return false;
 	}
-	if (!s->is_again && !mrc_flight_reserve(m, q)) {
+	if (!s->is_retx && !mrc_flight_reserve(m, q)) {
 		mrc_starve(m, q);
 		return false;
 	}
@@ -557,9 +557,10 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 	if (h.bth.ack_req && (req->asked == MRC_NONE || req->asked < s->n))
 		req->asked = s->n;
 	mrc_finish_packet(m, q, way, &h, s->bytes, tx);
-	/* Who cannot do with trimmed packets cannot do so with those that go again (M-57). */
+	/* Who cannot do with trimmed packets cannot do so with those that are retransmitted (M-57).
+	 */
 	tx->tclass = q->attr.flags & MRC_NO_TRIM ? ENGINE_NO_TRIM
-		     : s->is_again               ? ENGINE_RETX
+		     : s->is_retx                ? ENGINE_RETX
 						 : ENGINE_DATA;
 	cc_on_sent(&req->cc, m->now, bytes);
 	return true;

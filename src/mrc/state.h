@@ -86,8 +86,8 @@ struct mrc_sent {
 /* MRC_FLIGHT packets that are out or were: bit i and sent[i] are of the count 64 * n + i. */
 struct mrc_flight {
 	uint64_t acked;    /* the peer has it */
-	uint64_t lost;     /* taken for lost and not sent again yet */
-	uint64_t again;    /* sent more than once ... */
+	uint64_t lost;     /* taken for lost and not retransmitted yet */
+	uint64_t retx;     /* sent more than once ... */
 	uint64_t more;     /* ... and more than twice */
 	uint64_t reported; /* reported lost by a SACK, which counts once (7.4.5) */
 	struct mrc_sent sent[MRC_FLIGHT];
@@ -118,7 +118,7 @@ struct mrc_requester {
 	uint32_t *chunks;   /* of pool `flights`, by count / MRC_FLIGHT modulo n_chunks */
 	uint32_t n_chunks;  /* a power of two, more than caps.max_mpr * MRC_MPR_UNIT / MRC_FLIGHT */
 	uint32_t n_early;   /* acked at or after una */
-	uint32_t n_lost;    /* lost and not sent again yet, ... */
+	uint32_t n_lost;    /* lost and not retransmitted yet, ... */
 	uint64_t lost_from; /* ... none of them before this */
 	uint64_t judged;    /* before it, no packet sent once is neither acked nor lost: loss.c */
 	uint64_t reported;  /* before it, what is not acked was last reported missing */
@@ -133,17 +133,18 @@ struct mrc_requester {
 	/* For reports. */
 	uint64_t done_bytes;  /* payload of works that are done, or was acknowledged of others */
 	uint64_t unsent_pkts; /* before next, given up without being sent */
-	uint32_t n_again, n_timeouts;
+	uint32_t n_retx, n_timeouts;
 	uint64_t asked;  /* the newest packet out that asks for an answer (BTH.a), or MRC_NONE */
 	uint32_t n_wimm; /* writes with immediate data sent and not executed */
 	uint16_t msn, rqmsn; /* of the next work */
 	uint32_t msn_start;  /* AETH.MSN of the peer when it had executed nothing (M-07) */
 	bool has_ooo;        /* the peer reported packets behind a gap: it counts them */
-	bool is_ack_lost;    /* all arrived, but not the Transport ACK: packet una - 1 goes again */
-	bool is_paced;       /* its next packet waits for the pacer alone */
-	bool is_draining;    /* MRC_SQD, and something is out or half sent */
-	nsec pause_until;    /* the peer has no room: before this, only packet una goes, ... */
-	uint64_t pause_una;  /* ... nor others while una is this one and was lost */
+	bool is_ack_lost; /* all arrived, but not the Transport ACK: packet una - 1 is retransmitted
+			   */
+	bool is_paced;    /* its next packet waits for the pacer alone */
+	bool is_draining; /* MRC_SQD, and something is out or half sent */
+	nsec pause_until; /* the peer has no room: before this, only packet una goes, ... */
+	uint64_t pause_una; /* ... nor others while una is this one and was lost */
 	/* What loss.c knows of the ways: all 0 before the first round trip. */
 	nsec newest; /* when the newest packet known to have arrived was sent, of those sent once */
 	uint64_t newest_end; /* one past that packet */
@@ -156,7 +157,7 @@ struct mrc_requester {
 	uint64_t try_una;        /* una when it was first trimmed, or MRC_NONE ... */
 	nsec try_due;            /* ... and before this, that costs it no try */
 	nsec due;                /* when una's silence is a timeout; NSEC_NEVER: nothing is out */
-	bool is_timed_out;       /* a timeout has una sent again */
+	bool is_timed_out;       /* a timeout has una retransmitted */
 	nsec news_at;            /* when packets were last known to have arrived */
 	nsec judge_due;          /* when one that others overtook is overdue; NSEC_NEVER: none is */
 	struct mrc_timer retry;  /* armed by the first of due, judge_due, probe_due, path_due */
@@ -220,7 +221,7 @@ struct mrc_answer {
 	uint8_t kind;     /* enum mrc_answer_kind */
 	uint8_t reason;   /* enum mrc_nack */
 	bool has_psn, has_stamp, is_stamp_ours /* tsr 0: in units we know */;
-	bool is_again;  /* BTH.rtx, reflected (M-05) */
+	bool is_retx;   /* BTH.rtx, reflected (M-05) */
 	bool is_marked; /* it met congestion */
 };
 
@@ -498,7 +499,7 @@ struct mrc_news {
 	uint32_t pkts;
 	nsec oldest, newest; /* when the first and last of them that were sent once were; 0: none */
 	uint64_t newest_end; /* one past that last one */
-	nsec again_at;       /* when the last of them that were sent again was; 0: none */
+	nsec retx_at;        /* when the last of them that were retransmitted was; 0: none */
 };
 /* The peer has the packets from + i for bits i of map: those from una on are news, or are not; all
  * are before next. Not lost any more, if they were. una stays. */
@@ -509,12 +510,12 @@ void mrc_flight_acked(struct mrc *m, struct mrc_qp *q, uint64_t from, uint64_t m
 void mrc_flight_advance(struct mrc *m, struct mrc_qp *q, uint64_t to, struct mrc_news *news);
 /* The packet's record, una <= n < next, and whether it was sent more than once. */
 const struct mrc_sent *mrc_flight_sent_at(const struct mrc *m, const struct mrc_qp *q, uint64_t n,
-					  bool *is_again);
+					  bool *is_retx);
 /* Whether it was sent more than twice. */
 bool mrc_flight_is_thrice(const struct mrc *m, const struct mrc_qp *q, uint64_t n);
 /* Takes packet n for lost, una <= n < next; false if it is acked, or lost already. */
 bool mrc_flight_lost(struct mrc *m, struct mrc_qp *q, uint64_t n);
-/* The first packet to be sent again, or MRC_NONE. */
+/* The first packet to be retransmitted, or MRC_NONE. */
 uint64_t mrc_flight_next_lost(struct mrc *m, struct mrc_qp *q);
 /* When packet n was sent last. */
 nsec mrc_flight_time(const struct mrc *m, const struct mrc_qp *q, uint64_t n);
@@ -577,8 +578,8 @@ void mrc_probe_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
 /* Silence counts from now, if anything is out or waits while all ports are down; else the clocks
  * stop. Tries count anew if is_moved: una moved, or what was executed did. */
 void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_moved);
-/* una goes again: its time begins anew, if that is not for a timeout. */
-void mrc_clock_again(struct mrc *m, struct mrc_qp *q);
+/* una is retransmitted: its time begins anew, if that is not for a timeout. */
+void mrc_clock_retx(struct mrc *m, struct mrc_qp *q);
 /* Ports, work or the state of q changed: the clock of what only waits starts or stops. */
 void mrc_clock_follow(struct mrc *m, struct mrc_qp *q);
 /* The peer answered, but not about una: it need not be asked yet, and the timeout stands. is_news:
@@ -588,7 +589,7 @@ void mrc_clock_spare(struct mrc *m, struct mrc_qp *q, bool is_news);
 void mrc_probe_sent(struct mrc *m, struct mrc_qp *q);
 /* Packet n is wanted again by a NACK: lost, if it has a try left; else q fails. Trimmed it costs
  * none, but for packet una, which it costs one a timeout; with MRC_COUNT_TRIMS one each time. */
-void mrc_try_again(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed);
+void mrc_retx(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed);
 /* The packet that was sent at `at` was cut by a switch. */
 void mrc_note_trim(struct mrc_requester *req, nsec at);
 /* All that is out by these ports is lost. */

@@ -29,7 +29,7 @@ static uint64_t buffer_bytes(void)
 }
 
 /* Two queue pairs at full window shall not overrun one socket buffer, where the kernel grants one
- * that large; what is lost all the same is sent again. */
+ * that large; what is lost all the same is retransmitted. */
 static uint64_t window_by_buffers(void)
 {
 	uint64_t buffer = buffer_bytes();

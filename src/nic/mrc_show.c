@@ -33,7 +33,7 @@ void mrc_fill_pair(const struct device *d, const struct nic_qp *qp, struct membe
 	pair->sent_bytes = p.sent_bytes;
 	pair->got_bytes = p.got_bytes;
 	pair->sent_packets = p.sent_packets;
-	pair->again_packets = p.again_packets;
+	pair->retx_packets = p.retx_packets;
 	pair->timeouts = p.timeouts;
 	pair->window_bytes = p.window_bytes;
 	pair->inflight_bytes = p.inflight_bytes;

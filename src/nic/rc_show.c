@@ -18,7 +18,7 @@ static void fill(const struct device *d, const struct nic_qp *qp, struct member_
 	pair->sent_bytes = p.sent_bytes;
 	pair->got_bytes = p.got_bytes;
 	pair->sent_packets = p.sent_packets;
-	pair->again_packets = p.again_packets;
+	pair->retx_packets = p.retx_packets;
 	pair->timeouts = p.timeouts;
 	pair->inflight_bytes = p.inflight_bytes;
 	pair->srtt_ns = p.srtt_ns;

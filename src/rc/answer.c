@@ -163,7 +163,7 @@ static bool put_answer(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 	}
 	/* What answers a duplicate may be for nobody: the peer may have the first answer and have
 	 * allowed the region to go. Else the peer waits for it, and is refused in its place. */
-	if (a->is_again) {
+	if (a->is_retx) {
 		drop_head(&q->resp);
 	} else {
 		psn24 psn = a->psn;

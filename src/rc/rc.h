@@ -125,13 +125,13 @@ struct rc_event {
 	C(drop_state,      "dropped: the queue pair is in no state to take it") \
 	C(drop_stranger,   "dropped: not from the queue pair's peer") \
 	C(drop_ahead,      "dropped: after a gap that a NAK has told of already") \
-	C(drop_again,      "dropped: a duplicate that is being answered, or too old to be") \
+	C(drop_repeat,     "dropped: a duplicate that is being answered, or too old to be") \
 	C(drop_response,   "dropped: a response to nothing that is out, or out of turn") \
 	C(drop_trimmed,    "dropped: a switch cut its payload off") \
 	C(drop_cnp,        "dropped: a congestion notification from another port than the peer's")
 #define RC_COUNTERS(C) \
 	C(tx_request,      "request packets sent the first time") \
-	C(tx_again,        "request packets sent again") \
+	C(tx_retx,         "request packets retransmitted") \
 	C(tx_ack,          "acknowledgements sent") \
 	C(tx_nak,          "NAKs sent, those for receives not ready included") \
 	C(tx_response,     "read and atomic response packets sent") \
@@ -188,7 +188,7 @@ struct rc_progress {
 	uint64_t sent_bytes;     /* payload acknowledged, and of responses to reads */
 	uint64_t got_bytes;      /* payload placed */
 	uint64_t sent_packets;   /* of requests, each once, ... */
-	uint64_t again_packets;  /* ... and once more */
+	uint64_t retx_packets;   /* ... and once more */
 	uint64_t timeouts;
 };
 int rc_qp_progress(const struct engine *e, uint32_t number, struct rc_progress *p);

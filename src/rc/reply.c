@@ -60,8 +60,8 @@ static bool take_credits(struct rc_requester *req, const struct aeth *aeth)
 }
 
 /* What follows una was lost: go back, once for each una. The same NAK may come many times, by a
- * network that doubles it, a peer that repeats it or one who forges it, and what goes again may
- * meet those that were on the way: they neither multiply what is sent nor use up the tries. If
+ * network that doubles it, a peer that repeats it or one who forges it, and what is retransmitted
+ * may meet those that were on the way: they neither multiply what is sent nor use up the tries. If
  * una is lost once more, time tells. False: nothing was done. */
 static bool go_back_once(struct rc *r, struct rc_qp *q)
 {
@@ -69,7 +69,7 @@ static bool go_back_once(struct rc *r, struct rc_qp *q)
 
 	if (req->has_gone_back || req->is_waiting_rnr || req->next == req->una)
 		return false;
-	rc_try_again(r, q, CC_LOSS_GAP);
+	rc_retx_all(r, q, CC_LOSS_GAP);
 	return true;
 }
 
@@ -97,7 +97,8 @@ static bool on_not_ready(struct rc *r, struct rc_qp *q, uint8_t code)
 {
 	struct rc_requester *req = &q->req;
 
-	/* What is about to go again for another reason waits too, but that is not one more try. */
+	/* What is about to be retransmitted for another reason waits too, but that is not one more
+	 * try. */
 	bool is_out = req->next > req->una;
 
 	if (req->is_waiting_rnr)

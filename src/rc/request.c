@@ -213,7 +213,7 @@ static bool is_in_turn(const struct rc_qp *q, const struct rc_send *w)
 {
 	const struct rc_requester *req = &q->req;
 
-	/* RC_SQD: what has begun, and may have to go again, is finished (IBTA 10.3.1.5). */
+	/* RC_SQD: what has begun, and may have to be retransmitted, is finished (IBTA 10.3.1.5). */
 	if (q->state == RC_SQD && req->next == w->first && req->next == req->high)
 		return false;
 	if ((w->wr.flags & ENGINE_FENCE) && req->n_rd_out > 0)
@@ -313,8 +313,8 @@ static void count_sent(struct rc *r, struct rc_qp *q, const struct step *s)
 	struct rc_requester *req = &q->req;
 
 	if (req->next < req->high) {
-		r->count.tx_again++;
-		q->progress.again_packets++;
+		r->count.tx_retx++;
+		q->progress.retx_packets++;
 	} else {
 		r->count.tx_request++;
 		q->progress.sent_packets++;

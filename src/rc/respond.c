@@ -286,7 +286,7 @@ static bool is_one_too_many(struct rc_qp *q)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < q->resp.n_answers; i++)
-		n += !rc_answer_at(&q->resp, i)->is_again;
+		n += !rc_answer_at(&q->resp, i)->is_retx;
 	return n >= q->attr.dest_rd_atomic;
 }
 
@@ -436,7 +436,7 @@ static enum rc_verdict on_new(struct rc *r, struct rc_qp *q, const struct reques
 		return refuse_invalid(r, q);
 	/* Full of answers to duplicates: it will come again. */
 	if (p->n_answers == RC_ANSWERS)
-		return RC_VERDICT_drop_again;
+		return RC_VERDICT_drop_repeat;
 	return s->kind == KIND_READ ? on_read(r, q, req) : on_atomic(r, q, req);
 }
 
@@ -478,8 +478,8 @@ static void drop_rest(struct rc_responder *p, psn24 psn, uint32_t n)
 /* A read again, whole or from the packet on that did not arrive (IBTA 9.7.5.1). It may be a copy
  * that the network made, of a read long done, so a fault of any kind is met with silence: a region
  * that is gone by now is no error of the peer. */
-static enum rc_verdict again_read(struct rc *r, struct rc_qp *q, const struct rc_past *past,
-				  const struct rc_in *in)
+static enum rc_verdict repeat_read(struct rc *r, struct rc_qp *q, const struct rc_past *past,
+				   const struct rc_in *in)
 {
 	const struct reth *reth = &in->h.reth;
 	psn24 psn = psn24_of(in->h.bth.psn);
@@ -491,10 +491,10 @@ static enum rc_verdict again_read(struct rc *r, struct rc_qp *q, const struct rc
 	if (past->is_atomic || in->len > 0 || reth->rkey != past->key ||
 	    reth->va != past->va + skipped || reth->dmalen > past->len - skipped ||
 	    mem_find(r->cfg.mem, &want, &at) != MEM_OK)
-		return RC_VERDICT_drop_again;
+		return RC_VERDICT_drop_repeat;
 	drop_rest(&q->resp, psn, n_pkts);
 	if (q->resp.n_answers == RC_ANSWERS)
-		return RC_VERDICT_drop_again;
+		return RC_VERDICT_drop_repeat;
 	struct cc_ack lost = {.now = r->now, .bytes = reth->dmalen, .pkts = n_pkts};
 
 	cc_on_loss(&q->req.cc, &lost, CC_LOSS_GAP);
@@ -503,7 +503,7 @@ static enum rc_verdict again_read(struct rc *r, struct rc_qp *q, const struct rc
 			   .psn = psn,
 			   .n_pkts = n_pkts,
 			   .is_first = true,
-			   .is_again = true,
+			   .is_retx = true,
 			   .key = reth->rkey,
 			   .left = reth->dmalen,
 			   .va = reth->va,
@@ -513,21 +513,21 @@ static enum rc_verdict again_read(struct rc *r, struct rc_qp *q, const struct rc
 }
 
 /* An atomic is never executed again: what it found is remembered (IBTA 9.4.5). */
-static enum rc_verdict again_atomic(struct rc *r, struct rc_qp *q, const struct rc_past *past,
-				    const struct rc_in *in)
+static enum rc_verdict repeat_atomic(struct rc *r, struct rc_qp *q, const struct rc_past *past,
+				     const struct rc_in *in)
 {
 	const struct atomic_eth *a = &in->h.atomic;
 
 	if (!past->is_atomic || a->va != past->va || a->rkey != past->key ||
 	    q->resp.n_answers == RC_ANSWERS)
-		return RC_VERDICT_drop_again;
+		return RC_VERDICT_drop_repeat;
 	add_answer(r, q,
 		   &(struct rc_answer){
 			   .psn = past->psn,
 			   .n_pkts = 1,
 			   .is_atomic = true,
 			   .is_first = true,
-			   .is_again = true,
+			   .is_retx = true,
 			   .original = past->original,
 			   .msn = past->msn,
 		   });
@@ -552,10 +552,10 @@ static enum rc_verdict on_duplicate(struct rc *r, struct rc_qp *q, const struct 
 	case KIND_ATOMIC:
 		past = find_past(p, psn);
 		if (!past || is_answering(p, psn))
-			return RC_VERDICT_drop_again;
-		return req->shape.kind == KIND_READ ? again_read(r, q, past, req->in)
-						    : again_atomic(r, q, past, req->in);
-	default: return RC_VERDICT_drop_again;
+			return RC_VERDICT_drop_repeat;
+		return req->shape.kind == KIND_READ ? repeat_read(r, q, past, req->in)
+						    : repeat_atomic(r, q, past, req->in);
+	default: return RC_VERDICT_drop_repeat;
 	}
 }
 

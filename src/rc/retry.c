@@ -83,7 +83,7 @@ void rc_wake_at(struct rc *r, struct rc_qp *q, nsec at)
 		wheel_arm(&r->wheel, t, at);
 }
 
-void rc_try_again(struct rc *r, struct rc_qp *q, enum cc_loss why)
+void rc_retx_all(struct rc *r, struct rc_qp *q, enum cc_loss why)
 {
 	struct rc_requester *req = &q->req;
 	struct cc_ack ack = {
@@ -100,7 +100,7 @@ void rc_try_again(struct rc *r, struct rc_qp *q, enum cc_loss why)
 	rc_go_back(r, q, req->una);
 	cc_on_loss(&req->cc, &ack, why);
 	req->has_gone_back = true;
-	/* A peer that was only slow still has all of it before it: a window sent again at each
+	/* A peer that was only slow still has all of it before it: a window retransmitted at each
 	 * timeout would keep it busy with copies until the tries are used up. */
 	req->is_sounding = why == CC_LOSS_TIMEOUT;
 	rc_clock_restart(r, q);
@@ -126,7 +126,7 @@ static void on_silence(struct rc *r, struct rc_qp *q)
 	}
 	r->count.timeouts++;
 	q->progress.timeouts++;
-	rc_try_again(r, q, CC_LOSS_TIMEOUT);
+	rc_retx_all(r, q, CC_LOSS_TIMEOUT);
 }
 
 static void on_wake(struct rc *r, struct rc_qp *q)

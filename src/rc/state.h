@@ -4,7 +4,7 @@
  *	pair.c     queue pairs: make, modify, flush, free; shared receive queues
  *	input.c    what every packet must pass before either side looks at it
  *	request.c  the requester sends: which work may go, and its packets
- *	work.c     the requester's books: what is out, goes again, is done
+ *	work.c     the requester's books: what is out, is retransmitted, is done
  *	reply.c    the requester receives: acknowledgements, responses, NAKs
  *	retry.c    the requester's timers: retransmission, RNR, pacing
  *	respond.c  the responder executes requests and decides what to answer
@@ -142,7 +142,7 @@ struct rc_answer {
 	psn24 psn;       /* of the next packet to send */
 	uint32_t n_pkts; /* still to send */
 	bool is_atomic, is_first;
-	bool is_again;      /* to a duplicate */
+	bool is_retx;       /* to a duplicate */
 	uint32_t key, left; /* reads: bytes still to send */
 	uint64_t va;
 	uint64_t original; /* atomics: what was there before */
@@ -355,9 +355,9 @@ void rc_check_drained(struct rc *r, struct rc_qp *q);
 /* reply.c */
 enum rc_verdict rc_on_response(struct rc *r, struct rc_qp *q, const struct rc_in *in);
 
-/* retry.c. What is out was lost: costs a try, and goes again from una on; with no try left the
- * oldest work fails, and q with it. */
-void rc_try_again(struct rc *r, struct rc_qp *q, enum cc_loss why);
+/* retry.c. What is out was lost: costs a try, and is retransmitted from una on; with no try left
+ * the oldest work fails, and q with it. */
+void rc_retx_all(struct rc *r, struct rc_qp *q, enum cc_loss why);
 /* Silence counts from now, if anything is out or waits for a port that is down; else the clock
  * stops. */
 void rc_clock_restart(struct rc *r, struct rc_qp *q);

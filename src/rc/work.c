@@ -183,7 +183,7 @@ static uint64_t move_una(struct rc_qp *q, uint64_t end)
 	return bytes;
 }
 
-/* What was acknowledged need not go again. */
+/* What was acknowledged need not be retransmitted. */
 static void skip_to_una(struct rc_qp *q)
 {
 	struct rc_requester *req = &q->req;
@@ -241,7 +241,7 @@ void rc_retire(struct rc *r, struct rc_qp *q, uint64_t end)
 		rc_wake_send(r, q);
 }
 
-/* A count of a packet that goes again no longer says anything. */
+/* A count of a packet that is retransmitted no longer says anything. */
 static void forget_from(uint64_t *count, uint64_t to)
 {
 	if (*count != RC_NONE && *count >= to)
@@ -270,7 +270,7 @@ void rc_go_back(struct rc *r, struct rc_qp *q, uint64_t to)
 		req->next = from;
 	}
 	release(r, q, bytes);
-	forget_from(&req->timed, to); /* Karn: a resent packet times nothing */
+	forget_from(&req->timed, to); /* Karn: a retransmitted packet times nothing */
 	forget_from(&req->asked, to);
 	forget_from(&req->limited, to);
 	req->since_ack_req = r->cfg.ack_every_pkts;

@@ -9,8 +9,8 @@
  * ack_every-th packet, the last of a message, what asks for it (a retransmission, a packet that
  * fills the window, a duplicate), and what closes the last gap before one of these. Lost packets
  * come again by NACK, or by time: when nothing was acknowledged for rto_ns, then twice that and so
- * on, all that is out is sent again; after `retries` of these in a row the queue pair ends, and its
- * work with -ETIMEDOUT.
+ * on, all that is out is retransmitted; after `retries` of these in a row the queue pair ends, and
+ * its work with -ETIMEDOUT.
  *
  * Work is ENGINE_WRITE and ENGINE_WRITE_IMM. Sent work completes per queue pair in the order it was
  * posted; a WRITE_IMM is reported to its receiver once it and everything posted before it is
@@ -73,8 +73,8 @@ struct ref_peer {
 	C(drop_ack,        "dropped: acknowledges or refuses what was never sent")
 #define REF_COUNTERS(C) \
 	C(tx_data,         "data packets sent the first time") \
-	C(tx_again_nack,   "data packets sent again after a NACK") \
-	C(tx_again_time,   "data packets sent again after a timeout") \
+	C(tx_retx_nack,    "data packets retransmitted after a NACK") \
+	C(tx_retx_timeout, "data packets retransmitted after a timeout") \
 	C(tx_ack,          "acknowledgements sent") \
 	C(tx_nack,         "NACKs sent") \
 	C(rx,              "packets received") \

@@ -78,14 +78,14 @@ static void put_data(const struct ref *r, const struct ref_qp *q, const struct r
 	uint32_t index = (uint32_t)(number - w->first), offset = index * r->cfg.payload_bytes;
 	uint32_t left = w->len - offset;
 	uint32_t len = left < r->cfg.payload_bytes ? left : r->cfg.payload_bytes;
-	bool again = number != q->next;
+	bool retx = number != q->next;
 	struct mrc_bth bth = {
 		.opcode = opcode_of(w, index),
 		.pad = -len & 3u,
 		.pkey = MRC_PKEY_DEFAULT,
 		.dest_qp = q->remote_qp,
-		.ack_req = again || number + 1 == q->una + r->cfg.window_pkts,
-		.rtx = again,
+		.ack_req = retx || number + 1 == q->una + r->cfg.window_pkts,
+		.rtx = retx,
 		.psn = ref_psn(q, number).v,
 	};
 	struct meth meth = {.rqmsn = w->rqmsn, .msn = w->msn};
@@ -100,7 +100,7 @@ static void put_data(const struct ref *r, const struct ref_qp *q, const struct r
 		t->head_len += immdt_bytes;
 	}
 	put_body(w, offset, len, t);
-	t->tclass = again ? ENGINE_RETX : ENGINE_DATA;
+	t->tclass = retx ? ENGINE_RETX : ENGINE_DATA;
 	t->not_ect = 0;
 }
 
@@ -114,9 +114,9 @@ static void send_one(struct ref *r, struct ref_qp *q, nsec now, struct tx_pkt *t
 		window_unset(&q->lost, i);
 		q->n_lost--;
 		if (s->timed_out)
-			r->count.tx_again_time++;
+			r->count.tx_retx_timeout++;
 		else
-			r->count.tx_again_nack++;
+			r->count.tx_retx_nack++;
 		put_data(r, q, &r->ops[s->op], q->una + i, t);
 		return;
 	}

@@ -191,14 +191,14 @@ static void read_thresholds(struct reader *r, struct fwd_qos *qos)
 	struct conf *c = &r->conf;
 	struct conf_node *map = conf_get_map(c, r->fabric, "threshold");
 	uint32_t *data = &qos->classes[0].threshold_bytes;
-	uint32_t *again = &qos->dscps[n->trimmable_rtx].threshold_bytes;
+	uint32_t *retx = &qos->dscps[n->trimmable_rtx].threshold_bytes;
 	struct fwd_class *high = &qos->classes[qos->n_classes - 1];
 
 	*data = read_size(r, map, "data", *data);
 	/* A retransmission has half as much room again (UE 3.6.17). */
-	if (conf_get(c, map, "data") && *again > 0)
-		*again = *data < UINT32_MAX / 3 * 2 ? *data + *data / 2 : UINT32_MAX;
-	*again = read_size(r, map, "retransmit", *again);
+	if (conf_get(c, map, "data") && *retx > 0)
+		*retx = *data < UINT32_MAX / 3 * 2 ? *data + *data / 2 : UINT32_MAX;
+	*retx = read_size(r, map, "retransmit", *retx);
 	uint32_t cut = read_size(r, map, "trimmed", 0);
 
 	qos->dscps[n->trimmed].threshold_bytes = cut;

@@ -69,7 +69,7 @@ static uint64_t ref_retransmitted(const struct engine *e)
 {
 	const struct ref_counters *c = ref_counters(e);
 
-	return c->tx_again_nack + c->tx_again_time;
+	return c->tx_retx_nack + c->tx_retx_timeout;
 }
 
 static uint64_t ref_received(const struct engine *e)

@@ -161,7 +161,7 @@ static int mrc_open(void *context, struct engine *e, const struct sim_qp *qp)
 
 static uint64_t mrc_retransmitted(const struct engine *e)
 {
-	return mrc_counters(e)->tx_again;
+	return mrc_counters(e)->tx_retx;
 }
 
 static uint64_t mrc_probes(const struct engine *e)

@@ -142,7 +142,7 @@ static int rc_open(void *context, struct engine *e, const struct sim_qp *qp)
 
 static uint64_t rc_retransmitted(const struct engine *e)
 {
-	return rc_counters(e)->tx_again;
+	return rc_counters(e)->tx_retx;
 }
 
 static uint64_t rc_received(const struct engine *e)

@@ -26,7 +26,7 @@ void watch_lost(struct watch *w, const struct sim *s, const struct packet *p)
 	const struct sim_transport *transport = s->cfg.transport;
 	struct packet_places places;
 
-	/* RC's data has one codepoint, sent again or not. */
+	/* RC's data has one codepoint, retransmitted or not. */
 	if ((p->dscp != names->trimmable && p->dscp != names->no_trim) || !packet_find(p, &places))
 		return;
 	if (transport->is_probe && places.transport < p->stored &&
@@ -41,7 +41,7 @@ void watch_lost(struct watch *w, const struct sim *s, const struct packet *p)
 
 	if (h->lost_at == PSEC_NEVER) {
 		h->lost_at = sim_now(s);
-		h->again = s->cfg.transport->retransmitted(s->hosts[host].engine);
+		h->retx = s->cfg.transport->retransmitted(s->hosts[host].engine);
 	}
 	if (sim_now(s) > h->last_at)
 		h->last_at = sim_now(s);
@@ -53,7 +53,7 @@ void watch_pulled(struct watch *w, const struct sim *s, uint32_t host)
 
 	if (h->lost_at == PSEC_NEVER || h->knows_at != PSEC_NEVER)
 		return;
-	if (s->cfg.transport->retransmitted(s->hosts[host].engine) > h->again)
+	if (s->cfg.transport->retransmitted(s->hosts[host].engine) > h->retx)
 		h->knows_at = sim_now(s);
 }
 

@@ -15,7 +15,7 @@ struct watch_host {
 	psec lost_at;  /* PSEC_NEVER: no fault took anything of its */
 	psec knows_at; /* PSEC_NEVER: it sent nothing again since */
 	psec last_at;  /* the last packet of new data that a fault took; 0: none */
-	uint64_t again;
+	uint64_t retx;
 };
 
 struct watch {

@@ -232,7 +232,7 @@ nsec hunt_timeout_ns(uint8_t code);
 /* What must balance at the end of a run, and what a report adds up. All members are numbers. */
 #define HUNT_MORE 64u
 struct hunt_counts {
-	uint64_t rx, accepted, dropped, tx, rx_bytes, again, timeouts, duplicates, naks;
+	uint64_t rx, accepted, dropped, tx, rx_bytes, retx, timeouts, duplicates, naks;
 	uint64_t more[HUNT_MORE]; /* what only this transport has, see hunt_transport.more */
 };
 

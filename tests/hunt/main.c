@@ -309,7 +309,7 @@ static uint32_t print_totals(const struct job *job)
 		{"milliseconds", (uint64_t)(job->seconds * 1000), 0},
 		{"packets", m->packets, 0},
 		{"packets lost", m->dropped, 0},
-		{"sent again", m->counts.again, 0},
+		{"retransmitted", m->counts.retx, 0},
 		{"timeouts", m->counts.timeouts, 0},
 		{"duplicates", m->counts.duplicates, 0},
 		{"NAKs", m->counts.naks, 0},

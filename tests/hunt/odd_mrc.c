@@ -196,7 +196,8 @@ static bool is_unanswered(struct hunt_oracle *o, uint32_t host, const struct wir
 }
 
 /* Switches on the way to a host that leave less of a packet, or do not cut the short ones. Those
- * that go again are spared, and all when faults are over: this is no fault that has no end. */
+ * that are retransmitted are spared, and all when faults are over: this is no fault that has no
+ * end. */
 static void change_trimmed(struct hunt_oracle *o, uint32_t host, const struct wire_head *h,
 			   struct rx_pkt *rx)
 {

@@ -71,7 +71,7 @@ static bool owe(struct hunt_oracle *o, uint32_t end, enum wire_answer_kind kind,
 		.kind = (uint8_t)kind,
 		.reason = reason,
 		.has_psn = !c->rx->trimmed,
-		.is_again = c->h.rtx,
+		.is_retx = c->h.rtx,
 		.is_marked = c->rx->ecn == CE,
 		.udp_len = reason == TRIMMED || reason == TRIMMED_LASTHOP ? c->rx->udp_len : 0,
 	};
@@ -492,7 +492,7 @@ void wire_give_answer(struct hunt_oracle *o, uint32_t end, nsec now, const struc
 			    a.kind == ANSWER_NACK ? "NACK" : "SACK");
 		return;
 	}
-	if (wire_big(h->more + 4, 4) != a.ev || h->rtx != a.is_again || tx->udp_len != a.udp_len ||
+	if (wire_big(h->more + 4, 4) != a.ev || h->rtx != a.is_retx || tx->udp_len != a.udp_len ||
 	    wire_big(h->more + 8, 2) != own || wire_big(h->more + 10, 2) != peer)
 		oracle_fail(o, "end %u: an answer with the entropy, flag or numbers of another",
 			    end);

@@ -103,7 +103,7 @@ static void check_bytes(struct hunt_oracle *o, uint32_t end, uint32_t work, uint
 }
 
 /* Silences that an end may have counted since its first packet out was another (M-59). A NACK or
- * SACK may have had that one sent again, and its time is as at first then (M-23). */
+ * SACK may have had that one retransmitted, and its time is as at first then (M-23). */
 static uint32_t silences(const struct hunt_oracle *o, uint32_t end, nsec now)
 {
 	const struct story_mrc_end *e = wire_story(o, end);
@@ -165,7 +165,7 @@ void wire_ask_died(struct hunt_oracle *o, uint32_t end, uint32_t ports)
 			give_reason(ask, &ask->pkts[n], WAS_DEAD);
 }
 
-/* A packet goes again: why? SACKs, also those that answer probes, are a reason once only
+/* A packet is retransmitted: why? SACKs, also those that answer probes, are a reason once only
  * (MRC-7.4.5-01). */
 static void check_again(struct hunt_oracle *o, uint32_t end, uint64_t count, nsec now)
 {
@@ -273,7 +273,7 @@ static void check_immediates(struct hunt_oracle *o, uint32_t end, uint32_t work)
 		wire_met(o, MET_WIMM_FULL);
 }
 
-/* Whoever goes idle has to ask for an answer (7.5.2), and so does what goes again. */
+/* Whoever goes idle has to ask for an answer (7.5.2), and so does what is retransmitted. */
 static void check_asks(struct hunt_oracle *o, uint32_t end, uint64_t count,
 		       const struct wire_head *h)
 {
@@ -308,7 +308,7 @@ static void note_sent(struct hunt_oracle *o, uint32_t end, uint64_t count, nsec 
 			wire_met(o, MET_PSN_WRAP);
 	}
 	if (count >= ask->una)
-		wire_way_again(o, end, p, tx);
+		wire_way_retx(o, end, p, tx);
 	p->sends++;
 	if (count < ask->una)
 		return;

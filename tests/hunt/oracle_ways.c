@@ -139,7 +139,7 @@ static uint32_t usable_by(const struct hunt_oracle *o, uint32_t end, uint32_t po
 /* Another way than before, where its port has two, after as many in a row as there may be. What
  * the engine asks for itself takes turns too, and may come later. */
 static void check_turn(struct hunt_oracle *o, uint32_t end, uint16_t way, const struct tx_pkt *tx,
-		       bool is_again)
+		       bool is_retx)
 {
 	struct wire_end *e = wire_at(o, end);
 	uint32_t burst = wire_story(o, end)->burst ? wire_story(o, end)->burst : 1;
@@ -149,8 +149,8 @@ static void check_turn(struct hunt_oracle *o, uint32_t end, uint16_t way, const 
 	e->in_a_row = way != WIRE_NO_WAY && way == e->last ? e->in_a_row + 1 : 1;
 	e->last = way;
 	/* Where there is no other, nobody knows how many more may follow when there is; and one
-	 * that goes again leaves out the way that it took. */
-	if (usable_by(o, end, tx->port) < 2 || is_again)
+	 * that is retransmitted leaves out the way that it took. */
+	if (usable_by(o, end, tx->port) < 2 || is_retx)
 		e->in_a_row = 0;
 	if (e->in_a_row > burst && is_plain)
 		oracle_fail(o, "end %u: way %u has %u packets in a row", end, way, e->in_a_row);
@@ -180,7 +180,7 @@ static void check_dead(struct hunt_oracle *o, uint32_t end, uint16_t way,
 	}
 	/* Losses that are found together may have it left and brought back at once, as one way too
 	 * many. One that is dead and used loses more, later. */
-	if (w->lost_again_at < w->lost_at + DEAD_STILL)
+	if (w->lost_twice_at < w->lost_at + DEAD_STILL)
 		return;
 	/* Where nothing else gets through, there or back, there is nothing that the way is worse
 	 * than. */
@@ -303,7 +303,7 @@ void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *t
 	check_rate(o, end, first);
 }
 
-void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx, bool is_again)
+void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx, bool is_retx)
 {
 	const struct story_mrc_ways *w = set_of(o, end);
 	struct wire_end *e = wire_at(o, end);
@@ -330,7 +330,7 @@ void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt 
 	if (!(v.open_ports >> tx->port & 1))
 		oracle_fail(o, "end %u: a packet by port %u, which is not open", end, tx->port);
 	way = e->ways[first].is_single ? first : WIRE_NO_WAY;
-	check_turn(o, end, way, tx, is_again);
+	check_turn(o, end, way, tx, is_retx);
 	if (way != WIRE_NO_WAY)
 		check_dead(o, end, way, &v);
 	note_left(o, end, &v);
@@ -408,13 +408,14 @@ void wire_way_arrived(struct hunt_oracle *o, uint32_t end, uint32_t way)
 	w->unanswered = 0;
 }
 
-void wire_way_again(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p,
-		    const struct tx_pkt *tx)
+void wire_way_retx(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p,
+		   const struct tx_pkt *tx)
 {
 	uint16_t way = wire_way_of(o, end, tx->ev, tx->port);
 
 	if (p->sends > 0 && way != WIRE_NO_WAY && way == p->way && usable_by(o, end, tx->port) > 1)
-		oracle_fail(o, "end %u: a packet goes again by way %u, which it took", end, way);
+		oracle_fail(o, "end %u: a packet is retransmitted by way %u, which it took", end,
+			    way);
 }
 
 void wire_fault(struct hunt_oracle *o, uint32_t end)
@@ -432,10 +433,10 @@ void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p
 	wire_fault(o, end);
 	if (p->way == WIRE_NO_WAY || p->sends == 0 || p->has_come || p->sent_at <= w->arrived_at)
 		return;
-	w->lost_again_at = o->now(o->clock);
+	w->lost_twice_at = o->now(o->clock);
 	if (w->lost_at > 0)
 		return;
-	w->lost_at = w->lost_again_at;
+	w->lost_at = w->lost_twice_at;
 	w->late_uses = 0;
 }
 

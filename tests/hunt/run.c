@@ -36,7 +36,7 @@ struct witness_cfg {
 	struct hunt_run *run;
 	uint32_t host;
 	const void *inner;
-	bool is_again; /* in memory that holds its old life */
+	bool is_retx; /* in memory that holds its old life */
 };
 
 struct hunt_run {
@@ -130,7 +130,7 @@ static int witness_init(struct engine *e, const void *cfg, nsec now)
 	};
 	c->run->oracle.engines[c->host] = w->inner;
 	/* Not cleared, as the contract says. */
-	if (!c->is_again)
+	if (!c->is_retx)
 		memset(w->block, CANARY, w->inner_bytes + HUNT_GUARD);
 	w->inner->ops = inner;
 	return inner->init(w->inner, c->inner, now);
@@ -311,17 +311,17 @@ static void free_device(struct hunt_run *r, uint32_t host)
 static const void *host_cfg(void *context, uint32_t host, uint64_t seed)
 {
 	struct hunt_run *r = context;
-	bool is_again = r->is_begun[host];
+	bool is_retx = r->is_begun[host];
 
 	(void)seed;
-	if (is_again)
+	if (is_retx)
 		check_balance(r, host);
 	free_device(r, host);
 	r->is_begun[host] = false;
 	r->devices[host] = r->transport->device_new(r->story, host);
 	if (!r->devices[host])
 		return NULL;
-	r->cfg = (struct witness_cfg){r, host, r->transport->cfg(r->devices[host]), is_again};
+	r->cfg = (struct witness_cfg){r, host, r->transport->cfg(r->devices[host]), is_retx};
 	return &r->cfg;
 }
 

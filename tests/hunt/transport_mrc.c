@@ -320,10 +320,10 @@ static void count(const struct engine *e, struct hunt_counts *n)
 #define HUNT_DROPPED(name, text) n->dropped += c->name;
 	MRC_DROPS(HUNT_DROPPED)
 #undef HUNT_DROPPED
-	n->tx += c->tx_data + c->tx_again + c->tx_sack + c->tx_nack + c->tx_ack + c->tx_nak +
+	n->tx += c->tx_data + c->tx_retx + c->tx_sack + c->tx_nack + c->tx_ack + c->tx_nak +
 		 c->tx_probe + c->tx_way_probe + c->tx_endpoint + c->tx_endpoint_re;
 	n->rx_bytes += c->rx_bytes;
-	n->again += c->tx_again;
+	n->retx += c->tx_retx;
 	n->timeouts += c->timeouts;
 	n->duplicates += c->rx_duplicate;
 	n->naks += c->rx_nak;

@@ -143,9 +143,9 @@ static void count(const struct engine *e, struct hunt_counts *n)
 #define HUNT_DROPPED(name, text) n->dropped += c->name;
 	RC_DROPS(HUNT_DROPPED)
 #undef HUNT_DROPPED
-	n->tx += c->tx_request + c->tx_again + c->tx_ack + c->tx_nak + c->tx_response + c->tx_cnp;
+	n->tx += c->tx_request + c->tx_retx + c->tx_ack + c->tx_nak + c->tx_response + c->tx_cnp;
 	n->rx_bytes += c->rx_bytes;
-	n->again += c->tx_again;
+	n->retx += c->tx_retx;
 	n->timeouts += c->timeouts;
 	n->duplicates += c->rx_duplicate;
 	n->naks += c->rx_nak;

@@ -49,7 +49,7 @@ struct wire_head {
 	uint32_t n_more;
 };
 
-/* Why a packet may go again, since it was last sent. */
+/* Why a packet may be retransmitted, since it was last sent. */
 enum { WAS_NACKED = 1, WAS_PROBED = 2, WAS_OVERTAKEN = 4, WAS_SILENT = 8, WAS_DEAD = 16 };
 
 /* A packet of an end, by its place. */
@@ -65,7 +65,7 @@ struct wire_pkt {
 	uint8_t reasons;
 	bool is_known;     /* the sender was told that it arrived */
 	bool is_counted;   /* in certain_bytes */
-	bool was_reported; /* went again for the report of a SACK */
+	bool was_reported; /* was retransmitted for the report of a SACK */
 	bool has_come;     /* the receiver took it */
 };
 
@@ -77,7 +77,7 @@ struct wire_answer {
 	uint32_t psn, ev;
 	uint16_t stamp, probe_id, udp_len;
 	uint8_t kind, reason;
-	bool has_psn, has_stamp, is_again, is_marked;
+	bool has_psn, has_stamp, is_retx, is_marked;
 };
 
 #define WIRE_PROBES 1024u
@@ -151,7 +151,7 @@ struct wire_way {
 	bool is_single;      /* no other has its entropy and port */
 	bool has_come_back;  /* it was usable when all was healed */
 	psec lost_at;        /* it was known to lose packets, and nothing came by it since; 0 */
-	psec lost_again_at;  /* the last time that it was */
+	psec lost_twice_at;  /* the last time that it was */
 	bool was_left;       /* it was out of use since then */
 	psec arrived_at;     /* the last time that something came by it */
 	uint32_t late_uses;  /* packets by it long after lost_at, ... */
@@ -287,10 +287,10 @@ bool wire_is_reflected(const struct hunt_oracle *o, uint32_t host, const struct 
 /* oracle_ways.c: an end begins with its ways, or takes its others; sends a request or an answer by
  * one; something came by a way, a packet of it was lost, the peer told of it. */
 void wire_ways_begin(struct hunt_oracle *o, uint32_t end);
-void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx, bool is_again);
+void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx, bool is_retx);
 /* A packet leaves, whose record is of the time before: another way than then (7.4.4). */
-void wire_way_again(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p,
-		    const struct tx_pkt *tx);
+void wire_way_retx(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p,
+		   const struct tx_pkt *tx);
 void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx);
 /* A probe: of what arrived, by a way in use, or of a way that is not. */
 void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx);
@@ -328,7 +328,7 @@ void wire_ask_data(struct hunt_oracle *o, uint32_t end, nsec now, const struct w
 void wire_ask_probe(struct hunt_oracle *o, uint32_t end, nsec now, const struct wire_head *h,
 		    const struct tx_pkt *tx);
 void wire_ask_expect(struct hunt_oracle *o, uint32_t end);
-/* All that an end has out by these ports may go again. */
+/* All that an end has out by these ports may be retransmitted. */
 void wire_ask_died(struct hunt_oracle *o, uint32_t end, uint32_t ports);
 void wire_ask_on_answer(struct hunt_oracle *o, uint32_t end);
 

@@ -39,7 +39,7 @@ static inline uint32_t check_requester(const struct mrc *m, const struct mrc_qp 
 		if (f->lost & bit)
 			assert_true(n >= req->lost_from);
 		if (n < req->judged)
-			assert_true((f->lost | f->acked | f->again) & bit);
+			assert_true((f->lost | f->acked | f->retx) & bit);
 	}
 	assert_int_equal(req->out_bytes, bytes);
 	assert_int_equal(req->n_lost, n_lost);
@@ -62,7 +62,7 @@ static inline uint32_t check_requester(const struct mrc *m, const struct mrc_qp 
 	return n_chunks;
 }
 
-/* Whatever is sent again has a reason that is counted; n_lost packets still wait for it. */
+/* Whatever is retransmitted has a reason that is counted; n_lost packets still wait for it. */
 static inline void check_reasons(const struct mrc *m, uint64_t n_lost)
 {
 	const struct mrc_counters *c = &m->count;
@@ -70,7 +70,7 @@ static inline void check_reasons(const struct mrc *m, uint64_t n_lost)
 			   c->lost_timeout + c->retx_for_ack;
 
 	/* Not equal: a queue pair that fails, or is reset, forgets what it had to send. */
-	assert_true(c->tx_again + c->spared + n_lost <= reasons);
+	assert_true(c->tx_retx + c->spared + n_lost <= reasons);
 }
 
 static inline void check_books(uint32_t side)

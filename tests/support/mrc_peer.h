@@ -85,25 +85,25 @@ struct word {
 	int64_t cack, from, acked;
 	uint64_t map;
 	uint32_t ooo, mpr, stamp;
-	bool is_again, is_probed, is_other; /* is_other: an unknown cc_type */
+	bool is_retx, is_probed, is_other; /* is_other: an unknown cc_type */
 	uint16_t probe_id;
 	uint32_t ev, mark; /* ev and stamp 0: those of `acked` when it went last */
 };
 
 /* The record of a packet, if it is out. */
-static inline const struct mrc_sent *sent_of(int64_t count, bool *is_again)
+static inline const struct mrc_sent *sent_of(int64_t count, bool *is_retx)
 {
-	*is_again = false;
+	*is_retx = false;
 	if (count < (int64_t)q->req.una || count >= (int64_t)q->req.next)
 		return NULL;
-	return mrc_flight_sent_at(engine_of(0), q, (uint64_t)count, is_again);
+	return mrc_flight_sent_at(engine_of(0), q, (uint64_t)count, is_retx);
 }
 
 /* The entropy value that a packet went by last; 0: nobody knows. */
 static inline uint32_t ev_of(int64_t count)
 {
-	bool is_again;
-	const struct mrc_sent *sent = sent_of(count, &is_again);
+	bool is_retx;
+	const struct mrc_sent *sent = sent_of(count, &is_retx);
 	const struct path_set *set = &q->attr.ways->set;
 
 	return sent && sent->way < set->n ? set->ways[sent->way].ev : 0;
@@ -112,9 +112,9 @@ static inline uint32_t ev_of(int64_t count)
 /* When a packet was sent last, as its stamp told; 0: nobody knows, or it bears none. */
 static inline uint16_t stamp_of(int64_t count)
 {
-	bool is_again;
+	bool is_retx;
 
-	if (!sent_of(count, &is_again) || q->attr.flags & MRC_NO_TIMESTAMPS)
+	if (!sent_of(count, &is_retx) || q->attr.flags & MRC_NO_TIMESTAMPS)
 		return 0;
 	return mrc_stamp(mrc_flight_time(engine_of(0), q, (uint64_t)count));
 }
@@ -122,7 +122,7 @@ static inline uint16_t stamp_of(int64_t count)
 static inline void sack(struct word s)
 {
 	say((struct mrc_pkt){
-		.bth = {.opcode = MRC_OP_SACK, .rtx = s.is_again, .psn = 0x123456},
+		.bth = {.opcode = MRC_OP_SACK, .rtx = s.is_retx, .psn = 0x123456},
 		.seth = {.pr = s.is_probed,
 			 .cack_psn = psn_of(s.cack),
 			 .ack_psn_offset = s.is_probed ? s.probe_id : (uint16_t)(s.acked - s.cack),
@@ -164,9 +164,9 @@ static inline void ack(int64_t count)
 }
 
 /* Of a copy that was sent first, or again, at that time. */
-static inline void nack_copy(int64_t count, uint8_t reason, bool is_again, uint16_t stamp)
+static inline void nack_copy(int64_t count, uint8_t reason, bool is_retx, uint16_t stamp)
 {
-	say((struct mrc_pkt){.bth = {.opcode = MRC_OP_NACK, .rtx = is_again, .psn = 1},
+	say((struct mrc_pkt){.bth = {.opcode = MRC_OP_NACK, .rtx = is_retx, .psn = 1},
 			     .neth = {.nack_reason = reason,
 				      .nack_psn = psn_of(count),
 				      .entropy = ev_of(count),
@@ -177,12 +177,12 @@ static inline void nack_copy(int64_t count, uint8_t reason, bool is_again, uint1
 /* Of the copy that was sent last. */
 static inline void nack(int64_t count, uint8_t reason)
 {
-	bool is_again;
-	uint16_t stamp = sent_of(count, &is_again)
+	bool is_retx;
+	uint16_t stamp = sent_of(count, &is_retx)
 				 ? mrc_stamp(mrc_flight_time(engine_of(0), q, (uint64_t)count))
 				 : 0;
 
-	nack_copy(count, reason, is_again, stamp);
+	nack_copy(count, reason, is_retx, stamp);
 }
 
 /* A work of n packets. */

@@ -58,7 +58,7 @@ struct stage {
 	nsec delay, jitter;
 	nsec port_delay[ENGINE_PORTS]; /* on top, of packets that leave by this port */
 	psn24 next_psn[2][STAGE_QPS];  /* of a data packet never sent before */
-	uint64_t n_new[2], n_again[2]; /* data packets seen: first time, sent again */
+	uint64_t n_new[2], n_retx[2];  /* data packets seen: first time, retransmitted */
 	bool is_held[2];               /* packets of this end wait in the engine */
 	bool is_loose;                 /* the order of PSNs is the test's own affair */
 	uint64_t seed;
@@ -79,7 +79,7 @@ static inline void start(uint64_t seed)
 	w.jitter = 0;
 	memset(w.port_delay, 0, sizeof w.port_delay);
 	w.is_held[0] = w.is_held[1] = w.is_loose = false;
-	w.n_new[0] = w.n_new[1] = w.n_again[0] = w.n_again[1] = 0;
+	w.n_new[0] = w.n_new[1] = w.n_retx[0] = w.n_retx[1] = 0;
 	w.seed = seed;
 	w.script = NULL;
 	prng_init(&w.rng, seed, 0);
@@ -133,8 +133,8 @@ static inline uint32_t below(uint32_t bound)
 	return (uint32_t)prng_below(&w.rng, bound);
 }
 
-/* PSNs go out the first time in their order, without a gap and without the mark of those sent
- * again, which all others have (7.4.4). */
+/* PSNs go out the first time in their order, without a gap and without the mark of those
+ * retransmitted, which all others have (7.4.4). */
 static inline void check_psn(uint32_t from, const struct end_pkt *p)
 {
 	if (!is_data(p->h.bth.opcode) || w.is_loose)
@@ -148,7 +148,7 @@ static inline void check_psn(uint32_t from, const struct end_pkt *p)
 		*next = psn24_next(psn);
 		w.n_new[from]++;
 	} else {
-		w.n_again[from]++;
+		w.n_retx[from]++;
 	}
 }
 

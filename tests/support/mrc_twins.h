@@ -130,22 +130,22 @@ static inline struct crafted *ack(int64_t n)
 }
 
 /* The record of our packet n, if it is out. */
-static inline const struct mrc_sent *sent_of(int64_t n, bool *is_again)
+static inline const struct mrc_sent *sent_of(int64_t n, bool *is_retx)
 {
 	const struct end *s = &d.end[SUBJECT];
 	const struct mrc_qp *q = s->qp[0].memory;
 
-	*is_again = false;
+	*is_retx = false;
 	if (n < (int64_t)q->req.una || n >= (int64_t)q->req.next)
 		return NULL;
-	return mrc_flight_sent_at(mrc_of(s->e), q, (uint64_t)n, is_again);
+	return mrc_flight_sent_at(mrc_of(s->e), q, (uint64_t)n, is_retx);
 }
 
 /* What an answer to it reflects; to one that is out no more: some value. */
 static inline uint32_t ev_of(int64_t n)
 {
-	bool is_again;
-	const struct mrc_sent *sent = sent_of(n, &is_again);
+	bool is_retx;
+	const struct mrc_sent *sent = sent_of(n, &is_retx);
 
 	return d.end[0].ways[sent ? sent->way : 0].ev;
 }
@@ -169,11 +169,11 @@ static inline struct crafted *sack(int64_t to, uint64_t map)
 static inline struct crafted *nack(int64_t n, uint8_t reason)
 {
 	struct crafted *c = packet(MRC_OP_NACK, 0, 0);
-	bool is_again;
+	bool is_retx;
 
-	sent_of(n, &is_again);
+	sent_of(n, &is_retx);
 	c->h.bth.psn = sq_psn(n);
-	c->h.bth.rtx = is_again;
+	c->h.bth.rtx = is_retx;
 	c->h.neth = (struct neth){.nack_reason = reason,
 				  .entropy = ev_of(n),
 				  .nack_psn = sq_psn(n),
@@ -414,8 +414,8 @@ static inline void check_dropped(const struct crafted *c, size_t counter)
 }
 
 /* The life that both lead after what the subject went through: the gap is filled, immediate data
- * completes, more comes, what is out is acknowledged in part, is sent again after silence, and is
- * acknowledged. */
+ * completes, more comes, what is out is acknowledged in part, is retransmitted after silence, and
+ * is acknowledged. */
 static inline void live_on(const size_t *but)
 {
 	feed_both(data(2), but);

@@ -29,8 +29,8 @@ static inline void begin_sent(uint32_t n)
 	assert_int_equal(pull_all(), n);
 }
 
-/* The packet that goes next, alone, goes again. */
-static inline void expect_again(int64_t count)
+/* The packet that goes next, alone, is retransmitted. */
+static inline void expect_retx(int64_t count)
 {
 	assert_int_equal(pull(), 1);
 	const struct mrc_bth *bth = &w.end[0].out[0].h.bth;

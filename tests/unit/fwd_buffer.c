@@ -3,7 +3,7 @@
 #include "base/prng.h"
 #include "check.h"
 
-enum { DATA = 1, AGAIN = 2, FREE = 3, SHARED = 4 };
+enum { DATA = 1, RETX = 2, FREE = 3, SHARED = 4 };
 
 /* Class 0: a threshold of 1000 bytes, 1500 for one DSCP. Class 1: none. Class 2: half of what is
  * free; its DSCP's number says so. */
@@ -12,7 +12,7 @@ static struct fwd_qos table(void)
 	struct fwd_qos qos = {.n_classes = 3};
 
 	qos.classes[0].threshold_bytes = 1000;
-	qos.dscps[AGAIN].threshold_bytes = 1500;
+	qos.dscps[RETX].threshold_bytes = 1500;
 	qos.dscps[FREE].tclass = 1;
 	qos.dscps[SHARED].tclass = 2;
 	qos.classes[2].alpha_eighths = 4;
@@ -38,15 +38,15 @@ static void static_thresholds_are_exact_to_the_byte(void **state)
 	assert_int_equal(ask(&qos, DATA, 0, 0, 999), FWD_ADMIT);
 	assert_int_equal(ask(&qos, DATA, 0, 0, 1000), FWD_OVER_THRESHOLD);
 	assert_int_equal(ask(&qos, DATA, 0, 0, UINT32_MAX), FWD_OVER_THRESHOLD);
-	assert_int_equal(ask(&qos, AGAIN, 0, 0, 1000), FWD_ADMIT);
-	assert_int_equal(ask(&qos, AGAIN, 0, 0, 1499), FWD_ADMIT);
-	assert_int_equal(ask(&qos, AGAIN, 0, 0, 1500), FWD_OVER_THRESHOLD);
+	assert_int_equal(ask(&qos, RETX, 0, 0, 1000), FWD_ADMIT);
+	assert_int_equal(ask(&qos, RETX, 0, 0, 1499), FWD_ADMIT);
+	assert_int_equal(ask(&qos, RETX, 0, 0, 1500), FWD_OVER_THRESHOLD);
 	assert_int_equal(ask(&qos, FREE, 0, 0, UINT32_MAX), FWD_ADMIT);
 	assert_int_equal(fwd_admit(&qos, &unbounded, 999, DATA, UINT32_MAX), FWD_ADMIT);
 	/* A codepoint may also have less than its class. */
-	qos.dscps[AGAIN].threshold_bytes = 1;
-	assert_int_equal(ask(&qos, AGAIN, 0, 0, 0), FWD_ADMIT);
-	assert_int_equal(ask(&qos, AGAIN, 0, 0, 1), FWD_OVER_THRESHOLD);
+	qos.dscps[RETX].threshold_bytes = 1;
+	assert_int_equal(ask(&qos, RETX, 0, 0, 0), FWD_ADMIT);
+	assert_int_equal(ask(&qos, RETX, 0, 0, 1), FWD_OVER_THRESHOLD);
 }
 
 static void a_packet_must_fit_the_memory(void **state)
@@ -109,8 +109,8 @@ static void the_lower_of_two_limits_holds(void **state)
 	assert_int_equal(ask(&qos, DATA, 10000, 9001, 999), FWD_OVER_THRESHOLD);
 	assert_int_equal(ask(&qos, DATA, 10000, 8000, 999), FWD_ADMIT);
 	assert_int_equal(ask(&qos, DATA, 10000, 8000, 1000), FWD_OVER_THRESHOLD);
-	assert_int_equal(ask(&qos, AGAIN, 10000, 8800, 1199), FWD_ADMIT);
-	assert_int_equal(ask(&qos, AGAIN, 10000, 8800, 1200), FWD_OVER_THRESHOLD);
+	assert_int_equal(ask(&qos, RETX, 10000, 8800, 1199), FWD_ADMIT);
+	assert_int_equal(ask(&qos, RETX, 10000, 8800, 1200), FWD_OVER_THRESHOLD);
 }
 
 /* Packets come and go at random, as one class's queue and as others' bytes: used never exceeds

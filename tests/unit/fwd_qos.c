@@ -41,14 +41,14 @@ static void check_table(const struct fwd_qos *qos, bool trimming, uint8_t cut_cl
 {
 	struct fwd_dscp plain = {LOW, FWD_TRIM_NEVER, FWD_NO_DSCP, FWD_NO_DSCP, 0};
 	struct fwd_dscp data = {LOW, FWD_TRIM_TRIMMABLE, 20, 21, 0};
-	struct fwd_dscp again = {LOW, FWD_TRIM_TRIMMABLE, 20, 21, 1500000};
+	struct fwd_dscp retx = {LOW, FWD_TRIM_TRIMMABLE, 20, 21, 1500000};
 	struct fwd_dscp cut = {cut_class, FWD_TRIM_TRIMMED, FWD_NO_DSCP, FWD_NO_DSCP, 0};
 	struct fwd_dscp control = {high, FWD_TRIM_NEVER, FWD_NO_DSCP, FWD_NO_DSCP, 0};
 
 	for (uint8_t d = 0; d < FWD_DSCPS; d++)
 		switch (d) {
 		case 10: check_dscp(qos, d, trimming ? data : plain); break;
-		case 11: check_dscp(qos, d, trimming ? again : plain); break;
+		case 11: check_dscp(qos, d, trimming ? retx : plain); break;
 		case 20:
 		case 21: check_dscp(qos, d, cut); break;
 		case 46: check_dscp(qos, d, control); break;

@@ -8,12 +8,12 @@
 #include "check.h"
 #include "frame.h"
 
-enum { PLAIN = 0, DATA = 10, AGAIN = 11, CUT = 20, CUT_LAST = 21, MIN_TRIM = 28 };
+enum { PLAIN = 0, DATA = 10, RETX = 11, CUT = 20, CUT_LAST = 21, MIN_TRIM = 28 };
 
 static struct fwd_qos table(uint16_t min_trim)
 {
 	struct fwd_bdp bdp = {100000, true, true, min_trim};
-	struct fwd_names names = {PLAIN, DATA, AGAIN, CUT, CUT_LAST, 46};
+	struct fwd_names names = {PLAIN, DATA, RETX, CUT, CUT_LAST, 46};
 	struct fwd_qos qos;
 
 	fwd_qos_recommended(&qos, &names, &bdp);
@@ -111,9 +111,9 @@ static void the_last_hop_has_its_own_name(void **state)
 		bool is_last_hop;
 		uint8_t want;
 	} rows[] = {
-		{DATA, CUT_LAST, false, CUT},      {DATA, CUT_LAST, true, CUT_LAST},
-		{DATA, FWD_NO_DSCP, true, CUT},    {DATA, FWD_NO_DSCP, false, CUT},
-		{AGAIN, CUT_LAST, true, CUT_LAST}, {AGAIN, CUT_LAST, false, CUT},
+		{DATA, CUT_LAST, false, CUT},     {DATA, CUT_LAST, true, CUT_LAST},
+		{DATA, FWD_NO_DSCP, true, CUT},   {DATA, FWD_NO_DSCP, false, CUT},
+		{RETX, CUT_LAST, true, CUT_LAST}, {RETX, CUT_LAST, false, CUT},
 	};
 
 	(void)state;
@@ -158,8 +158,8 @@ static void only_longer_trimmable_packets_are_cut(void **state)
 	for (uint8_t d = 0; d < FWD_DSCPS; d++) {
 		fwd_set_dscp(&v4, d);
 		fwd_set_dscp(&v6, d);
-		assert_int_equal(fwd_trim_may(&qos, &v4), d == DATA || d == AGAIN);
-		assert_int_equal(fwd_trim_may(&qos, &v6), d == DATA || d == AGAIN);
+		assert_int_equal(fwd_trim_may(&qos, &v4), d == DATA || d == RETX);
+		assert_int_equal(fwd_trim_may(&qos, &v6), d == DATA || d == RETX);
 	}
 }
 
@@ -241,7 +241,7 @@ static struct frame_spec any_spec(struct prng *p)
 		.n_vlan = (uint8_t)prng_below(p, 3),
 		.ip_version = prng_chance(p, 1, 2) ? 4 : 6,
 		.srv6 = (enum frame_srv6)prng_below(p, 4),
-		.dscp = prng_chance(p, 1, 2) ? DATA : AGAIN,
+		.dscp = prng_chance(p, 1, 2) ? DATA : RETX,
 		.ecn = (uint8_t)prng_below(p, 4),
 		.sport = (uint16_t)prng_u32(p),
 		.flow_label = prng_u32(p) & 0xfffff,

@@ -173,7 +173,7 @@ static void sack_count_begins_anew(void **state)
 	expect_sack(77, 76, 1);
 }
 
-/* All but the count: AR, congestion, sent again, probes (7.5.2). */
+/* All but the count: AR, congestion, retransmitted, probes (7.5.2). */
 static void sack_triggers(void **state)
 {
 	(void)state;

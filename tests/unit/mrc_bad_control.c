@@ -207,8 +207,8 @@ static void nack_for_a_reserved_reason(void **state)
 	live_on(but);
 }
 
-/* However often it is asked for, a packet goes again once. Trimmed, it costs no try if others came
- * since it was sent. */
+/* However often it is asked for, a packet is retransmitted once. Trimmed, it costs no try if others
+ * came since it was sent. */
 static void nack_flood(void **state)
 {
 	struct end *s = &d.end[SUBJECT];

@@ -15,8 +15,8 @@ static void begin_here(uint8_t flags)
 	connect();
 }
 
-/* The time is that of the first packet out: it begins anew when that arrives, when it is to go
- * again, and when it does, and with nothing else. */
+/* The time is that of the first packet out: it begins anew when that arrives, when it is to are
+ * retransmitted, and when it does, and with nothing else. */
 static void only_the_first_packet_moves_the_clock(void **state)
 {
 	(void)state;
@@ -64,7 +64,8 @@ static void only_the_first_packet_moves_the_clock(void **state)
 	assert_int_equal(q->req.due, NSEC_NEVER);
 }
 
-/* What is to go again and cannot, as its port is busy, is not silent while others arrive. */
+/* What is to be retransmitted and cannot, as its port is busy, is not silent while others arrive.
+ */
 static void who_is_held_up_is_not_silent(void **state)
 {
 	(void)state;
@@ -80,12 +81,12 @@ static void who_is_held_up_is_not_silent(void **state)
 		w.now += 2000;
 		pull_all();
 		assert_int_equal(COUNT(timeouts), !has_news);
-		assert_int_equal(COUNT(tx_again), has_news ? 1 : 10);
+		assert_int_equal(COUNT(tx_retx), has_news ? 1 : 10);
 	}
 }
 
 /* Four packets of a message are out and arrived, its others wait for a turn: the peer owes nothing,
- * so that nothing of it goes again, however long that takes. */
+ * so that nothing of it is retransmitted, however long that takes. */
 static void half_a_message_waits_in_peace(void **state)
 {
 	(void)state;
@@ -99,7 +100,7 @@ static void half_a_message_waits_in_peace(void **state)
 	assert_int_equal(q->req.probe_due, NSEC_NEVER);
 	w.now += 20 * TIMEOUT_NS(TIMEOUT);
 	assert_int_equal(pull_all(), 4);
-	assert_int_equal(COUNT(tx_again), 0);
+	assert_int_equal(COUNT(tx_retx), 0);
 	assert_int_equal(COUNT(timeouts), 0);
 	/* The rest asks, and has a clock again. */
 	assert_int_equal(q->req.due, w.now + TIMEOUT_NS(TIMEOUT));
@@ -125,7 +126,7 @@ static void a_whole_message_is_to_be_executed(void **state)
 }
 
 /* Packet 0 is lost without a word, no round trip was ever measured, and the peer refuses all that
- * is ahead of it, as often as it comes: after a timeout packet 0 goes again. */
+ * is ahead of it, as often as it comes: after a timeout packet 0 is retransmitted. */
 static void refusals_do_not_hold_back_the_first(void **state)
 {
 	nsec begun;
@@ -146,7 +147,7 @@ static void refusals_do_not_hold_back_the_first(void **state)
 				    w.end[0].out[0].h.bth.psn != psn_of(0));
 	}
 	assert_int_equal(COUNT(timeouts), 1);
-	assert_int_not_equal(mrc_flight_of(engine_of(0), q, 0)->again & 1, 0);
+	assert_int_not_equal(mrc_flight_of(engine_of(0), q, 0)->retx & 1, 0);
 }
 
 /* The same with NACKs that come faster than the wheel turns: each looks at the clock, and none
@@ -177,7 +178,7 @@ static void a_refusal_is_a_pause(void **state)
 	for (uint32_t i = 0; i < 2; i++)
 		post_packets(1);
 	pull_all();
-	/* Of the second one, which goes again, no time is known. */
+	/* Of the second one, which is retransmitted, no time is known. */
 	for (uint32_t i = 0; i < 2; i++) {
 		nack(1, MRC_NACK_NO_BITMAP);
 		assert_true(q->req.pause_until > w.now);

@@ -110,7 +110,7 @@ static void every_size(void **state)
 			expect_nothing(1);
 			check_message(&k, pmtu, 0);
 			assert_int_equal(counts(&w.end[0])->tx_data, mrc_packets(len, pmtu));
-			assert_int_equal(counts(&w.end[0])->tx_again, 0);
+			assert_int_equal(counts(&w.end[0])->tx_retx, 0);
 			assert_int_equal(counts(&w.end[1])->rx_bytes, len);
 			expect_no_event(&w.end[0]);
 			expect_no_event(&w.end[1]);

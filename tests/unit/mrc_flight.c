@@ -6,7 +6,7 @@
 
 /* What the model knows of a packet. */
 struct packet {
-	bool is_acked, is_lost, is_again;
+	bool is_acked, is_lost, is_retx;
 	nsec at;
 	uint32_t bytes;
 };
@@ -70,17 +70,17 @@ static void check_sums(void)
 
 static bool send_new(void)
 {
-	bool is_again;
+	bool is_retx;
 
 	if (next - una == max_out || next == COUNTS || !mrc_flight_reserve(m, q))
 		return false;
 	packets[next] = (struct packet){.at = m->now, .bytes = 88 + below(4096)};
 	mrc_flight_sent(m, q, next, (uint32_t)next % 4096, packets[next].bytes);
-	const struct mrc_sent *sent = mrc_flight_sent_at(m, q, next, &is_again);
+	const struct mrc_sent *sent = mrc_flight_sent_at(m, q, next, &is_retx);
 
 	assert_int_equal(sent->way, (uint32_t)next % 4096);
 	assert_int_equal(sent->tries, 0);
-	assert_false(is_again);
+	assert_false(is_retx);
 	next++;
 	return true;
 }
@@ -88,16 +88,16 @@ static bool send_new(void)
 static void send_lost(void)
 {
 	uint64_t n = mrc_flight_next_lost(m, q);
-	bool is_again;
+	bool is_retx;
 
 	if (n == MRC_NONE)
 		return;
 	packets[n].is_lost = false;
-	packets[n].is_again = true;
+	packets[n].is_retx = true;
 	packets[n].at = m->now;
 	mrc_flight_sent(m, q, n, 7, packets[n].bytes);
-	assert_int_equal(mrc_flight_sent_at(m, q, n, &is_again)->way, 7);
-	assert_true(is_again);
+	assert_int_equal(mrc_flight_sent_at(m, q, n, &is_retx)->way, 7);
+	assert_true(is_retx);
 }
 
 /* The model takes packet n for acknowledged, if that is news. */
@@ -113,8 +113,8 @@ static void model_acked(uint64_t n, struct mrc_news *news)
 	p->is_lost = false;
 	news->pkts++;
 	acked_bytes += p->bytes;
-	if (p->is_again) {
-		news->again_at = at > news->again_at ? at : news->again_at;
+	if (p->is_retx) {
+		news->retx_at = at > news->retx_at ? at : news->retx_at;
 		return;
 	}
 	if (news->oldest == 0 || at < news->oldest)
@@ -131,7 +131,7 @@ static void expect_news(const struct mrc_news *got, const struct mrc_news *want)
 	assert_int_equal(got->oldest, want->oldest);
 	assert_int_equal(got->newest, want->newest);
 	assert_int_equal(got->newest_end, want->newest_end);
-	assert_int_equal(got->again_at, want->again_at);
+	assert_int_equal(got->retx_at, want->retx_at);
 }
 
 /* 64 packets from somewhere, also before una, none that was not sent. */

@@ -74,7 +74,7 @@ static void what_is_trimmed_without_end_is_given_up(void **state)
 	expect_end(1, ENGINE_RETRY_EXCEEDED);
 	expect_end(2, ENGINE_FLUSHED);
 	expect_nothing(0);
-	/* All of them went again all the while, and it was no silence. */
+	/* All of them were retransmitted all the while, and it was no silence. */
 	assert_int_equal(w.n_new[0], MANY + 1);
 	assert_true(n_trimmed > 10 * (MANY + 1));
 	assert_int_equal(COUNT(timeouts), 0);
@@ -153,7 +153,7 @@ static void ping_pong_takes_all_ways(void **state)
 		}
 	for (uint32_t side = 0; side < 2; side++) {
 		assert_int_equal(w.n_new[side], 2 * ROUNDS);
-		assert_int_equal(w.n_again[side], 0);
+		assert_int_equal(w.n_retx[side], 0);
 		expect_all_ways(side, true);
 		expect_all_ways(side, false);
 	}

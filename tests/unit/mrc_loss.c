@@ -1,4 +1,4 @@
-/* Loss and its repair, between two engines on a wire that a script spoils: what is sent again,
+/* Loss and its repair, between two engines on a wire that a script spoils: what is retransmitted,
  * when, and how often; and when a silent peer is given up. */
 #define PMTU 4096u
 #include "mrc_peer.h"
@@ -12,7 +12,7 @@
 
 static uint64_t posted, polled;
 static uint32_t target, n_drops; /* of a script: the packet it is about, and how often */
-static nsec first_at, again_at;  /* when that packet was sent first, and last */
+static nsec first_at, retx_at;   /* when that packet was sent first, and last */
 
 static void begin_tries(uint32_t timeout, uint32_t linear, uint32_t exponential)
 {
@@ -35,7 +35,7 @@ static void begin_tries(uint32_t timeout, uint32_t linear, uint32_t exponential)
 	w.delay = DELAY;
 	posted = polled = 0;
 	target = n_drops = 0;
-	first_at = again_at = 0;
+	first_at = retx_at = 0;
 }
 
 static void begin_two(void)
@@ -117,7 +117,7 @@ static void drop_target(uint32_t from, const struct end_pkt *p, struct fate *fat
 		return;
 	if (first_at == 0)
 		first_at = w.now;
-	again_at = w.now;
+	retx_at = w.now;
 	if (n_drops > 0) {
 		n_drops--;
 		fate->is_lost = true;
@@ -163,7 +163,7 @@ static void a_flow_without_loss_repeats_nothing(void **state)
 	begin_joined();
 	flow_until(w.now + 100 * RTT);
 	flow_out();
-	assert_int_equal(COUNT(tx_again), 0);
+	assert_int_equal(COUNT(tx_retx), 0);
 	assert_int_equal(COUNT(tx_probe), 0);
 	assert_int_equal(n_lost(), 0);
 	assert_int_equal(COUNT(timeouts), 0);
@@ -182,11 +182,11 @@ static void a_single_loss_is_repaired_within_two_round_trips(void **state)
 		w.script = drop_target;
 		flow_until(w.now + 60 * RTT);
 		flow_out();
-		assert_int_equal(COUNT(tx_again), 1);
+		assert_int_equal(COUNT(tx_retx), 1);
 		assert_int_equal(COUNT(lost_gap), 1);
 		assert_int_equal(COUNT(tx_probe), 0);
 		assert_int_equal(COUNT(timeouts), 0);
-		assert_true(again_at + DELAY - first_at <= 2 * RTT);
+		assert_true(retx_at + DELAY - first_at <= 2 * RTT);
 	}
 }
 
@@ -207,11 +207,11 @@ static void a_loss_in_a_short_message_is_repaired_within_two_round_trips(void **
 		w.script = drop_target;
 		post_bytes(MESSAGE);
 		expect_quiet_end();
-		assert_int_equal(COUNT(tx_again), 1);
+		assert_int_equal(COUNT(tx_retx), 1);
 		assert_int_equal(COUNT(lost_gap), 1);
 		assert_int_equal(COUNT(tx_probe), 0);
 		assert_int_equal(COUNT(timeouts), 0);
-		assert_true(again_at + DELAY - first_at <= 2 * RTT);
+		assert_true(retx_at + DELAY - first_at <= 2 * RTT);
 	}
 }
 
@@ -233,9 +233,9 @@ static void the_last_packet_is_found_by_a_probe(void **state)
 	expect_quiet_end();
 	assert_int_equal(COUNT(tx_probe), 1);
 	assert_int_equal(COUNT(lost_probe), 1);
-	assert_int_equal(COUNT(tx_again), 1);
+	assert_int_equal(COUNT(tx_retx), 1);
 	assert_int_equal(COUNT(timeouts), 0);
-	assert_true(again_at - sent <= RTT + wait + RTT);
+	assert_true(retx_at - sent <= RTT + wait + RTT);
 	assert_int_equal(seen(0, MRC_OP_PROBE_REQUEST, 0)->tclass, ENGINE_DATA);
 }
 
@@ -251,7 +251,7 @@ static void the_very_first_packet_waits_for_the_timeout(void **state)
 	assert_int_equal(COUNT(timeouts), 1);
 	assert_int_equal(COUNT(lost_timeout), 1);
 	assert_int_equal(COUNT(tx_probe), 0);
-	assert_in_range(again_at - first_at, TIMEOUT_NS(TIMEOUT), TIMEOUT_NS(TIMEOUT) + 2 * WIDTH);
+	assert_in_range(retx_at - first_at, TIMEOUT_NS(TIMEOUT), TIMEOUT_NS(TIMEOUT) + 2 * WIDTH);
 }
 
 /* SACKs have their say once. Then its own time must pass, though others arrive all the while, and
@@ -271,11 +271,11 @@ static void a_lost_repair_waits_for_its_timeout(void **state)
 
 		flow_until(w.now + (1 + extra) * timeout);
 		flow_out();
-		assert_int_equal(COUNT(tx_again), 2 + extra);
+		assert_int_equal(COUNT(tx_retx), 2 + extra);
 		assert_int_equal(COUNT(lost_gap), 1);
 		assert_int_equal(COUNT(lost_probe), 0);
 		assert_int_equal(COUNT(timeouts), 1 + extra);
-		assert_in_range(again_at - first, (1 + extra) * timeout,
+		assert_in_range(retx_at - first, (1 + extra) * timeout,
 				(1 + extra) * timeout + 8 * RTT);
 	}
 }
@@ -293,7 +293,7 @@ static void sacks_repeat_a_packet_once(void **state)
 	w.script = drop_target;
 	flow_until(w.now + 80 * RTT);
 	assert_true(COUNT(tx_probe) > 2);
-	assert_int_equal(COUNT(tx_again), 1);
+	assert_int_equal(COUNT(tx_retx), 1);
 	assert_int_equal(COUNT(lost_gap), 1);
 	assert_int_equal(n_lost(), 1);
 	/* The peer's range is full: the rest waits for the one. */
@@ -301,7 +301,7 @@ static void sacks_repeat_a_packet_once(void **state)
 	assert_int_equal(pair_of(0, 0)->req.next, target + 4 * MRC_MPR_UNIT);
 	w.script = NULL;
 	flow_out();
-	assert_int_equal(COUNT(tx_again), 2);
+	assert_int_equal(COUNT(tx_retx), 2);
 }
 
 static void drop_sacks(uint32_t from, const struct end_pkt *p, struct fate *fate)
@@ -318,7 +318,7 @@ static void transport_acks_alone_carry_a_flow(void **state)
 	flow_until(w.now + 50 * RTT);
 	flow_out();
 	assert_int_equal(COUNT(timeouts), 0);
-	assert_int_equal(COUNT(tx_again), 0);
+	assert_int_equal(COUNT(tx_retx), 0);
 }
 
 static void drop_acks(uint32_t from, const struct end_pkt *p, struct fate *fate)
@@ -330,8 +330,8 @@ static void drop_acks(uint32_t from, const struct end_pkt *p, struct fate *fate)
 	}
 }
 
-/* What SACKs say ends no work (MRC-7.2.1-02): the last packet goes again until its Transport ACK
- * comes. */
+/* What SACKs say ends no work (MRC-7.2.1-02): the last packet is retransmitted until its Transport
+ * ACK comes. */
 static void lost_transport_acks_are_asked_for(void **state)
 {
 	(void)state;
@@ -347,7 +347,7 @@ static void lost_transport_acks_are_asked_for(void **state)
 		expect_nothing(0);
 		check_books(0);
 		expect_quiet_end();
-		assert_int_equal(COUNT(tx_again), lost);
+		assert_int_equal(COUNT(tx_retx), lost);
 		assert_int_equal(COUNT(tx_probe), 0);
 		assert_int_equal(COUNT(timeouts), 0);
 		assert_int_equal(n_lost(), 0);
@@ -380,7 +380,7 @@ static void lost_sacks_repeat_nothing_else(void **state)
 		w.script = drop_some_sacks;
 		flow_until(w.now + 100 * RTT);
 		flow_out();
-		assert_int_equal(COUNT(tx_again), 1);
+		assert_int_equal(COUNT(tx_retx), 1);
 		assert_int_equal(COUNT(timeouts), 0);
 	}
 }
@@ -396,12 +396,12 @@ static void reordering_that_is_known_repeats_nothing(void **state)
 			w.port_delay[p] = p * apart;
 		join();
 		flow_until(w.now + 40 * RTT);
-		uint64_t before = COUNT(tx_again);
+		uint64_t before = COUNT(tx_retx);
 
 		flow_until(w.now + 100 * RTT);
-		assert_int_equal(COUNT(tx_again), before);
+		assert_int_equal(COUNT(tx_retx), before);
 		flow_out();
-		assert_int_equal(COUNT(tx_again), before);
+		assert_int_equal(COUNT(tx_retx), before);
 		assert_int_equal(COUNT(timeouts), 0);
 		/* Three eighths of the round trip are granted from the start. */
 		if (4 * apart <= 3 * RTT / 8)
@@ -420,16 +420,16 @@ static void a_loss_among_reordered_packets_is_repaired(void **state)
 		w.port_delay[p] = p * 1800;
 	join();
 	flow_until(w.now + 40 * RTT);
-	uint64_t before = COUNT(tx_again);
+	uint64_t before = COUNT(tx_retx);
 
 	target = (uint32_t)pair_of(0, 0)->req.next + 100;
 	n_drops = 1;
 	w.script = drop_target;
 	flow_until(w.now + 60 * RTT);
 	flow_out();
-	assert_int_equal(COUNT(tx_again), before + 1);
+	assert_int_equal(COUNT(tx_retx), before + 1);
 	assert_int_equal(COUNT(timeouts), 0);
-	assert_true(again_at + DELAY - first_at <= 3 * RTT);
+	assert_true(retx_at + DELAY - first_at <= 3 * RTT);
 }
 
 static nsec dark_from, dark_until;
@@ -487,7 +487,7 @@ static void silence_ends_the_queue_pair_at_its_time(void **state)
 			expect_nothing(0);
 			assert_int_equal(COUNT(failed), 1);
 			assert_int_equal(COUNT(timeouts), linear + exponential + 1);
-			assert_int_equal(COUNT(tx_again), 2 * PER_WORK * (linear + exponential));
+			assert_int_equal(COUNT(tx_retx), 2 * PER_WORK * (linear + exponential));
 			check_idle(&w.end[0]);
 		}
 	}
@@ -592,8 +592,8 @@ static void only_what_is_said_to_be_missing_is_lost(void **state)
 	assert_int_equal(COUNT(lost_gap), 2);
 }
 
-/* What was sent again is judged by SACKs no more, however long ago that was. */
-static void what_was_sent_again_is_not_judged(void **state)
+/* What was retransmitted is judged by SACKs no more, however long ago that was. */
+static void what_was_retransmitted_is_not_judged(void **state)
 {
 	(void)state;
 	for (uint32_t is_all = 0; is_all < 2; is_all++) {
@@ -659,7 +659,7 @@ static void the_bound_is_learnt(void **state)
 	assert_true(q->req.reorder_ns >= 3 * q->req.srtt / 8);
 }
 
-/* A packet that is here at once after it was sent again was not lost. */
+/* A packet that is here at once after it was retransmitted was not lost. */
 static void a_needless_repeat_widens_the_bound(void **state)
 {
 	(void)state;
@@ -679,7 +679,7 @@ static void a_needless_repeat_widens_the_bound(void **state)
 	SACK(.cack = 10, .from = 11, .acked = 60, .map = 0xfffffffffffe, .ooo = 90);
 	assert_int_equal(pull_all(), 1);
 	w.now += 40000;
-	SACK(.cack = 58, .from = 58, .acked = 11, .is_again = true);
+	SACK(.cack = 58, .from = 58, .acked = 11, .is_retx = true);
 	assert_in_range(q->req.reorder_ns, bound - 1000, bound);
 }
 
@@ -787,7 +787,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(endless_retries_never_fail),
 	cmocka_unit_test(unanswered_probes_are_repeated_more_and_more_slowly),
 	cmocka_unit_test(only_what_is_said_to_be_missing_is_lost),
-	cmocka_unit_test(what_was_sent_again_is_not_judged),
+	cmocka_unit_test(what_was_retransmitted_is_not_judged),
 	cmocka_unit_test(what_nobody_overtook_is_not_overdue),
 	cmocka_unit_test(the_bound_is_learnt),
 	cmocka_unit_test(a_needless_repeat_widens_the_bound),

@@ -48,8 +48,8 @@ static void a_mark_is_about_what_it_reflects(void **state)
 	}
 }
 
-/* MRC-9.3.2-01: of a packet that was sent again its record knows the plane too. */
-static void the_plane_of_a_packet_sent_again_is_known(void **state)
+/* MRC-9.3.2-01: of a packet that was retransmitted its record knows the plane too. */
+static void the_plane_of_a_retransmitted_packet_is_known(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < 2 * 40; i++) {
@@ -59,7 +59,7 @@ static void the_plane_of_a_packet_sent_again_is_known(void **state)
 		uint32_t way = way_taken(0);
 
 		if (i % 2)
-			SACK(.cack = 0, .from = 0, .acked = 0, .is_again = true,
+			SACK(.cack = 0, .from = 0, .acked = 0, .is_retx = true,
 			     .mark = MRC_MARK_SKIP);
 		else
 			nack(0, MRC_NACK_TRIMMED);
@@ -132,7 +132,7 @@ static void a_trim_of_what_arrived_skips_its_way(void **state)
 	assert_int_equal(COUNT(rx_nack), 1);
 	EXPECT_WAYS(.good = 3, .skip = 1);
 	assert_int_equal(twins[way].ev, twins[state_of(0) == PATH_SKIP ? 0 : 1].ev);
-	/* Here, ahead of a gap; and to be sent again. */
+	/* Here, ahead of a gap; and to be retransmitted. */
 	begin_twins(4);
 	SACK(.cack = -1, .from = 2, .acked = 2, .ooo = UINT16_MAX);
 	nack(2, MRC_NACK_TRIMMED);
@@ -143,9 +143,9 @@ static void a_trim_of_what_arrived_skips_its_way(void **state)
 	expect_skipped(way_taken(2));
 }
 
-/* MRC-7.4.4-16: whatever it was refused for, a packet takes another way when it goes again, also
- * where many in a row take one. */
-static void a_packet_goes_again_by_another_way(void **state)
+/* MRC-7.4.4-16: whatever it was refused for, a packet takes another way when it is retransmitted,
+ * also where many in a row take one. */
+static void a_packet_is_retransmitted_by_another_way(void **state)
 {
 	static const uint8_t reasons[] = {MRC_NACK_TRIMMED_LASTHOP, MRC_NACK_NO_BITMAP,
 					  MRC_NACK_NO_PKT_BUFFER, MRC_NACK_NO_RESOURCE,
@@ -182,11 +182,11 @@ static void a_packet_goes_again_by_another_way(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_mark_is_about_what_it_reflects),
-	cmocka_unit_test(the_plane_of_a_packet_sent_again_is_known),
+	cmocka_unit_test(the_plane_of_a_retransmitted_packet_is_known),
 	cmocka_unit_test(a_label_that_did_not_travel_is_no_difference),
 	cmocka_unit_test(a_value_of_no_way_is_that_of_its_packet),
 	cmocka_unit_test(a_trim_of_what_arrived_skips_its_way),
-	cmocka_unit_test(a_packet_goes_again_by_another_way),
+	cmocka_unit_test(a_packet_is_retransmitted_by_another_way),
 };
 
 CHECK_MAIN(cases)

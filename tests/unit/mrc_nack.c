@@ -18,7 +18,7 @@ static void nacks_ask_for_packets(void **state)
 		nack(i + 1, reasons[i]);
 		assert_int_equal(COUNT(lost_nack), i + 1);
 		pass_pause();
-		expect_again(i + 1);
+		expect_retx(i + 1);
 	}
 	assert_int_equal(COUNT(rx_nack), 2 * sizeof reasons);
 	/* What arrived is not wanted. */
@@ -33,7 +33,7 @@ static void nacks_ask_for_packets(void **state)
 	assert_int_equal(end_state(&w.end[0], 0), MRC_RTS);
 }
 
-/* M-58: one that is about a copy which was sent again meanwhile asks for nothing. */
+/* M-58: one that is about a copy which was retransmitted meanwhile asks for nothing. */
 static void nacks_of_older_copies_ask_for_nothing(void **state)
 {
 	(void)state;
@@ -50,13 +50,13 @@ static void nacks_of_older_copies_ask_for_nothing(void **state)
 	}
 	assert_int_equal(COUNT(lost_nack), 1);
 	assert_int_equal(COUNT(rx_nack), 4);
-	/* Sent again twice, the stamp tells which time it is about. */
+	/* Retransmitted twice, the stamp tells which time it is about. */
 	uint16_t second = stamp_of(1);
 
 	w.now += 40000;
 	nack_copy(1, MRC_NACK_NO_BITMAP, true, second);
 	pass_pause();
-	expect_again(1);
+	expect_retx(1);
 	nack_copy(1, MRC_NACK_NO_BITMAP, true, second);
 	nack_copy(1, MRC_NACK_NO_BITMAP, false, first);
 	assert_int_equal(COUNT(lost_nack), 2);
@@ -70,7 +70,7 @@ static void nacks_of_older_copies_ask_for_nothing(void **state)
 		for (uint32_t i = 0; i < 20; i++) {
 			w.now += 40000;
 			nack_copy(1, MRC_NACK_TRIMMED, i > 0, k ? 3 : 0);
-			expect_again(1);
+			expect_retx(1);
 		}
 		assert_in_range(q->req.srtt, 39000, 41000);
 	}
@@ -86,12 +86,12 @@ static void nacks_of_older_copies_ask_for_nothing(void **state)
 static void refuse(int64_t count, uint8_t reason)
 {
 	for (uint32_t i = 0; i < 3; i++) {
-		uint64_t again = COUNT(tx_again);
+		uint64_t retx = COUNT(tx_retx);
 
 		nack(count, reason);
 		pass_pause();
 		pull_all();
-		assert_int_equal(COUNT(tx_again), again + 1);
+		assert_int_equal(COUNT(tx_retx), retx + 1);
 	}
 }
 
@@ -137,7 +137,7 @@ static void nacks_have_an_end(void **state)
 	pull_all();
 	for (uint32_t i = 0; i < 300; i++) {
 		nack(0, MRC_NACK_NO_BITMAP);
-		expect_again(0);
+		expect_retx(0);
 	}
 	ack(0);
 	expect_end(1, ENGINE_OK);
@@ -199,14 +199,14 @@ static void a_peer_without_room_is_given_time(void **state)
 
 		nack(1, reasons[i]);
 		assert_int_equal(q->req.pause_until, until);
-		expect_again(1);
+		expect_retx(1);
 		/* What is new would need room too, and might push out the first that is missing. */
 		begin_timed(0);
 		post_packets(1);
 		pull_all();
 		nack(1, reasons[i]);
 		post_packets(1);
-		expect_again(1);
+		expect_retx(1);
 		pass_pause();
 		assert_int_equal(pull_all(), 0);
 		ack(1);

@@ -41,9 +41,9 @@ static void answer_all(void)
 	}
 }
 
-/* Some losses, and nothing that arrives, are enough to know: what else is out by that port goes
- * again at once, by the others, and no timeout is waited for. */
-static void what_is_out_by_a_dead_port_goes_again(void **state)
+/* Some losses, and nothing that arrives, are enough to know: what else is out by that port is
+ * retransmitted at once, by the others, and no timeout is waited for. */
+static void what_is_out_by_a_dead_port_is_retransmitted(void **state)
 {
 	uint32_t out = 0;
 
@@ -69,7 +69,7 @@ static void what_is_out_by_a_dead_port_goes_again(void **state)
 	assert_int_equal(COUNT(lost_timeout), 0);
 	gather();
 	assert_int_equal(q->req.n_lost, 0);
-	assert_true(COUNT(tx_again) >= COUNT(lost_port));
+	assert_true(COUNT(tx_retx) >= COUNT(lost_port));
 	for (uint64_t n = q->req.una; n < q->req.next; n++)
 		assert_true(is_here[n] || q->attr.ways->set.ways[way_taken(n)].port == 0);
 }
@@ -244,7 +244,7 @@ static void what_was_not_asked_is_no_evidence(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(what_is_out_by_a_dead_port_goes_again),
+	cmocka_unit_test(what_is_out_by_a_dead_port_is_retransmitted),
 	cmocka_unit_test(probes_follow_each_other),
 	cmocka_unit_test(a_peer_port_down_is_asked_for),
 	cmocka_unit_test(by_a_port_that_is_down_nobody_answers),

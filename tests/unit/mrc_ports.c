@@ -550,7 +550,7 @@ static void what_waits_ends_behind_shut_ports(void **state)
 			assert_true(++steps < 1000);
 		expect_end(1, ENGINE_RETRY_EXCEEDED);
 		assert_int_equal(COUNT(timeouts), 2 + 4);
-		assert_int_equal(COUNT(tx_again), 0);
+		assert_int_equal(COUNT(tx_retx), 0);
 		check_idle(&w.end[0]);
 	}
 }
@@ -616,7 +616,7 @@ static void what_is_out_ends_behind_shut_ports(void **state)
 	while (step_until(w.now + TIMEOUT_NS(16)))
 		assert_true(++steps < 1000);
 	expect_end(1, ENGINE_RETRY_EXCEEDED);
-	assert_int_equal(COUNT(tx_again), 0);
+	assert_int_equal(COUNT(tx_retx), 0);
 	assert_int_equal(COUNT(tx_endpoint), 0);
 	/* 1 + 1 + 2 + 4 of them. */
 	assert_in_range(w.now - from, 8 * TIMEOUT_NS(10), 8 * TIMEOUT_NS(10) + 10 * WIDTH);

@@ -322,7 +322,7 @@ static void new_work_is_told_of(void **state)
 		while (end_pull(&w.end[0], w.now, wide, 1) > 0)
 			assert_int_equal(fare().backlog_bytes, reported_new - bytes_sent);
 		assert_int_equal(bytes_sent, reported_new);
-		/* What goes again is not new; what is given up is none any more. */
+		/* What is retransmitted is not new; what is given up is none any more. */
 		nack(1, MRC_NACK_TRIMMED);
 		assert_int_equal(pull_all(), 1);
 		assert_int_equal(fare().backlog_bytes, 0);

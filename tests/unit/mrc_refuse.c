@@ -1,7 +1,7 @@
-/* What a responder refuses. What makes no sense and overtook what does (M-63) is left to be sent
- * again: it is refused in its turn, when all that was sent before it is here, so that those are
- * executed and acknowledged, as over a wire that keeps the order. Who only knows about where the
- * numbers are cannot end a queue pair by it. */
+/* What a responder refuses. What makes no sense and overtook what does (M-63) is left to be
+ * retransmitted: it is refused in its turn, when all that was sent before it is here, so that those
+ * are executed and acknowledged, as over a wire that keeps the order. Who only knows about where
+ * the numbers are cannot end a queue pair by it. */
 #include "mrc_responder.h"
 
 /* The ways in which a packet makes no sense. */

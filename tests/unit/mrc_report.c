@@ -240,7 +240,7 @@ static void what_was_sent_is_counted(void **state)
 	assert_int_equal(fare().sent_bytes, 5 * PMTU / 2);
 	nack(3, MRC_NACK_TRIMMED);
 	assert_int_equal(gather(), 1);
-	assert_int_equal(fare().again_packets, 1);
+	assert_int_equal(fare().retx_packets, 1);
 	assert_int_equal(fare().sent_packets, 6);
 	sack_all(5);
 	/* All is there, but nobody said that it was executed. */
@@ -248,7 +248,7 @@ static void what_was_sent_is_counted(void **state)
 	w.now += TIMEOUT_NS(LONG_TIMEOUT) + WIDTH;
 	gather();
 	assert_int_equal(fare().timeouts, 1);
-	assert_int_equal(fare().again_packets, 2);
+	assert_int_equal(fare().retx_packets, 2);
 	ack(5);
 	assert_int_equal(fare().sent_bytes, 11 * PMTU / 2);
 	assert_int_equal(fare().got_bytes, 0);

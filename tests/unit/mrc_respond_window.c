@@ -317,7 +317,7 @@ static void trimmed_without_nack(void **state)
 	expect_untouched(8);
 }
 
-/* It had come before: nothing needs to be sent again, nor is anything executed. */
+/* It had come before: nothing needs to be retransmitted, nor is anything executed. */
 static void trimmed_after_whole(void **state)
 {
 	(void)state;

@@ -8,7 +8,7 @@ static uint64_t *window_of(void)
 }
 
 /* MRC-7.4.4-X04: there was room for it, but the window shrank meanwhile. */
-static void what_goes_again_waits_for_the_window(void **state)
+static void retransmissions_wait_for_the_window(void **state)
 {
 	(void)state;
 	begin();
@@ -143,7 +143,7 @@ static void queue_pairs_send_in_turn(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(what_goes_again_waits_for_the_window),
+	cmocka_unit_test(retransmissions_wait_for_the_window),
 	cmocka_unit_test(what_waits_has_no_way),
 	cmocka_unit_test(windows_are_apart),
 	cmocka_unit_test(queue_pairs_send_in_turn),

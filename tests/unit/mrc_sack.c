@@ -214,11 +214,11 @@ static void a_probe_judges_what_was_sent_well_before_it(void **state)
 	SACK(.cack = 0, .from = 0, .is_probed = true, .probe_id = id);
 	assert_int_equal(COUNT(lost_probe), 2);
 	assert_int_equal(q->req.n_lost, 2);
-	/* That they go again begins silence anew (M-23). */
+	/* That they are retransmitted begins silence anew (M-23). */
 	assert_int_equal(q->req.due, w.now + TIMEOUT_NS(TIMEOUT));
 }
 
-/* A peer that answers probes, but has the packet never: a probe has it sent again once, then its
+/* A peer that answers probes, but has the packet never: a probe has it retransmitted once, then its
  * timeouts count. */
 static void probes_do_not_go_on_for_ever(void **state)
 {
@@ -238,7 +238,7 @@ static void probes_do_not_go_on_for_ever(void **state)
 		SACK(.cack = 0, .from = 0, .is_probed = true, .probe_id = id);
 	}
 	expect_end(2, ENGINE_RETRY_EXCEEDED);
-	assert_int_equal(COUNT(tx_again), 4);
+	assert_int_equal(COUNT(tx_retx), 4);
 	assert_int_equal(COUNT(lost_probe), 1);
 	assert_int_equal(COUNT(lost_timeout), 3);
 }

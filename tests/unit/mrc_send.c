@@ -258,7 +258,7 @@ static void a_local_fault_waits_for_earlier_work(void **state)
 	assert_int_equal(pull(), 0);
 }
 
-/* Memory that goes away under a packet that must be sent again. */
+/* Memory that goes away under a packet that must be retransmitted. */
 static void a_local_fault_of_a_repeated_packet(void **state)
 {
 	(void)state;
@@ -616,8 +616,8 @@ static void a_send_queue_is_drained(void **state)
 	expect_no_event(&w.end[0]);
 }
 
-/* Every packet takes another way than the one before it, also one that goes again, and all ways
- * have their turns; a port without room is passed over. */
+/* Every packet takes another way than the one before it, also one that is retransmitted, and all
+ * ways have their turns; a port without room is passed over. */
 static void packets_walk_over_the_ways(void **state)
 {
 	static const uint16_t second[ENGINE_PORTS] = {0, 3}, none[ENGINE_PORTS] = {0};
@@ -647,8 +647,8 @@ static void packets_walk_over_the_ways(void **state)
 	assert_int_equal(pull(), 5);
 }
 
-/* Sent again: marked, of its own class if it may be trimmed, asking, and otherwise the same packet
- * (7.4.4). */
+/* Retransmitted: marked, of its own class if it may be trimmed, asking, and otherwise the same
+ * packet (7.4.4). */
 static void a_repeated_packet_is_marked(void **state)
 {
 	static uint8_t before[PACKET_MAX];
@@ -682,11 +682,11 @@ static void a_repeated_packet_is_marked(void **state)
 		p->bytes[8] = before[8];
 		assert_memory_equal(p->bytes, before, len);
 		assert_int_equal(COUNT(tx_data), 5);
-		assert_int_equal(counts(&w.end[0])->tx_again, 1);
+		assert_int_equal(counts(&w.end[0])->tx_retx, 1);
 	}
 }
 
-/* 7.4.4: what turns out to have arrived while it waits is not sent again. */
+/* 7.4.4: what turns out to have arrived while it waits is not retransmitted. */
 static void a_packet_that_arrived_is_spared(void **state)
 {
 	(void)state;
@@ -701,7 +701,7 @@ static void a_packet_that_arrived_is_spared(void **state)
 	assert_int_equal(counts(&w.end[0])->spared, 2);
 	assert_int_equal(pull(), 1);
 	assert_int_equal(out(0)->bth.psn, psn_of(4));
-	assert_int_equal(counts(&w.end[0])->tx_again, 1);
+	assert_int_equal(counts(&w.end[0])->tx_retx, 1);
 }
 
 static void silent_work_and_flushed_work(void **state)

@@ -159,13 +159,13 @@ static void service_time_of_probes_is_left_out(void **state)
 	}
 }
 
-/* 8.4: with timestamps each answer is a measure, of whichever copy; without, of a packet sent again
- * only one that says so, if there were no more copies. */
+/* 8.4: with timestamps each answer is a measure, of whichever copy; without, of a packet
+ * retransmitted only one that says so, if there were no more copies. */
 static void repeated_packets_are_timed_with_care(void **state)
 {
 	static const struct {
-		uint8_t flags, n_again;
-		bool is_again, is_late; /* the answer's mark; its stamp is of the last time */
+		uint8_t flags, n_retx;
+		bool is_retx, is_late; /* the answer's mark; its stamp is of the last time */
 		nsec rtt;
 	} cases[] = {
 		{0, 1, true, true, 30000},
@@ -189,13 +189,13 @@ static void repeated_packets_are_timed_with_care(void **state)
 		pull_all();
 		uint16_t first = stamp_of(1);
 
-		for (uint32_t k = 0; k < cases[i].n_again; k++) {
+		for (uint32_t k = 0; k < cases[i].n_retx; k++) {
 			w.now += 20000;
 			nack(1, MRC_NACK_TRIMMED);
 			pull_all();
 		}
 		w.now += 30000;
-		SACK(.cack = 1, .from = 1, .acked = 1, .is_again = cases[i].is_again,
+		SACK(.cack = 1, .from = 1, .acked = 1, .is_retx = cases[i].is_retx,
 		     .stamp = cases[i].is_late ? stamp_of(1) : first);
 		if (cases[i].rtt > 0)
 			assert_in_range(spied.rtt_ns, cases[i].rtt - UNIT, cases[i].rtt + UNIT);
@@ -227,7 +227,7 @@ static void answers_to_others_are_timed_by_their_stamps(void **state)
 	assert_in_range(spied.rtt_ns, 90000 - UNIT, 90000 + UNIT);
 }
 
-/* A Transport ACK measures too, unless it waited for a packet to be sent again. */
+/* A Transport ACK measures too, unless it waited for a packet to be retransmitted. */
 static void transport_acks_are_timed_with_care(void **state)
 {
 	(void)state;
@@ -282,7 +282,7 @@ static void the_controller_is_told_all(void **state)
 	nack(10, MRC_NACK_NO_BITMAP);
 	assert_int_equal(spied.level, CC_LOSS_REFUSED);
 	/* 8.5: of each NACK, also one of a packet that is to be sent, or that arrived, or of a copy
-	 * that was sent again: without bytes then. */
+	 * that was retransmitted: without bytes then. */
 	spied.level = UINT8_MAX;
 	nack(8, MRC_NACK_TRIMMED);
 	assert_int_equal(spied.level, CC_LOSS_TRIM);

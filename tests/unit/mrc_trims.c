@@ -26,7 +26,7 @@ static void begin_out(uint8_t flags, uint8_t exponential)
 	assert_int_equal(pull_all(), PACKETS);
 }
 
-/* The packet was trimmed, and goes again at once. */
+/* The packet was trimmed, and is retransmitted at once. */
 static void trim(int64_t count, uint8_t reason)
 {
 	nack(count, reason);

@@ -480,8 +480,8 @@ static void the_plane_is_known_by_the_packet(void **state)
 	}
 }
 
-/* Of a packet that was sent again it is not known which time is meant; of one that is out no more
- * there is no record. What is left is the entropy. */
+/* Of a packet that was retransmitted it is not known which time is meant; of one that is out no
+ * more there is no record. What is left is the entropy. */
 static void else_the_way_is_known_by_the_entropy(void **state)
 {
 	(void)state;

@@ -186,7 +186,7 @@ static void inline_data_is_copied(void **state)
 	stage_close(&e[1]);
 }
 
-/* Until a message was put off for want of a receive: now it must be sent again. */
+/* Until a message was put off for want of a receive: now it must be retransmitted. */
 static void await_put_off(struct end *e)
 {
 	uint64_t end = stage_now() + STAGE_NS;

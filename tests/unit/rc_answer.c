@@ -228,7 +228,7 @@ static void atomics(void **s)
 	deliver(add_request(0, 24, 1), 0);
 	ask_read(0, 16, 0);
 	expect_none();
-	assert_int_equal(count()->drop_again, 2);
+	assert_int_equal(count()->drop_repeat, 2);
 }
 
 static void sends_and_writes_again(void **s)
@@ -322,7 +322,7 @@ static void a_read_again(void **s)
 	/* Not sent yet. */
 	ask_read(0, 40, 2 * PMTU + 5);
 	ask_read(1, 40 + PMTU, PMTU + 5);
-	assert_int_equal(count()->drop_again, 2);
+	assert_int_equal(count()->drop_repeat, 2);
 	expect_read(ROCE_OP_READ_RESPONSE_FIRST, 0, 40, PMTU, 1);
 	expect_read(ROCE_OP_READ_RESPONSE_MIDDLE, 1, 40 + PMTU, PMTU, 1);
 	/* From a part on that was sent: the rest is sent once. */
@@ -364,7 +364,7 @@ static void a_read_again_that_is_another(void **s)
 		h.reth.rkey = cases[i].key;
 		deliver(h, 0);
 		expect_none();
-		assert_int_equal(count()->drop_again, i + 1);
+		assert_int_equal(count()->drop_repeat, i + 1);
 	}
 	/* A copy that the network made may come after the region has gone: no harm is done. */
 	remove_region();
@@ -422,7 +422,7 @@ static void the_past_is_bounded(void **s)
 	deliver(add_request(1, 0, 1), 0);
 	expect_atomic(1, now - RC_RD_ATOMIC_MAX, 2);
 	assert_int_equal(word_at(0), now);
-	assert_int_equal(count()->drop_again, 1);
+	assert_int_equal(count()->drop_repeat, 1);
 }
 
 static void more_reads_than_allowed(void **s)
@@ -458,7 +458,7 @@ static void a_full_ring_of_answers(void **s)
 		ask_read(i, i, 1);
 	ask_read(RC_RD_ATOMIC_MAX, 0, 1);
 	ask_read(RC_RD_ATOMIC_MAX + 1, 0, 1);
-	assert_int_equal(count()->drop_again, 1);
+	assert_int_equal(count()->drop_repeat, 1);
 	for (uint32_t i = 0; i <= RC_RD_ATOMIC_MAX; i++) {
 		assert_true(pull());
 		assert_int_equal(w.got.bth.psn, wire_psn(i));

@@ -426,7 +426,7 @@ static void psn_behind_atomic(void **state)
 /* A duplicate of what is not answered yet: the answer that waits is the answer to both. */
 static void psn_behind_unanswered(void **state)
 {
-	static const size_t but[] = {COUNTER(drop_again), COUNTER(rx_duplicate),
+	static const size_t but[] = {COUNTER(drop_repeat), COUNTER(rx_duplicate),
 				     COUNTER(tx_response), 0};
 	struct end *s = &d.end[SUBJECT];
 	struct crafted *c;
@@ -438,7 +438,7 @@ static void psn_behind_unanswered(void **state)
 		feed(TWIN, c);
 		for (uint32_t k = 0; k < 5; k++)
 			feed(SUBJECT, c);
-		assert_int_equal(counts(s)->drop_again, 4 * (i + 1));
+		assert_int_equal(counts(s)->drop_repeat, 4 * (i + 1));
 		check_same(but);
 		d.rq_psn = psn_plus(d.rq_psn, i ? 1 : 4);
 	}
@@ -460,7 +460,7 @@ static void psn_behind_unanswered(void **state)
 /* An atomic or read from so long ago that nobody remembers it, or that was none: no answer. */
 static void psn_behind_forgotten(void **state)
 {
-	static const size_t but[] = {COUNTER(drop_again), 0};
+	static const size_t but[] = {COUNTER(drop_repeat), 0};
 	struct crafted *c;
 
 	(void)state;
@@ -472,11 +472,11 @@ static void psn_behind_forgotten(void **state)
 		c = request(ROCE_OP_FETCH_ADD, 0);
 		c->h.bth.psn = psn_plus(d.rq_psn, -back);
 		craft(c, 0);
-		check_dropped(c, COUNTER(drop_again));
+		check_dropped(c, COUNTER(drop_repeat));
 		c = read_of(0, 8);
 		c->h.bth.psn = psn_plus(d.rq_psn, -back);
 		craft(c, 0);
-		check_dropped(c, COUNTER(drop_again));
+		check_dropped(c, COUNTER(drop_repeat));
 	}
 	live_on(but);
 }

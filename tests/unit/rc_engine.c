@@ -164,7 +164,7 @@ static void check_one(uint8_t code, uint16_t pmtu, uint32_t len, uint8_t flags)
 	expect_nothing(1);
 	check_ends();
 	check_message(&k, code == ENGINE_READ ? 1 : 0, w.end[0].qp[0].attr.sq_psn);
-	assert_int_equal(counts(&w.end[0])->tx_again, 0);
+	assert_int_equal(counts(&w.end[0])->tx_retx, 0);
 	assert_int_equal(counts(&w.end[1])->rx_bytes, code == ENGINE_READ ? 0 : len);
 	assert_int_equal(counts(&w.end[0])->rx_bytes, code == ENGINE_READ ? len : 0);
 	if (code == ENGINE_SEND_INV)
@@ -555,7 +555,7 @@ static void psn_wrap(void **state)
 		for (uint32_t i = 0; i < 4; i++)
 			expect_sent(&k[i], ENGINE_OK);
 		check_ends();
-		assert_int_equal(counts(&w.end[0])->tx_again, 0);
+		assert_int_equal(counts(&w.end[0])->tx_retx, 0);
 	}
 }
 

@@ -512,7 +512,7 @@ static void answers_in_order(void **state)
 				last = w.log[i].h.bth.psn;
 			}
 		assert_int_equal(last, w.next_psn[0][0].v - 1);
-		assert_int_equal(counts(&w.end[0])->tx_again, 0);
+		assert_int_equal(counts(&w.end[0])->tx_retx, 0);
 	}
 }
 

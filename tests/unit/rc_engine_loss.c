@@ -262,7 +262,7 @@ static void check_progress(uint32_t side)
 		assert_int_equal(p.sent_bytes, sent);
 	assert_int_equal(p.inflight_bytes, 0);
 	assert_int_equal(p.sent_packets, c->tx_request);
-	assert_int_equal(p.again_packets, c->tx_again);
+	assert_int_equal(p.retx_packets, c->tx_retx);
 	assert_int_equal(p.timeouts, c->timeouts);
 	assert_int_equal(rc_qp_progress(w.end[side].e, 77, &p), -ENOENT);
 }

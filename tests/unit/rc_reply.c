@@ -53,7 +53,7 @@ static void acknowledgements_out_of_place(void **state)
 	check_end();
 }
 
-/* After going back, what was on its way may still be acknowledged: it does not go again. */
+/* After going back, what was on its way may still be acknowledged: it is not retransmitted. */
 static void acknowledgements_beyond_next(void **state)
 {
 	static const uint16_t one[ENGINE_PORTS] = {1};
@@ -72,7 +72,7 @@ static void acknowledgements_beyond_next(void **state)
 	ack(5);
 	expect_sent(2, ENGINE_WRITE, ENGINE_OK);
 	EXPECT_COUNT(tx_request, 6);
-	EXPECT_COUNT(tx_again, 3);
+	EXPECT_COUNT(tx_retx, 3);
 	EXPECT_COUNT(drop_response, 0);
 }
 
@@ -96,7 +96,7 @@ static void sequence_nak(void **state)
 	}
 	EXPECT_COUNT(rx_nak, 1);
 	EXPECT_COUNT(drop_response, 999);
-	EXPECT_COUNT(tx_again, 3);
+	EXPECT_COUNT(tx_retx, 3);
 	expect_sent(1, ENGINE_WRITE, ENGINE_OK);
 	/* What was acknowledged is progress: the next one is told anew. */
 	nak(3, AETH_NAK_SEQUENCE);
@@ -210,7 +210,7 @@ static void not_ready_without_end(void **state)
 	expect_counts(1, 1);
 }
 
-/* Told before it went again for another reason: it waits, and that is no try. */
+/* Told before it was retransmitted for another reason: it waits, and that is no try. */
 static void not_ready_while_going_back(void **state)
 {
 	(void)state;
@@ -276,7 +276,7 @@ static void silence(void **state)
 	assert_int_equal(pull(), 0);
 	expect_sent(1, ENGINE_WRITE, ENGINE_RETRY_EXCEEDED);
 	EXPECT_COUNT(timeouts, 7);
-	EXPECT_COUNT(tx_again, 7);
+	EXPECT_COUNT(tx_retx, 7);
 	assert_int_equal(end_state(&s, 0), RC_ERROR);
 }
 
@@ -589,8 +589,8 @@ static void read_goes_on_from_the_middle(void **state)
 	}
 }
 
-/* A window that silence made go again goes one packet at a time until something is received: what
- * the peer has not read yet does not multiply. */
+/* A window that is retransmitted after silence goes one packet at a time until something is
+ * received: what the peer has not read yet does not multiply. */
 static void silence_is_sounded(void **state)
 {
 	(void)state;
@@ -603,7 +603,7 @@ static void silence_is_sounded(void **state)
 	expect_counts(7, 1);
 	ack(7);
 	expect_sent(1, ENGINE_WRITE, ENGINE_OK);
-	EXPECT_COUNT(tx_again, 8);
+	EXPECT_COUNT(tx_retx, 8);
 	check_end();
 }
 

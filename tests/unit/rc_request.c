@@ -137,7 +137,7 @@ static void check_message(const struct shape *shape, uint32_t len)
 	ack(n - 1);
 	expect_sent(1, shape->code, ENGINE_OK);
 	EXPECT_COUNT(tx_request, n);
-	EXPECT_COUNT(tx_again, 0);
+	EXPECT_COUNT(tx_retx, 0);
 	check_end();
 }
 
@@ -345,8 +345,9 @@ static void binds_take_their_turn(void **state)
 	assert_int_equal(mem_entry(s.mem, 72)->qp, OURS);
 }
 
-/* A bind ran before its queue pair went back, and is done with the write before it, which went
- * again: its place may be taken by then, and the next packet is that of the work behind it. */
+/* A bind ran before its queue pair went back, and is done with the write before it, which was
+ * retransmitted: its place may be taken by then, and the next packet is that of the work behind it.
+ */
 static void a_bind_that_ran_is_not_come_by_again(void **state)
 {
 	(void)state;
@@ -426,7 +427,7 @@ static void keys_are_checked_when_used(void **state)
 	expect_one(ROCE_OP_WRITE_ONLY, 0, true);
 }
 
-/* Also when what is before it goes again. */
+/* Also when what is before it is retransmitted. */
 static void failed_work_goes_no_further(void **state)
 {
 	(void)state;
@@ -588,7 +589,7 @@ static void writes_use_no_credits(void **state)
 	expect_one(ROCE_OP_WRITE_ONLY, 7, true);
 }
 
-/* An RNR NAK takes credits back; what went alone and was lost goes again. */
+/* An RNR NAK takes credits back; what went alone and was lost is retransmitted. */
 static void credits_and_not_ready(void **state)
 {
 	(void)state;

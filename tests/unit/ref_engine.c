@@ -303,7 +303,7 @@ static void ends_after_the_last_retry(void **state)
 	poll_one(0, (struct done){.cookie = 2, .len = 10, .status = -ETIMEDOUT});
 	poll_none(0);
 	assert_int_equal(post_at(0, 10, ENGINE_WRITE, 3), -EINVAL);
-	assert_int_equal(count(0)->tx_again_time, 9);
+	assert_int_equal(count(0)->tx_retx_timeout, 9);
 	assert_int_equal(count(0)->timeouts, 4);
 	assert_int_equal(count(0)->failed, 1);
 }

@@ -151,10 +151,10 @@ static void trimmed_is_refused(void **state)
 		assert_int_equal(bth_of(&w.tx[i]).psn, 1 + i);
 		fly(0, &w.tx[i]);
 	}
-	assert_int_equal(count(0)->tx_again_nack, 2);
+	assert_int_equal(count(0)->tx_retx_nack, 2);
 	run();
 	poll_one(0, (struct done){.cookie = 1, .len = 3 * PAYLOAD});
-	assert_int_equal(count(0)->tx_again_time, 0);
+	assert_int_equal(count(0)->tx_retx_timeout, 0);
 	check_memory();
 }
 
@@ -352,7 +352,7 @@ static void forged_acknowledgements(void **state)
 	assert_true(ref_ops.deadline(w.e[0], ALL_FREE) == NSEC_NEVER);
 }
 
-/* A packet acknowledged while it waits to be sent again is not sent again. */
+/* A packet acknowledged while it waits to be retransmitted is not retransmitted. */
 static void late_acknowledgement_saves_a_packet(void **state)
 {
 	struct mrc_pkt p = {.bth = {.opcode = MRC_OP_SACK}};
@@ -377,7 +377,7 @@ static void late_acknowledgement_saves_a_packet(void **state)
 	ref_ops.input(w.e[0], w.now, &rx, 1);
 	assert_int_equal(pull(0, wide, BATCH), 1);
 	assert_int_equal(bth_of(&w.tx[0]).psn, 1);
-	assert_int_equal(count(0)->tx_again_time, 1);
+	assert_int_equal(count(0)->tx_retx_timeout, 1);
 	/* And what is acknowledged stays so when time is up. */
 	w.now += RTO;
 	assert_int_equal(pull(0, wide, BATCH), 1);

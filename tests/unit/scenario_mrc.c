@@ -247,7 +247,7 @@ struct sight {
 	psec at;
 	uint32_t psn;
 	uint8_t opcode;
-	bool is_out, is_again;
+	bool is_out, is_retx;
 };
 
 #define SIGHTS 8192u
@@ -347,15 +347,15 @@ static struct outcome send_all(const char *yaml, struct sight sent[PACKETS])
 		}
 	assert_int_equal(n, PACKETS);
 	assert_int_equal(whole.dropped, 0);
-	assert_int_equal(whole.c.tx_again, 0);
+	assert_int_equal(whole.c.tx_retx, 0);
 	assert_int_equal(whole.c.tx_probe, 0);
 	return whole;
 }
 
-/* What was lost went again, once, and nobody waited for a timeout. */
-static void is_repaired(const struct outcome *o, uint64_t again)
+/* What was lost was retransmitted, once, and nobody waited for a timeout. */
+static void is_repaired(const struct outcome *o, uint64_t retx)
 {
-	assert_int_equal(o->c.tx_again, again);
+	assert_int_equal(o->c.tx_retx, retx);
 	assert_int_equal(o->c.rx_duplicate, 0);
 	assert_int_equal(o->c.timeouts, 0);
 }
@@ -409,12 +409,12 @@ static void a_lost_retransmission_waits_for_its_timeout(void **state)
 
 		lose(FLOW, both, 1);
 		for (uint32_t k = 0; k < n_sights && both[1].at == 0; k++)
-			if (sights[k].is_again)
+			if (sights[k].is_retx)
 				both[1] = sights[k];
 		assert_int_equal(both[1].psn, sent[i].psn);
 		struct outcome o = lose(FLOW, both, 2);
 
-		assert_int_equal(o.c.tx_again, 2);
+		assert_int_equal(o.c.tx_retx, 2);
 		assert_int_equal(o.c.rx_duplicate, 0);
 		assert_int_equal(o.c.lost_gap + o.c.lost_probe, 1);
 		assert_int_equal(o.c.lost_timeout, 1);
@@ -423,8 +423,8 @@ static void a_lost_retransmission_waits_for_its_timeout(void **state)
 	}
 }
 
-/* Answers alone are lost: what arrived is not sent again for that, but for the one packet that asks
- * for a lost Transport ACK. */
+/* Answers alone are lost: what arrived is not retransmitted for that, but for the one packet that
+ * asks for a lost Transport ACK. */
 static void lost_answers_cost_little(void **state)
 {
 	static const char *const faults[] = {
@@ -447,7 +447,7 @@ static void lost_answers_cost_little(void **state)
 			assert_int_equal(o.status, ENGINE_OK);
 			assert_int_equal(o.c.lost_gap + o.c.lost_probe, 0);
 			assert_int_equal(o.c.timeouts, 0);
-			assert_in_range(o.c.tx_again, 0, 2);
+			assert_in_range(o.c.tx_retx, 0, 2);
 			assert_true(o.completed <= whole.completed + 12 * whole.rtt);
 			dropped += o.dropped;
 		}
@@ -588,9 +588,9 @@ static void ways_come_back_without_ev_probes(void **state)
 	"workload: {kind: incast, dst: h0, fan_in: 8, bytes: 512KiB}\n"               \
 	"transport: {kind: mrc, cc: fixed}\n"
 
-/* Where switches trim, the head of a packet comes in place of its loss: by NACK it goes again at
- * once, and nobody waits for a timeout; by SACK as if it had been lost, once. */
-static void trimmed_packets_go_again(void **state)
+/* Where switches trim, the head of a packet comes in place of its loss: by NACK it is retransmitted
+ * at once, and nobody waits for a timeout; by SACK as if it had been lost, once. */
+static void trimmed_packets_are_retransmitted(void **state)
 {
 	psec ideal = 8 * psec_of_bytes(512u << 10, UINT64_C(100000000000));
 
@@ -606,11 +606,12 @@ static void trimmed_packets_go_again(void **state)
 		assert_int_equal(runs_drops(), 0);
 		assert_true(trimmed > 0);
 		assert_int_equal(c.timeouts > 0, !has_nack);
-		/* Without NACKs some go again that were not lost, and may be cut as duplicates. A
-		 * probe that was cut is good for nothing. */
+		/* Without NACKs some are retransmitted that were not lost, and may be cut as
+		 * duplicates. A probe that was cut is good for nothing. */
 		assert_in_range(c.rx_trimmed + c.drop_malformed, has_nack ? trimmed : trimmed / 2,
 				trimmed);
-		/* One that went again for a gap may be cut after the first has come after all. */
+		/* One that was retransmitted for a gap may be cut after the first has come after
+		 * all. */
 		assert_in_range(c.tx_nack, has_nack ? trimmed - c.lost_gap - c.drop_malformed : 0,
 				has_nack ? trimmed : 0);
 		assert_int_equal(c.rx_nack, c.tx_nack);
@@ -683,8 +684,8 @@ static void trims_are_counted_if_wanted(void **state)
 	}
 }
 
-/* Each packet takes the next way, also when it goes again: one plane of four that is gone costs
- * time, and no flow. */
+/* Each packet takes the next way, also when it is retransmitted: one plane of four that is gone
+ * costs time, and no flow. */
 static void a_lost_plane_is_gone_round(void **state)
 {
 	static const char yaml[] =
@@ -709,7 +710,7 @@ static void a_lost_plane_is_gone_round(void **state)
 		assert_int_equal(runs_drops() > 0, i > 0);
 		if (i == 0)
 			whole = sim_now(&runs_run.sim);
-		/* A quarter of the rate is gone, and what was lost goes again. */
+		/* A quarter of the rate is gone, and what was lost is retransmitted. */
 		assert_true(sim_now(&runs_run.sim) <= 2 * whole);
 		nothing_is_held();
 		runs_end();
@@ -775,7 +776,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_black_out_is_survived),
 	cmocka_unit_test(a_long_black_out_is_one_error),
 	cmocka_unit_test(ways_come_back_without_ev_probes),
-	cmocka_unit_test(trimmed_packets_go_again),
+	cmocka_unit_test(trimmed_packets_are_retransmitted),
 	cmocka_unit_test(cut_behind_the_base_header),
 	cmocka_unit_test(trims_are_counted_if_wanted),
 	cmocka_unit_test(a_lost_plane_is_gone_round),

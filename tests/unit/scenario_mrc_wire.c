@@ -23,7 +23,7 @@
 struct seen {
 	struct net_cfg net;
 	uint64_t frames, foreign; /* foreign: to another port than that of net */
-	uint64_t data, again, probes;
+	uint64_t data, retx, probes;
 	uint64_t longest_ns; /* between the stamp of a request and its first bit */
 };
 
@@ -56,10 +56,10 @@ static void on_frame(void *context, uint32_t port, bool is_out, psec at, struct 
 	} else if (p.mrc.bth.ts) {
 		const struct fwd_names *names = &runs_scenario.names;
 
-		/* MRC-7.5.5.1: what goes again has a class of its own. */
+		/* MRC-7.5.5.1: what is retransmitted has a class of its own. */
 		assert_int_equal(net_dscp(&p.net),
 				 p.mrc.bth.rtx ? names->trimmable_rtx : names->trimmable);
-		seen->again += p.mrc.bth.rtx;
+		seen->retx += p.mrc.bth.rtx;
 		see_stamp(seen, at / PSEC_NS, (uint16_t)p.mrc.tseth.tx_timestamp);
 		seen->data++;
 	}
@@ -91,7 +91,7 @@ static void packets_leave_soon_after_their_stamp(void **state)
 		"workload: {kind: all-to-all, bytes: 100KB}\n",
 		LOSSY,
 	};
-	uint64_t probes = 0, again = 0;
+	uint64_t probes = 0, retx = 0;
 	char yaml[512], set[96];
 
 	(void)state;
@@ -117,10 +117,10 @@ static void packets_leave_soon_after_their_stamp(void **state)
 			/* A port that is busy has packets that wait: the stamps are real ones. */
 			assert_true(seen.longest_ns > UNIT_NS);
 			probes += seen.probes;
-			again += seen.again;
+			retx += seen.retx;
 			runs_end();
 		}
-	assert_true(probes > 0 && again > 0);
+	assert_true(probes > 0 && retx > 0);
 }
 
 /* MRC-7.5.5.2-01: 4791 unless the scenario says so, around every packet of either end. */

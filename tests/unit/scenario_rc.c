@@ -229,7 +229,7 @@ static void marks_come_back_as_notifications(void **state)
 		runs_end();
 	}
 	assert_true(drops[0] > 0 && drops[1] < drops[0]);
-	assert_true(c[1].tx_again < c[0].tx_again);
+	assert_true(c[1].tx_retx < c[0].tx_retx);
 }
 
 static void count(void *out)

@@ -371,11 +371,11 @@ static void trimming_replaces_timeouts(void **state)
 		assert_true(runs_run.sim.totals.trimmed > 100);
 		assert_int_equal(runs_drops(), 0);
 		assert_int_equal(c.timeouts, 0);
-		assert_int_equal(c.tx_again_time, 0);
+		assert_int_equal(c.tx_retx_timeout, 0);
 		assert_int_equal(c.rx_trimmed, runs_run.sim.totals.trimmed);
 		assert_int_equal(c.tx_nack, c.rx_trimmed);
-		assert_int_equal(c.tx_again_nack, c.rx_nack);
-		assert_int_equal(run_retransmitted(&runs_run), c.tx_again_nack);
+		assert_int_equal(c.tx_retx_nack, c.rx_nack);
+		assert_int_equal(run_retransmitted(&runs_run), c.tx_retx_nack);
 		assert_true(runs_run.sim.totals.marked > 0 && c.rx_ecn > 0);
 		runs_end();
 	}
@@ -395,7 +395,7 @@ static void without_trimming_packets_are_dropped(void **state)
 	assert_int_equal(runs_run.sim.totals.trimmed, 0);
 	assert_true(runs_run.sim.totals.drops[SIM_DROP_THRESHOLD] > 100);
 	assert_int_equal(runs_drops(), runs_run.sim.totals.drops[SIM_DROP_THRESHOLD]);
-	assert_true(runs_counters().tx_again_time > 0);
+	assert_true(runs_counters().tx_retx_timeout > 0);
 	runs_end();
 }
 

@@ -285,7 +285,7 @@ static void completion_is_over_the_ideal(void **state)
 	assert_int_equal(known_figure(SCENARIO_FCT_MEAN, 0),
 			 alone.fct_ps * 1000000 / alone.ideal_ps);
 	assert_int_equal(known_figure(SCENARIO_FLOWS_FAILED, SCENARIO_NONE), 0);
-	/* 1 s of wall time: every packet, and those sent again. */
+	/* 1 s of wall time: every packet, and those retransmitted. */
 	uint64_t pkts = 245 + 5 * 256 + run_retransmitted(&runs_run);
 
 	assert_int_equal(known_figure(SCENARIO_PKTS_PER_SECOND, SCENARIO_NONE), pkts);

@@ -41,7 +41,7 @@ static struct notes whole, other;
 /* What the runs of a test have come across: a test of what never happens tests nothing. */
 static struct {
 	struct sim_totals totals;
-	uint64_t windowed, pauses, begun, ended, kinds, again, done, failed;
+	uint64_t windowed, pauses, begun, ended, kinds, retx, done, failed;
 } met;
 
 /* Also when an assert of the simulator's fails, which leaves no time for more. */
@@ -349,7 +349,7 @@ static void take_notes(struct notes *n)
 	note(n, "events", 0, s->agenda.n_fired);
 	note(n, "now", 0, sim_now(s));
 	note(n, "has more", 0, sim_has_more(s));
-	note(n, "sent again", 0, run_retransmitted(&runs_run));
+	note(n, "retransmitted", 0, run_retransmitted(&runs_run));
 	note_words(n, "totals", 0, &s->totals, sizeof s->totals);
 	note_words(n, "queue lengths", 0, s->queue_lengths, sizeof s->queue_lengths);
 	note_nodes(n, s);
@@ -459,7 +459,7 @@ static void meet(void)
 	for (uint32_t i = 0; i < runs_run.n_faults; i++)
 		if (impair_counts(runs_run.impair)[i].touched)
 			met.kinds |= UINT64_C(1) << runs_run.faults[i].kind;
-	met.again += run_retransmitted(&runs_run);
+	met.retx += run_retransmitted(&runs_run);
 	met.done += runs_run.traffic.n_done;
 	met.failed += runs_run.traffic.n_failed;
 }
@@ -492,7 +492,7 @@ static void any_run_is_the_same_in_windows(void **state)
 	}
 	assert_true(met.windowed > 300 && met.pauses > 300 && met.done > 300);
 	assert_true(drops[SIM_DROP_THRESHOLD] + drops[SIM_DROP_MEMORY] > 20);
-	assert_true(met.again > 100);
+	assert_true(met.retx > 100);
 	assert_true(met.totals.trimmed > 100 && met.totals.marked > 100);
 	text.is_broken = false;
 }

@@ -92,7 +92,7 @@ static void advance(struct rig *r)
 	r->device.at += SECOND / 2;
 	r->pairs[1].sent_bytes += 125000000; /* 2 Gb/s */
 	r->pairs[1].got_bytes += 62500000;
-	r->pairs[1].again_packets += 3;
+	r->pairs[1].retx_packets += 3;
 	member_show(r->member, &r->device, r->pairs, 2);
 }
 
@@ -139,7 +139,7 @@ static void rates_come_from_two_looks(void **state)
 	assert_true(p->pairs[0].has_rate);
 	assert_int_equal(p->pairs[0].tx_bps, 2 * SECOND);
 	assert_int_equal(p->pairs[0].rx_bps, SECOND);
-	assert_int_equal(p->pairs[0].again, 3);
+	assert_int_equal(p->pairs[0].retx, 3);
 	assert_int_equal(p->pairs[1].tx_bps, 0);
 	/* Nothing new is shown, and then not for long. */
 	assert_int_equal(top_look(&r.top, r.device.at + SECOND / 4), 0);
@@ -160,12 +160,12 @@ static void a_number_that_begins_anew_has_no_rate(void **state)
 	assert_int_equal(top_look(&r.top, r.device.at), 0);
 	r.device.at += SECOND;
 	r.pairs[1].sent_bytes = 10;
-	r.pairs[1].again_packets = 0;
+	r.pairs[1].retx_packets = 0;
 	member_show(r.member, &r.device, r.pairs, 2);
 	assert_int_equal(top_look(&r.top, r.device.at), 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_int_equal(r.top.devices[0].list[0].pairs[i].tx_bps, 0);
-		assert_int_equal(r.top.devices[0].list[0].pairs[i].again, 0);
+		assert_int_equal(r.top.devices[0].list[0].pairs[i].retx, 0);
 	}
 	close_rig(&r);
 }

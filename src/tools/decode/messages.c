@@ -31,7 +31,7 @@ static int32_t distance(const struct message *kept, const struct mrc_pkt *m)
 }
 
 /* Numbers of queue pairs and messages come again. It is another message where the PSNs are further
- * apart than this one is long, and when it is begun anew without being sent again. */
+ * apart than this one is long, and when it is begun anew without being retransmitted. */
 static bool is_same(const struct message *kept, const struct message_name *name,
 		    const struct mrc_pkt *m)
 {

@@ -29,8 +29,8 @@ struct message {
 	uint32_t pmtu; /* 0: only its last packet was seen */
 };
 
-/* What tells a trimmed packet from others: a copy that was sent again may be longer or shorter, by
- * its timestamp. */
+/* What tells a trimmed packet from others: a copy that was retransmitted may be longer or shorter,
+ * by its timestamp. */
 struct trimmed_name {
 	uint8_t src[16], dst[16];
 	uint32_t qp16, psn, rtx;

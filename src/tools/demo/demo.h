@@ -71,7 +71,7 @@ struct demo_place {
 /* What one moment looks like, or a slice up to it. */
 struct demo_row {
 	psec at_ps;
-	uint64_t bps[DEMO_SIDES], ideal_bps[DEMO_SIDES], resent[DEMO_SIDES];
+	uint64_t bps[DEMO_SIDES], ideal_bps[DEMO_SIDES], retx[DEMO_SIDES];
 	struct mrc_progress progress;
 	uint32_t planes_up; /* bit each */
 };
@@ -104,7 +104,7 @@ struct demo {
 	bool is_gray, has_lost, is_crossed, has_marked, has_skipped, is_out;
 	psec changed_ps, changed_back_ps; /* when a fault began last, and ended last */
 	psec out_ps;                      /* when the first of the ways went out */
-	uint64_t marked_before, resent_before;
+	uint64_t marked_before, retx_before;
 	/* Filled in at the end. */
 	char sent_hash[DEMO_SIDES][DEMO_HEX_MAX], got_hash[DEMO_SIDES][DEMO_HEX_MAX];
 	uint64_t hashed[DEMO_SIDES]; /* bytes: of each flow, from the first on */

@@ -27,7 +27,7 @@ static void put_rate(struct json_writer *w, const char *key, const struct demo_r
 	json_object(w, key, JSON_INLINE);
 	json_number(w, "bps", r->bps[which]);
 	json_number(w, "ideal_bps", r->ideal_bps[which]);
-	json_number(w, "resent", r->resent[which]);
+	json_number(w, "retx", r->retx[which]);
 	json_close(w);
 }
 

@@ -54,7 +54,7 @@ static void put_title(const struct demo_view *v, const struct demo *d)
 static void put_heading(void)
 {
 	printf("            Gb/s                           MRC: ways           MRC: kB"
-	       "         packets sent again\n"
+	       "      packets retransmitted\n"
 	       " time/ms     MRC  (ideal)     RC   RC x8   good  skip   bad  window  flight"
 	       "     MRC      RC   RC x8\n");
 }
@@ -68,8 +68,7 @@ static void put_slice(const struct demo_row *r)
 	       millis(r->at_ps).at, gbps(r->bps[DEMO_MRC]).at, gbps(r->ideal_bps[DEMO_MRC]).at,
 	       gbps(r->bps[DEMO_RC]).at, gbps(r->bps[DEMO_RC8]).at, p->ways[PATH_GOOD],
 	       p->ways[PATH_SKIP], p->ways[PATH_ASSUMED_BAD], p->window_bytes / 1000,
-	       p->inflight_bytes / 1000, r->resent[DEMO_MRC], r->resent[DEMO_RC],
-	       r->resent[DEMO_RC8]);
+	       p->inflight_bytes / 1000, r->retx[DEMO_MRC], r->retx[DEMO_RC], r->retx[DEMO_RC8]);
 }
 
 static void put_event(const struct demo_view *v, const struct demo_event *e)
@@ -123,9 +122,9 @@ static void put_state(struct demo_view *v, const struct demo *d, const struct de
 	end_line(v);
 	printf("  round trip  %s", amount_time(p->srtt_ns * PSEC_NS).at);
 	end_line(v);
-	printf("  sent again ");
+	printf("  retx       ");
 	for (uint32_t i = 0; i < DEMO_SIDES; i++)
-		printf("%s %s %" PRIu64, i ? "," : "", d->sides[i].name, r->resent[i]);
+		printf("%s %s %" PRIu64, i ? "," : "", d->sides[i].name, r->retx[i]);
 	end_line(v);
 	printf("  delivered  ");
 	for (uint32_t i = 0; i < DEMO_SIDES; i++)
@@ -207,7 +206,7 @@ enum cell {
 	CELL_SHARE,
 	CELL_WORST,
 	CELL_STILL,
-	CELL_RESENT,
+	CELL_RETX,
 	CELL_FAILED,
 	CELL_HASHED,
 	CELL_VERIFIED,
@@ -240,9 +239,7 @@ static struct amount cell_of(const struct demo *d, uint32_t which, enum cell cel
 		return a;
 	case CELL_WORST: return amount_rate(least_bps(d, which));
 	case CELL_STILL: return amount_time(side->longest_ps);
-	case CELL_RESENT:
-		snprintf(a.at, sizeof a.at, "%" PRIu64, demo_now(d).resent[which]);
-		return a;
+	case CELL_RETX: snprintf(a.at, sizeof a.at, "%" PRIu64, demo_now(d).retx[which]); return a;
 	case CELL_FAILED: return words(side->is_failed ? "failed" : "none");
 	case CELL_HASHED: return amount_bytes(d->hashed[which]);
 	default: return words(d->is_verified[which] ? "yes" : "NO");
@@ -259,7 +256,7 @@ static void put_summary(const struct demo *d)
 		[CELL_SHARE] = "of the ideal of these paths",
 		[CELL_WORST] = "goodput, the worst 100 us",
 		[CELL_STILL] = "longest time of a queue pair without a byte",
-		[CELL_RESENT] = "packets sent again",
+		[CELL_RETX] = "packets retransmitted",
 		[CELL_FAILED] = "queue pairs that failed",
 		[CELL_HASHED] = "bytes compared by SHA-256",
 		[CELL_VERIFIED] = "the receiver's are the sender's",

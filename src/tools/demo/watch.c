@@ -113,7 +113,7 @@ static struct demo_row row_of(const struct demo *d)
 	for (uint32_t i = 0; i < DEMO_SIDES; i++) {
 		const struct run *r = &d->sides[i].run;
 
-		row.resent[i] = r->transport.sim.retransmitted(r->sim.hosts[DEMO_SRC].engine);
+		row.retx[i] = r->transport.sim.retransmitted(r->sim.hosts[DEMO_SRC].engine);
 	}
 	return row;
 }
@@ -278,13 +278,13 @@ static void watch_gray(struct demo *d)
 	const struct run *r = &d->sides[DEMO_MRC].run;
 	bool is_gray = r->sim.ports[d->place.uplink].is_impaired;
 	uint64_t lost = impair_counts(r->impair)[FAULT_GRAY].touched;
-	uint64_t resent = r->transport.sim.retransmitted(r->sim.hosts[DEMO_SRC].engine);
+	uint64_t retx = r->transport.sim.retransmitted(r->sim.hosts[DEMO_SRC].engine);
 
 	if (is_gray && !d->is_gray) {
 		note(d, "gray", "link %s turns gray: it loses %u %% of its packets", d->place.link,
 		     r->faults[FAULT_GRAY].ppm / (MILLION / 100));
 		d->changed_ps = d->now_ps;
-		d->resent_before = resent;
+		d->retx_before = retx;
 	}
 	if (lost && !d->has_lost) {
 		note(d, "gray-loss", "the gray link drops its first packet of MRC, %s later",
@@ -294,8 +294,8 @@ static void watch_gray(struct demo *d)
 	if (!is_gray && d->is_gray) {
 		note(d, "gray-over", "link %s is well again", d->place.link);
 		note(d, "gray-count",
-		     "it dropped %u packets of MRC, answers and probes too; %u were sent again",
-		     (unsigned)lost, (unsigned)(resent - d->resent_before));
+		     "it dropped %u packets of MRC, answers and probes too; %u were retransmitted",
+		     (unsigned)lost, (unsigned)(retx - d->retx_before));
 		d->changed_back_ps = d->now_ps;
 	}
 	d->is_gray = is_gray;

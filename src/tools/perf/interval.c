@@ -8,7 +8,7 @@
 
 #define NSEC_PER_MS UINT64_C(1000000)
 
-static void take_counts(const struct perf_end *e, uint64_t *resent, uint64_t *received)
+static void take_counts(const struct perf_end *e, uint64_t *retx, uint64_t *received)
 {
 	struct rc_counters rc = {0};
 	struct mrc_counters mrc = {0};
@@ -17,7 +17,7 @@ static void take_counts(const struct perf_end *e, uint64_t *resent, uint64_t *re
 		nic_mrc_counters(e->user, &mrc, NULL);
 	else
 		nic_counters(e->user, &rc, NULL);
-	*resent = rc.tx_again + mrc.tx_again;
+	*retx = rc.tx_retx + mrc.tx_retx;
 	*received = rc.rx_bytes + mrc.rx_bytes;
 }
 
@@ -50,12 +50,12 @@ static void print(FILE *out, const struct perf_interval *i, const struct perf_in
 	snprintf(span, sizeof span, "  %.2f-%.2f s", (double)(i->from_ns - i->start_ns) / 1e9,
 		 (double)(f->to_ns - i->start_ns) / 1e9);
 	if (f->is_latency)
-		fprintf(out, "%-18s %10" PRIu64 " %8s %8.2f   resent %" PRIu64 "\n", span,
-			f->messages, "", (double)f->mean_ns / 1e3, f->resent);
+		fprintf(out, "%-18s %10" PRIu64 " %8s %8.2f   retx %" PRIu64 "\n", span,
+			f->messages, "", (double)f->mean_ns / 1e3, f->retx);
 	else
 		fprintf(out, "%-24s %12" PRIu64 " %12.3f %14" PRIu64 " %9" PRIu64 "\n", span,
 			f->messages, (double)f->bits_per_second / 1e9, f->messages_per_second,
-			f->resent);
+			f->retx);
 	fflush(out);
 }
 
@@ -69,7 +69,7 @@ static void print_json(FILE *out, const struct perf_interval *i,
 	json_number(&w, "from_ns", i->from_ns - i->start_ns);
 	json_number(&w, "to_ns", f->to_ns - i->start_ns);
 	json_number(&w, "messages", f->messages);
-	json_number(&w, "retransmitted", f->resent);
+	json_number(&w, "retransmitted", f->retx);
 	if (f->is_latency) {
 		json_number(&w, "mean_ns", f->mean_ns);
 	} else {
@@ -85,16 +85,16 @@ void perf_interval_end(struct perf_interval *i, const struct perf_end *e, const 
 		       struct perf_so_far so_far)
 {
 	const struct perf_test *t = &e->test;
-	uint64_t resent, received, ns = so_far.now - i->from_ns;
+	uint64_t retx, received, ns = so_far.now - i->from_ns;
 
 	if (i->next_ns == UINT64_MAX || ns == 0)
 		return;
-	take_counts(e, &resent, &received);
+	take_counts(e, &retx, &received);
 	uint64_t messages = l->door ? received / t->size : so_far.messages;
 	struct perf_interval_figures f = {
 		.to_ns = so_far.now,
 		.messages = messages - i->messages,
-		.resent = resent - i->resent,
+		.retx = retx - i->retx,
 		.is_latency = t->mode == PERF_LATENCY,
 	};
 
@@ -107,7 +107,7 @@ void perf_interval_end(struct perf_interval *i, const struct perf_end *e, const 
 	else
 		print(stdout, i, &f);
 	i->messages = messages;
-	i->resent = resent;
+	i->retx = retx;
 	i->from_ns = so_far.now;
 	while (i->next_ns <= so_far.now)
 		i->next_ns += l->interval_ms * NSEC_PER_MS;

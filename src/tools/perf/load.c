@@ -443,7 +443,7 @@ static void count_rc(struct perf_end *e, struct perf_result *r)
 	struct rc_counters count = {0};
 
 	nic_counters(e->user, &count, NULL);
-	r->retransmitted = count.tx_again;
+	r->retransmitted = count.tx_retx;
 }
 
 static void count_mrc(struct perf_end *e, struct perf_result *r)
@@ -451,7 +451,7 @@ static void count_mrc(struct perf_end *e, struct perf_result *r)
 	struct mrc_counters count = {0};
 
 	nic_mrc_counters(e->user, &count, NULL);
-	r->retransmitted = count.tx_again;
+	r->retransmitted = count.tx_retx;
 	r->lost_gap = count.lost_gap;
 	r->lost_probe = count.lost_probe;
 	r->lost_nack = count.lost_nack;

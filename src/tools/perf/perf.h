@@ -61,11 +61,11 @@ struct perf_result {
 	uint64_t retransmitted; /* packets, by the client */
 	const char *driver;     /* of the client */
 	/* Of MRC: the ways of all queue pairs, how many are in use at the end, and why packets were
-	 * sent again. */
+	 * retransmitted. */
 	uint64_t ways, ways_used, lost_gap, lost_probe, lost_nack, lost_port, lost_timeout, spared;
 	bool has_profile;
-	uint64_t profile;              /* the EV profile that was named, if has_profile */
-	uint64_t retx_for_ack;         /* had arrived, and went again for their Transport ACK */
+	uint64_t profile;      /* the EV profile that was named, if has_profile */
+	uint64_t retx_for_ack; /* had arrived, and were retransmitted for their Transport ACK */
 	char digest[PERF_DIGEST_TEXT]; /* of all that lies at the server; "": not verified */
 	/* Of latencies, in ns; half a round trip where both sides send. */
 	uint64_t least_ns, most_ns, mean_ns, percentile_ns[PERF_PERCENTILES];
@@ -230,11 +230,11 @@ int perf_digest(const struct perf_end *e, bool is_in, char digest[PERF_DIGEST_TE
 struct perf_interval {
 	uint64_t start_ns, from_ns; /* of the test, and of the interval */
 	uint64_t next_ns;           /* when it ends; UINT64_MAX: nobody wants to know */
-	uint64_t n, messages, resent;
+	uint64_t n, messages, retx;
 };
 
 struct perf_interval_figures {
-	uint64_t to_ns, messages, resent, bits_per_second, messages_per_second, mean_ns;
+	uint64_t to_ns, messages, retx, bits_per_second, messages_per_second, mean_ns;
 	bool is_latency;
 };
 

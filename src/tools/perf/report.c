@@ -28,17 +28,17 @@ void perf_print_head(FILE *out, uint8_t mode)
 			"messages", "min us", "mean", "p50", "p90", "p99", "p99.9", "max");
 	else
 		fprintf(out, "%-9s %8s %5s %12s %12s %14s %9s\n", "op", "bytes", "qps", "messages",
-			"Gb/s", "messages/s", "resent");
+			"Gb/s", "messages/s", "retx");
 	fflush(out);
 }
 
-/* The reasons add up to what was sent again. */
+/* The reasons add up to what was retransmitted. */
 static void print_ways(FILE *out, const struct perf_result *r)
 {
 	uint64_t lost = r->lost_gap + r->lost_probe + r->lost_nack + r->lost_port + r->lost_timeout;
 
 	fprintf(out,
-		"  ways in use %" PRIu64 " of %" PRIu64 "; sent again %" PRIu64 ": %" PRIu64
+		"  ways in use %" PRIu64 " of %" PRIu64 "; retransmitted %" PRIu64 ": %" PRIu64
 		" taken for lost (by a gap %" PRIu64 ", by a probe %" PRIu64 ", by a NACK %" PRIu64
 		", by their port %" PRIu64 ", in silence %" PRIu64 ") less %" PRIu64
 		" that came after all, and %" PRIu64 " for their Transport ACK\n",

@@ -161,7 +161,7 @@ static void print_packets(FILE *out, const struct report *r)
 	fprintf(out, "  %12" PRIu64 "  in flight at the end\n", r->in_flight);
 	fprintf(out, "  conserved: %s\n", r->is_conserved ? "yes" : "NO");
 	fprintf(out,
-		"  %" PRIu64 " marked, %" PRIu64 " trimmed, %" PRIu64 " sent again, %" PRIu64
+		"  %" PRIu64 " marked, %" PRIu64 " trimmed, %" PRIu64 " retransmitted, %" PRIu64
 		" pauses\n",
 		t->marked, t->trimmed, r->retransmitted, t->pauses);
 }

@@ -234,14 +234,14 @@ static void put_row(FILE *out, const char *name, const struct report *r)
 static void put_counts(FILE *out, const struct study *st)
 {
 	fprintf(out, "\n%*s%42s\n", NAME_WIDTH, "", "packets");
-	fprintf(out, "%-*s %10s %10s %10s %10s %10s\n", NAME_WIDTH, "run", "end", "sent again",
-		"trimmed", "marked", "dropped");
+	fprintf(out, "%-*s %10s %10s %10s %10s %10s\n", NAME_WIDTH, "run", "end", "retx", "trimmed",
+		"marked", "dropped");
 	for (uint32_t i = 0; i < st->n_done; i++) {
 		const struct study_count *c = &st->counts[i];
 
 		put_name(out, study_name(st, i));
 		fprintf(out, " %10s %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64 "\n",
-			amount_time(c->ended_ps).at, c->resent, c->trimmed, c->marked, c->dropped);
+			amount_time(c->ended_ps).at, c->retx, c->trimmed, c->marked, c->dropped);
 	}
 }
 
@@ -264,7 +264,7 @@ void study_add(FILE *out, struct study *st, const struct report *r)
 	st->is_interrupted |= r->is_interrupted;
 	st->counts[st->n_done] = (struct study_count){
 		.ended_ps = r->ended_ps,
-		.resent = r->retransmitted,
+		.retx = r->retransmitted,
 		.trimmed = r->run->sim.totals.trimmed,
 		.marked = r->run->sim.totals.marked,
 		.dropped = r->dropped,

@@ -22,7 +22,7 @@ struct study_figure {
 /* What a run counted besides its flows. */
 struct study_count {
 	psec ended_ps;
-	uint64_t resent, trimmed, marked, dropped; /* packets */
+	uint64_t retx, trimmed, marked, dropped; /* packets */
 };
 
 struct study {

@@ -55,7 +55,7 @@ static void put_pair(struct json_writer *w, const struct top_pair *pair)
 	json_number(w, "sent_bytes", p->sent_bytes);
 	json_number(w, "got_bytes", p->got_bytes);
 	json_number(w, "sent_packets", p->sent_packets);
-	json_number(w, "again_packets", p->again_packets);
+	json_number(w, "retx_packets", p->retx_packets);
 	json_number(w, "timeouts", p->timeouts);
 	json_number(w, "window_bytes", p->window_bytes);
 	json_number(w, "inflight_bytes", p->inflight_bytes);
@@ -63,7 +63,7 @@ static void put_pair(struct json_writer *w, const struct top_pair *pair)
 	if (pair->has_rate) {
 		json_number(w, "tx_bps", pair->tx_bps);
 		json_number(w, "rx_bps", pair->rx_bps);
-		json_number(w, "again", pair->again);
+		json_number(w, "retx", pair->retx);
 	}
 	json_number(w, "open_ports", p->open_ports);
 	json_object(w, "ways", JSON_INLINE);

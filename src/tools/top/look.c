@@ -62,8 +62,8 @@ static void compare(struct top_pair *pair, const struct top_pair *before, nsec e
 		return;
 	pair->tx_bps = rate(pair->p.sent_bytes, before->p.sent_bytes, elapsed);
 	pair->rx_bps = rate(pair->p.got_bytes, before->p.got_bytes, elapsed);
-	if (pair->p.again_packets > before->p.again_packets)
-		pair->again = pair->p.again_packets - before->p.again_packets;
+	if (pair->p.retx_packets > before->p.retx_packets)
+		pair->retx = pair->p.retx_packets - before->p.retx_packets;
 }
 
 /* Nothing new was shown: the rates still hold, or if that was long ago, nothing moves. */
@@ -74,7 +74,7 @@ static void keep(struct top_pair *pair, const struct top_pair *before, nsec age)
 		return;
 	pair->tx_bps = before->tx_bps;
 	pair->rx_bps = before->rx_bps;
-	pair->again = before->again;
+	pair->retx = before->retx;
 }
 
 /* The ports that the engine of a process has: over kernel sockets one, whatever the device's
@@ -133,11 +133,11 @@ static int by_rate(const void *a, const void *b)
 	return by_more(x->tx_bps + x->rx_bps, y->tx_bps + y->rx_bps, a, b);
 }
 
-static int by_again(const void *a, const void *b)
+static int by_retx(const void *a, const void *b)
 {
 	const struct top_pair *x = a, *y = b;
 
-	return by_more(x->p.again_packets, y->p.again_packets, a, b);
+	return by_more(x->p.retx_packets, y->p.retx_packets, a, b);
 }
 
 static int by_rtt(const void *a, const void *b)
@@ -158,7 +158,7 @@ static int by_peer(const void *a, const void *b)
 void top_sort(struct top *t, enum top_key by)
 {
 	static int (*const orders[TOP_KEYS])(const void *, const void *) = {
-		by_rate, by_number, by_peer, by_again, by_rtt,
+		by_rate, by_number, by_peer, by_retx, by_rtt,
 	};
 
 	for (uint32_t i = 0; i < t->n; i++)

@@ -40,8 +40,8 @@ struct top_screen {
 	uint32_t n_processes, n_pairs;
 };
 
-static const char *const key_names[TOP_KEYS] = {"rate", "QP", "peer", "again", "srtt"};
-static const char key_letters[TOP_KEYS + 1] = "rnpat";
+static const char *const key_names[TOP_KEYS] = {"rate", "QP", "peer", "retx", "srtt"};
+static const char key_letters[TOP_KEYS + 1] = "rnpxt";
 
 /* The columns, in the order in which they stand. The lower its rank, the sooner a column is there
  * when the screen widens. */
@@ -54,7 +54,7 @@ enum column {
 	COLUMN_WINDOW,
 	COLUMN_FLIGHT,
 	COLUMN_RTT,
-	COLUMN_AGAIN,
+	COLUMN_RETX,
 	COLUMN_TIMEOUTS,
 	COLUMN_GOOD,
 	COLUMN_SKIP,
@@ -70,7 +70,7 @@ static const struct {
 } columns[COLUMNS] = {
 	{"QP", 8, 0},      {"peer", PEER_LEAST, 1}, {"state", 5, 2},       {"tx Gb/s", 7, 3},
 	{"rx Gb/s", 7, 4}, {"window", 10, 7},       {"in flight", 10, 10}, {"srtt", 10, 6},
-	{"again", 6, 5},   {"timeouts", 8, 9},      {"good", 4, 11},       {"skip", 4, 12},
+	{"retx", 6, 5},    {"timeouts", 8, 9},      {"good", 4, 11},       {"skip", 4, 12},
 	{"bad", 4, 8},     {"denied", 6, 13},
 };
 
@@ -192,7 +192,7 @@ static void write_cell(const struct top_pair *pair, enum column c, char text[CEL
 		snprintf(text, CELL_MAX, "%s",
 			 p->srtt_ns ? amount_time(p->srtt_ns * NS_PS).at : "-");
 		break;
-	case COLUMN_AGAIN: snprintf(text, CELL_MAX, "%" PRIu64, p->again_packets); break;
+	case COLUMN_RETX: snprintf(text, CELL_MAX, "%" PRIu64, p->retx_packets); break;
 	case COLUMN_TIMEOUTS: snprintf(text, CELL_MAX, "%" PRIu64, p->timeouts); break;
 	default:
 		if (p->n_ways)

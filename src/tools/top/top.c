@@ -18,15 +18,16 @@ static const char usage[] =
 	"usage: weft top [OPTION...]\n"
 	"\n"
 	"Shows how the queue pairs of all processes on devices fare, MRC and RC, again each\n"
-	"second: goodput, window, round trip, packets sent again, and of MRC each way's state.\n";
+	"second: goodput, window, round trip, packets retransmitted, and of MRC each way's "
+	"state.\n";
 
 static const char notes[] =
 	"A way is a character in the row of its port: . good, s skipped for a turn, X assumed\n"
 	"bad, d denied; ! behind a port says that no way of it is usable. RC has no ways.\n"
-	"`again` and `timeouts` count since the queue pair was made.\n"
+	"`retx` and `timeouts` count since the queue pair was made.\n"
 	"\n"
 	"On a terminal the view has as many columns as fit, and keys: q ends it, s sorts by\n"
-	"the next of rate, QP number, peer, packets sent again and round trip (r n p a t: by\n"
+	"the next of rate, QP number, peer, packets retransmitted and round trip (r n p x t: by\n"
 	"that one), w hides the ways, arrows, PgUp, PgDn, Home and End scroll. Elsewhere looks\n"
 	"follow each other. Queue pairs are shown to their own user, and to root those of all.\n"
 	"\n"

@@ -20,7 +20,7 @@ struct top_pair {
 	struct member_pair p;
 	bool has_rate; /* it was there at the look before */
 	uint64_t tx_bps, rx_bps;
-	uint64_t again; /* packets sent again since then */
+	uint64_t retx; /* packets retransmitted since then */
 	/* Ways stand port by port: those of port i are first[i] .. first[i + 1] - 1. */
 	uint16_t first[MEMBER_PORTS + 1];
 };
@@ -49,8 +49,8 @@ struct top {
 };
 
 /* What queue pairs of a process are sorted by: the busiest, lowest number, lowest peer, most
- * packets sent again, longest round trip first. */
-enum top_key { TOP_BY_RATE, TOP_BY_NUMBER, TOP_BY_PEER, TOP_BY_AGAIN, TOP_BY_RTT, TOP_KEYS };
+ * packets retransmitted, longest round trip first. */
+enum top_key { TOP_BY_RATE, TOP_BY_NUMBER, TOP_BY_PEER, TOP_BY_RETX, TOP_BY_RTT, TOP_KEYS };
 void top_sort(struct top *t, enum top_key by);
 
 /* Looks at the devices once more; now is that of CLOCK_MONOTONIC. 0 or a negative errno. */

@@ -70,7 +70,7 @@ static void put_process(const struct top_process *p, const struct top_style *sty
 static void put_heading(FILE *out)
 {
 	fputs("  QP        peer                   state  tx Gb/s  rx Gb/s     window  in flight"
-	      "        srtt   again  timeouts  good skip  bad denied\n",
+	      "        srtt    retx  timeouts  good skip  bad denied\n",
 	      out);
 }
 
@@ -86,9 +86,8 @@ static void put_pair(const struct top_pair *pair, FILE *out)
 		p->number, peer, top_state_word(p->state), gbps(pair, pair->tx_bps).at,
 		gbps(pair, pair->rx_bps).at, amount_bytes(p->window_bytes).at,
 		amount_bytes(p->inflight_bytes).at,
-		p->srtt_ns ? amount_time(p->srtt_ns * NS_PS).at : "-", p->again_packets,
-		p->timeouts, p->ways[TOP_GOOD], p->ways[TOP_SKIP], p->ways[TOP_BAD],
-		p->ways[TOP_DENIED]);
+		p->srtt_ns ? amount_time(p->srtt_ns * NS_PS).at : "-", p->retx_packets, p->timeouts,
+		p->ways[TOP_GOOD], p->ways[TOP_SKIP], p->ways[TOP_BAD], p->ways[TOP_DENIED]);
 }
 
 /* The ways of a port, a character each. */
