@@ -11,6 +11,8 @@ SECONDS ?= 20
 SEEDS   ?= 20000
 INTEROP ?=
 ATTACK  ?=
+BASE    ?= HEAD
+WHAT    ?=
 BUILD   := build
 
 ifneq (,$(filter aarch64 arm64,$(shell uname -m)))
@@ -73,7 +75,7 @@ run_tests = rm -f $(1)/meson-logs/testlog.json; \
 # ninja spreads the work over the processors; the steps here stay in order.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: all help demo tour test interop attack bench bench-wire soak fuzz hunt hunt-selftest lint format \
+.PHONY: all help demo tour test interop attack same bench bench-wire soak fuzz hunt hunt-selftest lint format \
 	docs install clean distclean debug asan tsan leaks clang cross coverage ci \
 	setup-build setup-test configured
 
@@ -117,6 +119,9 @@ interop: all ## run weft against the kernel's Soft-RoCE in a guest; needs root o
 attack: setup-test all ## throw forged packets at running transfers and show what they do; needs root (docs/security.md)
 	@ninja -C $(BUILD) tests/attack/forge
 	@tests/attack/attack $(ATTACK) --build $(BUILD)
+
+same: setup-test configured ## whether behaviour is that of BASE=REVISION, and speed beside it
+	@scripts/same $(BUILD) $(BASE) $(WHAT)
 
 bench: all ## run every benchmark and show its table
 	@ninja -C $(BUILD) meson-benchmark-prereq
@@ -211,7 +216,7 @@ ci: ## everything that must hold before a change goes in
 	@.ci/run
 
 clean: ## remove the build directories
-	rm -rf build build-debug build-asan build-tsan build-clang build-cross build-cov build-fuzz
+	rm -rf build build-debug build-asan build-tsan build-clang build-cross build-cov build-fuzz build-same
 
 distclean: clean ## clean, and remove the guest of `make interop`; what all clones share stays (scripts/cache)
 	rm -rf build-interop build-cache
