@@ -5,6 +5,7 @@
 #include "base/crc32.h"
 #include "wire/net.h"
 #include "wire/roce.h"
+#include "wire/seal.h"
 
 enum {
 	FRONT_V4 = ipv4_bytes + udp_bytes,
@@ -14,28 +15,36 @@ enum {
 };
 
 /* Of the eight bytes of ones that stand for the local route header of InfiniBand. */
-static const uint32_t crc_of_ones = 0x2144df1c;
+#define CRC_OF_ONES 0x2144df1cu
 
-/* What counts as ones, because hops change it. */
-static const uint8_t ones_v4[COVERED_V4] = {
-	[1] = 0xff, /* type of service */
-	[8] = 0xff, /* time to live */
-	[10] = 0xff,
-	[11] = 0xff, /* header checksum */
-	[ipv4_bytes + 6] = 0xff,
-	[ipv4_bytes + 7] = 0xff,             /* UDP checksum */
-	[ipv4_bytes + udp_bytes + 4] = 0xff, /* FECN, BECN and six reserved bits */
+/* What counts as ones, because hops change it: of the IP header, the UDP checksum, and in the base
+ * transport header FECN, BECN and six reserved bits. */
+const struct seal seal_icrc = {
+	.name = "icrc",
+	.sum = SEAL_CRC32,
+	.tail_bytes = icrc_bytes,
+	.start = CRC_OF_ONES,
+	.front = {{.to = COVERED_V4,
+		   .ones = {[1] = 0xff, /* type of service */
+			    [8] = 0xff, /* time to live */
+			    [10] = 0xff,
+			    [11] = 0xff, /* header checksum */
+			    [ipv4_bytes + 6] = 0xff,
+			    [ipv4_bytes + 7] = 0xff,
+			    [FRONT_V4 + 4] = 0xff}},
+		  {.to = COVERED_V6,
+		   .ones = {[0] = 0x0f,
+			    [1] = 0xff,
+			    [2] = 0xff,
+			    [3] = 0xff, /* traffic class, flow label */
+			    [7] = 0xff, /* hop limit */
+			    [ipv6_bytes + 6] = 0xff,
+			    [ipv6_bytes + 7] = 0xff,
+			    [FRONT_V6 + 4] = 0xff}}},
 };
-static const uint8_t ones_v6[COVERED_V6] = {
-	[0] = 0x0f,
-	[1] = 0xff,
-	[2] = 0xff,
-	[3] = 0xff, /* traffic class, flow label */
-	[7] = 0xff, /* hop limit */
-	[ipv6_bytes + 6] = 0xff,
-	[ipv6_bytes + 7] = 0xff,             /* UDP checksum */
-	[ipv6_bytes + udp_bytes + 4] = 0xff, /* FECN, BECN and six reserved bits */
-};
+
+#define ONES_V4 seal_icrc.front[0].ones
+#define ONES_V6 seal_icrc.front[1].ones
 
 /* Lengths that the compiler knows, so that many bytes are joined at once. */
 static inline uint32_t masked(uint32_t crc, const uint8_t *at, const uint8_t *ones, uint32_t n)
@@ -55,19 +64,19 @@ static bool is_v4(const uint8_t *ip)
 uint32_t icrc_begin(const uint8_t *ip, uint32_t *covered)
 {
 	*covered = is_v4(ip) ? COVERED_V4 : COVERED_V6;
-	return is_v4(ip) ? masked(crc_of_ones, ip, ones_v4, COVERED_V4)
-			 : masked(crc_of_ones, ip, ones_v6, COVERED_V6);
+	return is_v4(ip) ? masked(CRC_OF_ONES, ip, ONES_V4, COVERED_V4)
+			 : masked(CRC_OF_ONES, ip, ONES_V6, COVERED_V6);
 }
 
 uint32_t icrc_front(const uint8_t *ip)
 {
-	return is_v4(ip) ? masked(crc_of_ones, ip, ones_v4, FRONT_V4)
-			 : masked(crc_of_ones, ip, ones_v6, FRONT_V6);
+	return is_v4(ip) ? masked(CRC_OF_ONES, ip, ONES_V4, FRONT_V4)
+			 : masked(CRC_OF_ONES, ip, ONES_V6, FRONT_V6);
 }
 
 uint32_t icrc_bth(uint32_t front, const uint8_t *bth)
 {
-	return masked(front, bth, ones_v4 + FRONT_V4, bth_bytes);
+	return masked(front, bth, ONES_V4 + FRONT_V4, bth_bytes);
 }
 
 uint32_t icrc_of(struct cspan packet)
