@@ -6,10 +6,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct net_cfg plain = {NET_ROCE_PORT, NET_DSCP_NONE, NET_DSCP_NONE};
 	static const uint16_t starts[] = {NET_LINK_ETHERNET, NET_LINK_IP, ETHERTYPE_VLAN,
 					  ETHERTYPE_IPV6};
-	const struct net_cfg trims = catalog_cfg();
+	const struct net_cfg trims = catalog_cfg(), plain = net_cfg_default();
 	struct cspan frame = {data, (uint32_t)size};
 
 	for (unsigned k = 0; k < 8; k++) {

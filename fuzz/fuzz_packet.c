@@ -30,11 +30,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_check_trail(&trail, frame);
 	print_trail(&trail, frame);
 	if (fault.why == WIRE_DROP_NONE)
-		must(!pkt.has_icrc || pkt.icrc == pkt.icrc_right);
+		must(!pkt.has_crc || pkt.crc == pkt.crc_right);
 	if (fault.why != WIRE_DROP_ICRC || size > sizeof copy)
 		return 0;
 	memcpy(copy, data, size);
-	icrc_put(copy + pkt.icrc_at, pkt.icrc_right);
+	icrc_put(copy + pkt.seal_at, pkt.crc_right);
 	frame.at = copy;
 	must(wire_packet_get(frame, NET_LINK_ETHERNET, &cfg, &pkt, NULL).why == WIRE_DROP_NONE);
 	return 0;

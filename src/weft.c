@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <weft/weft.h>
 
-#include "wire/icrc.h"
 #include "wire/packet.h"
 
 const char *weft_version(void)
@@ -19,6 +18,7 @@ int weft_check_frame(const void *frame, size_t len, struct weft_verdict *out)
 	struct cspan bytes = {frame, (uint32_t)len};
 	struct wire_fault fault = wire_packet_get(bytes, NET_LINK_ETHERNET, &cfg, &pkt, NULL);
 	struct cspan payload = wire_packet_payload(&pkt);
+	bool has_icrc = pkt.has_crc && pkt.seal == &seal_icrc;
 
 	*out = (struct weft_verdict){
 		.packet_name = wire_packet_name(&pkt),
@@ -28,8 +28,8 @@ int weft_check_frame(const void *frame, size_t len, struct weft_verdict *out)
 		.fault_at = fault.at,
 		.payload_at = payload.at ? (uint32_t)(payload.at - bytes.at) : 0,
 		.payload_len = payload.len,
-		.icrc_carried = pkt.has_icrc ? pkt.icrc : 0,
-		.icrc_right = pkt.has_icrc ? pkt.icrc_right : 0,
+		.icrc_carried = has_icrc ? pkt.crc : 0,
+		.icrc_right = has_icrc ? pkt.crc_right : 0,
 	};
 	if (fault.why == WIRE_DROP_NONE)
 		return 0;
@@ -43,21 +43,16 @@ int weft_icrc(const void *ip_packet, size_t len, uint32_t *icrc)
 {
 	const uint8_t *ip = ip_packet;
 	uint8_t protocol;
-	size_t least;
 
 	if (!ip || !icrc || len < ipv4_bytes || len > UINT32_MAX)
 		return -EINVAL;
-	if (ip[0] == IPV4_NO_OPTIONS) {
-		protocol = ip[9];
-		least = ipv4_bytes + udp_bytes + bth_bytes;
-	} else if (ip[0] >> 4 == 6) {
-		protocol = ip[6];
-		least = ipv6_bytes + udp_bytes + bth_bytes;
-	} else {
+	bool is_v4 = ip[0] == IPV4_NO_OPTIONS;
+
+	if (!is_v4 && ip[0] >> 4 != 6)
 		return -EINVAL;
-	}
-	if (protocol != IPPROTO_UDP_IN || len < least)
+	protocol = is_v4 ? ip[9] : ip[6];
+	if (protocol != IPPROTO_UDP_IN || len < seal_least(&seal_icrc, is_v4))
 		return -EINVAL;
-	*icrc = icrc_of((struct cspan){ip, (uint32_t)len});
+	*icrc = seal_sum(&seal_icrc, &(struct cspan){ip, (uint32_t)len}, 1);
 	return 0;
 }

@@ -345,7 +345,7 @@ static int check_cfg(struct frames *f, const struct frames_cfg *cfg, char *error
 		return say(-EINVAL, error, error_len,
 			   "out of bounds: 1 to %u ports, and at most 2^24 peers", ENGINE_PORTS);
 	f->net = net_cfg_default();
-	f->net.roce_port = f->cfg.port;
+	*net_cfg_port(&f->net) = f->cfg.port;
 	if (cfg->has_trim) {
 		f->net.dscp_trimmed = cfg->dscp_trimmed;
 		f->net.dscp_trimmed_lasthop = cfg->dscp_trimmed_lasthop;

@@ -169,7 +169,7 @@ static bool read_plain(const struct frames *f, const struct cspan piece[FRAMES_P
 		.ttl = ip[7],
 	};
 	return get_be16(ip - 2) == ETHERTYPE_IPV6 && s->version == 6 && ip[6] == IPPROTO_UDP_IN &&
-	       get_be16(udp + 2) == f->net.roce_port && s->udp_len == payload &&
+	       get_be16(udp + 2) == f->net.carriers.use[0].port && s->udp_len == payload &&
 	       s->end >= TRANSPORT + FRAMES_BTH_BYTES + icrc_bytes &&
 	       s->end <= piece[0].len + piece[1].len && s->dscp != f->net.dscp_trimmed &&
 	       s->dscp != f->net.dscp_trimmed_lasthop;
@@ -195,9 +195,7 @@ static uint64_t *read_any(const struct frames *f, const struct cspan piece[FRAME
 	near = left < HEAD_NEAR ? left : HEAD_NEAR;
 	if (net.transport + near > piece[0].len || is_of_vlan(&net))
 		return &count->drop_headers;
-	/* A NACK may carry the length of the packet that it answers (M-13). */
-	if (piece[0].at[net.transport] != MRC_OP_NACK &&
-	    net_udp_length_fault(&net).why != WIRE_DROP_NONE)
+	if (net_udp_length_fault(&net, piece[0].at + net.transport).why != WIRE_DROP_NONE)
 		return &count->drop_headers;
 	*s = (struct stack){
 		.ip_at = net_ip(&net)->at,

@@ -84,7 +84,7 @@ int host_init(struct sim *s, uint32_t host)
 	h->n_ports = (uint8_t)node->n_ports;
 	h->engine_bytes = bytes;
 	h->engine = malloc(bytes);
-	h->peers = sim_peers_new(s->net.roce_port);
+	h->peers = sim_peers_new(*net_cfg_port(&s->net));
 	if (!h->engine || !h->peers)
 		return -ENOMEM;
 	h->engine->ops = t->ops;
@@ -159,7 +159,7 @@ static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct p
 	port_enqueue(s, port, p);
 }
 
-/* What each port may still take, together; their bits in *free. A port without carrier takes
+/* What each port may still take, together; their bits in *free. A port whose link is down takes
  * nothing. */
 static uint32_t room_of(const struct sim *s, const struct sim_host *h, uint16_t room[ENGINE_PORTS],
 			uint32_t *free_ports)
@@ -364,7 +364,7 @@ static bool read_plain(const struct sim *s, uint32_t host, const struct packet *
 
 	if (get_be16(eth + 12) != ETHERTYPE_IPV6 || word >> 28 != 6 || ip[6] != IPPROTO_UDP_IN ||
 	    get_be16(ip + 4) != p->len - eth_bytes - ipv6_bytes ||
-	    get_be16(udp + 2) != s->net.roce_port || dscp == s->net.dscp_trimmed ||
+	    get_be16(udp + 2) != s->net.carriers.use[0].port || dscp == s->net.dscp_trimmed ||
 	    dscp == s->net.dscp_trimmed_lasthop || routing_host_of(s->cfg.routing, ip + 24) != host)
 		return false;
 	rx->peer = routing_host_of(s->cfg.routing, ip + 8);

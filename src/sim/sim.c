@@ -137,7 +137,7 @@ static void init_classes(struct sim *s)
 		s->tclass_of[s->dscp_of[c]] = (uint8_t)c;
 	s->net = net_cfg_default();
 	if (s->cfg.udp_port)
-		s->net.roce_port = s->cfg.udp_port;
+		*net_cfg_port(&s->net) = s->cfg.udp_port;
 	s->net.dscp_trimmed = n->trimmed;
 	s->net.dscp_trimmed_lasthop = n->trimmed_lasthop;
 }

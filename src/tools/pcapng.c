@@ -69,7 +69,7 @@ static void put_section(struct pcapng *f, const struct net_cfg *net)
 	uint32_t text_len = (uint32_t)snprintf(
 		text, sizeof text,
 		PCAPNG_MARK PCAPNG_PORT "=%u " PCAPNG_TRIMMED "=%u " PCAPNG_LASTHOP "=%u",
-		net->roce_port, net->dscp_trimmed, net->dscp_trimmed_lasthop);
+		net->carriers.use[0].port, net->dscp_trimmed, net->dscp_trimmed_lasthop);
 	uint32_t len = 28 + 4 + padded(text_len) + 4;
 
 	put_le(f, BLOCK_SECTION, 4);

@@ -49,7 +49,7 @@ static struct wire_fault udp_fault(struct cursor c, const struct net_cfg *cfg)
 {
 	const uint8_t *p = peek(&c, 4);
 
-	if (!p || get_be16(p + 2) == cfg->roce_port)
+	if (!p || carrier_of_udp(&cfg->carriers, get_be16(p + 2)))
 		return no_fault();
 	return fault_at(WIRE_DROP_NOT_ROCE, c.at + 2, udp_layout());
 }
@@ -63,6 +63,8 @@ struct wire_fault foreign_fault(struct cursor c, uint8_t version, const struct n
 
 		if (protocol == IPPROTO_UDP_IN)
 			return udp_fault(c, cfg);
+		if (see == 0 && carrier_of_ip(&cfg->carriers, (uint8_t)protocol))
+			return no_fault();
 		if (see == 0)
 			return fault_at(WIRE_DROP_NOT_UDP, c.at, NULL);
 		const uint8_t *p = peek(&c, see);

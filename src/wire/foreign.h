@@ -1,5 +1,5 @@
 /* Tells damage from foreign traffic: a packet that the parsers do not follow, or that is broken on
- * its way down to UDP, is only ours to complain about if it leads to the RoCE port. */
+ * its way down to UDP, is only ours to complain about if it leads to a carrier that is followed. */
 #ifndef WEFT_WIRE_FOREIGN_H
 #define WEFT_WIRE_FOREIGN_H
 
@@ -8,8 +8,8 @@
 #include "wire/net.h"
 
 /* Follows an IP packet of the given version, which c stands on, past any number of headers and with
- * no demand on them. NOT_UDP or NOT_ROCE where it leads elsewhere, NONE where it leads to the RoCE
- * port or its end cannot be seen. */
+ * no demand on them. NOT_UDP or NOT_ROCE where it leads elsewhere, NONE where it leads to a
+ * carrier or its end cannot be seen. */
 struct wire_fault foreign_fault(struct cursor c, uint8_t version, const struct net_cfg *cfg);
 
 /* For a frame with more VLAN tags than are followed, c on the first of those: VLAN_DEPTH, or what

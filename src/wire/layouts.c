@@ -11,6 +11,7 @@ static const struct wire_layout *(*const layouts[])(void) = {
 	ipv4_layout,
 	ipv6_layout,
 	udp_layout,
+	entropy_layout,
 	ev32_layout,
 	srh_layout,
 	srh_segment_layout,

@@ -7,6 +7,7 @@ WIRE_DEFINE(vlan, VLAN_FIELDS)
 WIRE_DEFINE(ipv4, IPV4_FIELDS)
 WIRE_DEFINE(ipv6, IPV6_FIELDS)
 WIRE_DEFINE(udp, UDP_FIELDS)
+WIRE_DEFINE(entropy, ENTROPY_FIELDS)
 WIRE_DEFINE(ev32, EV32_FIELDS)
 
 /* The state of one walk. end shrinks with every length field that is believed. */
@@ -205,12 +206,17 @@ static struct wire_fault get_ips(struct walk *w, uint8_t version)
 		return fault;
 	if (next == IPPROTO_IPV4_IN || next == IPPROTO_IPV6_IN)
 		return fault_at(WIRE_DROP_IP_DEPTH, w->c.at, NULL);
-	if (next != IPPROTO_UDP_IN)
+	if (next == IPPROTO_UDP_IN)
+		return no_fault();
+	const struct carrier_use *native = carrier_of_ip(&w->cfg->carriers, next);
+
+	if (!native)
 		return fault_at(WIRE_DROP_NOT_UDP, w->c.at, NULL);
+	w->pkt->carrier = native->is;
 	return no_fault();
 }
 
-/* Down to UDP; a fault on the way is ours only if the packet leads to the RoCE port. */
+/* Down to what follows IP; a fault on the way is ours only if the packet leads to a carrier. */
 static struct wire_fault follow(struct walk *w, uint8_t version)
 {
 	const struct cursor start = w->c;
@@ -240,6 +246,38 @@ static struct wire_fault get_version(struct walk *w, uint16_t link, uint8_t *ver
 	return no_fault();
 }
 
+static void begin_transport(struct walk *w)
+{
+	w->pkt->transport = w->c.at;
+	w->pkt->end = w->c.len;
+}
+
+static struct wire_fault get_udp(struct walk *w)
+{
+	const uint8_t *p = TAKE(&w->c, w->trail, udp);
+
+	if (!p)
+		return fault_at(WIRE_DROP_TRUNCATED, w->c.at, udp_layout());
+	udp_get(p, &w->pkt->udp);
+	begin_transport(w);
+	const struct carrier_use *use =
+		carrier_of_udp(&w->cfg->carriers, (uint16_t)w->pkt->udp.dport);
+
+	w->pkt->carrier = use ? use->is : NULL;
+	return no_fault();
+}
+
+static struct wire_fault get_entropy(struct walk *w)
+{
+	const uint8_t *p = TAKE(&w->c, w->trail, entropy);
+
+	if (!p)
+		return fault_at(WIRE_DROP_TRUNCATED, w->c.at, entropy_layout());
+	entropy_get(p, &w->pkt->entropy);
+	begin_transport(w);
+	return no_fault();
+}
+
 struct wire_fault net_get(struct cspan frame, uint16_t link, const struct net_cfg *cfg,
 			  struct net_pkt *pkt, struct wire_trail *trail)
 {
@@ -254,31 +292,33 @@ struct wire_fault net_get(struct cspan frame, uint16_t link, const struct net_cf
 	if (fault.why != WIRE_DROP_NONE)
 		return fault;
 	pkt->udp_at = w.c.at;
-	const uint8_t *p = TAKE(&w.c, trail, udp);
-
-	if (!p)
-		return fault_at(WIRE_DROP_TRUNCATED, pkt->udp_at, udp_layout());
-	udp_get(p, &pkt->udp);
-	pkt->transport = w.c.at;
-	pkt->end = w.c.len;
-	if (pkt->udp.dport != cfg->roce_port)
+	fault = pkt->carrier ? get_entropy(&w) : get_udp(&w);
+	if (fault.why != WIRE_DROP_NONE)
+		return fault;
+	if (!pkt->carrier)
 		return fault_at(WIRE_DROP_NOT_ROCE, pkt->udp_at + 2, udp_layout());
 	return no_fault();
 }
 
-struct wire_fault net_udp_length_fault(const struct net_pkt *pkt)
+struct wire_fault net_udp_length_fault(const struct net_pkt *pkt, const uint8_t *head)
 {
-	if (pkt->trim == NET_WHOLE && pkt->udp.length != pkt->end - pkt->udp_at)
-		return fault_at(WIRE_DROP_UDP_LENGTH, pkt->udp_at + 4, udp_layout());
-	return no_fault();
+	const struct carrier *c = pkt->carrier;
+
+	if (pkt->trim != NET_WHOLE || pkt->udp.length == pkt->end - pkt->udp_at)
+		return no_fault();
+	if (carrier_is_native(c) || carrier_has_other_length(c, head))
+		return no_fault();
+	return fault_at(WIRE_DROP_UDP_LENGTH, pkt->udp_at + 4, udp_layout());
 }
 
 uint32_t net_entropy(const struct net_pkt *pkt)
 {
 	const struct net_ip *ip = net_ip(pkt);
-	uint32_t label = ip->version == 6 ? ip->v6.flow_label & 0xffff : 0;
+	uint32_t label = ip->version == 6 ? ip->v6.flow_label : 0;
 
-	return (uint32_t)pkt->udp.sport << 16 | label;
+	return carrier_entropy(
+		(uint16_t)(carrier_is_native(pkt->carrier) ? pkt->entropy.entropy : pkt->udp.sport),
+		label);
 }
 
 uint8_t net_ecn(const struct net_pkt *pkt)

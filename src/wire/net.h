@@ -1,12 +1,13 @@
-/* Ethernet, VLAN, IPv4, IPv6 and UDP, and the walk from the first byte of a frame to the UDP
- * payload, through one SRv6 encapsulation where there is one (MRC 9.3.5).
+/* Ethernet, VLAN, IPv4, IPv6 and UDP, and the walk from the first byte of a frame to what a carrier
+ * carries, through one SRv6 encapsulation where there is one (MRC 9.3.5).
  *
  * net_get checks every length before it reads, so that a struct net_pkt it accepts can be trusted:
- * the transport headers lie in [net.transport, net.end) of the frame. */
+ * the carried bytes lie in [net.transport, net.end) of the frame. */
 #ifndef WEFT_WIRE_NET_H
 #define WEFT_WIRE_NET_H
 
 #include "base/span.h"
+#include "wire/carrier.h"
 #include "wire/drop.h"
 #include "wire/header.h"
 #include "wire/srh.h"
@@ -66,6 +67,13 @@ WIRE_HEADER(ipv6, 40, IPV6_FIELDS)
 	F(checksum,         48, 16)
 WIRE_HEADER(udp, 8, UDP_FIELDS)
 
+/* In front of what native IP carries: the entropy stands where UDP has its source port (UE Table
+ * 3-31). */
+#define ENTROPY_FIELDS(F) \
+	F(entropy,           0, 16) \
+	F(rsv0,             16, 16)
+WIRE_HEADER(entropy, 4, ENTROPY_FIELDS)
+
 /* The 32-bit entropy of a packet, as a responder reflects it (MRC Table 9-1, M-08). */
 #define EV32_FIELDS(F) \
 	F(udp_sport,         0, 16) \
@@ -87,16 +95,37 @@ enum {
 	NET_VLANS_MAX = 2,
 };
 
-/* What a deployment decides. Zero is not a valid configuration: start from net_cfg_default. */
+/* What a deployment decides. Zero is not a valid configuration: start from net_cfg_default, which
+ * follows RoCEv2 alone. */
 struct net_cfg {
-	uint16_t roce_port;
+	struct carriers carriers;     /* packets of others are foreign */
 	uint8_t dscp_trimmed;         /* NET_DSCP_NONE: packets are never trimmed */
 	uint8_t dscp_trimmed_lasthop; /* NET_DSCP_NONE: not told apart */
 };
 
 static inline struct net_cfg net_cfg_default(void)
 {
-	return (struct net_cfg){NET_ROCE_PORT, NET_DSCP_NONE, NET_DSCP_NONE};
+	struct net_cfg cfg = {{.n = 0}, NET_DSCP_NONE, NET_DSCP_NONE};
+
+	carriers_add(&cfg.carriers, &carrier_roce, 0);
+	return cfg;
+}
+
+/* The UDP port of the carrier that was added first. */
+static inline uint16_t *net_cfg_port(struct net_cfg *cfg)
+{
+	return &cfg->carriers.use[0].port;
+}
+
+/* The same with another port, and with DSCPs of trimmed packets. */
+static inline struct net_cfg net_cfg_of(uint16_t port, uint8_t trimmed, uint8_t lasthop)
+{
+	struct net_cfg cfg = net_cfg_default();
+
+	*net_cfg_port(&cfg) = port;
+	cfg.dscp_trimmed = trimmed;
+	cfg.dscp_trimmed_lasthop = lasthop;
+	return cfg;
 }
 
 /* What a frame starts with: an Ethernet header, an IP header of either version, or, for a link
@@ -116,7 +145,8 @@ struct net_ip {
 	};
 };
 
-/* A frame down to UDP. ip[0] is the outermost header, ip[n_ip - 1] the one UDP belongs to. */
+/* A frame down to UDP, or to the entropy header of native IP: of these the one that the carrier has
+ * is set. ip[0] is the outermost header, ip[n_ip - 1] the one it belongs to. */
 struct net_pkt {
 	bool has_eth, has_srh;
 	uint8_t n_vlan, n_ip;
@@ -125,26 +155,32 @@ struct net_pkt {
 	struct vlan vlan[NET_VLANS_MAX];
 	struct net_ip ip[2];
 	struct srh_view srh;
+	const struct carrier *carrier;
 	struct udp udp;
-	uint32_t udp_at, transport, end; /* bytes of the frame; end: past the IP payload */
+	struct entropy entropy;
+	uint32_t udp_at;         /* or the entropy header's place */
+	uint32_t transport, end; /* bytes of the frame: the carried ones; past the IP payload */
 };
 
-/* Walks frame to the end of the UDP header. On WIRE_DROP_NONE *pkt is whole; on any other reason
+/* Walks frame to what is carried. On WIRE_DROP_NONE *pkt is whole; on any other reason
  * it holds only what came before the fault, and must not be used beyond printing. The UDP length
  * is left to net_udp_length_fault: some MRC packets carry another one on purpose. trail may be
  * NULL. */
 struct wire_fault net_get(struct cspan frame, uint16_t link, const struct net_cfg *cfg,
 			  struct net_pkt *pkt, struct wire_trail *trail);
 
-/* The UDP length must be what the IP length leaves, except where trimming changed it. */
-struct wire_fault net_udp_length_fault(const struct net_pkt *pkt);
+/* The UDP length must be what the IP length leaves, except where trimming changed it, or the
+ * carrier has packets with another one: head is the carried bytes, head_least of them. */
+struct wire_fault net_udp_length_fault(const struct net_pkt *pkt, const uint8_t *head);
 
-/* Whether a switch cut bytes off the packet, with its ICRC. It may mark one as trimmed that is as
- * short already as it would leave it: then the UDP length is still right, and nothing is missing
- * (M-48). */
+/* Whether a switch cut bytes off the packet, with the tail of its seal. It may mark one as trimmed
+ * that is as short already as it would leave it: then the UDP length is still right, and nothing is
+ * missing (M-48). Native IP has no such length. */
 static inline bool net_is_cut(const struct net_pkt *pkt)
 {
-	return pkt->trim != NET_WHOLE && pkt->udp.length != pkt->end - pkt->udp_at;
+	if (pkt->trim == NET_WHOLE)
+		return false;
+	return carrier_is_native(pkt->carrier) || pkt->udp.length != pkt->end - pkt->udp_at;
 }
 
 /* The innermost IP header. */
@@ -153,8 +189,8 @@ static inline const struct net_ip *net_ip(const struct net_pkt *pkt)
 	return &pkt->ip[pkt->n_ip - 1];
 }
 
-/* UDP source port and the low 16 bits of the innermost flow label; 0 for these over IPv4. Under
- * SRv6 that is the handle the requestor put there (M-26). */
+/* The entropy of wire/carrier.h, of the innermost flow label; 0 for its bits over IPv4. Under SRv6
+ * that is the handle the requestor put there (M-26). */
 uint32_t net_entropy(const struct net_pkt *pkt);
 
 /* Congestion mark and DSCP of the outermost header: what the fabric said about this packet. */

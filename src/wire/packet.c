@@ -1,28 +1,28 @@
 #include "wire/packet.h"
 
-#include "wire/icrc.h"
-
-/* Cuts the ICRC, known to be there, off the end of the packet. A fault of the transport headers
- * comes first in what a reader is told, so this only records. */
-static void get_icrc(struct cursor *c, struct wire_packet *pkt)
+/* Cuts what a seal puts behind, known to be there, off the end of the packet. A fault of the
+ * transport headers comes first in what a reader is told, so this only records. A cipher is for
+ * those to check who have the key. */
+static void get_tail(struct cursor *c, const struct seal *seal, struct wire_packet *pkt)
 {
-	const struct net_ip *ip = net_ip(&pkt->net);
+	uint32_t ip_at = net_ip(&pkt->net)->at;
 
-	cursor_trim(c, icrc_bytes);
-	pkt->has_icrc = true;
-	pkt->icrc_at = c->len;
-	pkt->icrc = icrc_get(c->base + c->len);
-	pkt->icrc_right = icrc_of((struct cspan){c->base + ip->at, c->len - ip->at});
+	cursor_trim(c, seal->tail_bytes);
+	pkt->seal_at = c->len;
+	pkt->has_crc = seal_is_crc(seal);
+	if (!pkt->has_crc)
+		return;
+	pkt->crc = seal_get(seal, c->base + c->len);
+	pkt->crc_right = seal_sum(seal, &(struct cspan){c->base + ip_at, c->len - ip_at}, 1);
 }
 
-/* A NACK may carry the length of the packet it answers (M-13), a trimmed packet keeps its own. */
-static struct wire_fault check_udp_length(const struct wire_packet *pkt, uint8_t opcode)
+static const struct wire_layout *first_layout(const struct carrier *carrier)
 {
-	return opcode == MRC_OP_NACK ? no_fault() : net_udp_length_fault(&pkt->net);
+	return carrier->headers == CARRIER_ROCE ? bth_layout() : NULL;
 }
 
-static struct wire_fault get_family(struct cursor *c, uint8_t opcode, struct wire_packet *pkt,
-				    struct wire_trail *trail)
+static struct wire_fault get_roce(struct cursor *c, uint8_t opcode, struct wire_packet *pkt,
+				  struct wire_trail *trail)
 {
 	if (mrc_opcode_is_ours(opcode)) {
 		pkt->family = WIRE_MRC;
@@ -50,22 +50,25 @@ struct wire_fault wire_packet_get(struct cspan frame, uint16_t link, const struc
 
 	if (fault.why != WIRE_DROP_NONE)
 		return fault;
+	const struct carrier *carrier = pkt->net.carrier;
 	struct cursor c = {frame.at, pkt->net.transport, pkt->net.end};
-	const uint8_t *bth = peek(&c, bth_bytes);
+	const uint8_t *head = peek(&c, carrier->head_least);
 
-	if (!bth)
-		return fault_at(WIRE_DROP_TRUNCATED, c.at, bth_layout());
-	fault = check_udp_length(pkt, bth[0]);
+	if (!head)
+		return fault_at(WIRE_DROP_TRUNCATED, c.at, first_layout(carrier));
+	fault = net_udp_length_fault(&pkt->net, head);
 	if (fault.why != WIRE_DROP_NONE)
 		return fault;
+	pkt->seal = carrier_seal_of(carrier, head);
 	if (!net_is_cut(&pkt->net)) {
-		if (cursor_left(&c) < bth_bytes + icrc_bytes)
-			return fault_at(WIRE_DROP_NO_ICRC, c.at + bth_bytes, NULL);
-		get_icrc(&c, pkt);
+		if (cursor_left(&c) < carrier->head_least + pkt->seal->tail_bytes)
+			return fault_at(WIRE_DROP_NO_ICRC, c.at + carrier->head_least, NULL);
+		get_tail(&c, pkt->seal, pkt);
 	}
-	fault = get_family(&c, bth[0], pkt, trail);
-	if (fault.why == WIRE_DROP_NONE && pkt->has_icrc && pkt->icrc != pkt->icrc_right)
-		return fault_at(WIRE_DROP_ICRC, pkt->icrc_at, NULL);
+	if (carrier->headers == CARRIER_ROCE)
+		fault = get_roce(&c, head[0], pkt, trail);
+	if (fault.why == WIRE_DROP_NONE && pkt->has_crc && pkt->crc != pkt->crc_right)
+		return fault_at(WIRE_DROP_ICRC, pkt->seal_at, NULL);
 	return fault;
 }
 

@@ -1,5 +1,6 @@
-/* A whole packet: from the first byte of a frame to its ICRC. Returns a fully validated view, or
- * why the packet is dropped and at which byte. Drivers, switches and `weft decode` call this. */
+/* A whole packet: from the first byte of a frame to the end of its seal. Returns a fully validated
+ * view, or why the packet is dropped and at which byte. Drivers, switches and `weft decode` call
+ * this. */
 #ifndef WEFT_WIRE_PACKET_H
 #define WEFT_WIRE_PACKET_H
 
@@ -19,15 +20,16 @@ struct wire_packet {
 		struct roce_pkt roce;
 		struct mrc_pkt mrc;
 	};
-	bool has_icrc;       /* false: trimmed, the switch cut it off */
-	uint32_t icrc_at;    /* byte of the frame */
-	uint32_t icrc;       /* as carried */
-	uint32_t icrc_right; /* as it should be */
+	const struct seal *seal; /* NULL: the packet ended before it was known */
+	uint32_t seal_at;        /* its tail: a byte of the frame; 0: a switch cut it off */
+	bool has_crc;            /* there is a tail, and it is a CRC */
+	uint32_t crc, crc_right; /* as carried, and as it should be */
 };
 
-/* Decodes one frame. On WIRE_DROP_NONE *pkt is whole and its ICRC right; on WIRE_DROP_ICRC it is
- * whole otherwise; on any other reason only what came before the fault is set. Spans in *pkt lie
- * in frame. trail may be NULL; else it names every header that was read. */
+/* Decodes one frame. On WIRE_DROP_NONE *pkt is whole and its CRC right; on WIRE_DROP_ICRC, of
+ * whatever CRC its seal is, it is whole otherwise; on any other reason only what came before the
+ * fault is set. Spans in *pkt lie in frame. trail may be NULL; else it names every header that was
+ * read. */
 struct wire_fault wire_packet_get(struct cspan frame, uint16_t link, const struct net_cfg *cfg,
 				  struct wire_packet *pkt, struct wire_trail *trail);
 

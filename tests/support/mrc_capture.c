@@ -2,10 +2,10 @@
  *
  *	mrc-capture DIRECTORY
  *
- * One for each case and each carrier, named CASE-CARRIER.pcap. Every packet as it was sent, also
- * one that was lost or cut behind the tap, in Ethernet, IPv4 or IPv6, perhaps one more IPv6 header
- * with the path, and UDP, with its ICRC. PMTU 1024 and messages of 2500 bytes; the script
- * tshark-mrc-engine says what should be in them. */
+ * One for each case and each encapsulation, named CASE-ENCAPSULATION.pcap. Every packet as it was
+ * sent, also one that was lost or cut behind the tap, in Ethernet, IPv4 or IPv6, perhaps one more
+ * IPv6 header with the path, and UDP, with its ICRC. PMTU 1024 and messages of 2500 bytes; the
+ * script tshark-mrc-engine says what should be in them. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,15 +18,15 @@
 #define SHORT   7u
 #define HOP_MAX 64u
 
-enum carrier { IPV4, IPV6, USID, SRH, CARRIERS };
-static const char *const carriers[CARRIERS] = {"ipv4", "ipv6", "usid", "srh"};
+enum encapsulation { IPV4, IPV6, USID, SRH, ENCAPSULATIONS };
+static const char *const encapsulations[ENCAPSULATIONS] = {"ipv4", "ipv6", "usid", "srh"};
 
 /* Table 7-8, in numbers of the simulator's. */
 static const uint8_t dscp[ENGINE_TCLASSES] = {
 	[ENGINE_DATA] = 10, [ENGINE_RETX] = 12, [ENGINE_NO_TRIM] = 0, [ENGINE_CONTROL] = 46};
 
 static FILE *out;
-static enum carrier carrier;
+static enum encapsulation encapsulation;
 static uint8_t frame[4096];
 
 static void put_le32(uint32_t v)
@@ -47,8 +47,8 @@ static void put_file_head(void)
 	put_le32(1); /* Ethernet */
 }
 
-/* IPv4 is no carrier of our own: the frame of the golden captures. Its addresses are exchanged for
- * the way back, which the header's sum does not mind. */
+/* IPv4 is no encapsulation of our own: the frame of the golden captures. Its addresses are
+ * exchanged for the way back, which the header's sum does not mind. */
 static uint32_t wrap_ipv4(uint32_t from, const struct end_pkt *p)
 {
 	static struct frame f;
@@ -78,7 +78,7 @@ static uint32_t wrap_ipv6(uint32_t from, const struct end_pkt *p)
 				  .dport = NET_ROCE_PORT,
 				  .hop_limit = HOP_MAX};
 	struct encap_segments segments = {
-		.n = (uint8_t)(carrier - IPV6),
+		.n = (uint8_t)(encapsulation - IPV6),
 		.at = {{0xfc, 0, 0, 1, 0, 0x11}, {0xfc, 0, 0, 1, 0, 0x22}}};
 	struct encap_packet packet = {.ev = p->tx.ev,
 				      .transport_bytes = p->len + icrc_bytes,
@@ -119,7 +119,7 @@ static uint32_t n_sent[2];
 
 static void on_sent(uint32_t from, const struct end_pkt *p, struct fate *fate)
 {
-	uint32_t len = carrier == IPV4 ? wrap_ipv4(from, p) : wrap_ipv6(from, p);
+	uint32_t len = encapsulation == IPV4 ? wrap_ipv4(from, p) : wrap_ipv6(from, p);
 
 	put_le32((uint32_t)(w.now / 1000000000));
 	put_le32((uint32_t)(w.now / 1000 % 1000000));
@@ -280,7 +280,7 @@ static bool capture(const char *directory)
 {
 	char path[4096];
 	int len = snprintf(path, sizeof path, "%s/%s-%s.pcap", directory, scene->name,
-			   carriers[carrier]);
+			   encapsulations[encapsulation]);
 
 	out = len > 0 && (size_t)len < sizeof path ? fopen(path, "wb") : NULL;
 	if (!out)
@@ -300,7 +300,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	for (uint32_t i = 0; i < sizeof scenes / sizeof scenes[0]; i++)
-		for (carrier = IPV4; carrier < CARRIERS; carrier++) {
+		for (encapsulation = IPV4; encapsulation < ENCAPSULATIONS; encapsulation++) {
 			scene = &scenes[i];
 			if (!capture(argv[1])) {
 				perror(argv[1]);

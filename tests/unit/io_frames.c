@@ -15,7 +15,7 @@ static const uint8_t ip_len[KINDS] = {20, 40, 80, 104};
 static void check_wire(const struct sample_packet *s, const uint8_t *frame, uint32_t len,
 		       enum kind kind)
 {
-	struct net_cfg cfg = {PORT, DSCP_TRIMMED, DSCP_LASTHOP};
+	struct net_cfg cfg = net_cfg_of(PORT, DSCP_TRIMMED, DSCP_LASTHOP);
 	struct wire_packet pkt;
 	struct wire_fault fault =
 		wire_packet_get((struct cspan){frame, len}, NET_LINK_ETHERNET, &cfg, &pkt, NULL);

@@ -25,7 +25,7 @@ static void arrive_in_frame(uint8_t ip_version, bool is_trimmed)
 {
 	static struct frame f;
 	struct frame_spec spec = {.ip_version = ip_version, .sport = 0xc001, .flow_label = 0x5678};
-	struct net_cfg cfg = {NET_ROCE_PORT, 18, 20};
+	struct net_cfg cfg = net_cfg_of(NET_ROCE_PORT, 18, 20);
 	struct mrc_pkt h = request(MRC_OP_WRITE_ONLY, 0);
 	uint8_t head[ENGINE_HEAD_MAX], body[8] = {0};
 	struct net_pkt net;

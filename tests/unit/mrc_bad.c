@@ -407,7 +407,7 @@ static void close_frame(struct framed *f)
 	struct wire_packet got;
 
 	assert_int_equal(decode(f, &got), WIRE_DROP_ICRC);
-	icrc_put(f->bytes + got.icrc_at, got.icrc_right);
+	icrc_put(f->bytes + got.seal_at, got.crc_right);
 }
 
 /* A write to us behind so many segments, the first of which may be our address as well. */
@@ -442,7 +442,7 @@ static bool arrive(const struct framed *f)
 			    .ecn = net_ecn(&got.net),
 			    .udp_len = got.net.udp.length,
 			    .trimmed = (uint8_t)got.net.trim};
-	uint32_t len = got.icrc_at - got.net.transport;
+	uint32_t len = got.seal_at - got.net.transport;
 
 	assert_int_equal(got.family, WIRE_MRC);
 	if (memcmp(ip->v6.dst, our_address, sizeof our_address) != 0)

@@ -143,7 +143,7 @@ static void the_udp_port_is_set(void **state)
 
 		begin_tapped(LEAVES MRC PERM, table[i].set, &seen);
 		assert_int_equal(runs_scenario.udp_port, table[i].port);
-		seen.net.roce_port = table[i].port;
+		*net_cfg_port(&seen.net) = table[i].port;
 		runs_finish(PSEC_NEVER, BOUND);
 		runs_all_done();
 		assert_true(seen.frames > 400);
@@ -162,7 +162,7 @@ static void another_udp_port_is_not_received(void **state)
 
 		begin_tapped(LEAVES MRC PERM, "fabric.udp_port=4971 end=50us", &seen);
 		/* Packets keep the port that was there when the hosts were made. */
-		runs_run.sim.net.roce_port = is_other ? 4791 : 4971;
+		*net_cfg_port(&runs_run.sim.net) = is_other ? 4791 : 4971;
 		runs_finish(PSEC_NEVER, BOUND);
 		const struct sim_totals *totals = &runs_run.sim.totals;
 

@@ -333,15 +333,15 @@ static void every_kind_of_packet_gets_its_icrc(void **state)
 				 WIRE_DROP_NONE);
 		uint32_t least = pkt.net.transport, most = s.frame.len;
 
-		if (!pkt.has_icrc)
+		if (!pkt.has_crc)
 			continue;
-		most = pkt.icrc_at < HEAD_BYTES ? pkt.icrc_at : HEAD_BYTES;
-		assert_int_equal(pkt.icrc_at, s.frame.len - icrc_bytes);
+		most = pkt.seal_at < HEAD_BYTES ? pkt.seal_at : HEAD_BYTES;
+		assert_int_equal(pkt.seal_at, s.frame.len - icrc_bytes);
 		for (uint32_t n = 0; n < 8; n++) {
 			uint32_t stored = (uint32_t)prng_range(&r, least, most);
 			/* A body may, but need not, have room for the ICRC. */
 			uint32_t room = n % 2 ? icrc_bytes : 0;
-			uint32_t rest = pkt.icrc_at - stored + room;
+			uint32_t rest = pkt.seal_at - stored + room;
 			struct packet *p = packet_of(s.frame.bytes, s.frame.len, stored, rest);
 			struct packet_places places;
 
@@ -502,7 +502,7 @@ static void trimmed_packets_have_no_icrc(void **state)
 						 &cfg, &pkt, NULL)
 					 .why,
 				 WIRE_DROP_NONE);
-		assert_false(pkt.has_icrc);
+		assert_false(pkt.has_crc);
 		packet_put(&pool, p);
 	}
 }

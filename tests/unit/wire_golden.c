@@ -62,7 +62,7 @@ static void check_packet(const uint8_t *bytes, uint32_t len, struct wire_packet 
 	if (fault.why != WIRE_DROP_NONE)
 		fail_msg("%s at byte %u", wire_drop_name(fault.why), fault.at);
 	assert_int_equal(pkt->family, WIRE_ROCE);
-	assert_true(pkt->has_icrc && pkt->icrc == pkt->icrc_right);
+	assert_true(pkt->has_crc && pkt->crc == pkt->crc_right);
 	uint32_t n = roce_head_put(&pkt->roce, (struct span){head, sizeof head});
 
 	assert_memory_equal(head, bytes + pkt->net.transport, n);

@@ -251,7 +251,7 @@ static void trimmed_packets_keep_their_first_headers(void **state)
 
 	catalog_find("MRC WRITE First trimmed, IPv6, all headers", &s);
 	assert_int_equal(decode(&s, &view), WIRE_DROP_NONE);
-	assert_false(view.has_icrc);
+	assert_false(view.has_crc);
 	assert_true(view.mrc.has & MRC_RETH);
 }
 

@@ -129,7 +129,8 @@ static void trimming_is_told_by_dscp(void **state)
 		assert_int_equal(walk(&s.frame, &pkt).why, WIRE_DROP_NONE);
 		assert_int_equal(pkt.trim, want[i].trim);
 		assert_int_equal(pkt.end, s.frame.len);
-		assert_int_equal(net_udp_length_fault(&pkt).why, WIRE_DROP_NONE);
+		assert_int_equal(net_udp_length_fault(&pkt, s.frame.bytes + pkt.transport).why,
+				 WIRE_DROP_NONE);
 		/* what arrived is less, what was sent is still known */
 		if (pkt.trim != NET_WHOLE)
 			assert_true(pkt.udp.length > pkt.end - pkt.udp_at);
@@ -147,7 +148,7 @@ static void trimming_dscps_are_configurable(void **state)
 	struct cspan frame = {s.frame.bytes, s.frame.len};
 
 	for (uint8_t dscp = 0; dscp < 64; dscp++) {
-		struct net_cfg cfg = {NET_ROCE_PORT, dscp, (uint8_t)((dscp + 1) % 64)};
+		struct net_cfg cfg = net_cfg_of(NET_ROCE_PORT, dscp, (uint8_t)((dscp + 1) % 64));
 
 		for (uint8_t sent = 0; sent < 64; sent++) {
 			uint8_t *ip = s.frame.bytes + s.frame.ip_at;
@@ -244,7 +245,8 @@ static void trimming_needs_the_outer_dscp(void **state)
 
 	assert_int_equal(net_get(frame, NET_LINK_ETHERNET, &none, &pkt, NULL).why, WIRE_DROP_NONE);
 	assert_int_equal(pkt.trim, NET_WHOLE);
-	assert_int_equal(net_udp_length_fault(&pkt).why, WIRE_DROP_UDP_LENGTH);
+	assert_int_equal(net_udp_length_fault(&pkt, s.frame.bytes + pkt.transport).why,
+			 WIRE_DROP_UDP_LENGTH);
 }
 
 /* Without trimming the inner length must be what the outer one leaves, to the byte. */

@@ -38,8 +38,8 @@ static void every_type_decodes(void **state)
 		assert_int_equal(pkt.family, s.family);
 		assert_int_equal(opcode_of(&pkt), s.opcode);
 		assert_non_null(wire_packet_name(&pkt));
-		assert_int_equal(pkt.has_icrc, pkt.net.trim == NET_WHOLE);
-		assert_int_equal(pkt.icrc, pkt.icrc_right);
+		assert_int_equal(pkt.has_crc, pkt.net.trim == NET_WHOLE);
+		assert_int_equal(pkt.crc, pkt.crc_right);
 		assert_false(trail.full);
 	}
 }
@@ -298,9 +298,9 @@ static void port_is_configurable(void **state)
 	struct wire_packet pkt;
 
 	(void)state;
-	assert_int_equal(cfg.roce_port, 4791);
+	assert_int_equal(*net_cfg_port(&cfg), 4791);
 	catalog_find("MRC SACK, IPv6", &s);
-	cfg.roce_port = 4971;
+	*net_cfg_port(&cfg) = 4971;
 	struct cspan frame = {s.frame.bytes, s.frame.len};
 
 	assert_int_equal(wire_packet_get(frame, NET_LINK_ETHERNET, &cfg, &pkt, NULL).why,

@@ -49,7 +49,7 @@ static void read_words(struct net_cfg *net, char *text)
 			continue;
 		*value++ = '\0';
 		if (strcmp(word, PCAPNG_PORT) == 0 && parse_number(value, 1, UINT16_MAX, &n))
-			net->roce_port = (uint16_t)n;
+			*net_cfg_port(net) = (uint16_t)n;
 		else if (strcmp(word, PCAPNG_TRIMMED) == 0 && parse_number(value, 0, 63, &n))
 			net->dscp_trimmed = (uint8_t)n;
 		else if (strcmp(word, PCAPNG_LASTHOP) == 0 && parse_number(value, 0, 63, &n))

@@ -39,7 +39,8 @@ static const char notes[] =
 /* One run of the command. record and tally are large, so the job is not on the stack. */
 struct job {
 	const char *name;     /* "weft decode" */
-	struct net_cfg given; /* on the command line; roce_port 0: not given */
+	struct net_cfg given; /* on the command line, but for the port */
+	uint16_t port;        /* 0: not given */
 	struct net_cfg net;   /* of the file at hand */
 	uint64_t count;
 	bool json, verbose, list_rules, headings, progress;
@@ -65,8 +66,8 @@ static const struct command_option options[] = {
 	{"json", NULL, "one JSON object a line: the packets, then a summary", OPTION_INTO(json)},
 	{"count", "N", "stop after N packets of each file", OPTION_INTO(count), .low = 1,
 	 .high = 1000000000000},
-	{"port", "N", "UDP destination port of RoCE (default 4791)", OPTION_INTO(given.roce_port),
-	 .low = 1, .high = 65535},
+	{"port", "N", "UDP destination port of RoCE (default 4791)", OPTION_INTO(port), .low = 1,
+	 .high = 65535},
 	{"trimmed", "DSCP", "packets with this DSCP were trimmed by a switch",
 	 OPTION_INTO(given.dscp_trimmed), .high = 63},
 	{"trimmed-lasthop", "DSCP", "the same, by the last switch",
@@ -151,8 +152,7 @@ static void print_summary(struct job *job, const char *file)
 static void choose_net(struct job *job, struct net_cfg found)
 {
 	job->net = job->given;
-	if (!job->net.roce_port)
-		job->net.roce_port = found.roce_port;
+	*net_cfg_port(&job->net) = job->port ? job->port : *net_cfg_port(&found);
 	if (job->net.dscp_trimmed == NET_DSCP_NONE &&
 	    found.dscp_trimmed != job->given.dscp_trimmed_lasthop)
 		job->net.dscp_trimmed = found.dscp_trimmed;
@@ -247,7 +247,7 @@ static int run(int argc, char **argv)
 	if (!job)
 		return memory_error(argv[0]);
 	job->name = argv[0];
-	job->given = (struct net_cfg){0, NET_DSCP_NONE, NET_DSCP_NONE};
+	job->given = net_cfg_default();
 	job->view.out = stdout;
 	job->view.color = wants_color();
 	job->progress = isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);

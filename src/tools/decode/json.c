@@ -67,17 +67,19 @@ static void put_hex(struct json_writer *w, const char *key, uint32_t value)
 	json_text(w, key, text);
 }
 
-static void put_icrc(struct json_writer *w, const struct wire_packet *pkt)
+static void put_crc(struct json_writer *w, const struct wire_packet *pkt)
 {
-	if (!pkt->has_icrc) {
-		json_null(w, "icrc");
+	const char *name = pkt->seal ? pkt->seal->name : seal_icrc.name;
+
+	if (!pkt->has_crc) {
+		json_null(w, name);
 		return;
 	}
-	json_object(w, "icrc", JSON_INLINE);
-	json_number(w, "at", pkt->icrc_at);
-	put_hex(w, "carried", pkt->icrc);
-	put_hex(w, "right", pkt->icrc_right);
-	json_truth(w, "ok", pkt->icrc == pkt->icrc_right);
+	json_object(w, name, JSON_INLINE);
+	json_number(w, "at", pkt->seal_at);
+	put_hex(w, "carried", pkt->crc);
+	put_hex(w, "right", pkt->crc_right);
+	json_truth(w, "ok", pkt->crc == pkt->crc_right);
 	json_close(w);
 }
 
@@ -150,7 +152,7 @@ void json_print(FILE *out, const struct record *r)
 		json_number(&w, "entropy", net_entropy(&pkt->net));
 	put_layers(&w, r);
 	put_payload(&w, r);
-	put_icrc(&w, pkt);
+	put_crc(&w, pkt);
 	put_fault(&w, r);
 	put_warnings(&w, r);
 	json_close(&w);

@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,16 +252,21 @@ static void add_outer(struct text *out, const struct view *v, const struct recor
 		text_add(out, " and %u more", segments - SEGMENTS_SHOWN);
 }
 
-static void add_icrc(struct text *out, const struct view *v, const struct record *r)
+static void add_crc(struct text *out, const struct view *v, const struct record *r)
 {
-	if (!r->pkt.has_icrc)
+	if (!r->pkt.has_crc)
 		return;
-	if (r->pkt.icrc == r->pkt.icrc_right)
-		text_add(out, "icrc ok ");
-	else
-		text_add(out, "%sICRC BAD%s (carried 0x%08x, right 0x%08x) ",
-			 view_tone(v, TONE_BAD), view_tone(v, TONE_PLAIN), r->pkt.icrc,
-			 r->pkt.icrc_right);
+	const char *name = r->pkt.seal->name;
+
+	if (r->pkt.crc == r->pkt.crc_right) {
+		text_add(out, "%s ok ", name);
+		return;
+	}
+	text_add(out, "%s", view_tone(v, TONE_BAD));
+	for (; *name; name++)
+		text_add(out, "%c", toupper((unsigned char)*name));
+	text_add(out, " BAD%s (carried 0x%08x, right 0x%08x) ", view_tone(v, TONE_PLAIN),
+		 r->pkt.crc, r->pkt.crc_right);
 }
 
 static void add_trim(struct text *out, const struct view *v, const struct record *r)
@@ -284,7 +290,7 @@ static void add_warnings(struct text *out, const struct view *v, const struct re
 		text_add(out, "%s (%s)%s", rule->text, rule->id, i + 1 < r->warnings.n ? "; " : "");
 	}
 	if (r->warnings.n)
-		text_add(out, r->pkt.has_icrc ? ", " : " ");
+		text_add(out, r->pkt.has_crc ? ", " : " ");
 }
 
 /* What a foreign packet is instead: the field that decided it. */
@@ -343,11 +349,11 @@ static void add_details(struct text *out, const struct view *v, const struct rec
 		text_add(out, "%smalformed:%s ", view_tone(v, TONE_BAD), view_tone(v, TONE_PLAIN));
 		if (r->fault.why != WIRE_DROP_ICRC) {
 			record_explain(r, out);
-			text_add(out, r->pkt.has_icrc ? ", " : " ");
+			text_add(out, r->pkt.has_crc ? ", " : " ");
 		}
 	}
 	add_warnings(out, v, r);
-	add_icrc(out, v, r);
+	add_crc(out, v, r);
 	add_outer(out, v, r);
 }
 

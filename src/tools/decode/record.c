@@ -24,8 +24,8 @@ static uint32_t usable_end(const struct wire_packet *pkt, uint32_t frame_len)
 	const struct net_ip *outer = &pkt->net.ip[0];
 	uint32_t ip_len = outer->version == 4 ? outer->v4.length : outer->v6.length + ipv6_bytes;
 
-	if (pkt->has_icrc)
-		return pkt->icrc_at;
+	if (pkt->seal_at)
+		return pkt->seal_at;
 	if (pkt->net.end)
 		return pkt->net.end;
 	if (pkt->net.n_ip && outer->at + ip_len < frame_len)
@@ -64,7 +64,7 @@ static void decode(struct record *r, struct cspan bytes, struct capture_link lin
 
 		r->left = r->fault.at < end ? end - r->fault.at : 0;
 		r->fault.at += c.at;
-		r->pkt.icrc_at += c.at;
+		r->pkt.seal_at += c.at;
 		r->end = r->pkt.net.end ? r->pkt.net.end + c.at : 0;
 	}
 	for (uint32_t i = 0; i < inner.n; i++) {
@@ -123,7 +123,7 @@ static void forget_missing(struct record *r, uint32_t captured)
 	bool is_real = r->fault.why != WIRE_DROP_NONE && r->fault.why != WIRE_DROP_ICRC &&
 		       fault_end(r) <= captured;
 
-	r->pkt.has_icrc = false;
+	r->pkt.has_crc = false;
 	while (r->trail.n > 0) {
 		const struct wire_layer *last = &r->trail.layer[r->trail.n - 1];
 

@@ -121,18 +121,18 @@ static void print_payload(const struct view *v, const struct record *r, uint32_t
 	fputc('\n', v->out);
 }
 
-static void print_icrc(const struct view *v, const struct record *r, uint32_t depth)
+static void print_crc(const struct view *v, const struct record *r, uint32_t depth)
 {
-	struct flow flow = flow_begin(v, depth, r->pkt.icrc_at, "icrc");
-	bool is_right = r->pkt.icrc == r->pkt.icrc_right;
+	struct flow flow = flow_begin(v, depth, r->pkt.seal_at, r->pkt.seal->name);
+	bool is_right = r->pkt.crc == r->pkt.crc_right;
 	struct text item;
 
 	text_clear(&item);
-	text_add(&item, "0x%08x ", r->pkt.icrc);
+	text_add(&item, "0x%08x ", r->pkt.crc);
 	if (is_right)
 		text_add(&item, "(ok)");
 	else
-		text_add(&item, "(BAD, right is 0x%08x)", r->pkt.icrc_right);
+		text_add(&item, "(BAD, right is 0x%08x)", r->pkt.crc_right);
 	flow_add(&flow, &item, is_right ? TONE_PLAIN : TONE_BAD);
 	fputc('\n', v->out);
 }
@@ -150,7 +150,7 @@ void tree_print(const struct view *v, const struct record *r)
 		fprintf(v->out, "%10s  further headers are not shown\n", "");
 	if (r->has_payload)
 		print_payload(v, r, depth);
-	if (r->pkt.has_icrc)
-		print_icrc(v, r, depth);
+	if (r->pkt.has_crc)
+		print_crc(v, r, depth);
 	fputc('\n', v->out);
 }

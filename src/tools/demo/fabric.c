@@ -250,7 +250,8 @@ static int steer(struct demo *d, uint32_t which)
 static int open_capture(struct demo *d, uint8_t *tapped)
 {
 	const struct scenario *s = &d->sides[DEMO_MRC].scenario;
-	const struct net_cfg net = {s->udp_port, s->names.trimmed, s->names.trimmed_lasthop};
+	const struct net_cfg net =
+		net_cfg_of(s->udp_port, s->names.trimmed, s->names.trimmed_lasthop);
 	const struct topology *t = &s->topology;
 	const struct topology_node *host = &t->nodes[DEMO_SRC];
 	char name[2 * TOPOLOGY_NAME_MAX + 16];

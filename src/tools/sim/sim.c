@@ -239,7 +239,8 @@ static int choose_ports(const struct job *job, const struct topology *t, uint8_t
 /* Opens the capture, with an interface for each chosen port. */
 static int open_capture(struct job *job, const struct scenario *s, const uint8_t *set)
 {
-	const struct net_cfg net = {s->udp_port, s->names.trimmed, s->names.trimmed_lasthop};
+	const struct net_cfg net =
+		net_cfg_of(s->udp_port, s->names.trimmed, s->names.trimmed_lasthop);
 	const struct topology *t = &s->topology;
 	char name[2 * TOPOLOGY_NAME_MAX + 16];
 
