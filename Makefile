@@ -49,7 +49,7 @@ SAN_ARGS = -Doptimization=1 -Ddebug=true -Db_sanitize=address,undefined -Db_lund
 # Older thread sanitizers know only the places that a kernel puts memory without much randomness;
 # some containers forbid to switch that off, and then most likely need not.
 TSAN_ENV = TSAN_OPTIONS=halt_on_error=1 $(shell setarch -R true 2>/dev/null && echo setarch -R)
-TSAN_TESTS := base_ring nic_threads
+TSAN_TESTS := nic_threads
 # The system tests with threads: the script's name, and what it runs.
 TSAN_SYSTEM := system-threads
 TSAN_SYSTEM_NEEDS := tests/system/system-end
