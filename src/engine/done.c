@@ -1,0 +1,37 @@
+#include "engine/done.h"
+
+void engine_done_push(struct list *all, struct engine_work *w)
+{
+	list_push(all, &w->link);
+}
+
+struct engine_work *engine_done_pop(struct list *all, struct done *done)
+{
+	struct list_link *link = list_pop(all);
+
+	if (!link)
+		return NULL;
+	struct engine_work *w = LIST_OWNER(link, engine_work, link);
+
+	*done = (struct done){
+		.cookie = w->cookie,
+		.imm = w->imm,
+		.len = w->len,
+		.status = w->status,
+		.code = w->is_recv ? ENGINE_DONE_RECEIVED : ENGINE_DONE_SENT,
+		.flags = w->flags & (ENGINE_SOLICITED | ENGINE_HAS_IMM | ENGINE_HAS_INV),
+		.op = w->op,
+	};
+	return w;
+}
+
+void engine_done_forget(struct list *all, const void *owner)
+{
+	struct list old = *all;
+	struct list_link *link;
+
+	*all = (struct list){0};
+	while ((link = list_pop(&old)))
+		if (LIST_OWNER(link, engine_work, link)->owner != owner)
+			list_push(all, link);
+}

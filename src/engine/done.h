@@ -1,0 +1,22 @@
+/* Completions: work that ended, until poll tells of it, the oldest first.
+ *
+ * They are a list (base/list.h) of struct engine_work, linked by their own links, so one more
+ * always fits. Engines call this. */
+#ifndef WEFT_ENGINE_DONE_H
+#define WEFT_ENGINE_DONE_H
+
+#include "base/list.h"
+#include "engine/engine.h"
+#include "engine/work.h"
+
+/* Work that ended, and is in no list, waits for poll. */
+void engine_done_push(struct list *all, struct engine_work *w);
+
+/* Takes the oldest out, or NULL. *done is what is known of any work; qp, peer and tag are 0, and
+ * the engine's to say, and so is it to free the place. */
+struct engine_work *engine_done_pop(struct list *all, struct done *done);
+
+/* Those of this owner are forgotten; the others keep their order. Looks at all. */
+void engine_done_forget(struct list *all, const void *owner);
+
+#endif

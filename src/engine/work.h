@@ -1,0 +1,69 @@
+/* Posted work from post until poll, and the ring that a send queue keeps it in.
+ *
+ * The place of work in its ring is that of its completion too: post takes none when the ring is
+ * full, so completions cannot overrun (law 5). Work ends in the order it was posted, and its place
+ * is free when it was polled, or, with ENGINE_SILENT, when what was posted before it is free.
+ * Invariant: freed <= done <= current <= posted, and posted - freed <= max. Engines call this and
+ * say what is to be done by its answers. */
+#ifndef WEFT_ENGINE_WORK_H
+#define WEFT_ENGINE_WORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "engine/engine.h"
+
+/* How work of every kind begins, so that its address is that of its place. */
+struct engine_work {
+	struct list_link link; /* among the completions, or in a list of the engine's */
+	void *owner;           /* the queue pair, or the queue, that it was posted to */
+	uint64_t cookie, imm;
+	uint32_t len; /* of the message; of a receive, of what arrived */
+	bool is_recv;
+	uint8_t op;     /* enum engine_op; of a receive: RECV, or WRITE_IMM for what consumed it */
+	uint8_t flags;  /* enum engine_flag */
+	uint8_t status; /* enum engine_status */
+};
+
+struct engine_ring {
+	uint8_t *slots; /* places of stride bytes each */
+	size_t stride;
+	uint32_t mask; /* places - 1: a power of two, so that one is a mask away */
+	uint32_t max;  /* works at once */
+	/* Counts of works: freed ... done - 1 are done and wait for poll, done ... posted - 1 are
+	 * not; current is the first of which something is still to be sent. */
+	uint64_t freed, done, current, posted;
+};
+
+/* The bytes that the places of a ring need. */
+size_t engine_ring_bytes(uint32_t max, size_t stride);
+
+/* Makes an empty ring in memory, which is the ring's for its life. stride: a multiple of what the
+ * works' type is aligned to. */
+void engine_ring_init(struct engine_ring *r, void *memory, uint32_t max, size_t stride);
+
+/* All works are forgotten. */
+void engine_ring_clear(struct engine_ring *r);
+
+/* The oldest work that is not done, which there is, ends with this status. Returns it if that is to
+ * be reported, or NULL. */
+struct engine_work *engine_ring_end(struct engine_ring *r, enum engine_status status);
+
+/* Work that was reported was polled: its place is free, and those of the works around it that
+ * nobody is told of. */
+void engine_ring_release(struct engine_ring *r, const struct engine_work *w);
+
+static inline void *engine_ring_at(const struct engine_ring *r, uint64_t count)
+{
+	return r->slots + (count & r->mask) * r->stride;
+}
+
+/* Works that it takes now. */
+static inline uint32_t engine_ring_room(const struct engine_ring *r)
+{
+	return r->max - (uint32_t)(r->posted - r->freed);
+}
+
+#endif

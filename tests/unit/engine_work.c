@@ -1,0 +1,176 @@
+/* engine/work.h: work from post until poll, in random order, against what was counted. */
+#include "base/prng.h"
+#include "check.h"
+#include "engine/done.h"
+#include "engine/work.h"
+
+#define MAX   11u /* not a power of two: its places are */
+#define OPS   200000u
+#define EXTRA 7u
+
+struct job {
+	struct engine_work wr;
+	uint8_t more[EXTRA];
+};
+
+#define STRIDE (sizeof(struct job) + 8)
+
+struct world {
+	struct engine_ring ring;
+	struct list done;
+	struct prng rng;
+	uint64_t posted, told; /* cookies */
+	_Alignas(max_align_t) uint8_t memory[16 * STRIDE];
+};
+
+static void start(struct world *w)
+{
+	*w = (struct world){0};
+	assert_int_equal(engine_ring_bytes(MAX, STRIDE), sizeof w->memory);
+	engine_ring_init(&w->ring, w->memory, MAX, STRIDE);
+}
+
+static struct engine_work *post(struct world *w, uint8_t flags)
+{
+	struct engine_work *wr = engine_ring_at(&w->ring, w->ring.posted++);
+
+	*wr = (struct engine_work){.owner = w, .cookie = w->posted++, .flags = flags};
+	return wr;
+}
+
+static void end(struct world *w, enum engine_status status)
+{
+	struct engine_work *wr = engine_ring_end(&w->ring, status);
+
+	if (wr)
+		engine_done_push(&w->done, wr);
+}
+
+/* Polls one; false: there is none. */
+static bool poll_one(struct world *w, struct done *done)
+{
+	struct engine_work *wr = engine_done_pop(&w->done, done);
+
+	if (!wr)
+		return false;
+	assert_true(done->cookie >= w->told);
+	w->told = done->cookie + 1;
+	engine_ring_release(&w->ring, wr);
+	return true;
+}
+
+static void check_counts(const struct world *w)
+{
+	const struct engine_ring *r = &w->ring;
+
+	assert_true(r->freed <= r->done && r->done <= r->current && r->current <= r->posted);
+	assert_int_equal(engine_ring_room(r), MAX - (r->posted - r->freed));
+	/* Nothing keeps a place but what is not done, or not polled, and what stands behind it. */
+	if (list_is_empty(&w->done))
+		assert_int_equal(r->freed, r->done);
+}
+
+static void each_is_told_once_and_its_place_is_free(void **state)
+{
+	struct world w;
+	struct done done;
+	uint64_t loud = 0, told = 0;
+
+	(void)state;
+	start(&w);
+	prng_init(&w.rng, check_seed(2), 0);
+	for (uint32_t op = 0; op < OPS; op++) {
+		uint32_t kind = (uint32_t)prng_below(&w.rng, 4);
+		bool is_silent = prng_below(&w.rng, 2);
+
+		if (kind <= 1 && engine_ring_room(&w.ring) > 0) {
+			post(&w, is_silent ? ENGINE_SILENT : 0);
+		} else if (kind == 2 && w.ring.done < w.ring.posted) {
+			const struct engine_work *wr = engine_ring_at(&w.ring, w.ring.done);
+			bool is_ok = prng_below(&w.rng, 8) > 0;
+
+			loud += !is_ok || !(wr->flags & ENGINE_SILENT);
+			end(&w, is_ok ? ENGINE_OK : ENGINE_FLUSHED);
+		} else if (kind == 3) {
+			told += poll_one(&w, &done);
+		}
+		check_counts(&w);
+	}
+	while (poll_one(&w, &done))
+		told++;
+	assert_int_equal(told, loud);
+	assert_true(told > OPS / 16);
+}
+
+static void a_silent_place_waits_for_those_before_it(void **state)
+{
+	struct world w;
+	struct done done;
+
+	(void)state;
+	start(&w);
+	post(&w, 0);
+	post(&w, ENGINE_SILENT);
+	post(&w, ENGINE_SILENT);
+	for (int i = 0; i < 3; i++)
+		end(&w, ENGINE_OK);
+	assert_int_equal(engine_ring_room(&w.ring), MAX - 3);
+	assert_true(poll_one(&w, &done));
+	assert_int_equal(engine_ring_room(&w.ring), MAX);
+	assert_false(poll_one(&w, &done));
+}
+
+static void silence_is_of_successes(void **state)
+{
+	struct world w;
+	struct done done;
+
+	(void)state;
+	start(&w);
+	post(&w, ENGINE_SILENT);
+	end(&w, ENGINE_RETRY_EXCEEDED);
+	assert_true(poll_one(&w, &done));
+	assert_int_equal(done.status, ENGINE_RETRY_EXCEEDED);
+}
+
+static void what_ended_is_not_current(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w);
+	post(&w, 0);
+	post(&w, 0);
+	end(&w, ENGINE_OK);
+	assert_int_equal(w.ring.current, 1);
+	w.ring.current = 2;
+	end(&w, ENGINE_OK);
+	assert_int_equal(w.ring.current, 2);
+	engine_ring_clear(&w.ring);
+	assert_int_equal(w.ring.posted, 0);
+	assert_int_equal(engine_ring_room(&w.ring), MAX);
+}
+
+static void end_none(void *ring)
+{
+	engine_ring_end(ring, ENGINE_OK);
+}
+
+static void nothing_ends_that_was_not_posted(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w);
+	assert_true(check_aborts(end_none, &w.ring));
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(each_is_told_once_and_its_place_is_free),
+	cmocka_unit_test(a_silent_place_waits_for_those_before_it),
+	cmocka_unit_test(silence_is_of_successes),
+	cmocka_unit_test(what_ended_is_not_current),
+	cmocka_unit_test(nothing_ends_that_was_not_posted),
+};
+
+CHECK_MAIN(cases)
