@@ -146,7 +146,7 @@ static bool put_answer(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 		.len = len,
 		.key = a->key,
 		.pd = q->caps.pd,
-		.qp = q->number,
+		.qp = q->id.number,
 		.access = MEM_REMOTE_READ,
 	};
 	uint8_t *at = NULL;

@@ -33,32 +33,8 @@ static bool is_response(uint8_t opcode)
  * on, the sending side from RC_RTS on. */
 static bool is_state_right(const struct rc_qp *q, uint8_t opcode)
 {
-	if (q->state == RC_RTS || q->state == RC_SQD)
-		return true;
-	return q->state == RC_RTR && !is_response(opcode) && opcode != ROCE_OP_CNP;
-}
-
-/* What follows the headers, less its padding, as spans. False: the lengths contradict. */
-static bool cut_payload(struct rc_in *in, const struct cursor *c, bool has_payload)
-{
-	const struct cspan pieces[3] = {cursor_rest(c), in->rx->body[0], in->rx->body[1]};
-	uint64_t total = (uint64_t)pieces[0].len + pieces[1].len + pieces[2].len;
-	uint32_t pad = in->h.bth.pad;
-
-	if (total % 4 != 0 || pad > total || total > UINT32_MAX || (!has_payload && total > 0))
-		return false;
-	uint32_t left = in->len = (uint32_t)total - pad;
-
-	for (uint32_t i = 0; i < 3 && left > 0; i++) {
-		struct cspan piece = pieces[i];
-
-		if (piece.len > left)
-			piece.len = left;
-		if (piece.len > 0)
-			in->payload[in->n_payload++] = piece;
-		left -= piece.len;
-	}
-	return true;
+	return is_response(opcode) || opcode == ROCE_OP_CNP ? engine_is_sending(q->state)
+							    : engine_is_receiving(q->state);
 }
 
 /* Reads all headers of a packet whose base transport header is good. */
@@ -73,7 +49,9 @@ static bool read_packet(struct rc_in *in)
 	}
 	if (roce_head_get(&c, &in->h, NULL).why != WIRE_DROP_NONE)
 		return false;
-	return cut_payload(in, &c, stack & ROCE_PAYLOAD);
+	if (!engine_cut_in(&in->payload, in->rx, cursor_rest(&c), in->h.bth.pad))
+		return false;
+	return (stack & ROCE_PAYLOAD) || in->payload.len + in->h.bth.pad == 0;
 }
 
 #define EV_PORT_SHIFT 16u /* the UDP source port, in rx_pkt.ev */

@@ -3,24 +3,24 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/places.h"
+#include "engine/layout.h"
 #include "rc/state.h"
 
 #define NEEDED_RTR (RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP | RC_SET_RQ_PSN)
 
 static size_t send_stride(uint32_t sges)
 {
-	return rc_aligned(sizeof(struct rc_send) + sges * sizeof(struct sge));
+	return engine_aligned(sizeof(struct rc_send) + sges * sizeof(struct sge));
 }
 
 static size_t recv_stride(uint32_t sges)
 {
-	return rc_aligned(sizeof(struct rc_recv) + sges * sizeof(struct sge));
+	return engine_aligned(sizeof(struct rc_recv) + sges * sizeof(struct sge));
 }
 
 static size_t send_bytes(const struct rc_caps *caps)
 {
-	return places_for(caps->max_send) * send_stride(caps->max_send_sge);
+	return engine_ring_bytes(caps->max_send, send_stride(caps->max_send_sge));
 }
 
 size_t rc_qp_size(const struct rc_caps *caps)
@@ -28,7 +28,7 @@ size_t rc_qp_size(const struct rc_caps *caps)
 	if (caps->max_send == 0 || caps->max_send > RC_WR_MAX || caps->max_recv > RC_WR_MAX ||
 	    caps->max_send_sge > ENGINE_SGE || caps->max_recv_sge > ENGINE_SGE)
 		return 0;
-	return rc_aligned(sizeof(struct rc_qp)) + send_bytes(caps) +
+	return engine_aligned(sizeof(struct rc_qp)) + send_bytes(caps) +
 	       caps->max_recv * recv_stride(caps->max_recv_sge);
 }
 
@@ -36,7 +36,7 @@ size_t rc_srq_size(const struct rc_srq_caps *caps)
 {
 	if (caps->max_recv == 0 || caps->max_recv > RC_WR_MAX || caps->max_sge > ENGINE_SGE)
 		return 0;
-	return rc_aligned(sizeof(struct rc_rq)) + caps->max_recv * recv_stride(caps->max_sge);
+	return engine_aligned(sizeof(struct rc_rq)) + caps->max_recv * recv_stride(caps->max_sge);
 }
 
 /* Makes every slot of a receive queue free, the first one to be taken first. */
@@ -45,7 +45,7 @@ static void empty_queue(struct rc_rq *queue)
 	queue->posted = queue->free = (struct list){0};
 	queue->n_posted = 0;
 	for (uint32_t i = 0; i < queue->max; i++) {
-		struct rc_wr *wr = (void *)(queue->slots + i * queue->stride);
+		struct engine_work *wr = (void *)(queue->slots + i * queue->stride);
 
 		wr->link = (struct list_link){0};
 		list_push(&queue->free, &wr->link);
@@ -63,7 +63,7 @@ int rc_srq_new(struct engine *e, uint32_t number, const struct rc_srq_caps *caps
 	struct rc_rq *s = memory;
 
 	*s = (struct rc_rq){
-		.slots = (uint8_t *)memory + rc_aligned(sizeof *s),
+		.slots = (uint8_t *)memory + engine_aligned(sizeof *s),
 		.stride = recv_stride(caps->max_sge),
 		.max = caps->max_recv,
 		.max_sge = caps->max_sge,
@@ -73,21 +73,6 @@ int rc_srq_new(struct engine *e, uint32_t number, const struct rc_srq_caps *caps
 	empty_queue(s);
 	r->srqs[number] = s;
 	return 0;
-}
-
-/* Completions that are not polled yet and whose memory goes, or whose queue pair begins anew. */
-static void forget_done(struct rc *r, const struct rc_qp *q, const struct rc_rq *queue)
-{
-	struct list all = r->done;
-	struct list_link *link;
-
-	r->done = (struct list){0};
-	while ((link = list_pop(&all))) {
-		const struct rc_wr *wr = LIST_OWNER(link, rc_wr, link);
-
-		if (!((q && wr->owner == q) || (queue && !wr->owner && wr->queue == queue)))
-			list_push(&r->done, link);
-	}
 }
 
 static void unlist(struct list *l, struct list_link *link)
@@ -103,8 +88,8 @@ void *rc_srq_free(struct engine *e, uint32_t number)
 
 	if (!s || s->n_users > 0)
 		return NULL;
-	forget_done(r, NULL, s);
-	unlist(&r->srq_events, &s->event_link);
+	engine_done_forget(&r->done, s);
+	engine_event_forget(&r->srq_events, &s->events);
 	r->srqs[number] = NULL;
 	return s;
 }
@@ -135,8 +120,7 @@ int rc_srq_query(const struct engine *e, uint32_t number, struct rc_srq_caps *ca
 static void raise_limit(struct rc *r, struct rc_rq *s)
 {
 	s->limit = 0;
-	if (!list_is_linked(&s->event_link))
-		list_push(&r->srq_events, &s->event_link);
+	engine_event_raise(&r->srq_events, &s->events, RC_EVENT_SRQ_LIMIT);
 }
 
 struct rc_recv *rc_take_recv(struct rc *r, struct rc_qp *q)
@@ -151,18 +135,16 @@ struct rc_recv *rc_take_recv(struct rc *r, struct rc_qp *q)
 	queue->n_posted--;
 	if (queue->n_posted < queue->limit)
 		raise_limit(r, queue);
-	recv->wr.qp = q->number;
-	recv->wr.peer = q->attr.peer;
+	recv->qp = q->id.number;
+	recv->peer = q->attr.peer;
 	return recv;
 }
 
 static void make_queues(struct rc_qp *q, struct rc_rq *shared)
 {
-	uint8_t *at = (uint8_t *)q + rc_aligned(sizeof *q);
+	uint8_t *at = (uint8_t *)q + engine_aligned(sizeof *q);
 
-	q->req.slots = at;
-	q->req.slot_mask = places_for(q->caps.max_send) - 1;
-	q->req.stride = send_stride(q->caps.max_send_sge);
+	engine_ring_init(&q->req.works, at, q->caps.max_send, send_stride(q->caps.max_send_sge));
 	q->resp.own = (struct rc_rq){
 		.slots = at + send_bytes(&q->caps),
 		.stride = recv_stride(q->caps.max_recv_sge),
@@ -186,16 +168,14 @@ int rc_qp_new(struct engine *e, uint32_t number, const struct rc_caps *caps, voi
 		if (!shared)
 			return -ENOENT;
 	}
-	if (rc_find(r, number))
-		return -EEXIST;
-	if (r->n_qps == r->cfg.max_qps)
-		return -ENOSPC;
-	struct rc_qp *q = memory;
-	struct rc_qp **head = &r->qps[rc_head_of(r, number)];
+	int problem = engine_numbers_problem(&r->qps, number);
 
-	*q = (struct rc_qp){.number = number, .caps = *caps, .hash_next = *head};
-	*head = q;
-	r->n_qps++;
+	if (problem)
+		return problem;
+	struct rc_qp *q = memory;
+
+	*q = (struct rc_qp){.caps = *caps};
+	engine_number_add(&r->qps, &q->id, number);
 	if (shared)
 		shared->n_users++;
 	make_queues(q, shared);
@@ -226,14 +206,14 @@ static void drop_recv(struct rc_qp *q)
 static void reset(struct rc *r, struct rc_qp *q)
 {
 	unlist_turns(r, q);
-	unlist(&r->events, &q->event_link);
-	q->events = 0;
+	engine_event_forget(&r->events, &q->events);
 	q->state = RC_RESET;
 	q->known = 0;
 	drop_recv(q);
 	rc_requester_reset(r, q);
 	rc_responder_reset(q);
-	forget_done(r, q, &q->resp.own);
+	engine_done_forget(&r->done, q);
+	engine_done_forget(&r->done, &q->resp.own);
 	empty_queue(&q->resp.own);
 }
 
@@ -244,35 +224,11 @@ void *rc_qp_free(struct engine *e, uint32_t number)
 
 	if (!q)
 		return NULL;
-	struct rc_qp **link = &r->qps[rc_head_of(r, number)];
-
 	reset(r, q);
-	while (*link != q)
-		link = &(*link)->hash_next;
-	*link = q->hash_next;
-	r->n_qps--;
+	engine_number_remove(&r->qps, &q->id);
 	if (q->resp.queue != &q->resp.own)
 		q->resp.queue->n_users--;
 	return q;
-}
-
-/* Whether the state machine of IBTA 10.3.1 has this step. */
-static bool is_step(uint8_t from, uint8_t to)
-{
-	switch (to) {
-	case RC_RESET:
-	case RC_ERROR: return true;
-	case RC_INIT: return from == RC_RESET || from == RC_INIT;
-	case RC_RTR: return from == RC_INIT;
-	case RC_RTS: return from == RC_RTR || from == RC_RTS || from == RC_SQD;
-	case RC_SQD: return from == RC_RTS || from == RC_SQD;
-	default: return false;
-	}
-}
-
-static bool is_pmtu(uint32_t pmtu)
-{
-	return pmtu >= 256 && pmtu <= 4096 && (pmtu & (pmtu - 1)) == 0;
 }
 
 #define IN(state) (1u << (state))
@@ -284,7 +240,7 @@ static bool is_pmtu(uint32_t pmtu)
  * are on their way, and what is right of its value v in a move to the state `to`. */
 #define ATTRIBUTES(A) \
 	A(ACCESS,         access,         ALWAYS,                          true) \
-	A(PMTU,           pmtu,           EARLY,                           is_pmtu(v)) \
+	A(PMTU,           pmtu,           EARLY,                           engine_is_pmtu(v)) \
 	A(PATH,           peer,           EARLY | IN(RC_SQD),              true) \
 	A(PATH,           local,          EARLY | IN(RC_SQD),              true) \
 	A(PATH,           port,           EARLY | IN(RC_SQD),              v < r->cfg.n_ports) \
@@ -345,27 +301,25 @@ void rc_fail(struct rc *r, struct rc_qp *q)
 
 static void enter(struct rc *r, struct rc_qp *q, uint8_t state)
 {
-	uint8_t from = q->state;
+	enum engine_begin begins = engine_begins((struct engine_move){q->state, state});
 
-	if (state == RC_ERROR && from != RC_ERROR) {
-		flush(r, q);
-		return;
-	}
 	q->state = state;
 	/* Asked for with the move to RC_SQD, each time anew (IBTA 10.3.1.5). */
 	if (state == RC_RTS)
 		q->attr.wants_drained = false;
-	if (state == RC_RTR && from == RC_INIT)
-		rc_responder_start(q);
-	if (state == RC_RTS && from == RC_RTR)
-		rc_requester_start(q);
-	if (state == RC_SQD && from == RC_RTS) {
+	switch (begins) {
+	case ENGINE_BEGINS_TO_TAKE: rc_responder_start(q); break;
+	case ENGINE_BEGINS_TO_SEND: rc_requester_start(q); break;
+	case ENGINE_BEGINS_TO_DRAIN:
 		q->req.is_draining = true;
 		rc_check_drained(r, q);
-	}
-	if (state == RC_RTS && from == RC_SQD) {
+		break;
+	case ENGINE_BEGINS_TO_RESUME:
 		q->req.is_draining = false;
 		rc_wake_send(r, q);
+		break;
+	case ENGINE_BEGINS_TO_FAIL: flush(r, q); break;
+	default: break;
 	}
 }
 
@@ -384,7 +338,8 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_at
 		reset(r, q);
 		return 0;
 	}
-	if (!is_step(q->state, to) || !may_assign(r, q, attr, set, to))
+	if (!engine_may_move((struct engine_move){q->state, to}) ||
+	    !may_assign(r, q, attr, set, to))
 		return -EINVAL;
 	uint32_t known = q->known | (set & ~(uint32_t)RC_SET_STATE);
 
@@ -449,6 +404,6 @@ int rc_qp_room(const struct engine *e, uint32_t number, uint32_t *sends)
 
 	if (!q)
 		return -ENOENT;
-	*sends = q->caps.max_send - (uint32_t)(q->req.posted - q->req.freed);
+	*sends = engine_ring_room(&q->req.works);
 	return 0;
 }

@@ -4,37 +4,26 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/layout.h"
 #include "rc/state.h"
 
-#define PAD_MAX 3u
-
-#define TABLE_MAX    (UINT32_C(1) << 20)
+#define SRQS_MAX     (UINT32_C(1) << 20)
 #define CNP_EVERY_NS 50000u
 #define ACK_EVERY    32u
 
 /* The parts of the one block of memory, as offsets from its start. */
 struct layout {
-	size_t used, qps, srqs;
-	uint32_t qp_heads;
+	struct engine_layout all;
+	size_t qps, srqs;
 };
-
-static size_t reserve(struct layout *l, size_t bytes)
-{
-	size_t at = l->used;
-
-	l->used = at + rc_aligned(bytes);
-	return at;
-}
 
 static struct layout layout_of(const struct rc_cfg *cfg)
 {
-	struct layout l = {.qp_heads = 1};
+	struct layout l = {0};
 
-	while (l.qp_heads < cfg->max_qps)
-		l.qp_heads *= 2;
-	reserve(&l, sizeof(struct rc));
-	l.qps = reserve(&l, l.qp_heads * sizeof(struct rc_qp *));
-	l.srqs = reserve(&l, cfg->max_srqs * sizeof(struct rc_rq *));
+	engine_reserve(&l.all, sizeof(struct rc));
+	l.qps = engine_reserve(&l.all, engine_numbers_bytes(cfg->max_qps));
+	l.srqs = engine_reserve(&l.all, cfg->max_srqs * sizeof(struct rc_rq *));
 	return l;
 }
 
@@ -50,8 +39,8 @@ static bool complete_cfg(struct rc_cfg *cfg, const struct rc_cfg *from)
 		cfg->cnp_every_ns = CNP_EVERY_NS;
 	if (cfg->ack_every_pkts == 0)
 		cfg->ack_every_pkts = ACK_EVERY;
-	return cfg->mem && cfg->max_qps > 0 && cfg->max_qps <= TABLE_MAX &&
-	       cfg->max_srqs <= TABLE_MAX && cfg->n_ports <= ENGINE_PORTS &&
+	return cfg->mem && cfg->max_qps > 0 && cfg->max_qps <= ENGINE_NUMBERS_MOST &&
+	       cfg->max_srqs <= SRQS_MAX && cfg->n_ports <= ENGINE_PORTS &&
 	       cc_cfg_problem(&cfg->cc) == NULL;
 }
 
@@ -59,7 +48,7 @@ static size_t rc_size(const void *cfg)
 {
 	struct rc_cfg full;
 
-	return complete_cfg(&full, cfg) ? layout_of(&full).used : 0;
+	return complete_cfg(&full, cfg) ? layout_of(&full).all.used : 0;
 }
 
 static int rc_init(struct engine *e, const void *cfg, nsec now)
@@ -76,11 +65,10 @@ static int rc_init(struct engine *e, const void *cfg, nsec now)
 		.engine.ops = &rc_ops,
 		.cfg = full,
 		.now = now,
-		.qps = (void *)(block + l.qps),
 		.srqs = (void *)(block + l.srqs),
-		.qp_mask = l.qp_heads - 1,
 	};
-	memset(block + l.qps, 0, l.used - l.qps);
+	engine_numbers_init(&r->qps, block + l.qps, full.max_qps);
+	memset(block + l.srqs, 0, l.all.used - l.srqs);
 	wheel_init(
 		&r->wheel,
 		(struct wheel_cfg){.now = now, .shift = RC_WHEEL_SHIFT, .levels = RC_WHEEL_LEVELS},
@@ -90,11 +78,9 @@ static int rc_init(struct engine *e, const void *cfg, nsec now)
 
 struct rc_qp *rc_find(const struct rc *r, uint32_t number)
 {
-	struct rc_qp *q = r->qps[rc_head_of(r, number)];
+	struct engine_number *id = engine_number_find(&r->qps, number);
 
-	while (q && q->number != number)
-		q = q->hash_next;
-	return q;
+	return id ? LIST_OWNER(id, rc_qp, id) : NULL;
 }
 
 struct rc_rq *rc_find_srq(const struct rc *r, uint32_t number)
@@ -121,11 +107,6 @@ void rc_wake_answer(struct rc *r, struct rc_qp *q)
 		list_push(&r->answering[q->attr.port], &q->answer_link);
 }
 
-void rc_report(struct rc *r, struct rc_wr *wr)
-{
-	list_push(&r->done, &wr->link);
-}
-
 static int post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const struct op *op)
 {
 	uint64_t room = 0;
@@ -138,22 +119,23 @@ static int post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const s
 		room += op->sg[i].len;
 	struct rc_recv *w = LIST_OWNER(list_pop(&queue->free), rc_recv, wr.link);
 
-	w->wr = (struct rc_wr){
-		.queue = queue,
+	w->wr = (struct engine_work){
+		.owner = queue,
 		.cookie = op->cookie,
+		.is_recv = true,
 		.op = ENGINE_RECV,
 		.flags = op->flags & ENGINE_TRUSTED,
-		.n_sg = (uint8_t)op->n_sg,
 	};
+	w->n_sg = (uint8_t)op->n_sg;
 	/* No message is longer than this, so what is beyond it need not be counted. */
 	w->room = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
 	if (op->n_sg > 0)
 		memcpy(w->sg, op->sg, op->n_sg * sizeof *op->sg);
 	if (q && q->state == RC_ERROR) {
-		w->wr.qp = q->number;
-		w->wr.peer = q->attr.peer;
+		w->qp = q->id.number;
+		w->peer = q->attr.peer;
 		w->wr.status = ENGINE_FLUSHED;
-		rc_report(r, &w->wr);
+		engine_done_push(&r->done, &w->wr);
 		return 0;
 	}
 	list_push(&queue->posted, &w->wr.link);
@@ -182,28 +164,27 @@ static int rc_post(struct engine *e, nsec now, const struct op *op)
 	return post_recv(r, q, &q->resp.own, op);
 }
 
-static bool is_silent(const struct rc_wr *wr)
+/* Send work that was polled: what its completion says of it alone, and its place is free. */
+static void finish_send(const struct engine_work *wr, struct done *done)
 {
-	return (wr->flags & ENGINE_SILENT) && wr->status == ENGINE_OK;
-}
-
-/* The slot of work that was polled is free again, and with it those of the works around it that
- * nobody will be told of. */
-static void release(struct rc_wr *wr)
-{
+	const struct rc_send *w = (const struct rc_send *)wr;
 	struct rc_qp *q = wr->owner;
 
-	if (!q) {
-		list_push_front(&wr->queue->free, &wr->link);
-		return;
-	}
-	struct rc_requester *req = &q->req;
+	done->tag = w->atomic_op;
+	done->qp = q->id.number;
+	done->peer = w->peer;
+	engine_ring_release(&q->req.works, wr);
+}
 
-	while (&rc_send_at(q, req->freed)->wr != wr)
-		req->freed++;
-	req->freed++;
-	while (req->freed < req->done && is_silent(&rc_send_at(q, req->freed)->wr))
-		req->freed++;
+/* The same of a receive. */
+static void finish_recv(struct engine_work *wr, struct done *done)
+{
+	const struct rc_recv *w = (const struct rc_recv *)wr;
+	struct rc_rq *queue = wr->owner;
+
+	done->qp = w->qp;
+	done->peer = w->peer;
+	list_push_front(&queue->free, &wr->link);
 }
 
 static uint32_t rc_poll(struct engine *e, struct done *done, uint32_t n)
@@ -211,22 +192,15 @@ static uint32_t rc_poll(struct engine *e, struct done *done, uint32_t n)
 	struct rc *r = rc_of(e);
 	uint32_t got = 0;
 
-	for (; got < n && !list_is_empty(&r->done); got++) {
-		struct rc_wr *wr = LIST_OWNER(list_pop(&r->done), rc_wr, link);
+	for (; got < n; got++) {
+		struct engine_work *wr = engine_done_pop(&r->done, &done[got]);
 
-		done[got] = (struct done){
-			.cookie = wr->cookie,
-			.imm = wr->imm,
-			.tag = wr->atomic_op,
-			.qp = wr->qp,
-			.peer = wr->peer,
-			.len = wr->len,
-			.status = wr->status,
-			.code = wr->owner ? ENGINE_DONE_SENT : ENGINE_DONE_RECEIVED,
-			.flags = wr->flags & (ENGINE_SOLICITED | ENGINE_HAS_IMM | ENGINE_HAS_INV),
-			.op = wr->op,
-		};
-		release(wr);
+		if (!wr)
+			break;
+		if (wr->is_recv)
+			finish_recv(wr, &done[got]);
+		else
+			finish_send(wr, &done[got]);
 	}
 	return got;
 }
@@ -234,15 +208,13 @@ static uint32_t rc_poll(struct engine *e, struct done *done, uint32_t n)
 void rc_finish_packet(const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
 		      struct tx_pkt *tx)
 {
-	static const uint8_t zeros[PAD_MAX];
-
-	h->bth.pad = rc_pad(payload);
+	h->bth.pad = engine_pad_of(payload);
 	h->bth.pkey = RC_PKEY;
 	h->bth.dest_qp = q->attr.remote_qp;
 	tx->head_len = (uint16_t)roce_head_put(h, (struct span){tx->head, ENGINE_HEAD_MAX});
 	assert(tx->head_len > 0);
 	if (h->bth.pad > 0)
-		tx->body[tx->n_body++] = (struct cspan){zeros, h->bth.pad};
+		engine_cut_pad(tx, h->bth.pad);
 	tx->udp_len = 0;
 	tx->port = q->attr.port;
 	tx->tclass = ENGINE_NO_TRIM;
@@ -324,37 +296,17 @@ static nsec rc_deadline(const struct engine *e, uint32_t free_ports)
 	return wheel_next(&r->wheel);
 }
 
-void rc_raise(struct rc *r, struct rc_qp *q, enum rc_event_kind kind)
-{
-	q->events = (uint8_t)(q->events | 1u << kind);
-	if (!list_is_linked(&q->event_link))
-		list_push(&r->events, &q->event_link);
-}
-
-/* The lowest event of the first queue pair, which leaves the list with its last. */
-static struct rc_event next_event(struct rc *r)
-{
-	struct rc_qp *q = LIST_OWNER(list_first(&r->events), rc_qp, event_link);
-	uint8_t kind = (uint8_t)__builtin_ctz(q->events);
-
-	q->events = (uint8_t)(q->events & (q->events - 1));
-	if (q->events == 0)
-		list_pop(&r->events);
-	return (struct rc_event){q->number, kind};
-}
-
 uint32_t rc_events(struct engine *e, struct rc_event *events, uint32_t n)
 {
 	struct rc *r = rc_of(e);
+	struct engine_events *of;
 	uint32_t got = 0;
+	uint8_t kind;
 
-	while (got < n && !list_is_empty(&r->events))
-		events[got++] = next_event(r);
-	for (; got < n && !list_is_empty(&r->srq_events); got++) {
-		const struct rc_rq *s = LIST_OWNER(list_pop(&r->srq_events), rc_rq, event_link);
-
-		events[got] = (struct rc_event){s->number, RC_EVENT_SRQ_LIMIT};
-	}
+	for (; got < n && (of = engine_event_take(&r->events, &kind)); got++)
+		events[got] = (struct rc_event){LIST_OWNER(of, rc_qp, events)->id.number, kind};
+	for (; got < n && (of = engine_event_take(&r->srq_events, &kind)); got++)
+		events[got] = (struct rc_event){LIST_OWNER(of, rc_rq, events)->number, kind};
 	return got;
 }
 

@@ -20,6 +20,7 @@
 
 #include "cc/cc.h"
 #include "engine/engine.h"
+#include "engine/ladder.h"
 #include "mem/mem.h"
 
 #define RC_NUMBERS       (UINT32_C(1) << 24) /* of queue pairs and of packets */
@@ -43,7 +44,14 @@ struct rc_cfg {
 	uint32_t ack_every_pkts;     /* a packet in so many asks for an acknowledgement [32] */
 };
 
-enum rc_state { RC_RESET, RC_INIT, RC_RTR, RC_RTS, RC_SQD, RC_ERROR };
+enum rc_state {
+	RC_RESET = ENGINE_RESET,
+	RC_INIT = ENGINE_INIT,
+	RC_RTR = ENGINE_RTR,
+	RC_RTS = ENGINE_RTS,
+	RC_SQD = ENGINE_SQD,
+	RC_ERROR = ENGINE_ERROR,
+};
 
 /* What a queue pair is made with, for life. */
 struct rc_caps {

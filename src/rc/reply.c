@@ -20,7 +20,7 @@ static uint64_t end_of(const struct rc_send *w)
 /* All works before the one found are about to be retired: the search costs no more than that. */
 static struct rc_send *find_fetch(const struct rc_qp *q, uint64_t count)
 {
-	for (uint64_t i = q->req.done; i < q->req.posted; i++) {
+	for (uint64_t i = q->req.works.done; i < q->req.works.posted; i++) {
 		struct rc_send *w = rc_send_at(q, i);
 
 		if (w->first > count)
@@ -212,7 +212,7 @@ static bool is_sane(const struct rc_qp *q, const struct reply *p)
 
 	if (!is_opcode_right(q, p) || (has_aeth && h->aeth.type != AETH_ACK))
 		return false;
-	return p->w->wr.op == ENGINE_ATOMIC || p->in->len == due_bytes(q, p);
+	return p->w->wr.op == ENGINE_ATOMIC || p->in->payload.len == due_bytes(q, p);
 }
 
 static enum mem_fault place(struct rc *r, const struct rc_qp *q, const struct reply *p)
@@ -223,14 +223,14 @@ static enum mem_fault place(struct rc *r, const struct rc_qp *q, const struct re
 	struct place how = {
 		.mem = r->cfg.mem,
 		.pd = q->caps.pd,
-		.qp = q->number,
+		.qp = q->id.number,
 		.access = MEM_LOCAL_WRITE,
 		.is_local = true,
 		.is_trusted = w->wr.flags & ENGINE_TRUSTED,
 	};
 
-	struct place_payload payload = rc_payload(p->in);
-	struct place_list to = {w->sg, w->wr.n_sg, (uint32_t)(p->count - w->first) * q->attr.pmtu,
+	struct place_payload payload = engine_payload_of(&p->in->payload);
+	struct place_list to = {w->sg, w->n_sg, (uint32_t)(p->count - w->first) * q->attr.pmtu,
 				payload.len};
 
 	if (w->wr.op == ENGINE_READ)
@@ -240,7 +240,7 @@ static enum mem_fault place(struct rc *r, const struct rc_qp *q, const struct re
 	struct cspan number = {bytes, sizeof bytes};
 
 	payload = (struct place_payload){&number, 1, sizeof bytes};
-	to = (struct place_list){w->sg, w->wr.n_sg, 0, sizeof bytes};
+	to = (struct place_list){w->sg, w->n_sg, 0, sizeof bytes};
 	return place_pieces(&how, &payload, &to);
 }
 
@@ -277,7 +277,7 @@ static enum rc_verdict on_answer(struct rc *r, struct rc_qp *q, const struct rep
 		rc_fail_send(r, q, ENGINE_LOCAL_PROTECTION);
 		return RC_VERDICT_rx_response;
 	}
-	uint64_t got = w->wr.op == ENGINE_ATOMIC ? w->wr.len : p->in->len;
+	uint64_t got = w->wr.op == ENGINE_ATOMIC ? w->wr.len : p->in->payload.len;
 
 	r->count.rx_bytes += got;
 	q->progress.got_bytes += got;
@@ -302,7 +302,7 @@ enum rc_verdict rc_on_response(struct rc *r, struct rc_qp *q, const struct rc_in
 	struct rc_requester *req = &q->req;
 	int32_t ahead = psn24_diff((psn24){in->h.bth.psn}, rc_psn(q, req->una));
 
-	assert(q->state == RC_RTS || q->state == RC_SQD);
+	assert(engine_is_sending(q->state));
 	if (ahead < 0)
 		return on_old(q, in, ahead);
 	struct reply p = {.in = in, .count = req->una + (uint32_t)ahead};

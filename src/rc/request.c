@@ -40,7 +40,7 @@ static int check_atomic(const struct op *op)
 /* What can be said of work before its turn; keys are looked at when they are used. */
 static int check(const struct rc_qp *q, const struct op *op, uint32_t *len)
 {
-	uint64_t total = 0;
+	struct engine_cut_limits most = {q->caps.max_send_sge, RC_MESSAGE_MAX};
 
 	if (op->code > ENGINE_BIND || op->key > UINT32_MAX || op->imm > UINT32_MAX)
 		return -EINVAL;
@@ -48,14 +48,7 @@ static int check(const struct rc_qp *q, const struct op *op, uint32_t *len)
 		*len = 0;
 		return op->code == ENGINE_BIND && !op->bind ? -EINVAL : 0;
 	}
-	if (op->n_sg > q->caps.max_send_sge || (op->n_sg > 0 && !op->sg))
-		return -EINVAL;
-	for (uint32_t i = 0; i < op->n_sg; i++)
-		total += op->sg[i].len;
-	if (total > RC_MESSAGE_MAX)
-		return -EINVAL;
-	*len = (uint32_t)total;
-	if (total > 0 && op->remote > UINT64_MAX - (total - 1))
+	if (engine_cut_check(op, most, len))
 		return -EINVAL;
 	if ((op->code == ENGINE_READ || op->code == ENGINE_ATOMIC) && q->attr.rd_atomic == 0)
 		return -EINVAL;
@@ -66,35 +59,34 @@ static void fill(struct rc_qp *q, const struct op *op, uint32_t len, struct rc_s
 {
 	bool is_wire = !is_local(op->code);
 
-	w->wr = (struct rc_wr){
+	w->wr = (struct engine_work){
 		.owner = q,
 		.cookie = op->cookie,
 		.imm = op->imm,
-		.qp = q->number,
-		.peer = q->attr.peer,
 		.len = len,
 		.op = op->code,
 		.flags = op->flags & SEND_FLAGS,
 		.status = ENGINE_OK,
-		.n_sg = is_wire ? (uint8_t)op->n_sg : 0,
-		.atomic_op = op->atomic_op,
 	};
+	w->peer = q->attr.peer;
+	w->n_sg = is_wire ? (uint8_t)op->n_sg : 0;
+	w->atomic_op = op->atomic_op;
 	w->first = q->req.end;
 	/* What is flushed at once has no packets, and there may never have been a PMTU. */
-	w->n_pkts = is_wire && q->state != RC_ERROR ? rc_packets(len, q->attr.pmtu) : 0;
+	w->n_pkts = is_wire && q->state != RC_ERROR ? engine_packets(len, q->attr.pmtu) : 0;
 	w->key = (uint32_t)op->key;
 	w->ssn = q->req.ssn + takes_receive(op->code);
 	w->has_run = false;
 	if (op->code == ENGINE_BIND) {
 		w->bind = *op->bind;
-		w->bind.qp = q->number;
+		w->bind.qp = q->id.number;
 		return;
 	}
 	w->remote = op->remote;
 	memcpy(&w->operand[0], op->operand[0], sizeof w->operand[0]);
 	memcpy(&w->operand[1], op->operand[1], sizeof w->operand[1]);
-	if (w->wr.n_sg > 0)
-		memcpy(w->sg, op->sg, w->wr.n_sg * sizeof *op->sg);
+	if (w->n_sg > 0)
+		memcpy(w->sg, op->sg, w->n_sg * sizeof *op->sg);
 }
 
 int rc_post_send(struct rc *r, struct rc_qp *q, const struct op *op)
@@ -102,18 +94,18 @@ int rc_post_send(struct rc *r, struct rc_qp *q, const struct op *op)
 	struct rc_requester *req = &q->req;
 	uint32_t len;
 
-	if (q->state != RC_RTS && q->state != RC_SQD && q->state != RC_ERROR)
+	if (!engine_takes_sends(q->state))
 		return -EINVAL;
 	int error = check(q, op, &len);
 
 	if (error)
 		return error;
-	if (req->posted - req->freed == q->caps.max_send)
+	if (engine_ring_room(&req->works) == 0)
 		return -ENOMEM;
-	struct rc_send *w = rc_send_at(q, req->posted);
+	struct rc_send *w = rc_send_at(q, req->works.posted);
 
 	fill(q, op, len, w);
-	req->posted++;
+	req->works.posted++;
 	req->ssn = w->ssn;
 	req->end += w->n_pkts;
 	if (q->state == RC_ERROR)
@@ -145,8 +137,8 @@ static uint8_t opcode_of(const struct step *s)
 	if (op == ENGINE_READ)
 		return ROCE_OP_READ_REQUEST;
 	if (op == ENGINE_ATOMIC)
-		return s->w->wr.atomic_op == ENGINE_FETCH_ADD ? ROCE_OP_FETCH_ADD
-							      : ROCE_OP_COMPARE_SWAP;
+		return s->w->atomic_op == ENGINE_FETCH_ADD ? ROCE_OP_FETCH_ADD
+							   : ROCE_OP_COMPARE_SWAP;
 	if (s->index == 0)
 		return s->is_last ? opcodes[op].only : opcodes[op].first;
 	return s->is_last ? opcodes[op].last : opcodes[op].middle;
@@ -197,7 +189,7 @@ static bool run(struct rc *r, struct rc_qp *q, struct rc_send *w)
 
 	w->has_run = true;
 	if (w->wr.op == ENGINE_LOCAL_INV) {
-		if (mem_invalidate(r->cfg.mem, key, q->caps.pd, q->number) == MEM_OK)
+		if (mem_invalidate(r->cfg.mem, key, q->caps.pd, q->id.number) == MEM_OK)
 			return true;
 		refuse(r, q, w, ENGINE_LOCAL_QP);
 		return false;
@@ -227,13 +219,13 @@ static struct rc_send *next_work(struct rc *r, struct rc_qp *q)
 {
 	struct rc_requester *req = &q->req;
 
-	while (req->current < req->posted) {
-		struct rc_send *w = rc_send_at(q, req->current);
+	while (req->works.current < req->works.posted) {
+		struct rc_send *w = rc_send_at(q, req->works.current);
 
 		if (w->wr.status != ENGINE_OK)
 			return NULL;
 		if (w->n_pkts == 0 && w->has_run) {
-			req->current++;
+			req->works.current++;
 			continue;
 		}
 		if (!is_in_turn(q, w))
@@ -246,7 +238,7 @@ static struct rc_send *next_work(struct rc *r, struct rc_qp *q)
 			return w;
 		if (!run(r, q, w))
 			return NULL;
-		req->current++;
+		req->works.current++;
 		rc_end_works(r, q);
 	}
 	return NULL;
@@ -257,7 +249,7 @@ static struct rc_send *next_work(struct rc *r, struct rc_qp *q)
 static uint32_t served(const struct rc_qp *q)
 {
 	const struct rc_requester *req = &q->req;
-	const struct rc_send *w = rc_send_at(q, req->done);
+	const struct rc_send *w = rc_send_at(q, req->works.done);
 	uint32_t ssn = req->ssn_done;
 
 	if (req->una > w->first && w->wr.op != ENGINE_WRITE_IMM)
@@ -326,7 +318,7 @@ static void count_sent(struct rc *r, struct rc_qp *q, const struct step *s)
 	q->resp.had_slot = false;
 	req->n_rd_out += rc_is_fetch(s->w);
 	req->next += s->n_pkts;
-	req->current += s->is_last;
+	req->works.current += s->is_last;
 	req->out_bytes += s->bytes;
 	r->out_bytes += s->bytes;
 }
@@ -367,7 +359,7 @@ static void start_clocks(struct rc *r, struct rc_qp *q, uint64_t count, bool is_
 static void put_headers(const struct rc_qp *q, const struct step *s, struct roce_pkt *h)
 {
 	const struct rc_send *w = s->w;
-	bool is_swap = w->wr.atomic_op == ENGINE_COMPARE_SWAP;
+	bool is_swap = w->atomic_op == ENGINE_COMPARE_SWAP;
 
 	h->bth.opcode = opcode_of(s);
 	h->bth.psn = rc_psn(q, q->req.next).v;
@@ -390,18 +382,16 @@ static bool send(struct rc *r, struct rc_qp *q, const struct step *s, struct tx_
 	struct rc_send *w = s->w;
 	uint64_t count = req->next;
 	uint32_t payload = rc_is_fetch(w) ? 0 : s->bytes;
-	struct place how = {
+	const struct engine_cut cut = {
 		.mem = r->cfg.mem,
 		.pd = q->caps.pd,
-		.qp = q->number,
-		.is_local = true,
+		.qp = q->id.number,
 		.is_trusted = w->wr.flags & ENGINE_TRUSTED,
+		.from = {w->sg, w->n_sg, s->at, payload},
 	};
-	struct place_list from = {w->sg, w->wr.n_sg, s->at, payload};
 	struct roce_pkt h = {0};
 
-	tx->n_body = 0;
-	if (payload > 0 && place_gather(&how, &from, tx->body, &tx->n_body) != MEM_OK) {
+	if (!engine_cut_out(&cut, tx)) {
 		refuse(r, q, w, ENGINE_LOCAL_PROTECTION);
 		return false;
 	}
@@ -410,7 +400,7 @@ static bool send(struct rc *r, struct rc_qp *q, const struct step *s, struct tx_
 	h.bth.ack_req = shall_ask(r, q, s);
 	start_clocks(r, q, count, h.bth.ack_req);
 	rc_finish_packet(q, &h, payload, tx);
-	cc_on_sent(&req->cc, r->now, tx->head_len + payload + rc_pad(payload));
+	cc_on_sent(&req->cc, r->now, tx->head_len + payload + engine_pad_of(payload));
 	return true;
 }
 
@@ -419,7 +409,7 @@ bool rc_request_next(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 	bool has_sent = false;
 
 	q->req.is_paced = false;
-	if (q->state == RC_RTS || q->state == RC_SQD) {
+	if (engine_is_sending(q->state)) {
 		struct rc_send *w = next_work(r, q);
 		struct step s;
 

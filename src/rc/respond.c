@@ -105,10 +105,10 @@ static enum rc_verdict not_ready(struct rc *r, struct rc_qp *q)
 static void complete_recv(struct rc *r, struct rc_qp *q, struct rc_recv *recv,
 			  enum engine_status status)
 {
-	recv->wr.qp = q->number;
-	recv->wr.peer = q->attr.peer;
+	recv->qp = q->id.number;
+	recv->peer = q->attr.peer;
 	recv->wr.status = (uint8_t)status;
-	rc_report(r, &recv->wr);
+	engine_done_push(&r->done, &recv->wr);
 }
 
 /* The message that recv was taken for fails, and tells so in the receive's completion. */
@@ -148,9 +148,9 @@ static enum rc_verdict accept(struct rc *r, struct rc_qp *q, const struct reques
 	psn24 psn = p->expected;
 
 	p->expected = psn24_next(psn);
-	p->got += req->in->len;
-	r->count.rx_bytes += req->in->len;
-	q->progress.got_bytes += req->in->len;
+	p->got += req->in->payload.len;
+	r->count.rx_bytes += req->in->payload.len;
+	q->progress.got_bytes += req->in->payload.len;
 	if (req->shape.ends) {
 		p->message = RC_NO_MESSAGE;
 		p->msn = (p->msn + 1) & RC_MSN_MASK;
@@ -169,30 +169,30 @@ static enum rc_verdict on_send(struct rc *r, struct rc_qp *q, const struct reque
 
 	if (!recv)
 		return not_ready(r, q);
-	struct place_payload payload = rc_payload(in);
-	struct place_list to = {recv->sg, recv->wr.n_sg, got, payload.len};
+	struct place_payload payload = engine_payload_of(&in->payload);
+	struct place_list to = {recv->sg, recv->n_sg, got, payload.len};
 	struct place how = {
 		.mem = r->cfg.mem,
 		.pd = p->queue->pd,
-		.qp = q->number,
+		.qp = q->id.number,
 		.access = MEM_LOCAL_WRITE,
 		.is_local = true,
 		.is_trusted = recv->wr.flags & ENGINE_TRUSTED,
 	};
 
-	if (in->len > recv->room - got)
+	if (in->payload.len > recv->room - got)
 		return fail_recv(r, q, recv, ENGINE_LOCAL_LENGTH, AETH_NAK_INVALID_REQUEST);
 	if (place_pieces(&how, &payload, &to) != MEM_OK)
 		return fail_recv(r, q, recv, ENGINE_LOCAL_PROTECTION, AETH_NAK_REMOTE_OPERATION);
 	if (req->shape.has_inv &&
-	    mem_invalidate(r->cfg.mem, in->h.ieth.rkey, q->caps.pd, q->number) != MEM_OK)
+	    mem_invalidate(r->cfg.mem, in->h.ieth.rkey, q->caps.pd, q->id.number) != MEM_OK)
 		return fail_recv(r, q, recv, ENGINE_REMOTE_INVALID, AETH_NAK_REMOTE_ACCESS);
 	p->got = got;
 	p->message = RC_MESSAGE_SEND;
 	p->recv = recv;
 	if (req->shape.ends) {
 		p->recv = NULL;
-		describe(recv, req, ENGINE_RECV, got + in->len);
+		describe(recv, req, ENGINE_RECV, got + in->payload.len);
 		complete_recv(r, q, recv, ENGINE_OK);
 	}
 	return accept(r, q, req);
@@ -205,7 +205,7 @@ static struct mem_want want_of(const struct rc_qp *q, const struct reth *reth, u
 		.len = reth->dmalen,
 		.key = reth->rkey,
 		.pd = q->caps.pd,
-		.qp = q->number,
+		.qp = q->id.number,
 		.access = access,
 	};
 }
@@ -216,11 +216,11 @@ static enum mem_fault place_write(struct rc *r, struct rc_qp *q, const struct re
 {
 	const struct rc_responder *p = &q->resp;
 	const struct reth *reth = &req->in->h.reth;
-	struct place_payload payload = rc_payload(req->in);
+	struct place_payload payload = engine_payload_of(&req->in->payload);
 	struct place how = {
 		.mem = r->cfg.mem,
 		.pd = q->caps.pd,
-		.qp = q->number,
+		.qp = q->id.number,
 		.access = MEM_REMOTE_WRITE,
 	};
 
@@ -237,7 +237,7 @@ static enum rc_verdict on_write(struct rc *r, struct rc_qp *q, const struct requ
 {
 	struct rc_responder *p = &q->resp;
 	const struct reth *reth = &req->in->h.reth;
-	uint32_t len = req->in->len;
+	uint32_t len = req->in->payload.len;
 
 	if (req->shape.has_imm && list_is_empty(&p->queue->posted))
 		return not_ready(r, q);
@@ -328,7 +328,7 @@ static enum rc_verdict on_read(struct rc *r, struct rc_qp *q, const struct reque
 		return refuse_access(r, q);
 	return accept_answered(r, q,
 			       (struct rc_past){
-				       .n_pkts = rc_packets(reth->dmalen, q->attr.pmtu),
+				       .n_pkts = engine_packets(reth->dmalen, q->attr.pmtu),
 				       .key = reth->rkey,
 				       .len = reth->dmalen,
 				       .va = reth->va,
@@ -399,7 +399,7 @@ static bool is_allowed(const struct rc_qp *q, const struct shape *s)
 static bool is_length_right(const struct rc_qp *q, const struct request *req)
 {
 	const struct shape *s = &req->shape;
-	uint32_t len = req->in->len, pmtu = q->attr.pmtu;
+	uint32_t len = req->in->payload.len, pmtu = q->attr.pmtu;
 	uint64_t total = s->starts ? req->in->h.reth.dmalen : q->resp.left;
 
 	if (s->kind == KIND_ATOMIC)
@@ -484,11 +484,11 @@ static enum rc_verdict repeat_read(struct rc *r, struct rc_qp *q, const struct r
 	const struct reth *reth = &in->h.reth;
 	psn24 psn = psn24_of(in->h.bth.psn);
 	uint64_t skipped = (uint64_t)psn24_dist(past->psn, psn) * q->attr.pmtu;
-	uint32_t n_pkts = rc_packets(reth->dmalen, q->attr.pmtu);
+	uint32_t n_pkts = engine_packets(reth->dmalen, q->attr.pmtu);
 	struct mem_want want = want_of(q, reth, MEM_REMOTE_READ);
 	uint8_t *at;
 
-	if (past->is_atomic || in->len > 0 || reth->rkey != past->key ||
+	if (past->is_atomic || in->payload.len > 0 || reth->rkey != past->key ||
 	    reth->va != past->va + skipped || reth->dmalen > past->len - skipped ||
 	    mem_find(r->cfg.mem, &want, &at) != MEM_OK)
 		return RC_VERDICT_drop_repeat;

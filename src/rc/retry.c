@@ -28,7 +28,7 @@ nsec rc_rnr_ns(uint8_t code)
 static bool is_shut_out(const struct rc *r, const struct rc_qp *q)
 {
 	return (r->ports_down >> q->attr.port & 1) && q->state == RC_RTS &&
-	       q->req.current < q->req.posted;
+	       q->req.works.current < q->req.works.posted;
 }
 
 void rc_clock_restart(struct rc *r, struct rc_qp *q)

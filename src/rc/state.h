@@ -15,14 +15,16 @@
 #ifndef WEFT_RC_STATE_H
 #define WEFT_RC_STATE_H
 
-#include <stdalign.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/list.h"
 #include "base/serial.h"
 #include "base/wheel.h"
-#include "engine/place.h"
+#include "engine/cut.h"
+#include "engine/done.h"
+#include "engine/events.h"
+#include "engine/numbers.h"
+#include "engine/work.h"
 #include "rc/rc.h"
 #include "wire/roce.h"
 
@@ -37,31 +39,18 @@
 #define RC_ATOMIC_BYTES 8u
 
 struct rc_qp;
-struct rc_rq;
 
-/* Posted work from post until poll, as every kind of it starts. */
-struct rc_wr {
-	struct list_link link; /* in a receive queue, its free slots, or the engine's completions */
-	struct rc_qp *owner;   /* send work; NULL: a receive */
-	struct rc_rq *queue;   /* receives: where it goes back to */
-	uint64_t cookie, imm;
-	uint32_t qp;    /* number of the queue pair it was done on */
-	uint32_t peer;  /* handle of the other end, for the completion */
-	uint32_t len;   /* of the message posted; of a receive, of what arrived */
-	uint8_t op;     /* enum engine_op; of a receive: RECV, or WRITE_IMM for what consumed it */
-	uint8_t flags;  /* enum engine_flag */
-	uint8_t status; /* enum engine_status */
-	uint8_t n_sg;
-	uint8_t atomic_op; /* enum engine_atomic */
-};
-
+/* Work of the send queue; its owner is the queue pair. */
 struct rc_send {
-	struct rc_wr wr;
+	struct engine_work wr;
 	uint64_t first;  /* count of its first packet */
 	uint32_t n_pkts; /* 0: no packet, as a bind or a local invalidate */
 	uint32_t key;
-	uint32_t ssn; /* how many messages that take a receive were posted up to this one */
-	bool has_run; /* n_pkts 0: it was executed, and waits for those before it */
+	uint32_t ssn;  /* how many messages that take a receive were posted up to this one */
+	uint32_t peer; /* handle of the other end, for the completion */
+	uint8_t n_sg;
+	uint8_t atomic_op; /* enum engine_atomic */
+	bool has_run;      /* n_pkts 0: it was executed, and waits for those before it */
 	union {
 		struct {
 			uint64_t remote;
@@ -72,9 +61,12 @@ struct rc_send {
 	struct sge sg[];
 };
 
+/* A receive; its owner is the queue that it goes back to. */
 struct rc_recv {
-	struct rc_wr wr;
-	uint32_t room; /* bytes of all its pieces */
+	struct engine_work wr;
+	uint32_t qp, peer; /* the queue pair that took it, and the other end */
+	uint32_t room;     /* bytes of all its pieces */
+	uint8_t n_sg;
 	struct sge sg[];
 };
 
@@ -82,13 +74,13 @@ struct rc_recv {
 struct rc_rq {
 	uint8_t *slots; /* max of them, stride bytes each */
 	size_t stride;
-	struct list posted; /* of struct rc_wr, oldest first */
+	struct list posted; /* of struct rc_recv, oldest first */
 	struct list free;   /* the same; the one used last is taken first */
 	uint32_t max, max_sge, pd;
 	uint32_t n_posted;
 	/* Of shared ones only. */
 	uint32_t number, limit, n_users;
-	struct list_link event_link;
+	struct engine_events events;
 };
 
 struct rc_timer {
@@ -98,13 +90,9 @@ struct rc_timer {
 };
 
 struct rc_requester {
-	uint8_t *slots;     /* ring of works, stride bytes each */
-	uint32_t slot_mask; /* places of it - 1: a power of two, not less than caps.max_send */
-	size_t stride;
-	/* Counts of works: freed <= done <= current <= posted; works freed ... done - 1 are done
-	 * and wait for poll, current is the one that `next` belongs to. One that is not done but
+	/* Of struct rc_send; current is the one that `next` belongs to. One that is not done but
 	 * has a status failed here: it goes no further, and fails q after those before it. */
-	uint64_t freed, done, current, posted;
+	struct engine_ring works;
 	/* Counts of packets: una <= next <= high <= end. una is the oldest not acknowledged, next
 	 * the one to go now, high the first never sent, end the end of what is posted. */
 	uint64_t una, next, high, end;
@@ -194,17 +182,16 @@ struct rc_responder {
 };
 
 struct rc_qp {
-	uint32_t number;
+	struct engine_number id;
 	uint8_t state;  /* enum rc_state */
 	uint16_t known; /* enum rc_set: what was set since RC_RESET */
 	struct rc_caps caps;
 	struct rc_attr attr;
 	struct rc_requester req;
 	struct rc_responder resp;
-	struct rc_qp *hash_next;
 	/* In the engine's lists. */
-	struct list_link send_link, answer_link, starved_link, event_link;
-	uint8_t events;              /* bit per enum rc_event_kind */
+	struct list_link send_link, answer_link, starved_link;
+	struct engine_events events; /* of enum rc_event_kind */
 	struct rc_progress progress; /* but for what is in flight */
 };
 
@@ -215,26 +202,24 @@ struct rc {
 	nsec now;
 	struct wheel wheel;
 	struct wheel_timer *wheel_slots[WHEEL_SLOTS(RC_WHEEL_LEVELS)];
-	struct rc_qp **qps;  /* hash of queue pairs by number, chained */
-	struct rc_rq **srqs; /* by place; NULL: free */
-	uint32_t qp_mask, n_qps;
-	uint64_t out_bytes;  /* of all queue pairs */
-	uint32_t ports_down; /* bit each */
+	struct engine_numbers qps; /* struct rc_qp */
+	struct rc_rq **srqs;       /* by place; NULL: free */
+	uint64_t out_bytes;        /* of all queue pairs */
+	uint32_t ports_down;       /* bit each */
 	/* Queue pairs by turns: with something to send, to answer; kept back by total_window_bytes;
 	 * with events. */
 	struct list sending[ENGINE_PORTS], answering[ENGINE_PORTS], starved, events;
 	bool is_answer_owed[ENGINE_PORTS]; /* answers waited through the last turn */
 	struct list srq_events;            /* shared queues with an event */
-	struct list done;                  /* struct rc_wr that wait for poll */
+	struct list done;                  /* struct engine_work that wait for poll */
 };
 
 /* A request or response packet, read but not yet believed. */
 struct rc_in {
 	const struct rx_pkt *rx;
 	struct roce_pkt h;
-	bool is_reserved;        /* an opcode of RC that means nothing: only h.bth is set */
-	struct cspan payload[3]; /* without padding; pieces may be virtual */
-	uint32_t n_payload, len;
+	bool is_reserved; /* an opcode of RC that means nothing: only h.bth is set */
+	struct engine_payload payload;
 };
 
 /* What became of a packet; the names are those of the counters. */
@@ -249,12 +234,6 @@ static inline struct rc *rc_of(struct engine *e)
 	return (struct rc *)e;
 }
 
-/* The bytes that a part of a block takes, so that the next one may be of any type. */
-static inline size_t rc_aligned(size_t bytes)
-{
-	return (bytes + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
-}
-
 static inline psn24 rc_psn(const struct rc_qp *q, uint64_t count)
 {
 	return psn24_of(q->attr.sq_psn + (uint32_t)count);
@@ -262,41 +241,21 @@ static inline psn24 rc_psn(const struct rc_qp *q, uint64_t count)
 
 static inline struct rc_send *rc_send_at(const struct rc_qp *q, uint64_t count)
 {
-	return (void *)(q->req.slots + (count & q->req.slot_mask) * q->req.stride);
+	return engine_ring_at(&q->req.works, count);
 }
 
-/* Packets that carry len bytes: one at least (IBTA 9.7.2). */
-static inline uint32_t rc_packets(uint32_t len, uint32_t pmtu)
+/* Something happened to q: it comes out of rc_events. */
+static inline void rc_raise(struct rc *r, struct rc_qp *q, enum rc_event_kind kind)
 {
-	return len == 0 ? 1 : (uint32_t)(((uint64_t)len + pmtu - 1) / pmtu);
-}
-
-/* Padding of a payload to full words. */
-static inline uint8_t rc_pad(uint32_t len)
-{
-	return (uint8_t)(-len & 3);
-}
-
-static inline struct place_payload rc_payload(const struct rc_in *in)
-{
-	return (struct place_payload){in->payload, in->n_payload, in->len};
+	engine_event_raise(&r->events, &q->events, (uint8_t)kind);
 }
 
 /* rc.c */
-/* Where the chain of a number starts: numbers are random in their low bits, or count from 0. */
-static inline uint32_t rc_head_of(const struct rc *r, uint32_t number)
-{
-	return number & r->qp_mask;
-}
-
 struct rc_qp *rc_find(const struct rc *r, uint32_t number);
 struct rc_rq *rc_find_srq(const struct rc *r, uint32_t number);
 /* q may have a packet to send, or to answer: it gets a turn. Any number of times. */
 void rc_wake_send(struct rc *r, struct rc_qp *q);
 void rc_wake_answer(struct rc *r, struct rc_qp *q);
-/* Work is complete: it comes out of poll. */
-void rc_report(struct rc *r, struct rc_wr *wr);
-void rc_raise(struct rc *r, struct rc_qp *q, enum rc_event_kind kind);
 /* Completes a packet of q: headers from h, whose opcode and psn are set, padding behind what is in
  * tx->body, addresses. tx->head, body and n_body are the caller's; all else is set here. */
 void rc_finish_packet(const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,

@@ -53,26 +53,19 @@ static void release(struct rc *r, struct rc_qp *q, uint64_t bytes)
 static void end_work(struct rc *r, struct rc_qp *q, enum engine_status status)
 {
 	struct rc_requester *req = &q->req;
-	struct rc_send *w = rc_send_at(q, req->done);
+	req->ssn_done = rc_send_at(q, req->works.done)->ssn;
+	struct engine_work *wr = engine_ring_end(&req->works, status);
 
-	w->wr.status = (uint8_t)status;
-	req->ssn_done = w->ssn;
-	req->done++;
-	/* One without packets that ran before q went back: it need not be come by again. */
-	if (req->current < req->done)
-		req->current = req->done;
-	if (status != ENGINE_OK || !(w->wr.flags & ENGINE_SILENT))
-		rc_report(r, &w->wr);
-	else if (req->freed == req->done - 1)
-		req->freed = req->done;
+	if (wr)
+		engine_done_push(&r->done, wr);
 }
 
 void rc_end_works(struct rc *r, struct rc_qp *q)
 {
 	struct rc_requester *req = &q->req;
 
-	while (req->done < req->posted) {
-		const struct rc_send *w = rc_send_at(q, req->done);
+	while (req->works.done < req->works.posted) {
+		const struct rc_send *w = rc_send_at(q, req->works.done);
 
 		if (w->wr.status != ENGINE_OK) {
 			rc_fail_send(r, q, w->wr.status);
@@ -86,7 +79,7 @@ void rc_end_works(struct rc *r, struct rc_qp *q)
 
 void rc_fail_send(struct rc *r, struct rc_qp *q, enum engine_status status)
 {
-	assert(q->req.done < q->req.posted);
+	assert(q->req.works.done < q->req.works.posted);
 	end_work(r, q, status);
 	rc_fail(r, q);
 }
@@ -96,9 +89,9 @@ void rc_flush_send(struct rc *r, struct rc_qp *q)
 {
 	struct rc_requester *req = &q->req;
 
-	while (req->done < req->posted)
+	while (req->works.done < req->works.posted)
 		end_work(r, q, ENGINE_FLUSHED);
-	req->current = req->posted;
+	req->works.current = req->works.posted;
 	req->una = req->next = req->high = req->end;
 	req->n_rd_out = 0;
 	req->is_waiting_rnr = false;
@@ -118,9 +111,7 @@ void rc_requester_reset(struct rc *r, struct rc_qp *q)
 	unlist_starved(r, q);
 	release(r, q, req->out_bytes);
 	*req = (struct rc_requester){
-		.slots = req->slots,
-		.slot_mask = req->slot_mask,
-		.stride = req->stride,
+		.works = req->works,
 		.due = NSEC_NEVER,
 		.retry = {.owner = q, .is_retry = true},
 		.wake = {.owner = q},
@@ -129,6 +120,7 @@ void rc_requester_reset(struct rc *r, struct rc_qp *q)
 		.limited = RC_NONE,
 		.read_from = RC_NONE,
 	};
+	engine_ring_clear(&req->works);
 	/* Not at RC_RTS: answers of RC_RTR are paced too. */
 	cc_start(&req->cc, &r->cfg.cc, r->now);
 }
@@ -145,7 +137,8 @@ void rc_check_drained(struct rc *r, struct rc_qp *q)
 
 	if (!req->is_draining || req->una < req->high)
 		return;
-	if (req->current < req->posted && rc_send_at(q, req->current)->first < req->high)
+	if (req->works.current < req->works.posted &&
+	    rc_send_at(q, req->works.current)->first < req->high)
 		return;
 	req->is_draining = false;
 	if (q->attr.wants_drained)
@@ -165,8 +158,8 @@ static uint64_t move_una(struct rc_qp *q, uint64_t end)
 	struct rc_requester *req = &q->req;
 	uint64_t bytes = 0;
 
-	for (uint64_t i = req->done; req->una < end; i++) {
-		assert(i < req->posted);
+	for (uint64_t i = req->works.done; req->una < end; i++) {
+		assert(i < req->works.posted);
 		const struct rc_send *w = rc_send_at(q, i);
 		uint64_t w_end = w->first + w->n_pkts, to = least(w_end, end);
 
@@ -191,12 +184,12 @@ static void skip_to_una(struct rc_qp *q)
 	if (req->next >= req->una)
 		return;
 	req->next = req->una;
-	while (req->current < req->posted) {
-		const struct rc_send *w = rc_send_at(q, req->current);
+	while (req->works.current < req->works.posted) {
+		const struct rc_send *w = rc_send_at(q, req->works.current);
 
 		if (w->n_pkts > 0 ? w->first + w->n_pkts > req->next : !w->has_run)
 			return;
-		req->current++;
+		req->works.current++;
 	}
 }
 
@@ -237,7 +230,7 @@ void rc_retire(struct rc *r, struct rc_qp *q, uint64_t end)
 		return;
 	rc_clock_restart(r, q);
 	rc_check_drained(r, q);
-	if (req->current < req->posted)
+	if (req->works.current < req->works.posted)
 		rc_wake_send(r, q);
 }
 
@@ -255,12 +248,13 @@ void rc_go_back(struct rc *r, struct rc_qp *q, uint64_t to)
 
 	assert(to >= req->una && to <= req->next);
 	while (req->next > to) {
-		const struct rc_send *w =
-			req->current < req->posted ? rc_send_at(q, req->current) : NULL;
+		const struct rc_send *w = req->works.current < req->works.posted
+						  ? rc_send_at(q, req->works.current)
+						  : NULL;
 
 		if (!w || w->first >= req->next) {
-			assert(req->current > req->done);
-			req->current--;
+			assert(req->works.current > req->works.done);
+			req->works.current--;
 			continue;
 		}
 		uint64_t from = w->first > to ? w->first : to;
