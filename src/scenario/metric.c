@@ -179,7 +179,7 @@ static psec longest(const struct run *r, bool has_leaves, const uint64_t *out, c
 	psec most = 0;
 
 	for (uint32_t h = 0; h < t->n_hosts; h++) {
-		uint64_t rate = transport_host_rate(t, h);
+		uint64_t rate = hosts_rate(t, h);
 		uint32_t leaf = leaf_of(t, h, 0);
 		psec times[4] = {time_at(out[h], rate), time_at(in[h], rate), 0, 0};
 
@@ -212,7 +212,7 @@ psec metric_ideal_last(const struct run *r, bool has_leaves)
 	for (uint32_t i = 0; i < s->workload.n; i++) {
 		const struct workload_flow *f = &s->workload.flows[i];
 		psec way = ideal_time(&r->sim, f->src, f->dst, payload) -
-			   psec_of_bytes(full, transport_line_rate(&s->topology, f->src));
+			   psec_of_bytes(full, hosts_line_rate(&s->topology, f->src));
 
 		behind = way > behind ? way : behind;
 	}
@@ -247,7 +247,7 @@ int metric_fair_shares(const struct run *r, uint64_t *shares)
 	if (!ends)
 		return -ENOMEM;
 	for (uint32_t h = 0; h < 2 * n_hosts; h++)
-		ends[h].left_bps = transport_host_rate(&r->scenario->topology, h % n_hosts);
+		ends[h].left_bps = hosts_rate(&r->scenario->topology, h % n_hosts);
 	for (uint32_t i = 0; i < w->n; i++) {
 		shares[i] = 0;
 		ends[w->flows[i].src].n++;
@@ -288,7 +288,7 @@ static struct metric flow_rate(const struct run *r, struct range flows)
 	for (uint32_t i = flows.first; i < flows.first + flows.n; i++) {
 		const struct workload_flow *f = &w->flows[i];
 		struct run_flow flow = run_flow(r, i);
-		uint64_t rate = transport_host_rate(&r->scenario->topology, f->src);
+		uint64_t rate = hosts_rate(&r->scenario->topology, f->src);
 		uint64_t bytes = wire_bytes(r, f) / f->repeat;
 		psec fair = flow.ideal_ps + time_at(bytes, shares[i]) - time_at(bytes, rate);
 		struct metric m = metric_ratio(known(fair), known(flow.fct_ps));

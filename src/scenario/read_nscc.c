@@ -1,5 +1,5 @@
 #include "scenario/reader.h"
-#include "scenario/transport.h"
+#include "scenario/hosts.h"
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -80,7 +80,7 @@ static void check(struct reader *r)
 		return;
 	for (uint32_t h = 0; h < s->topology.n_hosts && !r->conf.status; h++) {
 		const char *problem =
-			nscc_cfg_problem(&s->transport.nscc, transport_host_rate(&s->topology, h));
+			nscc_cfg_problem(&s->transport.nscc, hosts_rate(&s->topology, h));
 
 		if (problem)
 			conf_fail_key(&r->conf, r->transport, "nscc",
@@ -105,7 +105,7 @@ void read_nscc(struct reader *r, struct conf_node *map)
 		.near_ns = time_ns(c, map, "near"),
 		.sender_bps = rate_bps(c, map, "sender_rate"),
 		.receiver_bps = rate_bps(c, map, "receiver_rate"),
-		.mtu_bytes = transport_mrc_nominal(r->s->transport.payload_bytes),
+		.mtu_bytes = hosts_mrc_nominal(r->s->transport.payload_bytes),
 		.bdp_bytes = size_bytes(c, map, "bdp"),
 		.max_wnd_bytes = size_bytes(c, map, "max_window"),
 		.base_bdp_bytes = size_bytes(c, map, "base_bdp"),

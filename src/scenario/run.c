@@ -177,7 +177,7 @@ static uint32_t nscc_pkts(const struct scenario *s)
 	uint32_t most = 1;
 
 	for (uint32_t h = 0; h < s->topology.n_hosts; h++) {
-		uint64_t rate = transport_host_rate(&s->topology, h);
+		uint64_t rate = hosts_rate(&s->topology, h);
 		uint32_t window = nscc_complete(cfg, rate).max_wnd_bytes;
 
 		if (window / cfg->mtu_bytes + 1 > most)
@@ -187,7 +187,7 @@ static uint32_t nscc_pkts(const struct scenario *s)
 }
 
 /* What bounds the packets that are out, and room for so many at both ends. */
-static void set_window(const struct scenario *s, struct transport_cfg *cfg)
+static void set_window(const struct scenario *s, struct hosts_cfg *cfg)
 {
 	const struct scenario_transport *t = &s->transport;
 	bool is_bound = t->cc == SCENARIO_CC_FIXED || t->window_pkts;
@@ -208,7 +208,7 @@ static int init_transport(struct run *r)
 	const struct scenario_transport *t = &r->scenario->transport;
 	psec timeout = t->timeout_ps ? t->timeout_ps : TIMEOUT_RTTS * r->scenario->base_rtt_ps;
 	nsec timeout_ns = (timeout + PSEC_NS - 1) / PSEC_NS;
-	struct transport_cfg cfg = {
+	struct hosts_cfg cfg = {
 		.routing = &r->routing,
 		.seed = seed_of(r->scenario, STREAM_TRANSPORT),
 		.payload_bytes = t->payload_bytes,
@@ -230,15 +230,15 @@ static int init_transport(struct run *r)
 	};
 
 	if (t->kind == SCENARIO_REF)
-		return transport_init_ref(&r->transport, &cfg);
+		return hosts_init_ref(&r->hosts, &cfg);
 	/* The time that a queue pair really waits: powers of two are what it can say. */
 	if (t->kind == SCENARIO_MRC) {
-		cfg.timeout_ns = transport_mrc_timeout_ns(transport_mrc_timeout(timeout_ns));
+		cfg.timeout_ns = hosts_mrc_timeout_ns(hosts_mrc_timeout(timeout_ns));
 		set_window(r->scenario, &cfg);
-		return transport_init_mrc(&r->transport, &cfg);
+		return hosts_init_mrc(&r->hosts, &cfg);
 	}
-	cfg.timeout_ns = transport_rc_timeout_ns(transport_rc_timeout(timeout_ns));
-	return transport_init_rc(&r->transport, &cfg);
+	cfg.timeout_ns = hosts_rc_timeout_ns(hosts_rc_timeout(timeout_ns));
+	return hosts_init_rc(&r->hosts, &cfg);
 }
 
 /* Packets that are forged, or as good as, may name flows of any host, and may hide the delivery
@@ -265,7 +265,7 @@ static int init_sim(struct run *r, const uint8_t *tapped)
 		.overhead_bytes = s->overhead_bytes,
 		.nic_queue_pkts = NIC_QUEUE_PKTS,
 		.udp_port = s->udp_port,
-		.transport = &r->transport.sim,
+		.transport = &r->hosts.sim,
 		.hooks =
 			{
 				.context = r,
@@ -326,7 +326,7 @@ void run_fini(struct run *r)
 {
 	impair_plan_free(r->impair);
 	sim_fini(&r->sim);
-	transport_fini(&r->transport);
+	hosts_fini(&r->hosts);
 	traffic_fini(&r->traffic);
 	routing_fini(&r->routing);
 	watch_fini(&r->watch);
@@ -343,7 +343,7 @@ int run_use_memory(struct run *r, uint32_t flow, uint8_t *from, uint8_t *to)
 		.qp = MEM_ANY_QP,
 		.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE,
 	};
-	int error = r->transport.mem ? mem_add(r->transport.mem, &entry) : -EINVAL;
+	int error = r->hosts.mem ? mem_add(r->hosts.mem, &entry) : -EINVAL;
 
 	if (error)
 		return error;
@@ -383,7 +383,7 @@ uint64_t run_retransmitted(const struct run *r)
 	uint64_t n = 0;
 
 	for (uint32_t h = 0; h < r->sim.n_hosts; h++)
-		n += r->transport.sim.retransmitted(r->sim.hosts[h].engine);
+		n += r->hosts.sim.retransmitted(r->sim.hosts[h].engine);
 	return n;
 }
 
@@ -391,7 +391,7 @@ uint64_t run_probes(const struct run *r)
 {
 	uint64_t n = 0;
 
-	for (uint32_t h = 0; h < r->sim.n_hosts && r->transport.sim.probes; h++)
-		n += r->transport.sim.probes(r->sim.hosts[h].engine);
+	for (uint32_t h = 0; h < r->sim.n_hosts && r->hosts.sim.probes; h++)
+		n += r->hosts.sim.probes(r->sim.hosts[h].engine);
 	return n;
 }

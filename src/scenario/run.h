@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "scenario/hosts.h"
 #include "scenario/scenario.h"
-#include "scenario/transport.h"
 #include "scenario/watch.h"
 #include "sim/impair.h"
 #include "sim/sim.h"
@@ -23,7 +23,7 @@ struct run_tap {
 struct run {
 	const struct scenario *scenario;
 	struct routing routing;
-	struct transport transport;
+	struct hosts hosts;
 	struct traffic traffic;
 	struct sim sim;
 	struct fault *faults; /* the scenario's, and those drawn */

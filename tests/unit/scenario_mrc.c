@@ -103,7 +103,7 @@ static void timeouts_are_rounded_up(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < N_OF(table); i++)
-		assert_int_equal(transport_mrc_timeout_ns(transport_mrc_timeout(table[i].asked)),
+		assert_int_equal(hosts_mrc_timeout_ns(hosts_mrc_timeout(table[i].asked)),
 				 table[i].is);
 }
 
@@ -121,13 +121,13 @@ static void settings_reach_the_engine(void **state)
 		runs_read(yaml,
 			  has_nack ? "transport.count_trims=true" : "transport.trim_nack=false");
 		runs_begin(NULL, NULL);
-		const struct sim_transport *t = &runs_run.transport.sim;
-		const struct mrc_cfg *cfg = t->host_cfg(&runs_run.transport, 7, 1);
+		const struct sim_transport *t = &runs_run.hosts.sim;
+		const struct mrc_cfg *cfg = t->host_cfg(&runs_run.hosts, 7, 1);
 
 		assert_int_equal(cfg->n_ports, 2);
 		assert_int_equal(cfg->cc.kind, CC_FIXED);
 		assert_int_equal(cfg->cc.window_bytes, 20 * 1024);
-		assert_true(runs_run.transport.cfg.is_oblivious);
+		assert_true(runs_run.hosts.cfg.is_oblivious);
 		assert_int_equal(cfg->has_trim_nack, has_nack);
 		assert_int_equal(
 			mrc_qp_query(runs_run.sim.hosts[1].engine, t->first_qp, &attr, NULL, NULL),
@@ -569,7 +569,7 @@ static void ways_come_back_without_ev_probes(void **state)
 	runs_begin(NULL, NULL);
 	for (psec at = 0; run_step(&runs_run, at); at += 10 * PSEC_US) {
 		assert_int_equal(mrc_qp_progress(runs_run.sim.hosts[0].engine,
-						 runs_run.transport.sim.first_qp, &p),
+						 runs_run.hosts.sim.first_qp, &p),
 				 0);
 		least = p.ways[PATH_GOOD] < least ? p.ways[PATH_GOOD] : least;
 	}

@@ -85,7 +85,7 @@ static void fabrics_beyond_its_range_are_refused(void **state)
 
 static const struct cc_cfg *cc_of_host(uint32_t host)
 {
-	const struct mrc_cfg *cfg = runs_run.transport.sim.host_cfg(&runs_run.transport, host, 1);
+	const struct mrc_cfg *cfg = runs_run.hosts.sim.host_cfg(&runs_run.hosts, host, 1);
 
 	return &cfg->cc;
 }
@@ -131,7 +131,7 @@ static void all_parameters_reach_the_engine(void **state)
 	assert_int_equal(n->eta_q24, UINT64_C(401) << 22);
 	assert_true(n->has_no_quick_adapt);
 	/* Room for the largest window, and twice that for the peer. */
-	assert_int_equal(runs_run.transport.cfg.window_pkts, 1000000 / n->mtu_bytes + 1);
+	assert_int_equal(runs_run.hosts.cfg.window_pkts, 1000000 / n->mtu_bytes + 1);
 	runs_end();
 }
 
@@ -213,7 +213,7 @@ static void what_binds_is_as_asked(void **state)
 	for (uint32_t i = 0; i < N_OF(table); i++) {
 		runs_read(LEAVES "transport: {kind: mrc}\n" PERM, table[i].set);
 		runs_begin(NULL, NULL);
-		const struct transport_cfg *t = &runs_run.transport.cfg;
+		const struct hosts_cfg *t = &runs_run.hosts.cfg;
 
 		assert_int_equal(t->window_pkts, table[i].window_pkts);
 		assert_int_equal(t->mpr, table[i].mpr);

@@ -89,7 +89,7 @@ static void timeouts_are_rounded_up(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < N_OF(table); i++)
-		assert_int_equal(transport_rc_timeout_ns(transport_rc_timeout(table[i].asked)),
+		assert_int_equal(hosts_rc_timeout_ns(hosts_rc_timeout(table[i].asked)),
 				 table[i].is);
 }
 
@@ -105,7 +105,7 @@ static void settings_reach_the_engine(void **state)
 	(void)state;
 	runs_read(yaml, "");
 	runs_begin(NULL, NULL);
-	const struct rc_cfg *cfg = runs_run.transport.sim.host_cfg(&runs_run.transport, 0, 1);
+	const struct rc_cfg *cfg = runs_run.hosts.sim.host_cfg(&runs_run.hosts, 0, 1);
 
 	assert_int_equal(cfg->n_ports, 2);
 	assert_int_equal(cfg->ack_every_pkts, 7);

@@ -162,7 +162,7 @@ static void window_and_timeout_have_defaults(void **state)
 	(void)state;
 	runs_read(LEAVES EVERYBODY, "");
 	runs_begin(NULL, NULL);
-	const struct transport_cfg *t = &runs_run.transport.cfg;
+	const struct hosts_cfg *t = &runs_run.hosts.cfg;
 	uint64_t bdp = runs_scenario.plane_bdp_bytes;
 
 	assert_in_range((uint64_t)t->window_pkts * (4096 + 24), bdp * 3 / 2, bdp * 3 / 2 + 4119);
@@ -192,8 +192,7 @@ static void settings_reach_the_fabric(void **state)
 	assert_false(runs_run.sim.cfg.is_buffer_shared);
 	assert_int_equal(runs_run.sim.ports[20].buffer->total_bytes, 1000000);
 	for (uint32_t h = 0; h < 2; h++) {
-		const struct ref_cfg *cfg =
-			runs_run.transport.sim.host_cfg(&runs_run.transport, h, 1);
+		const struct ref_cfg *cfg = runs_run.hosts.sim.host_cfg(&runs_run.hosts, h, 1);
 
 		seeds[h] = cfg->seed;
 	}
@@ -443,7 +442,7 @@ static void run_random(uint64_t seed, const char *yaml, bool is_watched)
 		watched_clear(false);
 		for (uint32_t i = 0; i < runs_run.n_faults; i++)
 			watched_may_jump |= runs_run.faults[i].kind == FAULT_JUMP;
-		runs_run.transport.sim.ops = &watched_ops;
+		runs_run.hosts.sim.ops = &watched_ops;
 		for (uint32_t h = 0; h < runs_run.sim.n_hosts; h++)
 			runs_run.sim.hosts[h].engine->ops = &watched_ops;
 	}

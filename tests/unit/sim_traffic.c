@@ -7,7 +7,7 @@
 #include "base/prng.h"
 #include "check.h"
 #include "leaf_spine.h"
-#include "scenario/transport.h"
+#include "scenario/hosts.h"
 #include "sim/ideal.h"
 #include "sim/traffic.h"
 #include "watched.h"
@@ -37,8 +37,8 @@ struct seen {
 /* One run, and what it is made of. Tests change cfg and the like between prepare and start. */
 static struct topology topology;
 static struct routing routing;
-static struct transport_cfg transport_cfg;
-static struct transport transport;
+static struct hosts_cfg hosts_cfg;
+static struct hosts fleet;
 static struct workload workload;
 static struct traffic traffic;
 static struct sim_cfg cfg;
@@ -117,7 +117,7 @@ static void prepare(const struct topology_cfg *t)
 	assert_int_equal(topology_build(&topology, t, error, sizeof error), 0);
 	assert_int_equal(routing_build(&routing, &topology, &r, 7, error, sizeof error), 0);
 	workload_init(&workload);
-	transport_cfg = (struct transport_cfg){
+	hosts_cfg = (struct hosts_cfg){
 		.routing = &routing,
 		.seed = 3,
 		.payload_bytes = PAYLOAD,
@@ -134,7 +134,7 @@ static void prepare(const struct topology_cfg *t)
 		.names = names,
 		.overhead_bytes = 24,
 		.nic_queue_pkts = 2,
-		.transport = &transport.sim,
+		.transport = &fleet.sim,
 		.hooks = {.done = on_done,
 			  .received = on_received,
 			  .alarm = on_alarm,
@@ -153,12 +153,12 @@ static uint32_t add(uint32_t src, uint32_t dst, uint64_t bytes)
 static void start(void)
 {
 	assert_int_equal(traffic_init(&traffic, &workload, topology.n_hosts, PSEC_US), 0);
-	if (!transport_cfg.qps)
-		transport_cfg.qps = traffic.qps;
-	if (!transport_cfg.ops)
-		transport_cfg.ops = traffic.ops;
-	assert_int_equal(transport_init_ref(&transport, &transport_cfg), 0);
-	transport.sim.ops = &watched_ops;
+	if (!hosts_cfg.qps)
+		hosts_cfg.qps = traffic.qps;
+	if (!hosts_cfg.ops)
+		hosts_cfg.ops = traffic.ops;
+	assert_int_equal(hosts_init_ref(&fleet, &hosts_cfg), 0);
+	fleet.sim.ops = &watched_ops;
 	assert_int_equal(sim_init(&sim, &cfg), 0);
 	assert_int_equal(traffic_start(&traffic, &sim), 0);
 	assert_false(traffic_is_over(&traffic));
@@ -180,7 +180,7 @@ static void finish(void)
 static void end(void)
 {
 	sim_fini(&sim);
-	transport_fini(&transport);
+	hosts_fini(&fleet);
 	traffic_fini(&traffic);
 	workload_fini(&workload);
 	routing_fini(&routing);
@@ -240,8 +240,8 @@ static void check_alone(const struct topology_cfg *t, uint32_t dst, uint64_t byt
 {
 	prepare(t);
 	/* Else the last acknowledgement may have to wait for the one before. */
-	transport_cfg.ack_every = 1024;
-	transport_cfg.timeout_ns = 1000 * RTO_NS;
+	hosts_cfg.ack_every = 1024;
+	hosts_cfg.timeout_ns = 1000 * RTO_NS;
 	add(0, dst, bytes);
 	start();
 	finish();
@@ -255,7 +255,7 @@ static void check_alone(const struct topology_cfg *t, uint32_t dst, uint64_t byt
 	assert_int_equal(ideal_time(&sim, 0, dst, bytes), model_message(0, dst, bytes, false));
 	assert_true(f->completed_ps >= ideal_time(&sim, 0, dst, bytes));
 	assert_true(f->delivered_ps < f->completed_ps);
-	assert_int_equal(transport.sim.retransmitted(sim.hosts[0].engine), 0);
+	assert_int_equal(fleet.sim.retransmitted(sim.hosts[0].engine), 0);
 	end();
 }
 
@@ -327,7 +327,7 @@ static void the_ideal_is_the_known_formula(void **state)
 	cfg.overhead_bytes = 0;
 	add(0, 1, 1);
 	start();
-	psec ack = (IN_FRONT + transport.sim.ack_bytes) * 20;
+	psec ack = (IN_FRONT + fleet.sim.ack_bytes) * 20;
 
 	for (uint64_t n = 1; n <= 2048; n += 1 + n / 2) {
 		psec near = n * data + data + 2 * 2 * PSEC_US + 2 * ack;
@@ -635,7 +635,7 @@ static void work_goes_on_after_a_cut(void **state)
 	finish();
 	assert_int_equal(traffic.flows[0].state, TRAFFIC_DONE);
 	assert_int_equal(traffic.flows[0].total_bytes, 2000000);
-	assert_true(transport.sim.retransmitted(sim.hosts[0].engine) > 0);
+	assert_true(fleet.sim.retransmitted(sim.hosts[0].engine) > 0);
 	end();
 }
 
@@ -688,7 +688,7 @@ static void a_full_engine_is_asked_again(void **state)
 
 	workload.flows[flow].message_bytes = 10000;
 	workload.flows[flow].window = 4;
-	transport_cfg.ops = one;
+	hosts_cfg.ops = one;
 	start();
 	finish();
 	assert_int_equal(traffic.flows[flow].state, TRAFFIC_DONE);
@@ -707,7 +707,7 @@ static void a_flow_that_can_post_nothing_fails(void **state)
 	prepare(&t);
 	uint32_t first = add(0, 1, 10000), second = add(0, 1, 10000);
 
-	transport_cfg.ops = one;
+	hosts_cfg.ops = one;
 	start();
 	finish();
 	assert_int_equal(traffic.flows[first].state, TRAFFIC_DONE);

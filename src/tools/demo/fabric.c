@@ -115,7 +115,7 @@ uint32_t demo_qp_of(const struct run *r, uint32_t flow, bool is_source)
 {
 	const struct traffic_link *link = &r->traffic.links[r->traffic.flows[flow].link];
 
-	return r->transport.sim.first_qp + (is_source ? link->src_qp : link->dst_qp);
+	return r->hosts.sim.first_qp + (is_source ? link->src_qp : link->dst_qp);
 }
 
 /* Which path the seed gave RC: that is where things will go wrong, or RC would most often not
@@ -152,7 +152,7 @@ static int find_place(struct demo *d)
 /* The goodput of one port, were there nothing but full packets. */
 static uint64_t plane_bps(const struct run *r)
 {
-	const struct sim_transport *t = &r->transport.sim;
+	const struct sim_transport *t = &r->hosts.sim;
 	const struct sim *s = &r->sim;
 	uint64_t whole =
 		t->payload_bytes + t->data_head_bytes + s->encap_bytes + s->cfg.overhead_bytes;

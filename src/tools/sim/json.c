@@ -22,8 +22,8 @@ static void put_fixed(struct json_writer *w, const char *key, uint64_t value, ui
 /* NSCC as the first host has it, defaults filled in. */
 static void put_nscc(struct json_writer *w, const struct run *run)
 {
-	uint64_t rate = transport_host_rate(&run->scenario->topology, 0);
-	const struct nscc_cfg n = nscc_complete(&run->transport.cfg.nscc, rate);
+	uint64_t rate = hosts_rate(&run->scenario->topology, 0);
+	const struct nscc_cfg n = nscc_complete(&run->hosts.cfg.nscc, rate);
 
 	json_object(w, "nscc", JSON_INLINE);
 	json_number(w, "base_rtt_ns", n.base_rtt_ns);
@@ -65,7 +65,7 @@ static void put_mrc(struct json_writer *w, const struct run *run)
 
 static void put_transport(struct json_writer *w, const struct run *run)
 {
-	const struct transport_cfg *t = &run->transport.cfg;
+	const struct hosts_cfg *t = &run->hosts.cfg;
 
 	json_object(w, "transport", JSON_INLINE);
 	json_text(w, "name", run->scenario->transport.name);

@@ -55,7 +55,7 @@ static void print_switching(FILE *out, const struct scenario *s)
 void report_plan(FILE *out, const struct run *run, const char *summary)
 {
 	const struct scenario *s = run->scenario;
-	const struct transport_cfg *t = &run->transport.cfg;
+	const struct hosts_cfg *t = &run->hosts.cfg;
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < s->workload.n; i++)

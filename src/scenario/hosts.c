@@ -1,4 +1,4 @@
-#include "scenario/transport.h"
+#include "scenario/hosts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "wire/icrc.h"
 #include "wire/mrc.h"
 
-uint64_t transport_line_rate(const struct topology *t, uint32_t host)
+uint64_t hosts_line_rate(const struct topology *t, uint32_t host)
 {
 	const struct topology_node *node = &t->nodes[host];
 	uint64_t rate = UINT64_MAX;
@@ -18,7 +18,7 @@ uint64_t transport_line_rate(const struct topology *t, uint32_t host)
 	return rate;
 }
 
-uint64_t transport_host_rate(const struct topology *t, uint32_t host)
+uint64_t hosts_rate(const struct topology *t, uint32_t host)
 {
 	const struct topology_node *node = &t->nodes[host];
 	uint64_t rate = 0;
@@ -28,8 +28,7 @@ uint64_t transport_host_rate(const struct topology *t, uint32_t host)
 	return rate;
 }
 
-uint32_t transport_draw(const struct transport *t, uint32_t host, uint32_t qp,
-			enum transport_draw what)
+uint32_t hosts_draw(const struct hosts *t, uint32_t host, uint32_t qp, enum hosts_draw what)
 {
 	uint64_t state = t->cfg.seed ^ ((uint64_t)host << 32 | (uint64_t)qp << 2 | what);
 
@@ -38,7 +37,7 @@ uint32_t transport_draw(const struct transport *t, uint32_t host, uint32_t qp,
 
 static const void *ref_host_cfg(void *context, uint32_t host, uint64_t seed)
 {
-	struct transport *t = context;
+	struct hosts *t = context;
 	uint64_t state = seed ^ (uint64_t)host << 20;
 
 	t->host = (struct ref_cfg){
@@ -77,9 +76,9 @@ static uint64_t ref_received(const struct engine *e)
 	return ref_counters(e)->rx_bytes;
 }
 
-int transport_init_ref(struct transport *t, const struct transport_cfg *cfg)
+int hosts_init_ref(struct hosts *t, const struct hosts_cfg *cfg)
 {
-	*t = (struct transport){.cfg = *cfg};
+	*t = (struct hosts){.cfg = *cfg};
 	t->sim = (struct sim_transport){
 		.name = "ref",
 		.ops = &ref_ops,
@@ -105,10 +104,10 @@ int transport_init_ref(struct transport *t, const struct transport_cfg *cfg)
 	return 0;
 }
 
-void transport_fini(struct transport *t)
+void hosts_fini(struct hosts *t)
 {
-	transport_fini_rc(t);
-	transport_fini_mrc(t);
+	hosts_fini_rc(t);
+	hosts_fini_mrc(t);
 	free(t->evs);
-	*t = (struct transport){0};
+	*t = (struct hosts){0};
 }

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "rc/rc.h"
+#include "scenario/hosts.h"
 #include "scenario/pairs.h"
-#include "scenario/transport.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
 
@@ -12,28 +12,28 @@
 #define RNR_TIMER    1u /* 10 us; each message finds a receive, unless packets are forged */
 #define RNR_RETRIES  7u
 
-struct transport_rc {
+struct hosts_rc {
 	struct rc_cfg host; /* of the host asked for last */
 	struct pairs pairs;
 };
 
-uint8_t transport_rc_timeout(nsec ns)
+uint8_t hosts_rc_timeout(nsec ns)
 {
 	uint8_t code = 1;
 
-	while (code < TIMEOUT_LAST && transport_rc_timeout_ns(code) < ns)
+	while (code < TIMEOUT_LAST && hosts_rc_timeout_ns(code) < ns)
 		code++;
 	return code;
 }
 
-nsec transport_rc_timeout_ns(uint8_t code)
+nsec hosts_rc_timeout_ns(uint8_t code)
 {
 	return TIMEOUT_UNIT << code;
 }
 
 static const void *rc_host_cfg(void *context, uint32_t host, uint64_t seed)
 {
-	struct transport *t = context;
+	struct hosts *t = context;
 	const struct topology *topology = t->cfg.routing->topology;
 
 	(void)seed;
@@ -46,7 +46,7 @@ static const void *rc_host_cfg(void *context, uint32_t host, uint64_t seed)
 			{
 				.kind = t->cfg.has_dcqcn ? CC_DCQCN : CC_FIXED,
 				.window_bytes = (uint64_t)t->cfg.window_pkts * t->cfg.payload_bytes,
-				.line_rate_bps = transport_line_rate(topology, host),
+				.line_rate_bps = hosts_line_rate(topology, host),
 				.dcqcn = t->cfg.dcqcn,
 			},
 		.cnp_every_ns = t->cfg.cnp_every_ns,
@@ -68,14 +68,14 @@ static int go_to(struct engine *e, const struct sim_qp *qp, struct rc_attr *attr
 }
 
 /* The port that an end of a connection sends by, among its host's. */
-static uint8_t port_of(const struct transport *t, uint32_t host, uint32_t qp)
+static uint8_t port_of(const struct hosts *t, uint32_t host, uint32_t qp)
 {
-	return (uint8_t)(transport_draw(t, host, qp, TRANSPORT_DRAW_PORT) %
+	return (uint8_t)(hosts_draw(t, host, qp, HOSTS_DRAW_PORT) %
 			 t->cfg.routing->topology->nodes[host].n_ports);
 }
 
 /* The address of ours that its peer sends to is the one in the plane of the peer's port. */
-static uint32_t address_of(const struct transport *t, const struct sim_qp *qp)
+static uint32_t address_of(const struct hosts *t, const struct sim_qp *qp)
 {
 	const struct topology *topology = t->cfg.routing->topology;
 	uint32_t port = port_of(t, qp->peer, qp->peer_qp);
@@ -84,9 +84,9 @@ static uint32_t address_of(const struct transport *t, const struct sim_qp *qp)
 }
 
 /* From RC_RESET to RC_RTS. */
-static int connect(const struct transport *t, struct engine *e, const struct sim_qp *qp)
+static int connect(const struct hosts *t, struct engine *e, const struct sim_qp *qp)
 {
-	uint32_t path = transport_draw(t, qp->host, qp->qp, TRANSPORT_DRAW_PATH) & 0xffff;
+	uint32_t path = hosts_draw(t, qp->host, qp->qp, HOSTS_DRAW_PATH) & 0xffff;
 	struct rc_attr attr = {
 		.access = MEM_REMOTE_WRITE,
 		.pmtu = (uint16_t)t->cfg.payload_bytes,
@@ -95,10 +95,10 @@ static int connect(const struct transport *t, struct engine *e, const struct sim
 		.port = port_of(t, qp->host, qp->qp),
 		.ev = routing_entropy(t->cfg.routing, t->cfg.seed, path),
 		.remote_qp = qp->peer_qp,
-		.rq_psn = transport_draw(t, qp->peer, qp->peer_qp, TRANSPORT_DRAW_PSN) % RC_NUMBERS,
-		.sq_psn = transport_draw(t, qp->host, qp->qp, TRANSPORT_DRAW_PSN) % RC_NUMBERS,
+		.rq_psn = hosts_draw(t, qp->peer, qp->peer_qp, HOSTS_DRAW_PSN) % RC_NUMBERS,
+		.sq_psn = hosts_draw(t, qp->host, qp->qp, HOSTS_DRAW_PSN) % RC_NUMBERS,
 		.rnr_timer = RNR_TIMER,
-		.timeout = transport_rc_timeout(t->cfg.timeout_ns),
+		.timeout = hosts_rc_timeout(t->cfg.timeout_ns),
 		.retries = (uint8_t)t->cfg.retries,
 		.rnr_retries = RNR_RETRIES,
 	};
@@ -118,7 +118,7 @@ static int connect(const struct transport *t, struct engine *e, const struct sim
 
 static int rc_open(void *context, struct engine *e, const struct sim_qp *qp)
 {
-	struct transport *t = context;
+	struct hosts *t = context;
 	struct rc_caps caps = {
 		.max_send = qp->sends ? capped(qp->sends) : 1,
 		.max_recv = capped(qp->takes),
@@ -150,9 +150,9 @@ static uint64_t rc_received(const struct engine *e)
 	return rc_counters(e)->rx_bytes;
 }
 
-int transport_init_rc(struct transport *t, const struct transport_cfg *cfg)
+int hosts_init_rc(struct hosts *t, const struct hosts_cfg *cfg)
 {
-	*t = (struct transport){.cfg = *cfg};
+	*t = (struct hosts){.cfg = *cfg};
 	t->sim = (struct sim_transport){
 		.name = "rc",
 		.ops = &rc_ops,
@@ -177,7 +177,7 @@ int transport_init_rc(struct transport *t, const struct transport_cfg *cfg)
 	return error;
 }
 
-void transport_fini_rc(struct transport *t)
+void hosts_fini_rc(struct hosts *t)
 {
 	if (t->rc)
 		pairs_fini(&t->rc->pairs);

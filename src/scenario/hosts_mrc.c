@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "mrc/mrc.h"
+#include "scenario/hosts.h"
 #include "scenario/pairs.h"
-#include "scenario/transport.h"
 #include "wire/icrc.h"
 #include "wire/mrc.h"
 #include "wire/net.h"
@@ -16,28 +16,28 @@
 #define FIRST_QP      3u   /* lower ones are special on the wire (M-28) */
 #define DATA_HEAD     (mrc_bth_bytes + meth_bytes + tseth_bytes + reth_bytes + icrc_bytes)
 
-struct transport_mrc {
+struct hosts_mrc {
 	struct mrc_cfg host; /* of the host asked for last */
 	struct pairs pairs;
 	struct path_profile profile; /* hosts of a fabric have the same ports */
 	void *profile_memory;
 };
 
-uint8_t transport_mrc_timeout(nsec ns)
+uint8_t hosts_mrc_timeout(nsec ns)
 {
 	uint8_t code = 0;
 
-	while (code < MRC_TIMEOUT_MAX && transport_mrc_timeout_ns(code) < ns)
+	while (code < MRC_TIMEOUT_MAX && hosts_mrc_timeout_ns(code) < ns)
 		code++;
 	return code;
 }
 
-nsec transport_mrc_timeout_ns(uint8_t code)
+nsec hosts_mrc_timeout_ns(uint8_t code)
 {
 	return TIMEOUT_UNIT << code;
 }
 
-uint32_t transport_mrc_nominal(uint32_t payload_bytes)
+uint32_t hosts_mrc_nominal(uint32_t payload_bytes)
 {
 	return payload_bytes + DATA_HEAD + udp_bytes + ipv6_bytes;
 }
@@ -61,7 +61,7 @@ static uint32_t pool_ev_faults(uint32_t qps, uint32_t ways)
 
 static const void *mrc_host_cfg(void *context, uint32_t host, uint64_t seed)
 {
-	struct transport *t = context;
+	struct hosts *t = context;
 	const struct topology *topology = t->cfg.routing->topology;
 	uint32_t qps = t->cfg.qps[host] ? t->cfg.qps[host] : 1;
 
@@ -74,7 +74,7 @@ static const void *mrc_host_cfg(void *context, uint32_t host, uint64_t seed)
 			{
 				.kind = t->cfg.cc,
 				.window_bytes = t->cfg.window_bytes,
-				.line_rate_bps = transport_host_rate(topology, host),
+				.line_rate_bps = hosts_rate(topology, host),
 				.nscc = t->cfg.nscc,
 			},
 		.max_ev_faults = pool_ev_faults(qps, t->cfg.entropies),
@@ -99,7 +99,7 @@ static int go_to(struct engine *e, const struct sim_qp *qp, struct mrc_attr *att
 }
 
 /* From MRC_RESET to MRC_RTS. */
-static int connect(const struct transport *t, struct engine *e, const struct sim_qp *qp)
+static int connect(const struct hosts *t, struct engine *e, const struct sim_qp *qp)
 {
 	struct mrc_attr attr = {
 		.access = MEM_REMOTE_WRITE,
@@ -107,10 +107,9 @@ static int connect(const struct transport *t, struct engine *e, const struct sim
 		.peer = qp->peer,
 		.ways = &t->mrc->profile,
 		.remote_qp = qp->peer_qp,
-		.rq_psn =
-			transport_draw(t, qp->peer, qp->peer_qp, TRANSPORT_DRAW_PSN) % MRC_NUMBERS,
-		.sq_psn = transport_draw(t, qp->host, qp->qp, TRANSPORT_DRAW_PSN) % MRC_NUMBERS,
-		.timeout = transport_mrc_timeout(t->cfg.timeout_ns),
+		.rq_psn = hosts_draw(t, qp->peer, qp->peer_qp, HOSTS_DRAW_PSN) % MRC_NUMBERS,
+		.sq_psn = hosts_draw(t, qp->host, qp->qp, HOSTS_DRAW_PSN) % MRC_NUMBERS,
+		.timeout = hosts_mrc_timeout(t->cfg.timeout_ns),
 		.linear_retries = (uint8_t)t->cfg.retries,
 		.exp_retries = (uint8_t)t->cfg.exp_retries,
 		.mpr = (uint8_t)t->cfg.mpr,
@@ -135,7 +134,7 @@ static int connect(const struct transport *t, struct engine *e, const struct sim
 
 static int mrc_open(void *context, struct engine *e, const struct sim_qp *qp)
 {
-	struct transport *t = context;
+	struct hosts *t = context;
 	struct mrc_caps caps = {
 		.max_send = qp->sends ? capped(qp->sends, MRC_WR_MAX) : 1,
 		.max_recv = capped(qp->takes, MRC_WR_MAX),
@@ -183,7 +182,7 @@ static uint64_t mrc_received(const struct engine *e)
 
 /* Way i leaves by port i modulo their number: those of one port follow each other, or a port would
  * miss the paths between. */
-static int init_ways(struct transport_mrc *mrc, const struct transport_cfg *cfg)
+static int init_ways(struct hosts_mrc *mrc, const struct hosts_cfg *cfg)
 {
 	uint32_t n_ports = cfg->routing->topology->nodes[0].n_ports;
 	struct path_way *ways = malloc(cfg->entropies * sizeof *ways);
@@ -206,9 +205,9 @@ static int init_ways(struct transport_mrc *mrc, const struct transport_cfg *cfg)
 	return error == PATH_OK ? 0 : -EINVAL;
 }
 
-int transport_init_mrc(struct transport *t, const struct transport_cfg *cfg)
+int hosts_init_mrc(struct hosts *t, const struct hosts_cfg *cfg)
 {
-	*t = (struct transport){.cfg = *cfg};
+	*t = (struct hosts){.cfg = *cfg};
 	t->sim = (struct sim_transport){
 		.name = "mrc",
 		.ops = &mrc_ops,
@@ -236,7 +235,7 @@ int transport_init_mrc(struct transport *t, const struct transport_cfg *cfg)
 	return error ? error : init_ways(t->mrc, cfg);
 }
 
-void transport_fini_mrc(struct transport *t)
+void hosts_fini_mrc(struct hosts *t)
 {
 	if (t->mrc) {
 		pairs_fini(&t->mrc->pairs);

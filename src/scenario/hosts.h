@@ -1,6 +1,7 @@
-/* The transports a scenario can name, each wrapped for the simulator. */
-#ifndef WEFT_SCENARIO_TRANSPORT_H
-#define WEFT_SCENARIO_TRANSPORT_H
+/* The hosts of a fabric: a transport that a scenario can name on all of them, wrapped for the
+ * simulator. */
+#ifndef WEFT_SCENARIO_HOSTS_H
+#define WEFT_SCENARIO_HOSTS_H
 
 #include <stdint.h>
 
@@ -10,12 +11,12 @@
 #include "sim/sim.h"
 
 /* One transport on every host. */
-struct transport_cfg {
+struct hosts_cfg {
 	const struct routing *routing;
 	uint64_t seed;
 	uint32_t payload_bytes, window_pkts, ack_every, retries;
 	uint32_t entropies; /* of each connection; RC: 1 */
-	nsec timeout_ns;    /* RC and MRC: one of their own, see transport_rc_timeout */
+	nsec timeout_ns;    /* RC and MRC: one of their own, see hosts_rc_timeout */
 	/* RC. */
 	bool has_dcqcn;
 	struct dcqcn_cfg dcqcn;
@@ -32,55 +33,54 @@ struct transport_cfg {
 	const uint32_t *qps, *ops;
 };
 
-struct transport_rc;
-struct transport_mrc;
+struct hosts_rc;
+struct hosts_mrc;
 
-struct transport {
+struct hosts {
 	struct sim_transport sim; /* what the simulator gets */
-	struct transport_cfg cfg;
+	struct hosts_cfg cfg;
 	struct ref_cfg host; /* of the host asked for last */
 	uint32_t *evs;
 	struct mem *mem; /* of all hosts; NULL: ref knows none */
-	struct transport_rc *rc;
-	struct transport_mrc *mrc;
+	struct hosts_rc *rc;
+	struct hosts_mrc *mrc;
 };
 
 /* Wraps the reference transport. 0 or -ENOMEM. */
-int transport_init_ref(struct transport *t, const struct transport_cfg *cfg);
+int hosts_init_ref(struct hosts *t, const struct hosts_cfg *cfg);
 
 /* Wraps RC: every queue pair on one port and one path, both drawn from the seed. 0 or -ENOMEM; what
  * the engine refuses it refuses when the simulation starts. */
-int transport_init_rc(struct transport *t, const struct transport_cfg *cfg);
+int hosts_init_rc(struct hosts *t, const struct hosts_cfg *cfg);
 
 /* Wraps MRC: every queue pair sprays over cfg->entropies ways, spread evenly over its ports. 0 or
  * -ENOMEM; what the engine refuses it refuses when the simulation starts. */
-int transport_init_mrc(struct transport *t, const struct transport_cfg *cfg);
+int hosts_init_mrc(struct hosts *t, const struct hosts_cfg *cfg);
 
-void transport_fini(struct transport *t);
+void hosts_fini(struct hosts *t);
 
 /* The code of the shortest of RC's timeouts that is not shorter than ns, or the longest; and the
  * time that a code stands for (IBTA 9.7.6.1.3). */
-uint8_t transport_rc_timeout(nsec ns);
-nsec transport_rc_timeout_ns(uint8_t code);
+uint8_t hosts_rc_timeout(nsec ns);
+nsec hosts_rc_timeout_ns(uint8_t code);
 
 /* The same of MRC's (Table 7-1). */
-uint8_t transport_mrc_timeout(nsec ns);
-nsec transport_mrc_timeout_ns(uint8_t code);
+uint8_t hosts_mrc_timeout(nsec ns);
+nsec hosts_mrc_timeout_ns(uint8_t code);
 
 /* For the files of transports. What was made by init, also where that failed half-way. */
-void transport_fini_rc(struct transport *t);
-void transport_fini_mrc(struct transport *t);
+void hosts_fini_rc(struct hosts *t);
+void hosts_fini_mrc(struct hosts *t);
 
 /* A number of an end of a connection that either end can work out. */
-enum transport_draw { TRANSPORT_DRAW_PSN, TRANSPORT_DRAW_PORT, TRANSPORT_DRAW_PATH };
-uint32_t transport_draw(const struct transport *t, uint32_t host, uint32_t qp,
-			enum transport_draw what);
+enum hosts_draw { HOSTS_DRAW_PSN, HOSTS_DRAW_PORT, HOSTS_DRAW_PATH };
+uint32_t hosts_draw(const struct hosts *t, uint32_t host, uint32_t qp, enum hosts_draw what);
 
 /* The rate of a host's slowest port, and of all its ports together. */
-uint64_t transport_line_rate(const struct topology *t, uint32_t host);
-uint64_t transport_host_rate(const struct topology *t, uint32_t host);
+uint64_t hosts_line_rate(const struct topology *t, uint32_t host);
+uint64_t hosts_rate(const struct topology *t, uint32_t host);
 
 /* What a full data packet of MRC counts for in its windows (MRC 8.3.1). */
-uint32_t transport_mrc_nominal(uint32_t payload_bytes);
+uint32_t hosts_mrc_nominal(uint32_t payload_bytes);
 
 #endif
