@@ -61,7 +61,7 @@ static void native_open(void *lane)
 	struct nic_info *list = NULL;
 	int i = 0, n_list = nic_list(&list);
 
-	while (i < n_list && list[i].setup.transport != NIC_MRC)
+	while (i < n_list && list[i].setup.transport != &transport_mrc)
 		i++;
 	check(i < n_list, "no device");
 	n->user = nic_open(&list[i]);

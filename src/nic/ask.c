@@ -392,7 +392,7 @@ int nic_mrc_ask(struct nic_user *u, const struct nic_mrc_question *questions, ui
 {
 	struct device *d = u->device;
 	struct ask a = {.n = n, .answers = answers};
-	int r = device_check_for(d, &nic_transport_mrc);
+	int r = device_check_for(d, &transport_mrc);
 
 	*n_answers = 0;
 	if (r || !n)
@@ -424,7 +424,7 @@ uint32_t nic_mrc_ways(struct nic_user *u, struct nic_mrc_question *ways, uint32_
 {
 	struct device *d = u->device;
 
-	if (device_check_for(d, &nic_transport_mrc))
+	if (device_check_for(d, &transport_mrc))
 		return 0;
 	const struct nic_setup *s = &d->info.setup;
 	const struct path_format format = mrc_format(&s->evs);
@@ -449,7 +449,7 @@ uint32_t nic_mrc_ways(struct nic_user *u, struct nic_mrc_question *ways, uint32_
 int nic_mrc_check_address(struct nic_user *u, uint32_t gid_index)
 {
 	struct device *d = u->device;
-	int r = device_check_for(d, &nic_transport_mrc);
+	int r = device_check_for(d, &transport_mrc);
 
 	if (r)
 		return r;
@@ -487,7 +487,7 @@ int nic_mrc_ping(struct nic_qp *qp, uint32_t way, nsec *rtt_ns)
 	struct nic_mrc_answer answer;
 	struct asked asked = {.state = NOT_ASKED};
 	struct ask a = {.n = 1, .asked = &asked, .answers = &answer};
-	int r = device_check_for(d, &nic_transport_mrc);
+	int r = device_check_for(d, &transport_mrc);
 
 	if (r)
 		return r;

@@ -32,18 +32,12 @@ static void put(void *to, const char *bytes, size_t n)
 	l->len += n;
 }
 
-static void add_rc(struct json_writer *w, const struct rc_counters *c)
+static void add_engine(struct json_writer *w, const struct device *d)
 {
-#define ADD(name, text) json_number(w, #name, c->name);
-	RC_COUNTERS(ADD)
-#undef ADD
-}
+	const uint64_t *counts = d->transport->count(d->engine);
 
-static void add_mrc(struct json_writer *w, const struct mrc_counters *c)
-{
-#define ADD(name, text) json_number(w, #name, c->name);
-	MRC_COUNTERS(ADD)
-#undef ADD
+	for (uint32_t i = 0; i < d->transport->n_counters; i++)
+		json_number(w, d->transport->counters[i].name, counts[i]);
 }
 
 static void add_driver(struct json_writer *w, const struct driver_counters *c)
@@ -105,10 +99,7 @@ void device_print_counters(const struct device *d)
 	json_signed(&w, "pid", getpid());
 	json_text(&w, "driver", d->io->ops->name);
 	json_object(&w, d->transport->name, JSON_INLINE);
-	if (d->transport == &nic_transport_rc)
-		add_rc(&w, rc_counters(d->engine));
-	else
-		add_mrc(&w, mrc_counters(d->engine));
+	add_engine(&w, d);
 	json_close(&w);
 	json_object(&w, "io", JSON_INLINE);
 	add_driver(&w, &d->io->count);

@@ -81,7 +81,7 @@ uint32_t device_draw_qp(struct device *d)
 		if (driver_is_shared(d->io))
 			number = (uint32_t)driver_tag(d->io) << 16 | low;
 
-		if (number >= d->transport->first_qp && number != MULTICAST_QP && !d->qps[low])
+		if (number >= d->transport->first_number && number != MULTICAST_QP && !d->qps[low])
 			return number;
 	}
 	return 0;
@@ -159,8 +159,8 @@ static void after_fork_child(void)
 		device_drop_events(d);
 		driver_free(d->io);
 		d->io = NULL;
-		if (d->transport->abandon)
-			d->transport->abandon(d);
+		if (d->ops->abandon)
+			d->ops->abandon(d);
 	}
 	pthread_mutex_unlock(&list_lock);
 }
@@ -174,8 +174,8 @@ static void watch_forks(void)
 static void device_free(struct device *d)
 {
 	driver_free(d->io);
-	if (d->transport->end)
-		d->transport->end(d);
+	if (d->ops->end)
+		d->ops->end(d);
 	backlog_fini(&d->backlog);
 	keystream_fini(&d->random);
 	if (d->kick_fd >= 0)
@@ -218,7 +218,7 @@ static int make_engine(struct device *d)
 	if (!table)
 		return nic_fail(ENOMEM, "no memory for %u regions", NIC_MAX_MRS);
 	d->mem = mem_init(table, NIC_MAX_MRS);
-	int r = d->transport->configure(d, &cfg);
+	int r = d->ops->configure(d, &cfg);
 
 	if (r)
 		return r;
@@ -230,8 +230,8 @@ static int make_engine(struct device *d)
 	if (!d->engine)
 		return nic_fail(ENOMEM,
 				"%s: no room for %zu MiB of addresses, reserved for what may be "
-				"under way: raise ulimit -v, or give an MRC device a smaller "
-				"pool-memory",
+				"under way: raise ulimit -v, or give the device a smaller "
+				"pool-memory where it has one",
 				d->info.name, d->engine_bytes >> 20);
 	return ops->init(d->engine, &cfg, d->clock);
 }
@@ -255,7 +255,8 @@ static bool expects(const void *context, const struct driver_call *call)
 	const struct nic_qp *qp = d->qps[call->qp % NIC_LOW_NUMBERS];
 
 	if (!qp || qp->number != call->qp)
-		return call->qp == d->transport->open_qp && call->len <= d->transport->open_len;
+		return call->qp == d->transport->open_number &&
+		       call->len <= d->transport->open_bytes;
 	return call->peer == qp->way.peer && call->peer != DRIVER_NO_HANDLE;
 }
 
@@ -282,6 +283,17 @@ static int make_io(struct device *d)
 	return 0;
 }
 
+const struct nic_transport_ops *nic_ops_of(const struct transport *t)
+{
+	static const struct nic_transport_ops *const all[] = {&nic_transport_rc,
+							      &nic_transport_mrc};
+	uint32_t i = 0;
+
+	while (all[i]->transport != t)
+		i++;
+	return all[i];
+}
+
 static struct device *device_new(const struct nic_info *info)
 {
 	struct device *d = calloc(1, sizeof *d);
@@ -292,7 +304,8 @@ static struct device *device_new(const struct nic_info *info)
 		return nic_fail_null(ENOMEM, "no memory for %s", info->name);
 	d->info = *info;
 	d->asked_driver = info->setup.driver;
-	d->transport = info->setup.transport == NIC_MRC ? &nic_transport_mrc : &nic_transport_rc;
+	d->transport = info->setup.transport;
+	d->ops = nic_ops_of(d->transport);
 	d->clock = device_now();
 	d->kick_fd = d->netlink_fd = -1;
 	/* Held for less time than a sleep takes, mostly: spin before sleeping. */
@@ -317,8 +330,8 @@ static struct device *device_new(const struct nic_info *info)
 	/* None is disabled yet: which are up is as the driver found them. */
 	if (!r)
 		device_disable_ports(d, 0);
-	if (!r && d->transport->govern)
-		d->transport->govern(d);
+	if (!r && d->ops->govern)
+		d->ops->govern(d);
 	if (!r)
 		r = device_start(d);
 	if (!r)

@@ -9,8 +9,8 @@
 #include "io/xdp.h"
 #include "nic/inside.h"
 
-#define MRC_SOURCES  64u /* source ports, as many as there are ways by default */
-#define FILES_WANTED 128u
+#define SPRAY_SOURCES 64u /* source ports, as many as there are ways by default */
+#define FILES_WANTED  128u
 
 /* Says, the first time, that there will be fewer ways than there could be. */
 static void note_limit(const char *name)
@@ -24,7 +24,7 @@ static void note_limit(const char *name)
 			 "%s: at most %lu files may be open, and %u of them are left to the "
 			 "program: packets take fewer than %u source ports; raise the limit "
 			 "(ulimit -n) to %u or more, or use the raw driver",
-			 name, (unsigned long)most.rlim_cur, UDP_SPARE_FDS, MRC_SOURCES,
+			 name, (unsigned long)most.rlim_cur, UDP_SPARE_FDS, SPRAY_SOURCES,
 			 FILES_WANTED);
 }
 
@@ -34,14 +34,13 @@ static int open_udp(const struct nic_info *info, struct driver **io, char *error
 	struct udp_cfg cfg = {.scope = info->ifindex, .is_not_ect = s->is_not_ect};
 
 	memcpy(cfg.dscp, s->dscp, sizeof cfg.dscp);
-	if (s->transport == NIC_MRC) {
-		cfg.sources = MRC_SOURCES;
-		cfg.has_endpoints = true;
-		cfg.has_ports_of_ev = true;
-	}
+	cfg.has_endpoints = transport_has(s->transport, TRANSPORT_ENDPOINTS);
+	cfg.has_ports_of_ev = transport_has(s->transport, TRANSPORT_PROFILES);
+	if (cfg.has_ports_of_ev)
+		cfg.sources = SPRAY_SOURCES;
 	int r = udp_new(io, &cfg, error, error_len);
 
-	if (!r && s->transport == NIC_MRC)
+	if (!r && cfg.has_ports_of_ev)
 		note_limit(info->name);
 	return r;
 }

@@ -62,7 +62,7 @@ int device_check(const struct device *d)
 			d->info.name);
 }
 
-int device_check_for(const struct device *d, const struct nic_transport_ops *transport)
+int device_check_for(const struct device *d, const struct transport *transport)
 {
 	int r = device_check(d);
 

@@ -148,7 +148,7 @@ struct nic_cq *nic_mrc_event_cq_new(struct nic_user *u, uint32_t cqe, struct nic
 {
 	struct device *d = u->device;
 	char name[STORE_NAME_MAX];
-	int r = device_check_for(d, &nic_transport_mrc);
+	int r = device_check_for(d, &transport_mrc);
 
 	if (!r && (cqe < 1 || cqe > NIC_MAX_CQE))
 		r = nic_fail(EINVAL, "a queue of %u events: 1 to %u are possible", cqe,

@@ -139,7 +139,8 @@ struct device {
 	pthread_cond_t answered; /* a question was answered; by CLOCK_MONOTONIC */
 
 	struct nic_info info;
-	const struct nic_transport_ops *transport;
+	const struct transport *transport;
+	const struct nic_transport_ops *ops;
 	uint8_t asked_driver; /* enum nic_driver; info has the one that it became */
 	uint32_t n_ports;
 	struct path_profile *ways;   /* of MRC's queue pairs that name no profile; else NULL */
@@ -203,7 +204,7 @@ void *nic_fail_null(int error, const char *format, ...) __attribute__((format(pr
 /* 0, or -ENODEV after a fork. Needs no lock. */
 int device_check(const struct device *d);
 /* The same; -ENOTSUP, and a sentence, for a device of another transport. */
-int device_check_for(const struct device *d, const struct nic_transport_ops *transport);
+int device_check_for(const struct device *d, const struct transport *transport);
 
 /* device.c: takes the lock. */
 void device_enter(struct device *d);

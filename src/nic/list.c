@@ -185,18 +185,18 @@ struct group {
 static int add_groups(struct found *f, const struct group *groups, uint32_t n,
 		      const struct links *s)
 {
-	for (uint32_t transport = 0; transport < NIC_TRANSPORTS; transport++) {
+	for (uint32_t place = 0; place < TRANSPORTS; place++) {
+		const struct transport *t = transports[place];
 		uint32_t number = 0;
 
 		for (uint32_t i = 0; i < n; i++) {
 			struct nic_described d = {
-				.setup = {.transport = (uint8_t)transport, .n_ports = groups[i].n}};
+				.setup = {.transport = t, .n_ports = groups[i].n}};
 
-			if (transport == NIC_RC && groups[i].n > 1)
+			if (groups[i].n > t->ports_max)
 				continue;
 			memcpy(d.setup.interfaces, groups[i].names, sizeof groups[i].names);
-			snprintf(d.name, sizeof d.name, "weft_%s%u", nic_transport_names[transport],
-				 number++);
+			snprintf(d.name, sizeof d.name, "weft_%s%u", t->name, number++);
 			int r = nic_setup_default(&d);
 
 			if (!r)

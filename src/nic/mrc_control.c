@@ -151,7 +151,7 @@ void mrc_take_news(struct device *d)
 int nic_mrc_store_name(struct nic_user *u, char name[STORE_NAME_MAX])
 {
 	struct device *d = u->device;
-	int r = device_check_for(d, &nic_transport_mrc);
+	int r = device_check_for(d, &transport_mrc);
 
 	if (r)
 		return r;

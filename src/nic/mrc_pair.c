@@ -14,7 +14,7 @@
 
 static int check(const struct device *d)
 {
-	return device_check_for(d, &nic_transport_mrc);
+	return device_check_for(d, &transport_mrc);
 }
 
 uint32_t mrc_most_ways(const struct device *d)

@@ -269,7 +269,7 @@ int nic_mrc_qp_profiles(struct nic_qp *qp, const uint64_t *ev, const uint64_t *c
 {
 	struct device *d = qp->user->device;
 	struct asked a = {.ev = ev, .cc = cc};
-	int r = device_check_for(d, &nic_transport_mrc);
+	int r = device_check_for(d, &transport_mrc);
 
 	if (r || (!ev && !cc))
 		return r;

@@ -1,9 +1,10 @@
 /* Queue pairs of MRC on the soft device: the native interface to them.
  *
- * A device whose setup has NIC_MRC has an MRC engine. Domains, regions, completion queues, channels
- * and events are those of nic.h, and so is posting: nic_post with ENGINE_WRITE, ENGINE_WRITE_IMM
- * and ENGINE_RECV. Queue pairs are made and connected here. Their ways (MRC 9.4) are the device's,
- * as its setup says, and so is the congestion control, unless they name profiles of a controller's.
+ * A device whose setup has transport_mrc has an MRC engine. Domains, regions, completion queues,
+ * channels and events are those of nic.h, and so is posting: nic_post with ENGINE_WRITE,
+ * ENGINE_WRITE_IMM and ENGINE_RECV. Queue pairs are made and connected here. Their ways (MRC 9.4)
+ * are the device's, as its setup says, and so is the congestion control, unless they name profiles
+ * of a controller's.
  *
  * The two ends tell each other struct nic_mrc_end and their GIDs, by whatever means they have. */
 #ifndef WEFT_NIC_NIC_MRC_H

@@ -16,7 +16,7 @@ static int qp_make(struct nic_qp *qp, const void *caps, void *memory)
 		nic_fail(ENOSPC, "%u queue pairs are in use: no more", d->n_qps);
 		return -ENOSPC;
 	}
-	int r = d->transport->qp_new(d->engine, number, caps, memory);
+	int r = d->ops->qp_new(d->engine, number, caps, memory);
 
 	if (r)
 		return nic_fail(-r, "no queue pair: %s", strerror(-r));
@@ -35,8 +35,8 @@ static int qp_make(struct nic_qp *qp, const void *caps, void *memory)
 
 int qp_grant(const struct nic_user *u, struct nic_qp_spec *spec)
 {
-	bool is_ours = spec->pd->user == u || (u->device->transport->shares_domains &&
-					       spec->pd->user->device == u->device);
+	bool is_ours = spec->pd->user == u ||
+		       (u->device->ops->shares_domains && spec->pd->user->device == u->device);
 
 	if (!is_ours || spec->send_cq->user != u || spec->recv_cq->user != u ||
 	    (spec->srq && spec->srq->pd->user != u))
@@ -115,12 +115,12 @@ int nic_qp_free(struct nic_qp *qp)
 		return r;
 	device_enter(d);
 	device_flush(d);
-	void *memory = d->transport->qp_free(d->engine, qp->number);
+	void *memory = d->ops->qp_free(d->engine, qp->number);
 
 	d->qps[qp->number % NIC_LOW_NUMBERS] = NULL;
 	d->n_qps--;
-	if (d->transport->qp_end)
-		d->transport->qp_end(qp);
+	if (d->ops->qp_end)
+		d->ops->qp_end(qp);
 	way_close(d, &qp->way);
 	qp->pd->n_users--;
 	qp->send_cq->n_users--;
@@ -145,7 +145,7 @@ enum qp_phase qp_phase(const struct nic_qp *qp)
 {
 	const struct device *d = qp->user->device;
 
-	return d->transport->qp_phase(d->engine, qp->number);
+	return d->ops->qp_phase(d->engine, qp->number);
 }
 
 /* What it flushes comes out of the engine later than what is being given out now. */
@@ -153,7 +153,7 @@ static void fail(struct nic_qp *qp)
 {
 	struct device *d = qp->user->device;
 
-	d->transport->qp_fail(d->engine, d->clock, qp->number);
+	d->ops->qp_fail(d->engine, d->clock, qp->number);
 	source_raise(qp->user, &qp->source, NIC_EVENT_QP_FATAL);
 	d->is_behind = true;
 }

@@ -196,7 +196,7 @@ static int check_all(const struct nic_qp *qp, const struct nic_work *work, uint3
 int nic_post_all(struct nic_qp *qp, struct nic_work *work, uint32_t n)
 {
 	struct device *d = qp->user->device;
-	int r = device_check_for(d, &nic_transport_rc);
+	int r = device_check_for(d, &transport_rc);
 
 	if (r)
 		return r;

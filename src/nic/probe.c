@@ -9,18 +9,30 @@
 
 #include "encap/encap.h"
 #include "io/xdp.h"
-#include "mrc/mrc.h"
 #include "nic/inside.h"
 
 #define PMTU_LEAST 256u
 #define PMTU_MOST  4096u
 
-/* Around the payload of a packet: IPv6, UDP, the transport's headers and the ICRC. */
-#define AROUND(head) (40u + 8u + (head) + 4u)
+/* In front of the transport's headers: IPv6 and UDP. */
+#define FRONT (40u + 8u)
+
+/* Of all transports: which one a device will have is not asked. */
+static uint32_t around_most(void)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < TRANSPORTS; i++) {
+		uint32_t around = transport_around_bytes(transports[i]);
+
+		most = around > most ? around : most;
+	}
+	return most;
+}
 
 uint32_t nic_pmtu(const struct nic_setup *setup, uint32_t mtu)
 {
-	uint32_t around = AROUND(setup->transport == NIC_MRC ? MRC_HEAD_BYTES : RC_HEAD_BYTES);
+	uint32_t around = FRONT + transport_around_bytes(setup->transport);
 
 	/* Another IPv6 header, and a routing header of one segment (MRC 9.3.5). */
 	if (setup->evs.is_generated && setup->evs.encoding >= PATH_USID)
@@ -103,7 +115,7 @@ static int probe_raw(const char *interface, uint16_t kind, char *why, size_t len
 static int probe_xdp(const char *interface, uint32_t mtu, char *why, size_t len)
 {
 	/* No packet of ours is longer than the largest PMTU makes it. */
-	uint32_t most = PMTU_MOST + ENCAP_BYTES_MAX + AROUND(MRC_HEAD_BYTES);
+	uint32_t most = PMTU_MOST + ENCAP_BYTES_MAX + FRONT + around_most();
 	int r = xdp_probe(interface, mtu < most ? mtu : most, why, len);
 
 	if (!r)

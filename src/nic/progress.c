@@ -118,7 +118,7 @@ static void deliver(struct device *d)
 		for (uint32_t i = 0; i < n; i++)
 			device_complete(d, &d->dones[i]);
 	} while (n == NIC_DONES);
-	d->transport->events(d);
+	d->ops->events(d);
 }
 
 void device_flush(struct device *d)
@@ -262,7 +262,7 @@ static void nap(struct device *d, bool is_back, int event_fd, nsec until)
 		{.fd = d->kick_fd, .events = POLLIN},
 		{.fd = d->netlink_fd, .events = POLLIN},
 		{.fd = is_back ? -1 : driver_fd(d->io), .events = POLLIN},
-		{.fd = d->transport->news_fd ? d->transport->news_fd(d) : -1, .events = POLLIN},
+		{.fd = d->ops->news_fd ? d->ops->news_fd(d) : -1, .events = POLLIN},
 		{.fd = event_fd, .events = POLLIN},
 	};
 	nsec now = device_now(), left = until > now ? until - now : 0;
@@ -277,7 +277,7 @@ static void nap(struct device *d, bool is_back, int event_fd, nsec until)
 		look_at_links(d);
 	if (fds[3].revents) {
 		device_enter(d);
-		d->transport->take_news(d);
+		d->ops->take_news(d);
 		device_leave(d);
 	}
 	if (fds[4].revents) {
@@ -318,8 +318,8 @@ static void *run(void *context)
 	while (!d->is_stopping) {
 		nsec now = device_now(), until, show = NSEC_NEVER;
 
-		if (d->transport->show)
-			show = d->transport->show(d, now);
+		if (d->ops->show)
+			show = d->ops->show(d, now);
 		nsec look = device_look_for_events(d, now);
 
 		show = look < show ? look : show;

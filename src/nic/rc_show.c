@@ -30,8 +30,7 @@ void rc_show_begin(struct device *d)
 	const struct nic_setup *setup = &d->info.setup;
 	char name[STORE_NAME_MAX];
 
-	if (store_name_apart(name, nic_transport_names[setup->transport], setup->interfaces,
-			     setup->n_ports))
+	if (store_name_apart(name, setup->transport->name, setup->interfaces, setup->n_ports))
 		return;
 	d->show = calloc(1, sizeof *d->show);
 	if (!d->show)

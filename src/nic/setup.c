@@ -270,14 +270,14 @@ static int read_line(struct file_reader *r)
 	return *text == '[' ? read_section(r, text) : read_pair(r, text);
 }
 
-/* Those of RC first: they had the first numbers before there were others. */
+/* In the order of transports, which is that of the devices' numbers. */
 static uint32_t gather(struct nic_described *list, const struct file_reader *r)
 {
 	uint32_t n = 0;
 
-	for (uint32_t transport = 0; transport < NIC_TRANSPORTS; transport++) {
+	for (uint32_t place = 0; place < TRANSPORTS; place++) {
 		for (uint32_t i = 0; i < r->n; i++) {
-			if (r->drafts[i].d.setup.transport == transport)
+			if (r->drafts[i].d.setup.transport == transports[place])
 				list[n++] = r->drafts[i].d;
 		}
 	}

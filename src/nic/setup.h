@@ -15,6 +15,7 @@
 
 #include "engine/engine.h"
 #include "path/format.h"
+#include "transport/transport.h"
 
 #define NIC_NAME_MAX      64u
 #define NIC_WHY_MAX       256u
@@ -22,15 +23,15 @@
 #define NIC_ADDRESSES_MAX 16u  /* of a device, beside those of its ports */
 #define NIC_SLS           16u  /* service levels */
 #define NIC_POOL_BYTES    (UINT64_C(1) << 30)
+#define NIC_STRANGERS_MAX 1000000u   /* of stranger_rate */
+#define NIC_NO_STRANGERS  UINT32_MAX /* the same: none is answered */
 
-enum nic_transport { NIC_RC, NIC_MRC, NIC_TRANSPORTS };
 enum nic_driver { NIC_UDP, NIC_RAW, NIC_XDP, NIC_DRIVERS };
 
-/* NULL behind the last: "rc", "mrc"; "udp", "raw", "xdp". */
-extern const char *const nic_transport_names[NIC_TRANSPORTS + 1];
+/* NULL behind the last: "udp", "raw", "xdp". */
 extern const char *const nic_driver_names[NIC_DRIVERS + 1];
 
-/* The EV profile of an MRC device's queue pairs (MRC 9.4). */
+/* TRANSPORT_PROFILES: the EV profile of a device's queue pairs (MRC 9.4). */
 struct nic_evs {
 	bool is_generated; /* else AUTO */
 	uint32_t n;        /* 0: path_profile_default, or all combinations that there are */
@@ -41,25 +42,25 @@ struct nic_evs {
 };
 
 struct nic_setup {
-	uint8_t transport; /* enum nic_transport */
-	uint8_t driver;    /* enum nic_driver */
+	const struct transport *transport;
+	uint8_t driver; /* enum nic_driver */
 	uint32_t n_ports;
 	char interfaces[ENGINE_PORTS][IF_NAMESIZE];
 	uint8_t dscp[ENGINE_TCLASSES];
-	/* MRC: DSCPs of service levels that have their own, a bit each, for ENGINE_DATA, _RETX and
-	 * _NO_TRIM; the others have those above (MRC 7.5.5.1). */
+	/* TRANSPORT_CLASSES: DSCPs of service levels that have their own, a bit each, for
+	 * ENGINE_DATA, _RETX and _NO_TRIM; the others have those above (MRC 7.5.5.1). */
 	uint16_t sls;
 	uint8_t sl_dscp[NIC_SLS][ENGINE_CONTROL];
 	bool is_not_ect;
 	bool has_trim; /* these two DSCPs say that a switch cut a packet */
 	uint8_t dscp_trimmed, dscp_trimmed_lasthop;
 	uint8_t cc;               /* enum cc_kind */
-	bool is_cnp_port_checked; /* RC: as in rc_cfg */
+	bool is_cnp_port_checked; /* TRANSPORT_CNPS: only those by the peer's port count */
 	uint64_t window_bytes;    /* 0: by the driver's buffers */
 	uint64_t rate_bps;        /* of all ports: NSCC's and DCQCN's line rate; 0: 100 Gb/s */
-	uint64_t pool_bytes;      /* MRC: the most for what is under way; 0: NIC_POOL_BYTES */
-	/* MRC: endpoint requests a second of hosts that have no queue pair with the process, which
-	 * are answered, or MRC_NO_STRANGERS; 0: as many as the engine has it. */
+	uint64_t pool_bytes;      /* the most for what is under way; 0: NIC_POOL_BYTES */
+	/* TRANSPORT_ENDPOINTS: endpoint requests a second of hosts that have no queue pair with the
+	 * process, which are answered, or NIC_NO_STRANGERS; 0: as many as the engine has it. */
 	uint32_t stranger_rate;
 	uint16_t ev_burst; /* packets in a row that take one way; 0: 60 KiB on udp, else 1 */
 	struct nic_evs evs;
@@ -89,7 +90,8 @@ struct nic_config {
  * readable. */
 int nic_config_find(struct nic_config *config);
 
-/* Makes devices of a file's text, and of what the environment says beside it, those of RC first.
+/* Makes devices of a file's text, and of what the environment says beside it, in the order of
+ * their transports.
  * *list is malloced. Their number; or a negative errno, and nic_error has the file, the line, what
  * is wrong and what would be right. A file that describes no device gives 0. */
 int nic_config_read(const struct nic_config *config, struct nic_described **list);

@@ -14,15 +14,6 @@
 
 #define TAIL_MOST 80u
 
-/* Where nothing else is said, the numbers that `weft sim` uses too: a trimming fabric knows data by
- * the first, and cuts none of the third (MRC Table 7-7). */
-#define DSCP_TRIMMABLE       10u
-#define DSCP_TRIMMABLE_RETX  12u
-#define DSCP_NO_TRIM         0u
-#define DSCP_CONTROL         46u
-#define DSCP_TRIMMED         18u
-#define DSCP_TRIMMED_LASTHOP 20u
-
 const char *setup_tail(const char *file)
 {
 	size_t len = strlen(file);
@@ -72,17 +63,26 @@ __attribute__((format(printf, 4, 5))) static int fail_key(const struct setup_dra
 	return setup_fail(file, draft->lines[key], "%s: %s: %s", draft->d.name, reader->name, says);
 }
 
-static bool takes_cc(uint8_t transport, uint8_t cc)
+static bool takes_cc(const struct transport *t, uint8_t cc)
 {
-	return cc == CC_FIXED || cc == (transport == NIC_RC ? CC_DCQCN : CC_NSCC);
+	return t->ccs >> cc & 1;
 }
 
-/* The transport is said by the name, where it is not said otherwise. */
+/* The transport is said by the name, where it is not said otherwise; else it is the first. */
 static void settle_transport(struct setup_draft *draft)
 {
-	if (!is_given(draft, KEY_TRANSPORT))
-		draft->d.setup.transport =
-			!strncmp(draft->d.name, "weft_mrc", strlen("weft_mrc")) ? NIC_MRC : NIC_RC;
+	static const char weft[] = "weft_";
+	const char *name = draft->d.name;
+
+	if (is_given(draft, KEY_TRANSPORT))
+		return;
+	draft->d.setup.transport = transports[0];
+	if (strncmp(name, weft, strlen(weft)) != 0)
+		return;
+	name += strlen(weft);
+	for (uint32_t i = 0; i < TRANSPORTS; i++)
+		if (!strncmp(name, transports[i]->name, strlen(transports[i]->name)))
+			draft->d.setup.transport = transports[i];
 }
 
 int setup_environment(struct setup_draft *draft)
@@ -109,7 +109,7 @@ int setup_environment(struct setup_draft *draft)
 		if (!reader->read(&s, value, &why))
 			return setup_fail(NULL, 0, "%s=%.40s: %s", reader->variable, text, why.at);
 		/* It is for all devices, and they are not all of one kind. */
-		if ((reader->is_of_mrc && s.transport != NIC_MRC) ||
+		if ((reader->needs & ~s.transport->features) ||
 		    (key == KEY_CC && !takes_cc(s.transport, s.cc)))
 			continue;
 		draft->d.setup = s;
@@ -130,6 +130,37 @@ static void say_why(struct setup_draft *draft, const char *file, const char *rea
 			 setup_tail(file), draft->lines[KEY_DRIVER]);
 	else
 		snprintf(draft->d.why, sizeof draft->d.why, "%s: asked for by WEFT_DRIVER", name);
+}
+
+/* Words in a sentence: "fixed or nscc". */
+struct names {
+	char at[NIC_WHY_MAX / 2];
+};
+
+static void add_name(struct names *list, const char *name)
+{
+	size_t len = strlen(list->at);
+
+	snprintf(list->at + len, sizeof list->at - len, "%s%s", len ? " or " : "", name);
+}
+
+/* The transports with these features. */
+static const char *names_with(struct names *list, uint32_t features)
+{
+	list->at[0] = 0;
+	for (uint32_t i = 0; i < TRANSPORTS; i++)
+		if (!(features & ~transports[i]->features))
+			add_name(list, transports[i]->name);
+	return list->at;
+}
+
+static const char *cc_names(struct names *list, const struct transport *t)
+{
+	list->at[0] = 0;
+	for (uint8_t cc = 0; setup_cc_names[cc]; cc++)
+		if (takes_cc(t, cc))
+			add_name(list, setup_cc_names[cc]);
+	return list->at;
 }
 
 /* What udp lacks for this device; NULL: nothing. */
@@ -159,10 +190,13 @@ static int settle_driver(struct setup_draft *draft, const char *file)
 {
 	struct nic_setup *s = &draft->d.setup;
 	const char *lack = beyond_udp(s);
+	struct names list;
 
-	if (s->transport == NIC_RC && s->n_ports > 1)
+	if (s->n_ports > s->transport->ports_max)
 		return fail_key(draft, file, KEY_PORTS,
-				"a device of RC has one port; several need transport = mrc");
+				"a device of %s has at most %u; several need transport = %s",
+				s->transport->name, s->transport->ports_max,
+				names_with(&list, TRANSPORT_PROFILES));
 	if (!is_given(draft, KEY_DRIVER)) {
 		s->driver = lack ? NIC_RAW : NIC_UDP;
 		say_why(draft, file, lack ? lack : "the default");
@@ -177,16 +211,14 @@ static int settle_driver(struct setup_draft *draft, const char *file)
 static int settle_cc(struct setup_draft *draft, const char *file)
 {
 	struct nic_setup *s = &draft->d.setup;
+	struct names list;
 
 	if (!is_given(draft, KEY_CC))
-		s->cc = s->transport == NIC_RC ? CC_FIXED : CC_NSCC;
-	if (s->is_cnp_port_checked && s->transport != NIC_RC)
-		return fail_key(draft, file, KEY_CNP_PORT, "only rc has CNPs; leave it out");
+		s->cc = s->transport->cc;
 	if (takes_cc(s->transport, s->cc))
 		return 0;
-	return fail_key(draft, file, KEY_CC, "%s is not for %s; give fixed or %s",
-			setup_cc_names[s->cc], nic_transport_names[s->transport],
-			s->transport == NIC_RC ? "dcqcn" : "nscc");
+	return fail_key(draft, file, KEY_CC, "%s is not for %s; give %s", setup_cc_names[s->cc],
+			s->transport->name, cc_names(&list, s->transport));
 }
 
 static const enum setup_key class_keys[ENGINE_TCLASSES] = {
@@ -196,20 +228,14 @@ static const enum setup_key class_keys[ENGINE_TCLASSES] = {
 	[ENGINE_CONTROL] = KEY_DSCP_CONTROL,
 };
 
-/* RC has no classes: all of its packets are alike, as RoCE NICs have it until they are told. */
 static void settle_dscps(struct setup_draft *draft)
 {
 	struct nic_setup *s = &draft->d.setup;
-	const uint8_t of_mrc[ENGINE_TCLASSES] = {
-		[ENGINE_DATA] = s->has_trim ? DSCP_TRIMMABLE : DSCP_NO_TRIM,
-		[ENGINE_RETX] = DSCP_TRIMMABLE_RETX,
-		[ENGINE_NO_TRIM] = DSCP_NO_TRIM,
-		[ENGINE_CONTROL] = DSCP_CONTROL,
-	};
+	const struct transport_dscps *dscps = &s->transport->dscps;
 
 	for (uint32_t i = 0; i < ENGINE_TCLASSES; i++) {
 		if (!is_given(draft, class_keys[i]))
-			s->dscp[i] = s->transport == NIC_MRC ? of_mrc[i] : 0;
+			s->dscp[i] = s->has_trim ? dscps->trimmable[i] : dscps->plain[i];
 	}
 }
 
@@ -236,10 +262,11 @@ static int settle_trim(struct setup_draft *draft, const char *file)
 {
 	struct nic_setup *s = &draft->d.setup;
 
-	if (!is_given(draft, KEY_TRIM) && s->transport == NIC_MRC && s->driver != NIC_UDP) {
+	if (!is_given(draft, KEY_TRIM) && transport_has(s->transport, TRANSPORT_TRIMS) &&
+	    s->driver != NIC_UDP) {
 		s->has_trim = true;
-		s->dscp_trimmed = DSCP_TRIMMED;
-		s->dscp_trimmed_lasthop = DSCP_TRIMMED_LASTHOP;
+		s->dscp_trimmed = s->transport->dscps.trimmed;
+		s->dscp_trimmed_lasthop = s->transport->dscps.trimmed_lasthop;
 	}
 	settle_dscps(draft);
 	for (uint32_t i = 0; i < ENGINE_TCLASSES && s->has_trim; i++) {
@@ -265,11 +292,17 @@ static int check_ways(const struct setup_draft *draft, const char *file)
 			path_error_name(PATH_TOO_MANY));
 }
 
-static int check_of_mrc(const struct setup_draft *draft, const char *file)
+/* Keys that mean something to other transports only. */
+static int check_features(const struct setup_draft *draft, const char *file)
 {
+	struct names list;
+
 	for (uint32_t key = 0; key < SETUP_KEYS; key++) {
-		if (setup_readers[key].is_of_mrc && is_given(draft, key))
-			return fail_key(draft, file, key, "is for devices with transport = mrc");
+		uint32_t needs = setup_readers[key].needs;
+
+		if (needs & ~draft->d.setup.transport->features && is_given(draft, key))
+			return fail_key(draft, file, key, "is for devices with transport = %s",
+					names_with(&list, needs));
 	}
 	return 0;
 }
@@ -277,21 +310,20 @@ static int check_of_mrc(const struct setup_draft *draft, const char *file)
 int setup_finish(struct setup_draft *draft, const char *file)
 {
 	struct nic_setup *s = &draft->d.setup;
-	int r = 0;
+	int r;
 
 	settle_transport(draft);
 	if (!s->n_ports)
 		return setup_fail(file, draft->line, "%s has no ports: give ports = INTERFACE ...",
 				  draft->d.name);
-	if (s->transport == NIC_RC)
-		r = check_of_mrc(draft, file);
+	r = check_features(draft, file);
 	if (!r)
 		r = settle_driver(draft, file);
 	if (!r)
 		r = settle_cc(draft, file);
 	if (!r)
 		r = settle_trim(draft, file);
-	if (!r && s->transport == NIC_MRC)
+	if (!r && transport_has(s->transport, TRANSPORT_PROFILES))
 		r = check_ways(draft, file);
 	return r;
 }

@@ -54,7 +54,7 @@ struct setup_why {
 struct setup_reader {
 	const char *name;     /* in a file */
 	const char *variable; /* in the environment; NULL: none */
-	bool is_of_mrc;       /* means nothing to RC */
+	uint32_t needs;       /* enum transport_feature: means nothing to a transport without */
 	/* false: *why says what is wrong. value is the reader's to cut up. */
 	bool (*read)(struct nic_setup *s, char *value, struct setup_why *why);
 };

@@ -7,14 +7,12 @@
 #include <string.h>
 
 #include "cc/cc.h"
-#include "mrc/mrc.h"
 #include "path/profile.h"
 #include "wire/net.h"
 
 #define SEPARATORS " \t,+"
 #define DSCP_MOST  63u
 
-const char *const nic_transport_names[NIC_TRANSPORTS + 1] = {"rc", "mrc", NULL};
 const char *const nic_driver_names[NIC_DRIVERS + 1] = {"udp", "raw", "xdp", NULL};
 const char *const setup_cc_names[] = {
 	[CC_FIXED] = "fixed", [CC_DCQCN] = "dcqcn", [CC_NSCC] = "nscc", NULL};
@@ -133,7 +131,12 @@ static bool read_word(const char *value, const char *const *words, uint8_t *numb
 
 static bool read_transport(struct nic_setup *s, char *value, struct setup_why *why)
 {
-	return read_word(value, nic_transport_names, &s->transport, why);
+	uint8_t place;
+
+	if (!read_word(value, transport_names, &place, why))
+		return false;
+	s->transport = transports[place];
+	return true;
 }
 
 static bool read_driver(struct nic_setup *s, char *value, struct setup_why *why)
@@ -387,9 +390,9 @@ static bool read_stranger_rate(struct nic_setup *s, char *value, struct setup_wh
 {
 	uint64_t v = 0;
 
-	if (!read_number(value, 0, MRC_RATE_MAX, &v, why))
+	if (!read_number(value, 0, NIC_STRANGERS_MAX, &v, why))
 		return false;
-	s->stranger_rate = v ? (uint32_t)v : MRC_NO_STRANGERS;
+	s->stranger_rate = v ? (uint32_t)v : NIC_NO_STRANGERS;
 	return true;
 }
 
@@ -402,17 +405,18 @@ const struct setup_reader setup_readers[SETUP_KEYS] = {
 	[KEY_DSCP_RETRANSMIT] = {"dscp-retransmit", .read = read_dscp_retransmit},
 	[KEY_DSCP_NO_TRIM] = {"dscp-no-trim", .read = read_dscp_no_trim},
 	[KEY_DSCP_CONTROL] = {"dscp-control", .read = read_dscp_control},
-	[KEY_SERVICE_LEVELS] = {"service-levels", NULL, true, read_service_levels},
+	[KEY_SERVICE_LEVELS] = {"service-levels", NULL, TRANSPORT_CLASSES, read_service_levels},
 	[KEY_ECN] = {"ecn", .read = read_ecn},
-	[KEY_TRIM] = {"trim", NULL, true, read_trim},
+	[KEY_TRIM] = {"trim", NULL, TRANSPORT_TRIMS, read_trim},
 	[KEY_CC] = {"cc", "WEFT_CC", .read = read_cc},
-	[KEY_CNP_PORT] = {"cnp-port", .read = read_cnp_port},
+	[KEY_CNP_PORT] = {"cnp-port", NULL, TRANSPORT_CNPS, read_cnp_port},
 	[KEY_WINDOW] = {"window", "WEFT_WINDOW", .read = read_window},
 	[KEY_RATE] = {"rate", .read = read_rate},
-	[KEY_EV] = {"ev", "WEFT_EV", true, setup_read_ev},
-	[KEY_EV_WAYS] = {"ev-ways", NULL, true, read_ways},
-	[KEY_EV_MIN_ACTIVE] = {"ev-min-active", NULL, true, read_min_active},
-	[KEY_EV_BURST] = {"ev-burst", "WEFT_EV_BURST", true, read_burst},
-	[KEY_POOL_MEMORY] = {"pool-memory", NULL, true, read_pool},
-	[KEY_STRANGER_RATE] = {"stranger-rate", "WEFT_STRANGER_RATE", true, read_stranger_rate},
+	[KEY_EV] = {"ev", "WEFT_EV", TRANSPORT_PROFILES, setup_read_ev},
+	[KEY_EV_WAYS] = {"ev-ways", NULL, TRANSPORT_PROFILES, read_ways},
+	[KEY_EV_MIN_ACTIVE] = {"ev-min-active", NULL, TRANSPORT_PROFILES, read_min_active},
+	[KEY_EV_BURST] = {"ev-burst", "WEFT_EV_BURST", TRANSPORT_PROFILES, read_burst},
+	[KEY_POOL_MEMORY] = {"pool-memory", NULL, TRANSPORT_POOLS, read_pool},
+	[KEY_STRANGER_RATE] = {"stranger-rate", "WEFT_STRANGER_RATE", TRANSPORT_ENDPOINTS,
+			       read_stranger_rate},
 };

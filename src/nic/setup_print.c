@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mrc/mrc.h"
 #include "wire/net.h"
 
 /* Text in memory that may be too small: what does not fit is only counted. */
@@ -92,7 +91,7 @@ static void add_classes(struct page *p, const struct nic_setup *s)
 	add_service_levels(p, s);
 	add_key(p, KEY_ECN);
 	add(p, "%s\n", s->is_not_ect ? "off" : "on");
-	if (s->transport != NIC_MRC)
+	if (!transport_has(s->transport, TRANSPORT_TRIMS))
 		return;
 	add_key(p, KEY_TRIM);
 	if (!s->has_trim)
@@ -129,14 +128,6 @@ static void add_evs(struct page *p, const struct nic_setup *s)
 		add_key(p, KEY_EV_BURST);
 		add(p, "%u\n", s->ev_burst);
 	}
-	if (s->pool_bytes) {
-		add_key(p, KEY_POOL_MEMORY);
-		add(p, "%" PRIu64 "\n", s->pool_bytes);
-	}
-	if (s->stranger_rate) {
-		add_key(p, KEY_STRANGER_RATE);
-		add(p, "%u\n", s->stranger_rate == MRC_NO_STRANGERS ? 0 : s->stranger_rate);
-	}
 }
 
 size_t nic_setup_print(const struct nic_described *d, char *text, size_t len)
@@ -146,7 +137,7 @@ size_t nic_setup_print(const struct nic_described *d, char *text, size_t len)
 
 	add(&p, "[%s]\n", d->name);
 	add_key(&p, KEY_TRANSPORT);
-	add(&p, "%s\n", nic_transport_names[s->transport]);
+	add(&p, "%s\n", s->transport->name);
 	add_key(&p, KEY_DRIVER);
 	add(&p, "%s\n", nic_driver_names[s->driver]);
 	add_ports(&p, s);
@@ -166,7 +157,15 @@ size_t nic_setup_print(const struct nic_described *d, char *text, size_t len)
 		add_key(&p, KEY_RATE);
 		add(&p, "%" PRIu64 "\n", s->rate_bps);
 	}
-	if (s->transport == NIC_MRC)
+	if (transport_has(s->transport, TRANSPORT_PROFILES))
 		add_evs(&p, s);
+	if (s->pool_bytes) {
+		add_key(&p, KEY_POOL_MEMORY);
+		add(&p, "%" PRIu64 "\n", s->pool_bytes);
+	}
+	if (s->stranger_rate) {
+		add_key(&p, KEY_STRANGER_RATE);
+		add(&p, "%u\n", s->stranger_rate == NIC_NO_STRANGERS ? 0 : s->stranger_rate);
+	}
 	return p.len;
 }

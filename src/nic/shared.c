@@ -29,7 +29,7 @@ struct nic_srq *nic_srq_new(struct nic_pd *pd, const struct rc_srq_caps *caps, v
 {
 	struct device *d = pd->user->device;
 	struct rc_srq_caps want = *caps;
-	int r = device_check_for(d, &nic_transport_rc);
+	int r = device_check_for(d, &transport_rc);
 
 	want.pd = pd->number;
 	size_t bytes = rc_srq_size(&want);

@@ -1,4 +1,5 @@
-/* What differs between the transports of a device, a table for each: the rest of nic serves both.
+/* What the soft device does for a transport beyond what its row says (transport/transport.h), a
+ * table for each: the rest of nic serves them all.
  *
  * A device has one engine, of its setup's transport. Its queue pairs are made and modified by
  * functions of that transport (nic.h for RC, nic_mrc.h for MRC), which refuse those of another.
@@ -8,11 +9,10 @@
 
 #include "mrc/mrc.h"
 #include "rc/rc.h"
+#include "transport/transport.h"
 
 struct device;
 struct nic_qp;
-
-#define NIC_NO_QP UINT32_MAX
 
 union transport_cfg {
 	struct rc_cfg rc;
@@ -23,11 +23,7 @@ union transport_cfg {
 enum qp_phase { QP_RESET, QP_AT_WORK, QP_ERROR };
 
 struct nic_transport_ops {
-	const char *name;
-	const struct engine_ops *engine;
-	uint32_t first_qp; /* lower numbers are special on the wire */
-	uint32_t open_qp;  /* the one of them that anybody may send to, or NIC_NO_QP, ... */
-	uint32_t open_len; /* ... so many bytes, with the ICRC, and no more */
+	const struct transport *transport;
 	/* Queue pairs may be in domains of other users of the device: programs of libmrc have
 	 * theirs from verbs. */
 	bool shares_domains;
@@ -67,5 +63,8 @@ struct nic_transport_ops {
 };
 
 extern const struct nic_transport_ops nic_transport_rc, nic_transport_mrc;
+
+/* The table of a transport, for which there is one. */
+const struct nic_transport_ops *nic_ops_of(const struct transport *t);
 
 #endif

@@ -2,8 +2,6 @@
  * of nic. */
 #include "nic/inside.h"
 #include "nic/mrc_inside.h"
-#include "wire/icrc.h"
-#include "wire/mrc.h"
 
 /* Times for wires that software works: a round trip takes tens of microseconds when both ends are
  * awake, and a process that waits for a processor is away for milliseconds without anything being
@@ -46,6 +44,8 @@ static void size_pools(const struct device *d, struct mrc_cfg *cfg)
 	mrc_cfg_fit(cfg, bytes ? bytes : NIC_POOL_BYTES, mrc_most_ways(d));
 }
 
+_Static_assert(NIC_STRANGERS_MAX == MRC_RATE_MAX, "what a file may say, the engine takes");
+
 static int configure(struct device *d, union transport_cfg *cfg)
 {
 	cfg->mrc = (struct mrc_cfg){
@@ -62,7 +62,9 @@ static int configure(struct device *d, union transport_cfg *cfg)
 				.witness_ns = 2 * MS,
 				.suspect_ns = 10 * MS,
 			},
-		.stranger_rate = d->info.setup.stranger_rate,
+		.stranger_rate = d->info.setup.stranger_rate == NIC_NO_STRANGERS
+					 ? MRC_NO_STRANGERS
+					 : d->info.setup.stranger_rate,
 		.sack_every_bytes = SACK_EVERY_BYTES,
 		.seed = (uint64_t)keystream_u32(&d->random) << 32 | keystream_u32(&d->random),
 		/* Other processes may have the address too, and receive our answers. */
@@ -148,11 +150,7 @@ static void raise_events(struct device *d)
 }
 
 const struct nic_transport_ops nic_transport_mrc = {
-	.name = "mrc",
-	.engine = &mrc_ops,
-	.first_qp = 3, /* M-28 */
-	.open_qp = MRC_ENDPOINT_QP,
-	.open_len = MRC_HEAD_BYTES + icrc_bytes,
+	.transport = &transport_mrc,
 	.shares_domains = true,
 	.configure = configure,
 	.end = end,

@@ -73,10 +73,7 @@ static void raise_events(struct device *d)
 }
 
 const struct nic_transport_ops nic_transport_rc = {
-	.name = "rc",
-	.engine = &rc_ops,
-	.first_qp = 3, /* 0 and 1 are IBTA's; 2 is everybody's where MRC is (M-28) */
-	.open_qp = NIC_NO_QP,
+	.transport = &transport_rc,
 	.configure = configure,
 	.qp_new = make,
 	.qp_free = rc_qp_free,
@@ -164,7 +161,7 @@ int nic_qp_modify(struct nic_qp *qp, const struct rc_attr *attr, uint32_t set,
 {
 	struct device *d = qp->user->device;
 	struct rc_attr want = *attr;
-	int r = device_check_for(d, &nic_transport_rc);
+	int r = device_check_for(d, &transport_rc);
 
 	if (r)
 		return r;
@@ -177,7 +174,7 @@ int nic_qp_modify(struct nic_qp *qp, const struct rc_attr *attr, uint32_t set,
 int nic_qp_query(struct nic_qp *qp, struct rc_attr *attr, struct nic_path *path, bool *is_draining)
 {
 	struct device *d = qp->user->device;
-	int r = device_check_for(d, &nic_transport_rc);
+	int r = device_check_for(d, &transport_rc);
 
 	if (r)
 		return r;
@@ -220,7 +217,7 @@ static int grant(const struct nic_user *u, struct nic_qp_spec *spec, struct rc_c
 struct nic_qp *nic_qp_new(struct nic_user *u, struct nic_qp_spec *spec)
 {
 	struct rc_caps caps;
-	int r = device_check_for(u->device, &nic_transport_rc);
+	int r = device_check_for(u->device, &transport_rc);
 
 	if (!r)
 		r = grant(u, spec, &caps);
@@ -238,8 +235,8 @@ void nic_counters(struct nic_user *u, struct rc_counters *rc, struct driver_coun
 		return;
 	device_enter(d);
 	if (rc)
-		*rc = d->transport == &nic_transport_rc ? *rc_counters(d->engine)
-							: (struct rc_counters){0};
+		*rc = d->transport == &transport_rc ? *rc_counters(d->engine)
+						    : (struct rc_counters){0};
 	if (io)
 		*io = d->io->count;
 	device_leave(d);

@@ -82,11 +82,12 @@ int way_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16], struc
 
 /* Over UDP the kernel steers packets by the order in which processes opened an address, and the
  * driver takes that for the order of their tags: so both are taken at once, though most addresses
- * may never be used. A device of MRC answers peers' questions at all of its addresses (MRC 7.3).
- * One that cannot be had is missed by a queue pair that names it, and said then. */
+ * may never be used. A device that answers peers' questions does so at all of its addresses
+ * (MRC 7.3). One that cannot be had is missed by a queue pair that names it, and said then. */
 void way_hold(struct device *d)
 {
-	bool is_wanted = d->info.setup.driver == NIC_UDP || d->info.setup.transport == NIC_MRC;
+	bool is_wanted = d->info.setup.driver == NIC_UDP ||
+			 transport_has(d->info.setup.transport, TRANSPORT_ENDPOINTS);
 	char error[NIC_SENTENCE_MAX];
 
 	for (uint32_t i = 0; i < NIC_GIDS_MAX; i++) {

@@ -76,7 +76,7 @@ static struct ibv_context *open_card(struct verbs_card *card)
 
 	opened->card = card;
 	opened->n_ports = info.setup.n_ports;
-	opened->is_mrc = info.setup.transport == NIC_MRC;
+	opened->is_mrc = !transport_has(info.setup.transport, TRANSPORT_VERBS);
 	opened->extended.sz = sizeof opened->extended;
 	context->device = &card->device;
 	context->async_fd = nic_event_fd(opened->user);

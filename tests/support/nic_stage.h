@@ -46,7 +46,8 @@ static inline struct nic_info stage_info(const char *interface)
 
 	assert_true(n > 0);
 	for (int i = 0; i < n; i++) {
-		if (!strcmp(list[i].interface, interface) && list[i].setup.transport == NIC_RC)
+		if (!strcmp(list[i].interface, interface) &&
+		    list[i].setup.transport == &transport_rc)
 			found = list[i];
 	}
 	free(list);

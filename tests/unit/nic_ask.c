@@ -23,7 +23,7 @@ static struct nic_info mrc_info(void)
 	int n = nic_list(&list);
 
 	for (int i = 0; i < n; i++)
-		if (!strcmp(list[i].interface, "lo") && list[i].setup.transport == NIC_MRC)
+		if (!strcmp(list[i].interface, "lo") && list[i].setup.transport == &transport_mrc)
 			found = list[i];
 	free(list);
 	assert_true(found.ifindex > 0);

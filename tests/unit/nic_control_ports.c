@@ -31,7 +31,7 @@ static struct nic_info find_device(unsigned side)
 	int n = nic_list(&list);
 
 	for (int i = 0; i < n; i++)
-		if (list[i].setup.transport == NIC_MRC && list[i].setup.n_ports == PORTS)
+		if (list[i].setup.transport == &transport_mrc && list[i].setup.n_ports == PORTS)
 			found = list[i];
 	free(list);
 	assert_true(found.ifindex > 0);

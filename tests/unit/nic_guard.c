@@ -108,7 +108,7 @@ static void anybody_may_ask_an_endpoint(void **state)
 	(void)state;
 	for (int i = 0; i < n; i++)
 		if (!strcmp(list[i].interface, "lo"))
-			users[list[i].setup.transport == NIC_MRC] = nic_open(&list[i]);
+			users[list[i].setup.transport == &transport_mrc] = nic_open(&list[i]);
 	free(list);
 	if (!users[0] || !users[1]) {
 		fail_msg("%s", nic_error());

@@ -152,7 +152,7 @@ static void each_interface_is_one_of_each_transport(void **state)
 	for (uint32_t i = 0; i < 4; i++) {
 		assert_string_equal(list[i].name, names[i]);
 		assert_string_equal(list[i].interface, interfaces[i]);
-		assert_int_equal(list[i].setup.transport, i < 2 ? NIC_RC : NIC_MRC);
+		assert_ptr_equal(list[i].setup.transport, i < 2 ? &transport_rc : &transport_mrc);
 		assert_int_equal(list[i].n_ports, 1);
 		assert_string_equal(list[i].why, "udp: the default");
 	}
@@ -494,14 +494,14 @@ static void drivers_are_probed(void **state)
 
 static void pmtus_leave_room_for_headers(void **state)
 {
-	struct nic_setup s = {.transport = NIC_RC};
+	struct nic_setup s = {.transport = &transport_rc};
 
 	(void)state;
 	assert_int_equal(nic_pmtu(&s, 4096 + 40 + 8 + 40 + 4), 4096);
 	assert_int_equal(nic_pmtu(&s, 4096 + 40 + 8 + 40 + 3), 2048);
 	assert_int_equal(nic_pmtu(&s, 256 + 92), 256);
 	assert_int_equal(nic_pmtu(&s, 256 + 91), 0);
-	s.transport = NIC_MRC;
+	s.transport = &transport_mrc;
 	assert_int_equal(nic_pmtu(&s, 4096 + 100), 4096);
 	assert_int_equal(nic_pmtu(&s, 4096 + 99), 2048);
 	s.evs = (struct nic_evs){.is_generated = true, .encoding = PATH_STRUCTURED};

@@ -487,7 +487,7 @@ static void rc_and_mrc_are_told_apart(void **state)
 	struct rc_srq_caps srq = {.max_recv = 1};
 
 	(void)state;
-	assert_int_equal(rc.setup.transport, NIC_RC);
+	assert_ptr_equal(rc.setup.transport, &transport_rc);
 	assert_true(u && m && u->device != m->device);
 	assert_null(nic_mrc_qp_new(u, &mrc_spec));
 	assert_int_equal(errno, ENOTSUP);

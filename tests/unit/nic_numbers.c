@@ -33,7 +33,7 @@ static struct drawer *open_drawer(const struct driver_ops *ops, uint8_t seed)
 	d->driver.ops = ops;
 	d->device.io = &d->driver;
 	d->device.qps = d->qps;
-	d->device.transport = &nic_transport_rc;
+	d->device.transport = &transport_rc;
 	keystream_init(&d->device.random, key);
 	return d;
 }
@@ -93,8 +93,8 @@ static void no_place_is_taken_twice(void **state)
 static void special_numbers_are_nobodys(void **state)
 {
 	(void)state;
-	assert_int_equal(nic_transport_rc.first_qp, 3);
-	assert_int_equal(nic_transport_mrc.first_qp, 3);
+	assert_int_equal(transport_rc.first_number, 3);
+	assert_int_equal(transport_mrc.first_number, 3);
 }
 
 /* Two devices of one process, one after the other, and what they draw: nothing repeats. */

@@ -147,8 +147,8 @@ static void on_ports_down(struct engine *engine, nsec now, uint32_t ports)
 	e.down = ports & ((1u << PORTS) - 1);
 }
 
-static const struct nic_transport_ops transport = {.events = no_events,
-						   .ports_down = on_ports_down};
+static const struct nic_transport_ops ops = {
+	.transport = &transport_rc, .events = no_events, .ports_down = on_ports_down};
 
 static struct device *d;
 static struct nic_user user;
@@ -166,7 +166,8 @@ static int set_up(void **state)
 		io.room[i] = DRIVER_BATCH;
 	for (uint32_t i = 0; i < DRIVER_BATCH; i++)
 		d->tx[i].head = d->heads[i];
-	d->transport = &transport;
+	d->transport = &transport_rc;
+	d->ops = &ops;
 	d->engine = &e.engine;
 	d->io = &io.driver;
 	d->n_ports = PORTS;

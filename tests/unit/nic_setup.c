@@ -77,7 +77,7 @@ static void devices_have_defaults(void **state)
 	(void)state;
 	assert_string_equal(d.name, "weft_rc0");
 	assert_string_equal(d.why, "udp: the default");
-	assert_int_equal(d.setup.transport, NIC_RC);
+	assert_ptr_equal(d.setup.transport, &transport_rc);
 	assert_int_equal(d.setup.driver, NIC_UDP);
 	assert_int_equal(d.setup.n_ports, 1);
 	assert_string_equal(d.setup.interfaces[0], "eth0");
@@ -87,7 +87,7 @@ static void devices_have_defaults(void **state)
 	assert_false(d.setup.is_not_ect || d.setup.has_trim || d.setup.has_lo);
 
 	d = one("[weft_mrc7]\nports = eth0\n");
-	assert_int_equal(d.setup.transport, NIC_MRC);
+	assert_ptr_equal(d.setup.transport, &transport_mrc);
 	assert_int_equal(d.setup.driver, NIC_UDP);
 	assert_int_equal(d.setup.cc, CC_NSCC);
 	assert_false(d.setup.has_trim);
@@ -132,7 +132,7 @@ static void every_key_is_read(void **state)
 	(void)state;
 	assert_string_equal(d.name, "plane.s-4_X");
 	assert_string_equal(d.why, "xdp: asked for by some.conf:5");
-	assert_int_equal(s->transport, NIC_MRC);
+	assert_ptr_equal(s->transport, &transport_mrc);
 	assert_int_equal(s->driver, NIC_XDP);
 	assert_int_equal(s->n_ports, 4);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -172,7 +172,7 @@ static void amounts_have_units(void **state)
 	assert_int_equal(mrc("pool-memory = 1MiB").pool_bytes, 1u << 20);
 	assert_int_equal(mrc("pool-memory = 16GiB").pool_bytes, UINT64_C(1) << 34);
 	assert_int_equal(mrc("stranger-rate = 1").stranger_rate, 1);
-	assert_int_equal(mrc("stranger-rate = 0").stranger_rate, MRC_NO_STRANGERS);
+	assert_int_equal(mrc("stranger-rate = 0").stranger_rate, NIC_NO_STRANGERS);
 	assert_int_equal(mrc("rate = 1000").rate_bps, 1000);
 	assert_int_equal(mrc("rate = 1kb/s").rate_bps, 1000);
 	assert_int_equal(mrc("rate = 25 Mb/s").rate_bps, 25000000);
@@ -274,7 +274,7 @@ static const struct mistake mistakes[] = {
 	{"[x]\nports = sixteen-letters-",
 	 "some.conf:2: ports = sixteen-letters-: 'sixteen-letters-' is no name of an interface"},
 	{"[x]\nports = a b",
-	 "some.conf:2: x: ports: a device of RC has one port; several need transport = mrc"},
+	 "some.conf:2: x: ports: a device of rc has at most 1; several need transport = mrc"},
 	{"[weft_mrc0]\nports = a b\ndriver = udp",
 	 "some.conf:3: weft_mrc0: driver: it has several ports, and udp has one; give driver = raw "
 	 "or xdp"},
@@ -293,7 +293,8 @@ static const struct mistake mistakes[] = {
 	{M "dscp-control = 1 2", "some.conf:3: dscp-control = 1 2: give a number from 0 to 63"},
 	{M "ecn = yes", "some.conf:3: ecn = yes: give on or off"},
 	{R "cnp-port = 1", "some.conf:3: cnp-port = 1: give any or peer"},
-	{M "cnp-port = peer", "some.conf:3: weft_mrc0: cnp-port: only rc has CNPs; leave it out"},
+	{M "cnp-port = peer",
+	 "some.conf:3: weft_mrc0: cnp-port: is for devices with transport = rc"},
 	{M "trim = on",
 	 "some.conf:3: trim = on: give off, or the DSCP of packets that were cut and, if it is "
 	 "another one, that of the last hop, 0 to 63"},
@@ -695,7 +696,7 @@ static void check_any(const char *text, size_t len)
 		const struct nic_setup *s = &list[i].setup;
 
 		assert_true(s->n_ports >= 1 && s->n_ports <= ENGINE_PORTS);
-		assert_true(s->driver < NIC_DRIVERS && s->transport < NIC_TRANSPORTS);
+		assert_true(s->driver < NIC_DRIVERS && s->transport);
 		assert_true(s->evs.n <= PATH_WAYS_MAX && s->evs.n_fields <= PATH_FIELDS_MAX);
 		assert_true(strlen(list[i].name) > 0 && strlen(list[i].why) > 0);
 	}

@@ -346,8 +346,7 @@ static void binds_take_their_turn(void **state)
 }
 
 /* A bind ran before its queue pair went back, and is done with the write before it, which was
- * retransmitted: its place may be taken by then, and the next packet is that of the work behind it.
- */
+ * retransmitted: its place may be taken by then, the next packet is that of the work behind. */
 static void a_bind_that_ran_is_not_come_by_again(void **state)
 {
 	(void)state;

@@ -15,7 +15,7 @@ int ctl_devices(const char *name, struct nic_info **list)
 		return -1;
 	}
 	for (int i = 0; i < n; i++) {
-		if ((*list)[i].setup.transport == NIC_MRC)
+		if (transport_has((*list)[i].setup.transport, TRANSPORT_CONTROL))
 			(*list)[kept++] = (*list)[i];
 	}
 	return kept;

@@ -48,7 +48,7 @@ static void put_device(struct json_writer *w, const struct nic_info *info)
 
 	json_object(w, NULL, JSON_INLINE);
 	json_text(w, "name", info->name);
-	json_text(w, "transport", nic_transport_names[s->transport]);
+	json_text(w, "transport", s->transport->name);
 	json_text(w, "driver", nic_driver_names[s->driver]);
 	json_text(w, "why", info->why);
 	json_truth(w, "up", info->is_up);

@@ -74,7 +74,7 @@ static void put_device(const struct nic_info *info, struct widths w)
 	for (uint32_t i = 0; i < info->n_ports || at < info->n_gids; i++) {
 		text_clear(&line);
 		text_add(&line, "%-*s  %-9s  %-6s  ", w.name, i ? "" : info->name,
-			 i ? "" : nic_transport_names[info->setup.transport],
+			 i ? "" : info->setup.transport->name,
 			 i ? "" : nic_driver_names[info->setup.driver]);
 		if (i < info->n_ports)
 			add_port(&line, info, i, w.port);

@@ -32,7 +32,7 @@ static uint32_t place_of(const struct nic_info *info, const uint8_t gid[GID_BYTE
 
 static bool is_chosen(const struct perf_choice *c, uint8_t transport, const struct nic_info *info)
 {
-	return info->setup.transport == transport &&
+	return info->setup.transport == transports[transport] &&
 	       (!c->device || strcmp(c->device, info->name) == 0);
 }
 
@@ -45,7 +45,7 @@ static int no_device(const struct perf_link *l, uint8_t transport, int n)
 	fprintf(stderr,
 		"%s: no %s device%s%s has the address of the control connection; see 'weft "
 		"devices', and WEFT_INTERFACES in weft-devices(1)\n",
-		l->name, nic_transport_names[transport], c->device ? " named " : "",
+		l->name, transport_names[transport], c->device ? " named " : "",
 		c->device ? c->device : "");
 	return -ENODEV;
 }

@@ -87,7 +87,7 @@ static int make_objects(struct perf_end *e, const struct perf_link *l)
 	if (!e->pd || !e->mr || !e->cq || !e->qps)
 		return perf_complain(l, "make the device's objects", -errno);
 	for (uint32_t i = 0; i < t->qps; i++) {
-		e->qps[i] = t->transport == NIC_MRC ? make_mrc(e) : make_rc(e);
+		e->qps[i] = transports[t->transport] == &transport_mrc ? make_mrc(e) : make_rc(e);
 		if (!e->qps[i])
 			return perf_complain(l, "make a queue pair", -errno);
 	}
@@ -207,11 +207,12 @@ static int connect_all(struct perf_end *e, struct perf_link *l)
 	e->peer_va = v[0];
 	e->peer_key = (uint32_t)v[1];
 	perf_gid_of(&l->remote, link.path.dgid);
-	if (e->test.transport == NIC_MRC)
+	if (transport_has(transports[e->test.transport], TRANSPORT_PROFILES))
 		answer = perf_meet_planes(e, l, &link.path);
 	for (uint32_t i = 0; answer == 0 && i < e->test.qps; i++)
-		answer = e->test.transport == NIC_MRC ? join_mrc(e, l, e->qps[i], &link)
-						      : join_rc(e, l, e->qps[i]);
+		answer = transports[e->test.transport] == &transport_mrc
+				 ? join_mrc(e, l, e->qps[i], &link)
+				 : join_rc(e, l, e->qps[i]);
 	return answer;
 }
 

@@ -13,7 +13,7 @@ static void take_counts(const struct perf_end *e, uint64_t *retx, uint64_t *rece
 	struct rc_counters rc = {0};
 	struct mrc_counters mrc = {0};
 
-	if (e->test.transport == NIC_MRC)
+	if (transports[e->test.transport] == &transport_mrc)
 		nic_mrc_counters(e->user, &mrc, NULL);
 	else
 		nic_counters(e->user, &rc, NULL);
@@ -39,7 +39,7 @@ void perf_interval_begin(struct perf_interval *i, const struct perf_end *e,
 	if (!l->door || l->json)
 		return;
 	printf("%s of %u bytes, by %s:\n", perf_op_names[e->test.op], e->test.size,
-	       nic_transport_names[e->test.transport]);
+	       transport_names[e->test.transport]);
 	perf_print_head(stdout, e->test.mode);
 }
 

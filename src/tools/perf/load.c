@@ -186,11 +186,12 @@ static bool takes_receives(const struct perf_test *t)
 	return t->op == PERF_SEND || t->op == PERF_WRITE_IMM;
 }
 
-/* An early message is fatal to a queue pair of MRC: its sender is told how many receives there were
- * so far, by a write into its memory. RC has an answer for that (RNR). */
+/* Where an early message is fatal to a queue pair, its sender is told how many receives there were
+ * so far, by a write into its memory. Others put such a message off. */
 static bool has_credits(const struct perf_test *t)
 {
-	return t->transport == NIC_MRC && t->op == PERF_WRITE_IMM && t->mode == PERF_BANDWIDTH;
+	return !transport_has(transports[t->transport], TRANSPORT_NOT_READY) &&
+	       t->op == PERF_WRITE_IMM && t->mode == PERF_BANDWIDTH;
 }
 
 static int report_credits(struct load *d, uint32_t i)
@@ -488,7 +489,7 @@ int perf_drive(struct perf_end *e, struct perf_link *l, struct perf_result *resu
 	if (answer == 0)
 		answer = e->test.mode == PERF_LATENCY ? drive_latency(d, result)
 						      : drive_bandwidth(d, result);
-	if (answer == 0 && e->test.transport == NIC_MRC)
+	if (answer == 0 && transports[e->test.transport] == &transport_mrc)
 		count_mrc(e, result);
 	else if (answer == 0)
 		count_rc(e, result);

@@ -115,7 +115,7 @@ static const struct command_option options[] = {
 	{"pmtu", "BYTES", "256, 512, 1024, 2048, 4096 (default: what fits the interface)",
 	 .read = set_pmtu},
 	{"transport", "NAME", "rc or mrc (default: rc; a server takes what the client wants)",
-	 OPTION_INTO(choice.transport), .words = nic_transport_names},
+	 OPTION_INTO(choice.transport), .words = transport_names},
 	{"driver", "NAME", "udp, raw or xdp (default: what the device is set up with)",
 	 OPTION_INTO(driver), .words = nic_driver_names},
 	{"device", "NAME", "of 'weft devices' (default: the one with the address)",
@@ -133,16 +133,35 @@ static const struct command_option options[] = {
 };
 _Static_assert(PERF_LATENCY == 1, "--latency makes the mode 1");
 
+static const enum engine_op engine_ops[PERF_OPS] = {
+	[PERF_WRITE] = ENGINE_WRITE,         [PERF_READ] = ENGINE_READ,
+	[PERF_SEND] = ENGINE_SEND,           [PERF_ATOMIC] = ENGINE_ATOMIC,
+	[PERF_WRITE_IMM] = ENGINE_WRITE_IMM,
+};
+
+/* An operation that the transport does not have, and those that it has. */
+static int refuse_op(const struct job *job)
+{
+	const struct transport *t = transports[job->test.transport];
+	char list[128] = "";
+	size_t len = 0;
+
+	for (uint32_t op = 0; op < PERF_OPS && len < sizeof list; op++)
+		if (transport_takes(t, engine_ops[op]))
+			len += (size_t)snprintf(list + len, sizeof list - len, "%s--op %s",
+						len ? " and " : "", perf_op_names[op]);
+	return usage_error(job->name, "%s has no %s: it does %s", t->name,
+			   perf_op_names[job->test.op], list);
+}
+
 /* What does not go together. */
 static int check_test(const struct job *job)
 {
 	const struct perf_test *t = &job->test;
 	bool is_sent = t->op == PERF_WRITE || t->op == PERF_SEND || t->op == PERF_WRITE_IMM;
 
-	if (t->transport == NIC_MRC && t->op != PERF_WRITE && t->op != PERF_WRITE_IMM)
-		return usage_error(job->name,
-				   "mrc has no %s: it does --op write and --op write-imm",
-				   perf_op_names[t->op]);
+	if (!transport_takes(transports[t->transport], engine_ops[t->op]))
+		return refuse_op(job);
 	if (t->is_verified && (!is_sent || t->mode == PERF_LATENCY))
 		return usage_error(job->name,
 				   "--verify is for the bandwidth of write, send and write-imm");
@@ -151,6 +170,13 @@ static int check_test(const struct job *job)
 	const char *why = perf_too_large(t);
 
 	return why ? usage_error(job->name, "%s", why) : STATUS_OK;
+}
+
+/* A server that waits for what a client wants may be asked for any transport. */
+static bool may_have_profile(const struct job *job)
+{
+	return (job->is_server && job->choice.transport == TRANSPORTS) ||
+	       transport_has(transports[job->test.transport], TRANSPORT_PROFILES);
 }
 
 static int read_options(struct job *job, int argc, char **argv)
@@ -162,10 +188,9 @@ static int read_options(struct job *job, int argc, char **argv)
 	/* What else a device has depends on its driver: it is to be known when they are listed. */
 	if (job->driver != NIC_DRIVERS && setenv("WEFT_DRIVER", nic_driver_names[job->driver], 1))
 		return usage_error(job->name, "--driver: %s", strerror(errno));
-	if (job->choice.transport != NIC_TRANSPORTS)
+	if (job->choice.transport != TRANSPORTS)
 		job->test.transport = job->choice.transport;
-	if (job->choice.has_profile &&
-	    (job->is_server ? job->choice.transport == NIC_RC : job->test.transport != NIC_MRC))
+	if (job->choice.has_profile && !may_have_profile(job))
 		return usage_error(job->name, "--profile is for --transport mrc");
 	if (job->is_server && optind < argc)
 		return usage_error(job->name, "--server takes no host");
@@ -191,7 +216,7 @@ static bool read_test(const char *line, struct perf_test *t)
 
 	if (!perf_numbers(line, "test", v, TEST_NUMBERS) || v[0] >= PERF_OPS ||
 	    v[1] >= PERF_MODES || v[2] > 4096 || v[3] == 0 || v[3] > PERF_SIZE_MAX || v[4] == 0 ||
-	    v[4] > PERF_QPS_MAX || v[5] == 0 || v[5] > PERF_DEPTH_MAX || v[6] >= NIC_TRANSPORTS ||
+	    v[4] > PERF_QPS_MAX || v[5] == 0 || v[5] > PERF_DEPTH_MAX || v[6] >= TRANSPORTS ||
 	    v[7] > 1)
 		return false;
 	*t = (struct perf_test){
@@ -204,7 +229,7 @@ static bool read_test(const char *line, struct perf_test *t)
 		.transport = (uint8_t)v[6],
 		.is_verified = (uint8_t)v[7],
 	};
-	return t->transport != NIC_MRC || t->op == PERF_WRITE || t->op == PERF_WRITE_IMM;
+	return transport_takes(transports[t->transport], engine_ops[t->op]);
 }
 
 /* Says to the client, and to whoever looks at the server, why a test is not run. */
@@ -232,11 +257,11 @@ static int serve_test(struct perf_link *l, const char *line)
 
 	if (!read_test(line, &t))
 		return refuse(l, "a test that this server does not know");
-	if (only != NIC_TRANSPORTS && only != t.transport)
+	if (only != TRANSPORTS && only != t.transport)
 		return refuse(l,
 			      "this server was started with --transport %s, and the test is one of "
 			      "%s",
-			      nic_transport_names[only], nic_transport_names[t.transport]);
+			      transport_names[only], transport_names[t.transport]);
 	if (perf_too_large(&t))
 		return refuse(l, "%s", perf_too_large(&t));
 	int answer = perf_end_open(&end, l, &t);
@@ -417,7 +442,7 @@ static int run(int argc, char **argv)
 	struct job job = {
 		.name = argv[0],
 		.port = PERF_PORT,
-		.choice = {.transport = NIC_TRANSPORTS},
+		.choice = {.transport = TRANSPORTS},
 		.driver = NIC_DRIVERS,
 		.test = {.qps = 1, .depth = 128, .duration_ms = 1000},
 	};

@@ -37,7 +37,7 @@ extern const char *const perf_op_names[PERF_OPS + 1]; /* NULL behind the last */
 /* One measurement, the same at both ends. */
 struct perf_test {
 	uint8_t op, mode;
-	uint8_t transport;    /* enum nic_transport */
+	uint8_t transport;    /* its place in transports */
 	uint8_t is_verified;  /* messages carry what the other side can tell from anything else */
 	uint16_t pmtu;        /* 0: the largest that fits the way */
 	uint32_t size;        /* bytes of a message; atomics: 8 */
@@ -78,7 +78,7 @@ struct perf_baseline {
 
 /* Which device of those with the link's address. */
 struct perf_choice {
-	uint8_t transport;  /* enum nic_transport; NIC_TRANSPORTS: what the other side wants */
+	uint8_t transport;  /* its place in transports; TRANSPORTS: what the other side wants */
 	const char *device; /* NULL: the first */
 	bool has_profile;
 	uint64_t profile; /* the EV profile of this side's queue pairs, if has_profile */

@@ -60,7 +60,7 @@ void perf_print(FILE *out, const struct perf_result *r)
 		fprintf(out, "%-9s %8u %5u %12" PRIu64 " %12.3f %14" PRIu64 " %9" PRIu64 "\n",
 			perf_op_names[t->op], t->size, t->qps, r->messages,
 			(double)bits_per_second(r) / 1e9, messages_per_second(r), r->retransmitted);
-	if (t->transport == NIC_MRC)
+	if (transport_has(transports[t->transport], TRANSPORT_PROFILES))
 		print_ways(out, r);
 	if (*r->digest)
 		fprintf(out, "  payload verified: SHA-256 %s\n", r->digest);
@@ -139,7 +139,7 @@ void perf_json(FILE *out, const struct perf_result *r, const struct perf_baselin
 	json_object(&w, NULL, JSON_INLINE);
 	json_text(&w, "op", perf_op_names[t->op]);
 	json_text(&w, "mode", mode_names[t->mode]);
-	json_text(&w, "transport", nic_transport_names[t->transport]);
+	json_text(&w, "transport", transport_names[t->transport]);
 	json_text(&w, "driver", r->driver);
 	json_number(&w, "bytes", t->size);
 	json_number(&w, "qps", t->qps);
@@ -148,7 +148,7 @@ void perf_json(FILE *out, const struct perf_result *r, const struct perf_baselin
 	json_number(&w, "messages", r->messages);
 	json_number(&w, "elapsed_ns", r->elapsed_ns);
 	json_number(&w, "retransmitted", r->retransmitted);
-	if (t->transport == NIC_MRC)
+	if (transport_has(transports[t->transport], TRANSPORT_PROFILES))
 		json_ways(&w, r);
 	if (*r->digest)
 		json_text(&w, "payload_sha256", r->digest);

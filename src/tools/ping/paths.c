@@ -149,7 +149,7 @@ int ping_find_device(struct ping *p, const char *device, char *const *peers, int
 	int n = nic_list(&list);
 
 	while (i < n &&
-	       (list[i].setup.transport != NIC_MRC ||
+	       (!transport_has(list[i].setup.transport, TRANSPORT_PROFILES) ||
 		(device ? strcmp(list[i].name, device) != 0 : !has_gid(&list[i], ends.sgid))))
 		i++;
 	if (i < n)

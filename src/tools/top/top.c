@@ -63,8 +63,8 @@ static int add_device(const char *name, struct top *t, const struct nic_info *in
 	const struct nic_setup *s = &info->setup;
 	int r;
 
-	d->transport = nic_transport_names[s->transport];
-	d->is_governed = s->transport == NIC_MRC;
+	d->transport = s->transport->name;
+	d->is_governed = transport_has(s->transport, TRANSPORT_CONTROL);
 	if (d->is_governed)
 		r = store_name(d->store, s->interfaces, s->n_ports);
 	else
@@ -80,10 +80,9 @@ static int add_device(const char *name, struct top *t, const struct nic_info *in
 	return STATUS_OK;
 }
 
-/* The devices there are, those of MRC first, or the one that is wanted. */
+/* The devices there are, those that controllers govern first, or the one that is wanted. */
 static int open_devices(const char *name, const char *wanted, struct top *t)
 {
-	static const uint8_t order[] = {NIC_MRC, NIC_RC};
 	struct nic_info *list = NULL;
 	int n = nic_list(&list), status = STATUS_OK;
 
@@ -92,9 +91,9 @@ static int open_devices(const char *name, const char *wanted, struct top *t)
 	t->devices = calloc((size_t)n + 1, sizeof *t->devices);
 	if (!t->devices)
 		status = memory_error(name);
-	for (size_t k = 0; k < sizeof order; k++)
+	for (uint32_t rest = 0; rest < 2; rest++)
 		for (int i = 0; i < n && status == STATUS_OK; i++)
-			if (list[i].setup.transport == order[k] &&
+			if (transport_has(list[i].setup.transport, TRANSPORT_CONTROL) != rest &&
 			    (!wanted || strcmp(wanted, list[i].name) == 0))
 				status = add_device(name, t, &list[i]);
 	free(list);

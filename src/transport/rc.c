@@ -1,0 +1,36 @@
+/* RoCEv2 Reliable Connection. */
+#include "rc/rc.h"
+
+#include "transport/transport.h"
+
+#define COUNTER(name, text) {#name, text},
+static const struct transport_counter counters[] = {RC_COUNTERS(COUNTER)};
+#undef COUNTER
+
+static const uint64_t *count(const struct engine *e)
+{
+	return (const uint64_t *)(const void *)rc_counters(e);
+}
+
+_Static_assert(sizeof(struct rc_counters) == sizeof counters / sizeof counters[0] * 8,
+	       "counters are numbers of 64 bits and nothing else");
+
+/* All of its packets are alike to a switch, as RoCE NICs have it until they are told. */
+const struct transport transport_rc = {
+	.name = "rc",
+	.engine = &rc_ops,
+	.carrier = &carrier_roce,
+	.features = TRANSPORT_CNPS | TRANSPORT_VERBS | TRANSPORT_NOT_READY,
+	.ops = 1u << ENGINE_WRITE | 1u << ENGINE_WRITE_IMM | 1u << ENGINE_SEND |
+	       1u << ENGINE_SEND_IMM | 1u << ENGINE_SEND_INV | 1u << ENGINE_READ |
+	       1u << ENGINE_ATOMIC | 1u << ENGINE_LOCAL_INV | 1u << ENGINE_BIND,
+	.head_bytes = RC_HEAD_BYTES,
+	.ports_max = 1,
+	.ccs = 1u << CC_FIXED | 1u << CC_DCQCN,
+	.cc = CC_FIXED,
+	.first_number = 3, /* 0 and 1 are IBTA's; 2 is everybody's where MRC is (M-28) */
+	.open_number = TRANSPORT_NO_NUMBER,
+	.counters = counters,
+	.n_counters = sizeof counters / sizeof counters[0],
+	.count = count,
+};

@@ -1,0 +1,22 @@
+#include "transport/transport.h"
+
+#include <assert.h>
+
+/* Devices of RC had the first numbers before there were others. */
+const struct transport *const transports[TRANSPORTS] = {&transport_rc, &transport_mrc};
+const char *const transport_names[TRANSPORTS + 1] = {"rc", "mrc", NULL};
+
+uint32_t transport_around_bytes(const struct transport *t)
+{
+	return t->head_bytes + carrier_plain_seal(t->carrier)->tail_bytes;
+}
+
+uint32_t transport_place(const struct transport *t)
+{
+	uint32_t i = 0;
+
+	while (i < TRANSPORTS && transports[i] != t)
+		i++;
+	assert(i < TRANSPORTS);
+	return i;
+}

@@ -1,0 +1,91 @@
+/* The registry of transports: a row each, with all that the rooms above need to know to use one
+ * without knowing which it is.
+ *
+ * A row is constant, and passed by pointer; nothing registers at run time. It knows neither the
+ * simulator nor the soft device. Who wants to know whether something can be done with a transport
+ * reads its row; where that lacks the answer, the row grows. */
+#ifndef WEFT_TRANSPORT_TRANSPORT_H
+#define WEFT_TRANSPORT_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "wire/carrier.h"
+
+#define TRANSPORTS          2u
+#define TRANSPORT_NO_NUMBER UINT32_MAX
+
+/* What a transport has that another may lack; bits of transport.features. */
+enum transport_feature {
+	TRANSPORT_PROFILES = 1,    /* packets of one queue pair take many entropy values, over
+				    * several ports: those of a profile */
+	TRANSPORT_CONTROL = 2,     /* controllers govern its devices (room control) */
+	TRANSPORT_ENDPOINTS = 4,   /* it answers questions of peers at every address it has */
+	TRANSPORT_TRIMS = 8,       /* it knows what to do with packets that a switch cut */
+	TRANSPORT_CLASSES = 16,    /* packets have DSCPs by what they are, and by service levels */
+	TRANSPORT_POOLS = 32,      /* room for what is under way is a pool with a bound */
+	TRANSPORT_CNPS = 64,       /* it has congestion notification packets */
+	TRANSPORT_VERBS = 128,     /* its queue pairs are those of the verbs */
+	TRANSPORT_NOT_READY = 256, /* a message that finds no receive is put off, and not fatal */
+};
+
+/* The DSCPs that a device has for each class where nothing else is said. */
+struct transport_dscps {
+	uint8_t plain[ENGINE_TCLASSES];     /* of a fabric that does not trim */
+	uint8_t trimmable[ENGINE_TCLASSES]; /* of one that does */
+	uint8_t trimmed, trimmed_lasthop;   /* which it then marks what it cut with */
+};
+
+/* One of the numbers that an engine counts. */
+struct transport_counter {
+	const char *name, *text;
+};
+
+struct transport {
+	const char *name; /* a word that devices, scenarios and options have for it */
+	const struct engine_ops *engine;
+	const struct carrier *carrier;
+	uint32_t features;   /* enum transport_feature */
+	uint32_t ops;        /* a bit for each enum engine_op that post takes for sending */
+	uint32_t head_bytes; /* most header bytes of a packet, a seal's apart */
+	uint32_t ports_max;  /* of a device */
+	/* Congestion control: a bit for each enum cc_kind, and the one that a device has where
+	 * nothing else is said. */
+	uint32_t ccs;
+	uint8_t cc;
+	struct transport_dscps dscps;
+	/* Of queue pairs: lower numbers are special on the wire. Packets of at most open_bytes,
+	 * the seal's included, may come from anybody to the number `open`, if there is one. */
+	uint32_t first_number, open_number, open_bytes;
+	/* What its engine counts, all of them numbers of 64 bits in this order. */
+	const struct transport_counter *counters;
+	uint32_t n_counters;
+	const uint64_t *(*count)(const struct engine *e);
+};
+
+extern const struct transport transport_rc, transport_mrc;
+
+/* All rows, in the order in which devices have their numbers; and their names, NULL behind the
+ * last, each at the same place. */
+extern const struct transport *const transports[TRANSPORTS];
+extern const char *const transport_names[TRANSPORTS + 1];
+
+static inline bool transport_has(const struct transport *t, enum transport_feature feature)
+{
+	return t->features & feature;
+}
+
+static inline bool transport_takes(const struct transport *t, enum engine_op op)
+{
+	return t->ops >> op & 1;
+}
+
+/* Most bytes of a packet around its payload, from the transport's first header on. */
+uint32_t transport_around_bytes(const struct transport *t);
+
+/* The place of a row in transports. */
+uint32_t transport_place(const struct transport *t);
+
+#endif

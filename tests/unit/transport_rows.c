@@ -1,0 +1,90 @@
+/* transport/transport.h: what every row must be for the rooms above to rely on it. */
+#include "check.h"
+
+#include <string.h>
+
+#include "cc/cc.h"
+#include "transport/transport.h"
+
+static void rows_stand_where_their_names_do(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < TRANSPORTS; i++) {
+		assert_string_equal(transports[i]->name, transport_names[i]);
+		assert_int_equal(transport_place(transports[i]), i);
+		for (uint32_t k = 0; k < i; k++)
+			assert_string_not_equal(transports[k]->name, transports[i]->name);
+	}
+	assert_null(transport_names[TRANSPORTS]);
+	/* Devices have had their numbers in this order; programs remember them. */
+	assert_ptr_equal(transports[0], &transport_rc);
+	assert_ptr_equal(transports[1], &transport_mrc);
+}
+
+static void rows_are_whole(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < TRANSPORTS; i++) {
+		const struct transport *t = transports[i];
+
+		assert_non_null(t->engine);
+		assert_in_range(t->head_bytes, t->carrier->head_least, ENGINE_HEAD_MAX);
+		assert_in_range(t->ports_max, 1, ENGINE_PORTS);
+		assert_true(t->ccs >> t->cc & 1);
+		assert_true(t->ops != 0 && !transport_takes(t, ENGINE_RECV));
+		/* Who has several ports needs entropy values that are bound to them. */
+		assert_true(t->ports_max == 1 || transport_has(t, TRANSPORT_PROFILES));
+		assert_true(t->open_number == TRANSPORT_NO_NUMBER ||
+			    (t->open_number < t->first_number && t->open_bytes > 0));
+	}
+}
+
+/* A trimming fabric tells what it may cut, and what it cut, by the DSCP alone. */
+static void trimmed_looks_like_nothing_else(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < TRANSPORTS; i++) {
+		const struct transport *t = transports[i];
+
+		if (!transport_has(t, TRANSPORT_TRIMS))
+			continue;
+		assert_int_not_equal(t->dscps.trimmed, t->dscps.trimmed_lasthop);
+		for (uint32_t class = 0; class < ENGINE_TCLASSES; class ++) {
+			assert_int_not_equal(t->dscps.trimmable[class], t->dscps.trimmed);
+			assert_int_not_equal(t->dscps.trimmable[class], t->dscps.trimmed_lasthop);
+		}
+	}
+}
+
+static void counters_have_names_of_their_own(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < TRANSPORTS; i++) {
+		const struct transport *t = transports[i];
+
+		assert_true(t->n_counters > 0);
+		for (uint32_t k = 0; k < t->n_counters; k++) {
+			assert_true(strlen(t->counters[k].text) > 0);
+			for (uint32_t n = 0; n < k; n++)
+				assert_string_not_equal(t->counters[n].name, t->counters[k].name);
+		}
+	}
+}
+
+/* What goes around a payload is what the specifications draw: BTH and the longest of its extended
+ * headers, and the ICRC behind. */
+static void around_a_payload_is_its_seal_too(void **state)
+{
+	(void)state;
+	assert_int_equal(transport_around_bytes(&transport_rc), 12 + 28 + 4);
+	assert_int_equal(transport_around_bytes(&transport_mrc), transport_mrc.head_bytes + 4);
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(rows_stand_where_their_names_do),
+	cmocka_unit_test(rows_are_whole),
+	cmocka_unit_test(trimmed_looks_like_nothing_else),
+	cmocka_unit_test(counters_have_names_of_their_own),
+	cmocka_unit_test(around_a_payload_is_its_seal_too),
+};
+CHECK_MAIN(cases)
