@@ -27,6 +27,11 @@ static uint8_t *put_srh(uint8_t *at, const uint8_t segment[16])
 	return at + srh_bytes + srh_segment_bytes;
 }
 
+static uint8_t protocol_of(const struct encap_ends *ends)
+{
+	return ends->native ? ends->native : IPPROTO_UDP_IN;
+}
+
 static uint8_t *put_ipv4(uint8_t *at, const struct encap_ends *ends)
 {
 	struct ipv4 ip = {
@@ -34,7 +39,7 @@ static uint8_t *put_ipv4(uint8_t *at, const struct encap_ends *ends)
 		.ihl = ipv4_bytes / 4,
 		.df = 1,
 		.ttl = ends->hop_limit,
-		.protocol = IPPROTO_UDP_IN,
+		.protocol = protocol_of(ends),
 		.src = get_be32(ends->src),
 		.dst = get_be32(ends->dst),
 	};
@@ -43,7 +48,7 @@ static uint8_t *put_ipv4(uint8_t *at, const struct encap_ends *ends)
 	return at + ipv4_bytes;
 }
 
-/* The encapsulation, where there is one, and the IPv6 header that UDP belongs to. */
+/* The encapsulation, where there is one, and the IPv6 header that belongs to what is carried. */
 static uint8_t *put_ipv6s(struct encap_head *h, uint8_t *at, const struct encap_ends *ends,
 			  const struct encap_segments *segments)
 {
@@ -59,13 +64,14 @@ static uint8_t *put_ipv6s(struct encap_head *h, uint8_t *at, const struct encap_
 	}
 	h->inner_at = (uint8_t)(at - h->bytes);
 	memcpy(ip.dst, ends->dst, sizeof ip.dst);
-	ip.next_header = IPPROTO_UDP_IN;
+	ip.next_header = protocol_of(ends);
 	return put_ipv6(at, &ip);
 }
 
 void encap_make(struct encap_head *h, const struct encap_ends *ends,
 		const struct encap_segments *segments)
 {
+	static const struct entropy none;
 	struct udp udp = {.dport = ends->dport};
 	uint8_t *at = h->bytes;
 
@@ -77,9 +83,13 @@ void encap_make(struct encap_head *h, const struct encap_ends *ends,
 	h->is_v4 = ends->is_v4;
 	h->outer_at = h->inner_at = (uint8_t)(at - h->bytes);
 	at = ends->is_v4 ? put_ipv4(at, ends) : put_ipv6s(h, at, ends, segments);
-	h->udp_at = (uint8_t)(at - h->bytes);
-	udp_put(&udp, at);
-	h->len = (uint8_t)(h->udp_at + udp_bytes);
+	h->front_at = (uint8_t)(at - h->bytes);
+	h->is_native = ends->native != 0;
+	if (h->is_native)
+		entropy_put(&none, at);
+	else
+		udp_put(&udp, at);
+	h->len = (uint8_t)(h->front_at + (h->is_native ? entropy_bytes : udp_bytes));
 }
 
 static void complete_ipv4(uint8_t *ip, const struct encap_packet *p, uint32_t payload_bytes)
@@ -99,17 +109,17 @@ static void complete_ipv6(uint8_t *ip, const struct encap_packet *p, uint32_t pa
 
 void encap_write(const struct encap_head *h, const struct encap_packet *p, uint8_t *out)
 {
-	uint32_t udp_len = udp_bytes + p->transport_bytes;
-	uint32_t inner_len = ipv6_bytes + udp_len;
+	uint32_t ip_len = h->len - h->front_at + p->transport_bytes; /* its payload */
+	uint8_t *front = out + h->front_at;
 
 	memcpy(out, h->bytes, h->len);
 	if (h->outer_at != h->inner_at)
-		complete_ipv6(out + h->outer_at, p,
-			      inner_len + h->inner_at - h->outer_at - ipv6_bytes);
+		complete_ipv6(out + h->outer_at, p, ip_len + h->inner_at - h->outer_at);
 	if (h->is_v4)
-		complete_ipv4(out + h->inner_at, p, udp_len);
+		complete_ipv4(out + h->inner_at, p, ip_len);
 	else
-		complete_ipv6(out + h->inner_at, p, udp_len);
-	put_be16(out + h->udp_at, (uint16_t)(p->ev >> 16));
-	put_be16(out + h->udp_at + 4, p->udp_len ? p->udp_len : (uint16_t)udp_len);
+		complete_ipv6(out + h->inner_at, p, ip_len);
+	put_be16(front, (uint16_t)(p->ev >> 16));
+	if (!h->is_native)
+		put_be16(front + 4, p->udp_len ? p->udp_len : (uint16_t)ip_len);
 }

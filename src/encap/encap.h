@@ -1,6 +1,6 @@
 /* The headers around a transport's packet: Ethernet, IPv6 and perhaps one SRv6 encapsulation
- * (MRC 9.3.5), or IPv4, UDP. Made once for each destination and path, then copied and completed for
- * each packet. */
+ * (MRC 9.3.5), or IPv4, then UDP or the entropy header of native IP. Made once for each destination
+ * and path, then copied and completed for each packet. */
 #ifndef WEFT_ENCAP_ENCAP_H
 #define WEFT_ENCAP_ENCAP_H
 
@@ -12,7 +12,8 @@
 struct encap_ends {
 	uint8_t src_mac[6], dst_mac[6];
 	uint8_t src[16], dst[16]; /* IPv4: the first four bytes */
-	uint16_t dport;
+	uint16_t dport;           /* of UDP */
+	uint8_t native; /* IP protocol of what goes without UDP, behind an entropy header; 0: UDP */
 	uint8_t hop_limit;
 	bool is_v4;
 };
@@ -26,15 +27,16 @@ struct encap_segments {
 struct encap_head {
 	uint8_t bytes[ENCAP_BYTES_MAX];
 	uint8_t len;
-	uint8_t outer_at, inner_at, udp_at; /* outer_at == inner_at without encapsulation */
-	bool is_v4;
+	uint8_t outer_at, inner_at; /* equal without encapsulation */
+	uint8_t front_at;           /* UDP, or the entropy header */
+	bool is_v4, is_native;
 };
 
 /* What differs from packet to packet. */
 struct encap_packet {
-	uint32_t ev;              /* to UDP source port and flow labels (MRC Table 9-1, M-26) */
-	uint32_t transport_bytes; /* behind UDP, the ICRC included */
-	uint16_t udp_len;         /* 0: the right one */
+	uint32_t ev; /* to UDP source port or entropy, and flow labels (MRC Table 9-1, M-26) */
+	uint32_t transport_bytes; /* behind UDP or the entropy header, the seal's included */
+	uint16_t udp_len;         /* 0: the right one; native IP has none */
 	uint8_t dscp, ecn;
 };
 

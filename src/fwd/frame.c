@@ -13,7 +13,6 @@ enum {
 	IPV4_CHECKSUM_AT = 10,
 	IPV6_LENGTH_AT = 4,
 	IPV6_HOP_LIMIT_AT = 7,
-	PROTOCOL_TCP = 6,
 	PORTS_BYTES = 4, /* both ports open a UDP header and a TCP header alike */
 	WORD_MAX = 0xffff,
 };
@@ -72,7 +71,7 @@ static bool ipv4_is_sound(const uint8_t *ip, uint32_t bytes)
 static inline enum fwd_drop get_ports(const struct fwd_frame *f, struct fwd_view *view,
 				      uint32_t header)
 {
-	if (view->protocol != IPPROTO_UDP_IN && view->protocol != PROTOCOL_TCP)
+	if (view->protocol != IPPROTO_UDP_IN && view->protocol != IPPROTO_TCP_IN)
 		return FWD_DROP_NONE;
 	if (view->ip_len < header + PORTS_BYTES)
 		return FWD_DROP_NONE;

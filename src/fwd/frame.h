@@ -48,7 +48,8 @@ struct fwd_view {
 	uint32_t ip_at;        /* its place in the frame: 14, or more behind VLAN tags */
 	uint32_t ip_len;       /* the whole IP packet by its own length field; fits the frame */
 	uint32_t flow_label;   /* 20 bits; 0 for IPv4 */
-	uint16_t sport, dport; /* UDP or TCP directly behind the IP header, else 0 */
+	uint16_t sport, dport; /* UDP or TCP directly behind the IP header, else 0; a switch has the
+				* entropy of native IP in place of the first */
 	uint8_t version;       /* 4 or 6 */
 	uint8_t dscp, ecn, hop_limit;
 	uint8_t protocol; /* IPv4 protocol, or IPv6 next header */

@@ -7,7 +7,7 @@
 #include "wire/net.h"
 #include "wire/srh.h"
 
-enum { DST_AT = 24, NEXT_HEADER_AT = 6, PROTOCOL_TCP = 6, PORTS_BYTES = 4, ECN_DROP = 0xff };
+enum { DST_AT = 24, NEXT_HEADER_AT = 6, PORTS_BYTES = 4, ECN_DROP = 0xff };
 
 /* What stands between the outer IPv6 header and the upper layer. */
 struct behind {
@@ -85,7 +85,7 @@ static enum fwd_drop look_behind(const struct fwd_frame *f, const struct fwd_vie
  * memory is malformed. */
 static enum fwd_drop view_ports(const struct fwd_frame *f, struct fwd_view *view)
 {
-	bool has_ports = (view->protocol == IPPROTO_UDP_IN || view->protocol == PROTOCOL_TCP) &&
+	bool has_ports = (view->protocol == IPPROTO_UDP_IN || view->protocol == IPPROTO_TCP_IN) &&
 			 view->ip_len >= ipv6_bytes + PORTS_BYTES;
 
 	view->sport = view->dport = 0;

@@ -109,7 +109,7 @@ uint32_t fwd_ev_make(const struct fwd_ev_layout *layout, const uint32_t *values)
 
 uint32_t fwd_ev_of(const struct fwd_view *view)
 {
-	uint32_t sport = view->protocol == IPPROTO_UDP_IN ? view->sport : 0;
+	uint32_t sport = view->protocol == IPPROTO_TCP_IN ? 0 : view->sport;
 
 	return sport << 16 | (view->flow_label & 0xffff);
 }

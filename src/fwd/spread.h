@@ -49,8 +49,8 @@ uint32_t fwd_ev_field(const struct fwd_ev_layout *layout, uint32_t ev, uint32_t 
 /* The EV whose fields have these values, each within its width; unused low bits are 0. */
 uint32_t fwd_ev_make(const struct fwd_ev_layout *layout, const uint32_t *values);
 
-/* The 32-bit structured EV of a packet: its UDP source port, 0 when it is not UDP, and the low 16
- * bits of its flow label, 0 over IPv4. */
+/* The 32-bit structured EV of a packet: its UDP source port, or the entropy of native IP, and the
+ * low 16 bits of its flow label, 0 over IPv4. What has neither has 0 in its place. */
 uint32_t fwd_ev_of(const struct fwd_view *view);
 
 #endif

@@ -3,6 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/bytes.h"
+#include "wire/net.h"
+
 enum { IPV4_DST_AT = 16, IPV6_DST_AT = 24 };
 
 /* The one place where the hop limit is taken. RFC 8986 4.1 takes one for each segment; but however
@@ -31,6 +34,25 @@ static uint32_t route_of(const struct fwd_switch *sw, const struct fwd_view *vie
 	return fwd_routes_find(&sw->routes, mapped);
 }
 
+/* Native IP begins with its entropy, where UDP has the source port (UE 3.5.10.1). As with ports,
+ * what the packet has must be in memory. */
+static enum fwd_drop take_entropy(const struct fwd_switch *sw, const struct fwd_frame *f,
+				  struct fwd_view *view)
+{
+	if (view->protocol == IPPROTO_UDP_IN || !sw->carriers ||
+	    !carrier_of_ip(sw->carriers, view->protocol))
+		return FWD_DROP_NONE;
+	uint32_t header = view->version == 4 ? 4u * (view->ip[0] & 0xf) : ipv6_bytes;
+	bool is_later = view->version == 4 && get_be16(view->ip + 6) & 0x1fff; /* a fragment */
+
+	if (is_later || view->ip_len < header + entropy_bytes)
+		return FWD_DROP_NONE;
+	if (f->stored - view->ip_at < header + entropy_bytes)
+		return FWD_DROP_MALFORMED;
+	view->sport = get_be16(view->ip + header);
+	return FWD_DROP_NONE;
+}
+
 /* Which member of the group the packet takes; not below group->n when its structured EV names
  * none. */
 static uint32_t member_of(const struct fwd_switch *sw, const struct fwd_group *group,
@@ -44,9 +66,13 @@ static uint32_t member_of(const struct fwd_switch *sw, const struct fwd_group *g
 }
 
 /* Sets *port, or *local. */
-static enum fwd_drop pick_port(const struct fwd_switch *sw, const struct fwd_view *view,
-			       uint16_t *port, bool *local)
+static enum fwd_drop pick_port(const struct fwd_switch *sw, const struct fwd_frame *f,
+			       struct fwd_view *view, uint16_t *port, bool *local)
 {
+	enum fwd_drop drop = take_entropy(sw, f, view);
+
+	if (drop != FWD_DROP_NONE)
+		return drop;
 	uint32_t route = route_of(sw, view);
 
 	if (route == FWD_ROUTE_NONE)
@@ -98,7 +124,7 @@ struct fwd_verdict fwd_switch_forward(const struct fwd_switch *sw, struct fwd_fr
 	if (drop == FWD_DROP_NONE && sw->sids.n > 0)
 		drop = run_segments(sw, f, view, &port, &has_port);
 	if (drop == FWD_DROP_NONE && !has_port)
-		drop = pick_port(sw, view, &port, &local);
+		drop = pick_port(sw, f, view, &port, &local);
 	if (drop == FWD_DROP_NONE && !local)
 		drop = leave(sw, f, view, port);
 	return (struct fwd_verdict){.drop = drop, .local = local, .port = port};

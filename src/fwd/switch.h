@@ -15,6 +15,7 @@
 #include "fwd/route.h"
 #include "fwd/sid.h"
 #include "fwd/spread.h"
+#include "wire/carrier.h"
 
 struct fwd_port {
 	uint8_t neighbour[6]; /* whoever is at the other end */
@@ -40,6 +41,7 @@ struct fwd_switch {
 	const struct fwd_port *ports;
 	const struct fwd_group *groups;
 	const uint16_t *members;
+	const struct carriers *carriers; /* whose native IP it spreads by entropy; NULL: none */
 	struct fwd_ev_layout ev_layout;
 	uint64_t hash_seed;
 	uint32_t hash_fields; /* FWD_HASH_... */

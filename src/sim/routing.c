@@ -595,6 +595,7 @@ static int set_switches(struct build *b, uint64_t seed)
 		if (!b->x->sids)
 			return out_of_memory(b);
 	}
+	b->x->carriers = cfg->carriers;
 	for (uint32_t s = 0; s < b->n_switches; s++) {
 		struct fwd_switch *sw = &b->r->switches[s];
 		const struct topology_node *node = node_of(b, s);
@@ -603,6 +604,7 @@ static int set_switches(struct build *b, uint64_t seed)
 		sw->n_ports = node->n_ports;
 		sw->groups = b->x->groups;
 		sw->members = b->x->members;
+		sw->carriers = &b->x->carriers;
 		sw->ev_layout = cfg->ev_layout;
 		sw->ev_hop = node->tier;
 		sw->hash_fields = cfg->hash_fields;

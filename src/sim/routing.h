@@ -40,6 +40,7 @@ struct routing_cfg {
 	uint32_t hash_fields; /* FWD_HASH_... */
 	struct fwd_ev_layout ev_layout;
 	uint8_t dscp_trimmed, dscp_trimmed_lasthop;
+	struct carriers carriers; /* what hosts send by, and the numbers it has here */
 };
 
 struct routing {

@@ -33,6 +33,7 @@ struct routing_tables {
 	struct fwd_group *groups;
 	uint16_t *members;
 	struct fwd_sid *sids;
+	struct carriers carriers;
 	void **routes;          /* per switch */
 	uint32_t *numbers;      /* per switch: number in its plane */
 	uint32_t *leaf_numbers; /* per switch: number among the plane's switches with hosts, or NONE

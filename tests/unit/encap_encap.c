@@ -1,6 +1,7 @@
 /* Headers as they are made once and completed for each packet, read back by the parser of wire. */
 #include <string.h>
 
+#include "carriers.h"
 #include "check.h"
 #include "encap/encap.h"
 #include "wire/net.h"
@@ -40,7 +41,7 @@ static struct net_pkt round_trip(uint8_t n, const struct encap_packet *p, uint8_
 		WIRE_DROP_NONE);
 	assert_int_equal(net.transport, head.len);
 	assert_int_equal(net.end, head.len + 100u);
-	assert_int_equal(net.udp_at, head.udp_at);
+	assert_int_equal(net.udp_at, head.front_at);
 	return net;
 }
 
@@ -89,6 +90,41 @@ static void udp_says_another_length(void **state)
 		struct net_pkt net = round_trip(n, &p, frame);
 
 		assert_int_equal(net.udp.length, 4242);
+	}
+}
+
+/* Native IP has its entropy where UDP has the source port, and no length of its own. */
+static void native_headers_read_back(void **state)
+{
+	struct encap_packet p = {.ev = 0x12345678, .transport_bytes = 100, .udp_len = 4242};
+	struct net_cfg cfg = net_cfg_default();
+	struct encap_ends native = ends;
+
+	(void)state;
+	carriers_add(&cfg.carriers, &carriers_uet_native, 0);
+	native.native = CARRIERS_UET_PROTOCOL;
+	for (uint8_t n = 0; n < 4; n++) {
+		struct encap_segments s = segments;
+		struct encap_head head;
+		uint8_t frame[256] = {0};
+		struct net_pkt net;
+
+		s.n = n < 3 ? n : 0;
+		native.is_v4 = n == 3;
+		memset(&head, 0xee, sizeof head);
+		encap_make(&head, &native, &s);
+		assert_int_equal(head.len, n < 3 ? lens[n] - 4 : 14 + 20 + 4);
+		encap_write(&head, &p, frame);
+		assert_int_equal(net_get((struct cspan){frame, head.len + 100u}, NET_LINK_ETHERNET,
+					 &cfg, &net, NULL)
+					 .why,
+				 WIRE_DROP_NONE);
+		assert_ptr_equal(net.carrier, &carriers_uet_native);
+		assert_int_equal(net.transport, head.len);
+		assert_int_equal(net.end, head.len + 100u);
+		assert_int_equal(net_entropy(&net), n < 3 ? 0x12345678 : 0x12340000);
+		assert_int_equal(net.entropy.entropy, 0x1234);
+		assert_int_equal(net.entropy.rsv0, 0);
 	}
 }
 
@@ -164,9 +200,8 @@ static void ipv4_has_no_segments(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(headers_read_back),
-	cmocka_unit_test(udp_says_another_length),
-	cmocka_unit_test(ipv4_headers_read_back),
+	cmocka_unit_test(headers_read_back),        cmocka_unit_test(udp_says_another_length),
+	cmocka_unit_test(native_headers_read_back), cmocka_unit_test(ipv4_headers_read_back),
 	cmocka_unit_test(ipv4_has_no_segments),
 };
 

@@ -305,6 +305,9 @@ static void ev_of_a_packet(void **state)
 	/* The source port of TCP is no entropy. */
 	v.version = 6, v.flow_label = 0x12345, v.protocol = 6;
 	assert_int_equal(fwd_ev_of(&v), 0x2345);
+	/* That of native IP is. */
+	v.protocol = 253;
+	assert_int_equal(fwd_ev_of(&v), 0xaaf32345);
 }
 
 static void layouts_that_fit(void **state)

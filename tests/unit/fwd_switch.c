@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/prng.h"
+#include "carriers.h"
 #include "check.h"
 #include "wire/net.h"
 
@@ -334,6 +335,75 @@ static void hash_picks_a_member(void **state)
 		assert_int_equal(seen[members[i]] & 5, 5);
 	for (uint32_t i = 16; i < 21; i++)
 		assert_int_equal(seen[members[i]] & 2, 2);
+}
+
+/* The same packet as native IP: the entropy is where UDP has its source port. */
+static void make_native(struct draft *d, uint8_t protocol)
+{
+	if (d->bytes[14] >> 4 == 6) {
+		d->bytes[14 + 6] = protocol;
+		return;
+	}
+	d->bytes[14 + 9] = protocol;
+	put_be16(d->bytes + 14 + 10, 0);
+	put_be16(d->bytes + 14 + 10, ipv4_checksum(d->bytes + 14));
+}
+
+/* Native IP of a known carrier is spread by its entropy header, by hash and by structured value; of
+ * others nothing behind the IP header counts. */
+static void native_ip_is_spread_by_its_entropy(void **state)
+{
+	static const uint8_t protocols[] = {CARRIERS_UET_PROTOCOL, CARRIERS_UET_PROTOCOL + 1};
+	struct carriers known = {.n = 0};
+	struct draft d;
+
+	(void)state;
+	carriers_add(&known, &carrier_roce, 0);
+	carriers_add(&known, &carriers_uet_native, 0);
+	sw.carriers = &known;
+	for (uint32_t n = 0; n < 4; n++) {
+		uint32_t seen = 0;
+
+		for (uint16_t i = 0; i < 1000; i++) {
+			if (n / 2)
+				plain_ipv4(&d, (const uint8_t[]){10, 1, 2, 3}, i);
+			else
+				plain_ipv6(&d, to_16, (uint32_t)i << 16 | 7);
+			make_native(&d, protocols[n % 2]);
+			forward(&d);
+			assert_int_equal(d.verdict.drop, FWD_DROP_NONE);
+			assert_int_equal(d.v.sport, n % 2 ? 0 : i);
+			assert_int_equal(d.v.dport, 0);
+			seen |= 1u << d.verdict.port;
+		}
+		assert_int_equal(__builtin_popcount(seen), n % 2 ? 1 : 16);
+	}
+	for (uint32_t field = 0; field < 5; field++) {
+		const uint32_t values[] = {field, 3, 3};
+
+		plain_ipv6(&d, to_ev, fwd_ev_make(&sw.ev_layout, values));
+		make_native(&d, CARRIERS_UET_PROTOCOL);
+		forward(&d);
+		assert_int_equal(d.verdict.drop, FWD_DROP_NONE);
+		assert_int_equal(d.verdict.port, members[groups[GROUP_EV].first + field]);
+	}
+	/* Of a packet without the header, and of one whose header is not in memory. */
+	plain_ipv6(&d, to_16, 0x12340000);
+	make_native(&d, CARRIERS_UET_PROTOCOL);
+	put_be16(d.bytes + 14 + 4, 3);
+	forward(&d);
+	assert_int_equal(d.verdict.drop, FWD_DROP_NONE);
+	assert_int_equal(d.v.sport, 0);
+	plain_ipv6(&d, to_16, 0x12340000);
+	make_native(&d, CARRIERS_UET_PROTOCOL);
+	d.f = (struct fwd_frame){d.bytes, 14 + 40 + 3, d.len};
+	assert_int_equal(fwd_switch_forward(&sw, &d.f, &d.v).drop, FWD_DROP_MALFORMED);
+	/* The middle of a payload is no header. */
+	plain_ipv4(&d, (const uint8_t[]){10, 1, 2, 3}, 0x1234);
+	d.bytes[14 + 7] = 1;
+	make_native(&d, CARRIERS_UET_PROTOCOL);
+	forward(&d);
+	assert_int_equal(d.v.sport, 0);
 }
 
 /* The switch's own seed and its own choice of fields count. */
@@ -699,6 +769,7 @@ static const struct CMUnitTest cases[] = {
 	CASE(passing_on_writes_what_forwarding_writes),
 	CASE(tags_stay_in_place),
 	CASE(hash_picks_a_member),
+	CASE(native_ip_is_spread_by_its_entropy),
 	CASE(hash_is_configured),
 	CASE(structured_ev_names_the_member),
 	CASE(packets_for_the_node_itself),

@@ -479,7 +479,7 @@ static void bad_icrc(void **state)
 
 		for (uint32_t at = addresses; at < f.len; at++)
 			for (uint32_t bit = 0; bit < 8 && at != f.head.len + 4u; bit++) {
-				bool is_udp = at >= f.head.udp_at && at < f.head.len;
+				bool is_udp = at >= f.head.front_at && at < f.head.len;
 
 				f.bytes[at] ^= (uint8_t)(1u << bit);
 				if (!is_udp)
