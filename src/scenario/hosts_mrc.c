@@ -211,6 +211,7 @@ int hosts_init_mrc(struct hosts *t, const struct hosts_cfg *cfg)
 	t->sim = (struct sim_transport){
 		.name = "mrc",
 		.ops = &mrc_ops,
+		.carrier = &carrier_roce,
 		.head_bytes = MRC_HEAD_BYTES,
 		.payload_bytes = cfg->payload_bytes,
 		.data_head_bytes = DATA_HEAD,

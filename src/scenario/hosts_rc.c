@@ -156,6 +156,7 @@ int hosts_init_rc(struct hosts *t, const struct hosts_cfg *cfg)
 	t->sim = (struct sim_transport){
 		.name = "rc",
 		.ops = &rc_ops,
+		.carrier = &carrier_roce,
 		.head_bytes = RC_HEAD_BYTES,
 		.payload_bytes = cfg->payload_bytes,
 		.data_head_bytes = bth_bytes + icrc_bytes,

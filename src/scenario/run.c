@@ -264,7 +264,6 @@ static int init_sim(struct run *r, const uint8_t *tapped)
 		.buffer_bytes = s->buffer.total_bytes,
 		.overhead_bytes = s->overhead_bytes,
 		.nic_queue_pkts = NIC_QUEUE_PKTS,
-		.udp_port = s->udp_port,
 		.transport = &r->hosts.sim,
 		.hooks =
 			{
@@ -301,8 +300,11 @@ int run_init(struct run *r, const struct scenario *s, const struct run_tap *tap,
 	if (tap)
 		r->tap = *tap;
 	error[0] = '\0';
-	int answer = routing_build(&r->routing, &s->topology, &s->routing,
-				   seed_of(s, STREAM_ROUTES), error, error_len);
+	struct routing_cfg routing = s->routing;
+
+	carriers_add(&routing.carriers, &carrier_roce, s->udp_port);
+	int answer = routing_build(&r->routing, &s->topology, &routing, seed_of(s, STREAM_ROUTES),
+				   error, error_len);
 
 	if (!answer)
 		answer = draw_faults(r);

@@ -27,7 +27,8 @@ void watch_lost(struct watch *w, const struct sim *s, const struct packet *p)
 	struct packet_places places;
 
 	/* RC's data has one codepoint, retransmitted or not. */
-	if ((p->dscp != names->trimmable && p->dscp != names->no_trim) || !packet_find(p, &places))
+	if ((p->dscp != names->trimmable && p->dscp != names->no_trim) ||
+	    !packet_find(p, &s->net.carriers, &places))
 		return;
 	if (transport->is_probe && places.transport < p->stored &&
 	    transport->is_probe(p->head[p->start + places.transport]))

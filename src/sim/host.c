@@ -9,7 +9,6 @@
 #include "base/crc32.h"
 #include "sim/inside.h"
 #include "sim/peers.h"
-#include "wire/icrc.h"
 
 #define BATCH     8u
 #define DONE_MAX  16u
@@ -84,7 +83,7 @@ int host_init(struct sim *s, uint32_t host)
 	h->n_ports = (uint8_t)node->n_ports;
 	h->engine_bytes = bytes;
 	h->engine = malloc(bytes);
-	h->peers = sim_peers_new(*net_cfg_port(&s->net));
+	h->peers = sim_peers_new(&s->net.carriers.use[s->carrier]);
 	if (!h->engine || !h->peers)
 		return -ENOMEM;
 	h->engine->ops = t->ops;
@@ -123,6 +122,7 @@ static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct p
 {
 	struct sim_host *h = &s->hosts[host];
 	struct sim_way way = {host, tx->port, tx->peer, tx->ev};
+	const struct seal *seal = plain_seal(s);
 	uint32_t payload = 0;
 
 	sim_peers_fetch(h->peers, &way);
@@ -137,19 +137,23 @@ static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct p
 	}
 	struct encap_packet encap = {
 		.ev = tx->ev,
-		.transport_bytes = tx->head_len + payload + icrc_bytes,
+		.transport_bytes = seal->head_bytes + tx->head_len + payload + seal->tail_bytes,
 		.udp_len = tx->udp_len,
 		.dscp = engine_dscp(tx->tclass, s->dscp_of),
 		.ecn = tx->not_ect ? FWD_ECN_NOT_ECT : FWD_ECN_ECT0,
 	};
 
 	/* The engine wrote where the longest headers would end; the actual ones end there too. */
-	p->start = (uint8_t)(s->encap_bytes - head->len);
+	uint32_t front = head->len + seal->head_bytes;
+
+	p->start = (uint8_t)(s->encap_bytes - front);
 	encap_write(head, &encap, p->head + p->start);
-	p->stored = (uint8_t)(head->len + tx->head_len);
+	memset(p->head + s->encap_bytes - seal->head_bytes, 0, seal->head_bytes);
+	p->stored = (uint8_t)(front + tx->head_len);
 	p->len = head->len + encap.transport_bytes;
 	p->dscp = encap.dscp;
 	p->in_port = UINT32_MAX;
+	p->carrier = s->carrier & (CARRIERS_MAX - 1u);
 	uint32_t sum = crc32_update(0, p->head + p->start, p->stored);
 	struct sim_port *port = &s->ports[h->first_port + tx->port];
 
@@ -310,29 +314,33 @@ void sim_host_restart(struct sim *s, uint32_t host)
 	host_pump(s, host, true);
 }
 
-/* The ICRC of a packet whose bytes are all there. */
-static bool is_icrc_right(struct cspan frame, const struct net_pkt *net)
+/* Whether the seal of a packet whose bytes are all there is right. Whoever changed one that a
+ * cipher seals had no key. */
+static bool is_seal_right(struct cspan frame, const struct net_pkt *net, const struct seal *seal)
 {
-	uint32_t ip_at = net_ip(net)->at, end = net->end - icrc_bytes, covered;
+	const struct net_ip *ip = net_ip(net);
+	uint32_t end = net->end - seal->tail_bytes;
 
-	if (end < net->transport + 12)
+	if (end < net->transport + net->carrier->head_least)
 		return false;
-	uint32_t crc = icrc_begin(frame.at + ip_at, &covered);
+	struct cspan covered = {frame.at + ip->at, end - ip->at};
 
-	crc = crc32_update(crc, frame.at + ip_at + covered, end - ip_at - covered);
-	return crc == icrc_get(frame.at + end);
+	if (!seal_is_crc(seal))
+		return seal->sum == SEAL_NONE;
+	return covered.len >= seal_least(seal, ip->version == 4) &&
+	       seal_sum(seal, &covered, 1) == seal_get(seal, frame.at + end);
 }
 
-/* Cuts what follows UDP into the pieces an engine gets. */
+/* Cuts the transport's bytes into the pieces an engine gets. */
 static inline void split(struct rx_pkt *rx, const struct packet *p, struct cspan frame,
-			 uint32_t transport, uint32_t end)
+			 uint32_t from, uint32_t end)
 {
 	uint32_t stored = p->is_real ? frame.len : p->stored;
 	uint32_t head_end = stored < end ? stored : end;
 
-	if (p->is_real && head_end > transport + ENGINE_HEAD_MAX)
-		head_end = transport + ENGINE_HEAD_MAX;
-	rx->head = (struct cspan){frame.at + transport, head_end - transport};
+	if (p->is_real && head_end > from + ENGINE_HEAD_MAX)
+		head_end = from + ENGINE_HEAD_MAX;
+	rx->head = (struct cspan){frame.at + from, head_end - from};
 	if (end == head_end)
 		return;
 	if (p->is_real) {
@@ -349,31 +357,35 @@ static inline void split(struct rx_pkt *rx, const struct packet *p, struct cspan
 	rx->body[1] = (struct cspan){NULL, rest - real};
 }
 
-/* The same for what nearly every frame is: Ethernet, IPv6 and UDP without a trimmed DSCP, as our
- * own hosts build them. False, and nothing done, for any other: read_frame says what it is. */
+/* The same for what nearly every frame is: Ethernet, IPv6 and what the carrier goes by, without a
+ * trimmed DSCP, as our own hosts build them. False, and nothing done, for any other: read_frame
+ * says what it is. */
 static bool read_plain(const struct sim *s, uint32_t host, const struct packet *p,
 		       struct rx_pkt *rx)
 {
-	const uint8_t *eth = p->head + p->start, *ip = eth + eth_bytes, *udp = ip + ipv6_bytes;
-	uint32_t transport = eth_bytes + ipv6_bytes + udp_bytes;
+	const struct carrier_use *via = &s->net.carriers.use[s->carrier];
+	const struct seal *seal = plain_seal(s);
+	const uint8_t *eth = p->head + p->start, *ip = eth + eth_bytes, *front = ip + ipv6_bytes;
+	uint32_t from = eth_bytes + ipv6_bytes + carrier_front_bytes(via->is) + seal->head_bytes;
+	bool is_native = carrier_is_native(via->is);
 
-	if (p->is_real || p->stored < transport || p->len < transport + icrc_bytes)
+	if (p->is_real || p->stored < from || p->len < from + seal->tail_bytes)
 		return false;
 	uint32_t word = get_be32(ip);
 	uint8_t dscp = word >> 22 & 0x3f;
 
-	if (get_be16(eth + 12) != ETHERTYPE_IPV6 || word >> 28 != 6 || ip[6] != IPPROTO_UDP_IN ||
+	if (get_be16(eth + 12) != ETHERTYPE_IPV6 || word >> 28 != 6 || ip[6] != via->protocol ||
 	    get_be16(ip + 4) != p->len - eth_bytes - ipv6_bytes ||
-	    get_be16(udp + 2) != s->net.carriers.use[0].port || dscp == s->net.dscp_trimmed ||
+	    (!is_native && get_be16(front + 2) != via->port) || dscp == s->net.dscp_trimmed ||
 	    dscp == s->net.dscp_trimmed_lasthop || routing_host_of(s->cfg.routing, ip + 24) != host)
 		return false;
 	rx->peer = routing_host_of(s->cfg.routing, ip + 8);
-	rx->ev = (uint32_t)get_be16(udp) << 16 | (word & 0xffff);
-	rx->udp_len = get_be16(udp + 4);
+	rx->ev = carrier_entropy(get_be16(front), word);
+	rx->udp_len = is_native ? 0 : get_be16(front + 4);
 	rx->ttl = ip[7];
 	rx->ecn = word >> 20 & 3;
 	rx->tclass = s->tclass_of[dscp];
-	split(rx, p, (struct cspan){eth, p->len}, transport, p->len - icrc_bytes);
+	split(rx, p, (struct cspan){eth, p->len}, from, p->len - seal->tail_bytes);
 	return true;
 }
 
@@ -384,24 +396,25 @@ static uint32_t read_frame(struct sim *s, uint32_t host, const struct packet *p,
 	struct net_pkt net;
 
 	if (p->is_real) {
-		packet_bytes(p, s->scratch);
+		packet_bytes(p, &s->net.carriers, s->scratch);
 		frame.at = s->scratch;
 	}
 	if (net_get(frame, NET_LINK_ETHERNET, &s->net, &net, NULL).why != WIRE_DROP_NONE)
+		return SIM_DROP_HOST_FORMAT;
+	if (net.carrier != s->cfg.transport->carrier)
 		return SIM_DROP_HOST_FORMAT;
 	const struct net_ip *ip = net_ip(&net);
 
 	if (ip->version != 6 || routing_host_of(s->cfg.routing, ip->v6.dst) != host)
 		return SIM_DROP_HOST_ADDRESS;
-	uint32_t end = net.end;
+	const struct seal *seal = packet_seal(p, &s->net.carriers, net.transport);
+	uint32_t from = net.transport + seal->head_bytes;
+	uint32_t tail = net_is_cut(&net) ? 0 : seal->tail_bytes;
 
-	if (!net_is_cut(&net)) {
-		if (end < net.transport + icrc_bytes)
-			return SIM_DROP_HOST_FORMAT;
-		if (p->is_real && !is_icrc_right(frame, &net))
-			return SIM_DROP_HOST_ICRC;
-		end -= icrc_bytes;
-	}
+	if (net.end < from + tail)
+		return SIM_DROP_HOST_FORMAT;
+	if (p->is_real && !net_is_cut(&net) && !is_seal_right(frame, &net, seal))
+		return SIM_DROP_HOST_SEAL;
 	rx->peer = routing_host_of(s->cfg.routing, ip->v6.src);
 	rx->ev = net_entropy(&net);
 	rx->udp_len = (uint16_t)net.udp.length;
@@ -410,7 +423,7 @@ static uint32_t read_frame(struct sim *s, uint32_t host, const struct packet *p,
 	rx->is_uncut = net.trim != NET_WHOLE && !net_is_cut(&net);
 	rx->ecn = net_ecn(&net);
 	rx->tclass = s->tclass_of[net_dscp(&net)];
-	split(rx, p, frame, net.transport, end);
+	split(rx, p, frame, from, net.end - tail);
 	return 0;
 }
 

@@ -3,14 +3,11 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "wire/icrc.h"
-#include "wire/roce.h"
-
 #define ALL        UINT32_C(1000000) /* millionths */
 #define FLIPS_MAX  64u
 #define FORGES_MAX 3u  /* fields */
 #define FIELD_MAX  4u  /* bytes */
-#define FIELDS_END 64u /* behind UDP: no transport's headers reach further */
+#define FIELDS_END 64u /* of what is carried: no transport's headers reach further */
 
 enum { STREAM_FIRST = 100 };
 
@@ -335,28 +332,31 @@ static void flip_bits(struct prng *random, struct packet *p, struct stretch in, 
 	}
 }
 
-/* Where the transport's bytes lie that an ICRC protects; false when there are none. */
-static bool find_transport(const struct packet *p, struct stretch *found)
+/* Where the carried bytes lie that a seal's end guards; false when there are none. */
+static bool find_transport(const struct packet *p, const struct carriers *known,
+			   struct stretch *found)
 {
 	struct packet_places places;
 
-	if (!packet_find(p, &places))
+	if (!packet_find(p, known, &places))
 		return false;
+	uint32_t tail = packet_seal(p, known, places.transport)->tail_bytes;
+
 	found->from = places.transport;
-	found->end = p->len - (p->is_cut ? 0 : icrc_bytes);
+	found->end = p->len - (p->is_cut ? 0 : tail);
 	return found->from < found->end;
 }
 
 /* True when the packet was changed. */
-static bool corrupt(struct impair_fault *fault, struct packet *p)
+static bool corrupt(struct impair_fault *fault, struct packet *p, const struct carriers *known)
 {
 	struct stretch in = {0, p->len};
 
-	if (fault->f.crc == FAULT_CRC_ALL_REPAIRED && !find_transport(p, &in))
+	if (fault->f.crc == FAULT_CRC_ALL_REPAIRED && !find_transport(p, known, &in))
 		return false;
 	flip_bits(&fault->random, p, in, fault->f.count);
 	if (fault->f.crc == FAULT_CRC_ALL_REPAIRED)
-		packet_repair(p);
+		packet_repair(p, known);
 	if (fault->f.crc == FAULT_CRC_BAD)
 		p->is_fcs_bad = true;
 	return true;
@@ -376,29 +376,28 @@ static bool truncate(struct impair_fault *fault, struct packet *p)
 	return true;
 }
 
-/* A field to forge: one of the base transport header, or any two or four bytes of what follows,
+/* A field to forge: one of the carrier's least header, or any two or four bytes of what follows,
  * where lengths, addresses and sequence numbers of every transport stand. */
 struct field {
 	uint32_t at, bytes;
 };
 
 /* One that fits into so many bytes, at least 1. */
-static struct field draw_field(struct prng *random, uint32_t room)
+static struct field draw_field(struct prng *random, const struct carrier *c, uint32_t room)
 {
-	/* Opcode, flags, partition, destination, flags, packet number. */
-	static const struct field known[] = {{0, 1}, {1, 1}, {2, 2}, {5, 3}, {8, 1}, {9, 3}};
-	uint64_t i = prng_below(random, 2 * sizeof known / sizeof known[0]);
+	uint64_t i = prng_below(random, 2u * c->n_fields);
+	const struct field first = {c->fields[0].at, c->fields[0].bytes};
 	struct field field;
 
-	if (i < sizeof known / sizeof known[0]) {
-		field = known[i];
+	if (i < c->n_fields) {
+		field = (struct field){c->fields[i].at, c->fields[i].bytes};
 	} else {
 		uint32_t bytes = prng_chance(random, 1, 2) ? 2 : FIELD_MAX;
-		uint64_t place = prng_below(random, (FIELDS_END - bth_bytes) / bytes);
+		uint64_t place = prng_below(random, (FIELDS_END - c->head_least) / bytes);
 
-		field = (struct field){bth_bytes + bytes * (uint32_t)place, bytes};
+		field = (struct field){c->head_least + bytes * (uint32_t)place, bytes};
 	}
-	return field.at + field.bytes <= room ? field : known[0];
+	return field.at + field.bytes <= room ? field : first;
 }
 
 /* Values that are near, extreme or anything; never the same. */
@@ -433,18 +432,20 @@ static void forge_field(struct prng *random, struct packet *p, uint32_t from, st
 
 /* Whoever forges a packet computes its checksums. The first field stays changed: no later one
  * covers it. */
-static void forge(struct impair_fault *fault, struct packet *p, struct stretch in)
+static void forge(struct impair_fault *fault, struct packet *p, const struct carriers *known,
+		  struct stretch in)
 {
-	struct field first = draw_field(&fault->random, in.end - in.from);
+	const struct carrier *c = known->use[p->carrier].is;
+	struct field first = draw_field(&fault->random, c, in.end - in.from);
 
 	forge_field(&fault->random, p, in.from, first);
 	for (uint64_t n = prng_below(&fault->random, FORGES_MAX); n > 0; n--) {
-		struct field more = draw_field(&fault->random, in.end - in.from);
+		struct field more = draw_field(&fault->random, c, in.end - in.from);
 
 		if (more.at + more.bytes <= first.at || first.at + first.bytes <= more.at)
 			forge_field(&fault->random, p, in.from, more);
 	}
-	packet_repair(p);
+	packet_repair(p, known);
 }
 
 enum fate { UNTOUCHED, TOUCHED, GONE };
@@ -457,9 +458,12 @@ static enum fate lose(const struct trip *trip, struct packet *p, uint32_t reason
 
 static enum fate damage(const struct trip *trip, struct impair_fault *fault, struct packet *p)
 {
-	if (!packet_make_real(p))
+	const struct carriers *known = &trip->s->net.carriers;
+
+	if (!packet_make_real(p, known))
 		return lose(trip, p, SIM_DROP_NO_HOST_MEMORY);
-	bool is_changed = fault->f.kind == FAULT_CORRUPT ? corrupt(fault, p) : truncate(fault, p);
+	bool is_changed =
+		fault->f.kind == FAULT_CORRUPT ? corrupt(fault, p, known) : truncate(fault, p);
 
 	return is_changed ? TOUCHED : UNTOUCHED;
 }
@@ -516,23 +520,23 @@ static void follow(const struct trip *trip, const struct impair *entry, struct p
 }
 
 /* The copy that a fault makes of a packet; NULL when there is nothing to forge, or no memory. */
-static struct packet *copy_of(struct packet_pool *pool, struct impair_fault *fault,
-			      const struct packet *p)
+static struct packet *copy_of(struct sim *s, struct impair_fault *fault, const struct packet *p)
 {
+	const struct carriers *known = &s->net.carriers;
 	bool is_forged = fault->f.kind == FAULT_FORGE;
 	struct stretch in;
 
-	if (is_forged && !find_transport(p, &in))
+	if (is_forged && !find_transport(p, known, &in))
 		return NULL;
-	struct packet *copy = packet_copy(pool, p);
+	struct packet *copy = packet_copy(&s->packets, p);
 
 	if (!copy || !is_forged)
 		return copy;
-	if (!packet_make_real(copy)) {
-		packet_put(pool, copy);
+	if (!packet_make_real(copy, known)) {
+		packet_put(&s->packets, copy);
 		return NULL;
 	}
-	forge(fault, copy, in);
+	forge(fault, copy, known, in);
 	return copy;
 }
 
@@ -542,7 +546,7 @@ static void make_copy(const struct trip *trip, const struct impair *entry, const
 
 	if (!is_meant(trip->s, &fault->f, p) || !is_hit(fault))
 		return;
-	struct packet *copy = copy_of(&trip->s->packets, fault, p);
+	struct packet *copy = copy_of(trip->s, fault, p);
 
 	if (!copy)
 		return;

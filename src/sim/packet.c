@@ -5,16 +5,12 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/crc32.h"
-#include "wire/icrc.h"
 #include "wire/net.h"
-#include "wire/roce.h"
 
 enum {
 	CHUNK_PACKETS = 1024,
 	CHUNKS_FIRST = 16,
 	CACHE_LINE = 64,
-	ICRC_HEAD_MAX = ipv6_bytes + udp_bytes + bth_bytes,
 };
 
 void packet_pool_init(struct packet_pool *pool, uint32_t head_bytes)
@@ -98,6 +94,7 @@ struct packet *packet_get(struct packet_pool *pool)
 	p->is_pause = false;
 	p->is_real = false;
 	p->is_cut = false;
+	p->carrier = 0;
 	return p;
 }
 
@@ -149,8 +146,8 @@ void packet_drop_body(struct packet *p)
 	p->body = NULL;
 }
 
-/* Past one IP header at *at; the protocol of what follows, or -1. The rule that covers IPv4 by an
- * ICRC knows no options (wire/icrc.h). */
+/* Past one IP header at *at; the protocol of what follows, or -1. No seal by a CRC knows
+ * options of IPv4. */
 static int pass_ip(struct cspan stored, uint32_t *at)
 {
 	const uint8_t *ip = stored.at + *at;
@@ -194,8 +191,10 @@ static bool pass_link(struct cspan stored, uint32_t *at)
 	return false;
 }
 
-bool packet_find(const struct packet *p, struct packet_places *places)
+bool packet_find(const struct packet *p, const struct carriers *known, struct packet_places *places)
 {
+	const struct carrier_use *use = &known->use[p->carrier];
+	uint32_t front = carrier_front_bytes(use->is);
 	struct cspan stored = {p->head + p->start, p->stored};
 	uint32_t at;
 	int next = IPPROTO_IPV6_IN;
@@ -208,8 +207,8 @@ bool packet_find(const struct packet *p, struct packet_places *places)
 		if (next == IPPROTO_ROUTING_IN)
 			next = pass_srh(stored, &at);
 	}
-	places->transport = at + udp_bytes;
-	return next == IPPROTO_UDP_IN && stored.len - at >= udp_bytes;
+	places->transport = at + front;
+	return next == use->protocol && stored.len - at >= front;
 }
 
 /* The bytes behind the stored ones: of the body as far as it goes, then zeros. */
@@ -253,59 +252,78 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static uint32_t crc_bytes(uint32_t crc, const struct packet *p, struct stretch what)
+const struct seal *packet_seal(const struct packet *p, const struct carriers *known,
+			       uint32_t transport)
 {
-	struct rest r = rest_of(p);
-	uint32_t from = what.from, stop = smaller(what.end, p->stored);
+	const struct carrier *c = known->use[p->carrier].is;
+	uint8_t head[UINT8_MAX];
 
-	if (from < stop) {
-		crc = crc32_update(crc, p->head + p->start + from, stop - from);
-		from = stop;
-	}
-	stop = smaller(what.end, p->stored + r.body.len);
-	if (from < stop) {
-		crc = crc32_update(crc, r.body.at + (from - p->stored), stop - from);
-		from = stop;
-	}
-	return crc32_zeros(crc, what.end - from);
+	if (p->len < transport + c->head_least)
+		return carrier_plain_seal(c);
+	copy_bytes(p, (struct stretch){transport, transport + c->head_least}, head);
+	return carrier_seal_of(c, head);
 }
 
-/* The ICRC a frame should end with; false when it has none: it was cut, or is no such packet. */
-static bool find_icrc(const struct packet *p, uint32_t *icrc)
+/* What a CRC covers of a frame, in pieces: stored bytes, the body's, zeros. */
+static void cover(const struct packet *p, struct stretch what, struct cspan pieces[3])
 {
-	struct packet_places places;
-	uint8_t head[ICRC_HEAD_MAX] = {0};
-	uint32_t covered;
+	struct rest r = rest_of(p);
+	uint32_t stored = smaller(what.end, p->stored), rest = what.end - stored;
+	uint32_t body = smaller(rest, r.body.len);
 
-	if (p->is_cut || !packet_find(p, &places))
+	pieces[0] = (struct cspan){p->head + p->start + what.from, stored - what.from};
+	pieces[1] = (struct cspan){r.body.at, body};
+	pieces[2] = (struct cspan){NULL, rest - body};
+}
+
+/* The end that a frame should have; false when there is none to be known: it was cut, is no such
+ * packet, or its seal is not by a CRC. */
+struct tail {
+	const struct seal *seal;
+	uint32_t crc;
+};
+
+static bool find_tail(const struct packet *p, const struct carriers *known, struct tail *tail)
+{
+	const struct carrier *c = known->use[p->carrier].is;
+	struct packet_places places;
+	struct cspan pieces[3];
+
+	if (p->is_cut || !packet_find(p, known, &places))
 		return false;
-	/* A routing header behind the innermost IP header: no ICRC covers such a packet. */
-	if (places.transport - places.ip > ipv6_bytes + udp_bytes)
+	bool is_v4 = p->head[p->start + places.ip] >> 4 == 4;
+	uint32_t front = (is_v4 ? ipv4_bytes : ipv6_bytes) + carrier_front_bytes(c);
+
+	tail->seal = packet_seal(p, known, places.transport);
+	/* A routing header behind the innermost IP header: no CRC covers such a packet. */
+	if (!seal_is_crc(tail->seal) || places.transport - places.ip != front)
 		return false;
-	if (p->len < places.transport + bth_bytes + icrc_bytes)
+	uint32_t end = p->len - tail->seal->tail_bytes;
+
+	if (p->len < places.transport + c->head_least + tail->seal->tail_bytes ||
+	    end < places.ip + seal_least(tail->seal, is_v4))
 		return false;
-	copy_bytes(p, (struct stretch){places.ip, places.transport + bth_bytes}, head);
-	*icrc = icrc_begin(head, &covered);
-	*icrc = crc_bytes(*icrc, p, (struct stretch){places.ip + covered, p->len - icrc_bytes});
+	cover(p, (struct stretch){places.ip, end}, pieces);
+	tail->crc = seal_sum(tail->seal, pieces, 3);
 	return true;
 }
 
-/* Writes all bytes behind the stored ones. An ICRC still to be made never stands among the stored
- * bytes. */
-static void write_rest(const struct packet *p, uint8_t *out)
+/* Writes all bytes behind the stored ones. The end of a seal still to be made never stands among
+ * the stored bytes. */
+static void write_rest(const struct packet *p, const struct carriers *known, uint8_t *out)
 {
 	struct rest r = rest_of(p);
-	uint32_t icrc;
+	struct tail tail;
 
 	if (r.body.len > 0)
 		memcpy(out, r.body.at, r.body.len);
 	if (r.len > r.body.len)
 		memset(out + r.body.len, 0, r.len - r.body.len);
-	if (!p->is_real && r.len >= icrc_bytes && find_icrc(p, &icrc))
-		icrc_put(out + r.len - icrc_bytes, icrc);
+	if (!p->is_real && find_tail(p, known, &tail) && r.len >= tail.seal->tail_bytes)
+		seal_put(tail.seal, out + r.len - tail.seal->tail_bytes, tail.crc);
 }
 
-bool packet_make_real(struct packet *p)
+bool packet_make_real(struct packet *p, const struct carriers *known)
 {
 	if (p->is_real && (!p->body || p->body->refs == 1))
 		return true;
@@ -315,7 +333,7 @@ bool packet_make_real(struct packet *p)
 		body = new_body(p->len - p->stored);
 		if (!body)
 			return false;
-		write_rest(p, body->bytes);
+		write_rest(p, known, body->bytes);
 	}
 	packet_drop_body(p);
 	p->body = body;
@@ -324,23 +342,25 @@ bool packet_make_real(struct packet *p)
 	return true;
 }
 
-void packet_bytes(const struct packet *p, uint8_t *out)
+void packet_bytes(const struct packet *p, const struct carriers *known, uint8_t *out)
 {
 	memcpy(out, p->head + p->start, p->stored);
-	write_rest(p, out + p->stored);
+	write_rest(p, known, out + p->stored);
 }
 
-void packet_repair(struct packet *p)
+void packet_repair(struct packet *p, const struct carriers *known)
 {
-	uint8_t bytes[icrc_bytes];
-	uint32_t icrc;
+	uint8_t bytes[SEAL_TAIL_MAX];
+	struct tail tail;
 
 	assert(p->is_real);
-	if (!find_icrc(p, &icrc))
+	if (!find_tail(p, known, &tail))
 		return;
-	icrc_put(bytes, icrc);
-	for (uint32_t i = 0; i < icrc_bytes; i++)
-		*packet_byte(p, p->len - icrc_bytes + i) = bytes[i];
+	uint32_t n = tail.seal->tail_bytes;
+
+	seal_put(tail.seal, bytes, tail.crc);
+	for (uint32_t i = 0; i < n; i++)
+		*packet_byte(p, p->len - n + i) = bytes[i];
 }
 
 void packet_set_frame(struct packet *p, const struct fwd_frame *f)

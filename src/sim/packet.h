@@ -1,10 +1,11 @@
 /* A packet inside the simulator: its header bytes, and a payload that is virtual zeros or a buffer.
  *
  * The frame on the wire is head[start .. start + stored), then the body's bytes if it has one, then
- * zeros up to len; the last four bytes of a packet that was not trimmed are its right ICRC, which
- * nobody computes until somebody looks. Only of a packet made real does the body hold every byte,
- * the ICRC included, right or wrong. A body may be longer than what is left of a packet that was
- * cut. Packets come from a pool that grows; who holds one passes it on or gives it back. */
+ * zeros up to len; the last bytes of a packet that was not trimmed are those of its carrier's seal,
+ * known good, and by a CRC computed when somebody looks (a cipher's are zeros: nobody has keys
+ * here). Only of a packet made real does the body hold every byte, the seal's included, right or
+ * wrong. A body may be longer than what is left of a packet that was cut. Packets come from a pool
+ * that grows; who holds one passes it on or gives it back. */
 #ifndef WEFT_SIM_PACKET_H
 #define WEFT_SIM_PACKET_H
 
@@ -14,6 +15,7 @@
 
 #include "base/span.h"
 #include "fwd/frame.h"
+#include "wire/carrier.h"
 
 /* Bytes behind the stored ones. Shared by copies of a packet, changed only while held once. */
 struct packet_body {
@@ -36,9 +38,9 @@ struct packet {
 	bool is_free : 1;
 	bool is_fcs_bad : 1; /* the next receiver drops it */
 	bool is_pause : 1;   /* a PFC frame: between two ports, counted nowhere */
-	bool is_real : 1; /* stored and body bytes are the whole frame, its ICRC included as it is
-			   */
-	bool is_cut : 1;  /* its end was cut off, and the ICRC with it */
+	bool is_real : 1;    /* stored and body bytes are the whole frame, seal as it is */
+	bool is_cut : 1;     /* its end was cut off, and the seal's bytes there */
+	uint8_t carrier : 3; /* its place among the fabric's */
 	uint8_t head[];
 };
 
@@ -52,6 +54,8 @@ struct packet_pool {
 };
 
 #define PACKET_HEAD_MAX 255u
+
+_Static_assert(CARRIERS_MAX <= 8, "a place among them has three bits of a packet");
 
 /* Packets with room for head_bytes of headers each, <= PACKET_HEAD_MAX. */
 void packet_pool_init(struct packet_pool *pool, uint32_t head_bytes);
@@ -69,21 +73,23 @@ struct packet *packet_copy(struct packet_pool *pool, const struct packet *p);
 bool packet_add_body(struct packet *p, uint32_t len);
 void packet_drop_body(struct packet *p);
 
-/* Makes every byte of the frame real, the ICRC too, in memory of its own; false without memory. */
-bool packet_make_real(struct packet *p);
+/* Makes every byte of the frame real, the seal's too, in memory of its own; false without memory.
+ */
+bool packet_make_real(struct packet *p, const struct carriers *known);
 
 /* Writes the whole frame, p->len bytes, to out. */
-void packet_bytes(const struct packet *p, uint8_t *out);
+void packet_bytes(const struct packet *p, const struct carriers *known, uint8_t *out);
 
 /* Where things stand in a frame. */
 struct packet_places {
 	uint32_t ip;        /* the innermost IP header */
-	uint32_t transport; /* behind UDP */
+	uint32_t transport; /* behind UDP, or the entropy header of native IP */
 };
 
-/* Finds UDP among the stored bytes, through VLAN tags and one encapsulation; false when there is
- * none. Lengths are not looked at. */
-bool packet_find(const struct packet *p, struct packet_places *places);
+/* Finds what its carrier carries among the stored bytes, through VLAN tags and one encapsulation;
+ * false when there is none. Lengths and UDP ports are not looked at. */
+bool packet_find(const struct packet *p, const struct carriers *known,
+		 struct packet_places *places);
 
 /* Byte number `at` of a real packet, < p->len. */
 static inline uint8_t *packet_byte(struct packet *p, uint32_t at)
@@ -91,8 +97,12 @@ static inline uint8_t *packet_byte(struct packet *p, uint32_t at)
 	return at < p->stored ? p->head + p->start + at : p->body->bytes + (at - p->stored);
 }
 
-/* Makes the ICRC of a real packet right again; one that has none stays as it is. */
-void packet_repair(struct packet *p);
+/* The seal that is on a packet by its bytes, of which the carried ones begin at `transport`. */
+const struct seal *packet_seal(const struct packet *p, const struct carriers *known,
+			       uint32_t transport);
+
+/* Makes the seal of a real packet right again; one that has none stays as it is. */
+void packet_repair(struct packet *p, const struct carriers *known);
 
 /* The frame as a switch sees it. */
 static inline struct fwd_frame packet_frame(struct packet *p)

@@ -31,15 +31,15 @@ struct sim_peers {
 	uint32_t mask, n;
 	struct known *known;
 	uint32_t n_sets;
-	uint16_t dport;
+	struct carrier_use via;
 };
 
-struct sim_peers *sim_peers_new(uint16_t dport)
+struct sim_peers *sim_peers_new(const struct carrier_use *via)
 {
 	struct sim_peers *peers = calloc(1, sizeof *peers);
 
 	if (peers)
-		peers->dport = dport;
+		peers->via = *via;
 	return peers;
 }
 
@@ -78,7 +78,7 @@ static int grow(struct sim_peers *peers)
 		.n = peers->n,
 		.known = peers->known,
 		.n_sets = peers->n_sets,
-		.dport = peers->dport,
+		.via = peers->via,
 	};
 
 	if (!next.entries)
@@ -96,10 +96,12 @@ static void fill(struct entry *e, const struct sim_peers *peers, const struct ro
 {
 	const struct topology *t = r->topology;
 	uint32_t port = t->nodes[way->src].first_port + way->port;
-	struct encap_ends ends = {.dport = peers->dport, .hop_limit = HOP_LIMIT};
+	struct encap_ends ends = {.dport = peers->via.port, .hop_limit = HOP_LIMIT};
 	struct encap_segments segments;
 	struct routing_path found;
 
+	if (carrier_is_native(peers->via.is))
+		ends.native = peers->via.protocol;
 	memcpy(ends.src_mac, r->macs[port], 6);
 	memcpy(ends.dst_mac, r->macs[t->ports[port].peer], 6);
 	routing_address(r, way->src, t->ports[port].plane, ends.src);

@@ -11,8 +11,8 @@
 
 struct sim_peers;
 
-/* An empty table, or NULL without memory; packets go to UDP port dport. */
-struct sim_peers *sim_peers_new(uint16_t dport);
+/* An empty table, or NULL without memory; packets go by `via`. */
+struct sim_peers *sim_peers_new(const struct carrier_use *via);
 void sim_peers_free(struct sim_peers *peers);
 
 /* A way out of a host. Entropy picks among the paths under SRv6, and only goes into the packet

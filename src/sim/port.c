@@ -108,7 +108,7 @@ static void tap(struct sim *s, uint32_t port, bool is_out, psec at, const struct
 {
 	if (p->len > s->scratch_len || !s->cfg.hooks.tap)
 		return;
-	packet_bytes(p, s->scratch);
+	packet_bytes(p, &s->net.carriers, s->scratch);
 	s->cfg.hooks.tap(s->cfg.hooks.context, port, is_out, at,
 			 (struct cspan){s->scratch, p->len});
 }

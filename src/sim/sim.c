@@ -8,7 +8,6 @@
 #include "sim/inside.h"
 #include "sim/ring.h"
 #include "sim/window.h"
-#include "wire/icrc.h"
 
 /* Streams of the seed. Engines and faults have their own; topology and workload drew before. */
 enum { STREAM_MARK = 0x6d61726b };
@@ -135,11 +134,19 @@ static void init_classes(struct sim *s)
 	memset(s->tclass_of, ENGINE_DATA, sizeof s->tclass_of);
 	for (uint32_t c = 0; c < ENGINE_TCLASSES; c++)
 		s->tclass_of[s->dscp_of[c]] = (uint8_t)c;
-	s->net = net_cfg_default();
-	if (s->cfg.udp_port)
-		*net_cfg_port(&s->net) = s->cfg.udp_port;
-	s->net.dscp_trimmed = n->trimmed;
-	s->net.dscp_trimmed_lasthop = n->trimmed_lasthop;
+	s->net = (struct net_cfg){s->cfg.routing->cfg.carriers, n->trimmed, n->trimmed_lasthop};
+}
+
+/* The place of the hosts' carrier among those of the fabric, which get it if they lack it. */
+static void init_carrier(struct sim *s)
+{
+	struct carriers *all = &s->net.carriers;
+	const struct carrier *c = s->cfg.transport->carrier;
+
+	while (s->carrier < all->n && all->use[s->carrier].is != c)
+		s->carrier++;
+	if (s->carrier == all->n)
+		carriers_add(all, c, 0);
 }
 
 static int init_events(struct sim *s)
@@ -246,9 +253,10 @@ int sim_init(struct sim *s, const struct sim_cfg *cfg)
 	prng_init(&random, cfg->seed, STREAM_MARK);
 	s->mark_seed = prng_u64(&random);
 	init_classes(s);
+	init_carrier(s);
 	s->quantum_bytes = FRAME_MAX;
 	init_strict(s);
-	s->encap_bytes = encap_bytes(cfg->routing);
+	s->encap_bytes = encap_bytes(cfg->routing) + plain_seal(s)->head_bytes;
 	int error = init_all(s);
 
 	if (error)

@@ -37,7 +37,7 @@
 	D(RESTART, "restart", "the NIC that held it restarted")                   \
 	D(HOST_FORMAT, "host-format", "a host could not read it")                 \
 	D(HOST_ADDRESS, "host-address", "it reached a host it was not meant for") \
-	D(HOST_ICRC, "host-icrc", "the invariant CRC was wrong")                  \
+	D(HOST_SEAL, "host-seal", "the CRC that seals it was wrong")              \
 	D(NO_HOST_MEMORY, "no-memory", "the simulator ran out of memory")
 
 enum sim_drop {
@@ -66,9 +66,10 @@ struct sim_qp {
 struct sim_transport {
 	const char *name;
 	const struct engine_ops *ops;
+	const struct carrier *carrier;
 	uint32_t head_bytes;      /* most header bytes of a packet, <= ENGINE_HEAD_MAX */
 	uint32_t payload_bytes;   /* of a full data packet */
-	uint32_t data_head_bytes; /* transport headers and ICRC of a data packet */
+	uint32_t data_head_bytes; /* transport headers and seal of a data packet */
 	uint32_t ack_bytes;       /* the same of an acknowledgement */
 	uint32_t first_qp;        /* the lowest number that a queue pair may have */
 	uint32_t key;             /* of the memory that messages are read from and written to */
@@ -124,7 +125,8 @@ struct sim_cfg {
 	uint64_t buffer_bytes;   /* of each; 0: unbounded. If per port, a port's own wins */
 	uint32_t overhead_bytes; /* on the wire around a frame: preamble, FCS, gap */
 	uint32_t nic_queue_pkts; /* most packets a NIC port takes ahead of the wire, >= 1 */
-	uint16_t udp_port;       /* hosts send to it, and take nothing else; 0: NET_ROCE_PORT */
+	/* Hosts send by its carrier, with the number that it has in routing's configuration or
+	 * else its own, and take nothing else. */
 	const struct sim_transport *transport;
 	struct sim_hooks hooks;
 };
@@ -250,12 +252,13 @@ struct sim {
 	uint32_t free_extra; /* events of packets that arrived, chained */
 	uint64_t mark_seed;
 	struct net_cfg net;
+	uint8_t carrier;              /* place of the hosts' in net.carriers */
 	uint8_t tclass_of[FWD_DSCPS]; /* enum engine_tclass of an arriving DSCP */
 	uint8_t dscp_of[ENGINE_TCLASSES];
 	uint32_t quantum_bytes;
 	bool is_strict;                          /* no two classes share a level */
 	uint8_t strict_class[1u << FWD_CLASSES]; /* then: who goes first, by who is ready */
-	uint32_t encap_bytes;                    /* most header bytes in front of a transport's */
+	uint32_t encap_bytes;                    /* most bytes in front of a transport's */
 	struct sim_totals totals;
 	uint64_t queue_lengths[SIM_GROUPS][SIM_QUEUE_BUCKET]; /* as arriving packets found them */
 	uint64_t trace_hash;

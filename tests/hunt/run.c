@@ -547,6 +547,7 @@ static int begin(struct hunt_run *r)
 	r->seam = (struct sim_transport){
 		.name = r->transport->name,
 		.ops = &witness_ops,
+		.carrier = &carrier_roce,
 		.head_bytes = r->transport->head_bytes,
 		.payload_bytes = s->pmtu,
 		.data_head_bytes = r->transport->head_bytes + r->transport->tail_bytes,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "carriers.h"
 #include "check.h"
 #include "sim/impair.h"
 #include "wire/roce.h"
@@ -42,6 +43,8 @@ static struct {
 	struct routing routing;
 	struct sim sim;
 	struct impair_plan *plan;
+	const struct carrier *carrier; /* NULL: RoCE's */
+	struct sim_transport transport;
 	bool is_payload_real;
 	uint32_t n_restarted;
 	uint32_t n_seen[HOSTS_MAX];
@@ -224,6 +227,7 @@ static const void *toy_cfg(void *context, uint32_t host, uint64_t seed)
 static const struct sim_transport toy_transport = {
 	.name = "toy",
 	.ops = &toy_ops,
+	.carrier = &carrier_roce,
 	.head_bytes = HEAD,
 	.payload_bytes = PAYLOAD,
 	.host_cfg = toy_cfg,
@@ -285,6 +289,10 @@ static void start_run(const struct topology_cfg *shape, enum routing_mode mode,
 		.dscp_trimmed = names.trimmed,
 		.dscp_trimmed_lasthop = names.trimmed_lasthop,
 	};
+	run.transport = toy_transport;
+	if (run.carrier)
+		run.transport.carrier = run.carrier;
+	carriers_add(&routing.carriers, run.transport.carrier, 0);
 	struct sim_cfg cfg = {
 		.seed = 1,
 		.topology = &run.topology,
@@ -292,7 +300,7 @@ static void start_run(const struct topology_cfg *shape, enum routing_mode mode,
 		.names = names,
 		.overhead_bytes = 24,
 		.nic_queue_pkts = 4,
-		.transport = &toy_transport,
+		.transport = &run.transport,
 		.hooks = {.timer = on_timer, .restarted = on_restart},
 	};
 	struct fwd_bdp bdp = {100000, true, true, 256};

@@ -145,6 +145,7 @@ void script_init(struct script *x)
 	x->transport = (struct sim_transport){
 		.name = "script",
 		.ops = &script_ops,
+		.carrier = &carrier_roce,
 		.head_bytes = SCRIPT_HEAD,
 		.payload_bytes = 4096,
 		.data_head_bytes = SCRIPT_HEAD + 4,

@@ -273,9 +273,9 @@ static void a_bad_icrc_is_seen_by_the_host(void **state)
 		run.is_payload_real = real;
 		run_wire(&f, 1, 1);
 		assert_int_equal(dropped(SIM_DROP_FCS), 0);
-		assert_in_range(dropped(SIM_DROP_HOST_ICRC), 500, UNTIL - FROM);
+		assert_in_range(dropped(SIM_DROP_HOST_SEAL), 500, UNTIL - FROM);
 		assert_int_equal(touched(0), UNTIL - FROM);
-		assert_int_equal(run.n_seen[1] + dropped(SIM_DROP_HOST_ICRC) +
+		assert_int_equal(run.n_seen[1] + dropped(SIM_DROP_HOST_SEAL) +
 					 dropped(SIM_DROP_HOST_FORMAT) +
 					 dropped(SIM_DROP_HOST_ADDRESS),
 				 N);
@@ -354,6 +354,46 @@ static void forged_packets_follow_the_true_ones(void **state)
 		assert_int_equal(run.sim.totals.copied, UNTIL - FROM);
 		end_run();
 	}
+}
+
+/* What a host makes of damage is its carrier's business: each of these has a seal that finds three
+ * wrong bits, and forged packets have one that is right. A first byte that says TSS makes a packet
+ * nobody here has a key for. */
+static void every_carrier_has_its_seal(void **state)
+{
+	static const struct carrier *const all[] = {&carrier_roce, &carriers_uet,
+						    &carriers_uet_native, &carriers_toy};
+	struct fault damage = always(FAULT_CORRUPT), forge = always(FAULT_FORGE);
+
+	(void)state;
+	damage.crc = FAULT_CRC_FCS_REPAIRED;
+	for (uint32_t i = 0; i < 2 * sizeof all / sizeof all[0]; i++) {
+		uint64_t clean = 0;
+
+		run.carrier = all[i / 2];
+		run.is_payload_real = i % 2;
+		run_wire(&damage, 1, 1);
+		assert_in_range(dropped(SIM_DROP_HOST_SEAL), 500, UNTIL - FROM);
+		for (uint32_t k = 0; k < run.n_seen[1]; k++) {
+			assert_true(run.seen[1][k].is_clean || run.seen[1][k].is_trimmed);
+			clean += run.seen[1][k].is_clean;
+		}
+		assert_true(clean >= N - (UNTIL - FROM));
+		end_run();
+
+		run_wire(&forge, 1, 1);
+		clean = 0;
+		for (uint32_t k = 0; k < run.n_seen[1]; k++)
+			clean += run.seen[1][k].is_clean;
+		assert_true(clean >= N);
+		assert_true(run.n_seen[1] > N + (UNTIL - FROM) / 2);
+		assert_int_equal(run.n_seen[1] + dropped(SIM_DROP_HOST_SEAL) +
+					 dropped(SIM_DROP_HOST_FORMAT),
+				 N + UNTIL - FROM);
+		end_run();
+	}
+	run.carrier = NULL;
+	run.is_payload_real = false;
 }
 
 static void faults_can_choose_packets(void **state)
@@ -456,6 +496,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(with_every_crc_repaired_nobody_sees),
 	cmocka_unit_test(cut_frames_are_found_out),
 	cmocka_unit_test(forged_packets_follow_the_true_ones),
+	cmocka_unit_test(every_carrier_has_its_seal),
 	cmocka_unit_test(faults_can_choose_packets),
 	cmocka_unit_test(faults_act_one_after_the_other),
 	cmocka_unit_test(a_seed_gives_one_run),

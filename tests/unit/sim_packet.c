@@ -14,12 +14,15 @@
 enum { HEAD_BYTES = PACKET_HEAD_MAX, ZEROS_MAX = 1400, BIG_MAX = 9216 };
 
 static struct packet_pool pool;
+static struct carriers known;
 static uint8_t out[BIG_MAX];
 
 static int start(void **state)
 {
 	(void)state;
 	packet_pool_init(&pool, HEAD_BYTES);
+	known = (struct carriers){.n = 0};
+	carriers_add(&known, &carrier_roce, 0);
 	return 0;
 }
 
@@ -54,14 +57,14 @@ static void check_bytes(struct packet *p, const uint8_t *want, uint32_t len)
 {
 	assert_int_equal(p->len, len);
 	memset(out, 0xa5, sizeof out);
-	packet_bytes(p, out);
+	packet_bytes(p, &known, out);
 	assert_memory_equal(out, want, len);
-	assert_true(packet_make_real(p));
+	assert_true(packet_make_real(p, &known));
 	assert_true(p->is_real);
 	for (uint32_t i = 0; i < len; i++)
 		assert_int_equal(*packet_byte(p, i), want[i]);
 	memset(out, 0xa5, sizeof out);
-	packet_bytes(p, out);
+	packet_bytes(p, &known, out);
 	assert_memory_equal(out, want, len);
 }
 
@@ -176,7 +179,7 @@ static void copies_share_a_body_until_changed(void **state)
 	assert_false(copy->is_free);
 	assert_ptr_equal(copy->body, p->body);
 	assert_int_equal(p->body->refs, 2);
-	assert_true(packet_make_real(copy));
+	assert_true(packet_make_real(copy, &known));
 	assert_ptr_not_equal(copy->body, p->body);
 	assert_int_equal(p->body->refs, 1);
 	/* Only of the one about to be changed is the way unknown. */
@@ -191,7 +194,7 @@ static void copies_share_a_body_until_changed(void **state)
 	/* The last holder need not copy. */
 	struct packet_body *own = copy->body;
 
-	assert_true(packet_make_real(copy));
+	assert_true(packet_make_real(copy, &known));
 	assert_ptr_equal(copy->body, own);
 }
 
@@ -217,9 +220,9 @@ static void a_real_packet_has_no_way(void **state)
 		struct packet *p = packet_of(bytes, i ? 100 : 60, 60, i == 2 ? 20 : 0);
 
 		p->way = UINT64_MAX;
-		packet_bytes(p, out);
+		packet_bytes(p, &known, out);
 		assert_true(p->way == UINT64_MAX);
-		assert_true(packet_make_real(p));
+		assert_true(packet_make_real(p, &known));
 		assert_int_equal(p->way, 0);
 		packet_put(&pool, p);
 	}
@@ -347,7 +350,7 @@ static void every_kind_of_packet_gets_its_icrc(void **state)
 
 			if (room)
 				memset(p->body->bytes + rest - room, 0xee, room);
-			assert_true(packet_find(p, &places));
+			assert_true(packet_find(p, &known, &places));
 			assert_int_equal(places.ip, net_ip(&pkt.net)->at);
 			assert_int_equal(places.transport, pkt.net.transport);
 			check_bytes(p, s.frame.bytes, s.frame.len);
@@ -404,7 +407,7 @@ static void virtual_payload_gets_its_icrc(void **state)
 			static struct wire_packet pkt;
 			struct packet *p = virtual_packet(&f, &specs[i], lens[n]);
 
-			packet_bytes(p, out);
+			packet_bytes(p, &known, out);
 			assert_int_equal(wire_packet_get((struct cspan){out, p->len},
 							 NET_LINK_ETHERNET, &cfg, &pkt, NULL)
 						 .why,
@@ -432,7 +435,7 @@ static void large_frames_get_their_icrc(void **state)
 		p->len += lens[i];
 		put_be16(ip + 4, (uint16_t)(get_be16(ip + 4) + lens[i]));
 		put_be16(ip + 44, (uint16_t)(get_be16(ip + 44) + lens[i]));
-		packet_bytes(p, out);
+		packet_bytes(p, &known, out);
 		assert_int_equal(wire_packet_get((struct cspan){out, p->len}, NET_LINK_ETHERNET,
 						 &cfg, &pkt, NULL)
 					 .why,
@@ -488,7 +491,7 @@ static void trimmed_packets_have_no_icrc(void **state)
 		uint32_t keep = p->stored - f.ip_at - ip + beyond[n / 2 / N_SPECS];
 
 		if (n % 2)
-			assert_true(packet_make_real(p));
+			assert_true(packet_make_real(p, &known));
 		trim(p, (uint16_t)keep);
 		frame_trim(&f, CATALOG_DSCP_TRIMMED, keep);
 		/* Only a packet made real before has ICRC bytes to keep. */
@@ -496,7 +499,7 @@ static void trimmed_packets_have_no_icrc(void **state)
 			memset(f.bytes + f.len - 3, 0, 3);
 		assert_true(p->is_cut);
 		check_bytes(p, f.bytes, f.len);
-		packet_repair(p);
+		packet_repair(p, &known);
 		check_bytes(p, f.bytes, f.len);
 		assert_int_equal(wire_packet_get((struct cspan){out, p->len}, NET_LINK_ETHERNET,
 						 &cfg, &pkt, NULL)
@@ -554,18 +557,18 @@ static void a_changed_packet_can_be_repaired(void **state)
 		struct packet *p = virtual_packet(&f, &specs[i], 64);
 		struct packet_places places;
 
-		assert_true(packet_find(p, &places));
-		assert_true(packet_make_real(p));
+		assert_true(packet_find(p, &known, &places));
+		assert_true(packet_make_real(p, &known));
 		/* Packet number and payload. */
 		*packet_byte(p, places.transport + 11) ^= 1;
 		*packet_byte(p, p->len - icrc_bytes - 1) ^= 0x80;
 		for (uint32_t round = 0; round < 2; round++) {
-			packet_bytes(p, out);
+			packet_bytes(p, &known, out);
 			assert_int_equal(wire_packet_get((struct cspan){out, p->len},
 							 NET_LINK_ETHERNET, &cfg, &pkt, NULL)
 						 .why,
 					 round ? WIRE_DROP_NONE : WIRE_DROP_ICRC);
-			packet_repair(p);
+			packet_repair(p, &known);
 		}
 		packet_put(&pool, p);
 	}
@@ -587,7 +590,7 @@ static void what_is_not_udp_stays_as_it_is(void **state)
 
 		f.bytes[rows[i].at] = p->head[p->start + rows[i].at] = rows[i].value;
 		memset(f.bytes + f.len - icrc_bytes, 0, icrc_bytes);
-		assert_false(packet_find(p, &places));
+		assert_false(packet_find(p, &known, &places));
 		check_bytes(p, f.bytes, f.len);
 		packet_put(&pool, p);
 	}
@@ -604,7 +607,7 @@ static void a_routing_header_before_udp_is_bounded(void **state)
 	ip[6] = IPPROTO_ROUTING_IN;
 	ip[ipv6_bytes] = IPPROTO_UDP_IN;
 	ip[ipv6_bytes + 1] = 1;
-	packet_bytes(p, out);
+	packet_bytes(p, &known, out);
 	assert_int_equal(get_be32(out + p->len - icrc_bytes), 0);
 	packet_put(&pool, p);
 }
@@ -626,9 +629,9 @@ static void any_bytes_can_be_made_real(void **state)
 		p->len = (uint32_t)prng_range(&r, p->stored, p->len);
 		while (n-- > 0 && p->stored > 0)
 			p->head[p->start + prng_below(&r, p->stored)] = (uint8_t)prng_u32(&r);
-		packet_bytes(p, out);
+		packet_bytes(p, &known, out);
 		check_bytes(p, memcpy(f.bytes, out, p->len), p->len);
-		packet_repair(p);
+		packet_repair(p, &known);
 		packet_put(&pool, p);
 	}
 }

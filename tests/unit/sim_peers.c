@@ -7,6 +7,8 @@
 #include "check.h"
 #include "fabric.h"
 
+static const struct carrier_use by_udp = {&carrier_roce, NET_ROCE_PORT, CARRIER_UDP};
+
 /* The table has places for 4096 ways. */
 enum { KNOWN_MAX = 4096, PATHS_MAX = 64, SRC = 5 };
 
@@ -20,7 +22,7 @@ static void open_world(struct world *w, struct topology_cfg shape, enum routing_
 {
 	build_regular(&w->t, shape);
 	build_routing(&w->r, &w->t, plain(mode));
-	w->peers = sim_peers_new(NET_ROCE_PORT);
+	w->peers = sim_peers_new(&by_udp);
 	assert_non_null(w->peers);
 }
 
@@ -210,7 +212,7 @@ static void ways_are_remembered(void **state)
 	}
 	for (uint32_t s = 0; s < w.t.n_nodes - w.t.n_hosts; s++)
 		w.r.switches[s].hash_seed ^= 0x5555;
-	fresh = sim_peers_new(NET_ROCE_PORT);
+	fresh = sim_peers_new(&by_udp);
 	assert_non_null(fresh);
 	/* The first destinations, and after headers for many more. */
 	for (uint32_t round = 0; round < 2; round++) {
@@ -313,7 +315,7 @@ static void fetching_changes_nothing(void **state)
  * second time it may be known that nothing is. */
 static void where_no_switch_leads_there_is_no_way(void **state)
 {
-	struct world w = {.peers = sim_peers_new(NET_ROCE_PORT)};
+	struct world w = {.peers = sim_peers_new(&by_udp)};
 	struct sim_way lost = {.src = 0, .dst = 2, .ev = 0xc0000001};
 	struct sim_way wired = {.src = 0, .port = 1, .dst = 3, .ev = 0xc0000001};
 	struct sim_way local = {.src = 0, .dst = 1, .ev = 0xc0000001};

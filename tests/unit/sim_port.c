@@ -368,7 +368,7 @@ static void hosts_take_only_what_is_theirs(void **state)
 	finish();
 	/* 128 of 720 bits are its address; some others nobody protects. */
 	assert_in_range(sim.totals.drops[SIM_DROP_HOST_ADDRESS], 30, 80);
-	assert_true(sim.totals.drops[SIM_DROP_HOST_ICRC] > 30);
+	assert_true(sim.totals.drops[SIM_DROP_HOST_SEAL] > 30);
 	assert_true(sim.totals.drops[SIM_DROP_HOST_FORMAT] > 0);
 	assert_int_equal(sim.totals.drops[SIM_DROP_FCS], 0);
 	impair_plan_free(plan);
