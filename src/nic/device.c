@@ -285,11 +285,11 @@ static int make_io(struct device *d)
 
 const struct nic_transport_ops *nic_ops_of(const struct transport *t)
 {
-	static const struct nic_transport_ops *const all[] = {&nic_transport_rc,
-							      &nic_transport_mrc};
+	static const struct nic_transport_ops *const all[TRANSPORTS] = {&nic_transport_rc,
+									&nic_transport_mrc};
 	uint32_t i = 0;
 
-	while (all[i]->transport != t)
+	while (i + 1 < TRANSPORTS && all[i]->transport != t)
 		i++;
 	return all[i];
 }

@@ -131,7 +131,7 @@ static bool read_word(const char *value, const char *const *words, uint8_t *numb
 
 static bool read_transport(struct nic_setup *s, char *value, struct setup_why *why)
 {
-	uint8_t place;
+	uint8_t place = 0;
 
 	if (!read_word(value, transport_names, &place, why))
 		return false;

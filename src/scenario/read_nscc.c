@@ -1,5 +1,5 @@
-#include "scenario/reader.h"
 #include "scenario/hosts.h"
+#include "scenario/reader.h"
 
 __extension__ typedef unsigned __int128 u128;
 

@@ -26,9 +26,9 @@ static char letter_of(struct engine_move m)
 static void every_move(void **state)
 {
 	(void)state;
-	for (uint8_t from = 0; from < STATES; from++)
-		for (uint8_t to = 0; to < STATES; to++) {
-			struct engine_move m = {from, to};
+	for (uint32_t from = 0; from < STATES; from++)
+		for (uint32_t to = 0; to < STATES; to++) {
+			struct engine_move m = {(uint8_t)from, (uint8_t)to};
 			bool is_end = to == ENGINE_ERROR && from != ENGINE_ERROR;
 
 			assert_int_equal(engine_may_move(m), moves[from][to] != '.');
@@ -42,8 +42,8 @@ static void every_move(void **state)
 static void to_stay_begins_nothing(void **state)
 {
 	(void)state;
-	for (uint8_t at = 0; at < STATES; at++)
-		assert_int_equal(engine_begins((struct engine_move){at, at}),
+	for (uint32_t at = 0; at < STATES; at++)
+		assert_int_equal(engine_begins((struct engine_move){(uint8_t)at, (uint8_t)at}),
 				 ENGINE_BEGINS_NOTHING);
 }
 
@@ -56,11 +56,11 @@ static void what_each_state_takes(void **state)
 	static const bool receives[STATES] = {0, 1, 1, 1, 1, 1};
 
 	(void)state;
-	for (uint8_t at = 0; at < STATES; at++) {
-		assert_int_equal(engine_is_receiving(at), receiving[at]);
-		assert_int_equal(engine_is_sending(at), sending[at]);
-		assert_int_equal(engine_takes_sends(at), sends[at]);
-		assert_int_equal(engine_takes_receives(at), receives[at]);
+	for (uint32_t at = 0; at < STATES; at++) {
+		assert_int_equal(engine_is_receiving((uint8_t)at), receiving[at]);
+		assert_int_equal(engine_is_sending((uint8_t)at), sending[at]);
+		assert_int_equal(engine_takes_sends((uint8_t)at), sends[at]);
+		assert_int_equal(engine_takes_receives((uint8_t)at), receives[at]);
 	}
 }
 

@@ -112,8 +112,8 @@ static void uet_by_its_words(void **state)
 	uint8_t packet[90] = {0x60}, covered[82];
 
 	(void)state;
-	for (uint8_t i = 1; i < sizeof packet; i++)
-		packet[i] = i;
+	for (uint32_t i = 1; i < sizeof packet; i++)
+		packet[i] = (uint8_t)i;
 	memcpy(covered, packet + 8, sizeof covered);
 	assert_int_equal(sum_of(&seal_uet_native, packet, sizeof packet),
 			 crc32c_update(0, covered, sizeof covered));
