@@ -121,12 +121,12 @@ static bool take_body(struct packet *p, const struct tx_pkt *tx, uint32_t payloa
 static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct packet *p)
 {
 	struct sim_host *h = &s->hosts[host];
-	struct sim_way way = {host, tx->port, tx->peer, tx->ev};
+	struct sim_egress egress = {host, tx->port, tx->peer, tx->ev};
 	const struct seal *seal = plain_seal(s);
 	uint32_t payload = 0;
 
-	sim_peers_fetch(h->peers, &way);
-	const struct encap_head *head = sim_peers_head(h->peers, s->cfg.routing, &way);
+	sim_peers_fetch(h->peers, &egress);
+	const struct encap_head *head = sim_peers_head(h->peers, s->cfg.routing, &egress);
 
 	for (uint32_t i = 0; i < tx->n_body; i++)
 		payload += tx->body[i].len;
@@ -157,7 +157,7 @@ static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct p
 	uint32_t sum = crc32_update(0, p->head + p->start, p->stored);
 	struct sim_port *port = &s->ports[h->first_port + tx->port];
 
-	p->way = sim_peers_way(h->peers, s->cfg.routing, &way);
+	p->hops = sim_peers_hops(h->peers, s->cfg.routing, &egress);
 	sim_trace(s, SIM_INJECTED, host, s->agenda.now ^ (uint64_t)sum << 32, shape_of(p));
 	port_settle(s, port);
 	port_enqueue(s, port, p);

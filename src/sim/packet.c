@@ -85,7 +85,7 @@ struct packet *packet_get(struct packet_pool *pool)
 	p->body = NULL;
 	p->in_port = UINT32_MAX;
 	p->len = 0;
-	p->way = 0;
+	p->hops = 0;
 	p->start = 0;
 	p->stored = 0;
 	p->dscp = 0;
@@ -338,7 +338,7 @@ bool packet_make_real(struct packet *p, const struct carriers *known)
 	packet_drop_body(p);
 	p->body = body;
 	p->is_real = true;
-	p->way = 0; /* whoever wants it real is about to change it */
+	p->hops = 0; /* whoever wants it real is about to change it */
 	return true;
 }
 

@@ -32,7 +32,7 @@ struct packet {
 	};
 	uint32_t len;     /* of the frame, without FCS */
 	uint32_t in_port; /* where this node got it; own packets: UINT32_MAX */
-	uint64_t way;     /* the rest of its way through the switches: see routing_walk */
+	uint64_t hops;    /* that are before it: see routing_walk */
 	uint8_t start, stored;
 	uint8_t dscp; /* of the outermost header, while it waits in a queue */
 	bool is_free : 1;

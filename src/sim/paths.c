@@ -63,18 +63,18 @@ static uint32_t switch_behind(const struct topology *t, uint32_t port)
 }
 
 /* Shortest paths from a switch to a leaf of its plane; 0: none. */
-static uint32_t ways_entry(const struct routing *r, uint32_t sw, uint32_t leaf)
+static uint32_t paths_entry(const struct routing *r, uint32_t sw, uint32_t leaf)
 {
 	const struct routing_tables *x = routing_tables(r);
 	const struct routing_plane *p =
 		&x->planes[r->topology->nodes[r->topology->n_hosts + sw].plane];
 
-	return p->ways[(size_t)x->leaf_numbers[leaf] * p->n_switches + x->numbers[sw]];
+	return p->n_paths[(size_t)x->leaf_numbers[leaf] * p->n_switches + x->numbers[sw]];
 }
 
-static uint32_t ways_of(const struct routing *r, uint32_t sw, uint32_t leaf)
+static uint32_t paths_of(const struct routing *r, uint32_t sw, uint32_t leaf)
 {
-	return ways_entry(r, sw, leaf) & ROUTING_WAYS_MAX;
+	return paths_entry(r, sw, leaf) & ROUTING_PATHS_MAX;
 }
 
 /* Starts with src's own port; returns how many paths there are, 0 when dst cannot be reached. */
@@ -94,7 +94,7 @@ static uint32_t start(struct walk *w, const struct routing *r, uint32_t src, uin
 		return 0;
 	routing_address(r, dst, plane, w->address);
 	uint64_t n =
-		(uint64_t)ways_of(r, sw, w->to->leaf) * routing_tables(r)->groups[w->to->edge].n;
+		(uint64_t)paths_of(r, sw, w->to->leaf) * routing_tables(r)->groups[w->to->edge].n;
 
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
@@ -103,32 +103,32 @@ static void choose_path(struct walk *w, uint32_t path)
 {
 	if (!w->to)
 		return;
-	uint32_t ways = ways_of(w->r, switch_behind(w->r->topology, w->port), w->to->leaf);
+	uint32_t n = paths_of(w->r, switch_behind(w->r->topology, w->port), w->to->leaf);
 
-	w->rest = path % ways;
-	w->edge = path / ways % routing_tables(w->r)->groups[w->to->edge].n;
+	w->rest = path % n;
+	w->edge = path / n % routing_tables(w->r)->groups[w->to->edge].n;
 }
 
 /* Takes the digit of this switch from the path's number. Where every choice leads to equally many
- * paths the first switch has the lowest digit: consecutive numbers go different ways at once. */
+ * paths the first switch has the lowest digit: consecutive numbers take different paths at once. */
 static uint32_t take_digit(struct walk *w, const struct fwd_switch *sw, const struct fwd_group *g,
 			   uint32_t number)
 {
 	const struct topology *t = w->r->topology;
 	uint32_t first = t->nodes[t->n_hosts + number].first_port, i = 0;
 
-	if (!(ways_entry(w->r, number, w->to->leaf) & ROUTING_WAYS_UNEVEN)) {
+	if (!(paths_entry(w->r, number, w->to->leaf) & ROUTING_PATHS_UNEVEN)) {
 		i = w->rest % g->n;
 		w->rest /= g->n;
 		return i;
 	}
 	for (; i + 1u < g->n; i++) {
 		uint32_t port = first + sw->members[g->first + i];
-		uint32_t ways = ways_of(w->r, switch_behind(t, port), w->to->leaf);
+		uint32_t n = paths_of(w->r, switch_behind(t, port), w->to->leaf);
 
-		if (w->rest < ways)
+		if (w->rest < n)
 			break;
-		w->rest -= ways;
+		w->rest -= n;
 	}
 	return i;
 }
@@ -256,24 +256,24 @@ uint64_t routing_walk(const struct routing *r, uint32_t port, uint8_t *headers, 
 {
 	const struct topology *t = r->topology;
 	struct fwd_frame f = {headers, len, len};
-	uint64_t way = 0;
+	uint64_t hops = 0;
 
-	for (uint32_t bits = 0;; bits += ROUTING_WAY_BITS) {
+	for (uint32_t bits = 0;; bits += ROUTING_HOP_BITS) {
 		uint32_t node = t->ports[t->ports[port].peer].node;
 
 		if (node < t->n_hosts)
-			return way;
+			return hops;
 		const struct fwd_switch *sw = &r->switches[node - t->n_hosts];
 		struct fwd_view view;
 
-		if (sw->sids.n > 0 || bits + ROUTING_WAY_BITS > 64 ||
-		    sw->n_ports >= 1u << ROUTING_WAY_BITS)
+		if (sw->sids.n > 0 || bits + ROUTING_HOP_BITS > 64 ||
+		    sw->n_ports >= 1u << ROUTING_HOP_BITS)
 			return 0;
 		struct fwd_verdict verdict = fwd_switch_forward(sw, &f, &view);
 
 		if (verdict.drop != FWD_DROP_NONE || verdict.local || view.version != 6)
 			return 0;
-		way |= (uint64_t)(verdict.port + 1u) << bits;
+		hops |= (uint64_t)(verdict.port + 1u) << bits;
 		port = t->nodes[node].first_port + verdict.port;
 	}
 }

@@ -7,24 +7,24 @@
 #include "engine/engine.h"
 
 #define HOP_LIMIT  64
-#define SET        4u /* ways that share a cache line */
+#define SET        4u /* whose hops share a cache line */
 #define SETS_FIRST 16u
 #define SETS_BITS  10u /* at most so many, as a power of 2 */
 
 /* A path's number goes into the key, so different EVs of one path share an entry. */
 struct entry {
 	uint64_t key;     /* 0: free */
-	uint32_t n_paths; /* of the way's (src, port, dst) */
+	uint32_t n_paths; /* of the egress's (src, port, dst) */
 	struct encap_head head;
 };
 
-/* The way that one entropy value leads. */
+/* Where one entropy value leads from an egress. */
 struct known {
 	uint64_t key; /* 0: free */
-	uint64_t way;
+	uint64_t hops;
 };
 
-/* Entries by open addressing, at most half full. Known ways in sets; when one is full there will be
+/* Entries by open addressing, at most half full. Known hops in sets; when one is full there will be
  * more sets, or the first of it goes. */
 struct sim_peers {
 	struct entry *entries;
@@ -92,10 +92,10 @@ static int grow(struct sim_peers *peers)
 }
 
 static void fill(struct entry *e, const struct sim_peers *peers, const struct routing *r,
-		 const struct sim_way *way, uint32_t path)
+		 const struct sim_egress *egress, uint32_t path)
 {
 	const struct topology *t = r->topology;
-	uint32_t port = t->nodes[way->src].first_port + way->port;
+	uint32_t port = t->nodes[egress->src].first_port + egress->port;
 	struct encap_ends ends = {.dport = peers->via.port, .hop_limit = HOP_LIMIT};
 	struct encap_segments segments;
 	struct routing_path found;
@@ -104,18 +104,18 @@ static void fill(struct entry *e, const struct sim_peers *peers, const struct ro
 		ends.native = peers->via.protocol;
 	memcpy(ends.src_mac, r->macs[port], 6);
 	memcpy(ends.dst_mac, r->macs[t->ports[port].peer], 6);
-	routing_address(r, way->src, t->ports[port].plane, ends.src);
-	routing_address(r, way->dst, t->ports[port].plane, ends.dst);
-	routing_path(r, way->src, way->port, way->dst, path, &found);
+	routing_address(r, egress->src, t->ports[port].plane, ends.src);
+	routing_address(r, egress->dst, t->ports[port].plane, ends.dst);
+	routing_path(r, egress->src, egress->port, egress->dst, path, &found);
 	segments.n = found.n_segments;
 	memcpy(segments.at, found.container, sizeof segments.at);
 	encap_make(&e->head, &ends, &segments);
 }
 
 static struct entry *find(struct sim_peers *peers, const struct routing *r,
-			  const struct sim_way *way, uint32_t path)
+			  const struct sim_egress *egress, uint32_t path)
 {
-	uint64_t key = key_of(way->dst, way->port, path);
+	uint64_t key = key_of(egress->dst, egress->port, path);
 
 	if (peers->entries) {
 		struct entry *e = slot_of(peers, key);
@@ -128,28 +128,28 @@ static struct entry *find(struct sim_peers *peers, const struct routing *r,
 	struct entry *e = slot_of(peers, key);
 
 	e->key = key;
-	e->n_paths = routing_n_paths(r, way->src, way->port, way->dst);
-	fill(e, peers, r, way, path);
+	e->n_paths = routing_n_paths(r, egress->src, egress->port, egress->dst);
+	fill(e, peers, r, egress, path);
 	peers->n++;
 	return e;
 }
 
 const struct encap_head *sim_peers_head(struct sim_peers *peers, const struct routing *r,
-					const struct sim_way *way)
+					const struct sim_egress *egress)
 {
-	struct entry *e = find(peers, r, way, 0);
+	struct entry *e = find(peers, r, egress, 0);
 
-	if (e && routing_is_srv6(r) && way->ev % e->n_paths)
-		e = find(peers, r, way, way->ev % e->n_paths);
+	if (e && routing_is_srv6(r) && egress->ev % e->n_paths)
+		e = find(peers, r, egress, egress->ev % e->n_paths);
 	return e ? &e->head : NULL;
 }
 
 _Static_assert(ENGINE_PORTS <= 8, "a port has three bits of the key");
 
 /* A destination has at most 28 bits: there are no more addresses in a plane. */
-static inline uint64_t way_key(const struct sim_way *way)
+static inline uint64_t egress_key(const struct sim_egress *egress)
 {
-	return (uint64_t)way->ev << 32 | way->dst << 4 | way->port << 1 | 1;
+	return (uint64_t)egress->ev << 32 | egress->dst << 4 | egress->port << 1 | 1;
 }
 
 /* By the highest bits of the product, on which all of the key has a say: entropy values of some
@@ -161,13 +161,13 @@ static inline struct known *set_of(const struct sim_peers *peers, uint64_t key)
 	return &peers->known[SET * (mixed & (peers->n_sets - 1))];
 }
 
-void sim_peers_fetch(const struct sim_peers *peers, const struct sim_way *way)
+void sim_peers_fetch(const struct sim_peers *peers, const struct sim_egress *egress)
 {
 	if (peers->n_sets)
-		__builtin_prefetch(set_of(peers, way_key(way)));
+		__builtin_prefetch(set_of(peers, egress_key(egress)));
 }
 
-/* The place of a way, or a free one of its set; NULL when that is full. */
+/* The place of an egress, or a free one of its set; NULL when that is full. */
 static inline struct known *place_of(const struct sim_peers *peers, uint64_t key)
 {
 	struct known *set = set_of(peers, key);
@@ -192,7 +192,7 @@ static bool grow_known(struct sim_peers *peers)
 	for (uint32_t i = 0; i < peers->n_sets * SET; i++) {
 		struct known *k = place_of(&next, peers->known[i].key);
 
-		/* There is one: the ways of two sets come from one. */
+		/* There is one: what is in two sets comes from one. */
 		if (k && peers->known[i].key)
 			*k = peers->known[i];
 	}
@@ -204,32 +204,34 @@ static bool grow_known(struct sim_peers *peers)
 
 /* Sends headers through the switches to see where they lead, and remembers it if there is memory.
  */
-static uint64_t explore(struct sim_peers *peers, const struct routing *r, const struct sim_way *way)
+static uint64_t explore(struct sim_peers *peers, const struct routing *r,
+			const struct sim_egress *egress)
 {
-	const struct encap_head *head = sim_peers_head(peers, r, way);
-	struct encap_packet empty = {.ev = way->ev};
+	const struct encap_head *head = sim_peers_head(peers, r, egress);
+	struct encap_packet empty = {.ev = egress->ev};
 	uint8_t bytes[ENCAP_BYTES_MAX];
-	struct known found = {.key = way_key(way)}, *k = NULL;
+	struct known found = {.key = egress_key(egress)}, *k = NULL;
 
 	if (!head)
 		return 0;
 	encap_write(head, &empty, bytes);
-	found.way = routing_walk(r, r->topology->nodes[way->src].first_port + way->port, bytes,
-				 head->len);
+	found.hops = routing_walk(r, r->topology->nodes[egress->src].first_port + egress->port,
+				  bytes, head->len);
 	while (!(peers->n_sets && (k = place_of(peers, found.key))) && grow_known(peers))
 		;
 	if (!k && peers->n_sets)
 		k = set_of(peers, found.key);
 	if (k)
 		*k = found;
-	return found.way;
+	return found.hops;
 }
 
-uint64_t sim_peers_way(struct sim_peers *peers, const struct routing *r, const struct sim_way *way)
+uint64_t sim_peers_hops(struct sim_peers *peers, const struct routing *r,
+			const struct sim_egress *egress)
 {
 	if (routing_is_srv6(r))
 		return 0;
-	const struct known *k = peers->n_sets ? place_of(peers, way_key(way)) : NULL;
+	const struct known *k = peers->n_sets ? place_of(peers, egress_key(egress)) : NULL;
 
-	return k && k->key ? k->way : explore(peers, r, way);
+	return k && k->key ? k->hops : explore(peers, r, egress);
 }

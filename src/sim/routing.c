@@ -323,7 +323,7 @@ static int group_edges(struct build *b)
 
 /* The ports of s that lead towards the leaf of this search, and how many paths they open.
  * Everything nearer to the leaf has its count already; what is new goes to the end of b->order. */
-static uint32_t look_around(struct build *b, uint32_t s, uint32_t *ways, uint32_t *n_found)
+static uint32_t look_around(struct build *b, uint32_t s, uint32_t *n_paths, uint32_t *n_found)
 {
 	uint32_t n = 0, first = 0;
 	uint64_t sum = 0;
@@ -336,7 +336,7 @@ static uint32_t look_around(struct build *b, uint32_t s, uint32_t *ways, uint32_
 			b->dist[peer] = b->dist[s] + 1;
 			b->order[(*n_found)++] = peer;
 		} else if (b->dist[peer] + 1 == b->dist[s]) {
-			uint32_t there = ways[b->x->numbers[peer]] & ROUTING_WAYS_MAX;
+			uint32_t there = n_paths[b->x->numbers[peer]] & ROUTING_PATHS_MAX;
 
 			first = n == 0 ? there : first;
 			uneven |= there != first;
@@ -345,9 +345,9 @@ static uint32_t look_around(struct build *b, uint32_t s, uint32_t *ways, uint32_
 		}
 	}
 	if (n > 0) {
-		uint32_t all = sum < ROUTING_WAYS_MAX ? (uint32_t)sum : ROUTING_WAYS_MAX;
+		uint32_t all = sum < ROUTING_PATHS_MAX ? (uint32_t)sum : ROUTING_PATHS_MAX;
 
-		ways[b->x->numbers[s]] = all | (uneven ? ROUTING_WAYS_UNEVEN : 0);
+		n_paths[b->x->numbers[s]] = all | (uneven ? ROUTING_PATHS_UNEVEN : 0);
 	}
 	return n;
 }
@@ -357,14 +357,14 @@ static int search_from(struct build *b, uint32_t leaf)
 {
 	struct routing_plane *p = &b->x->planes[node_of(b, leaf)->plane];
 	uint32_t number = b->x->leaf_numbers[leaf], n_found = 1;
-	uint32_t *ways = p->ways + (size_t)number * p->n_switches;
+	uint32_t *n_paths = p->n_paths + (size_t)number * p->n_switches;
 	int rc = 0;
 
 	b->order[0] = leaf;
 	b->dist[leaf] = 0;
-	ways[b->x->numbers[leaf]] = 1;
+	n_paths[b->x->numbers[leaf]] = 1;
 	for (uint32_t i = 0; i < n_found; i++) {
-		uint32_t s = b->order[i], n = look_around(b, s, ways, &n_found);
+		uint32_t s = b->order[i], n = look_around(b, s, n_paths, &n_found);
 		uint32_t *to = &b->routes_to[(size_t)b->x->numbers[s] * p->n_leaves + number];
 
 		if (n > 0 && rc == 0)
@@ -501,9 +501,9 @@ static int route_plane(struct build *b, uint32_t plane)
 	size_t pairs = (size_t)p->n_switches * p->n_leaves;
 	int rc = 0;
 
-	p->ways = calloc(pairs + 1, sizeof *p->ways);
+	p->n_paths = calloc(pairs + 1, sizeof *p->n_paths);
 	b->routes_to = malloc((pairs + 1) * sizeof *b->routes_to);
-	if (!p->ways || !b->routes_to)
+	if (!p->n_paths || !b->routes_to)
 		return out_of_memory(b);
 	memset(b->routes_to, 0xff, pairs * sizeof *b->routes_to);
 	for (uint32_t s = 0; rc == 0 && s < b->n_switches; s++)
@@ -687,7 +687,7 @@ void routing_fini(struct routing *r)
 		for (uint32_t s = 0; x->routes && s < n; s++)
 			free(x->routes[s]);
 		for (uint32_t plane = 0; plane < TOPOLOGY_PLANES; plane++)
-			free(x->planes[plane].ways);
+			free(x->planes[plane].n_paths);
 		free(x->ports);
 		free(x->groups);
 		free(x->members);

@@ -1,5 +1,5 @@
 /* Addresses, routes and paths of a topology: fills in the forwarding tables of every switch, and
- * for hosts the way from (destination, port, entropy) to the headers a packet starts with.
+ * for hosts the step from (destination, port, entropy) to the headers a packet starts with.
  *
  * Routes are all shortest paths, fixed for the whole run. A host has one address per plane:
  * fd00:0:PLANE:LEAF::HOST+1, LEAF being the number among the plane's switches with hosts of the one
@@ -76,7 +76,7 @@ uint32_t routing_host_of(const struct routing *r, const uint8_t address[16]);
 /* True when packets from src's port reach dst. */
 bool routing_reaches(const struct routing *r, uint32_t src, uint32_t src_port, uint32_t dst);
 
-/* The different ways from src, leaving by src_port (0 .. its n_ports - 1), to dst: at least 1. */
+/* The different paths from src, leaving by src_port (0 .. its n_ports - 1), to dst: at least 1. */
 uint32_t routing_n_paths(const struct routing *r, uint32_t src, uint32_t src_port, uint32_t dst);
 
 /* SRv6: path number path, modulo how many there are. Other modes: no segments. */
@@ -88,22 +88,22 @@ void routing_path(const struct routing *r, uint32_t src, uint32_t src_port, uint
 uint32_t routing_hops(const struct routing *r, uint32_t src, uint32_t src_port, uint32_t dst,
 		      uint32_t path, uint32_t *ports, uint32_t max);
 
-/* A way through the switches, worked out once for all packets with the same headers: tables are
+/* The hops through the switches, worked out once for all packets with the same headers: tables are
  * fixed. The number, among its switch's, of the port that the next switch sends the packet out by,
  * and 1, in the lowest 12 bits; those behind it above. 0: the end, or not known. */
-#define ROUTING_WAY_BITS 12u
+#define ROUTING_HOP_BITS 12u
 
-/* The way of an untagged frame that leaves a host by `port`, as switches decide by its headers,
+/* The hops of an untagged frame that leaves a host by `port`, as switches decide by its headers,
  * which are changed. 0 when it is dropped, needs more than addresses and a hop limit changed, or
  * does not fit the word. */
 uint64_t routing_walk(const struct routing *r, uint32_t port, uint8_t *headers, uint32_t len);
 
-/* Takes the next step of a way that is known: the number of the port. */
-static inline uint32_t routing_way_take(uint64_t *way)
+/* Takes the next of the hops that are known: the number of the port. */
+static inline uint32_t routing_hop_take(uint64_t *hops)
 {
-	uint32_t port = (uint32_t)(*way & ((1u << ROUTING_WAY_BITS) - 1)) - 1;
+	uint32_t port = (uint32_t)(*hops & ((1u << ROUTING_HOP_BITS) - 1)) - 1;
 
-	*way >>= ROUTING_WAY_BITS;
+	*hops >>= ROUTING_HOP_BITS;
 	return port;
 }
 

@@ -102,11 +102,11 @@ void switch_receive(struct sim *s, uint32_t in_port, struct packet *p)
 {
 	struct sim_port *out;
 
-	if (p->way) {
+	if (p->hops) {
 		uint32_t node = s->ports[in_port].node;
 
 		out = &s->ports[s->cfg.topology->nodes[node].first_port +
-				routing_way_take(&p->way)];
+				routing_hop_take(&p->hops)];
 		fwd_switch_pass(&out->link, p->head + p->start);
 	} else {
 		out = decide(s, in_port, p);

@@ -10,8 +10,8 @@
 
 /* Counts of paths stop here; the bit above says that the choices lead to different numbers of
  * paths. */
-#define ROUTING_WAYS_MAX    UINT32_C(0x7fffffff)
-#define ROUTING_WAYS_UNEVEN UINT32_C(0x80000000)
+#define ROUTING_PATHS_MAX    UINT32_C(0x7fffffff)
+#define ROUTING_PATHS_UNEVEN UINT32_C(0x80000000)
 
 /* Where a host is attached in one plane. */
 struct routing_place {
@@ -22,7 +22,8 @@ struct routing_place {
 
 struct routing_plane {
 	uint32_t n_switches, n_leaves;
-	uint32_t *ways; /* [leaf's number][switch's number in the plane]: shortest paths; 0: none */
+	uint32_t *n_paths; /* [leaf's number][switch's number in the plane]: shortest paths; 0: none
+			    */
 };
 
 /* Switches go by their number among all of them. All share the arrays of groups and members, so a

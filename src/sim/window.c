@@ -288,9 +288,9 @@ static uint32_t gather(struct sim *s, uint32_t node, psec from, psec last)
 static ALWAYS_INLINE void fetch_port(const struct sim *s, uint32_t first_port,
 				     const struct packet *p)
 {
-	uint64_t way = p->way;
+	uint64_t hops = p->hops;
 
-	fetch_lines(&s->ports[first_port + (way ? routing_way_take(&way) : 0)], 3);
+	fetch_lines(&s->ports[first_port + (hops ? routing_hop_take(&hops) : 0)], 3);
 }
 
 static void run_switch(struct sim *s, uint32_t node, psec from, psec last)

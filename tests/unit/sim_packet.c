@@ -71,7 +71,7 @@ static void check_bytes(struct packet *p, const uint8_t *want, uint32_t len)
 static void check_new(const struct packet *p)
 {
 	assert_int_equal((uintptr_t)p % 64, 0);
-	assert_true(!p->body && p->len == 0 && p->way == 0);
+	assert_true(!p->body && p->len == 0 && p->hops == 0);
 	assert_true(p->start == 0 && p->stored == 0 && p->dscp == 0);
 	assert_true(!p->is_real && !p->is_cut && !p->is_fcs_bad && !p->is_pause && !p->is_free);
 	assert_int_equal(p->in_port, UINT32_MAX);
@@ -83,7 +83,7 @@ static void make_old(struct packet *p, uint32_t fill)
 	memset(p->head, (int)(fill % 251), HEAD_BYTES);
 	p->is_real = p->is_cut = p->is_fcs_bad = p->is_pause = true;
 	p->len = fill;
-	p->way = p->in_port = fill;
+	p->hops = p->in_port = fill;
 	p->start = p->stored = p->dscp = 1;
 }
 
@@ -172,19 +172,19 @@ static void copies_share_a_body_until_changed(void **state)
 	p = packet_of(bytes, 64, 20, 44);
 	p->is_real = true;
 	p->dscp = 9;
-	p->way = 0x5005;
+	p->hops = 0x5005;
 	copy = packet_copy(&pool, p);
 	assert_int_equal(copy->dscp, 9);
-	assert_int_equal(copy->way, 0x5005);
+	assert_int_equal(copy->hops, 0x5005);
 	assert_false(copy->is_free);
 	assert_ptr_equal(copy->body, p->body);
 	assert_int_equal(p->body->refs, 2);
 	assert_true(packet_make_real(copy, &known));
 	assert_ptr_not_equal(copy->body, p->body);
 	assert_int_equal(p->body->refs, 1);
-	/* Only of the one about to be changed is the way unknown. */
-	assert_int_equal(copy->way, 0);
-	assert_int_equal(p->way, 0x5005);
+	/* Only of the one about to be changed are the hops unknown. */
+	assert_int_equal(copy->hops, 0);
+	assert_int_equal(p->hops, 0x5005);
 	*packet_byte(copy, 3) = 0xff;
 	*packet_byte(copy, 63) = 0xff;
 	check_bytes(p, bytes, 64);
@@ -210,7 +210,7 @@ static void a_copy_without_body_has_none(void **state)
 }
 
 /* Nobody can tell in advance what becomes of a packet that is changed on its way. */
-static void a_real_packet_has_no_way(void **state)
+static void a_real_packet_has_no_hops(void **state)
 {
 	static const uint8_t bytes[100];
 
@@ -219,11 +219,11 @@ static void a_real_packet_has_no_way(void **state)
 	for (uint32_t i = 0; i < 3; i++) {
 		struct packet *p = packet_of(bytes, i ? 100 : 60, 60, i == 2 ? 20 : 0);
 
-		p->way = UINT64_MAX;
+		p->hops = UINT64_MAX;
 		packet_bytes(p, &known, out);
-		assert_true(p->way == UINT64_MAX);
+		assert_true(p->hops == UINT64_MAX);
 		assert_true(packet_make_real(p, &known));
-		assert_int_equal(p->way, 0);
+		assert_int_equal(p->hops, 0);
 		packet_put(&pool, p);
 	}
 }
@@ -664,7 +664,7 @@ static const struct CMUnitTest cases[] = {
 	CASE(the_pool_grows_without_end),
 	CASE(copies_share_a_body_until_changed),
 	CASE(a_copy_without_body_has_none),
-	CASE(a_real_packet_has_no_way),
+	CASE(a_real_packet_has_no_hops),
 	CASE(a_pool_ends_with_packets_in_use),
 	CASE(pause_frames_come_back),
 	CASE(heads_of_any_size_fit),

@@ -87,7 +87,7 @@ static void containers_name_every_hop(void **state)
 static void hashes_spread_evenly(void **state)
 {
 	enum { SPINES = 8, PACKETS = 8000 };
-	uint32_t count[2][SPINES] = {{0}}, same_way = 0;
+	uint32_t count[2][SPINES] = {{0}}, same_spine = 0;
 	const struct routing_path native = {.n_segments = 0};
 	struct topology t;
 	struct routing r;
@@ -110,14 +110,14 @@ static void hashes_spread_evenly(void **state)
 			spine[leaf] = t.nodes[peer_node(&t, trip.ports[1])].index;
 			count[leaf][spine[leaf]]++;
 		}
-		same_way += spine[0] == spine[1];
+		same_spine += spine[0] == spine[1];
 	}
 	/* The standard deviation is 30. */
 	for (uint32_t s = 0; s < SPINES; s++) {
 		assert_in_range(count[0][s], PACKETS / SPINES - 150, PACKETS / SPINES + 150);
 		assert_in_range(count[1][s], PACKETS / SPINES - 150, PACKETS / SPINES + 150);
 	}
-	assert_in_range(same_way, PACKETS / SPINES - 150, PACKETS / SPINES + 150);
+	assert_in_range(same_spine, PACKETS / SPINES - 150, PACKETS / SPINES + 150);
 	routing_fini(&r);
 	topology_fini(&t);
 }
@@ -209,8 +209,8 @@ static void frame_to(struct trip *trip, const struct routing *r, uint32_t port, 
 	make_frame(trip, &native, address, ev);
 }
 
-/* The way is that of a packet which every switch decides about, and a packet that is only passed on
- * along it becomes the same, byte for byte. False when there is none, since it was dropped. */
+/* The hops are those of a packet which every switch decides about, and a packet that is only passed
+ * on along it becomes the same, byte for byte. False when there is none, since it was dropped. */
 static bool check_walk(const struct routing *r, uint32_t port, uint32_t dst, uint32_t ev)
 {
 	const struct topology *t = r->topology;
@@ -218,23 +218,23 @@ static bool check_walk(const struct routing *r, uint32_t port, uint32_t dst, uin
 
 	frame_to(&trip, r, port, dst, ev);
 	passed = trip;
-	uint64_t way = walk(r, &trip, port);
+	uint64_t hops = walk(r, &trip, port);
 
 	if (travel(r, &trip, port) == UINT32_MAX) {
-		assert_int_equal(way, 0);
+		assert_int_equal(hops, 0);
 		return false;
 	}
 	for (uint32_t i = 1; i < trip.n; i++) {
 		const struct topology_node *node = &t->nodes[peer_node(t, trip.ports[i - 1])];
 		const struct fwd_switch *sw = &r->switches[node - t->nodes - t->n_hosts];
 
-		assert_true(way != 0);
-		uint32_t number = routing_way_take(&way);
+		assert_true(hops != 0);
+		uint32_t number = routing_hop_take(&hops);
 
 		assert_int_equal(node->first_port + number, trip.ports[i]);
 		fwd_switch_pass(&sw->ports[number], passed.bytes);
 	}
-	assert_true(way == 0);
+	assert_true(hops == 0);
 	assert_memory_equal(passed.bytes, trip.bytes, sizeof passed.bytes);
 	return true;
 }
@@ -296,7 +296,7 @@ static void walks_agree_with_switches(void **state)
 	topology_fini(&t);
 }
 
-static void a_dropped_frame_has_no_way(void **state)
+static void a_dropped_frame_has_no_hops(void **state)
 {
 	static const uint8_t nowhere[16] = {0x20, 0x01, 0x0d, 0xb8};
 	const struct routing_path native = {.n_segments = 0};
@@ -336,7 +336,7 @@ static void a_dropped_frame_has_no_way(void **state)
 }
 
 /* Switches in a row: five fit the word. */
-static void a_way_has_at_most_five_switches(void **state)
+static void at_most_five_hops_are_known(void **state)
 {
 	static const char *const rows[] = {
 		"h a h b l a b",
@@ -350,7 +350,7 @@ static void a_way_has_at_most_five_switches(void **state)
 		"l a c l c d l d e l e f l f g l g i l i j l j b",
 	};
 	/* Each leaves by its second port. */
-	static const uint64_t ways[] = {0, 2, 0x2002002002, 0x2002002002002, 0, 0};
+	static const uint64_t hops[] = {0, 2, 0x2002002002, 0x2002002002002, 0, 0};
 	static const uint32_t n_ports[] = {1, 2, 5, 6, 7, 8};
 
 	(void)state;
@@ -362,7 +362,7 @@ static void a_way_has_at_most_five_switches(void **state)
 		draw(&t, rows[i]);
 		build_routing(&r, &t, plain(ROUTING_ECMP));
 		frame_to(&trip, &r, 0, 1, 0xc0010002);
-		assert_true(walk(&r, &trip, 0) == ways[i]);
+		assert_true(walk(&r, &trip, 0) == hops[i]);
 		assert_int_equal(travel(&r, &trip, 0), 1);
 		assert_int_equal(trip.n, n_ports[i]);
 		routing_fini(&r);
@@ -415,7 +415,7 @@ static uint64_t walk_with_route(struct trip *trip, const struct fwd_prefix *pref
 	fwd_routes_init(&r.switches[0].routes, memory, 1);
 	assert_int_equal(
 		fwd_routes_add(&r.switches[0].routes, prefix, is_local ? FWD_LOCAL : group), 0);
-	uint64_t way = walk(&r, trip, 0);
+	uint64_t hops = walk(&r, trip, 0);
 
 	/* It is not for want of a route. */
 	struct fwd_verdict v = fwd_switch_forward(&r.switches[0], &trip->frame, &trip->view);
@@ -426,10 +426,10 @@ static uint64_t walk_with_route(struct trip *trip, const struct fwd_prefix *pref
 	free(memory);
 	routing_fini(&r);
 	topology_fini(&t);
-	return way;
+	return hops;
 }
 
-static void only_ipv6_to_others_has_a_way(void **state)
+static void only_ipv6_to_others_has_hops(void **state)
 {
 	static const uint8_t ipv4[20] = {0x45, 0, 0,  48, 0, 0, 0,  0, 64, IPPROTO_UDP_IN,
 					 0,    0, 10, 0,  0, 1, 10, 0, 0,  2};
@@ -475,16 +475,16 @@ static void nothing_is_known_under_srv6(void **state)
 static void steps_are_taken_from_the_lowest(void **state)
 {
 	static const uint32_t ports[] = {0, 4094, 1, 77, 2047};
-	uint64_t way = 0;
+	uint64_t hops = 0;
 
 	(void)state;
 	for (uint32_t i = 0; i < 5; i++)
-		way |= (uint64_t)(ports[i] + 1) << (ROUTING_WAY_BITS * i);
+		hops |= (uint64_t)(ports[i] + 1) << (ROUTING_HOP_BITS * i);
 	for (uint32_t i = 0; i < 5; i++) {
-		assert_true(way != 0);
-		assert_int_equal(routing_way_take(&way), ports[i]);
+		assert_true(hops != 0);
+		assert_int_equal(routing_hop_take(&hops), ports[i]);
 	}
-	assert_true(way == 0);
+	assert_true(hops == 0);
 }
 
 static const struct CMUnitTest cases[] = {
@@ -494,10 +494,10 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(structured_evs_name_the_ports),
 	cmocka_unit_test(a_seed_is_all_there_is),
 	cmocka_unit_test(walks_agree_with_switches),
-	cmocka_unit_test(a_dropped_frame_has_no_way),
-	cmocka_unit_test(a_way_has_at_most_five_switches),
+	cmocka_unit_test(a_dropped_frame_has_no_hops),
+	cmocka_unit_test(at_most_five_hops_are_known),
 	cmocka_unit_test(a_switch_may_have_too_many_ports),
-	cmocka_unit_test(only_ipv6_to_others_has_a_way),
+	cmocka_unit_test(only_ipv6_to_others_has_hops),
 	cmocka_unit_test(nothing_is_known_under_srv6),
 	cmocka_unit_test(steps_are_taken_from_the_lowest),
 };

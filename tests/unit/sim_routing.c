@@ -25,7 +25,7 @@ static void draw_odd(struct topology *t)
 	draw(t, odd_graph);
 }
 
-/* The model: nodes in between on shortest ways, and how many such ways by port there are. Packets
+/* The model: nodes in between on shortest paths, and how many such paths by port there are. Packets
  * pass switches of one plane only. */
 enum { MODEL_NODES = 64, FAR = 1000 };
 
@@ -50,9 +50,9 @@ static void model_distances(const struct topology *t, uint32_t plane)
 }
 
 /* Adds up from the leaf outwards. */
-static uint32_t model_ways(const struct topology *t, uint32_t from, uint32_t leaf, uint32_t dst)
+static uint32_t model_paths(const struct topology *t, uint32_t from, uint32_t leaf, uint32_t dst)
 {
-	uint32_t ways[MODEL_NODES] = {0};
+	uint32_t n_paths[MODEL_NODES] = {0};
 
 	for (uint32_t far = 0; far <= model_dist[from][leaf]; far++)
 		for (uint32_t p = 0; p < t->n_ports; p++) {
@@ -61,11 +61,11 @@ static uint32_t model_ways(const struct topology *t, uint32_t from, uint32_t lea
 			if (node < t->n_hosts || model_dist[node][leaf] != far)
 				continue;
 			if (node == leaf)
-				ways[node] += next == dst;
+				n_paths[node] += next == dst;
 			else if (next >= t->n_hosts && model_dist[next][leaf] + 1 == far)
-				ways[node] += ways[next];
+				n_paths[node] += n_paths[next];
 		}
-	return ways[from];
+	return n_paths[from];
 }
 
 /* The switch of a host in a plane, or UINT32_MAX. */
@@ -79,19 +79,19 @@ static uint32_t model_leaf(const struct topology *t, uint32_t host, uint32_t pla
 	return UINT32_MAX;
 }
 
-/* From src by its port to dst: hops a packet takes, 0 for never; *ways in number. */
+/* From src by its port to dst: hops a packet takes, 0 for never; *n_paths in number. */
 static uint32_t model_hops(const struct topology *t, uint32_t src, uint32_t src_port, uint32_t dst,
-			   uint32_t *ways)
+			   uint32_t *n_paths)
 {
 	uint32_t port = t->nodes[src].first_port + src_port, plane = t->ports[port].plane;
 	uint32_t first = peer_node(t, port), leaf = model_leaf(t, dst, plane);
 
-	*ways = 1;
+	*n_paths = 1;
 	if (first < t->n_hosts)
 		return first == dst;
 	if (leaf == UINT32_MAX || model_dist[first][leaf] >= FAR)
 		return 0;
-	*ways = model_ways(t, first, leaf, dst);
+	*n_paths = model_paths(t, first, leaf, dst);
 	return model_dist[first][leaf] + 2;
 }
 
@@ -99,16 +99,16 @@ static uint32_t model_hops(const struct topology *t, uint32_t src, uint32_t src_
 static void check_pair(const struct routing *r, uint32_t src, uint32_t src_port, uint32_t dst)
 {
 	const struct topology *t = r->topology;
-	uint32_t port = t->nodes[src].first_port + src_port, plane = t->ports[port].plane, ways;
-	uint32_t n_hops = model_hops(t, src, src_port, dst, &ways);
+	uint32_t port = t->nodes[src].first_port + src_port, plane = t->ports[port].plane, n_paths;
+	uint32_t n_hops = model_hops(t, src, src_port, dst, &n_paths);
 	static uint32_t hops[PATHS_MAX][HOPS_MAX];
 	uint8_t address[16];
 
 	assert_int_equal(routing_reaches(r, src, src_port, dst), n_hops > 0);
-	assert_int_equal(routing_n_paths(r, src, src_port, dst), ways);
-	assert_in_range(ways, 1, PATHS_MAX);
+	assert_int_equal(routing_n_paths(r, src, src_port, dst), n_paths);
+	assert_in_range(n_paths, 1, PATHS_MAX);
 	routing_address(r, dst, plane, address);
-	for (uint32_t path = 0; path < ways; path++) {
+	for (uint32_t path = 0; path < n_paths; path++) {
 		struct routing_path headers;
 		struct trip trip;
 		uint32_t ev = routing_entropy(r, src, path);
