@@ -277,17 +277,17 @@ struct result {
 	double bare, driver, ratio;
 };
 
-static const struct way {
+static const struct setting {
 	const char *name, *title;
 	double (*slice)(struct pair *p);
-} ways[] = {
+} settings[] = {
 	{"apart", "in a second, with a core for each end", slice_apart},
 	{"together", "in a second of one core, both ends", slice_together},
 };
-#define WAYS (sizeof ways / sizeof ways[0])
+#define SETTINGS (sizeof settings / sizeof settings[0])
 
 /* One after the other in each turn, since a device may not take both at a time. */
-static bool measure(const struct veth *v, const struct way *way, const struct kind *kind,
+static bool measure(const struct veth *v, const struct setting *setting, const struct kind *kind,
 		    uint32_t turns, struct result *result)
 {
 	double bare[TURNS] = {0}, driver[TURNS] = {0}, ratio[TURNS] = {0};
@@ -299,7 +299,7 @@ static bool measure(const struct veth *v, const struct way *way, const struct ki
 			struct pair p = {.bare = j ? NULL : kind->bare};
 			bool is_open = open_pair(&p, v, kind);
 
-			to[j][i] = is_open ? way->slice(&p) : 0;
+			to[j][i] = is_open ? setting->slice(&p) : 0;
 			close_pair(&p);
 			if (!is_open)
 				return false;
@@ -310,7 +310,7 @@ static bool measure(const struct veth *v, const struct way *way, const struct ki
 	return true;
 }
 
-static void show(const struct way *way, const struct kind *kind, const struct result *r,
+static void show(const struct setting *setting, const struct kind *kind, const struct result *r,
 		 bool is_json)
 {
 	static bool has_before;
@@ -318,28 +318,28 @@ static void show(const struct way *way, const struct kind *kind, const struct re
 	if (is_json)
 		printf("%s  {\"driver\": \"%s\", \"ends\": \"%s\", \"frame_bytes\": %u, "
 		       "\"bare_per_s\": %.0f, \"driver_per_s\": %.0f, \"ratio\": %.3f}",
-		       has_before ? ",\n" : "", kind->name, way->name, BYTES, r->bare, r->driver,
-		       r->ratio);
+		       has_before ? ",\n" : "", kind->name, setting->name, BYTES, r->bare,
+		       r->driver, r->ratio);
 	else
 		printf("%-8s %12.0f %12.0f %8.2f\n", kind->name, r->bare, r->driver, r->ratio);
 	has_before = true;
 }
 
 /* How many kinds were measured. */
-static uint32_t measure_kinds(const struct veth *v, const struct way *way, uint32_t turns,
+static uint32_t measure_kinds(const struct veth *v, const struct setting *setting, uint32_t turns,
 			      bool is_json)
 {
 	uint32_t shown = 0;
 
 	if (!is_json)
-		printf("%u-byte frames %s\n%-8s %12s %12s %8s\n", BYTES, way->title, "driver",
+		printf("%u-byte frames %s\n%-8s %12s %12s %8s\n", BYTES, setting->title, "driver",
 		       "bare", "driver", "ratio");
 	for (uint32_t i = 0; i < KINDS; i++) {
 		struct result r;
 
-		if (!measure(v, way, &kinds[i], turns, &r))
+		if (!measure(v, setting, &kinds[i], turns, &r))
 			continue;
-		show(way, &kinds[i], &r, is_json);
+		show(setting, &kinds[i], &r, is_json);
 		shown++;
 	}
 	return shown;
@@ -366,10 +366,10 @@ int main(int argc, char **argv)
 	}
 	if (is_json)
 		printf("[\n");
-	for (uint32_t i = first; i < WAYS; i++)
-		shown += measure_kinds(&v, &ways[i], turns, is_json);
+	for (uint32_t i = first; i < SETTINGS; i++)
+		shown += measure_kinds(&v, &settings[i], turns, is_json);
 	if (is_json)
 		printf("\n]\n");
 	veth_close(&v);
-	return shown == KINDS * (WAYS - first) ? 0 : 1;
+	return shown == KINDS * (SETTINGS - first) ? 0 : 1;
 }

@@ -49,7 +49,7 @@
 	C(tx,            "packets sent") \
 	C(tx_calls,      "send calls") \
 	C(tx_failed,     "packets the kernel refused") \
-	C(tx_no_way,     "packets not sent: no route, or the next hop does not answer") \
+	C(tx_no_route,   "packets not sent: no route, or the next hop does not answer") \
 	C(tx_down,       "packets not sent: the port is down") \
 	C(tx_too_long,   "packets not sent: longer than the port's MTU")
 /* clang-format on */
@@ -147,8 +147,8 @@ static inline void driver_peer_put(struct driver *d, uint32_t handle)
 	d->ops->peer_put(d, handle);
 }
 
-/* The largest PMTU of RoCE (256 .. 4096) whose packets fit every way from local to peer; 0: none,
- * or no way, and a sentence. */
+/* The largest PMTU of RoCE (256 .. 4096) whose packets fit every route from local to peer; 0: none,
+ * or no route, and a sentence. */
 static inline uint16_t driver_pmtu(struct driver *d, uint32_t local, uint32_t peer, char *error,
 				   size_t error_len)
 {
@@ -223,7 +223,7 @@ static inline int driver_peer_address(struct driver *d, uint32_t handle, uint32_
 }
 
 /* Packets to the peer with this entropy value by this port carry these segments (MRC 9.3.5), or
- * none again with segments->n 0. Once a port has one such way, packets with values that were not
+ * none again with segments->n 0. Once a port has one such list, packets with values that were not
  * named, answers for one, take the lists of that port by their value; but not those of values from
  * DRIVER_EV_ALONE on, which are for packets that name them and for no others. (Such a value begins
  * like a multicast address, which is no segment.) As above; IPv6 only. */

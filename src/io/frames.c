@@ -230,22 +230,22 @@ static uint32_t bytes_around(const struct frames_peer *p, uint32_t port, bool is
 	return around + most;
 }
 
-/* The IP packets that a way takes; 0: none leads there, and *number says why. */
-static uint32_t way_mtu(struct frames *f, uint32_t peer, uint32_t port, int *number)
+/* The IP packets that a route takes; 0: none leads there, and *number says why. */
+static uint32_t route_mtu(struct frames *f, uint32_t peer, uint32_t port, int *number)
 {
 	const struct frames_peer *p = &f->peers[peer];
-	struct frames_way *w = &f->ways[(size_t)peer * f->cfg.n_ports + port];
+	struct frames_headers *h = &f->headers[(size_t)peer * f->cfg.n_ports + port];
 	const struct frames_port *link = &f->hops.ports[port].port;
 	struct addr to = *frames_peer_addr(f, p, port);
 	const struct nexthop_route *r;
 	uint32_t route;
 
-	/* Lists of a port are as one here: their ways begin at the same switch. */
+	/* Lists of a port are as one here: their routes begin at the same switch. */
 	if (p->lists[port] && p->lists[port]->n_open > 0) {
-		w = &p->lists[port]->at[0].way;
+		h = &p->lists[port]->at[0].headers;
 		memcpy(to.ip, p->lists[port]->at[0].segments.at[0], sizeof to.ip);
 	}
-	route = frames_way_route(f, w, port, &to);
+	route = frames_headers_route(f, h, port, &to);
 	if (route == DRIVER_NO_HANDLE) {
 		*number = -ENOSPC;
 		return 0;
@@ -279,7 +279,7 @@ uint16_t frames_pmtu(struct frames *f, uint32_t local, uint32_t peer, char *erro
 		return 0;
 	}
 	for (uint32_t port = 0; port < f->cfg.n_ports; port++) {
-		uint32_t mtu = way_mtu(f, peer, port, &number);
+		uint32_t mtu = route_mtu(f, peer, port, &number);
 		uint32_t head = bytes_around(p, port, src->family == AF_INET);
 
 		if (mtu == 0)
@@ -291,7 +291,7 @@ uint16_t frames_pmtu(struct frames *f, uint32_t local, uint32_t peer, char *erro
 	}
 	if (room == UINT32_MAX) {
 		say(0, error, error_len,
-		    "no way from %s to %s by %s%s (%s): see `ip route get %s oif %s`", from, to,
+		    "no route from %s to %s by %s%s (%s): see `ip route get %s oif %s`", from, to,
 		    f->hops.ports[0].name, f->cfg.n_ports > 1 ? " or another port" : "",
 		    strerror(-number), to, f->hops.ports[0].name);
 		return 0;
@@ -300,8 +300,8 @@ uint16_t frames_pmtu(struct frames *f, uint32_t local, uint32_t peer, char *erro
 		if (pmtu <= room)
 			return (uint16_t)pmtu;
 	say(0, error, error_len,
-	    "a way from %s to %s takes too small packets: the smallest PMTU, %d, needs an MTU of "
-	    "%u; raise that of the interfaces (4096 needs %u)",
+	    "the route from %s to %s takes too small packets: the smallest PMTU, %d, needs an MTU "
+	    "of %u; raise that of the interfaces (4096 needs %u)",
 	    from, to, PMTU_MIN, PMTU_MIN + around, PMTU_MAX + around);
 	return 0;
 }

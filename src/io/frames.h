@@ -2,14 +2,15 @@
  * who is where.
  *
  * One struct frames is one driver's knowledge: its ports (interfaces), its local addresses, its
- * peers with their addresses and segment lists, and the next hop of each way, which the kernel
+ * peers with their addresses and segment lists, and the next hop of each route, which the kernel
  * knows: routes and neighbours come by netlink, and are asked for when a peer, an address or a list
  * is named. For the kernel to resolve a neighbour takes CAP_NET_ADMIN; without it only those are
  * reached that it knows from other traffic.
  * What leaves has a UDP checksum of 0 over IPv6 and IPv4 alike, source port and flow label from its
  * entropy value (MRC Table 9-1), the DSCP of its class, ECT(0) unless it says not, and as many
- * segments as its way has (MRC 9.3.5). What arrives may be under an SRv6 encapsulation or without
- * it (9.3.5.1), and trimmed. The functions named as those of driver.h do what it says there.
+ * segments as its value's list has (MRC 9.3.5). What arrives may be under an SRv6 encapsulation or
+ * without it (9.3.5.1), and trimmed. The functions named as those of driver.h do what it says
+ * there.
  *
  * Drivers of frames call this, from one thread; it makes no packet leave by itself. */
 #ifndef WEFT_IO_FRAMES_H
@@ -85,8 +86,8 @@ struct frames_out {
 };
 
 /* Writes the frame of a packet, payload copied while it is summed. Its bytes, or 0: counted in
- * tx_no_way, tx_down, tx_too_long or tx_failed, and gone. A way whose next hop is being asked for
- * has none yet: the transport sends again. */
+ * tx_no_route, tx_down, tx_too_long or tx_failed, and gone. A route whose next hop is being asked
+ * for has none yet: the transport sends again. */
 uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
 		      const struct frames_out *out);
 

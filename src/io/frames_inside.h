@@ -1,7 +1,7 @@
 /* What the files of frames share: the state, and the small functions between them.
  *
  * frames.c opens and closes, frames_peers.c knows who is where and by which segments,
- * frames_write.c and frames_read.c are the two ways of a packet. Nobody else includes this. */
+ * frames_write.c and frames_read.c are the two directions. Nobody else includes this. */
 #ifndef WEFT_IO_FRAMES_INSIDE_H
 #define WEFT_IO_FRAMES_INSIDE_H
 
@@ -17,8 +17,9 @@ enum {
 	FRAMES_STRANGERS = 64, /* that were answered last */
 };
 
-/* The headers of one way, and what they were made of: they are good as long as that is. */
-struct frames_way {
+/* The headers to one peer by one port, and perhaps by a list, and what they were made of: they are
+ * good as long as that is. */
+struct frames_headers {
 	struct encap_head head;
 	uint32_t gen;                      /* of nexthops; 0: to be made */
 	uint32_t neighbour, neighbour_gen; /* the one it leads to */
@@ -26,11 +27,11 @@ struct frames_way {
 	uint32_t route; /* + 1; 0: none is held */
 };
 
-/* A segment list, its way and the entropy value that it is for. */
+/* A segment list, its headers and the entropy value that it is for. */
 struct frames_list {
 	uint32_t ev;
 	struct encap_segments segments;
-	struct frames_way way;
+	struct frames_headers headers;
 };
 
 /* All lists to a peer by a port: by their places, those that others may take first, and by their
@@ -74,9 +75,9 @@ struct frames {
 	int *holds;          /* by place of local_addrs: the socket that holds the port */
 
 	struct frames_peer *peers;
-	struct frames_way *ways; /* of peers without lists: by peer, then port */
+	struct frames_headers *headers; /* of peers without lists: by peer, then port */
 	uint32_t free_peer, fresh_peer, passing, last_peer;
-	uint32_t strangers[FRAMES_STRANGERS], n_strangers; /* kept: their ways stay known */
+	uint32_t strangers[FRAMES_STRANGERS], n_strangers; /* kept: their routes stay known */
 	struct frames_local locals[FRAMES_LOCALS];
 };
 
@@ -108,8 +109,8 @@ static inline const struct addr *frames_local_addr(const struct frames *f,
 /* The list for packets of this value: the one that was named, or another by the value; NULL: none.
  */
 struct frames_list *frames_list_of(struct frames_lists *l, uint32_t ev);
-/* The route of a way to an address, which it then holds; DRIVER_NO_HANDLE: there are too many. */
-uint32_t frames_way_route(struct frames *f, struct frames_way *w, uint32_t port,
-			  const struct addr *to);
+/* The route to an address for headers, which then hold it; DRIVER_NO_HANDLE: there are too many. */
+uint32_t frames_headers_route(struct frames *f, struct frames_headers *h, uint32_t port,
+			      const struct addr *to);
 
 #endif

@@ -12,9 +12,9 @@ int frames_peers_init(struct frames *f)
 	for (uint32_t i = 0; i < FRAMES_STRANGERS; i++)
 		f->strangers[i] = DRIVER_NO_HANDLE;
 	f->peers = calloc(max, sizeof *f->peers);
-	f->ways = calloc((size_t)max * f->cfg.n_ports, sizeof *f->ways);
+	f->headers = calloc((size_t)max * f->cfg.n_ports, sizeof *f->headers);
 	f->peer_owners = calloc(addresses, sizeof *f->peer_owners);
-	if (!f->peers || !f->ways || !f->peer_owners)
+	if (!f->peers || !f->headers || !f->peer_owners)
 		return -ENOMEM;
 	return addrs_init(&f->peer_addrs, addresses);
 }
@@ -34,41 +34,41 @@ void frames_peers_fini(struct frames *f)
 		for (uint32_t port = 0; port < f->cfg.n_ports; port++)
 			free_lists(f->peers[i].lists[port]);
 	free(f->peers);
-	free(f->ways);
+	free(f->headers);
 	free(f->peer_owners);
 	addrs_fini(&f->peer_addrs);
 }
 
-static struct frames_way *plain_way(struct frames *f, uint32_t peer, uint32_t port)
+static struct frames_headers *plain_headers(struct frames *f, uint32_t peer, uint32_t port)
 {
-	return &f->ways[(size_t)peer * f->cfg.n_ports + port];
+	return &f->headers[(size_t)peer * f->cfg.n_ports + port];
 }
 
-uint32_t frames_way_route(struct frames *f, struct frames_way *w, uint32_t port,
-			  const struct addr *to)
+uint32_t frames_headers_route(struct frames *f, struct frames_headers *h, uint32_t port,
+			      const struct addr *to)
 {
-	if (!w->route) {
+	if (!h->route) {
 		uint32_t route = nexthop_get(&f->hops, port, to);
 
 		if (route == NEXTHOP_NONE)
 			return DRIVER_NO_HANDLE;
-		w->route = route + 1;
+		h->route = route + 1;
 	}
-	return w->route - 1;
+	return h->route - 1;
 }
 
-static void way_drop(struct frames *f, struct frames_way *w)
+static void headers_drop(struct frames *f, struct frames_headers *h)
 {
-	if (w->route)
-		nexthop_put(&f->hops, w->route - 1);
-	w->route = w->gen = 0;
+	if (h->route)
+		nexthop_put(&f->hops, h->route - 1);
+	h->route = h->gen = 0;
 }
 
-/* Asks for the way before the first packet needs it, which would be lost otherwise. */
-static void way_prepare(struct frames *f, struct frames_way *w, uint32_t port,
-			const struct addr *to)
+/* Asks for the route before the first packet needs it, which would be lost otherwise. */
+static void headers_prepare(struct frames *f, struct frames_headers *h, uint32_t port,
+			    const struct addr *to)
 {
-	uint32_t route = frames_way_route(f, w, port, to);
+	uint32_t route = frames_headers_route(f, h, port, to);
 
 	if (route != DRIVER_NO_HANDLE && f->hops.routes[route].seen != f->hops.routes_gen)
 		nexthop_ask(&f->hops, route, f->now);
@@ -86,7 +86,7 @@ static void drop_lists(struct frames *f, struct frames_peer *p, uint32_t port)
 	struct frames_lists *l = p->lists[port];
 
 	for (uint32_t i = 0; l && i < l->n; i++)
-		way_drop(f, &l->at[i].way);
+		headers_drop(f, &l->at[i].headers);
 	free_lists(l);
 	p->lists[port] = NULL;
 }
@@ -96,7 +96,7 @@ static void discard(struct frames *f, uint32_t handle)
 	struct frames_peer *p = &f->peers[handle];
 
 	for (uint32_t port = 0; port < f->cfg.n_ports; port++) {
-		way_drop(f, plain_way(f, handle, port));
+		headers_drop(f, plain_headers(f, handle, port));
 		drop_lists(f, p, port);
 		if (p->addresses[port])
 			drop_address(f, handle, p->addresses[port] - 1);
@@ -122,7 +122,7 @@ static void let_go(struct frames *f, uint32_t *stranger)
 	*stranger = DRIVER_NO_HANDLE;
 }
 
-/* One who was answered may ask again, and then the way there is known. */
+/* One who was answered may ask again, and then the route is known. */
 static void keep(struct frames *f, uint32_t handle)
 {
 	uint32_t *place = &f->strangers[f->n_strangers++ % FRAMES_STRANGERS];
@@ -176,7 +176,7 @@ uint32_t frames_peer_get(struct frames *f, const struct sockaddr *remote)
 		return h;
 	if (f->peers[h].refs++ == 0)
 		for (uint32_t port = 0; port < f->cfg.n_ports; port++)
-			way_prepare(f, plain_way(f, h, port), port, &a);
+			headers_prepare(f, plain_headers(f, h, port), port, &a);
 	return h;
 }
 
@@ -273,8 +273,8 @@ int frames_peer_address(struct frames *f, uint32_t handle, uint32_t port,
 		if (!is_in_use)
 			drop_address(f, handle, before - 1);
 	}
-	way_drop(f, plain_way(f, handle, port));
-	way_prepare(f, plain_way(f, handle, port), port, &a);
+	headers_drop(f, plain_headers(f, handle, port));
+	headers_prepare(f, plain_headers(f, handle, port), port, &a);
 	/* Lists name it in the inner header. */
 	nexthops_change(&f->hops);
 	return 0;
@@ -339,7 +339,7 @@ static void remove_list(struct frames *f, struct frames_peer *p, uint32_t port, 
 
 	if (!place)
 		return;
-	way_drop(f, &l->at[place - 1].way);
+	headers_drop(f, &l->at[place - 1].headers);
 	if (place <= l->n_open) {
 		l->at[place - 1] = l->at[--l->n_open];
 		place = l->n_open + 1;
@@ -380,7 +380,7 @@ static struct frames_list *add_list(struct frames *f, struct frames_peer *p, uin
 			slot = slot_of(l, ev);
 		}
 	}
-	way_drop(f, &l->at[l->slots[slot] - 1].way);
+	headers_drop(f, &l->at[l->slots[slot] - 1].headers);
 	return &l->at[l->slots[slot] - 1];
 }
 
@@ -403,6 +403,6 @@ int frames_peer_segments(struct frames *f, uint32_t handle, uint32_t port, uint3
 		return -ENOSPC;
 	list->segments = *segments;
 	memcpy(first.ip, segments->at[0], sizeof first.ip);
-	way_prepare(f, &list->way, port, &first);
+	headers_prepare(f, &list->headers, port, &first);
 	return 0;
 }

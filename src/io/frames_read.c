@@ -143,7 +143,7 @@ static uint8_t ttl_of(const struct net_pkt *net)
 }
 
 /* The stack that nearly all packets have, IPv6 and UDP right behind Ethernet and whole. false: it
- * is another, or something about it is odd, and then what it is is for the general way to say. */
+ * is another, or something about it is odd, and then what it is is for the general case to say. */
 static bool read_plain(const struct frames *f, const struct cspan piece[FRAMES_PIECES],
 		       struct stack *s)
 {

@@ -9,9 +9,9 @@ enum { ECT_0 = 2 };
 
 static_assert(ENCAP_BYTES_MAX + ENGINE_HEAD_MAX <= 256, "all headers fit the first piece");
 
-/* Makes the headers of a way; false: it leads nowhere now. segments: NULL for none. */
-static bool make_way(struct frames *f, struct frames_way *w, const struct tx_pkt *p,
-		     const struct encap_segments *segments, nsec now)
+/* Makes headers; false: nothing leads there now. segments: NULL for none. */
+static bool make_headers(struct frames *f, struct frames_headers *h, const struct tx_pkt *p,
+			 const struct encap_segments *segments, nsec now)
 {
 	static const struct encap_segments none;
 	const struct addr *dst = frames_peer_addr(f, &f->peers[p->peer], p->port);
@@ -25,10 +25,10 @@ static bool make_way(struct frames *f, struct frames_way *w, const struct tx_pkt
 	struct addr to = *dst;
 	uint32_t route, place;
 
-	w->gen = 0;
+	h->gen = 0;
 	if (segments)
 		memcpy(to.ip, segments->at[0], sizeof to.ip);
-	route = frames_way_route(f, w, p->port, &to);
+	route = frames_headers_route(f, h, p->port, &to);
 	if (route == DRIVER_NO_HANDLE || dst->family != src->family)
 		return false;
 	place = nexthop_want(&f->hops, route, now);
@@ -39,29 +39,29 @@ static bool make_way(struct frames *f, struct frames_way *w, const struct tx_pkt
 	memcpy(ends.dst_mac, b->mac, sizeof ends.dst_mac);
 	memcpy(ends.src, src->ip, sizeof ends.src);
 	memcpy(ends.dst, dst->ip, sizeof ends.dst);
-	encap_make(&w->head, &ends, segments ? segments : &none);
-	w->local = p->local;
-	w->neighbour = place;
-	w->neighbour_gen = b->gen;
-	w->gen = f->hops.gen;
+	encap_make(&h->head, &ends, segments ? segments : &none);
+	h->local = p->local;
+	h->neighbour = place;
+	h->neighbour_gen = b->gen;
+	h->gen = f->hops.gen;
 	return true;
 }
 
-/* The way of a packet, its headers ready; NULL: there is none. */
-static const struct frames_way *way_of(struct frames *f, const struct tx_pkt *p, nsec now)
+/* The headers of a packet, ready; NULL: there are none. */
+static const struct frames_headers *headers_of(struct frames *f, const struct tx_pkt *p, nsec now)
 {
 	struct frames_lists *l = f->peers[p->peer].lists[p->port];
 	struct frames_list *list = l ? frames_list_of(l, p->ev) : NULL;
-	struct frames_way *w =
-		list ? &list->way : &f->ways[(size_t)p->peer * f->cfg.n_ports + p->port];
+	struct frames_headers *h =
+		list ? &list->headers : &f->headers[(size_t)p->peer * f->cfg.n_ports + p->port];
 
-	if (w->gen != f->hops.gen || w->local != p->local ||
-	    w->neighbour_gen != f->hops.neighbours[w->neighbour].gen) {
-		if (!make_way(f, w, p, list ? &list->segments : NULL, now))
+	if (h->gen != f->hops.gen || h->local != p->local ||
+	    h->neighbour_gen != f->hops.neighbours[h->neighbour].gen) {
+		if (!make_headers(f, h, p, list ? &list->segments : NULL, now))
 			return NULL;
 	}
-	f->hops.neighbours[w->neighbour].is_used = true;
-	return w;
+	f->hops.neighbours[h->neighbour].is_used = true;
+	return h;
 }
 
 /* Where the next byte goes. */
@@ -119,8 +119,9 @@ static void put_icrc(struct pen *pen, uint32_t crc)
 }
 
 /* Headers, payload and ICRC; there is room. */
-static void put_frame(const struct frames *f, const struct frames_way *w, const struct tx_pkt *p,
-		      uint32_t transport_bytes, const struct frames_out *out)
+static void put_frame(const struct frames *f, const struct frames_headers *h,
+		      const struct tx_pkt *p, uint32_t transport_bytes,
+		      const struct frames_out *out)
 {
 	struct encap_packet packet = {
 		.ev = p->ev,
@@ -129,13 +130,13 @@ static void put_frame(const struct frames *f, const struct frames_way *w, const 
 		.dscp = engine_dscp(p->tclass, f->cfg.dscp),
 		.ecn = p->not_ect || f->cfg.is_not_ect ? 0 : ECT_0,
 	};
-	uint32_t head = w->head.len + p->head_len, covered, crc;
+	uint32_t head = h->head.len + p->head_len, covered, crc;
 	struct pen pen = {out->at[0] + head, out->at[1], out->room[0] - head, out->room[1]};
 
-	encap_write(&w->head, &packet, out->at[0]);
-	memcpy(out->at[0] + w->head.len, p->head, p->head_len);
-	crc = icrc_begin(out->at[0] + w->head.inner_at, &covered);
-	covered += w->head.inner_at;
+	encap_write(&h->head, &packet, out->at[0]);
+	memcpy(out->at[0] + h->head.len, p->head, p->head_len);
+	crc = icrc_begin(out->at[0] + h->head.inner_at, &covered);
+	covered += h->head.inner_at;
 	crc = crc32_update(crc, out->at[0] + covered, head - covered);
 	for (unsigned i = 0; i < p->n_body; i++)
 		crc = put_piece(&pen, &p->body[i], crc);
@@ -146,7 +147,7 @@ uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
 		      const struct frames_out *out)
 {
 	const struct frames_port *port;
-	const struct frames_way *w;
+	const struct frames_headers *h;
 	uint32_t transport = (uint32_t)p->head_len + icrc_bytes, bytes;
 
 	assert(p->head_len >= FRAMES_BTH_BYTES && p->head_len <= ENGINE_HEAD_MAX);
@@ -160,15 +161,15 @@ uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
 	}
 	/* An answer may outlast the handle of a peer that only its question named, and an address
 	 * of ours that is closed meanwhile. */
-	w = f->peers[p->peer].is_used && f->locals[p->local].refs ? way_of(f, p, now) : NULL;
+	h = f->peers[p->peer].is_used && f->locals[p->local].refs ? headers_of(f, p, now) : NULL;
 	f->peers[p->peer].is_answered |= f->peers[p->peer].refs == 0;
-	if (!w) {
-		f->count->tx_no_way++;
+	if (!h) {
+		f->count->tx_no_route++;
 		return 0;
 	}
 	for (unsigned i = 0; i < p->n_body; i++)
 		transport += p->body[i].len;
-	bytes = w->head.len + transport;
+	bytes = h->head.len + transport;
 	if (bytes > port->mtu + eth_bytes) {
 		f->count->tx_too_long++;
 		return 0;
@@ -177,6 +178,6 @@ uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
 		f->count->tx_failed++;
 		return 0;
 	}
-	put_frame(f, w, p, transport, out);
+	put_frame(f, h, p, transport, out);
 	return bytes;
 }

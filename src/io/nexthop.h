@@ -27,7 +27,7 @@ struct nexthop_port {
 
 struct nexthop_route {
 	uint32_t refs, next;
-	uint32_t neighbour; /* NEXTHOP_NONE: no way, and number says why */
+	uint32_t neighbour; /* NEXTHOP_NONE: no route, and number says why */
 	uint32_t mtu;       /* that a router or the administrator said; 0: the port's */
 	uint32_t seen;      /* routes_gen when the kernel answered; 0: not yet */
 	int number;

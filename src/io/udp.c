@@ -209,7 +209,7 @@ static struct udp_source *new_source(struct udp_driver *u, struct udp_local *l,
 /* With one source the receiving socket sends too: its port is right, and a group of sockets that
  * share it by SO_REUSEPORT is no hindrance, since answers are steered by queue pair and not by who
  * sent. With several, each has a port of its own, shared with nobody: a port is the entropy that
- * spreads packets over the ways of a fabric, and one shared between processes would tie theirs
+ * spreads packets over the paths of a fabric, and one shared between processes would tie theirs
  * together. */
 struct udp_source *udp_source_of(struct udp_driver *u, uint32_t local, uint32_t ev)
 {

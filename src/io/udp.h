@@ -2,8 +2,9 @@
  * privilege.
  *
  * A socket for each local address, and one port: the kernel's routes decide. Packets of one
- * burst that go the same way and are of one size leave in one call by the kernel's segmentation
- * offload; others share a sendmmsg. What arrives is split, its ICRC checked, and lent.
+ * burst that go to the same peer in the same class and are of one size leave in one call by the
+ * kernel's segmentation offload; others share a sendmmsg. What arrives is split, its ICRC checked,
+ * and lent.
  *
  * Several processes of one user may serve the same address. Each claims a tag, one of DRIVER_TAGS,
  * and numbers its queue pairs driver_tag(d) << 16 and up: the kernel steers by that byte of the

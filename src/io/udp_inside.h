@@ -2,7 +2,7 @@
  *
  * udp.c opens and closes, udp_peers.c names addresses, udp_send.c and udp_receive.c move packets,
  * udp_share.c lives with other processes, udp_survey.c has the kernel steer between them,
- * udp_path.c asks for the way. Nobody else includes this. */
+ * udp_path.c asks for the route. Nobody else includes this. */
 #ifndef WEFT_IO_UDP_INSIDE_H
 #define WEFT_IO_UDP_INSIDE_H
 
@@ -190,7 +190,8 @@ struct udp_survey {
 	bool has_news;
 };
 
-/* One message to the kernel: packets that go the same way and are of one size but for the last. */
+/* One message to the kernel: packets that go to the same peer in the same class and are of one size
+ * but for the last. */
 struct udp_group {
 	uint32_t first_iov, n_iov;
 	uint32_t n, segment, bytes;

@@ -51,8 +51,9 @@ uint16_t udp_pmtu(struct driver *d, uint32_t local, uint32_t peer, char *error, 
 	}
 	mtu = path_mtu(u, l, p);
 	if (mtu < 0) {
-		say(0, error, error_len, "no way from %s to %s (%s): see `ip route get %s from %s`",
-		    from, to, strerror(-mtu), to, from);
+		say(0, error, error_len,
+		    "no route from %s to %s (%s): see `ip route get %s from %s`", from, to,
+		    strerror(-mtu), to, from);
 		return 0;
 	}
 	/* The largest header of all operations, so that one PMTU serves every one of them. */

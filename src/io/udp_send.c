@@ -39,20 +39,20 @@ static uint32_t payload_bytes(const struct tx_pkt *p)
 }
 
 /* What a packet must have in common with its group. */
-struct way {
+struct message {
 	uint32_t bytes, peer, label;
 	uint8_t tos, tag;
 };
 
 static bool fits(const struct udp_tx *tx, const struct udp_group *g, const struct tx_pkt *p,
-		 const struct way *w)
+		 const struct message *m)
 {
-	return tx->source->has_offload && !g->is_closed && g->peer == w->peer && g->tos == w->tos &&
-	       g->label == w->label && g->tag == w->tag && w->bytes <= g->segment &&
-	       g->bytes + w->bytes <= UDP_PAYLOAD_MAX && g->n_iov + p->n_body + 2 <= UDP_IOV_MAX;
+	return tx->source->has_offload && !g->is_closed && g->peer == m->peer && g->tos == m->tos &&
+	       g->label == m->label && g->tag == m->tag && m->bytes <= g->segment &&
+	       g->bytes + m->bytes <= UDP_PAYLOAD_MAX && g->n_iov + p->n_body + 2 <= UDP_IOV_MAX;
 }
 
-static struct udp_group *begin_group(struct udp_driver *u, const struct way *w)
+static struct udp_group *begin_group(struct udp_driver *u, const struct message *m)
 {
 	struct udp_tx *tx = &u->tx;
 	struct udp_group *g = &tx->groups[tx->n_groups];
@@ -60,16 +60,16 @@ static struct udp_group *begin_group(struct udp_driver *u, const struct way *w)
 
 	*g = (struct udp_group){
 		.first_iov = tx->n_iov,
-		.segment = w->bytes,
-		.peer = w->peer,
-		.label = w->label,
-		.tos = w->tos,
-		.tag = w->tag,
+		.segment = m->bytes,
+		.peer = m->peer,
+		.label = m->label,
+		.tos = m->tos,
+		.tag = m->tag,
 	};
-	if (!before || before->peer != w->peer)
+	if (!before || before->peer != m->peer)
 		udp_pseudo_make(&tx->pseudo, &(struct udp_ends){
 						     &u->locals[tx->local].addr,
-						     &u->peers[w->peer].addr,
+						     &u->peers[m->peer].addr,
 						     tx->source->port,
 						     u->cfg.port,
 					     });
@@ -164,7 +164,7 @@ static uint32_t plan(struct udp_driver *u, const struct tx_pkt *pkts, uint32_t n
 	tx->stage_at = tx->stage;
 	for (i = 0; i < n; i++) {
 		const struct tx_pkt *p = &pkts[i];
-		struct way w = {.peer = p->peer, .tos = tos_of(u, p)};
+		struct message m = {.peer = p->peer, .tos = tos_of(u, p)};
 
 		assert(p->head_len >= UDP_BTH_BYTES && p->head_len <= ENGINE_HEAD_MAX);
 		assert(p->n_body <= ENGINE_PIECES && engine_is_tclass(p->tclass));
@@ -173,16 +173,16 @@ static uint32_t plan(struct udp_driver *u, const struct tx_pkt *pkts, uint32_t n
 		if (p->local != tx->local || (i > 0 && p->ev != pkts[i - 1].ev &&
 					      udp_source_of(u, p->local, p->ev) != tx->source))
 			break;
-		w.tag = udp_owner(p->head);
-		w.bytes = p->head_len + payload_bytes(p) + icrc_bytes;
-		if (w.bytes > UDP_PAYLOAD_MAX ||
+		m.tag = udp_owner(p->head);
+		m.bytes = p->head_len + payload_bytes(p) + icrc_bytes;
+		if (m.bytes > UDP_PAYLOAD_MAX ||
 		    u->peers[p->peer].addr.family != u->locals[p->local].addr.family)
 			break;
 		if (tx->source->has_label)
-			w.label = p->ev & 0xffff;
-		if (!g || !fits(tx, g, p, &w))
-			g = begin_group(u, &w);
-		add_packet(u, g, p, w.bytes);
+			m.label = p->ev & 0xffff;
+		if (!g || !fits(tx, g, p, &m))
+			g = begin_group(u, &m);
+		add_packet(u, g, p, m.bytes);
 	}
 	return i;
 }

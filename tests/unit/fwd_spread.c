@@ -72,13 +72,13 @@ static uint64_t too_much(uint64_t degrees)
 static const struct {
 	uint8_t version;
 	uint32_t fields;
-} ways[] = {
+} inputs[] = {
 	{6, FWD_HASH_5TUPLE},
 	{4, FWD_HASH_5TUPLE},
 	{6, FWD_HASH_5TUPLE | FWD_HASH_FLOW_LABEL},
 	{6, FWD_HASH_SRC | FWD_HASH_DST | FWD_HASH_FLOW_LABEL},
 };
-enum { WAYS = sizeof ways / sizeof ways[0] };
+enum { INPUTS = sizeof inputs / sizeof inputs[0] };
 
 static void known_hashes(void **state)
 {
@@ -171,9 +171,9 @@ static void ports_are_filled_evenly(void **state)
 	static const uint32_t ports[] = {2, 3, 5, 16};
 
 	(void)state;
-	for (uint32_t i = 0; i < SEEDS * WAYS * 4; i++) {
-		uint32_t n = ports[i % 4], fields = ways[i / 4 % WAYS].fields;
-		uint64_t seed = seeds[i / 4 / WAYS], sum = 0;
+	for (uint32_t i = 0; i < SEEDS * INPUTS * 4; i++) {
+		uint32_t n = ports[i % 4], fields = inputs[i / 4 % INPUTS].fields;
+		uint64_t seed = seeds[i / 4 / INPUTS], sum = 0;
 		uint32_t all[PORTS_MAX] = {0};
 		uint64_t degrees = (uint64_t)FLOWS * (n - 1);
 
@@ -181,7 +181,7 @@ static void ports_are_filled_evenly(void **state)
 			uint32_t one[PORTS_MAX] = {0};
 			struct sample s;
 
-			start_flow(&s, ways[i / 4 % WAYS].version, flow);
+			start_flow(&s, inputs[i / 4 % INPUTS].version, flow);
 			for (uint32_t e = 0; e < ENTROPIES; e++) {
 				put_entropy(&s, fields, e);
 				uint32_t port = fwd_pick(fwd_hash(&s.v, fields, seed), n);
@@ -207,9 +207,10 @@ static void two_switches_choose_independently(void **state)
 	static uint32_t both[PORTS_MAX * PORTS_MAX];
 
 	(void)state;
-	for (uint32_t i = 0; i < SEEDS * SEEDS * WAYS * 2; i++) {
-		uint32_t n = ports[i % 2], fields = ways[i / 2 % WAYS].fields;
-		uint64_t first = seeds[i / 2 / WAYS % SEEDS], second = seeds[i / 2 / WAYS / SEEDS];
+	for (uint32_t i = 0; i < SEEDS * SEEDS * INPUTS * 2; i++) {
+		uint32_t n = ports[i % 2], fields = inputs[i / 2 % INPUTS].fields;
+		uint64_t first = seeds[i / 2 / INPUTS % SEEDS],
+			 second = seeds[i / 2 / INPUTS / SEEDS];
 
 		if (first <= second)
 			continue;
@@ -217,7 +218,7 @@ static void two_switches_choose_independently(void **state)
 		for (uint32_t k = 0; k < SAMPLES; k++) {
 			struct sample s;
 
-			start_flow(&s, ways[i / 2 % WAYS].version, k / ENTROPIES);
+			start_flow(&s, inputs[i / 2 % INPUTS].version, k / ENTROPIES);
 			put_entropy(&s, fields, k % ENTROPIES);
 			both[fwd_pick(fwd_hash(&s.v, fields, first), n) * n +
 			     fwd_pick(fwd_hash(&s.v, fields, second), n)]++;

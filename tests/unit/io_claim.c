@@ -212,7 +212,7 @@ static void claims_at_once_differ(void **state)
 	end_squatter(&s);
 }
 
-/* By many ways, so that some stray: all arrive, at the one or the other. */
+/* By many paths, so that some stray: all arrive, at the one or the other. */
 static void send_to(struct driver *to, struct driver *other)
 {
 	for (uint32_t i = 0; i < 20; i++) {

@@ -38,7 +38,7 @@ static void an_end_that_is_gone(void **state)
 	s.tx.peer = passing;
 	frames_peer_put(a, passing);
 	assert_int_equal(write_whole(&s.tx, frame), 0);
-	assert_int_equal(count_a.tx_no_way, 1);
+	assert_int_equal(count_a.tx_no_route, 1);
 	s.tx.peer = b_of_a;
 	assert_true(write_whole(&s.tx, frame) > 0);
 	close_pair();
@@ -346,7 +346,7 @@ static void writing_is_refused(void **state)
 		make_packet(&s, 1, 64);
 		s.tx.peer = peer_of(a, "::1");
 		assert_int_equal(write_whole(&s.tx, frame), 0);
-		assert_int_equal(count_a.tx_no_way, 1);
+		assert_int_equal(count_a.tx_no_route, 1);
 		assert_int_equal(frames_pmtu(a, a_local, s.tx.peer, error, sizeof error), 0);
 		assert_non_null(strstr(error, "not of one kind"));
 		frames_peer_put(a, s.tx.peer);

@@ -258,14 +258,14 @@ static void neighbours_fail(void **state)
 		output_of("ip neigh show 10.0.0.77 dev va0", text, sizeof text);
 	}
 	assert_non_null(strstr(text, "FAILED"));
-	before = count_a.tx_no_way;
+	before = count_a.tx_no_route;
 	await_mac(peer, 0, 0, "");
-	assert_int_equal(count_a.tx_no_way, before + 1);
+	assert_int_equal(count_a.tx_no_route, before + 1);
 	/* It appears: asked for again after a while, it answers. */
 	run(ns_b, "ip addr add 10.0.0.77/24 dev vb0");
 	now += 2000000000;
 	await_mac(peer, 0, 0, "02:00:00:00:00:0b");
-	/* One that was known and fails is no way any more. */
+	/* One that was known and fails is no route any more. */
 	run(ns_a, "ip neigh replace 10.0.0.77 nud failed dev va0");
 	step(a);
 	await_mac(peer, 0, 0, "");
@@ -311,7 +311,7 @@ static void routes_change(void **state)
 	run(ns_a, "ip -6 route del fd99::/16");
 	await_mac(v6, 0, 0, "");
 	assert_int_equal(frames_pmtu(a, a_local, v6, error, sizeof error), 0);
-	assert_non_null(strstr(error, "no way from fd00::1 to fd99::2 by va0"));
+	assert_non_null(strstr(error, "no route from fd00::1 to fd99::2 by va0"));
 	run(ns_a, "ip -6 route add fc00:1::/32 via fd00:0::3");
 	assert_int_equal(frames_peer_segments(a, v6, 0, 5, &list), 0);
 	await_mac(v6, 0, 5, "02:00:00:00:00:36");
@@ -399,7 +399,7 @@ static void mtu_is_followed(void **state)
 }
 
 /* Two planes, each with its own addresses: a packet names those of its port. */
-static void ports_have_their_own_ways(void **state)
+static void ports_have_their_own_routes(void **state)
 {
 	struct sockaddr_storage plane_a = address("10.0.1.1", 0), plane_b = address("10.0.1.2", 0);
 
@@ -606,7 +606,7 @@ static const struct CMUnitTest cases[] = {
 	CASE(routes_change),
 	CASE(interfaces_come_and_go),
 	CASE(mtu_is_followed),
-	CASE(ports_have_their_own_ways),
+	CASE(ports_have_their_own_routes),
 	CASE(addresses_of_one_link),
 	CASE(interfaces_without_neighbours),
 	CASE(lost_news_are_made_up_for),

@@ -125,7 +125,7 @@ static void test_an_interface_goes_and_comes_back(void **state)
 		assert_int_equal(driver_send(a, out, 8), 8);
 		wait_for_ports(0);
 		assert_int_equal(driver_send(a, out, 8), 8);
-		assert_true(a->count.tx_down + a->count.tx_no_way >= 16);
+		assert_true(a->count.tx_down + a->count.tx_no_route >= 16);
 		assert_sleeps(a);
 		assert_sleeps(b);
 		assert_true(veth_add(&net, PORTS, MTU));

@@ -213,7 +213,8 @@ static bool kernel_has_offload(void)
 	return has;
 }
 
-/* Which packets share a message: one size, the last perhaps shorter; one way; 64 at most. */
+/* Which packets share a message: one size, the last perhaps shorter; one peer and class; 64 at
+ * most. */
 static void groups_are_as_large_as_the_kernel_allows(void **state)
 {
 	struct udp_cfg cfg = {.dscp = {0, 0, 0, 48}};

@@ -77,7 +77,7 @@ static uint64_t surveys(void)
 	return n;
 }
 
-/* So many packets by many ways to a tag. */
+/* So many packets by many paths to a tag. */
 static void send_to(uint8_t tag, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -88,7 +88,8 @@ static void send_to(uint8_t tag, uint32_t n)
 	send_all(a, out, n);
 }
 
-/* A round of packets by many ways to each member, all of which arrive. Returns how many strayed. */
+/* A round of packets by many paths to each member, all of which arrive. Returns how many strayed.
+ */
 static uint64_t round_of_all(void)
 {
 	uint64_t before = strays();
