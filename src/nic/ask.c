@@ -44,7 +44,7 @@ struct ask {
 /* The two ends of some questions, open while they are asked. */
 struct ends {
 	const uint8_t *sgid, *dgid;
-	struct way way;
+	struct addr_pair addrs;
 };
 
 /* ---- one call, as its questions go out and their answers come ----------------------------------
@@ -218,42 +218,43 @@ static int find_gid(const struct device *d, const uint8_t gid[16])
 
 /* The handles of a question's ends; those that an earlier one named are open already. */
 static int open_ends(struct device *d, const struct nic_mrc_question *q, struct ends *ends,
-		     uint32_t *n, struct way *w)
+		     uint32_t *n, struct addr_pair *addrs)
 {
 	for (uint32_t i = 0; i < *n; i++)
 		if (!memcmp(ends[i].sgid, q->sgid, 16) && !memcmp(ends[i].dgid, q->dgid, 16)) {
-			*w = ends[i].way;
+			*addrs = ends[i].addrs;
 			return 0;
 		}
 	int index = find_gid(d, q->sgid);
-	int r = index < 0 ? index : way_open(d, nic_gid_index((uint32_t)index), q->dgid, w);
+	int r = index < 0 ? index
+			  : addr_pair_open(d, nic_gid_index((uint32_t)index), q->dgid, addrs);
 
 	if (r)
 		return r;
-	ends[(*n)++] = (struct ends){q->sgid, q->dgid, *w};
+	ends[(*n)++] = (struct ends){q->sgid, q->dgid, *addrs};
 	return 0;
 }
 
-/* Opens them once more, so that the next call finds the way known; the oldest go. */
+/* Opens them once more, so that the next call finds the route known; the oldest go. */
 static void keep_ends(struct device *d, const struct ends *e)
 {
 	const uint32_t room = sizeof d->kept / sizeof d->kept[0];
-	struct way w;
+	struct addr_pair addrs;
 
 	for (uint32_t i = 0; i < room && i < d->n_kept; i++)
 		if (!memcmp(d->kept[i].sgid, e->sgid, 16) && !memcmp(d->kept[i].dgid, e->dgid, 16))
 			return;
 	int index = find_gid(d, e->sgid);
 
-	if (index < 0 || way_open(d, nic_gid_index((uint32_t)index), e->dgid, &w))
+	if (index < 0 || addr_pair_open(d, nic_gid_index((uint32_t)index), e->dgid, &addrs))
 		return;
 	struct kept_ends *k = &d->kept[d->n_kept % room];
 
 	if (d->n_kept++ >= room)
-		way_close(d, &k->way);
+		addr_pair_close(d, &k->addrs);
 	memcpy(k->sgid, e->sgid, 16);
 	memcpy(k->dgid, e->dgid, 16);
-	k->way = w;
+	k->addrs = addrs;
 }
 
 void mrc_forget_ends(struct device *d)
@@ -261,7 +262,7 @@ void mrc_forget_ends(struct device *d)
 	const uint32_t room = sizeof d->kept / sizeof d->kept[0];
 
 	for (uint32_t i = 0; i < room && i < d->n_kept; i++)
-		way_close(d, &d->kept[i].way);
+		addr_pair_close(d, &d->kept[i].addrs);
 	d->n_kept = 0;
 }
 
@@ -300,14 +301,14 @@ static int prepare(struct device *d, const struct nic_mrc_question *questions, s
 
 	for (uint32_t i = 0; !r && i < a->n; i++) {
 		const struct nic_mrc_question *q = &questions[i];
-		struct way w = NO_WAY;
+		struct addr_pair addrs = NO_ADDR_PAIR;
 
 		r = check_question(d, q, i);
 		if (!r)
-			r = open_ends(d, q, ends, n_ends, &w);
+			r = open_ends(d, q, ends, n_ends, &addrs);
 		a->asked[i].what = (struct mrc_endpoint){
-			.peer = w.peer,
-			.local = w.local,
+			.peer = addrs.peer,
+			.local = addrs.local,
 			.way = {.port = q->port},
 			.op = q->op,
 			.tclass = (uint8_t)(ENGINE_DSCP + q->dscp),
@@ -353,7 +354,7 @@ static void warm_up(struct device *d, const struct ends *ends, uint32_t n_ends, 
 	char error[NIC_SENTENCE_MAX];
 
 	for (uint32_t i = 0; i < n_ends; i++)
-		while (!driver_pmtu(d->io, ends[i].way.local, ends[i].way.peer, error,
+		while (!driver_pmtu(d->io, ends[i].addrs.local, ends[i].addrs.peer, error,
 				    sizeof error) &&
 		       device_now() < until) {
 			device_step(d, false);
@@ -382,7 +383,7 @@ static int ask_all(struct device *d, const struct nic_mrc_question *questions, n
 	while (n_ends > 0) {
 		if (!r)
 			keep_ends(d, &ends[n_ends - 1]);
-		way_close(d, &ends[--n_ends].way);
+		addr_pair_close(d, &ends[--n_ends].addrs);
 	}
 	return r;
 }
@@ -454,7 +455,7 @@ int nic_mrc_check_address(struct nic_user *u, uint32_t gid_index)
 	if (r)
 		return r;
 	device_enter(d);
-	r = way_hold_one(d, gid_index);
+	r = gids_hold_one(d, gid_index);
 	device_leave(d);
 	return r;
 }
@@ -467,12 +468,12 @@ static int ping(struct nic_qp *qp, uint32_t way, struct ask *a)
 	const struct path_set *set = &mrc_ways_of(qp)->profile.set;
 	struct device *d = qp->user->device;
 
-	if (qp->way.peer == DRIVER_NO_HANDLE || way >= set->n)
+	if (qp->addrs.peer == DRIVER_NO_HANDLE || way >= set->n)
 		return nic_fail(EINVAL, "queue pair %#x is not connected, or has no way %u",
 				qp->number, way);
 	a->asked->what = (struct mrc_endpoint){
-		.peer = qp->way.peer,
-		.local = qp->way.local,
+		.peer = qp->addrs.peer,
+		.local = qp->addrs.local,
 		.way = set->ways[way],
 		.op = MRC_ENDPOINT_EV_PROBE,
 		.tclass = ENGINE_CONTROL,

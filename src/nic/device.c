@@ -257,7 +257,7 @@ static bool expects(const void *context, const struct driver_call *call)
 	if (!qp || qp->number != call->qp)
 		return call->qp == d->transport->open_number &&
 		       call->len <= d->transport->open_bytes;
-	return call->peer == qp->way.peer && call->peer != DRIVER_NO_HANDLE;
+	return call->peer == qp->addrs.peer && call->peer != DRIVER_NO_HANDLE;
 }
 
 static int make_io(struct device *d)
@@ -279,7 +279,7 @@ static int make_io(struct device *d)
 	d->ports_up = d->ports_linked = d->free_ports = (UINT32_C(1) << d->n_ports) - 1;
 	if (d->info.setup.driver != NIC_UDP)
 		d->ports_linked = driver_ports_up(d->io);
-	way_hold(d);
+	gids_hold(d);
 	return 0;
 }
 

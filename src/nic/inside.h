@@ -98,10 +98,10 @@ struct nic_srq {
 };
 
 /* The driver's handles of a queue pair's path; DRIVER_NO_HANDLE: none. */
-struct way {
+struct addr_pair {
 	uint32_t local, peer;
 };
-#define NO_WAY ((struct way){DRIVER_NO_HANDLE, DRIVER_NO_HANDLE})
+#define NO_ADDR_PAIR ((struct addr_pair){DRIVER_NO_HANDLE, DRIVER_NO_HANDLE})
 
 struct nic_qp {
 	struct nic_user *user;
@@ -112,7 +112,7 @@ struct nic_qp {
 	uint32_t number, remote_qp;
 	uint64_t life; /* a number of its own, and a new one with each reset */
 	bool is_all_signaled;
-	struct way way;
+	struct addr_pair addrs;
 	struct nic_path path;
 	struct mrc_naming *naming; /* of MRC: the profiles that it names; NULL: none */
 	uint8_t *inline_ring;      /* max_send slots of max_inline bytes */
@@ -146,13 +146,13 @@ struct device {
 	struct path_profile *ways;   /* of MRC's queue pairs that name no profile; else NULL */
 	struct mrc_control *control; /* of MRC: what controllers set; NULL: none can */
 	struct nic_show *show;       /* of RC: how it fares; NULL: nobody is shown */
-	uint32_t held[NIC_GIDS_MAX]; /* handles of our addresses, see way_hold */
+	uint32_t held[NIC_GIDS_MAX]; /* handles of our addresses, see gids_hold */
 	struct ask *asks;            /* of MRC, see ask.c, as are the next two */
 	uint32_t last_ask, last_alone;
 	struct kept_ends {
 		uint8_t sgid[16], dgid[16];
-		struct way way;
-	} kept[8]; /* asked last: their ways stay known */
+		struct addr_pair addrs;
+	} kept[8]; /* asked last: their routes stay known */
 	uint32_t n_kept;
 	struct event_ring *events; /* of MRC, see event_cq.c, as is the next */
 	struct store *event_store; /* open while there are some */
@@ -324,22 +324,24 @@ int qp_grant(const struct nic_user *u, struct nic_qp_spec *spec);
 struct nic_qp *qp_new(struct nic_user *u, const struct nic_qp_spec *spec, const void *caps,
 		      size_t bytes);
 
-/* way.c: opens both ends of a path. 0, or a negative errno and a sentence; then *w is none. */
-int way_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16], struct way *w);
-void way_close(struct device *d, struct way *w);
+/* addr_pair.c: opens both ends of a path. 0, or a negative errno and a sentence; then *addrs is
+ * none. */
+int addr_pair_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16],
+		   struct addr_pair *addrs);
+void addr_pair_close(struct device *d, struct addr_pair *addrs);
 /* Holds all addresses of a device that is being opened, as far as they can be had. */
-void way_hold(struct device *d);
-/* Tries again to take an address that way_hold could not have. 0, or a negative errno and nic_error
- * says why. */
-int way_hold_one(struct device *d, uint32_t gid_index);
-/* One of them becomes the address of a way in the plane of a port: as driver_local_address. */
-int way_local_address(struct device *d, const struct way *w, uint32_t port,
-		      const struct nic_gid *gid);
+void gids_hold(struct device *d);
+/* Tries again to take an address that gids_hold could not have. 0, or a negative errno and
+ * nic_error says why. */
+int gids_hold_one(struct device *d, uint32_t gid_index);
+/* One of them becomes the address of a pair in the plane of a port: as driver_local_address. */
+int addr_pair_local_address(struct device *d, const struct addr_pair *addrs, uint32_t port,
+			    const struct nic_gid *gid);
 /* Whether packets of that path MTU fit it: 0, or a negative errno and a sentence. */
-int way_check(struct device *d, const struct way *w, uint16_t pmtu);
+int addr_pair_check(struct device *d, const struct addr_pair *addrs, uint16_t pmtu);
 /* A GID as a socket address; one of ours by its number, or NULL and a sentence. */
-struct sockaddr_storage way_address(const uint8_t gid[16], uint32_t ifindex);
+struct sockaddr_storage gid_address(const uint8_t gid[16], uint32_t ifindex);
 /* The address that a path names; NULL, and *error: it is not one to be used. */
-const struct nic_gid *way_gid(const struct device *d, uint32_t index, int *error);
+const struct nic_gid *gid_find(const struct device *d, uint32_t index, int *error);
 
 #endif

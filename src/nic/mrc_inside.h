@@ -10,7 +10,7 @@
 /* The largest packet as NSCC counts it: BTH, METH, TSETH, RETH, ICRC, UDP and 40 (MRC 8.3.1). */
 #define NIC_MRC_PACKET_BYTES (4096u + 96u)
 
-/* ask.c: what became of a question; closes the ways that were asked last. */
+/* ask.c: what became of a question; closes the address pairs that were asked last. */
 void mrc_answered(struct device *d, const struct mrc_endpoint_done *done);
 void mrc_forget_ends(struct device *d);
 

@@ -88,36 +88,38 @@ static int no_address(const struct device *d, int r, uint32_t port)
 }
 
 /* Both ends' addresses in the planes of single ports. */
-static int set_planes(struct device *d, const struct nic_mrc_path *path, const struct way *w)
+static int set_planes(struct device *d, const struct nic_mrc_path *path,
+		      const struct addr_pair *addrs)
 {
 	for (uint32_t port = 0; port < ENGINE_PORTS; port++) {
 		const struct nic_mrc_plane *plane = &path->plane[port];
 
 		if (!(path->planes >> port & 1))
 			continue;
-		struct sockaddr_storage to = way_address(plane->dgid, d->info.ifindex);
+		struct sockaddr_storage to = gid_address(plane->dgid, d->info.ifindex);
 		int r;
-		const struct nic_gid *gid = way_gid(d, plane->gid_index, &r);
+		const struct nic_gid *gid = gid_find(d, plane->gid_index, &r);
 
 		if (!gid)
 			return r;
-		r = port < d->n_ports ? way_local_address(d, w, port, gid) : -EINVAL;
+		r = port < d->n_ports ? addr_pair_local_address(d, addrs, port, gid) : -EINVAL;
 		if (!r)
-			r = driver_peer_address(d->io, w->peer, port, (const struct sockaddr *)&to);
+			r = driver_peer_address(d->io, addrs->peer, port,
+						(const struct sockaddr *)&to);
 		if (r)
 			return no_address(d, r, port);
 	}
 	return 0;
 }
 
-/* Closes a way that is not the queue pair's, or no longer. */
-static void close_way(struct nic_qp *qp, struct way *w)
+/* Closes addresses that are not the queue pair's, or no longer. */
+static void close_addrs(struct nic_qp *qp, struct addr_pair *addrs)
 {
 	struct device *d = qp->user->device;
 
-	if (w->peer != DRIVER_NO_HANDLE)
-		mrc_ways_lift(d, mrc_ways_of(qp), w->peer);
-	way_close(d, w);
+	if (addrs->peer != DRIVER_NO_HANDLE)
+		mrc_ways_lift(d, mrc_ways_of(qp), addrs->peer);
+	addr_pair_close(d, addrs);
 }
 
 /* What the device cannot do, whatever the ends agreed on. */
@@ -147,9 +149,9 @@ static void put_classes(const struct nic_setup *s, uint32_t sl, uint8_t tclass[E
 		tclass[i] = s->sls >> sl & 1 ? (uint8_t)(ENGINE_DSCP + s->sl_dscp[sl][i]) : 0;
 }
 
-/* Handles and ways for a path into attr. */
-static int way_find(struct nic_qp *qp, const struct nic_mrc_path *path, struct mrc_attr *attr,
-		    uint32_t set, struct way *w)
+/* Handles and EVs for a path into attr. */
+static int addr_pair_find(struct nic_qp *qp, const struct nic_mrc_path *path, struct mrc_attr *attr,
+			  uint32_t set, struct addr_pair *addrs)
 {
 	struct device *d = qp->user->device;
 	const struct mrc_ways *ways = mrc_ways_of(qp);
@@ -160,24 +162,24 @@ static int way_find(struct nic_qp *qp, const struct nic_mrc_path *path, struct m
 	if (path->sl >= NIC_SLS)
 		return nic_fail(EINVAL, "service level %u: there are 0 to %u", path->sl,
 				NIC_SLS - 1);
-	int r = way_open(d, path->gid_index, path->dgid, w);
+	int r = addr_pair_open(d, path->gid_index, path->dgid, addrs);
 
 	if (r)
 		return r;
 	mrc_qp_query(d->engine, qp->number, &has, NULL, NULL);
 	const uint16_t pmtu = set & MRC_SET_PMTU ? attr->pmtu : has.pmtu;
 
-	r = set_planes(d, path, w);
+	r = set_planes(d, path, addrs);
 	if (!r)
-		r = mrc_ways_lay(d, ways, w->peer);
+		r = mrc_ways_lay(d, ways, addrs->peer);
 	if (!r)
-		r = way_check(d, w, pmtu);
+		r = addr_pair_check(d, addrs, pmtu);
 	if (r) {
-		close_way(qp, w);
+		close_addrs(qp, addrs);
 		return r;
 	}
-	attr->local = w->local;
-	attr->peer = w->peer;
+	attr->local = addrs->local;
+	attr->peer = addrs->peer;
 	attr->ways = &ways->profile;
 	attr->burst = burst_of(&d->info.setup, pmtu);
 	put_classes(&d->info.setup, path->sl, attr->tclass);
@@ -189,26 +191,26 @@ static int modify(struct nic_qp *qp, struct mrc_attr *attr, uint32_t set,
 {
 	struct device *d = qp->user->device;
 	nsec now = device_catch_up(d);
-	struct way w = NO_WAY;
+	struct addr_pair addrs = NO_ADDR_PAIR;
 
 	if (set & MRC_SET_CC)
 		return nic_fail(EINVAL, "the congestion control of a queue pair is a profile's");
-	int r = set & MRC_SET_PATH ? way_find(qp, path, attr, set, &w) : 0;
+	int r = set & MRC_SET_PATH ? addr_pair_find(qp, path, attr, set, &addrs) : 0;
 
 	if (r)
 		return r;
 	attr->flags = flags_of(d, attr->flags);
 	r = mrc_qp_modify(d->engine, now, qp->number, attr, set);
 	if (r) {
-		close_way(qp, &w);
+		close_addrs(qp, &addrs);
 		return nic_fail(-r, "queue pair %#x does not take these attributes: %s", qp->number,
 				strerror(-r));
 	}
 	if (set & MRC_SET_PATH) {
-		struct way before = qp->way;
+		struct addr_pair before = qp->addrs;
 
-		qp->way = w;
-		close_way(qp, &before);
+		qp->addrs = addrs;
+		close_addrs(qp, &before);
 		memcpy(qp->path.dgid, path->dgid, sizeof qp->path.dgid);
 	}
 	if (set & MRC_SET_REMOTE_QP)

@@ -64,7 +64,7 @@ static bool take_ways(struct device *d, const struct nic_qp *qp, const struct mr
 	mrc_qp_query(d->engine, qp->number, &attr, NULL, NULL);
 	if (!attr.ways)
 		return true;
-	if (mrc_ways_lay(d, to, qp->way.peer))
+	if (mrc_ways_lay(d, to, qp->addrs.peer))
 		return false;
 	attr.ways = &to->profile;
 	return mrc_qp_modify(d->engine, d->clock, qp->number, &attr, MRC_SET_PATH) == 0;

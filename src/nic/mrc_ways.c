@@ -270,8 +270,8 @@ void mrc_ways_leave(struct device *d, struct mrc_naming *user)
 		at = &(*at)->next;
 	*at = user->next;
 	user->ways = NULL;
-	if (user->qp->way.peer != DRIVER_NO_HANDLE)
-		mrc_ways_lift(d, ways, user->qp->way.peer);
+	if (user->qp->addrs.peer != DRIVER_NO_HANDLE)
+		mrc_ways_lift(d, ways, user->qp->addrs.peer);
 	mrc_ways_put(d, ways);
 }
 
@@ -314,7 +314,7 @@ void mrc_ways_lift(struct device *d, const struct mrc_ways *ways, uint32_t peer)
 	if (!ways->segments || ways == own_ways(d))
 		return;
 	for (const struct mrc_naming *user = ways->users; user; user = user->next)
-		if (user->qp->way.peer == peer)
+		if (user->qp->addrs.peer == peer)
 			return;
 	for (uint32_t i = 0; i < set->n; i++)
 		driver_peer_segments(d->io, peer, set->ways[i].port, set->ways[i].ev, &none);

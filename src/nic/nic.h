@@ -230,7 +230,7 @@ int nic_qp_free(struct nic_qp *qp);
 uint32_t nic_qp_number(const struct nic_qp *qp);
 
 /* As rc_qp_modify, but the path is an address of ours (number in the GID table) and a GID of the
- * peer's; RC_SET_PATH opens the socket and checks that the PMTU fits the way: -EMSGSIZE,
+ * peer's; RC_SET_PATH opens the socket and checks that the PMTU fits the route: -EMSGSIZE,
  * -EADDRINUSE, -ENETUNREACH, -EOPNOTSUPP for a GID of version 1, ... and a sentence on stderr when
  * the environment variable WEFT_VERBOSE is set; nic_error has it in any case. */
 struct nic_path {

@@ -46,7 +46,7 @@ struct nic_mrc_path {
 };
 
 /* As mrc_qp_modify, but MRC_SET_PATH takes the path: it opens the address and checks that the PMTU
- * fits the way; handles, ways and burst are filled in. MRC_SET_FLAGS leaves out what the device
+ * fits the route; handles, ways and burst are filled in. MRC_SET_FLAGS leaves out what the device
  * cannot do. Not MRC_SET_CC: see nic_mrc_qp_profiles. As nic_qp_modify. */
 int nic_mrc_qp_modify(struct nic_qp *qp, const struct mrc_attr *attr, uint32_t set,
 		      const struct nic_mrc_path *path);

@@ -67,7 +67,7 @@ static struct nic_qp *qp_from(struct nic_user *u, const struct nic_qp_spec *spec
 		.srq = spec->srq,
 		.source = {.object = qp, .context = spec->context},
 		.is_all_signaled = spec->is_all_signaled,
-		.way = NO_WAY,
+		.addrs = NO_ADDR_PAIR,
 		.max_send = spec->max_send,
 		.max_inline = spec->max_inline,
 	};
@@ -121,7 +121,7 @@ int nic_qp_free(struct nic_qp *qp)
 	d->n_qps--;
 	if (d->ops->qp_end)
 		d->ops->qp_end(qp);
-	way_close(d, &qp->way);
+	addr_pair_close(d, &qp->addrs);
 	qp->pd->n_users--;
 	qp->send_cq->n_users--;
 	qp->recv_cq->n_users--;

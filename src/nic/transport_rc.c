@@ -87,7 +87,7 @@ const struct nic_transport_ops nic_transport_rc = {
 	.show = rc_show,
 };
 
-/* The driver chooses a source port by it: queue pairs spread over the ways there are. */
+/* The driver chooses a source port by it: queue pairs spread over the paths there are. */
 static uint32_t entropy(const struct nic_path *path, uint32_t local_qp, uint32_t remote_qp)
 {
 	if (path->flow_label)
@@ -96,8 +96,8 @@ static uint32_t entropy(const struct nic_path *path, uint32_t local_qp, uint32_t
 }
 
 /* Handles and entropy for a path into attr. */
-static int way_find(struct nic_qp *qp, const struct nic_path *path, struct rc_attr *attr,
-		    uint32_t set, struct way *w)
+static int addr_pair_find(struct nic_qp *qp, const struct nic_path *path, struct rc_attr *attr,
+			  uint32_t set, struct addr_pair *addrs)
 {
 	struct device *d = qp->user->device;
 	uint32_t remote = set & RC_SET_REMOTE_QP ? attr->remote_qp : qp->remote_qp;
@@ -106,7 +106,7 @@ static int way_find(struct nic_qp *qp, const struct nic_path *path, struct rc_at
 
 	if (!path)
 		return nic_fail(EINVAL, "no path was given");
-	int r = way_open(d, path->gid_index, path->dgid, w);
+	int r = addr_pair_open(d, path->gid_index, path->dgid, addrs);
 
 	if (r)
 		return r;
@@ -114,13 +114,13 @@ static int way_find(struct nic_qp *qp, const struct nic_path *path, struct rc_at
 		rc_qp_query(d->engine, qp->number, &has, NULL, NULL);
 		pmtu = has.pmtu;
 	}
-	r = way_check(d, w, pmtu);
+	r = addr_pair_check(d, addrs, pmtu);
 	if (r) {
-		way_close(d, w);
+		addr_pair_close(d, addrs);
 		return r;
 	}
-	attr->local = w->local;
-	attr->peer = w->peer;
+	attr->local = addrs->local;
+	attr->peer = addrs->peer;
 	attr->port = 0;
 	attr->ev = entropy(path, qp->number, remote);
 	return 0;
@@ -131,20 +131,20 @@ static int modify(struct nic_qp *qp, struct rc_attr *attr, uint32_t set,
 {
 	struct device *d = qp->user->device;
 	nsec now = device_catch_up(d);
-	struct way w = NO_WAY;
-	int r = set & RC_SET_PATH ? way_find(qp, path, attr, set, &w) : 0;
+	struct addr_pair addrs = NO_ADDR_PAIR;
+	int r = set & RC_SET_PATH ? addr_pair_find(qp, path, attr, set, &addrs) : 0;
 
 	if (r)
 		return r;
 	r = rc_qp_modify(d->engine, now, qp->number, attr, set);
 	if (r) {
-		way_close(d, &w);
+		addr_pair_close(d, &addrs);
 		return nic_fail(-r, "queue pair %#x does not take these attributes: %s", qp->number,
 				strerror(-r));
 	}
 	if (set & RC_SET_PATH) {
-		way_close(d, &qp->way);
-		qp->way = w;
+		addr_pair_close(d, &qp->addrs);
+		qp->addrs = addrs;
 		qp->path = *path;
 	}
 	if (set & RC_SET_REMOTE_QP)

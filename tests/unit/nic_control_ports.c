@@ -284,8 +284,8 @@ static void ask_by_port_1(void)
 {
 	struct device *d = s[0].user->device;
 	struct mrc_endpoint request = {
-		.peer = s[0].qp->way.peer,
-		.local = s[0].qp->way.local,
+		.peer = s[0].qp->addrs.peer,
+		.local = s[0].qp->addrs.local,
 		.way = d->ways->set.ways[d->ways->first[1]],
 		.op = MRC_ENDPOINT_EV_PROBE,
 	};

@@ -84,8 +84,8 @@ static void who_knows_too_little_is_dropped_unread(void **state)
 	assert_int_equal(now.drop_stranger, 4);
 	assert_int_equal(now.drop_icrc, 0);
 	/* Drivers that nobody shares have no other look at the upper bits. */
-	assert_true(expects(e[0].user->device, number, e[0].qp->way.peer, BYTES));
-	assert_false(expects(e[0].user->device, number ^ 0x10000, e[0].qp->way.peer, BYTES));
+	assert_true(expects(e[0].user->device, number, e[0].qp->addrs.peer, BYTES));
+	assert_false(expects(e[0].user->device, number ^ 0x10000, e[0].qp->addrs.peer, BYTES));
 	/* In the peer's name it is read, and its ICRC is wrong. */
 	now = after(&e[0], "127.0.0.1", number);
 	assert_int_equal(now.drop_icrc, 1);

@@ -5,19 +5,19 @@
 
 #include "nic/mrc_inside.h"
 
-void way_close(struct device *d, struct way *w)
+void addr_pair_close(struct device *d, struct addr_pair *addrs)
 {
-	if (w->peer != DRIVER_NO_HANDLE || w->local != DRIVER_NO_HANDLE)
-		backlog_forget(&d->backlog, w->peer, w->local);
-	if (w->peer != DRIVER_NO_HANDLE)
-		driver_peer_put(d->io, w->peer);
-	if (w->local != DRIVER_NO_HANDLE)
-		driver_unbind(d->io, w->local);
-	*w = NO_WAY;
+	if (addrs->peer != DRIVER_NO_HANDLE || addrs->local != DRIVER_NO_HANDLE)
+		backlog_forget(&d->backlog, addrs->peer, addrs->local);
+	if (addrs->peer != DRIVER_NO_HANDLE)
+		driver_peer_put(d->io, addrs->peer);
+	if (addrs->local != DRIVER_NO_HANDLE)
+		driver_unbind(d->io, addrs->local);
+	*addrs = NO_ADDR_PAIR;
 }
 
 /* IPv4 inside IPv6 is IPv4 (RoCEv2 annex A17.4.5.2); one of the link is of this interface's. */
-struct sockaddr_storage way_address(const uint8_t gid[16], uint32_t ifindex)
+struct sockaddr_storage gid_address(const uint8_t gid[16], uint32_t ifindex)
 {
 	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
 	struct sockaddr_storage address = {0};
@@ -38,7 +38,7 @@ struct sockaddr_storage way_address(const uint8_t gid[16], uint32_t ifindex)
 
 /* An entry of version 1 is there, unlike one that is empty, and another number names its address:
  * so it is told apart from that by its errno. */
-const struct nic_gid *way_gid(const struct device *d, uint32_t index, int *error)
+const struct nic_gid *gid_find(const struct device *d, uint32_t index, int *error)
 {
 	uint32_t place = nic_gid_place(index);
 
@@ -54,29 +54,30 @@ const struct nic_gid *way_gid(const struct device *d, uint32_t index, int *error
 	return NULL;
 }
 
-int way_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16], struct way *w)
+int addr_pair_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16],
+		   struct addr_pair *addrs)
 {
-	struct sockaddr_storage to = way_address(dgid, d->info.ifindex);
+	struct sockaddr_storage to = gid_address(dgid, d->info.ifindex);
 	char error[NIC_SENTENCE_MAX] = "";
 	int r;
-	const struct nic_gid *gid = way_gid(d, gid_index, &r);
+	const struct nic_gid *gid = gid_find(d, gid_index, &r);
 
-	*w = NO_WAY;
+	*addrs = NO_ADDR_PAIR;
 	if (!gid)
 		return r;
 	if (gid->address.ss_family != to.ss_family)
 		return nic_fail(EINVAL, "GID number %u of %s and the peer's are not of one family",
 				gid_index, d->info.name);
-	r = driver_bind(d->io, (const struct sockaddr *)&gid->address, &w->local, error,
+	r = driver_bind(d->io, (const struct sockaddr *)&gid->address, &addrs->local, error,
 			sizeof error);
 	if (r) {
-		w->local = DRIVER_NO_HANDLE;
+		addrs->local = DRIVER_NO_HANDLE;
 		return nic_fail(-r, "%s: %s", d->info.name, error);
 	}
-	w->peer = driver_peer_get(d->io, (const struct sockaddr *)&to);
-	if (w->peer != DRIVER_NO_HANDLE)
+	addrs->peer = driver_peer_get(d->io, (const struct sockaddr *)&to);
+	if (addrs->peer != DRIVER_NO_HANDLE)
 		return 0;
-	way_close(d, w);
+	addr_pair_close(d, addrs);
 	return nic_fail(EINVAL, "%s: not an address of a peer, or too many peers", d->info.name);
 }
 
@@ -84,7 +85,7 @@ int way_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16], struc
  * driver takes that for the order of their tags: so both are taken at once, though most addresses
  * may never be used. A device that answers peers' questions does so at all of its addresses
  * (MRC 7.3). One that cannot be had is missed by a queue pair that names it, and said then. */
-void way_hold(struct device *d)
+void gids_hold(struct device *d)
 {
 	bool is_wanted = d->info.setup.driver == NIC_UDP ||
 			 transport_has(d->info.setup.transport, TRANSPORT_ENDPOINTS);
@@ -99,10 +100,10 @@ void way_hold(struct device *d)
 	}
 }
 
-int way_hold_one(struct device *d, uint32_t gid_index)
+int gids_hold_one(struct device *d, uint32_t gid_index)
 {
 	int r = 0;
-	const struct nic_gid *gid = way_gid(d, gid_index, &r);
+	const struct nic_gid *gid = gid_find(d, gid_index, &r);
 	uint32_t place = nic_gid_place(gid_index);
 	char error[NIC_SENTENCE_MAX] = "";
 
@@ -117,32 +118,32 @@ int way_hold_one(struct device *d, uint32_t gid_index)
 }
 
 /* An address that is only held is free for it. */
-int way_local_address(struct device *d, const struct way *w, uint32_t port,
-		      const struct nic_gid *gid)
+int addr_pair_local_address(struct device *d, const struct addr_pair *addrs, uint32_t port,
+			    const struct nic_gid *gid)
 {
 	const struct sockaddr *address = (const struct sockaddr *)&gid->address;
 	uint32_t *held = &d->held[gid - d->info.gids];
-	int r = driver_local_address(d->io, w->local, port, address);
+	int r = driver_local_address(d->io, addrs->local, port, address);
 
-	if (r != -EINVAL || *held == DRIVER_NO_HANDLE || *held == w->local)
+	if (r != -EINVAL || *held == DRIVER_NO_HANDLE || *held == addrs->local)
 		return r;
 	driver_unbind(d->io, *held);
 	*held = DRIVER_NO_HANDLE;
-	/* Questions may have it open, too; they find their way again. */
+	/* Questions may have it open, too; they open it again. */
 	mrc_forget_ends(d);
-	return driver_local_address(d->io, w->local, port, address);
+	return driver_local_address(d->io, addrs->local, port, address);
 }
 
-int way_check(struct device *d, const struct way *w, uint16_t pmtu)
+int addr_pair_check(struct device *d, const struct addr_pair *addrs, uint16_t pmtu)
 {
 	char error[NIC_SENTENCE_MAX] = "";
-	uint16_t most = driver_pmtu(d->io, w->local, w->peer, error, sizeof error);
+	uint16_t most = driver_pmtu(d->io, addrs->local, addrs->peer, error, sizeof error);
 
 	if (!most)
 		return nic_fail(ENETUNREACH, "%s: %s", d->info.name, error);
 	if (pmtu > most)
 		return nic_fail(EMSGSIZE,
-				"%s: a path MTU of %u does not fit the way to the peer, "
+				"%s: a path MTU of %u does not fit the route to the peer, "
 				"%u does",
 				d->info.name, pmtu, most);
 	return 0;
