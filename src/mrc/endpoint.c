@@ -7,6 +7,7 @@
 #include <stdalign.h>
 #include <string.h>
 
+#include "engine/layout.h"
 #include "mrc/state.h"
 
 /* Bit n of a port status mask is port n, counted from 1 (M-29): bit 0 is nobody's. */
@@ -24,19 +25,11 @@
 
 /* The parts of the memory, as offsets from its start. */
 struct layout {
-	size_t used, requests, responses, by_id, done, by_peer;
+	struct engine_layout all;
+	size_t requests, responses, by_id, done, by_peer;
 	struct pool_shape request_shape, response_shape;
 	uint32_t n_ids, n_lists;
 };
-
-static size_t reserve(struct layout *l, size_t bytes)
-{
-	size_t at = l->used;
-
-	l->used = at +
-		  (bytes + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
-	return at;
-}
 
 static struct layout layout_of(const struct mrc_cfg *cfg)
 {
@@ -53,17 +46,17 @@ static struct layout layout_of(const struct mrc_cfg *cfg)
 		l.n_ids *= 2;
 	while (l.n_lists < cfg->max_qps && l.n_lists < LISTS_MOST)
 		l.n_lists *= 2;
-	l.requests = reserve(&l, pool_bytes(&l.request_shape));
-	l.responses = reserve(&l, pool_bytes(&l.response_shape));
-	l.by_id = reserve(&l, l.n_ids * sizeof(struct mrc_request *));
-	l.done = reserve(&l, cfg->max_probes * sizeof(struct mrc_endpoint_done));
-	l.by_peer = reserve(&l, l.n_lists * sizeof(struct mrc_qp *));
+	l.requests = engine_reserve(&l.all, pool_bytes(&l.request_shape));
+	l.responses = engine_reserve(&l.all, pool_bytes(&l.response_shape));
+	l.by_id = engine_reserve(&l.all, l.n_ids * sizeof(struct mrc_request *));
+	l.done = engine_reserve(&l.all, cfg->max_probes * sizeof(struct mrc_endpoint_done));
+	l.by_peer = engine_reserve(&l.all, l.n_lists * sizeof(struct mrc_qp *));
 	return l;
 }
 
 size_t mrc_endpoint_bytes(const struct mrc_cfg *cfg)
 {
-	return layout_of(cfg).used;
+	return layout_of(cfg).all.used;
 }
 
 static struct mrc_bucket bucket_of(uint32_t rate, uint32_t burst)

@@ -5,6 +5,7 @@
 #include <stdalign.h>
 #include <string.h>
 
+#include "engine/layout.h"
 #include "mrc/state.h"
 
 #define QPS_MAX          (UINT32_C(1) << 20)
@@ -24,19 +25,11 @@
 
 /* The parts of the one block of memory, as offsets from its start. */
 struct layout {
-	size_t used, qps, flights, tracks, answers, ev_faults, endpoints;
+	struct engine_layout all;
+	size_t qps, flights, tracks, answers, ev_faults, endpoints;
 	uint32_t qp_heads;
 	struct pool_shape flight_shape, track_shape, answer_shape, ev_fault_shape;
 };
-
-static size_t reserve(struct layout *l, size_t bytes)
-{
-	size_t at = l->used;
-
-	l->used = at +
-		  (bytes + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
-	return at;
-}
 
 static struct layout layout_of(const struct mrc_cfg *cfg)
 {
@@ -54,13 +47,13 @@ static struct layout layout_of(const struct mrc_cfg *cfg)
 
 	while (l.qp_heads < cfg->max_qps)
 		l.qp_heads *= 2;
-	reserve(&l, sizeof(struct mrc));
-	l.qps = reserve(&l, l.qp_heads * sizeof(struct mrc_qp *));
-	l.flights = reserve(&l, pool_bytes(&l.flight_shape));
-	l.tracks = reserve(&l, pool_bytes(&l.track_shape));
-	l.answers = reserve(&l, pool_bytes(&l.answer_shape));
-	l.ev_faults = reserve(&l, pool_bytes(&l.ev_fault_shape));
-	l.endpoints = reserve(&l, mrc_endpoint_bytes(cfg));
+	engine_reserve(&l.all, sizeof(struct mrc));
+	l.qps = engine_reserve(&l.all, l.qp_heads * sizeof(struct mrc_qp *));
+	l.flights = engine_reserve(&l.all, pool_bytes(&l.flight_shape));
+	l.tracks = engine_reserve(&l.all, pool_bytes(&l.track_shape));
+	l.answers = engine_reserve(&l.all, pool_bytes(&l.answer_shape));
+	l.ev_faults = engine_reserve(&l.all, pool_bytes(&l.ev_fault_shape));
+	l.endpoints = engine_reserve(&l.all, mrc_endpoint_bytes(cfg));
 	return l;
 }
 
@@ -118,7 +111,7 @@ static size_t mrc_size(const void *cfg)
 {
 	struct mrc_cfg full;
 
-	return complete_cfg(&full, cfg) ? layout_of(&full).used : 0;
+	return complete_cfg(&full, cfg) ? layout_of(&full).all.used : 0;
 }
 
 static int mrc_init(struct engine *e, const void *cfg, nsec now)

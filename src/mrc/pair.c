@@ -1,10 +1,10 @@
 /* Queue pairs: how they are made, change state and end. */
 #include <assert.h>
 #include <errno.h>
-#include <stdalign.h>
 #include <string.h>
 
 #include "base/places.h"
+#include "engine/layout.h"
 #include "mrc/state.h"
 
 #define ALL_SET      ((MRC_SET_WIMM << 1) - 1)
@@ -16,23 +16,11 @@ static const uint32_t needed_rts = MRC_SET_SQ_PSN | MRC_SET_MPR_DEST;
 
 /* The parts of a queue pair's memory, as offsets from its start. */
 struct layout {
-	size_t used, sends, receives, stash, flights, tracks, ways;
+	struct engine_layout all;
+	size_t sends, receives, stash, flights, tracks, ways;
 	size_t stride;
 	uint32_t n_sends, n_flights, n_tracks;
 };
-
-static size_t aligned(size_t bytes)
-{
-	return (bytes + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
-}
-
-static size_t reserve(struct layout *l, size_t bytes)
-{
-	size_t at = l->used;
-
-	l->used = at + aligned(bytes);
-	return at;
-}
 
 static uint32_t most_ways(const struct mrc_caps *caps)
 {
@@ -44,20 +32,20 @@ static uint32_t most_ways(const struct mrc_caps *caps)
 static struct layout layout_of(const struct mrc_caps *caps)
 {
 	struct layout l = {
-		.stride =
-			aligned(sizeof(struct mrc_send) + caps->max_send_sge * sizeof(struct sge)),
+		.stride = engine_aligned(sizeof(struct mrc_send) +
+					 caps->max_send_sge * sizeof(struct sge)),
 		.n_sends = places_for(caps->max_send),
 		.n_flights = places_for(caps->max_mpr * (MRC_MPR_UNIT / MRC_FLIGHT) + 1),
 		.n_tracks = places_for(caps->max_mpr * (MRC_MPR_UNIT / MRC_TRACK) + 1),
 	};
 
-	reserve(&l, sizeof(struct mrc_qp));
-	l.sends = reserve(&l, l.n_sends * l.stride);
-	l.receives = reserve(&l, caps->max_recv * sizeof(struct mrc_wr));
-	l.stash = reserve(&l, caps->max_wimm * sizeof(struct mrc_stash));
-	l.flights = reserve(&l, l.n_flights * sizeof(uint32_t));
-	l.tracks = reserve(&l, l.n_tracks * sizeof(uint32_t));
-	l.ways = reserve(&l, path_words(most_ways(caps)) * sizeof(uint64_t));
+	engine_reserve(&l.all, sizeof(struct mrc_qp));
+	l.sends = engine_reserve(&l.all, l.n_sends * l.stride);
+	l.receives = engine_reserve(&l.all, caps->max_recv * sizeof(struct mrc_wr));
+	l.stash = engine_reserve(&l.all, caps->max_wimm * sizeof(struct mrc_stash));
+	l.flights = engine_reserve(&l.all, l.n_flights * sizeof(uint32_t));
+	l.tracks = engine_reserve(&l.all, l.n_tracks * sizeof(uint32_t));
+	l.ways = engine_reserve(&l.all, path_words(most_ways(caps)) * sizeof(uint64_t));
 	return l;
 }
 
@@ -67,7 +55,7 @@ size_t mrc_qp_size(const struct mrc_caps *caps)
 	    caps->max_send_sge > ENGINE_SGE || caps->max_mpr == 0 ||
 	    caps->max_wimm > MRC_WIMM_MAX || caps->max_ways > PATH_WAYS_MAX)
 		return 0;
-	return layout_of(caps).used;
+	return layout_of(caps).all.used;
 }
 
 static void make_rings(struct mrc_qp *q)
