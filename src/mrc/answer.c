@@ -174,7 +174,7 @@ static void fill_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_answer *
 		.pr = is_probed,
 		.ack_psn_offset = ack_offset(a, cack),
 		.entropy = a->ev,
-		.spdcid = ID16(q->number),
+		.spdcid = ID16(q->id.number),
 		.dpdcid = ID16(q->attr.remote_qp),
 		.cack_psn = cack.v,
 		.cc_type = MRC_CC_TYPE_NSCC,
@@ -195,7 +195,7 @@ static void fill_nack(struct mrc *m, const struct mrc_qp *q, const struct mrc_an
 	h->neth = (struct neth){
 		.nack_reason = a->reason,
 		.entropy = a->ev,
-		.spdcid = ID16(q->number),
+		.spdcid = ID16(q->id.number),
 		.dpdcid = ID16(q->attr.remote_qp),
 		.nack_psn = a->psn,
 		.cc_type = MRC_CC_TYPE_TIMESTAMP,

@@ -3,12 +3,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdalign.h>
-#include <string.h>
 
 #include "engine/layout.h"
 #include "mrc/state.h"
 
-#define QPS_MAX          (UINT32_C(1) << 20)
 #define PACKETS_MAX      (UINT32_C(1) << 30)
 #define ANSWERS_MAX      (UINT32_C(1) << 20)
 #define PROBES_MAX       (UINT32_C(1) << 15) /* half of the ids (7.3) */
@@ -21,20 +19,17 @@
 #define STRANGER_RATE    20000u
 #define SACK_LEAST_BYTES 1024u /* MIN_ACK_PACKET_SIZE (7.5.2) */
 #define PAD_MAX          3u
-#define HASH_SHIFT       12u /* of 32 bits: what is left is QPS_MAX */
 
 /* The parts of the one block of memory, as offsets from its start. */
 struct layout {
 	struct engine_layout all;
 	size_t qps, flights, tracks, answers, ev_faults, endpoints;
-	uint32_t qp_heads;
 	struct pool_shape flight_shape, track_shape, answer_shape, ev_fault_shape;
 };
 
 static struct layout layout_of(const struct mrc_cfg *cfg)
 {
 	struct layout l = {
-		.qp_heads = 1,
 		.flight_shape = {sizeof(struct mrc_flight), alignof(struct mrc_flight),
 				 (cfg->max_out_pkts + MRC_FLIGHT - 1) / MRC_FLIGHT},
 		.track_shape = {sizeof(struct mrc_track), alignof(struct mrc_track),
@@ -45,10 +40,8 @@ static struct layout layout_of(const struct mrc_cfg *cfg)
 				   cfg->max_ev_faults},
 	};
 
-	while (l.qp_heads < cfg->max_qps)
-		l.qp_heads *= 2;
 	engine_reserve(&l.all, sizeof(struct mrc));
-	l.qps = engine_reserve(&l.all, l.qp_heads * sizeof(struct mrc_qp *));
+	l.qps = engine_reserve(&l.all, engine_numbers_bytes(cfg->max_qps));
 	l.flights = engine_reserve(&l.all, pool_bytes(&l.flight_shape));
 	l.tracks = engine_reserve(&l.all, pool_bytes(&l.track_shape));
 	l.answers = engine_reserve(&l.all, pool_bytes(&l.answer_shape));
@@ -98,7 +91,7 @@ static bool complete_cfg(struct mrc_cfg *cfg, const struct mrc_cfg *from)
 	use_default(&cfg->sack_least_bytes, SACK_LEAST_BYTES);
 	if (cfg->pkey == 0)
 		cfg->pkey = MRC_PKEY_DEFAULT;
-	return cfg->mem && cfg->max_qps > 0 && cfg->max_qps <= QPS_MAX &&
+	return cfg->mem && cfg->max_qps > 0 && cfg->max_qps <= ENGINE_NUMBERS_MOST &&
 	       cfg->n_ports <= ENGINE_PORTS && cfg->max_out_pkts <= PACKETS_MAX &&
 	       cfg->max_early_pkts <= PACKETS_MAX && cfg->max_answers <= ANSWERS_MAX &&
 	       cfg->max_ev_faults <= EV_FAULTS_MAX &&
@@ -128,10 +121,8 @@ static int mrc_init(struct engine *e, const void *cfg, nsec now)
 		.engine.ops = &mrc_ops,
 		.cfg = full,
 		.now = now,
-		.qps = (void *)(block + l.qps),
-		.qp_mask = l.qp_heads - 1,
 	};
-	memset(m->qps, 0, l.qp_heads * sizeof(struct mrc_qp *));
+	engine_numbers_init(&m->qps, block + l.qps, full.max_qps);
 	pool_init_empty(&m->flights, block + l.flights, &l.flight_shape);
 	pool_init_empty(&m->tracks, block + l.tracks, &l.track_shape);
 	pool_init(&m->answers, block + l.answers, &l.answer_shape);
@@ -145,29 +136,18 @@ static int mrc_init(struct engine *e, const void *cfg, nsec now)
 	return 0;
 }
 
-struct mrc_qp **mrc_head_of(const struct mrc *m, uint32_t number)
-{
-	return &m->qps[number * UINT32_C(0x9e3779b1) >> HASH_SHIFT & m->qp_mask];
-}
-
 struct mrc_qp *mrc_find(const struct mrc *m, uint32_t number)
 {
-	struct mrc_qp *q = *mrc_head_of(m, number);
+	struct engine_number *id = engine_number_find(&m->qps, number);
 
-	while (q && q->number != number)
-		q = q->hash_next;
-	return q;
+	return id ? LIST_OWNER(id, mrc_qp, id) : NULL;
 }
 
 struct mrc_qp *mrc_next_qp(const struct mrc *m, const struct mrc_qp *q)
 {
-	uint32_t i = q ? (uint32_t)(mrc_head_of(m, q->number) - m->qps) + 1 : 0;
+	struct engine_number *id = engine_number_next(&m->qps, q ? &q->id : NULL);
 
-	if (q && q->hash_next)
-		return q->hash_next;
-	while (i <= m->qp_mask && !m->qps[i])
-		i++;
-	return i <= m->qp_mask ? m->qps[i] : NULL;
+	return id ? LIST_OWNER(id, mrc_qp, id) : NULL;
 }
 
 bool mrc_has_qp(const struct engine *e, uint32_t number)
@@ -324,7 +304,7 @@ static uint32_t mrc_poll(struct engine *e, struct done *done, uint32_t n)
 		done[got] = (struct done){
 			.cookie = wr->cookie,
 			.imm = wr->imm,
-			.qp = wr->owner->number,
+			.qp = wr->owner->id.number,
 			.peer = wr->owner->attr.peer,
 			.len = wr->len,
 			.status = wr->status,
@@ -534,7 +514,7 @@ static struct mrc_event next_event(struct mrc *m, struct mrc_qp *q)
 	q->events = (uint8_t)(q->events & (q->events - 1));
 	if (q->events == 0)
 		list_pop(&m->events);
-	return (struct mrc_event){q->number, kind};
+	return (struct mrc_event){q->id.number, kind};
 }
 
 uint32_t mrc_events(struct engine *e, struct mrc_event *events, uint32_t n)

@@ -85,22 +85,18 @@ int mrc_qp_new(struct engine *e, uint32_t number, const struct mrc_caps *caps, v
 
 	if (number < FIRST_NUMBER || number >= MRC_NUMBERS || mrc_qp_size(caps) == 0)
 		return -EINVAL;
-	if (mrc_find(m, number))
-		return -EEXIST;
-	if (m->n_qps == m->cfg.max_qps)
-		return -ENOSPC;
+	int problem = engine_numbers_problem(&m->qps, number);
+
+	if (problem)
+		return problem;
 	struct mrc_qp *q = memory;
-	struct mrc_qp **head = mrc_head_of(m, number);
 
 	*q = (struct mrc_qp){
-		.number = number,
 		.caps = *caps,
 		.attr.wimm = caps->max_wimm,
 		.memory = memory,
-		.hash_next = *head,
 	};
-	*head = q;
-	m->n_qps++;
+	engine_number_add(&m->qps, &q->id, number);
 	make_rings(q);
 	mrc_pools_take(m, q);
 	mrc_requester_reset(m, q);
@@ -151,14 +147,9 @@ void *mrc_qp_free(struct engine *e, uint32_t number)
 
 	if (!q)
 		return NULL;
-	struct mrc_qp **link = mrc_head_of(m, number);
-
 	reset(m, q);
-	while (*link != q)
-		link = &(*link)->hash_next;
-	*link = q->hash_next;
+	engine_number_remove(&m->qps, &q->id);
 	mrc_pools_leave(m, q);
-	m->n_qps--;
 	return q->memory;
 }
 

@@ -270,7 +270,7 @@ static enum mrc_verdict on_new(struct mrc *m, struct mrc_qp *q, const struct req
 	struct place how = {
 		.mem = m->cfg.mem,
 		.pd = q->caps.pd,
-		.qp = q->number,
+		.qp = q->id.number,
 		.access = MEM_REMOTE_WRITE,
 	};
 	struct place_payload payload = {in->payload, in->n_payload, in->len};

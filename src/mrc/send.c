@@ -530,7 +530,7 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 	const struct place how = {
 		.mem = m->cfg.mem,
 		.pd = q->caps.pd,
-		.qp = q->number,
+		.qp = q->id.number,
 		.is_local = true,
 		.is_trusted = s->w->wr.flags & ENGINE_TRUSTED,
 	};
@@ -576,7 +576,7 @@ uint16_t mrc_put_probe(struct mrc *m, struct mrc_qp *q, const struct path_way *w
 	h.bth = (struct mrc_bth){.opcode = MRC_OP_PROBE_REQUEST};
 	h.peth = (struct peth){
 		.probe_id = ++req->probe_id,
-		.spdcid = (uint16_t)q->number,
+		.spdcid = (uint16_t)q->id.number,
 		.dpdcid = (uint16_t)q->attr.remote_qp,
 		.tx_timestamp = has_stamp ? mrc_stamp(m->now) : 0,
 		.ftype = has_stamp ? MRC_FTYPE_TIMESTAMP : 0,

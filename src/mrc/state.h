@@ -26,6 +26,7 @@
 #include "base/pool.h"
 #include "base/serial.h"
 #include "base/wheel.h"
+#include "engine/numbers.h"
 #include "mrc/mrc.h"
 #include "wire/mrc.h"
 
@@ -261,7 +262,7 @@ struct mrc_responder {
 };
 
 struct mrc_qp {
-	uint32_t number;
+	struct engine_number id;
 	uint32_t known; /* enum mrc_set: what was set since MRC_RESET */
 	uint8_t state;  /* enum mrc_state */
 	struct mrc_caps caps;
@@ -272,7 +273,6 @@ struct mrc_qp {
 	struct mrc_responder resp;
 	/* In the engine's lists. */
 	struct list_link send_link, answer_link, starved_link, event_link;
-	struct mrc_qp *hash_next;
 	uint8_t events;                   /* bit per enum mrc_event_kind */
 	uint8_t send_ports, answer_ports; /* by which its turns are counted, while it has them */
 	uint8_t reported_up;  /* the ports of ours that its peer knows to be up; 0: nobody knows */
@@ -378,8 +378,7 @@ struct mrc {
 	nsec now;
 	struct wheel wheel;
 	struct wheel_timer *wheel_slots[WHEEL_SLOTS(MRC_WHEEL_LEVELS)];
-	struct mrc_qp **qps; /* hash of queue pairs by number, chained */
-	uint32_t qp_mask, n_qps;
+	struct engine_numbers qps;            /* struct mrc_qp */
 	struct pool flights, tracks, answers; /* struct mrc_flight, mrc_track, mrc_answer */
 	struct pool ev_faults;                /* struct path_ev_fault */
 	struct mrc_needs needs;               /* of all queue pairs that there are */
@@ -453,8 +452,6 @@ static inline void mrc_fetch(const void *at, size_t bytes)
 
 /* mrc.c */
 struct mrc_qp *mrc_find(const struct mrc *m, uint32_t number);
-/* Where the chain of queue pairs begins that holds this number. */
-struct mrc_qp **mrc_head_of(const struct mrc *m, uint32_t number);
 /* The queue pair behind q in an order of its own, the first for NULL, or NULL. */
 struct mrc_qp *mrc_next_qp(const struct mrc *m, const struct mrc_qp *q);
 /* q may have a packet to send, or to answer: it gets a turn. Any number of times. */

@@ -177,7 +177,7 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 		.cfg = &m->cfg.path,
 		.bits = q->way_bits,
 		/* Queue pairs take the same ways in different orders (MRC-9.3.1-02). */
-		.seed = m->cfg.seed + q->number * UINT64_C(0x9e3779b97f4a7c15),
+		.seed = m->cfg.seed + q->id.number * UINT64_C(0x9e3779b97f4a7c15),
 		.burst = q->attr.burst,
 	};
 
@@ -199,7 +199,7 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	req->peer_port_due = req->doubted ? m->now : m->now + MRC_PEER_PORT_NS;
 	req->dead_ports = 0;
 	q->reported_up = (uint8_t)reported;
-	path_walk_start(&req->answer_path, &q->attr.ways->set, ~q->number);
+	path_walk_start(&req->answer_path, &q->attr.ways->set, ~q->id.number);
 	if (path_take_news(&req->path) || had_ways)
 		mrc_raise(m, q, MRC_EVENT_WAYS);
 	mrc_ways_plan(m, q);

@@ -43,7 +43,7 @@ static inline struct mrc_qp *prober_of(const struct mrc_pkt *h)
 	if (h->bth.opcode != MRC_OP_PROBE_REQUEST)
 		return NULL;
 	for (uint32_t i = 0; i < w.end[0].n_qps; i++)
-		if ((uint16_t)pair_of(0, i)->number == h->peth.spdcid &&
+		if ((uint16_t)pair_of(0, i)->id.number == h->peth.spdcid &&
 		    mrc_ways_find(pair_of(0, i), h->peth.probe_id))
 			return pair_of(0, i);
 	return NULL;

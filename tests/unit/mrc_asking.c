@@ -96,9 +96,9 @@ static void a_peer_is_told_when_its_teller_leaves(void **state)
 	struct mrc_attr attr = reporter->attr;
 
 	attr.peer = PEER + 77;
-	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, reporter->number, &drain, MRC_SET_STATE),
-			 0);
-	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, reporter->number, &attr, MRC_SET_PATH),
+	assert_int_equal(
+		mrc_qp_modify(w.end[0].e, w.now, reporter->id.number, &drain, MRC_SET_STATE), 0);
+	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, reporter->id.number, &attr, MRC_SET_PATH),
 			 0);
 	for (uint32_t k = 0; k < 100; k++) {
 		w.now += 1000000;

@@ -19,7 +19,8 @@ static void set_path(uint32_t pair, const struct path_profile *ways)
 	attr.ways = ways;
 	w.end[0].qp[pair].attr.ways = ways;
 	assert_int_equal(
-		mrc_qp_modify(w.end[0].e, w.now, pair_of(0, pair)->number, &attr, MRC_SET_PATH), 0);
+		mrc_qp_modify(w.end[0].e, w.now, pair_of(0, pair)->id.number, &attr, MRC_SET_PATH),
+		0);
 	check_books(0);
 }
 
