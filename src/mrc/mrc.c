@@ -499,32 +499,15 @@ void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_
 	tx->local = q->attr.local;
 }
 
-void mrc_raise(struct mrc *m, struct mrc_qp *q, enum mrc_event_kind kind)
-{
-	q->events = (uint8_t)(q->events | 1u << kind);
-	if (!list_is_linked(&q->event_link))
-		list_push(&m->events, &q->event_link);
-}
-
-/* The lowest of q's events; q leaves the list with the last. */
-static struct mrc_event next_event(struct mrc *m, struct mrc_qp *q)
-{
-	uint8_t kind = (uint8_t)__builtin_ctz(q->events);
-
-	q->events = (uint8_t)(q->events & (q->events - 1));
-	if (q->events == 0)
-		list_pop(&m->events);
-	return (struct mrc_event){q->id.number, kind};
-}
-
 uint32_t mrc_events(struct engine *e, struct mrc_event *events, uint32_t n)
 {
 	struct mrc *m = mrc_of(e);
+	struct engine_events *of;
 	uint32_t got = 0;
+	uint8_t kind;
 
-	while (got < n && !list_is_empty(&m->events))
-		events[got++] =
-			next_event(m, LIST_OWNER(list_first(&m->events), mrc_qp, event_link));
+	for (; got < n && (of = engine_event_take(&m->events, &kind)); got++)
+		events[got] = (struct mrc_event){LIST_OWNER(of, mrc_qp, events)->id.number, kind};
 	return got;
 }
 

@@ -116,19 +116,12 @@ static void forget_done(struct mrc *m, const struct mrc_qp *q)
 			list_push(&m->done, link);
 }
 
-static void forget_events(struct mrc *m, struct mrc_qp *q)
-{
-	q->events = 0;
-	if (list_is_linked(&q->event_link))
-		list_remove(&m->events, &q->event_link);
-}
-
 /* Back to the beginning: no work, no packets, no events, no attributes. */
 static void reset(struct mrc *m, struct mrc_qp *q)
 {
 	mrc_unlist_turns(m, q);
 	mrc_unlist_starved(m, q);
-	forget_events(m, q);
+	engine_event_forget(&m->events, &q->events);
 	forget_done(m, q);
 	mrc_ways_stop(m, q);
 	mrc_requester_reset(m, q);

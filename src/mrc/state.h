@@ -26,6 +26,7 @@
 #include "base/pool.h"
 #include "base/serial.h"
 #include "base/wheel.h"
+#include "engine/events.h"
 #include "engine/numbers.h"
 #include "mrc/mrc.h"
 #include "wire/mrc.h"
@@ -272,8 +273,8 @@ struct mrc_qp {
 	struct mrc_requester req;
 	struct mrc_responder resp;
 	/* In the engine's lists. */
-	struct list_link send_link, answer_link, starved_link, event_link;
-	uint8_t events;                   /* bit per enum mrc_event_kind */
+	struct list_link send_link, answer_link, starved_link;
+	struct engine_events events;      /* of enum mrc_event_kind */
 	uint8_t send_ports, answer_ports; /* by which its turns are counted, while it has them */
 	uint8_t reported_up;  /* the ports of ours that its peer knows to be up; 0: nobody knows */
 	uint8_t status_tries; /* of telling it */
@@ -424,6 +425,12 @@ static inline struct mrc_send *mrc_send_at(const struct mrc_qp *q, uint64_t coun
 	return (void *)(q->req.slots + (count & q->req.slot_mask) * q->req.stride);
 }
 
+/* Something happened to q: it comes out of mrc_events. */
+static inline void mrc_raise(struct mrc *m, struct mrc_qp *q, enum mrc_event_kind kind)
+{
+	engine_event_raise(&m->events, &q->events, (uint8_t)kind);
+}
+
 /* Packets that carry len bytes: one at least (IBTA 9.7.2). */
 static inline uint32_t mrc_packets(uint32_t len, uint32_t pmtu)
 {
@@ -468,7 +475,6 @@ void mrc_unlist_starved(struct mrc *m, struct mrc_qp *q);
 void mrc_offer_chunk(struct mrc *m);
 /* Work is complete: it comes out of poll. */
 void mrc_report(struct mrc *m, struct mrc_wr *wr);
-void mrc_raise(struct mrc *m, struct mrc_qp *q, enum mrc_event_kind kind);
 /* Completes a packet of q on a way: headers from h, whose opcode, psn and what follows are set;
  * padding behind the payload bytes in tx->body, pkey, destination and addresses. */
 void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_way *way,
