@@ -46,8 +46,7 @@ static bool is_control_place(uint8_t opcode)
  * on, the sending side from MRC_RTS on. */
 static bool is_state_right(const struct mrc_qp *q, uint8_t opcode)
 {
-	return q->state == MRC_RTS || q->state == MRC_SQD ||
-	       (q->state == MRC_RTR && !is_answer(opcode));
+	return is_answer(opcode) ? engine_is_sending(q->state) : engine_is_receiving(q->state);
 }
 
 /* What follows the headers of a data packet, less its padding, as spans. False: the lengths

@@ -22,6 +22,7 @@
 
 #include "cc/cc.h"
 #include "engine/engine.h"
+#include "engine/ladder.h"
 #include "mem/mem.h"
 #include "path/path.h"
 
@@ -78,7 +79,14 @@ struct mrc_cfg {
 				* answer; not needed where cc has a good base_rtt */
 };
 
-enum mrc_state { MRC_RESET, MRC_INIT, MRC_RTR, MRC_RTS, MRC_SQD, MRC_ERROR };
+enum mrc_state {
+	MRC_RESET = ENGINE_RESET,
+	MRC_INIT = ENGINE_INIT,
+	MRC_RTR = ENGINE_RTR,
+	MRC_RTS = ENGINE_RTS,
+	MRC_SQD = ENGINE_SQD,
+	MRC_ERROR = ENGINE_ERROR,
+};
 
 /* What a queue pair is made with, for life. */
 struct mrc_caps {

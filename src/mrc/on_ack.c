@@ -357,7 +357,7 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	const struct seth *h = &in->h.seth;
 	struct sack s;
 
-	assert(q->state == MRC_RTS || q->state == MRC_SQD);
+	assert(engine_is_sending(q->state));
 	if (!read_sack(q, h, &s))
 		return MRC_VERDICT_drop_stale;
 	bool is_probed = h->pr && req->is_probing && h->ack_psn_offset == req->probe_out;
@@ -479,7 +479,7 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	const struct mrc_requester *req = &q->req;
 	const struct neth *h = &in->h.neth;
 
-	assert(q->state == MRC_RTS || q->state == MRC_SQD);
+	assert(engine_is_sending(q->state));
 	int32_t off = ahead(q, h->nack_psn);
 	int64_t n = (int64_t)req->una + off;
 
@@ -587,7 +587,7 @@ enum mrc_verdict mrc_on_ack(struct mrc *m, struct mrc_qp *q, const struct mrc_in
 	const struct mrc_requester *req = &q->req;
 	const struct aeth *h = &in->h.aeth;
 
-	assert(q->state == MRC_RTS || q->state == MRC_SQD);
+	assert(engine_is_sending(q->state));
 	int32_t off = ahead(q, in->h.bth.psn);
 	int64_t n = (int64_t)req->una + off;
 

@@ -146,20 +146,6 @@ void *mrc_qp_free(struct engine *e, uint32_t number)
 	return q->memory;
 }
 
-/* Whether the state machine of IBTA 10.3.1 has this step. */
-static bool is_step(uint8_t from, uint8_t to)
-{
-	switch (to) {
-	case MRC_RESET:
-	case MRC_ERROR: return true;
-	case MRC_INIT: return from == MRC_RESET || from == MRC_INIT;
-	case MRC_RTR: return from == MRC_INIT;
-	case MRC_RTS: return from == MRC_RTR || from == MRC_RTS || from == MRC_SQD;
-	case MRC_SQD: return from == MRC_RTS || from == MRC_SQD;
-	default: return false;
-	}
-}
-
 static bool is_pmtu(uint16_t pmtu)
 {
 	return pmtu >= 256 && pmtu <= 4096 && (pmtu & (pmtu - 1)) == 0;
@@ -312,23 +298,20 @@ void mrc_fail(struct mrc *m, struct mrc_qp *q)
 
 static void enter(struct mrc *m, struct mrc_qp *q, uint8_t state)
 {
-	uint8_t from = q->state;
+	enum engine_begin begins = engine_begins((struct engine_move){q->state, state});
 
-	if (state == MRC_ERROR && from != MRC_ERROR) {
-		flush(m, q);
-		return;
-	}
 	q->state = state;
-	if (state == MRC_RTR && from == MRC_INIT)
-		mrc_responder_start(m, q);
-	if (state == MRC_RTS && from == MRC_RTR)
-		mrc_requester_start(m, q);
-	if (state == MRC_SQD && from == MRC_RTS) {
+	switch (begins) {
+	case ENGINE_BEGINS_TO_TAKE: mrc_responder_start(m, q); break;
+	case ENGINE_BEGINS_TO_SEND: mrc_requester_start(m, q); break;
+	case ENGINE_BEGINS_TO_DRAIN:
 		q->req.is_draining = true;
 		mrc_check_drained(m, q);
+		break;
+	case ENGINE_BEGINS_TO_RESUME: q->req.is_draining = false; break;
+	case ENGINE_BEGINS_TO_FAIL: flush(m, q); break;
+	default: break;
 	}
-	if (state == MRC_RTS && from == MRC_SQD)
-		q->req.is_draining = false;
 	/* A limit may have gone up. */
 	if (state == MRC_RTS)
 		mrc_wake_send(m, q);
@@ -345,7 +328,7 @@ int mrc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct mrc_
 	bool is_stepping = set & MRC_SET_STATE;
 	uint8_t to = is_stepping ? attr->state : q->state;
 
-	if (set > ALL_SET || (is_stepping && !is_step(q->state, to)))
+	if (set > ALL_SET || (is_stepping && !engine_may_move((struct engine_move){q->state, to})))
 		return -EINVAL;
 	m->now = now;
 	if (is_stepping && to == MRC_RESET) {
@@ -359,8 +342,8 @@ int mrc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct mrc_
 	if ((to == MRC_RTR && (known & needed_rtr) != needed_rtr) ||
 	    (to == MRC_RTS && (known & needed_rts) != needed_rts))
 		return -EINVAL;
-	bool is_resizing = q->state >= MRC_RTR && q->state < MRC_ERROR && (set & MRC_SET_MPR) &&
-			   attr->mpr != q->attr.mpr;
+	bool is_resizing =
+		engine_is_receiving(q->state) && (set & MRC_SET_MPR) && attr->mpr != q->attr.mpr;
 
 	take_ways(m, q, attr, set);
 	if (set & MRC_SET_CC)

@@ -391,7 +391,7 @@ int mrc_take_recv(struct mrc *m, struct mrc_qp *q, const struct op *op)
 {
 	struct mrc_responder *p = &q->resp;
 
-	if (q->state == MRC_RESET || op->n_sg > 0 || op->flags & ENGINE_SHARED ||
+	if (!engine_takes_receives(q->state) || op->n_sg > 0 || op->flags & ENGINE_SHARED ||
 	    q->caps.max_recv == 0)
 		return -EINVAL;
 	if (p->recv_posted - p->recv_freed == q->caps.max_recv)

@@ -89,7 +89,7 @@ int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 	struct mrc_requester *req = &q->req;
 	uint32_t len;
 
-	if (q->state != MRC_RTS && q->state != MRC_SQD && q->state != MRC_ERROR)
+	if (!engine_takes_sends(q->state))
 		return -EINVAL;
 	int error = check(q, op, &len);
 
@@ -610,7 +610,7 @@ bool mrc_request_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, stru
 
 	*is_blocked = false;
 	req->is_paced = false;
-	if (q->state != MRC_RTS && q->state != MRC_SQD)
+	if (!engine_is_sending(q->state))
 		return false;
 	if (!req->has_probe && !next_step(m, q, &s)) {
 		if (is_early(m, req->pause_until))
