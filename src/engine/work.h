@@ -1,4 +1,5 @@
-/* Posted work from post until poll, and the ring that a send queue keeps it in.
+/* Posted work from post until poll, and the ring that a queue keeps it in: one of work to be sent,
+ * or of receives that are taken in their order.
  *
  * The place of work in its ring is that of its completion too: post takes none when the ring is
  * full, so completions cannot overrun (law 5). Work ends in the order it was posted, and its place

@@ -113,7 +113,7 @@ static void plan_probe(struct mrc *m, struct mrc_qp *q)
 static bool is_ack_owed(const struct mrc_qp *q)
 {
 	const struct mrc_requester *req = &q->req;
-	const struct mrc_send *w = mrc_send_at(q, req->done);
+	const struct mrc_send *w = mrc_send_at(q, req->works.done);
 
 	return req->executed < req->next && w->first + w->n_pkts <= req->next;
 }

@@ -254,11 +254,6 @@ void mrc_offer_chunk(struct mrc *m)
 	}
 }
 
-void mrc_report(struct mrc *m, struct mrc_wr *wr)
-{
-	list_push(&m->done, &wr->link);
-}
-
 static int mrc_post(struct engine *e, nsec now, const struct op *op)
 {
 	struct mrc *m = mrc_of(e);
@@ -270,49 +265,21 @@ static int mrc_post(struct engine *e, nsec now, const struct op *op)
 	return op->code == ENGINE_RECV ? mrc_take_recv(m, q, op) : mrc_take_send(m, q, op);
 }
 
-static bool is_silent(const struct mrc_wr *wr)
-{
-	return (wr->flags & ENGINE_SILENT) && wr->status == ENGINE_OK;
-}
-
-/* The slot of work that was polled is free again, and with it those of the works around it that
- * nobody will be told of. Receives end in their order, each of them reported. */
-static void release(const struct mrc_wr *wr)
-{
-	struct mrc_qp *q = wr->owner;
-	struct mrc_requester *req = &q->req;
-
-	if (wr->is_recv) {
-		q->resp.recv_freed++;
-		return;
-	}
-	while (&mrc_send_at(q, req->freed)->wr != wr)
-		req->freed++;
-	req->freed++;
-	while (req->freed < req->done && is_silent(&mrc_send_at(q, req->freed)->wr))
-		req->freed++;
-}
-
 static uint32_t mrc_poll(struct engine *e, struct done *done, uint32_t n)
 {
 	struct mrc *m = mrc_of(e);
 	uint32_t got = 0;
 
-	for (; got < n && !list_is_empty(&m->done); got++) {
-		const struct mrc_wr *wr = LIST_OWNER(list_pop(&m->done), mrc_wr, link);
+	for (; got < n; got++) {
+		const struct engine_work *wr = engine_done_pop(&m->done, &done[got]);
 
-		done[got] = (struct done){
-			.cookie = wr->cookie,
-			.imm = wr->imm,
-			.qp = wr->owner->id.number,
-			.peer = wr->owner->attr.peer,
-			.len = wr->len,
-			.status = wr->status,
-			.code = wr->is_recv ? ENGINE_DONE_RECEIVED : ENGINE_DONE_SENT,
-			.flags = wr->flags & (ENGINE_SOLICITED | ENGINE_HAS_IMM),
-			.op = wr->op,
-		};
-		release(wr);
+		if (!wr)
+			break;
+		struct mrc_qp *q = wr->owner;
+
+		done[got].qp = q->id.number;
+		done[got].peer = q->attr.peer;
+		engine_ring_release(wr->is_recv ? &q->resp.receives : &q->req.works, wr);
 	}
 	return got;
 }

@@ -293,7 +293,7 @@ static void take_mark(struct mrc *m, struct mrc_qp *q, const struct timing *t, c
 static void go_on(struct mrc *m, struct mrc_qp *q)
 {
 	mrc_check_drained(m, q);
-	if (q->req.current < q->req.posted || q->req.n_lost > 0)
+	if (q->req.works.current < q->req.works.posted || q->req.n_lost > 0)
 		mrc_wake_send(m, q);
 }
 
@@ -543,7 +543,7 @@ static enum mrc_verdict on_positive(struct mrc *m, struct mrc_qp *q, uint64_t n,
 	mrc_retire(m, q, n + 1);
 	if (q->state == MRC_ERROR)
 		return MRC_VERDICT_rx_ack;
-	req->msn_start = msn - (uint32_t)req->done;
+	req->msn_start = msn - (uint32_t)req->works.done;
 	mrc_clock_restart(m, q, true);
 	go_on(m, q);
 	return MRC_VERDICT_rx_ack;
@@ -554,11 +554,11 @@ static enum mrc_verdict on_positive(struct mrc *m, struct mrc_qp *q, uint64_t n,
 static uint64_t executed(const struct mrc_qp *q, uint32_t msn)
 {
 	const struct mrc_requester *req = &q->req;
-	uint64_t n = (msn - req->msn_start - (uint32_t)req->done) & MRC_MSN_MASK;
+	uint64_t n = (msn - req->msn_start - (uint32_t)req->works.done) & MRC_MSN_MASK;
 
-	if (n == 0 || n > req->posted - req->done)
+	if (n == 0 || n > req->works.posted - req->works.done)
 		return 0;
-	const struct mrc_send *last = mrc_send_at(q, req->done + n - 1);
+	const struct mrc_send *last = mrc_send_at(q, req->works.done + n - 1);
 
 	return last->first + last->n_pkts <= req->next ? n : 0;
 }

@@ -19,13 +19,15 @@ struct layout {
 	struct engine_layout all;
 	size_t sends, receives, stash, flights, tracks, ways;
 	size_t stride;
-	uint32_t n_sends, n_flights, n_tracks;
+	uint32_t n_flights, n_tracks;
 };
 
 static uint32_t most_ways(const struct mrc_caps *caps)
 {
 	return caps->max_ways ? caps->max_ways : MRC_WAYS;
 }
+
+static const size_t recv_stride = sizeof(struct engine_work);
 
 /* Chunks are reserved for nobody: only their places are. A window that is not at a chunk's border
  * has a part of one more. */
@@ -34,14 +36,13 @@ static struct layout layout_of(const struct mrc_caps *caps)
 	struct layout l = {
 		.stride = engine_aligned(sizeof(struct mrc_send) +
 					 caps->max_send_sge * sizeof(struct sge)),
-		.n_sends = places_for(caps->max_send),
 		.n_flights = places_for(caps->max_mpr * (MRC_MPR_UNIT / MRC_FLIGHT) + 1),
 		.n_tracks = places_for(caps->max_mpr * (MRC_MPR_UNIT / MRC_TRACK) + 1),
 	};
 
 	engine_reserve(&l.all, sizeof(struct mrc_qp));
-	l.sends = engine_reserve(&l.all, l.n_sends * l.stride);
-	l.receives = engine_reserve(&l.all, caps->max_recv * sizeof(struct mrc_wr));
+	l.sends = engine_reserve(&l.all, engine_ring_bytes(caps->max_send, l.stride));
+	l.receives = engine_reserve(&l.all, engine_ring_bytes(caps->max_recv, recv_stride));
 	l.stash = engine_reserve(&l.all, caps->max_wimm * sizeof(struct mrc_stash));
 	l.flights = engine_reserve(&l.all, l.n_flights * sizeof(uint32_t));
 	l.tracks = engine_reserve(&l.all, l.n_tracks * sizeof(uint32_t));
@@ -63,12 +64,10 @@ static void make_rings(struct mrc_qp *q)
 	struct layout l = layout_of(&q->caps);
 	uint8_t *at = q->memory;
 
-	q->req.slots = at + l.sends;
-	q->req.stride = l.stride;
-	q->req.slot_mask = l.n_sends - 1;
+	engine_ring_init(&q->req.works, at + l.sends, q->caps.max_send, l.stride);
 	q->req.chunks = (void *)(at + l.flights);
 	q->req.n_chunks = l.n_flights;
-	q->resp.receives = (void *)(at + l.receives);
+	engine_ring_init(&q->resp.receives, at + l.receives, q->caps.max_recv, recv_stride);
 	q->resp.stash = (void *)(at + l.stash);
 	q->resp.chunks = (void *)(at + l.tracks);
 	q->resp.n_chunks = l.n_tracks;
@@ -104,25 +103,13 @@ int mrc_qp_new(struct engine *e, uint32_t number, const struct mrc_caps *caps, v
 	return 0;
 }
 
-/* Completions that are not polled yet and whose memory goes, or whose queue pair begins anew. */
-static void forget_done(struct mrc *m, const struct mrc_qp *q)
-{
-	struct list all = m->done;
-	struct list_link *link;
-
-	m->done = (struct list){0};
-	while ((link = list_pop(&all)))
-		if (LIST_OWNER(link, mrc_wr, link)->owner != q)
-			list_push(&m->done, link);
-}
-
 /* Back to the beginning: no work, no packets, no events, no attributes. */
 static void reset(struct mrc *m, struct mrc_qp *q)
 {
 	mrc_unlist_turns(m, q);
 	mrc_unlist_starved(m, q);
 	engine_event_forget(&m->events, &q->events);
-	forget_done(m, q);
+	engine_done_forget(&m->done, q);
 	mrc_ways_stop(m, q);
 	mrc_requester_reset(m, q);
 	mrc_responder_reset(m, q);

@@ -20,7 +20,7 @@ struct request {
 
 static bool has_recv(const struct mrc_qp *q)
 {
-	return q->resp.recv_taken < q->resp.recv_posted;
+	return q->resp.receives.done < q->resp.receives.posted;
 }
 
 /* A Transport ACK is to be sent (6.3.1 rule 4). */
@@ -107,11 +107,17 @@ static bool is_length_right(const struct mrc_qp *q, const struct mrc_in *in)
 	}
 }
 
+/* The oldest receive ends. Each is told of. */
+static void end_recv(struct mrc *m, struct mrc_qp *q, enum engine_status status)
+{
+	engine_done_push(&m->done, engine_ring_end(&q->resp.receives, status));
+}
+
 /* The oldest receive is consumed. */
 static void complete(struct mrc *m, struct mrc_qp *q, const struct mrc_stash *s,
 		     enum engine_status status)
 {
-	struct mrc_wr *wr = &q->resp.receives[q->resp.recv_taken++ % q->caps.max_recv];
+	struct engine_work *wr = engine_ring_at(&q->resp.receives, q->resp.receives.done);
 
 	wr->op = ENGINE_WRITE_IMM;
 	wr->imm = s->imm;
@@ -119,8 +125,7 @@ static void complete(struct mrc *m, struct mrc_qp *q, const struct mrc_stash *s,
 	wr->flags = status == ENGINE_OK ? ENGINE_HAS_IMM : 0;
 	if (s->is_solicited)
 		wr->flags |= ENGINE_SOLICITED;
-	wr->status = (uint8_t)status;
-	mrc_report(m, wr);
+	end_recv(m, q, status);
 }
 
 static struct mrc_stash *stash_at(const struct mrc_qp *q, uint32_t i)
@@ -354,16 +359,13 @@ static void begin(struct mrc *m, struct mrc_qp *q)
 		.n_chunks = p->n_chunks,
 		.stash = p->stash,
 		.receives = p->receives,
-		.recv_freed = p->recv_freed,
-		.recv_taken = p->recv_taken,
-		.recv_posted = p->recv_posted,
 	};
 }
 
 void mrc_responder_reset(struct mrc *m, struct mrc_qp *q)
 {
 	begin(m, q);
-	q->resp.recv_freed = q->resp.recv_taken = q->resp.recv_posted = 0;
+	engine_ring_clear(&q->resp.receives);
 }
 
 void mrc_responder_start(struct mrc *m, struct mrc_qp *q)
@@ -389,21 +391,19 @@ void mrc_responder_resize(struct mrc *m, struct mrc_qp *q)
 
 int mrc_take_recv(struct mrc *m, struct mrc_qp *q, const struct op *op)
 {
-	struct mrc_responder *p = &q->resp;
+	struct engine_ring *receives = &q->resp.receives;
 
 	if (!engine_takes_receives(q->state) || op->n_sg > 0 || op->flags & ENGINE_SHARED ||
 	    q->caps.max_recv == 0)
 		return -EINVAL;
-	if (p->recv_posted - p->recv_freed == q->caps.max_recv)
+	if (engine_ring_room(receives) == 0)
 		return -ENOMEM;
-	struct mrc_wr *wr = &p->receives[p->recv_posted++ % q->caps.max_recv];
+	struct engine_work *wr = engine_ring_at(receives, receives->posted++);
 
-	*wr = (struct mrc_wr){.owner = q, .cookie = op->cookie, .is_recv = true, .op = ENGINE_RECV};
-	if (q->state == MRC_ERROR) {
-		p->recv_taken++;
-		wr->status = ENGINE_FLUSHED;
-		mrc_report(m, wr);
-	}
+	*wr = (struct engine_work){
+		.owner = q, .cookie = op->cookie, .is_recv = true, .op = ENGINE_RECV};
+	if (q->state == MRC_ERROR)
+		end_recv(m, q, ENGINE_FLUSHED);
 	return 0;
 }
 
@@ -411,12 +411,8 @@ void mrc_flush_recv(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_responder *p = &q->resp;
 
-	while (has_recv(q)) {
-		struct mrc_wr *wr = &p->receives[p->recv_taken++ % q->caps.max_recv];
-
-		wr->status = ENGINE_FLUSHED;
-		mrc_report(m, wr);
-	}
+	while (has_recv(q))
+		end_recv(m, q, ENGINE_FLUSHED);
 	mrc_track_clear(m, q);
 	mrc_answer_clear(m, q);
 	p->n_stash = 0;

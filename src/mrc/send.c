@@ -39,7 +39,7 @@ static int check(const struct mrc_qp *q, const struct op *op, uint32_t *len)
 
 static void fill(struct mrc_qp *q, const struct op *op, uint32_t len, struct mrc_send *w)
 {
-	w->wr = (struct mrc_wr){
+	w->wr = (struct engine_work){
 		.owner = q,
 		.cookie = op->cookie,
 		.imm = op->imm,
@@ -95,13 +95,13 @@ int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 
 	if (error)
 		return error;
-	if (req->posted - req->freed == q->caps.max_send)
+	if (engine_ring_room(&req->works) == 0)
 		return -ENOMEM;
-	struct mrc_send *w = mrc_send_at(q, req->posted);
+	struct mrc_send *w = mrc_send_at(q, req->works.posted);
 	bool was_idle = req->executed == req->end;
 
 	fill(q, op, len, w);
-	req->posted++;
+	req->works.posted++;
 	req->end += w->n_pkts;
 	/* Table 6-9: each message has a number, and each write with immediate data another. */
 	req->msn++;
@@ -125,9 +125,10 @@ uint64_t mrc_part_bytes(const struct mrc_qp *q)
 {
 	const struct mrc_requester *req = &q->req;
 
-	if (req->done == req->posted || mrc_send_at(q, req->done)->first >= req->una)
+	if (req->works.done == req->works.posted ||
+	    mrc_send_at(q, req->works.done)->first >= req->una)
 		return 0;
-	const struct mrc_send *w = mrc_send_at(q, req->done);
+	const struct mrc_send *w = mrc_send_at(q, req->works.done);
 	uint64_t bytes = (req->una - w->first) * q->attr.pmtu;
 
 	return bytes < w->wr.len ? bytes : w->wr.len;
@@ -136,17 +137,15 @@ uint64_t mrc_part_bytes(const struct mrc_qp *q)
 static void end_work(struct mrc *m, struct mrc_qp *q, enum engine_status status)
 {
 	struct mrc_requester *req = &q->req;
-	struct mrc_send *w = mrc_send_at(q, req->done);
+	const struct mrc_send *w = mrc_send_at(q, req->works.done);
 
 	req->done_bytes += status == ENGINE_OK ? w->wr.len : mrc_part_bytes(q);
-	w->wr.status = (uint8_t)status;
-	req->done++;
 	if (status == ENGINE_OK && w->wr.op == ENGINE_WRITE_IMM)
 		req->n_wimm--;
-	if (status != ENGINE_OK || !(w->wr.flags & ENGINE_SILENT))
-		mrc_report(m, &w->wr);
-	else if (req->freed == req->done - 1)
-		req->freed = req->done;
+	struct engine_work *wr = engine_ring_end(&req->works, status);
+
+	if (wr)
+		engine_done_push(&m->done, wr);
 }
 
 /* Works that were executed are done, in order. One that failed here has waited for those before it,
@@ -155,8 +154,8 @@ static void end_works(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
 
-	while (req->done < req->posted) {
-		const struct mrc_send *w = mrc_send_at(q, req->done);
+	while (req->works.done < req->works.posted) {
+		const struct mrc_send *w = mrc_send_at(q, req->works.done);
 
 		if (w->wr.status != ENGINE_OK) {
 			mrc_fail_send(m, q, w->wr.status);
@@ -179,13 +178,13 @@ void mrc_retire_works(struct mrc *m, struct mrc_qp *q, uint64_t n)
 {
 	struct mrc_requester *req = &q->req;
 
-	for (; n > 0 && mrc_send_at(q, req->done)->wr.status == ENGINE_OK; n--)
+	for (; n > 0 && mrc_send_at(q, req->works.done)->wr.status == ENGINE_OK; n--)
 		end_work(m, q, ENGINE_OK);
 }
 
 void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status)
 {
-	assert(q->req.done < q->req.posted);
+	assert(q->req.works.done < q->req.works.posted);
 	end_work(m, q, status);
 	mrc_fail(m, q);
 }
@@ -193,7 +192,7 @@ void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status)
 /* The work of packet n, which is sent, or is next, and not done. */
 static uint64_t work_of(const struct mrc_qp *q, uint64_t n)
 {
-	uint64_t low = q->req.done, high = q->req.posted;
+	uint64_t low = q->req.works.done, high = q->req.works.posted;
 
 	/* The last whose first packet is n or before it: low is one, high is none. */
 	while (high - low > 1) {
@@ -213,14 +212,14 @@ void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, int64_t n, enum engine_sta
 
 	assert(n < (int64_t)req->next);
 	/* No work tells of it, so an event does. */
-	if (req->done == req->posted) {
+	if (req->works.done == req->works.posted) {
 		mrc_fail(m, q);
 		mrc_raise(m, q, MRC_EVENT_FATAL);
 		return;
 	}
-	uint64_t work = n < 0 ? req->done : work_of(q, (uint64_t)n);
+	uint64_t work = n < 0 ? req->works.done : work_of(q, (uint64_t)n);
 
-	while (req->done < work)
+	while (req->works.done < work)
 		end_work(m, q, ENGINE_FLUSHED);
 	mrc_fail_send(m, q, status);
 }
@@ -230,11 +229,10 @@ void mrc_flush_send(struct mrc *m, struct mrc_qp *q)
 	struct mrc_requester *req = &q->req;
 
 	/* By una as it is: what follows takes all that is out off the books. */
-	while (req->done < req->posted)
+	while (req->works.done < req->works.posted)
 		end_work(m, q, ENGINE_FLUSHED);
 	mrc_flight_clear(m, q);
 	req->unsent_pkts += req->end - req->next;
-	req->current = req->posted;
 	req->executed = req->una = req->next = req->end;
 	req->n_wimm = 0;
 	req->backlog_bytes = 0;
@@ -252,9 +250,7 @@ void mrc_requester_reset(struct mrc *m, struct mrc_qp *q)
 	wheel_cancel(&m->wheel, &req->wake.timer);
 	mrc_flight_clear(m, q);
 	*req = (struct mrc_requester){
-		.slots = req->slots,
-		.stride = req->stride,
-		.slot_mask = req->slot_mask,
+		.works = req->works,
 		.chunks = req->chunks,
 		.n_chunks = req->n_chunks,
 		.asked = MRC_NONE,
@@ -267,6 +263,7 @@ void mrc_requester_reset(struct mrc *m, struct mrc_qp *q)
 		.retry = {.owner = q, .is_retry = true},
 		.wake = {.owner = q},
 	};
+	engine_ring_clear(&req->works);
 	cc_start(&req->cc, &m->cfg.cc, m->now);
 }
 
@@ -284,7 +281,8 @@ void mrc_check_drained(struct mrc *m, struct mrc_qp *q)
 
 	if (!req->is_draining || req->executed < req->next)
 		return;
-	if (req->current < req->posted && mrc_send_at(q, req->current)->first < req->next)
+	if (req->works.current < req->works.posted &&
+	    mrc_send_at(q, req->works.current)->first < req->next)
 		return;
 	req->is_draining = false;
 	mrc_raise(m, q, MRC_EVENT_DRAINED);
@@ -357,10 +355,10 @@ static struct mrc_send *new_work(const struct mrc *m, const struct mrc_qp *q)
 {
 	const struct mrc_requester *req = &q->req;
 
-	if (req->current == req->posted || req->next >= req->una + req->range ||
+	if (req->works.current == req->works.posted || req->next >= req->una + req->range ||
 	    (req->next > req->una && is_held(m, q)))
 		return NULL;
-	struct mrc_send *w = mrc_send_at(q, req->current);
+	struct mrc_send *w = mrc_send_at(q, req->works.current);
 
 	if (w->wr.status != ENGINE_OK)
 		return NULL;
@@ -497,7 +495,7 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 			mrc_clock_retx(m, q);
 		return;
 	}
-	req->current += s->is_last;
+	req->works.current += s->is_last;
 	/* What a packet takes may have changed since it was posted. */
 	req->backlog_bytes -= bytes < req->backlog_bytes ? bytes : req->backlog_bytes;
 	if (req->next == req->end)

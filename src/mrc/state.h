@@ -26,8 +26,10 @@
 #include "base/pool.h"
 #include "base/serial.h"
 #include "base/wheel.h"
+#include "engine/done.h"
 #include "engine/events.h"
 #include "engine/numbers.h"
+#include "engine/work.h"
 #include "mrc/mrc.h"
 #include "wire/mrc.h"
 
@@ -53,20 +55,9 @@
 
 struct mrc_qp;
 
-/* Posted work from post until poll. */
-struct mrc_wr {
-	struct list_link link; /* in the engine's list of completions */
-	struct mrc_qp *owner;
-	uint64_t cookie, imm;
-	uint32_t len; /* of the message; of a receive, of the message that took it */
-	bool is_recv;
-	uint8_t op;     /* enum engine_op; of a receive: RECV, or WRITE_IMM once consumed */
-	uint8_t flags;  /* enum engine_flag */
-	uint8_t status; /* enum engine_status */
-};
-
+/* Work of the send ring; its owner is the queue pair, as that of a receive is. */
 struct mrc_send {
-	struct mrc_wr wr;
+	struct engine_work wr;
 	uint64_t first; /* count of its first packet */
 	uint64_t remote;
 	uint32_t n_pkts;
@@ -102,12 +93,8 @@ struct mrc_timer {
 };
 
 struct mrc_requester {
-	uint8_t *slots; /* ring of caps.max_send works or more, stride bytes each */
-	size_t stride;
-	uint32_t slot_mask; /* places of it - 1: a power of two, so that one is a mask away */
-	/* Counts of works: freed <= done <= current <= posted; works freed ... done - 1 are done
-	 * and wait for poll, current is the one that packet `next` belongs to. */
-	uint64_t freed, done, current, posted;
+	/* Of struct mrc_send; current is the one that packet `next` belongs to. */
+	struct engine_ring works;
 	/* Counts of packets: executed <= una <= next <= end. Before executed the peer has executed
 	 * all (Transport ACK), before una it has received all (unack_psn, Table 7-4), next was
 	 * never sent (max_psn_sent + 1), end is the end of what is posted. */
@@ -246,10 +233,8 @@ struct mrc_responder {
 	uint32_t msn;       /* messages completed, 24 bits, for AETH */
 	struct mrc_stash *stash; /* ring of caps.max_wimm: n_stash from stash_at on, by `at` */
 	uint32_t n_stash, stash_at;
-	/* Receives: counts freed <= taken <= posted, places in a ring of caps.max_recv. */
-	struct mrc_wr *receives;
-	uint64_t recv_freed, recv_taken, recv_posted;
-	struct list answers; /* struct mrc_answer, oldest first */
+	struct engine_ring receives; /* of struct engine_work; done: taken, or flushed */
+	struct list answers;         /* struct mrc_answer, oldest first */
 	/* Ports that packets came in by: of the last few, and of those before; and when. */
 	uint8_t rx_ports[2], n_rx;
 	nsec rx_port_at;
@@ -389,7 +374,7 @@ struct mrc {
 	uint8_t turn;        /* enum mrc_turn: whose is next */
 	struct list starved; /* queue pairs kept back: no chunk of `flights` is free */
 	struct mrc_endpoints endpoints;
-	struct list done;   /* struct mrc_wr that wait for poll */
+	struct list done;   /* struct engine_work that wait for poll */
 	struct list events; /* queue pairs that have some */
 };
 
@@ -422,7 +407,7 @@ static inline psn24 mrc_psn(uint32_t first, uint64_t count)
 
 static inline struct mrc_send *mrc_send_at(const struct mrc_qp *q, uint64_t count)
 {
-	return (void *)(q->req.slots + (count & q->req.slot_mask) * q->req.stride);
+	return engine_ring_at(&q->req.works, count);
 }
 
 /* Something happened to q: it comes out of mrc_events. */
@@ -473,8 +458,6 @@ void mrc_starve(struct mrc *m, struct mrc_qp *q);
 void mrc_unlist_starved(struct mrc *m, struct mrc_qp *q);
 /* A chunk of `flights` was given back: those that starve get their turns. */
 void mrc_offer_chunk(struct mrc *m);
-/* Work is complete: it comes out of poll. */
-void mrc_report(struct mrc *m, struct mrc_wr *wr);
 /* Completes a packet of q on a way: headers from h, whose opcode, psn and what follows are set;
  * padding behind the payload bytes in tx->body, pkey, destination and addresses. */
 void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_way *way,

@@ -23,8 +23,9 @@ static inline uint32_t check_requester(const struct mrc *m, const struct mrc_qp 
 	uint64_t bytes = 0;
 	uint32_t n_lost = 0, n_early = 0, n_chunks = 0;
 
-	assert_true(req->freed <= req->done && req->done <= req->current);
-	assert_true(req->current <= req->posted && req->posted - req->freed <= q->caps.max_send);
+	assert_true(req->works.freed <= req->works.done && req->works.done <= req->works.current);
+	assert_true(req->works.current <= req->works.posted &&
+		    req->works.posted - req->works.freed <= q->caps.max_send);
 	assert_true(req->executed <= req->una && req->una <= req->next && req->next <= req->end);
 	for (uint64_t n = req->una; n < req->next; n++) {
 		const struct mrc_flight *f = mrc_flight_of(m, q, n);
@@ -50,7 +51,8 @@ static inline uint32_t check_requester(const struct mrc *m, const struct mrc_qp 
 	 * waits has no port. */
 	bool is_owed =
 		req->executed < req->next &&
-		mrc_send_at(q, req->done)->first + mrc_send_at(q, req->done)->n_pkts <= req->next;
+		mrc_send_at(q, req->works.done)->first + mrc_send_at(q, req->works.done)->n_pkts <=
+			req->next;
 
 	uint32_t ports = q->attr.ways ? q->attr.ways->set.ports : 0;
 	uint32_t allowed = ports & ~(uint32_t)req->path.blocked[PATH_BLOCK_DENIED];
