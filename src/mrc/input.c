@@ -49,30 +49,6 @@ static bool is_state_right(const struct mrc_qp *q, uint8_t opcode)
 	return is_answer(opcode) ? engine_is_sending(q->state) : engine_is_receiving(q->state);
 }
 
-/* What follows the headers of a data packet, less its padding, as spans. False: the lengths
- * contradict (IBTA 9.6.1.1.5). */
-static bool cut_payload(struct mrc_in *in, const struct cursor *c)
-{
-	const struct cspan pieces[3] = {cursor_rest(c), in->rx->body[0], in->rx->body[1]};
-	uint64_t total = (uint64_t)pieces[0].len + pieces[1].len + pieces[2].len;
-	uint32_t pad = in->h.bth.pad;
-
-	if (total % 4 != 0 || pad > total || total > UINT32_MAX)
-		return false;
-	uint32_t left = in->len = (uint32_t)total - pad;
-
-	for (uint32_t i = 0; i < 3 && left > 0; i++) {
-		struct cspan piece = pieces[i];
-
-		if (piece.len > left)
-			piece.len = left;
-		if (piece.len > 0)
-			in->payload[in->n_payload++] = piece;
-		left -= piece.len;
-	}
-	return true;
-}
-
 /* Reads all headers behind a base transport header that is good. What a switch left of a
  * trimmed packet's payload is offered to nobody (7.5.3), and only data is ever cut; any kind may be
  * marked as trimmed and be whole (M-48). The padding field of control packets is ignored (Table
@@ -83,7 +59,7 @@ static bool read_packet(struct mrc_in *in, struct cursor *c)
 	bool is_cut = rx->trimmed && !rx->is_uncut;
 	enum wire_drop why = mrc_rest_get(c, is_cut, &in->h, NULL).why;
 
-	in->n_payload = in->len = 0;
+	in->payload.n = in->payload.len = 0;
 	in->is_foreign = why == WIRE_DROP_OPCODE;
 	if (in->is_foreign) {
 		in->h.has = 0;
@@ -94,7 +70,7 @@ static bool read_packet(struct mrc_in *in, struct cursor *c)
 	if (is_cut)
 		return true;
 	if (in->h.has & MRC_PAYLOAD)
-		return cut_payload(in, c);
+		return engine_cut_in(&in->payload, rx, cursor_rest(c), in->h.bth.pad);
 	return cursor_left(c) == 0 && rx->body[0].len == 0 && rx->body[1].len == 0;
 }
 

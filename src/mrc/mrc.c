@@ -18,7 +18,6 @@
 #define SACK_EVERY_BYTES 16384u /* M-38 */
 #define STRANGER_RATE    20000u
 #define SACK_LEAST_BYTES 1024u /* MIN_ACK_PACKET_SIZE (7.5.2) */
-#define PAD_MAX          3u
 
 /* The parts of the one block of memory, as offsets from its start. */
 struct layout {
@@ -451,15 +450,13 @@ static nsec mrc_deadline(const struct engine *e, uint32_t free_ports)
 void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_way *way,
 		       struct mrc_pkt *h, uint32_t payload, struct tx_pkt *tx)
 {
-	static const uint8_t zeros[PAD_MAX];
-
-	h->bth.pad = -payload & PAD_MAX;
+	h->bth.pad = engine_pad_of(payload);
 	h->bth.pkey = mrc_has_partition(h->bth.opcode) ? ROCE_PKEY_DEFAULT : m->cfg.pkey;
 	h->bth.dest_qp = q->attr.remote_qp;
 	tx->head_len = (uint16_t)mrc_head_put(h, (struct span){tx->head, ENGINE_HEAD_MAX});
 	assert(tx->head_len > 0);
 	if (h->bth.pad > 0)
-		tx->body[tx->n_body++] = (struct cspan){zeros, h->bth.pad};
+		engine_cut_pad(tx, h->bth.pad);
 	tx->port = (uint8_t)way->port;
 	tx->ev = way->ev;
 	tx->peer = q->attr.peer;

@@ -133,11 +133,6 @@ void *mrc_qp_free(struct engine *e, uint32_t number)
 	return q->memory;
 }
 
-static bool is_pmtu(uint16_t pmtu)
-{
-	return pmtu >= 256 && pmtu <= 4096 && (pmtu & (pmtu - 1)) == 0;
-}
-
 static bool are_ways(const struct mrc *m, const struct mrc_qp *q, const struct path_profile *ways)
 {
 	return ways && ways->set.n > 0 && ways->set.n <= most_ways(&q->caps) &&
@@ -155,7 +150,7 @@ static bool are_classes(const uint8_t tclass[ENGINE_CONTROL])
 static bool is_in_range(const struct mrc *m, const struct mrc_qp *q, const struct mrc_attr *a,
 			uint32_t set)
 {
-	return !((set & MRC_SET_PMTU && !is_pmtu(a->pmtu)) ||
+	return !((set & MRC_SET_PMTU && !engine_is_pmtu(a->pmtu)) ||
 		 (set & MRC_SET_PATH && (!are_ways(m, q, a->ways) || !are_classes(a->tclass))) ||
 		 (set & MRC_SET_REMOTE_QP && a->remote_qp >= MRC_NUMBERS) ||
 		 (set & MRC_SET_RQ_PSN && a->rq_psn >= MRC_NUMBERS) ||

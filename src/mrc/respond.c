@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "engine/place.h"
 #include "mrc/state.h"
 #include "wire/net.h"
 
@@ -94,7 +93,7 @@ static enum mrc_verdict on_duplicate(struct mrc *m, struct mrc_qp *q, const stru
 /* Whether the payload is as long as this part of a message must be (6.3.5 with M-06). */
 static bool is_length_right(const struct mrc_qp *q, const struct mrc_in *in)
 {
-	uint32_t len = in->len, pmtu = q->attr.pmtu, total = in->h.reth.dmalen;
+	uint32_t len = in->payload.len, pmtu = q->attr.pmtu, total = in->h.reth.dmalen;
 
 	if (total > DMALEN_MAX)
 		return false;
@@ -237,7 +236,7 @@ static enum mrc_verdict refuse_in_turn(struct mrc *m, struct mrc_qp *q, const st
 static void accept(struct mrc *m, struct mrc_qp *q, const struct request *r)
 {
 	struct mrc_responder *p = &q->resp;
-	uint32_t len = r->in->len, least = m->cfg.sack_least_bytes, msn = p->msn;
+	uint32_t len = r->in->payload.len, least = m->cfg.sack_least_bytes, msn = p->msn;
 	uint64_t before = p->expected;
 
 	if (!p->has_begun && q->state == MRC_RTR)
@@ -278,7 +277,7 @@ static enum mrc_verdict on_new(struct mrc *m, struct mrc_qp *q, const struct req
 		.qp = q->id.number,
 		.access = MEM_REMOTE_WRITE,
 	};
-	struct place_payload payload = {in->payload, in->n_payload, in->len};
+	struct place_payload payload = engine_payload_of(&in->payload);
 
 	/* A queue pair that allows no writes does not support the operation (IBTA table 57). */
 	if (in->is_foreign || !(q->attr.access & MEM_REMOTE_WRITE) || !is_length_right(q, in))

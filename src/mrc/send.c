@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/place.h"
 #include "mrc/state.h"
 
 #define SEND_FLAGS (ENGINE_SILENT | ENGINE_SOLICITED | ENGINE_FENCE | ENGINE_TRUSTED)
@@ -24,17 +23,12 @@ struct step {
 /* What can be said of work before its turn; keys are looked at when they are used. */
 static int check(const struct mrc_qp *q, const struct op *op, uint32_t *len)
 {
-	uint64_t total = 0;
+	struct engine_cut_limits most = {q->caps.max_send_sge, MRC_MESSAGE_MAX};
 
 	if ((op->code != ENGINE_WRITE && op->code != ENGINE_WRITE_IMM) || op->key > UINT32_MAX ||
-	    op->imm > UINT32_MAX || op->n_sg > q->caps.max_send_sge || (op->n_sg > 0 && !op->sg))
+	    op->imm > UINT32_MAX)
 		return -EINVAL;
-	for (uint32_t i = 0; i < op->n_sg; i++)
-		total += op->sg[i].len;
-	if (total > MRC_MESSAGE_MAX || (total > 0 && op->remote > UINT64_MAX - (total - 1)))
-		return -EINVAL;
-	*len = (uint32_t)total;
-	return 0;
+	return engine_cut_check(op, most, len);
 }
 
 static void fill(struct mrc_qp *q, const struct op *op, uint32_t len, struct mrc_send *w)
@@ -51,7 +45,7 @@ static void fill(struct mrc_qp *q, const struct op *op, uint32_t len, struct mrc
 	w->first = q->req.end;
 	w->remote = op->remote;
 	/* What is flushed at once has no packets, and there may never have been a PMTU. */
-	w->n_pkts = q->state != MRC_ERROR ? mrc_packets(len, q->attr.pmtu) : 0;
+	w->n_pkts = q->state != MRC_ERROR ? engine_packets(len, q->attr.pmtu) : 0;
 	w->key = (uint32_t)op->key;
 	w->msn = q->req.msn;
 	w->rqmsn = q->req.rqmsn;
@@ -71,7 +65,7 @@ static uint32_t nominal_head(const struct mrc_qp *q, bool has_imm)
 
 static uint32_t padded(uint32_t bytes)
 {
-	return (bytes + 3) & ~UINT32_C(3);
+	return bytes + engine_pad_of(bytes);
 }
 
 /* delta_backlog (8.6): all packets of new work. */
@@ -525,18 +519,16 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 		 struct tx_pkt *tx)
 {
 	struct mrc_requester *req = &q->req;
-	const struct place how = {
+	const struct engine_cut cut = {
 		.mem = m->cfg.mem,
 		.pd = q->caps.pd,
 		.qp = q->id.number,
-		.is_local = true,
 		.is_trusted = s->w->wr.flags & ENGINE_TRUSTED,
+		.from = {s->w->sg, s->w->n_sg, s->at, s->bytes},
 	};
-	const struct place_list from = {s->w->sg, s->w->n_sg, s->at, s->bytes};
 	struct mrc_pkt h;
 
-	tx->n_body = 0;
-	if (s->bytes > 0 && place_gather(&how, &from, tx->body, &tx->n_body) != MEM_OK) {
+	if (!engine_cut_out(&cut, tx)) {
 		refuse(m, q, s->w);
 		return false;
 	}

@@ -26,6 +26,7 @@
 #include "base/pool.h"
 #include "base/serial.h"
 #include "base/wheel.h"
+#include "engine/cut.h"
 #include "engine/done.h"
 #include "engine/events.h"
 #include "engine/numbers.h"
@@ -382,8 +383,7 @@ struct mrc {
 struct mrc_in {
 	const struct rx_pkt *rx;
 	struct mrc_pkt h;
-	struct cspan payload[3]; /* without padding; pieces may be virtual */
-	uint32_t n_payload, len;
+	struct engine_payload payload;
 	bool is_foreign; /* an opcode of MRC's space that is not assigned: only h.bth is set */
 };
 
@@ -414,12 +414,6 @@ static inline struct mrc_send *mrc_send_at(const struct mrc_qp *q, uint64_t coun
 static inline void mrc_raise(struct mrc *m, struct mrc_qp *q, enum mrc_event_kind kind)
 {
 	engine_event_raise(&m->events, &q->events, (uint8_t)kind);
-}
-
-/* Packets that carry len bytes: one at least (IBTA 9.7.2). */
-static inline uint32_t mrc_packets(uint32_t len, uint32_t pmtu)
-{
-	return len == 0 ? 1 : (uint32_t)(((uint64_t)len + pmtu - 1) / pmtu);
 }
 
 /* A time as timestamps on the wire tell it. */

@@ -53,7 +53,7 @@ static void bad_configurations(void **state)
 /* Every packet of a message says where it goes, and what Table 6-2 wants with its place in it. */
 static void check_message(const struct work *k, uint16_t pmtu, uint32_t first)
 {
-	uint32_t n = mrc_packets(k->len, pmtu);
+	uint32_t n = engine_packets(k->len, pmtu);
 	bool has_imm = k->code == ENGINE_WRITE_IMM;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -109,7 +109,7 @@ static void every_size(void **state)
 			expect_nothing(0);
 			expect_nothing(1);
 			check_message(&k, pmtu, 0);
-			assert_int_equal(counts(&w.end[0])->tx_data, mrc_packets(len, pmtu));
+			assert_int_equal(counts(&w.end[0])->tx_data, engine_packets(len, pmtu));
 			assert_int_equal(counts(&w.end[0])->tx_retx, 0);
 			assert_int_equal(counts(&w.end[1])->rx_bytes, len);
 			expect_no_event(&w.end[0]);
@@ -175,7 +175,7 @@ static void virtual_memory(void **state)
 	run();
 	expect_sent(&k, ENGINE_OK);
 	assert_int_equal(counts(&w.end[1])->rx_bytes, k.len);
-	assert_int_equal(counts(&w.end[0])->tx_data, mrc_packets(k.len, 4096));
+	assert_int_equal(counts(&w.end[0])->tx_data, engine_packets(k.len, 4096));
 	check_balance(&w.end[0]);
 	check_balance(&w.end[1]);
 	check_idle(&w.end[0]);
