@@ -5,6 +5,14 @@ void engine_done_push(struct list *all, struct engine_work *w)
 	list_push(all, &w->link);
 }
 
+void engine_done_end(struct list *all, struct engine_ring *r, enum engine_status status)
+{
+	struct engine_work *w = engine_ring_end(r, status);
+
+	if (w)
+		engine_done_push(all, w);
+}
+
 struct engine_work *engine_done_pop(struct list *all, struct done *done)
 {
 	struct list_link *link = list_pop(all);

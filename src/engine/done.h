@@ -12,6 +12,10 @@
 /* Work that ended, and is in no list, waits for poll. */
 void engine_done_push(struct list *all, struct engine_work *w);
 
+/* The oldest work of the ring that is not done, which there is, ends with this status, and waits
+ * for poll if it is to be reported. */
+void engine_done_end(struct list *all, struct engine_ring *r, enum engine_status status);
+
 /* Takes the oldest out, or NULL. *done is what is known of any work; qp, peer and tag are 0, and
  * the engine's to say, and so is it to free the place. */
 struct engine_work *engine_done_pop(struct list *all, struct done *done);

@@ -1,8 +1,13 @@
 #include "engine/work.h"
 
 #include <assert.h>
+#include <errno.h>
 
 #include "base/places.h"
+#include "engine/ladder.h"
+
+#define SEND_FLAGS (ENGINE_SILENT | ENGINE_SOLICITED | ENGINE_FENCE | ENGINE_TRUSTED)
+#define RECV_FLAGS ENGINE_TRUSTED
 
 size_t engine_ring_bytes(uint32_t max, size_t stride)
 {
@@ -22,6 +27,40 @@ void engine_ring_init(struct engine_ring *r, void *memory, uint32_t max, size_t 
 void engine_ring_clear(struct engine_ring *r)
 {
 	r->freed = r->done = r->current = r->posted = 0;
+}
+
+int engine_send_check(const struct op *op, uint8_t state)
+{
+	if (!engine_takes_sends(state) || op->key > UINT32_MAX || op->imm > UINT32_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+struct engine_work engine_work_of(const struct op *op, void *owner, uint32_t len)
+{
+	bool is_recv = op->code == ENGINE_RECV;
+
+	return (struct engine_work){
+		.owner = owner,
+		.cookie = op->cookie,
+		.imm = is_recv ? 0 : op->imm,
+		.len = len,
+		.is_recv = is_recv,
+		.op = op->code,
+		.flags = op->flags & (is_recv ? RECV_FLAGS : SEND_FLAGS),
+		.status = ENGINE_OK,
+	};
+}
+
+struct engine_work *engine_ring_post(struct engine_ring *r, const struct op *op, void *owner,
+				     uint32_t len)
+{
+	if (engine_ring_room(r) == 0)
+		return NULL;
+	struct engine_work *w = engine_ring_at(r, r->posted++);
+
+	*w = engine_work_of(op, owner, len);
+	return w;
 }
 
 static bool is_silent(const struct engine_work *w)

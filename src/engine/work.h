@@ -48,6 +48,18 @@ void engine_ring_init(struct engine_ring *r, void *memory, uint32_t max, size_t 
 /* All works are forgotten. */
 void engine_ring_clear(struct engine_ring *r);
 
+/* What every transport asks of send work before what is its own: 0; -EINVAL: none is taken in this
+ * state (enum engine_state), or a key, or immediate data, has more than 32 bits. */
+int engine_send_check(const struct op *op, uint8_t state);
+
+/* Work of op as it begins, posted to owner: len bytes long, or a receive that nothing came for. */
+struct engine_work engine_work_of(const struct op *op, void *owner, uint32_t len);
+
+/* The same in the next place of the ring, posted; what the engine has behind it is the engine's to
+ * fill. NULL: the ring is full. */
+struct engine_work *engine_ring_post(struct engine_ring *r, const struct op *op, void *owner,
+				     uint32_t len);
+
 /* The oldest work that is not done, which there is, ends with this status. Returns it if that is to
  * be reported, or NULL. */
 struct engine_work *engine_ring_end(struct engine_ring *r, enum engine_status status);

@@ -106,12 +106,6 @@ static bool is_length_right(const struct mrc_qp *q, const struct mrc_in *in)
 	}
 }
 
-/* The oldest receive ends. Each is told of. */
-static void end_recv(struct mrc *m, struct mrc_qp *q, enum engine_status status)
-{
-	engine_done_push(&m->done, engine_ring_end(&q->resp.receives, status));
-}
-
 /* The oldest receive is consumed. */
 static void complete(struct mrc *m, struct mrc_qp *q, const struct mrc_stash *s,
 		     enum engine_status status)
@@ -124,7 +118,7 @@ static void complete(struct mrc *m, struct mrc_qp *q, const struct mrc_stash *s,
 	wr->flags = status == ENGINE_OK ? ENGINE_HAS_IMM : 0;
 	if (s->is_solicited)
 		wr->flags |= ENGINE_SOLICITED;
-	end_recv(m, q, status);
+	engine_done_end(&m->done, &q->resp.receives, status);
 }
 
 static struct mrc_stash *stash_at(const struct mrc_qp *q, uint32_t i)
@@ -390,19 +384,13 @@ void mrc_responder_resize(struct mrc *m, struct mrc_qp *q)
 
 int mrc_take_recv(struct mrc *m, struct mrc_qp *q, const struct op *op)
 {
-	struct engine_ring *receives = &q->resp.receives;
-
 	if (!engine_takes_receives(q->state) || op->n_sg > 0 || op->flags & ENGINE_SHARED ||
 	    q->caps.max_recv == 0)
 		return -EINVAL;
-	if (engine_ring_room(receives) == 0)
+	if (!engine_ring_post(&q->resp.receives, op, q, 0))
 		return -ENOMEM;
-	struct engine_work *wr = engine_ring_at(receives, receives->posted++);
-
-	*wr = (struct engine_work){
-		.owner = q, .cookie = op->cookie, .is_recv = true, .op = ENGINE_RECV};
 	if (q->state == MRC_ERROR)
-		end_recv(m, q, ENGINE_FLUSHED);
+		engine_done_end(&m->done, &q->resp.receives, ENGINE_FLUSHED);
 	return 0;
 }
 
@@ -411,7 +399,7 @@ void mrc_flush_recv(struct mrc *m, struct mrc_qp *q)
 	struct mrc_responder *p = &q->resp;
 
 	while (has_recv(q))
-		end_recv(m, q, ENGINE_FLUSHED);
+		engine_done_end(&m->done, &q->resp.receives, ENGINE_FLUSHED);
 	mrc_track_clear(m, q);
 	mrc_answer_clear(m, q);
 	p->n_stash = 0;

@@ -4,7 +4,6 @@
 
 #include "mrc/state.h"
 
-#define SEND_FLAGS (ENGINE_SILENT | ENGINE_SOLICITED | ENGINE_FENCE | ENGINE_TRUSTED)
 #define UDP_BYTES  8u
 #define ICRC_BYTES 4u
 
@@ -25,27 +24,17 @@ static int check(const struct mrc_qp *q, const struct op *op, uint32_t *len)
 {
 	struct engine_cut_limits most = {q->caps.max_send_sge, MRC_MESSAGE_MAX};
 
-	if ((op->code != ENGINE_WRITE && op->code != ENGINE_WRITE_IMM) || op->key > UINT32_MAX ||
-	    op->imm > UINT32_MAX)
+	if (op->code != ENGINE_WRITE && op->code != ENGINE_WRITE_IMM)
 		return -EINVAL;
 	return engine_cut_check(op, most, len);
 }
 
-static void fill(struct mrc_qp *q, const struct op *op, uint32_t len, struct mrc_send *w)
+static void fill(struct mrc_qp *q, const struct op *op, struct mrc_send *w)
 {
-	w->wr = (struct engine_work){
-		.owner = q,
-		.cookie = op->cookie,
-		.imm = op->imm,
-		.len = len,
-		.op = op->code,
-		.flags = op->flags & SEND_FLAGS,
-		.status = ENGINE_OK,
-	};
 	w->first = q->req.end;
 	w->remote = op->remote;
 	/* What is flushed at once has no packets, and there may never have been a PMTU. */
-	w->n_pkts = q->state != MRC_ERROR ? engine_packets(len, q->attr.pmtu) : 0;
+	w->n_pkts = q->state != MRC_ERROR ? engine_packets(w->wr.len, q->attr.pmtu) : 0;
 	w->key = (uint32_t)op->key;
 	w->msn = q->req.msn;
 	w->rqmsn = q->req.rqmsn;
@@ -81,21 +70,16 @@ static void note_backlog(struct mrc *m, struct mrc_qp *q, const struct mrc_send 
 int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 {
 	struct mrc_requester *req = &q->req;
+	bool was_idle = req->executed == req->end;
 	uint32_t len;
 
-	if (!engine_takes_sends(q->state))
+	if (engine_send_check(op, q->state) || check(q, op, &len))
 		return -EINVAL;
-	int error = check(q, op, &len);
+	struct mrc_send *w = (void *)engine_ring_post(&req->works, op, q, len);
 
-	if (error)
-		return error;
-	if (engine_ring_room(&req->works) == 0)
+	if (!w)
 		return -ENOMEM;
-	struct mrc_send *w = mrc_send_at(q, req->works.posted);
-	bool was_idle = req->executed == req->end;
-
-	fill(q, op, len, w);
-	req->works.posted++;
+	fill(q, op, w);
 	req->end += w->n_pkts;
 	/* Table 6-9: each message has a number, and each write with immediate data another. */
 	req->msn++;
@@ -136,10 +120,7 @@ static void end_work(struct mrc *m, struct mrc_qp *q, enum engine_status status)
 	req->done_bytes += status == ENGINE_OK ? w->wr.len : mrc_part_bytes(q);
 	if (status == ENGINE_OK && w->wr.op == ENGINE_WRITE_IMM)
 		req->n_wimm--;
-	struct engine_work *wr = engine_ring_end(&req->works, status);
-
-	if (wr)
-		engine_done_push(&m->done, wr);
+	engine_done_end(&m->done, &req->works, status);
 }
 
 /* Works that were executed are done, in order. One that failed here has waited for those before it,

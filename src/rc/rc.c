@@ -119,13 +119,7 @@ static int post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const s
 		room += op->sg[i].len;
 	struct rc_recv *w = LIST_OWNER(list_pop(&queue->free), rc_recv, wr.link);
 
-	w->wr = (struct engine_work){
-		.owner = queue,
-		.cookie = op->cookie,
-		.is_recv = true,
-		.op = ENGINE_RECV,
-		.flags = op->flags & ENGINE_TRUSTED,
-	};
+	w->wr = engine_work_of(op, queue, 0);
 	w->n_sg = (uint8_t)op->n_sg;
 	/* No message is longer than this, so what is beyond it need not be counted. */
 	w->room = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;

@@ -6,7 +6,6 @@
 
 /* More counts out than this, and an old response could be taken for a new one (IBTA 9.7.3.1). */
 #define PSN_WINDOW ((UINT64_C(1) << 23) - 1)
-#define SEND_FLAGS (ENGINE_SILENT | ENGINE_SOLICITED | ENGINE_FENCE | ENGINE_TRUSTED)
 
 /* A packet that may be next. */
 struct step {
@@ -42,7 +41,7 @@ static int check(const struct rc_qp *q, const struct op *op, uint32_t *len)
 {
 	struct engine_cut_limits most = {q->caps.max_send_sge, RC_MESSAGE_MAX};
 
-	if (op->code > ENGINE_BIND || op->key > UINT32_MAX || op->imm > UINT32_MAX)
+	if (op->code > ENGINE_BIND)
 		return -EINVAL;
 	if (is_local(op->code)) {
 		*len = 0;
@@ -55,25 +54,16 @@ static int check(const struct rc_qp *q, const struct op *op, uint32_t *len)
 	return op->code == ENGINE_ATOMIC ? check_atomic(op) : 0;
 }
 
-static void fill(struct rc_qp *q, const struct op *op, uint32_t len, struct rc_send *w)
+static void fill(struct rc_qp *q, const struct op *op, struct rc_send *w)
 {
 	bool is_wire = !is_local(op->code);
 
-	w->wr = (struct engine_work){
-		.owner = q,
-		.cookie = op->cookie,
-		.imm = op->imm,
-		.len = len,
-		.op = op->code,
-		.flags = op->flags & SEND_FLAGS,
-		.status = ENGINE_OK,
-	};
 	w->peer = q->attr.peer;
 	w->n_sg = is_wire ? (uint8_t)op->n_sg : 0;
 	w->atomic_op = op->atomic_op;
 	w->first = q->req.end;
 	/* What is flushed at once has no packets, and there may never have been a PMTU. */
-	w->n_pkts = is_wire && q->state != RC_ERROR ? engine_packets(len, q->attr.pmtu) : 0;
+	w->n_pkts = is_wire && q->state != RC_ERROR ? engine_packets(w->wr.len, q->attr.pmtu) : 0;
 	w->key = (uint32_t)op->key;
 	w->ssn = q->req.ssn + takes_receive(op->code);
 	w->has_run = false;
@@ -94,18 +84,13 @@ int rc_post_send(struct rc *r, struct rc_qp *q, const struct op *op)
 	struct rc_requester *req = &q->req;
 	uint32_t len;
 
-	if (!engine_takes_sends(q->state))
+	if (engine_send_check(op, q->state) || check(q, op, &len))
 		return -EINVAL;
-	int error = check(q, op, &len);
+	struct rc_send *w = (void *)engine_ring_post(&req->works, op, q, len);
 
-	if (error)
-		return error;
-	if (engine_ring_room(&req->works) == 0)
+	if (!w)
 		return -ENOMEM;
-	struct rc_send *w = rc_send_at(q, req->works.posted);
-
-	fill(q, op, len, w);
-	req->works.posted++;
+	fill(q, op, w);
 	req->ssn = w->ssn;
 	req->end += w->n_pkts;
 	if (q->state == RC_ERROR)

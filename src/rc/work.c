@@ -54,10 +54,7 @@ static void end_work(struct rc *r, struct rc_qp *q, enum engine_status status)
 {
 	struct rc_requester *req = &q->req;
 	req->ssn_done = rc_send_at(q, req->works.done)->ssn;
-	struct engine_work *wr = engine_ring_end(&req->works, status);
-
-	if (wr)
-		engine_done_push(&r->done, wr);
+	engine_done_end(&r->done, &req->works, status);
 }
 
 void rc_end_works(struct rc *r, struct rc_qp *q)

@@ -1,7 +1,10 @@
 /* engine/work.h: work from post until poll, in random order, against what was counted. */
+#include <errno.h>
+
 #include "base/prng.h"
 #include "check.h"
 #include "engine/done.h"
+#include "engine/ladder.h"
 #include "engine/work.h"
 
 #define MAX   11u /* not a power of two: its places are */
@@ -32,18 +35,14 @@ static void start(struct world *w)
 
 static struct engine_work *post(struct world *w, uint8_t flags)
 {
-	struct engine_work *wr = engine_ring_at(&w->ring, w->ring.posted++);
+	struct op op = {.cookie = w->posted++, .flags = flags};
 
-	*wr = (struct engine_work){.owner = w, .cookie = w->posted++, .flags = flags};
-	return wr;
+	return engine_ring_post(&w->ring, &op, w, 0);
 }
 
 static void end(struct world *w, enum engine_status status)
 {
-	struct engine_work *wr = engine_ring_end(&w->ring, status);
-
-	if (wr)
-		engine_done_push(&w->done, wr);
+	engine_done_end(&w->done, &w->ring, status);
 }
 
 /* Polls one; false: there is none. */
@@ -84,7 +83,7 @@ static void each_is_told_once_and_its_place_is_free(void **state)
 		bool is_silent = prng_below(&w.rng, 2);
 
 		if (kind <= 1 && engine_ring_room(&w.ring) > 0) {
-			post(&w, is_silent ? ENGINE_SILENT : 0);
+			assert_non_null(post(&w, is_silent ? ENGINE_SILENT : 0));
 		} else if (kind == 2 && w.ring.done < w.ring.posted) {
 			const struct engine_work *wr = engine_ring_at(&w.ring, w.ring.done);
 			bool is_ok = prng_below(&w.rng, 8) > 0;
@@ -151,6 +150,58 @@ static void what_ended_is_not_current(void **state)
 	assert_int_equal(engine_ring_room(&w.ring), MAX);
 }
 
+static void a_full_ring_takes_no_more(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w);
+	for (uint32_t i = 0; i < MAX; i++)
+		assert_non_null(post(&w, 0));
+	assert_null(post(&w, 0));
+	assert_int_equal(w.ring.posted, MAX);
+}
+
+static void work_begins_as_it_was_posted(void **state)
+{
+	struct op op = {
+		.cookie = 5, .imm = 6, .code = ENGINE_WRITE_IMM, .flags = UINT8_MAX, .n_sg = 1};
+	struct world w;
+
+	(void)state;
+	start(&w);
+	struct engine_work *wr = engine_ring_post(&w.ring, &op, &op, 77);
+
+	assert_ptr_equal(wr, w.memory);
+	assert_ptr_equal(wr->owner, &op);
+	assert_int_equal(wr->cookie, 5);
+	assert_int_equal(wr->imm, 6);
+	assert_int_equal(wr->len, 77);
+	assert_int_equal(wr->op, ENGINE_WRITE_IMM);
+	assert_int_equal(wr->flags,
+			 ENGINE_SILENT | ENGINE_SOLICITED | ENGINE_FENCE | ENGINE_TRUSTED);
+	assert_false(wr->is_recv);
+	/* What comes for a receive is not known yet, and each is reported. */
+	op.code = ENGINE_RECV;
+	wr = engine_ring_post(&w.ring, &op, &op, 0);
+	assert_true(wr->is_recv);
+	assert_int_equal(wr->imm, 0);
+	assert_int_equal(wr->flags, ENGINE_TRUSTED);
+}
+
+static void what_no_send_queue_takes(void **state)
+{
+	struct op op = {.key = UINT32_MAX, .imm = UINT32_MAX};
+
+	(void)state;
+	for (uint8_t at = ENGINE_RESET; at <= ENGINE_ERROR; at++)
+		assert_int_equal(engine_send_check(&op, at), at < ENGINE_RTS ? -EINVAL : 0);
+	op.key++;
+	assert_int_equal(engine_send_check(&op, ENGINE_RTS), -EINVAL);
+	op = (struct op){.imm = UINT64_C(1) << 32};
+	assert_int_equal(engine_send_check(&op, ENGINE_RTS), -EINVAL);
+}
+
 static void end_none(void *ring)
 {
 	engine_ring_end(ring, ENGINE_OK);
@@ -170,6 +221,9 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_silent_place_waits_for_those_before_it),
 	cmocka_unit_test(silence_is_of_successes),
 	cmocka_unit_test(what_ended_is_not_current),
+	cmocka_unit_test(a_full_ring_takes_no_more),
+	cmocka_unit_test(work_begins_as_it_was_posted),
+	cmocka_unit_test(what_no_send_queue_takes),
 	cmocka_unit_test(nothing_ends_that_was_not_posted),
 };
 
