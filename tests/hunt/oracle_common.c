@@ -259,6 +259,11 @@ void oracle_mrc_common(struct hunt_oracle *o, uint32_t host, const struct rx_pkt
 		came_request(o, host, rx, &h);
 	if (is_request && h.n_more == REQUEST_BYTES)
 		take_ports(o, host, rx, &h);
+	/* A window hears of a round trip, also where something forged came to another end of its
+	 * host. */
+	for (uint32_t e = 0; e < o->story->n_ends; e++)
+		if (is_response && o->story->ends[e].host == host && !o->ends[e].is_tainted)
+			wire_ways_on_answer(o, e);
 	if (!is_known(o, host))
 		return;
 	uint32_t bytes = h.n_more + rx->body[0].len + rx->body[1].len;
@@ -278,9 +283,6 @@ void oracle_mrc_common(struct hunt_oracle *o, uint32_t host, const struct rx_pkt
 		take_request(o, host, rx, &h);
 	if (is_response && is_whole)
 		take_response(o, host, rx, &h);
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
-		if (is_response && o->story->ends[e].host == host)
-			wire_ways_on_answer(o, e);
 }
 
 void wire_common_rest(struct hunt_oracle *o, uint32_t host)
