@@ -24,7 +24,7 @@
 #include "base/nsec.h"
 #include "base/span.h"
 
-#define ENGINE_HEAD_MAX 128u /* most header bytes any transport writes */
+#define ENGINE_HEAD_MAX 104u /* most header bytes any transport writes */
 #define ENGINE_PORTS    8u   /* most ports of an endpoint */
 #define ENGINE_SGE      16u  /* most pieces of a work request */
 #define ENGINE_PIECES   17u  /* most pieces of a packet's payload: those, and its padding */

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "wire/icrc.h"
-
 enum {
 	PMTU_MIN = 256,
 	PMTU_MAX = 4096,
@@ -36,11 +34,19 @@ static int refused(const struct frames *f, int number, const struct addr *a, cha
 	char text[ADDRS_TEXT];
 
 	addr_text(a, text);
+	if (carrier_is_native(f->via.is) && (number == EACCES || number == EPERM))
+		return say(-number, error, error_len,
+			   "not permitted to hold IP protocol %u of %s: it needs CAP_NET_RAW; run "
+			   "as root, or give the program the right",
+			   f->via.protocol, text);
+	if (carrier_is_native(f->via.is) && number != EADDRNOTAVAIL)
+		return say(-number, error, error_len, "cannot hold IP protocol %u of %s: %s",
+			   f->via.protocol, text, strerror(number));
 	if (number == EADDRINUSE)
 		return say(-number, error, error_len,
 			   "UDP port %u of %s is in use by another program or user: end that one, "
 			   "or choose another address or port",
-			   f->cfg.port, text);
+			   f->via.port, text);
 	if (number == EADDRNOTAVAIL)
 		return say(-number, error, error_len,
 			   "%s is not an address of this machine (in this network namespace), or "
@@ -51,15 +57,15 @@ static int refused(const struct frames *f, int number, const struct addr *a, cha
 			   "not permitted to hold UDP port %u of %s: ports below "
 			   "net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE; choose "
 			   "another port or allow it",
-			   f->cfg.port, text);
-	return say(-number, error, error_len, "cannot hold UDP port %u of %s: %s", f->cfg.port,
+			   f->via.port, text);
+	return say(-number, error, error_len, "cannot hold UDP port %u of %s: %s", f->via.port,
 		   text, strerror(number));
 }
 
 static int bind_to(const struct frames *f, int fd, const struct addr *a)
 {
-	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(f->cfg.port)};
-	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(f->cfg.port)};
+	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(f->via.port)};
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(f->via.port)};
 
 	if (a->family == AF_INET) {
 		memcpy(&v4.sin_addr, a->ip, 4);
@@ -71,12 +77,16 @@ static int bind_to(const struct frames *f, int fd, const struct addr *a)
 	return bind(fd, (const struct sockaddr *)&v6, sizeof v6);
 }
 
-/* A socket that has the port and takes nothing: a descriptor or a negative errno. */
+/* A socket that has the port, or the protocol, and takes nothing: a descriptor or a negative errno.
+ */
 static int hold(const struct frames *f, const struct addr *a)
 {
 	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
 	struct sock_fprog program = {.len = 1, .filter = &nothing};
-	int fd = socket((int)a->family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	bool is_native = carrier_is_native(f->via.is);
+	int fd = socket((int)a->family,
+			(is_native ? SOCK_RAW : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			is_native ? f->via.protocol : 0);
 	int one = 1, result;
 
 	if (fd < 0)
@@ -213,11 +223,13 @@ int frames_local_address(struct frames *f, uint32_t handle, uint32_t port,
 }
 
 /* Bytes of IP around the payload of the largest packets by a port. */
-static uint32_t bytes_around(const struct frames_peer *p, uint32_t port, bool is_v4)
+static uint32_t bytes_around(const struct frames *f, const struct frames_peer *p, uint32_t port,
+			     bool is_v4)
 {
 	const struct frames_lists *l = p->lists[port];
-	uint32_t around = (is_v4 ? (uint32_t)ipv4_bytes : ipv6_bytes) + udp_bytes +
-			  FRAMES_BTH_BYTES + LARGEST_EXTENSION + icrc_bytes;
+	uint32_t around = (is_v4 ? (uint32_t)ipv4_bytes : ipv6_bytes) +
+			  carrier_front_bytes(f->via.is) + f->seal->head_bytes +
+			  f->via.is->head_least + LARGEST_EXTENSION + f->seal->tail_bytes;
 	uint32_t most = 0;
 
 	for (uint32_t i = 0; l && i < l->n_open; i++) {
@@ -280,7 +292,7 @@ uint16_t frames_pmtu(struct frames *f, uint32_t local, uint32_t peer, char *erro
 	}
 	for (uint32_t port = 0; port < f->cfg.n_ports; port++) {
 		uint32_t mtu = route_mtu(f, peer, port, &number);
-		uint32_t head = bytes_around(p, port, src->family == AF_INET);
+		uint32_t head = bytes_around(f, p, port, src->family == AF_INET);
 
 		if (mtu == 0)
 			continue;
@@ -335,8 +347,8 @@ void frames_step(struct frames *f, nsec now)
 static int check_cfg(struct frames *f, const struct frames_cfg *cfg, char *error, size_t error_len)
 {
 	f->cfg = *cfg;
-	if (!f->cfg.port)
-		f->cfg.port = NET_ROCE_PORT;
+	if (!f->cfg.carrier)
+		f->cfg.carrier = &carrier_roce;
 	if (!f->cfg.max_peers)
 		f->cfg.max_peers = 65536;
 	if (!f->cfg.hop_limit)
@@ -344,8 +356,14 @@ static int check_cfg(struct frames *f, const struct frames_cfg *cfg, char *error
 	if (f->cfg.n_ports < 1 || f->cfg.n_ports > ENGINE_PORTS || f->cfg.max_peers > 1u << 24)
 		return say(-EINVAL, error, error_len,
 			   "out of bounds: 1 to %u ports, and at most 2^24 peers", ENGINE_PORTS);
-	f->net = net_cfg_default();
-	*net_cfg_port(&f->net) = f->cfg.port;
+	f->seal = carrier_plain_seal(f->cfg.carrier);
+	if (f->seal->sum == SEAL_CIPHER)
+		return say(-ENOTSUP, error, error_len,
+			   "packets by %s are sealed by a cipher, and there is no key for it",
+			   f->cfg.carrier->name);
+	f->net = (struct net_cfg){{.n = 0}, NET_DSCP_NONE, NET_DSCP_NONE};
+	carriers_add(&f->net.carriers, f->cfg.carrier, f->cfg.port);
+	f->via = f->net.carriers.use[0];
 	if (cfg->has_trim) {
 		f->net.dscp_trimmed = cfg->dscp_trimmed;
 		f->net.dscp_trimmed_lasthop = cfg->dscp_trimmed_lasthop;
@@ -358,6 +376,11 @@ static int check_cfg(struct frames *f, const struct frames_cfg *cfg, char *error
 		f->tclass_of[cfg->dscp[i]] = (uint8_t)i;
 	}
 	return 0;
+}
+
+const struct carrier_use *frames_via(const struct frames *f)
+{
+	return &f->via;
 }
 
 void frames_set_guard(struct frames *f, const struct driver_guard *guard)

@@ -6,11 +6,11 @@
  * knows: routes and neighbours come by netlink, and are asked for when a peer, an address or a list
  * is named. For the kernel to resolve a neighbour takes CAP_NET_ADMIN; without it only those are
  * reached that it knows from other traffic.
- * What leaves has a UDP checksum of 0 over IPv6 and IPv4 alike, source port and flow label from its
- * entropy value (MRC Table 9-1), the DSCP of its class, ECT(0) unless it says not, and as many
- * segments as its value's list has (MRC 9.3.5). What arrives may be under an SRv6 encapsulation or
- * without it (9.3.5.1), and trimmed. The functions named as those of driver.h do what it says
- * there.
+ * What leaves goes by its carrier, with a UDP checksum of 0 over IPv6 and IPv4 alike, source port
+ * and flow label from its entropy value (MRC Table 9-1), the DSCP of its class, ECT(0) unless it
+ * says not, and as many segments as its value's list has (MRC 9.3.5). What arrives may be under an
+ * SRv6 encapsulation or without it (9.3.5.1), and trimmed. The functions named as those of driver.h
+ * do what it says there.
  *
  * Drivers of frames call this, from one thread; it makes no packet leave by itself. */
 #ifndef WEFT_IO_FRAMES_H
@@ -21,14 +21,16 @@
 #include "io/driver.h"
 #include "wire/net.h"
 
-#define FRAMES_PIECES 2u /* most pieces of memory that a frame lies in */
+#define FRAMES_PIECES 2u   /* most pieces of memory that a frame lies in */
+#define FRAMES_FIRST  256u /* least bytes of the first */
 #define FRAMES_MOST   (ENCAP_BYTES_MAX + ENGINE_HEAD_MAX + 4096u + 8u) /* bytes of a frame */
 
 /* Zero stands for the default in brackets. */
 struct frames_cfg {
 	uint32_t n_ports; /* 1 .. ENGINE_PORTS */
 	char interfaces[ENGINE_PORTS][IF_NAMESIZE];
-	uint16_t port;                 /* UDP [4791] */
+	const struct carrier *carrier; /* [RoCE's] */
+	uint16_t port;                 /* UDP [the carrier's own] */
 	uint32_t max_peers;            /* [65536] */
 	uint8_t dscp[ENGINE_TCLASSES]; /* as they are: 0 is DSCP 0 */
 	uint8_t hop_limit;             /* [64] */
@@ -45,6 +47,8 @@ struct frames;
 int frames_new(struct frames **f, const struct frames_cfg *cfg, struct driver_counters *count,
 	       char *error, size_t error_len);
 void frames_free(struct frames *f);
+/* What its packets go by. */
+const struct carrier_use *frames_via(const struct frames *f);
 /* Has a guard asked of what is read. It is the driver's, and outlives f. */
 void frames_set_guard(struct frames *f, const struct driver_guard *guard);
 
@@ -79,7 +83,7 @@ int frames_peer_segments(struct frames *f, uint32_t handle, uint32_t port, uint3
 int frames_fd(const struct frames *f);
 void frames_step(struct frames *f, nsec now);
 
-/* Where a frame goes: pieces one behind the other, the first of at least 256 bytes. */
+/* Where a frame goes: pieces one behind the other, the first of at least FRAMES_FIRST bytes. */
 struct frames_out {
 	uint8_t *at[FRAMES_PIECES];
 	uint32_t room[FRAMES_PIECES];
@@ -92,9 +96,9 @@ uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
 		      const struct frames_out *out);
 
 /* Reads the frame that came by a port, in pieces of which the second may be empty; the first has at
- * least 256 bytes or all. true: *p is a packet for an address of ours, its ICRC right or trimmed,
- * as driver_receive lends it: spans lie in the pieces. false: a drop was counted. Handles of peers
- * that only packets have named last until frames_settle. Counts rx and rx_delivered. */
+ * least 256 bytes or all. true: *p is a packet for an address of ours, its seal right or trimmed
+ * off, as driver_receive lends it: spans lie in the pieces. false: a drop was counted. Handles of
+ * peers that only packets have named last until frames_settle. Counts rx and rx_delivered. */
 bool frames_read(struct frames *f, nsec now, uint32_t port, const struct cspan piece[FRAMES_PIECES],
 		 struct rx_pkt *p);
 void frames_settle(struct frames *f);

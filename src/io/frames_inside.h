@@ -12,8 +12,6 @@
 
 enum {
 	FRAMES_LOCALS = 256,
-	FRAMES_BTH_BYTES = 12,
-	FRAMES_QP_AT = 5,      /* of it: the destination queue pair, three bytes */
 	FRAMES_STRANGERS = 64, /* that were answered last */
 };
 
@@ -63,8 +61,10 @@ struct frames {
 	struct driver_counters *count;
 	const struct driver_guard *guard; /* NULL: none */
 	struct net_cfg net;
-	uint8_t tclass_of[64]; /* DSCP to class */
-	nsec now;              /* of the last step */
+	struct carrier_use via;  /* net's only one */
+	const struct seal *seal; /* of what leaves, in clear */
+	uint8_t tclass_of[64];   /* DSCP to class */
+	nsec now;                /* of the last step */
 	struct nexthops hops;
 
 	/* Addresses of peers and of ours: where is 0, or port + 1 of one of a link. Each place has

@@ -2,16 +2,10 @@
 
 #include <assert.h>
 
-#include "base/crc32.h"
-#include "wire/icrc.h"
-#include "wire/mrc.h"
-
 enum {
 	/* Transport headers of this length at least lie in the first piece: more than any have. */
 	HEAD_NEAR = 96,
 };
-
-static_assert((int)FRAMES_BTH_BYTES == (int)mrc_bth_bytes, "the wire's own number");
 
 /* How many bytes an IP header takes with the routing header behind it, and what it announces. 0:
  * nothing of ours begins so. */
@@ -34,9 +28,9 @@ static uint32_t ip_bytes(const struct cursor *c, bool is_v4, uint8_t *next)
 	return ipv6_bytes + srh_bytes + 8u * routing[ipv6_bytes + 1];
 }
 
-/* Whether all headers down to UDP lie in the first piece of a frame: the parser is told of the
- * length of both, and must not read on behind the first. */
-static bool is_near(struct cspan first)
+/* Whether all headers down to what is carried lie in the first piece of a frame: the parser is told
+ * of the length of both, and must not read on behind the first. */
+static bool is_near(const struct carrier_use *via, struct cspan first)
 {
 	struct cursor c = cursor_of(first);
 	const uint8_t *p = take(&c, eth_bytes);
@@ -57,7 +51,7 @@ static bool is_near(struct cspan first)
 		if (!bytes || !take(&c, bytes))
 			return false;
 	}
-	return next == IPPROTO_UDP_IN && take(&c, udp_bytes);
+	return next == via->protocol && take(&c, carrier_front_bytes(via->is));
 }
 
 /* The part of both pieces that is [from, to) of the frame. */
@@ -75,9 +69,9 @@ static void cut(const struct cspan piece[FRAMES_PIECES], uint32_t from, uint32_t
 		out[1] = (struct cspan){piece[1].at + (from - split), to - from};
 }
 
-/* What the headers down to UDP say. */
+/* What the headers down to the carried bytes say. */
 struct stack {
-	uint32_t ip_at, transport, end; /* bytes of the frame: the innermost IP, behind UDP, ... */
+	uint32_t ip_at, transport, end; /* bytes of the frame: the innermost IP, the carried ones */
 	uint32_t ev;
 	uint16_t udp_len;
 	uint8_t version, dscp, ecn, ttl;
@@ -85,32 +79,35 @@ struct stack {
 	bool is_cut;
 };
 
-static uint32_t icrc_at(const struct cspan piece[FRAMES_PIECES], uint32_t at)
+/* The CRC that a packet ends with: the tail's bytes from `at` on. */
+static uint32_t tail_at(const struct seal *seal, const struct cspan piece[FRAMES_PIECES],
+			uint32_t at)
 {
-	struct cspan sum[FRAMES_PIECES];
-	uint8_t bytes[icrc_bytes];
+	struct cspan tail[FRAMES_PIECES];
+	uint8_t bytes[SEAL_TAIL_MAX];
 
-	cut(piece, at, at + icrc_bytes, sum);
-	if (!sum[1].at)
-		return icrc_get(sum[0].at);
-	if (!sum[0].at)
-		return icrc_get(sum[1].at);
-	memcpy(bytes, sum[0].at, sum[0].len);
-	memcpy(bytes + sum[0].len, sum[1].at, sum[1].len);
-	return icrc_get(bytes);
+	cut(piece, at, at + seal->tail_bytes, tail);
+	if (!tail[1].at)
+		return seal_get(seal, tail[0].at);
+	if (!tail[0].at)
+		return seal_get(seal, tail[1].at);
+	memcpy(bytes, tail[0].at, tail[0].len);
+	memcpy(bytes + tail[0].len, tail[1].at, tail[1].len);
+	return seal_get(seal, bytes);
 }
 
-/* end: of the packet without its ICRC. */
-static bool icrc_is_right(const struct stack *s, const struct cspan piece[FRAMES_PIECES],
-			  uint32_t end)
+/* end: of the packet without its tail. Of a cipher nobody here has the key. */
+static bool is_seal_right(const struct seal *seal, const struct stack *s,
+			  const struct cspan piece[FRAMES_PIECES], uint32_t end)
 {
-	struct cspan rest[FRAMES_PIECES];
-	uint32_t covered, crc = icrc_begin(piece[0].at + s->ip_at, &covered);
+	struct cspan covered[FRAMES_PIECES];
 
-	cut(piece, s->ip_at + covered, end, rest);
-	crc = crc32_update(crc, rest[0].at, rest[0].len);
-	crc = crc32_update(crc, rest[1].at, rest[1].len);
-	return crc == icrc_at(piece, end);
+	if (!seal_is_crc(seal))
+		return seal->sum == SEAL_NONE;
+	if (end < s->ip_at + seal_least(seal, s->version == 4))
+		return false;
+	cut(piece, s->ip_at, end, covered);
+	return seal_sum(seal, covered, covered[1].len ? 2 : 1) == tail_at(seal, piece, end);
 }
 
 /* One end of the packet as tables have it. */
@@ -142,35 +139,38 @@ static uint8_t ttl_of(const struct net_pkt *net)
 	return net->ip[0].version == 4 ? net->ip[0].v4.ttl : net->ip[0].v6.hop_limit;
 }
 
-/* The stack that nearly all packets have, IPv6 and UDP right behind Ethernet and whole. false: it
- * is another, or something about it is odd, and then what it is is for the general case to say. */
+/* The stack that nearly all packets have, IPv6 right behind Ethernet, then the carrier's front, and
+ * whole. false: it is another, or something about it is odd, and then what it is is for the general
+ * case to say. */
 static bool read_plain(const struct frames *f, const struct cspan piece[FRAMES_PIECES],
 		       struct stack *s)
 {
-	enum { TRANSPORT = (int)eth_bytes + (int)ipv6_bytes + (int)udp_bytes };
-	const uint8_t *ip, *udp;
-	uint32_t first, payload, least = TRANSPORT + (piece[1].len ? HEAD_NEAR : FRAMES_BTH_BYTES);
+	const struct carrier_use *via = &f->via;
+	const bool is_native = carrier_is_native(via->is);
+	const uint32_t transport = eth_bytes + ipv6_bytes + carrier_front_bytes(via->is);
+	const uint8_t *ip, *front;
+	uint32_t first, payload;
 
-	if (piece[0].len < least)
+	if (piece[0].len < transport + (piece[1].len ? HEAD_NEAR : via->is->head_least))
 		return false;
 	ip = piece[0].at + eth_bytes;
-	udp = ip + ipv6_bytes;
+	front = ip + ipv6_bytes;
 	first = get_be32(ip);
 	payload = get_be16(ip + 4);
 	*s = (struct stack){
 		.ip_at = eth_bytes,
-		.transport = TRANSPORT,
+		.transport = transport,
 		.end = eth_bytes + ipv6_bytes + payload,
-		.ev = (uint32_t)get_be16(udp) << 16 | (first & 0xffff),
-		.udp_len = get_be16(udp + 4),
+		.ev = carrier_entropy(get_be16(front), first),
+		.udp_len = is_native ? 0 : get_be16(front + 4),
 		.version = (uint8_t)(first >> 28),
 		.dscp = first >> 22 & 0x3f,
 		.ecn = first >> 20 & 3,
 		.ttl = ip[7],
 	};
-	return get_be16(ip - 2) == ETHERTYPE_IPV6 && s->version == 6 && ip[6] == IPPROTO_UDP_IN &&
-	       get_be16(udp + 2) == f->net.carriers.use[0].port && s->udp_len == payload &&
-	       s->end >= TRANSPORT + FRAMES_BTH_BYTES + icrc_bytes &&
+	return get_be16(ip - 2) == ETHERTYPE_IPV6 && s->version == 6 && ip[6] == via->protocol &&
+	       (is_native || (get_be16(front + 2) == via->port && s->udp_len == payload)) &&
+	       s->end >= transport + via->is->head_least + f->seal->tail_bytes &&
 	       s->end <= piece[0].len + piece[1].len && s->dscp != f->net.dscp_trimmed &&
 	       s->dscp != f->net.dscp_trimmed_lasthop;
 }
@@ -184,13 +184,13 @@ static uint64_t *read_any(const struct frames *f, const struct cspan piece[FRAME
 	struct wire_fault fault;
 	struct net_pkt net;
 
-	if (piece[1].len > 0 && !is_near(piece[0]))
+	if (piece[1].len > 0 && !is_near(&f->via, piece[0]))
 		return &count->drop_headers;
 	fault = net_get((struct cspan){piece[0].at, len}, NET_LINK_ETHERNET, &f->net, &net, NULL);
 	if (fault.why != WIRE_DROP_NONE)
 		return fault.why == WIRE_DROP_TRUNCATED ? &count->drop_short : &count->drop_headers;
 	left = net.end - net.transport;
-	if (left < FRAMES_BTH_BYTES + (net_is_cut(&net) ? 0 : (uint32_t)icrc_bytes))
+	if (left < net.carrier->head_least)
 		return &count->drop_short;
 	near = left < HEAD_NEAR ? left : HEAD_NEAR;
 	if (net.transport + near > piece[0].len || is_of_vlan(&net))
@@ -232,7 +232,7 @@ static bool is_expected(const struct frames *f, const struct stack *s, const uin
 			const struct addr *from)
 {
 	const struct driver_call call = {
-		.qp = get_be24(bytes + s->transport + FRAMES_QP_AT),
+		.qp = carrier_bits_get(&f->via.is->number, bytes + s->transport),
 		.peer = frames_peers_known(f, from),
 		.len = s->end - s->transport,
 	};
@@ -240,16 +240,18 @@ static bool is_expected(const struct frames *f, const struct stack *s, const uin
 	return !f->guard || driver_guard_expects(f->guard, &call);
 }
 
+/* The transport's bytes are [from, end). */
 static void lend(const struct frames *f, const struct stack *s,
-		 const struct cspan piece[FRAMES_PIECES], uint32_t end, struct rx_pkt *p)
+		 const struct cspan piece[FRAMES_PIECES], uint32_t from, uint32_t end,
+		 struct rx_pkt *p)
 {
-	uint32_t head_end = s->transport + ENGINE_HEAD_MAX;
+	uint32_t head_end = from + ENGINE_HEAD_MAX;
 
 	if (head_end > end)
 		head_end = end;
 	if (head_end > piece[0].len)
 		head_end = piece[0].len;
-	p->head = (struct cspan){piece[0].at + s->transport, head_end - s->transport};
+	p->head = (struct cspan){piece[0].at + from, head_end - from};
 	cut(piece, head_end, end, p->body);
 	p->ev = s->ev;
 	p->udp_len = s->udp_len;
@@ -267,11 +269,16 @@ static uint64_t *read_frame(struct frames *f, uint32_t port,
 	struct driver_counters *count = f->count;
 	struct stack s;
 	uint64_t *drop = read_plain(f, piece, &s) ? NULL : read_any(f, piece, &s);
-	uint32_t local, peer, end;
+	uint32_t local, peer, tail;
+	const struct seal *seal;
 	struct addr a;
 
 	if (drop)
 		return drop;
+	seal = carrier_seal_of(f->via.is, piece[0].at + s.transport);
+	tail = s.is_cut ? 0 : seal->tail_bytes;
+	if (s.end - s.transport < f->via.is->head_least + tail)
+		return &count->drop_short;
 	a = end_of(&s, piece[0].at, port, true);
 	local = local_of(f, &a);
 	if (local == ADDRS_NONE)
@@ -279,15 +286,14 @@ static uint64_t *read_frame(struct frames *f, uint32_t port,
 	a = end_of(&s, piece[0].at, port, false);
 	if (!is_expected(f, &s, piece[0].at, &a))
 		return &count->drop_stranger;
-	end = s.end - (s.is_cut ? 0 : (uint32_t)icrc_bytes);
-	if (!s.is_cut && !icrc_is_right(&s, piece, end))
+	if (!s.is_cut && !is_seal_right(seal, &s, piece, s.end - tail))
 		return &count->drop_icrc;
 	peer = frames_peers_seen(f, &a);
 	if (peer == DRIVER_NO_HANDLE)
 		return &count->drop_peers;
 	p->peer = peer;
 	p->local = f->local_owners[local];
-	lend(f, &s, piece, end, p);
+	lend(f, &s, piece, s.transport + seal->head_bytes, s.end - tail, p);
 	return NULL;
 }
 

@@ -2,12 +2,10 @@
 
 #include <assert.h>
 
-#include "base/crc32.h"
-#include "wire/icrc.h"
-
 enum { ECT_0 = 2 };
 
-static_assert(ENCAP_BYTES_MAX + ENGINE_HEAD_MAX <= 256, "all headers fit the first piece");
+enum { HEADS_MAX = ENCAP_BYTES_MAX + SEAL_HEAD_MAX + ENGINE_HEAD_MAX };
+static_assert(HEADS_MAX <= FRAMES_FIRST, "all headers fit the first piece");
 
 /* Makes headers; false: nothing leads there now. segments: NULL for none. */
 static bool make_headers(struct frames *f, struct frames_headers *h, const struct tx_pkt *p,
@@ -17,7 +15,8 @@ static bool make_headers(struct frames *f, struct frames_headers *h, const struc
 	const struct addr *dst = frames_peer_addr(f, &f->peers[p->peer], p->port);
 	const struct addr *src = frames_local_addr(f, &f->locals[p->local], p->port);
 	struct encap_ends ends = {
-		.dport = f->cfg.port,
+		.dport = f->via.port,
+		.native = carrier_is_native(f->via.is) ? f->via.protocol : 0,
 		.hop_limit = f->cfg.hop_limit,
 		.is_v4 = dst->family == AF_INET,
 	};
@@ -87,30 +86,27 @@ static void pen_move(struct pen *pen, uint32_t n)
 	pen->room -= n;
 }
 
-static uint32_t put_piece(struct pen *pen, const struct cspan *piece, uint32_t crc)
+static uint32_t put_piece(struct pen *pen, const struct seal *seal, const struct cspan *piece,
+			  uint32_t crc)
 {
 	for (uint32_t done = 0; done < piece->len;) {
 		uint32_t n = pen_run(pen, piece->len - done);
 
-		if (piece->at) {
-			crc = crc32_copy(crc, pen->at, piece->at + done, n);
-		} else {
-			memset(pen->at, 0, n);
-			crc = crc32_zeros(crc, n);
-		}
+		crc = seal_copy(seal, crc, pen->at,
+				(struct cspan){piece->at ? piece->at + done : NULL, n});
 		pen_move(pen, n);
 		done += n;
 	}
 	return crc;
 }
 
-static void put_icrc(struct pen *pen, uint32_t crc)
+static void put_tail(struct pen *pen, const struct seal *seal, uint32_t crc)
 {
-	uint8_t bytes[icrc_bytes];
+	uint8_t bytes[SEAL_TAIL_MAX];
 
-	icrc_put(bytes, crc);
-	for (uint32_t done = 0; done < icrc_bytes;) {
-		uint32_t n = pen_run(pen, icrc_bytes - done);
+	seal_put(seal, bytes, crc);
+	for (uint32_t done = 0; done < seal->tail_bytes;) {
+		uint32_t n = pen_run(pen, seal->tail_bytes - done);
 
 		memcpy(pen->at, bytes + done, n);
 		pen_move(pen, n);
@@ -118,7 +114,7 @@ static void put_icrc(struct pen *pen, uint32_t crc)
 	}
 }
 
-/* Headers, payload and ICRC; there is room. */
+/* Headers, payload and seal; there is room. */
 static void put_frame(const struct frames *f, const struct frames_headers *h,
 		      const struct tx_pkt *p, uint32_t transport_bytes,
 		      const struct frames_out *out)
@@ -130,17 +126,20 @@ static void put_frame(const struct frames *f, const struct frames_headers *h,
 		.dscp = engine_dscp(p->tclass, f->cfg.dscp),
 		.ecn = p->not_ect || f->cfg.is_not_ect ? 0 : ECT_0,
 	};
-	uint32_t head = h->head.len + p->head_len, covered, crc;
+	const struct seal *seal = f->seal;
+	uint32_t front = h->head.len + seal->head_bytes, head = front + p->head_len, crc;
 	struct pen pen = {out->at[0] + head, out->at[1], out->room[0] - head, out->room[1]};
 
 	encap_write(&h->head, &packet, out->at[0]);
-	memcpy(out->at[0] + h->head.len, p->head, p->head_len);
-	crc = icrc_begin(out->at[0] + h->head.inner_at, &covered);
-	covered += h->head.inner_at;
-	crc = crc32_update(crc, out->at[0] + covered, head - covered);
+	memset(out->at[0] + h->head.len, 0, seal->head_bytes);
+	memcpy(out->at[0] + front, p->head, p->head_len);
+	const struct cspan covered = {out->at[0] + h->head.inner_at, head - h->head.inner_at};
+
+	crc = seal_is_crc(seal) ? seal_sum(seal, &covered, 1) : 0;
 	for (unsigned i = 0; i < p->n_body; i++)
-		crc = put_piece(&pen, &p->body[i], crc);
-	put_icrc(&pen, crc);
+		crc = put_piece(&pen, seal, &p->body[i], crc);
+	if (seal->tail_bytes)
+		put_tail(&pen, seal, crc);
 }
 
 uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
@@ -148,12 +147,14 @@ uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
 {
 	const struct frames_port *port;
 	const struct frames_headers *h;
-	uint32_t transport = (uint32_t)p->head_len + icrc_bytes, bytes;
+	uint32_t transport = f->seal->head_bytes + (uint32_t)p->head_len + f->seal->tail_bytes;
+	uint32_t bytes;
 
-	assert(p->head_len >= FRAMES_BTH_BYTES && p->head_len <= ENGINE_HEAD_MAX);
+	assert(p->head_len + f->seal->head_bytes >= f->via.is->head_least &&
+	       p->head_len <= ENGINE_HEAD_MAX);
 	assert(p->n_body <= ENGINE_PIECES && engine_is_tclass(p->tclass));
 	assert(p->port < f->cfg.n_ports && p->local < FRAMES_LOCALS && p->peer < f->fresh_peer);
-	assert(out->room[0] >= ENCAP_BYTES_MAX + ENGINE_HEAD_MAX);
+	assert(out->room[0] >= HEADS_MAX);
 	port = &f->hops.ports[p->port].port;
 	if (!port->is_up) {
 		f->count->tx_down++;

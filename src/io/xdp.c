@@ -9,7 +9,6 @@
 #include <bpf/bpf.h>
 
 enum {
-	PORT_DEFAULT = 4791,
 	CHUNKS_DEFAULT = 1024,
 	CHUNKS_LEAST = 256,
 	CHUNKS_MOST = 1 << 18, /* 1 GiB */
@@ -255,13 +254,16 @@ static int fill_cfg(struct xdp_cfg *cfg, char *error, size_t error_len)
 		cfg->rx_chunks = CHUNKS_DEFAULT;
 	if (!cfg->tx_chunks)
 		cfg->tx_chunks = CHUNKS_DEFAULT;
-	if (!cfg->frames.port)
-		cfg->frames.port = PORT_DEFAULT;
 	cfg->frames.is_shared = false;
 	if (!is_good_count(cfg->rx_chunks) || !is_good_count(cfg->tx_chunks))
 		return say(-EINVAL, error, error_len,
 			   "the chunks of a port are a power of two from %d to %d", CHUNKS_LEAST,
 			   CHUNKS_MOST);
+	if (cfg->frames.carrier && carrier_is_native(cfg->frames.carrier))
+		return say(-ENOTSUP, error, error_len,
+			   "the program that the kernel runs takes UDP, and packets by %s have "
+			   "none: use the driver raw",
+			   cfg->frames.carrier->name);
 	if (cfg->queue >= STEER_QUEUES)
 		return say(-EINVAL, error, error_len, "a queue is a number below %u", STEER_QUEUES);
 	return 0;
@@ -276,7 +278,7 @@ static int port_new(struct xdp_driver *x, uint32_t port, char *error, size_t err
 	p->free = calloc(x->cfg.tx_chunks, sizeof *p->free);
 	if (!p->queues || !p->free)
 		return say(-ENOMEM, error, error_len, "no memory for an xdp driver");
-	result = xdp_program_load(&p->program, x->cfg.frames.port, error, error_len);
+	result = xdp_program_load(&p->program, frames_via(x->frames)->port, error, error_len);
 	return result ? result : xdp_port_open(x, port, error, error_len);
 }
 

@@ -131,6 +131,16 @@ uint32_t seal_sum(const struct seal *s, const struct cspan *pieces, uint32_t n)
 	return update(s, front_sum(s, f, all.at), all.at + f->to, all.len - f->to);
 }
 
+uint32_t seal_copy(const struct seal *s, uint32_t crc, uint8_t *to, struct cspan from)
+{
+	if (!from.at) {
+		memset(to, 0, from.len);
+		return zeros(s, crc, from.len);
+	}
+	return s->sum == SEAL_CRC32 ? crc32_copy(crc, to, from.at, from.len)
+				    : crc32c_copy(crc, to, from.at, from.len);
+}
+
 uint32_t seal_get(const struct seal *s, const uint8_t *tail)
 {
 	return s->is_msb_first ? get_be32(tail) : icrc_get(tail);

@@ -35,6 +35,7 @@ static const struct encap_segments segments = {
 	.at = {{0xfc, 0, 0, 1, 0x11, 0x22}, {0xfc, 0, 0, 1, 0x33, 0x44}},
 };
 
+static const struct carrier *carrier; /* of both ends; NULL: RoCE's, to PORT */
 static struct driver_counters count_a, count_b;
 static struct frames *a, *b;
 static uint32_t a_local, b_local, b_of_a, a_of_b; /* b_of_a: a's handle of b */
@@ -59,7 +60,8 @@ static inline struct frames_cfg cfg_of(const char *interface)
 {
 	struct frames_cfg cfg = {
 		.n_ports = 1,
-		.port = PORT,
+		.carrier = carrier,
+		.port = carrier ? 0 : PORT,
 		.max_peers = 8,
 		.dscp = {10, 18, 8, 48},
 		.is_shared = true,
