@@ -294,20 +294,22 @@ static const struct driver_ops raw_ops = {
 	.peer_segments = raw_peer_segments,
 };
 
-static int claim(struct raw *r, uint16_t port, char *error, size_t error_len)
+static int claim(struct raw *r, char *error, size_t error_len)
 {
+	const struct carrier_use *via = frames_via(r->frames);
+	bool is_native = carrier_is_native(via->is);
+	uint32_t number = is_native ? via->protocol : via->port;
 	char all[32];
 	const struct claim_wish wish = {.all = all, .type = SOCK_DGRAM | SOCK_CLOEXEC};
 	int result;
 
-	snprintf(all, sizeof all, "weft-raw-1-%u", port);
+	snprintf(all, sizeof all, is_native ? "weft-raw-1-ip-%u" : "weft-raw-1-%u", number);
 	result = r->claim_fd = claim_tag(&wish, &r->tag);
 	if (result == -EBUSY)
-		return say(
-			result, error, error_len,
-			"all %u numbers of raw devices with UDP port %u are taken: end a process "
-			"that has one (`ss -xa` lists them as @weft-raw), or choose another port",
-			DRIVER_TAGS, port);
+		return say(result, error, error_len,
+			   "all %u numbers of raw devices with %s %u are taken: end a process "
+			   "that has one (`ss -xa` lists them as @weft-raw), or choose another",
+			   DRIVER_TAGS, is_native ? "IP protocol" : "UDP port", number);
 	if (result < 0)
 		return say(result, error, error_len,
 			   "cannot claim a number among the processes with raw devices: %s; a "
@@ -343,7 +345,7 @@ static int open_ring(struct raw *r, const struct raw_cfg *cfg, uint32_t port)
 	const struct frames_port *p = frames_port(r->frames, port);
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = port};
 	struct raw_ring *g = &r->rings[port];
-	int result = raw_ring_open(g, &sizes, cfg->frames.port, r->tag);
+	int result = raw_ring_open(g, &sizes, frames_via(r->frames), r->tag);
 
 	/* One that is not up yet is bound when it is. */
 	if (!result && p->is_up)
@@ -359,7 +361,7 @@ static int open_all(struct raw *r, const struct raw_cfg *cfg, char *error, size_
 	int result = frames_new(&r->frames, &cfg->frames, &r->driver.count, error, error_len);
 
 	if (!result)
-		result = claim(r, cfg->frames.port, error, error_len);
+		result = claim(r, error, error_len);
 	if (result)
 		return result;
 	frames_set_guard(r->frames, &r->driver.guard);
@@ -390,8 +392,6 @@ int raw_new(struct driver **out, const struct raw_cfg *cfg, char *error, size_t 
 	r->epoll_fd = r->claim_fd = -1;
 	for (uint32_t i = 0; i < ENGINE_PORTS; i++)
 		r->rings[i].fd = -1;
-	if (!mine.frames.port)
-		mine.frames.port = NET_ROCE_PORT;
 	if (!mine.rx_slots)
 		mine.rx_slots = RX_SLOTS;
 	if (!mine.tx_slots)

@@ -1,18 +1,14 @@
-/* Which packets are ours, as a program of the classic packet filter (packet(7), the kernel's
- * Documentation/networking/filter.rst). A load beyond the end of a packet ends it with a refusal,
- * so no length is checked; what the program lets through is checked by who reads it. */
+/* Which packets are ours, as a program of the classic packet filter. What it lets through is
+ * checked by who reads it. */
+#include "io/filter.h"
 #include "io/raw_inside.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <sys/socket.h>
 
 enum {
-	MOST = 64, /* instructions */
-	REFUSE = 254,
-	ACCEPT = 255, /* marks: where a jump goes, before the ends are known */
+	REFUSE = 0,
 
 	AT_TYPE = 12,
 	AT_IP = 14,
@@ -21,145 +17,120 @@ enum {
 	V6_NEXT = 6,
 	V6_BYTES = 40,
 	UDP_TO = 2,
-	UDP_QP = 8 + 4,          /* of the BTH: a reserved byte and the destination's number */
 	MORE_OR_OFFSET = 0x3fff, /* of an IPv4 fragment */
 	SRH_TYPE = 4,            /* RFC 8754 */
 	VLAN_ID = 0x0fff,
-	QP_OWNED = 3, /* numbers from here on have an owner */
 };
+#define ACCEPT UINT32_MAX
 
-struct program {
-	struct sock_filter at[MOST];
-	uint16_t n;
-};
-
-static uint16_t emit(struct program *p, uint16_t code, uint32_t k)
+static void load_byte(struct filter *f, uint32_t at)
 {
-	assert(p->n < MOST);
-	p->at[p->n] = (struct sock_filter){.code = code, .k = k};
-	return p->n++;
-}
-
-/* Goes on if the accumulator is k. */
-static void require(struct program *p, uint32_t k)
-{
-	p->at[emit(p, BPF_JMP | BPF_JEQ | BPF_K, k)].jf = REFUSE;
-}
-
-/* Jumps if it is k, to where land() says. */
-static uint16_t leave_if(struct program *p, uint32_t k)
-{
-	return emit(p, BPF_JMP | BPF_JEQ | BPF_K, k);
-}
-
-static void land(struct program *p, uint16_t from)
-{
-	p->at[from].jt = (uint8_t)(p->n - from - 1);
-}
-
-static void load_byte(struct program *p, uint32_t at)
-{
-	emit(p, BPF_LD | BPF_B | BPF_ABS, at);
-}
-
-/* UDP, which begins at this place behind the index register, to port and one of our queue pairs:
- * the last check of each kind of packet. */
-static void check_udp(struct program *p, uint32_t at, uint16_t port, uint8_t tag)
-{
-	emit(p, BPF_LD | BPF_H | BPF_IND, at + UDP_TO);
-	require(p, port);
-	emit(p, BPF_LD | BPF_W | BPF_IND, at + UDP_QP);
-	emit(p, BPF_ALU | BPF_AND | BPF_K, 0xffffff);
-	p->at[emit(p, BPF_JMP | BPF_JGE | BPF_K, QP_OWNED)].jf = ACCEPT;
-	emit(p, BPF_ALU | BPF_RSH | BPF_K, 16);
-	uint16_t is_owner = emit(p, BPF_JMP | BPF_JEQ | BPF_K, tag);
-
-	p->at[is_owner].jt = ACCEPT;
-	p->at[is_owner].jf = REFUSE;
+	filter_step(f, BPF_LD | BPF_B | BPF_ABS, at);
 }
 
 /* To this host, and not of a VLAN: a tag was taken off before and is kept beside the packet. One
  * that says no VLAN (0) gives a priority only. */
-static void check_link(struct program *p)
+static void check_link(struct filter *f)
 {
-	emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE));
-	require(p, PACKET_HOST);
-	emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG));
-	emit(p, BPF_ALU | BPF_AND | BPF_K, VLAN_ID);
-	require(p, 0);
+	filter_step(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE));
+	filter_require(f, PACKET_HOST, REFUSE);
+	filter_step(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG));
+	filter_step(f, BPF_ALU | BPF_AND | BPF_K, VLAN_ID);
+	filter_require(f, 0, REFUSE);
 }
 
-static void check_v4(struct program *p, uint16_t port, uint8_t tag)
+/* The index register has where the header is; goes on to what follows it. */
+static uint16_t pass_v4(struct filter *f, uint8_t protocol)
 {
-	load_byte(p, AT_IP + V4_PROTOCOL);
-	require(p, IPPROTO_UDP_IN);
-	emit(p, BPF_LD | BPF_H | BPF_ABS, AT_IP + V4_FRAGMENT);
-	p->at[emit(p, BPF_JMP | BPF_JSET | BPF_K, MORE_OR_OFFSET)].jt = REFUSE;
-	emit(p, BPF_LDX | BPF_B | BPF_MSH, AT_IP);
-	check_udp(p, AT_IP, port, tag);
+	load_byte(f, AT_IP + V4_PROTOCOL);
+	filter_require(f, protocol, REFUSE);
+	filter_step(f, BPF_LD | BPF_H | BPF_ABS, AT_IP + V4_FRAGMENT);
+	f->at[filter_step(f, BPF_JMP | BPF_JSET | BPF_K, MORE_OR_OFFSET)].jf = 1;
+	filter_step(f, BPF_RET | BPF_K, REFUSE);
+	filter_step(f, BPF_LDX | BPF_B | BPF_MSH, AT_IP);
+	filter_step(f, BPF_MISC | BPF_TXA, 0);
+	filter_step(f, BPF_ALU | BPF_ADD | BPF_K, AT_IP);
+	filter_step(f, BPF_MISC | BPF_TAX, 0);
+	return filter_jump(f);
 }
 
-/* UDP; or an IPv6 packet with UDP, behind a segment routing header or directly. */
-static void check_v6(struct program *p, uint16_t port, uint8_t tag)
+/* What the carrier goes by; or an IPv6 packet with that, behind a segment routing header or
+ * directly. */
+static uint16_t pass_v6(struct filter *f, uint8_t protocol)
 {
 	const uint32_t inner = AT_IP + V6_BYTES;
 
-	emit(p, BPF_LDX | BPF_IMM, 0);
-	load_byte(p, AT_IP + V6_NEXT);
-	uint16_t at_inner = leave_if(p, IPPROTO_IPV6_IN);
-	uint16_t at_routing = leave_if(p, IPPROTO_ROUTING_IN);
+	filter_step(f, BPF_LDX | BPF_IMM, 0);
+	load_byte(f, AT_IP + V6_NEXT);
+	uint16_t at_inner = filter_jump_if(f, IPPROTO_IPV6_IN);
+	uint16_t at_routing = filter_jump_if(f, IPPROTO_ROUTING_IN);
 
-	require(p, IPPROTO_UDP_IN);
-	check_udp(p, inner, port, tag);
+	filter_require(f, protocol, REFUSE);
+	filter_step(f, BPF_LDX | BPF_IMM, inner);
+	uint16_t outermost = filter_jump(f);
 
-	land(p, at_routing);
-	load_byte(p, inner);
-	require(p, IPPROTO_IPV6_IN);
-	load_byte(p, inner + 2);
-	require(p, SRH_TYPE);
-	load_byte(p, inner + 1);
-	emit(p, BPF_ALU | BPF_ADD, 1);
-	emit(p, BPF_ALU | BPF_LSH | BPF_K, 3);
-	emit(p, BPF_MISC | BPF_TAX, 0);
+	filter_land(f, at_routing);
+	load_byte(f, inner);
+	filter_require(f, IPPROTO_IPV6_IN, REFUSE);
+	load_byte(f, inner + 2);
+	filter_require(f, SRH_TYPE, REFUSE);
+	load_byte(f, inner + 1);
+	filter_step(f, BPF_ALU | BPF_ADD, 1);
+	filter_step(f, BPF_ALU | BPF_LSH | BPF_K, 3);
+	filter_step(f, BPF_MISC | BPF_TAX, 0);
 
-	land(p, at_inner);
-	emit(p, BPF_LD | BPF_B | BPF_IND, inner + V6_NEXT);
-	require(p, IPPROTO_UDP_IN);
-	check_udp(p, inner + V6_BYTES, port, tag);
+	filter_land(f, at_inner);
+	filter_step(f, BPF_LD | BPF_B | BPF_IND, inner + V6_NEXT);
+	filter_require(f, protocol, REFUSE);
+	filter_step(f, BPF_MISC | BPF_TXA, 0);
+	filter_step(f, BPF_ALU | BPF_ADD | BPF_K, inner + V6_BYTES);
+	filter_step(f, BPF_MISC | BPF_TAX, 0);
+	filter_land(f, outermost);
+	return filter_jump(f);
 }
 
-/* Both ends, and the jumps to them. */
-static void finish(struct program *p)
+/* What follows IP begins where the index register says: to our port, if it is UDP; then the
+ * register moves to what is carried. */
+static void check_front(struct filter *f, const struct carrier_use *via)
 {
-	uint16_t refuse = emit(p, BPF_RET | BPF_K, 0);
-	uint16_t accept = emit(p, BPF_RET | BPF_K, UINT32_MAX);
-
-	for (uint16_t i = 0; i < refuse; i++) {
-		uint8_t *jumps[] = {&p->at[i].jt, &p->at[i].jf};
-
-		for (unsigned j = 0; j < 2; j++) {
-			if (*jumps[j] == REFUSE)
-				*jumps[j] = (uint8_t)(refuse - i - 1);
-			else if (*jumps[j] == ACCEPT)
-				*jumps[j] = (uint8_t)(accept - i - 1);
-		}
+	if (!carrier_is_native(via->is)) {
+		filter_step(f, BPF_LD | BPF_H | BPF_IND, UDP_TO);
+		filter_require(f, via->port, REFUSE);
 	}
+	filter_step(f, BPF_MISC | BPF_TXA, 0);
+	filter_step(f, BPF_ALU | BPF_ADD | BPF_K, carrier_front_bytes(via->is));
+	filter_step(f, BPF_MISC | BPF_TAX, 0);
 }
 
-int raw_filter_attach(int fd, uint16_t port, uint8_t tag)
+void raw_filter_make(struct filter *f, const struct carrier_use *via, uint8_t tag)
 {
-	struct program p = {.n = 0};
-	struct sock_fprog prog;
+	static const struct filter_ends for_all = {ACCEPT, ACCEPT};
 
-	check_link(&p);
-	emit(&p, BPF_LD | BPF_H | BPF_ABS, AT_TYPE);
-	uint16_t at_v4 = leave_if(&p, ETHERTYPE_IPV4);
+	f->n = 0;
+	check_link(f);
+	filter_step(f, BPF_LD | BPF_H | BPF_ABS, AT_TYPE);
+	uint16_t at_v4 = filter_jump_if(f, ETHERTYPE_IPV4);
 
-	require(&p, ETHERTYPE_IPV6);
-	check_v6(&p, port, tag);
-	land(&p, at_v4);
-	check_v4(&p, port, tag);
-	finish(&p);
-	prog = (struct sock_fprog){p.n, p.at};
+	filter_require(f, ETHERTYPE_IPV6, REFUSE);
+	uint16_t by_v6 = pass_v6(f, via->protocol);
+
+	filter_land(f, at_v4);
+	uint16_t by_v4 = pass_v4(f, via->protocol);
+
+	filter_land(f, by_v6);
+	filter_land(f, by_v4);
+	check_front(f, via);
+	filter_owner(f, via->is, &for_all);
+	filter_require(f, tag, REFUSE);
+	filter_step(f, BPF_RET | BPF_K, ACCEPT);
+}
+
+int raw_filter_attach(int fd, const struct carrier_use *via, uint8_t tag)
+{
+	struct filter f;
+	struct sock_fprog prog = {.filter = f.at};
+
+	raw_filter_make(&f, via, tag);
+	prog.len = f.n;
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) ? -errno : 0;
 }

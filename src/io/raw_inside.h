@@ -3,6 +3,7 @@
 #ifndef WEFT_IO_RAW_INSIDE_H
 #define WEFT_IO_RAW_INSIDE_H
 
+#include "io/filter.h"
 #include "io/raw.h"
 
 struct raw_sizes {
@@ -30,7 +31,8 @@ struct raw_pushed {
 
 /* Opens the socket with its filter and rings; it receives nothing before raw_ring_bind. 0 or a
  * negative errno, and then nothing is open. */
-int raw_ring_open(struct raw_ring *g, const struct raw_sizes *n, uint16_t port, uint8_t tag);
+int raw_ring_open(struct raw_ring *g, const struct raw_sizes *n, const struct carrier_use *via,
+		  uint8_t tag);
 void raw_ring_close(struct raw_ring *g);
 
 /* Binds to an interface, or to another than before; slots keep what is in them. 0 or a negative
@@ -64,7 +66,9 @@ struct raw_pushed raw_ring_push(struct raw_ring *g);
 /* Free slots, at most most, and perhaps somewhat fewer than there are. */
 uint32_t raw_ring_room(const struct raw_ring *g, uint32_t most);
 
-/* raw_filter.c: the kernel gives to the socket only what raw.h says. 0 or a negative errno. */
-int raw_filter_attach(int fd, uint16_t port, uint8_t tag);
+/* raw_filter.c: the kernel gives to the socket only what raw.h says: the program, and to have it do
+ * so; 0 or a negative errno. */
+void raw_filter_make(struct filter *f, const struct carrier_use *via, uint8_t tag);
+int raw_filter_attach(int fd, const struct carrier_use *via, uint8_t tag);
 
 #endif

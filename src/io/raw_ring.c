@@ -88,10 +88,10 @@ static void set_buffer(int fd, uint32_t slots)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
-static int prepare(struct raw_ring *g, uint16_t port, uint8_t tag)
+static int prepare(struct raw_ring *g, const struct carrier_use *via, uint8_t tag)
 {
 	const int version = TPACKET_V2, on = 1;
-	int result = raw_filter_attach(g->fd, port, tag);
+	int result = raw_filter_attach(g->fd, via, tag);
 
 	/* Where the kernel is too old for it, the filter refuses our own frames too: they did not
 	 * come to this host. */
@@ -118,7 +118,8 @@ static int prepare(struct raw_ring *g, uint16_t port, uint8_t tag)
 	return 0;
 }
 
-int raw_ring_open(struct raw_ring *g, const struct raw_sizes *n, uint16_t port, uint8_t tag)
+int raw_ring_open(struct raw_ring *g, const struct raw_sizes *n, const struct carrier_use *via,
+		  uint8_t tag)
 {
 	/* Protocol 0: no packet comes before the filter is there. */
 	*g = (struct raw_ring){
@@ -127,7 +128,7 @@ int raw_ring_open(struct raw_ring *g, const struct raw_sizes *n, uint16_t port, 
 	};
 	if (g->fd < 0)
 		return -errno;
-	int result = prepare(g, port, tag);
+	int result = prepare(g, via, tag);
 
 	if (result)
 		raw_ring_close(g);
