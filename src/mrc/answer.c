@@ -125,10 +125,10 @@ static uint64_t choose_base(struct mrc_responder *p)
 {
 	uint64_t base = p->unsacked;
 
-	assert(base >= p->expected);
-	if (base + MAP_BITS - 1 >= p->seen)
-		base = p->seen > p->expected + MAP_BITS - 1 ? p->seen - (MAP_BITS - 1)
-							    : p->expected;
+	assert(base >= p->seen.expected);
+	if (base + MAP_BITS - 1 >= p->seen.end)
+		base = p->seen.end > p->seen.expected + MAP_BITS - 1 ? p->seen.end - (MAP_BITS - 1)
+								     : p->seen.expected;
 	p->unsacked = base + MAP_BITS;
 	return base;
 }
@@ -149,7 +149,7 @@ static struct cc_state cc_state_of(const struct mrc *m, const struct mrc_qp *q,
 {
 	return (struct cc_state){
 		.tx_timestamp = stamp_of(m, a),
-		.ooo_count = (uint16_t)q->resp.n_early,
+		.ooo_count = (uint16_t)q->resp.seen.n_early,
 		.restore_cwnd = (q->attr.flags & MRC_RESTORE_CWND) != 0,
 		.rcv_cwnd_pen = q->attr.penalty,
 		.rcvd_bytes =
@@ -162,7 +162,7 @@ static void fill_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_answer *
 		      struct mrc_pkt *h)
 {
 	struct mrc_responder *p = &q->resp;
-	psn24 cack = mrc_psn(q->attr.rq_psn, p->expected - 1);
+	psn24 cack = mrc_psn(q->attr.rq_psn, p->seen.expected - 1);
 	uint64_t base = choose_base(p);
 	bool is_probed = a->kind == MRC_ANSWER_PROBED;
 
@@ -179,8 +179,8 @@ static void fill_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_answer *
 		.cack_psn = cack.v,
 		.cc_type = MRC_CC_TYPE_NSCC,
 		.mpr = q->attr.flags & MRC_DYNAMIC_MPR ? q->attr.mpr : 0,
-		.sack_offset = (uint16_t)(base - p->expected),
-		.sack_bitmap = mrc_track_map(m, q, base - 1),
+		.sack_offset = (uint16_t)(base - p->seen.expected),
+		.sack_bitmap = engine_seen_map(&p->seen, base - 1),
 	};
 	h->cc = cc_state_of(m, q, a);
 	p->n_trigger = 0;
@@ -212,7 +212,7 @@ static void fill_ack(struct mrc *m, struct mrc_qp *q, struct mrc_pkt *h)
 
 	h->bth = (struct mrc_bth){.opcode = MRC_OP_ACKNOWLEDGE,
 				  .psn = is_nak ? p->nak_psn
-						: mrc_psn(q->attr.rq_psn, p->expected - 1).v};
+						: mrc_psn(q->attr.rq_psn, p->seen.expected - 1).v};
 	h->aeth = (struct aeth){.type = is_nak ? AETH_NAK : AETH_ACK,
 				.value = is_nak ? p->nak : MRC_AETH_NO_CREDIT,
 				.msn = p->msn};

@@ -31,8 +31,8 @@ static struct layout layout_of(const struct mrc_cfg *cfg)
 	struct layout l = {
 		.flight_shape = {sizeof(struct mrc_flight), alignof(struct mrc_flight),
 				 (cfg->max_out_pkts + MRC_FLIGHT - 1) / MRC_FLIGHT},
-		.track_shape = {sizeof(struct mrc_track), alignof(struct mrc_track),
-				(cfg->max_early_pkts + MRC_TRACK - 1) / MRC_TRACK},
+		.track_shape = {sizeof(struct engine_seen_chunk), alignof(struct engine_seen_chunk),
+				(cfg->max_early_pkts + ENGINE_SEEN_PKTS - 1) / ENGINE_SEEN_PKTS},
 		.answer_shape = {sizeof(struct mrc_answer), alignof(struct mrc_answer),
 				 cfg->max_answers},
 		.ev_fault_shape = {sizeof(struct path_ev_fault), alignof(struct path_ev_fault),

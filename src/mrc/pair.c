@@ -37,7 +37,7 @@ static struct layout layout_of(const struct mrc_caps *caps)
 		.stride = engine_aligned(sizeof(struct mrc_send) +
 					 caps->max_send_sge * sizeof(struct sge)),
 		.n_flights = places_for(caps->max_mpr * (MRC_MPR_UNIT / MRC_FLIGHT) + 1),
-		.n_tracks = places_for(caps->max_mpr * (MRC_MPR_UNIT / MRC_TRACK) + 1),
+		.n_tracks = places_for(caps->max_mpr * (MRC_MPR_UNIT / ENGINE_SEEN_PKTS) + 1),
 	};
 
 	engine_reserve(&l.all, sizeof(struct mrc_qp));
@@ -59,7 +59,7 @@ size_t mrc_qp_size(const struct mrc_caps *caps)
 	return layout_of(caps).all.used;
 }
 
-static void make_rings(struct mrc_qp *q)
+static void make_rings(struct mrc *m, struct mrc_qp *q)
 {
 	struct layout l = layout_of(&q->caps);
 	uint8_t *at = q->memory;
@@ -69,13 +69,10 @@ static void make_rings(struct mrc_qp *q)
 	q->req.n_chunks = l.n_flights;
 	engine_ring_init(&q->resp.receives, at + l.receives, q->caps.max_recv, recv_stride);
 	q->resp.stash = (void *)(at + l.stash);
-	q->resp.chunks = (void *)(at + l.tracks);
-	q->resp.n_chunks = l.n_tracks;
+	engine_seen_init(&q->resp.seen, &m->tracks, (void *)(at + l.tracks), l.n_tracks);
 	q->way_bits = (void *)(at + l.ways);
 	for (uint32_t i = 0; i < l.n_flights; i++)
 		q->req.chunks[i] = MRC_NO_CHUNK;
-	for (uint32_t i = 0; i < l.n_tracks; i++)
-		q->resp.chunks[i] = MRC_NO_CHUNK;
 }
 
 int mrc_qp_new(struct engine *e, uint32_t number, const struct mrc_caps *caps, void *memory)
@@ -96,7 +93,7 @@ int mrc_qp_new(struct engine *e, uint32_t number, const struct mrc_caps *caps, v
 		.memory = memory,
 	};
 	engine_number_add(&m->qps, &q->id, number);
-	make_rings(q);
+	make_rings(m, q);
 	mrc_pools_take(m, q);
 	mrc_requester_reset(m, q);
 	mrc_responder_reset(m, q);
@@ -349,7 +346,7 @@ int mrc_qp_query(const struct engine *e, uint32_t number, struct mrc_attr *attr,
 		*attr = q->attr;
 		attr->state = q->state;
 		attr->sq_psn = mrc_psn(q->attr.sq_psn, q->req.next).v;
-		attr->rq_psn = mrc_psn(q->attr.rq_psn, q->resp.expected).v;
+		attr->rq_psn = mrc_psn(q->attr.rq_psn, q->resp.seen.expected).v;
 	}
 	if (caps)
 		*caps = q->caps;

@@ -17,7 +17,7 @@ static struct mrc_needs needs_of(const struct mrc_qp *q)
 {
 	return (struct mrc_needs){
 		.flights = q->req.n_chunks,
-		.tracks = q->resp.n_chunks,
+		.tracks = q->resp.seen.n_chunks,
 		.ev_faults = (q->caps.max_ways ? q->caps.max_ways : MRC_WAYS) + PATH_PORTS,
 	};
 }
@@ -59,16 +59,16 @@ static uint64_t taken(uint32_t slots, size_t slot_bytes)
 void mrc_cfg_fit(struct mrc_cfg *cfg, uint64_t bytes, uint32_t ways)
 {
 	const uint64_t chunks = MRC_MPR_MAX + 1u, qps = cfg->max_qps;
-	uint32_t tracks = fit(qps * chunks, sizeof(struct mrc_track), bytes / PART_TRACKS);
-	uint64_t left = bytes - taken(tracks, sizeof(struct mrc_track));
+	uint32_t tracks = fit(qps * chunks, sizeof(struct engine_seen_chunk), bytes / PART_TRACKS);
+	uint64_t left = bytes - taken(tracks, sizeof(struct engine_seen_chunk));
 
-	cfg->max_early_pkts = tracks * MRC_TRACK;
+	cfg->max_early_pkts = tracks * ENGINE_SEEN_PKTS;
 	cfg->max_ev_faults = fit(qps * (ways + PATH_PORTS), sizeof(struct path_ev_fault),
 				 bytes / PART_EV_FAULTS);
 	left -= taken(cfg->max_ev_faults, sizeof(struct path_ev_fault));
 	cfg->max_answers = fit(qps * ANSWERS_EACH, sizeof(struct mrc_answer), bytes / PART_ANSWERS);
 	left -= taken(cfg->max_answers, sizeof(struct mrc_answer));
-	cfg->max_out_pkts =
-		fit(qps * chunks * (MRC_TRACK / MRC_FLIGHT), sizeof(struct mrc_flight), left) *
-		MRC_FLIGHT;
+	cfg->max_out_pkts = fit(qps * chunks * (ENGINE_SEEN_PKTS / MRC_FLIGHT),
+				sizeof(struct mrc_flight), left) *
+			    MRC_FLIGHT;
 }

@@ -138,6 +138,12 @@ static void keep(struct mrc_qp *q, const struct mrc_stash *s)
 	*stash_at(q, i) = *s;
 }
 
+/* So many messages are complete. */
+static void count_messages(struct mrc_responder *p, uint32_t n)
+{
+	p->msn = (p->msn + n) & MRC_MSN_MASK;
+}
+
 /* expected moves over what came ahead of it, and immediate data that was kept completes on the way.
  * Without a receive that is the end (6.3.3): the write it belongs to, and all behind it, are not
  * executed. */
@@ -149,19 +155,19 @@ static void catch_up(struct mrc *m, struct mrc_qp *q)
 	while (p->n_stash > 0) {
 		const struct mrc_stash *s = stash_at(q, 0);
 
-		mrc_track_run(m, q, s->at);
-		if (p->expected < s->at)
+		count_messages(p, engine_seen_run(&p->seen, s->at));
+		if (p->seen.expected < s->at)
 			return;
 		if (!has_recv(q)) {
 			refuse(m, q, mrc_psn(q->attr.rq_psn, s->at).v, AETH_NAK_REMOTE_OPERATION);
 			return;
 		}
 		complete(m, q, s, ENGINE_OK);
-		mrc_track_run(m, q, s->at + 1);
+		count_messages(p, engine_seen_run(&p->seen, s->at + 1));
 		p->stash_at = p->stash_at + 1 < q->caps.max_wimm ? p->stash_at + 1 : 0;
 		p->n_stash--;
 	}
-	mrc_track_run(m, q, MRC_NONE);
+	count_messages(p, engine_seen_run(&p->seen, MRC_NONE));
 }
 
 static struct mrc_stash stash_of(const struct request *r)
@@ -179,7 +185,7 @@ static bool wants_sack(const struct mrc *m, const struct mrc_responder *p, const
 {
 	return in->h.bth.ack_req || in->h.bth.rtx || in->rx->ecn == MRC_ECN_CE ||
 	       p->n_trigger > m->cfg.sack_every_bytes || p->is_owed ||
-	       (p->asked > 0 && p->expected >= p->asked);
+	       (p->asked > 0 && p->seen.expected >= p->asked);
 }
 
 /* What follows for SACKs from a packet that was taken when `before` was expected. */
@@ -188,17 +194,17 @@ static void plan_sacks(struct mrc *m, struct mrc_qp *q, const struct request *r,
 	struct mrc_responder *p = &q->resp;
 	bool wants = wants_sack(m, p, r->in);
 
-	if (p->expected >= p->asked)
+	if (p->seen.expected >= p->asked)
 		p->asked = 0;
 	/* One that asks and came early is answered again when all before it are here. */
-	if (r->in->h.bth.ack_req && p->expected <= r->n && p->asked <= r->n)
+	if (r->in->h.bth.ack_req && p->seen.expected <= r->n && p->asked <= r->n)
 		p->asked = r->n + 1;
 	bool has_sack = wants && sack(m, q, r->in);
 
 	/* 7.5.2.2, whose else belongs to the outer if (M-19). */
-	if (p->expected != before) {
-		if (p->unsacked < p->expected)
-			p->unsacked = p->expected;
+	if (p->seen.expected != before) {
+		if (p->unsacked < p->seen.expected)
+			p->unsacked = p->seen.expected;
 	} else if (!has_sack && r->n + 1 < p->unsacked) {
 		p->unsacked = r->n + 1;
 	}
@@ -214,7 +220,7 @@ static enum mrc_verdict refuse_in_turn(struct mrc *m, struct mrc_qp *q, const st
 {
 	uint32_t psn = r->in->h.bth.psn;
 
-	if (r->n != q->resp.expected)
+	if (r->n != q->resp.seen.expected)
 		return MRC_VERDICT_drop_early;
 	if (r->has_imm && why == AETH_NAK_REMOTE_ACCESS) {
 		const struct mrc_stash about = stash_of(r);
@@ -231,7 +237,7 @@ static void accept(struct mrc *m, struct mrc_qp *q, const struct request *r)
 {
 	struct mrc_responder *p = &q->resp;
 	uint32_t len = r->in->payload.len, least = m->cfg.sack_least_bytes, msn = p->msn;
-	uint64_t before = p->expected;
+	uint64_t before = p->seen.expected;
 
 	if (!p->has_begun && q->state == MRC_RTR)
 		mrc_raise(m, q, MRC_EVENT_ESTABLISHED);
@@ -240,7 +246,7 @@ static void accept(struct mrc *m, struct mrc_qp *q, const struct request *r)
 	p->got_bytes += len;
 	p->rx_bytes += (uint64_t)r->in->rx->udp_len + MRC_NOMINAL_HDR;
 	p->n_trigger += len < least ? least : len;
-	mrc_track_add(m, q, r->n, r->is_end);
+	count_messages(p, engine_seen_add(&p->seen, r->n, r->is_end));
 	if (r->has_imm) {
 		struct mrc_stash s = stash_of(r);
 
@@ -249,10 +255,10 @@ static void accept(struct mrc *m, struct mrc_qp *q, const struct request *r)
 		else
 			keep(q, &s);
 	}
-	if (r->n == before && p->n_early > 0)
+	if (r->n == before && p->seen.n_early > 0)
 		catch_up(m, q);
-	if (p->promised < p->expected + p->range)
-		p->promised = p->expected + p->range;
+	if (p->promised < p->seen.expected + p->range)
+		p->promised = p->seen.expected + p->range;
 	if (p->msn != msn || r->in->h.bth.ack_req)
 		acknowledge(m, q);
 	if (q->state != MRC_ERROR)
@@ -264,7 +270,7 @@ static enum mrc_verdict on_new(struct mrc *m, struct mrc_qp *q, const struct req
 {
 	const struct mrc_in *in = r->in;
 	const struct mrc_responder *p = &q->resp;
-	bool is_next = r->n == p->expected;
+	bool is_next = r->n == p->seen.expected;
 	struct place how = {
 		.mem = m->cfg.mem,
 		.pd = q->caps.pd,
@@ -276,14 +282,14 @@ static enum mrc_verdict on_new(struct mrc *m, struct mrc_qp *q, const struct req
 	/* A queue pair that allows no writes does not support the operation (IBTA table 57). */
 	if (in->is_foreign || !(q->attr.access & MEM_REMOTE_WRITE) || !is_length_right(q, in))
 		return refuse_in_turn(m, q, r, AETH_NAK_INVALID_REQUEST);
-	if (!mrc_track_reserve(m, q, r->n))
+	if (!engine_seen_reserve(&q->resp.seen, r->n))
 		return nack(m, q, in, MRC_NACK_NO_BITMAP);
 	if (r->has_imm && !is_next && p->n_stash == q->attr.wimm)
 		return refuse(m, q, in->h.bth.psn, AETH_NAK_INVALID_REQUEST);
 	if (r->has_imm && is_next && !has_recv(q))
 		return refuse(m, q, in->h.bth.psn, AETH_NAK_REMOTE_OPERATION);
 	if (place_region(&how, &payload, in->h.reth.rkey, in->h.reth.va) != MEM_OK) {
-		mrc_track_cancel(m, q, r->n);
+		engine_seen_cancel(&q->resp.seen, r->n);
 		return refuse_in_turn(m, q, r, AETH_NAK_REMOTE_ACCESS);
 	}
 	accept(m, q, r);
@@ -294,10 +300,11 @@ enum mrc_verdict mrc_on_data(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 {
 	const struct mrc_responder *p = &q->resp;
 	uint8_t opcode = in->h.bth.opcode;
-	int32_t ahead = psn24_diff(psn24_of(in->h.bth.psn), mrc_psn(q->attr.rq_psn, p->expected));
+	psn24 next = mrc_psn(q->attr.rq_psn, p->seen.expected);
+	int32_t ahead = psn24_diff(psn24_of(in->h.bth.psn), next);
 	struct request r = {
 		.in = in,
-		.n = p->expected + (uint64_t)(int64_t)ahead,
+		.n = p->seen.expected + (uint64_t)(int64_t)ahead,
 		.is_end = opcode != MRC_OP_WRITE_FIRST && opcode != MRC_OP_WRITE_MIDDLE,
 		.has_imm = opcode == MRC_OP_WRITE_LAST_IMM || opcode == MRC_OP_WRITE_ONLY_IMM,
 	};
@@ -306,7 +313,7 @@ enum mrc_verdict mrc_on_data(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	/* 6.3.1 rule 6 with M-14 and M-21. */
 	if (ahead == -PSN_HALF || (ahead >= 0 && r.n >= p->promised))
 		return MRC_VERDICT_drop_range;
-	bool is_here = ahead < 0 || mrc_track_has(m, q, r.n);
+	bool is_here = ahead < 0 || engine_seen_has(&p->seen, r.n);
 	bool is_beyond = !is_here && (uint32_t)ahead >= p->range;
 
 	/* That it was trimmed comes first, where we say so: that needs no room (M-50). */
@@ -327,7 +334,7 @@ enum mrc_verdict mrc_on_malformed(struct mrc *m, struct mrc_qp *q, struct mrc_in
 	uint16_t stack;
 
 	if (!mrc_opcode_stack(in->h.bth.opcode, &stack) || !(stack & MRC_PAYLOAD) ||
-	    in->rx->trimmed || in->h.bth.psn != mrc_psn(q->attr.rq_psn, q->resp.expected).v)
+	    in->rx->trimmed || in->h.bth.psn != mrc_psn(q->attr.rq_psn, q->resp.seen.expected).v)
 		return MRC_VERDICT_drop_malformed;
 	in->h.has = 0;
 	return nack(m, q, in, MRC_NACK_UNEXP_EVENT);
@@ -345,11 +352,10 @@ static void begin(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_responder *p = &q->resp;
 
-	mrc_track_clear(m, q);
+	engine_seen_reset(&p->seen);
 	mrc_answer_clear(m, q);
 	*p = (struct mrc_responder){
-		.chunks = p->chunks,
-		.n_chunks = p->n_chunks,
+		.seen = p->seen,
 		.stash = p->stash,
 		.receives = p->receives,
 	};
@@ -365,7 +371,7 @@ void mrc_responder_start(struct mrc *m, struct mrc_qp *q)
 {
 	const struct mrc_responder *p = &q->resp;
 
-	assert((p->n_chunks & (p->n_chunks - 1)) == 0 && p->n_chunks > q->caps.max_mpr);
+	assert(p->seen.n_chunks > q->caps.max_mpr);
 	begin(m, q);
 	mrc_responder_resize(m, q);
 }
@@ -378,8 +384,8 @@ void mrc_responder_resize(struct mrc *m, struct mrc_qp *q)
 	p->range = q->attr.mpr * MRC_MPR_UNIT;
 	/* What a larger range allowed is still on its way when it shrinks: that is not dropped but
 	 * refused with a NACK (M-14). */
-	if (p->promised < p->expected + p->range)
-		p->promised = p->expected + p->range;
+	if (p->promised < p->seen.expected + p->range)
+		p->promised = p->seen.expected + p->range;
 }
 
 int mrc_take_recv(struct mrc *m, struct mrc_qp *q, const struct op *op)
@@ -400,7 +406,7 @@ void mrc_flush_recv(struct mrc *m, struct mrc_qp *q)
 
 	while (has_recv(q))
 		engine_done_end(&m->done, &q->resp.receives, ENGINE_FLUSHED);
-	mrc_track_clear(m, q);
+	engine_seen_clear(&p->seen);
 	mrc_answer_clear(m, q);
 	p->n_stash = 0;
 	if (!p->is_closing)

@@ -8,7 +8,6 @@
  *	send.c      the requestor sends: new packets, lost ones again, probes
  *	on_ack.c    the requestor receives SACKs, NACKs, Transport ACKs
  *	loss.c      the requestor's judgement: what is lost, when to probe, when to give up
- *	track.c     the responder's books of packets: which came, and what follows from that
  *	respond.c   the responder takes data packets and probes
  *	answer.c    the responder sends: SACKs, NACKs, Transport ACKs
  *	ways.c      the requestor's ways: what happened on them, and their probes
@@ -30,6 +29,7 @@
 #include "engine/done.h"
 #include "engine/events.h"
 #include "engine/numbers.h"
+#include "engine/seen.h"
 #include "engine/work.h"
 #include "mrc/mrc.h"
 #include "wire/mrc.h"
@@ -41,16 +41,15 @@
 #define MRC_LINE_BYTES   64u /* of the cache */
 #define MRC_NO_CHUNK     UINT32_MAX
 #define MRC_NO_WAY       UINT16_MAX
-#define MRC_FLIGHT       64u          /* packets of a chunk of those out */
-#define MRC_TRACK        MRC_MPR_UNIT /* and of those that came ahead of a gap */
-#define MRC_NOMINAL_HDR  40u          /* nominal_hdrsize (8.3.1), on top of the UDP length */
-#define MRC_MSN_MASK     0xffffffu    /* of AETH */
-#define MRC_RCVD_UNIT    256u         /* rcvd_bytes counts so many bytes (8.3.1) */
-#define MRC_TAGGED_IDS   256u         /* of endpoint requests, below cfg.id_tag */
-#define MRC_STAMP_SHIFT  7u           /* timestamps on the wire count 128 ns (Table 6-7) */
-#define MRC_SENT_SHIFT   6u           /* times in mrc_sent count 64 ns: 274 s before they wrap */
-#define MRC_ECN_CE       3u           /* congestion experienced, in the two bits of IP */
-#define MRC_PROBES       16u          /* whose answers are known when they come late */
+#define MRC_FLIGHT       64u       /* packets of a chunk of those out */
+#define MRC_NOMINAL_HDR  40u       /* nominal_hdrsize (8.3.1), on top of the UDP length */
+#define MRC_MSN_MASK     0xffffffu /* of AETH */
+#define MRC_RCVD_UNIT    256u      /* rcvd_bytes counts so many bytes (8.3.1) */
+#define MRC_TAGGED_IDS   256u      /* of endpoint requests, below cfg.id_tag */
+#define MRC_STAMP_SHIFT  7u        /* timestamps on the wire count 128 ns (Table 6-7) */
+#define MRC_SENT_SHIFT   6u        /* times in mrc_sent count 64 ns: 274 s before they wrap */
+#define MRC_ECN_CE       3u        /* congestion experienced, in the two bits of IP */
+#define MRC_PROBES       16u       /* whose answers are known when they come late */
 #define MRC_PEER_PORT_NS UINT64_C(10000000) /* between questions to ports down at the peer */
 #define MRC_RX_PORT_NS   UINT64_C(200000)   /* for so long a port that brought packets is trusted */
 
@@ -183,12 +182,6 @@ struct mrc_requester {
 	struct path_walk answer_path;
 };
 
-/* Packets received ahead of a gap: bit i of word i / 64 is of the count 128 * n + i. */
-struct mrc_track {
-	uint64_t got[2];
-	uint64_t ends[2]; /* and it is the last of its message */
-};
-
 /* A write with immediate data that waits for what was sent before it. */
 struct mrc_stash {
 	uint64_t at; /* count of its last packet */
@@ -216,18 +209,15 @@ struct mrc_answer {
 };
 
 struct mrc_responder {
-	/* Counts: before expected all came (cack_psn + 1), none at or after seen did
-	 * (max_rcv_psn + 1). expected <= seen <= expected + range, but for a shrinking range. */
-	uint64_t expected, seen;
+	/* Before seen.expected all came (cack_psn + 1), none at or after seen.end did (max_rcv_psn
+	 * + 1), which is not beyond the range, but for a shrinking one; seen.n_early is
+	 * rx_ooo_count. Marked is the last packet of a message. */
+	struct engine_seen seen;
 	uint64_t unsacked;  /* lowest_unsacked_psn + 1 (7.5.2.2) */
 	uint64_t asked;     /* one past the newest packet that wants a SACK once all before it are
 			     * here (prev_ar, 7.5.2); 0: none does */
 	uint64_t promised;  /* the peer may have been told that packets before this fit (M-14) */
 	uint32_t range;     /* packets tracked from expected on: mpr * MRC_MPR_UNIT */
-	uint32_t *chunks;   /* of pool `tracks`, by count / MRC_TRACK modulo n_chunks */
-	uint32_t n_chunks;  /* a power of two, more than caps.max_mpr */
-	uint32_t n_held;    /* of them, taken from the pool */
-	uint32_t n_early;   /* received at or after expected: rx_ooo_count */
 	uint32_t n_trigger; /* sack_trigger_cnt */
 	uint64_t rx_bytes;  /* rx_rcvd_bytes: nominal (M-44) */
 	uint64_t got_bytes; /* payload placed, for reports */
@@ -366,7 +356,7 @@ struct mrc {
 	struct wheel wheel;
 	struct wheel_timer *wheel_slots[WHEEL_SLOTS(MRC_WHEEL_LEVELS)];
 	struct engine_numbers qps;            /* struct mrc_qp */
-	struct pool flights, tracks, answers; /* struct mrc_flight, mrc_track, mrc_answer */
+	struct pool flights, tracks, answers; /* struct mrc_flight, engine_seen_chunk, mrc_answer */
 	struct pool ev_faults;                /* struct path_ev_fault */
 	struct mrc_needs needs;               /* of all queue pairs that there are */
 	uint32_t ports_down;                  /* of ours, bit each */
@@ -697,23 +687,6 @@ static inline void mrc_put_class(const struct mrc_qp *q, struct tx_pkt *tx)
 	if (q->attr.tclass[tx->tclass])
 		tx->tclass = q->attr.tclass[tx->tclass];
 }
-
-/* track.c: what came. */
-/* Whether count n, expected <= n, is here. */
-bool mrc_track_has(const struct mrc *m, const struct mrc_qp *q, uint64_t n);
-/* Room to track count n, within the range; false: no chunk is free. One in order needs none. */
-bool mrc_track_reserve(struct mrc *m, struct mrc_qp *q, uint64_t n);
-/* That room is not used after all. */
-void mrc_track_cancel(struct mrc *m, struct mrc_qp *q, uint64_t n);
-/* Count n is here now, is_end: the last of its message. seen and n_early follow; expected and msn
- * too if n is expected, but not yet over what came ahead of it. */
-void mrc_track_add(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_end);
-/* expected moves over what came ahead of it, msn with it, but not beyond `limit`. */
-void mrc_track_run(struct mrc *m, struct mrc_qp *q, uint64_t limit);
-/* 64 counts from `from` on, expected - 1 <= from: bit i says that from + i is here. */
-uint64_t mrc_track_map(const struct mrc *m, const struct mrc_qp *q, uint64_t from);
-/* All chunks go back. */
-void mrc_track_clear(struct mrc *m, struct mrc_qp *q);
 
 /* respond.c */
 enum mrc_verdict mrc_on_data(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in);

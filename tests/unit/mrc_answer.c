@@ -82,7 +82,7 @@ static void golden_sack(void **state)
 	h.tseth = (struct tseth){.tx_timestamp = 0x1234, .ftype = MRC_FTYPE_TIMESTAMP};
 	w.rx.ecn = 3;
 	deliver(h, 8);
-	books()->n_early = 4;
+	books()->seen.n_early = 4;
 	books()->rx_bytes = 0xabcd00 - 255;
 	assert_true(pull());
 	assert_int_equal(w.tx.head_len, sizeof golden);
@@ -294,7 +294,7 @@ static void probe_answer(void **state)
 		assert_int_equal(w.got.cc.ooo_count, 1);
 	}
 	assert_int_equal(count()->rx_probe, 4);
-	assert_int_equal(books()->seen, 6);
+	assert_int_equal(books()->seen.end, 6);
 	check_balance();
 }
 

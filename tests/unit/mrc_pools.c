@@ -325,7 +325,7 @@ static void what_does_not_fit_is_refused(void **state)
 		put_ahead(i, 1);
 	deliver(1, &rng);
 	pull_all(1);
-	assert_int_equal(w.nacks[MRC_NACK_NO_BITMAP], PAIRS - 65536 / MRC_TRACK);
+	assert_int_equal(w.nacks[MRC_NACK_NO_BITMAP], PAIRS - 65536 / ENGINE_SEEN_PKTS);
 	w.n_out = 0;
 	stop();
 }

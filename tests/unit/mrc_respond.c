@@ -39,6 +39,24 @@ static void placed_out_of_order(void **state)
 	check_balance();
 }
 
+/* Message numbers have 24 bits (AETH), in order and behind a gap. */
+static void message_numbers_wrap(void **state)
+{
+	(void)state;
+	start();
+	books()->msn = 0xfffffe;
+	write_one(0);
+	expect_ack(1, 0xffffff);
+	write_one(1);
+	expect_ack(2, 0);
+	books()->msn = 0xfffffe;
+	write_one(4);
+	write_one(3);
+	expect_none();
+	write_one(2);
+	expect_ack(5, 1);
+}
+
 /* A Transport ACK when a message has ended, and when a packet asks (6.3.1 rule 4), one for all. */
 static void transport_acks(void **state)
 {
@@ -583,6 +601,7 @@ static void virtual_bytes(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(placed_out_of_order),
 	cmocka_unit_test(transport_acks),
+	cmocka_unit_test(message_numbers_wrap),
 	cmocka_unit_test(immediate_in_order),
 	cmocka_unit_test(immediate_of_a_long_message),
 	cmocka_unit_test(immediate_is_kept),

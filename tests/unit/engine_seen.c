@@ -1,63 +1,63 @@
-/* The responder's books alone: packets come in any order, and expected, seen, the count of early
- * ones, messages and maps follow, with chunks taken and given back. */
+/* engine/seen.h: packets come in any order, and expected, end, the count of early ones, marks and
+ * maps follow, with chunks taken and given back. */
 #include <stdalign.h>
 #include <string.h>
 
 #include "base/prng.h"
 #include "check.h"
-#include "mrc/state.h"
+#include "engine/seen.h"
 
 #define CHUNKS   256u
-#define MAX_MPR  255u
+#define MOST     ((CHUNKS - 1) * ENGINE_SEEN_PKTS) /* packets that may be tracked */
 #define POOL_MAX (CHUNKS + 8)
 #define MODEL    65536u /* packets of the longest run here */
 
 static struct {
-	struct mrc m;
-	struct mrc_qp q;
-	alignas(max_align_t) uint8_t pool[65536];
+	struct engine_seen s;
+	struct pool pool;
+	alignas(max_align_t) uint8_t memory[65536];
 	uint32_t chunks[CHUNKS];
-	/* What a naive responder knows. */
-	bool has[MODEL + 64], ends[MODEL + 64];
+	uint32_t n_marked;
+	/* What a naive receiver knows. */
+	bool has[MODEL + 64], marks[MODEL + 64];
 	uint32_t order[MODEL];
 } w;
 
-/* Books that begin at count `first`, with a pool of so many chunks. */
-static void start(uint64_t first, uint32_t n_tracks)
+/* A record that begins at count `first`, with a pool of so many chunks. */
+static void start(uint64_t first, uint32_t n_chunks)
 {
-	struct pool_shape shape = {sizeof(struct mrc_track), alignof(struct mrc_track), n_tracks};
+	struct pool_shape shape = {sizeof(struct engine_seen_chunk),
+				   alignof(struct engine_seen_chunk), n_chunks};
 
-	assert_in_range(pool_bytes(&shape), 1, sizeof w.pool);
-	if (w.m.tracks.slots)
-		pool_fini(&w.m.tracks);
-	pool_init(&w.m.tracks, w.pool, &shape);
-	w.q = (struct mrc_qp){
-		.caps.max_mpr = MAX_MPR,
-		.resp = {.expected = first, .seen = first, .chunks = w.chunks, .n_chunks = CHUNKS},
-	};
-	for (uint32_t i = 0; i < CHUNKS; i++)
-		w.chunks[i] = MRC_NO_CHUNK;
+	assert_in_range(pool_bytes(&shape), 1, sizeof w.memory);
+	if (w.pool.slots)
+		pool_fini(&w.pool);
+	pool_init(&w.pool, w.memory, &shape);
+	memset(w.chunks, 0xa5, sizeof w.chunks);
+	engine_seen_init(&w.s, &w.pool, w.chunks, CHUNKS);
+	w.s.expected = w.s.end = first;
+	w.n_marked = 0;
 }
 
-static void add(uint64_t n, bool is_end)
+static void add(uint64_t n, bool is_marked)
 {
-	assert_false(n != w.q.resp.expected && mrc_track_has(&w.m, &w.q, n));
-	assert_true(mrc_track_reserve(&w.m, &w.q, n));
-	mrc_track_add(&w.m, &w.q, n, is_end);
+	assert_false(n != w.s.expected && engine_seen_has(&w.s, n));
+	assert_true(engine_seen_reserve(&w.s, n));
+	w.n_marked += engine_seen_add(&w.s, n, is_marked);
 }
 
 static void run(void)
 {
-	mrc_track_run(&w.m, &w.q, MRC_NONE);
+	w.n_marked += engine_seen_run(&w.s, UINT64_MAX);
 }
 
-static void expect(uint64_t expected, uint64_t seen, uint32_t n_early, uint32_t held)
+static void expect(uint64_t expected, uint64_t end, uint32_t n_early, uint32_t held)
 {
-	assert_int_equal(w.q.resp.expected, expected);
-	assert_int_equal(w.q.resp.seen, seen);
-	assert_int_equal(w.q.resp.n_early, n_early);
-	assert_int_equal(w.q.resp.n_held, held);
-	assert_int_equal(pool_in_use(&w.m.tracks), held);
+	assert_int_equal(w.s.expected, expected);
+	assert_int_equal(w.s.end, end);
+	assert_int_equal(w.s.n_early, n_early);
+	assert_int_equal(w.s.n_held, held);
+	assert_int_equal(pool_in_use(&w.pool), held);
 }
 
 static void in_order_needs_no_chunk(void **state)
@@ -65,13 +65,13 @@ static void in_order_needs_no_chunk(void **state)
 	(void)state;
 	start(0, 1);
 	for (uint64_t n = 0; n < 1000; n++) {
-		pool_fail_at(&w.m.tracks, 1);
+		pool_fail_at(&w.pool, 1);
 		add(n, n % 10 == 9);
 		run();
 		expect(n + 1, n + 1, 0, 0);
 	}
-	assert_int_equal(w.q.resp.msn, 100);
-	assert_int_equal(pool_high_water(&w.m.tracks), 0);
+	assert_int_equal(w.n_marked, 100);
+	assert_int_equal(pool_high_water(&w.pool), 0);
 }
 
 /* A chunk is held from the first packet ahead of a gap until nothing is ahead. */
@@ -81,16 +81,16 @@ static void gap_is_filled(void **state)
 	start(0, 4);
 	add(2, false);
 	expect(0, 3, 1, 1);
-	assert_true(mrc_track_has(&w.m, &w.q, 2));
-	assert_false(mrc_track_has(&w.m, &w.q, 1));
-	assert_false(mrc_track_has(&w.m, &w.q, 3));
+	assert_true(engine_seen_has(&w.s, 2));
+	assert_false(engine_seen_has(&w.s, 1));
+	assert_false(engine_seen_has(&w.s, 3));
 	add(1, true);
 	expect(0, 3, 2, 1);
 	add(0, false);
 	expect(1, 3, 2, 1);
 	run();
 	expect(3, 3, 0, 0);
-	assert_int_equal(w.q.resp.msn, 1);
+	assert_int_equal(w.n_marked, 1);
 }
 
 /* expected passes the end of a chunk, by a packet in order and by early ones. */
@@ -127,10 +127,10 @@ static void no_chunk_is_free(void **state)
 	(void)state;
 	start(0, 1);
 	add(5, false);
-	assert_true(mrc_track_reserve(&w.m, &w.q, 127));
-	assert_false(mrc_track_reserve(&w.m, &w.q, 128));
+	assert_true(engine_seen_reserve(&w.s, 127));
+	assert_false(engine_seen_reserve(&w.s, 128));
 	expect(0, 6, 1, 1);
-	assert_true(mrc_track_reserve(&w.m, &w.q, 0));
+	assert_true(engine_seen_reserve(&w.s, 0));
 	for (uint64_t n = 0; n < 5; n++)
 		add(n, false);
 	run();
@@ -150,31 +150,31 @@ static void run_stops_at_limit(void **state)
 		add(n, true);
 	add(0, true);
 	for (uint32_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-		mrc_track_run(&w.m, &w.q, limits[i]);
+		w.n_marked += engine_seen_run(&w.s, limits[i]);
 		expect(limits[i], 200, 200 - (uint32_t)limits[i], limits[i] < 128 ? 2 : 1);
-		assert_int_equal(w.q.resp.msn, limits[i]);
-		mrc_track_run(&w.m, &w.q, limits[i]);
-		assert_int_equal(w.q.resp.expected, limits[i]);
+		assert_int_equal(w.n_marked, limits[i]);
+		w.n_marked += engine_seen_run(&w.s, limits[i]);
+		assert_int_equal(w.s.expected, limits[i]);
 	}
 	run();
 	expect(200, 200, 0, 0);
-	assert_int_equal(w.q.resp.msn, 200);
+	assert_int_equal(w.n_marked, 200);
 }
 
-/* Message numbers have 24 bits (AETH), in order and by runs. */
-static void msn_wraps(void **state)
+/* Room that is not used goes back, if nobody else of its chunk came. */
+static void reserved_and_not_used(void **state)
 {
 	(void)state;
 	start(0, 4);
-	w.q.resp.msn = 0xffffff;
-	add(0, true);
-	assert_int_equal(w.q.resp.msn, 0);
-	w.q.resp.msn = 0xfffffe;
-	for (uint64_t n = 2; n < 6; n++)
-		add(n, n % 2 == 1);
-	add(1, true);
-	run();
-	assert_int_equal(w.q.resp.msn, 1);
+	assert_true(engine_seen_reserve(&w.s, 5));
+	engine_seen_cancel(&w.s, 5);
+	expect(0, 0, 0, 0);
+	add(6, false);
+	assert_true(engine_seen_reserve(&w.s, 5));
+	engine_seen_cancel(&w.s, 5);
+	expect(0, 7, 1, 1);
+	engine_seen_cancel(&w.s, 0);
+	expect(0, 7, 1, 1);
 }
 
 /* What is acknowledged counts as here, also before the first packet. */
@@ -182,19 +182,19 @@ static void map_from_acknowledged(void **state)
 {
 	(void)state;
 	start(0, 4);
-	assert_int_equal(mrc_track_map(&w.m, &w.q, UINT64_MAX), 1);
+	assert_int_equal(engine_seen_map(&w.s, UINT64_MAX), 1);
 	add(2, false);
-	assert_int_equal(mrc_track_map(&w.m, &w.q, UINT64_MAX), 0x9);
-	assert_int_equal(mrc_track_map(&w.m, &w.q, 0), 0x4);
+	assert_int_equal(engine_seen_map(&w.s, UINT64_MAX), 0x9);
+	assert_int_equal(engine_seen_map(&w.s, 0), 0x4);
 	start(1000, 4);
-	assert_int_equal(mrc_track_map(&w.m, &w.q, 999), 1);
-	assert_int_equal(mrc_track_map(&w.m, &w.q, 1000), 0);
+	assert_int_equal(engine_seen_map(&w.s, 999), 1);
+	assert_int_equal(engine_seen_map(&w.s, 1000), 0);
 	add(1062, false);
 	add(1063, false);
-	assert_true(mrc_track_map(&w.m, &w.q, 999) == (UINT64_C(1) << 63 | 1));
-	assert_true(mrc_track_map(&w.m, &w.q, 1000) == UINT64_C(3) << 62);
-	assert_int_equal(mrc_track_map(&w.m, &w.q, 1063), 1);
-	assert_int_equal(mrc_track_map(&w.m, &w.q, 1064), 0);
+	assert_true(engine_seen_map(&w.s, 999) == (UINT64_C(1) << 63 | 1));
+	assert_true(engine_seen_map(&w.s, 1000) == UINT64_C(3) << 62);
+	assert_int_equal(engine_seen_map(&w.s, 1063), 1);
+	assert_int_equal(engine_seen_map(&w.s, 1064), 0);
 }
 
 /* Words, chunks and what lies beyond the newest packet, from every start. */
@@ -206,7 +206,7 @@ static void map_across_chunks(void **state)
 		if (n % 7 == 0 || n % 11 == 3)
 			add(n, false);
 	for (uint64_t from = 10; from < 450; from++) {
-		uint64_t map = mrc_track_map(&w.m, &w.q, from);
+		uint64_t map = engine_seen_map(&w.s, from);
 
 		for (uint32_t i = 0; i < 64; i++) {
 			uint64_t n = from + i;
@@ -220,7 +220,7 @@ static void map_across_chunks(void **state)
 /* The largest range there is, last packet first: all chunks are held, and all go back. */
 static void whole_range_backwards(void **state)
 {
-	const uint32_t range = MAX_MPR * MRC_MPR_UNIT;
+	const uint32_t range = MOST;
 
 	(void)state;
 	for (uint64_t first = 0; first < 3; first++) {
@@ -229,13 +229,13 @@ static void whole_range_backwards(void **state)
 		start(at, POOL_MAX);
 		for (uint64_t n = at + range - 1; n > at; n--)
 			add(n, true);
-		expect(at, at + range, range - 1, MAX_MPR + 1);
+		expect(at, at + range, range - 1, CHUNKS);
 		for (uint64_t n = at + 1; n < at + range; n++)
-			assert_true(mrc_track_has(&w.m, &w.q, n));
+			assert_true(engine_seen_has(&w.s, n));
 		add(at, true);
 		run();
 		expect(at + range, at + range, 0, 0);
-		assert_int_equal(w.q.resp.msn, range);
+		assert_int_equal(w.n_marked, range);
 	}
 }
 
@@ -243,7 +243,7 @@ static void whole_range_backwards(void **state)
  * there, and the first one still holds what was passed. */
 static void map_does_not_come_round(void **state)
 {
-	const uint64_t last = 126 + MAX_MPR * MRC_MPR_UNIT - 1;
+	const uint64_t last = 126 + MOST - 1;
 
 	(void)state;
 	start(0, POOL_MAX);
@@ -255,7 +255,7 @@ static void map_does_not_come_round(void **state)
 	add(last, false);
 	expect(126, last + 1, 2, 2);
 	for (uint64_t i = 0; i < 64; i++)
-		assert_true(mrc_track_map(&w.m, &w.q, last - i) == UINT64_C(1) << i);
+		assert_true(engine_seen_map(&w.s, last - i) == UINT64_C(1) << i);
 }
 
 /* Also what was reserved and never used. */
@@ -265,39 +265,41 @@ static void clear_gives_all_back(void **state)
 	start(0, 8);
 	add(5, false);
 	add(200, false);
-	assert_true(mrc_track_reserve(&w.m, &w.q, 600));
+	assert_true(engine_seen_reserve(&w.s, 600));
 	expect(0, 201, 2, 3);
-	mrc_track_clear(&w.m, &w.q);
+	engine_seen_clear(&w.s);
 	expect(0, 201, 0, 0);
-	mrc_track_clear(&w.m, &w.q);
-	for (uint32_t i = 0; i < CHUNKS; i++)
-		assert_int_equal(w.chunks[i], MRC_NO_CHUNK);
+	engine_seen_clear(&w.s);
+	add(9, true);
+	expect(0, 201, 1, 1);
+	engine_seen_reset(&w.s);
+	expect(0, 0, 0, 0);
 }
 
 /* One more packet, the chunk full or not, of `base` on, as the model has it. */
 static void check_model(uint64_t base, uint64_t limit)
 {
-	const struct mrc_responder *p = &w.q.resp;
-	uint32_t at = (uint32_t)(p->expected - base), seen = (uint32_t)(p->seen - base);
-	uint32_t n_early = 0, msn = 0;
+	const struct engine_seen *s = &w.s;
+	uint32_t at = (uint32_t)(s->expected - base), end = (uint32_t)(s->end - base);
+	uint32_t n_early = 0, n_marked = 0;
 
 	for (uint32_t i = 0; i < at; i++) {
 		assert_true(w.has[i]);
-		msn += w.ends[i];
+		n_marked += w.marks[i];
 	}
 	assert_false(w.has[at]);
 	for (uint32_t i = at; i < limit; i++) {
 		n_early += w.has[i];
-		assert_int_equal(mrc_track_has(&w.m, &w.q, base + i), w.has[i]);
-		assert_true(i < seen || !w.has[i]);
+		assert_int_equal(engine_seen_has(&w.s, base + i), w.has[i]);
+		assert_true(i < end || !w.has[i]);
 	}
-	assert_int_equal(p->n_early, n_early);
-	assert_int_equal(p->msn, msn);
-	assert_int_equal(p->n_held, pool_in_use(&w.m.tracks));
-	assert_true(n_early > 0 || p->n_held == 0);
-	assert_true(p->n_held <= (p->seen + 127) / 128 - p->expected / 128 + 1);
+	assert_int_equal(s->n_early, n_early);
+	assert_int_equal(w.n_marked, n_marked);
+	assert_int_equal(s->n_held, pool_in_use(&w.pool));
+	assert_true(n_early > 0 || s->n_held == 0);
+	assert_true(s->n_held <= (s->end + 127) / 128 - s->expected / 128 + 1);
 	for (uint32_t i = at; i < limit; i += 37) {
-		uint64_t map = mrc_track_map(&w.m, &w.q, base + i);
+		uint64_t map = engine_seen_map(&w.s, base + i);
 
 		for (uint32_t k = 0; k < 64; k++)
 			assert_int_equal(map >> k & 1, w.has[i + k]);
@@ -320,7 +322,7 @@ static void random_orders(void **state)
 		memset(w.has, 0, sizeof w.has);
 		for (uint32_t i = 0; i < n; i++) {
 			w.order[i] = i;
-			w.ends[i] = prng_below(&rng, 3) == 0;
+			w.marks[i] = prng_below(&rng, 3) == 0;
 		}
 		for (uint32_t i = 0; i < n; i++) {
 			uint32_t reach = n - i < window ? n - i : window;
@@ -330,7 +332,7 @@ static void random_orders(void **state)
 			if (w.has[pick])
 				continue;
 			w.has[pick] = true;
-			add(base + pick, w.ends[pick]);
+			add(base + pick, w.marks[pick]);
 			run();
 			if (i % every == 0 || i + 1 == n)
 				check_model(base, n);
@@ -342,7 +344,7 @@ static void random_orders(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(in_order_needs_no_chunk),     cmocka_unit_test(gap_is_filled),
 	cmocka_unit_test(chunk_goes_back_when_passed), cmocka_unit_test(no_chunk_is_free),
-	cmocka_unit_test(run_stops_at_limit),          cmocka_unit_test(msn_wraps),
+	cmocka_unit_test(run_stops_at_limit),          cmocka_unit_test(reserved_and_not_used),
 	cmocka_unit_test(map_from_acknowledged),       cmocka_unit_test(map_across_chunks),
 	cmocka_unit_test(whole_range_backwards),       cmocka_unit_test(map_does_not_come_round),
 	cmocka_unit_test(clear_gives_all_back),        cmocka_unit_test(random_orders),
