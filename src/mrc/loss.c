@@ -98,11 +98,11 @@ static void plan_probe(struct mrc *m, struct mrc_qp *q)
 	req->probe_due = NSEC_NEVER;
 	if (req->srtt == 0 || req->has_probe)
 		return;
-	if (req->una < req->next) {
-		const struct mrc_flight *f = mrc_flight_of(m, q, req->una);
+	if (req->sent.una < req->sent.next) {
+		const struct engine_sent_chunk *c = engine_sent_chunk(&req->sent, req->sent.una);
 
-		if ((f->retx & ~f->lost & ~f->reported) >> req->una % MRC_FLIGHT & 1)
-			from = mrc_flight_time(m, q, req->una);
+		if ((c->retx & ~c->lost & ~c->marks) >> engine_sent_place(req->sent.una) & 1)
+			from = engine_sent_time(&req->sent, m->now, req->sent.una);
 	}
 	if (from < req->probe_at)
 		from = req->probe_at;
@@ -115,19 +115,19 @@ static bool is_ack_owed(const struct mrc_qp *q)
 	const struct mrc_requester *req = &q->req;
 	const struct mrc_send *w = mrc_send_at(q, req->works.done);
 
-	return req->executed < req->next && w->first + w->n_pkts <= req->next;
+	return req->executed < req->sent.next && w->first + w->n_pkts <= req->sent.next;
 }
 
 static bool is_answer_due(const struct mrc_qp *q)
 {
-	return q->req.una < q->req.next || is_ack_owed(q);
+	return q->req.sent.una < q->req.sent.next || is_ack_owed(q);
 }
 
 /* Whether q has packets to send, and all ports that its ways may take are down, here or at the peer
  * by its word (7.4.8), which may be gone meanwhile. Ports that somebody denied open again. */
 static bool is_shut_out(const struct mrc *m, const struct mrc_qp *q)
 {
-	if (q->state != MRC_RTS || q->req.next == q->req.end)
+	if (q->state != MRC_RTS || q->req.sent.next == q->req.end)
 		return false;
 	uint32_t ports = q->attr.ways->set.ports, down = m->ports_down | mrc_peer_ports_down(q);
 	uint32_t allowed = ports & ~(uint32_t)q->req.path.blocked[PATH_BLOCK_DENIED];
@@ -146,7 +146,7 @@ void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_moved)
 {
 	struct mrc_requester *req = &q->req;
 
-	if (is_moved || req->executed == req->next) {
+	if (is_moved || req->executed == req->sent.next) {
 		req->tries = 0;
 		req->is_timed_out = false;
 		note_news(m, req);
@@ -162,7 +162,7 @@ void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_moved)
 		mrc_arm(m, q);
 		return;
 	}
-	if (req->una == req->next)
+	if (req->sent.una == req->sent.next)
 		req->judge_due = NSEC_NEVER;
 	req->due = m->now + mrc_timeout_ns(&q->attr, req->tries);
 	plan_probe(m, q);
@@ -232,7 +232,7 @@ static void learn_rtt(struct mrc_requester *req, nsec rtt)
 	req->srtt += rtt / 8;
 }
 
-void mrc_learn(struct mrc *m, struct mrc_qp *q, nsec rtt, const struct mrc_news *news)
+void mrc_learn(struct mrc *m, struct mrc_qp *q, nsec rtt, const struct engine_sent_news *news)
 {
 	struct mrc_requester *req = &q->req;
 
@@ -288,22 +288,33 @@ static bool was_congested(const struct mrc_requester *req, nsec at)
 	       at <= req->trim_to + req->srtt;
 }
 
+/* Takes packet n for lost; false: it is acked, or lost already. Where nothing is out any more, what
+ * the peer is ahead by is forgotten, but for the way it rounds (M-62). */
+static bool take_for_lost(struct mrc_requester *req, uint64_t n)
+{
+	if (!engine_sent_lost(&req->sent, n))
+		return false;
+	if (req->sent.out_bytes == 0 && req->reported_bytes > req->sent.acked_bytes + MRC_RCVD_UNIT)
+		req->reported_bytes = req->sent.acked_bytes;
+	return true;
+}
+
 /* Packet n is lost, if it is not yet. In silence: nobody reported it, and its way is to blame, or
  * the congestion that it met. */
 static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, struct losses *l)
 {
-	struct mrc_sent *sent = &mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT];
+	const struct engine_sent_pkt *pkt = engine_sent_at(&q->req.sent, n);
 
-	if (!mrc_flight_lost(m, q, n))
+	if (!take_for_lost(&q->req, n))
 		return false;
-	nsec at = mrc_flight_time(m, q, n);
+	nsec at = engine_sent_time(&q->req.sent, m->now, n);
 
 	if (is_silent && was_congested(&q->req, at))
-		mrc_way_trimmed(q, sent->way);
+		mrc_way_trimmed(q, pkt->user);
 	else if (is_silent)
-		mrc_way_lost(m, q, sent->way, at);
+		mrc_way_lost(m, q, pkt->user, at);
 	l->pkts++;
-	l->bytes += sent->bytes;
+	l->bytes += pkt->bytes;
 	return true;
 }
 
@@ -311,7 +322,7 @@ static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, st
  * (7.4.4). */
 static void reset_timer(struct mrc *m, struct mrc_qp *q, uint64_t n)
 {
-	if (n != q->req.una)
+	if (n != q->req.sent.una)
 		return;
 	q->req.is_timed_out = false;
 	q->req.due = m->now + mrc_timeout_ns(&q->attr, 0);
@@ -320,11 +331,11 @@ static void reset_timer(struct mrc *m, struct mrc_qp *q, uint64_t n)
 /* Lost by the word of a SACK, if it is the first. */
 static void lose_reported(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
 {
-	struct mrc_flight *f = mrc_flight_of(m, q, n);
+	struct engine_sent_chunk *c = engine_sent_chunk(&q->req.sent, n);
 
-	if (f->reported >> n % MRC_FLIGHT & 1 || !lose(m, q, n, true, l))
+	if (c->marks >> engine_sent_place(n) & 1 || !lose(m, q, n, true, l))
 		return;
-	f->reported |= UINT64_C(1) << n % MRC_FLIGHT;
+	c->marks |= UINT64_C(1) << engine_sent_place(n);
 	reset_timer(m, q, n);
 }
 
@@ -346,11 +357,11 @@ static void report_loss(struct mrc *m, struct mrc_qp *q, const struct losses *l,
 }
 
 /* Packets sent once, neither acked nor lost: a bit each of the chunk of n, those before n not. */
-static uint64_t open_from(const struct mrc *m, const struct mrc_qp *q, uint64_t n)
+static uint64_t open_from(const struct mrc_requester *req, uint64_t n)
 {
-	const struct mrc_flight *f = mrc_flight_of(m, q, n);
+	const struct engine_sent_chunk *c = engine_sent_chunk(&req->sent, n);
 
-	return ~(f->acked | f->lost | f->retx) & UINT64_MAX << n % MRC_FLIGHT;
+	return ~(c->acked | c->lost | c->retx) & UINT64_MAX << engine_sent_place(n);
 }
 
 /* Those of them before `end` that were sent before limit are lost; judged moves to the first that
@@ -362,14 +373,14 @@ static void judge_before(struct mrc *m, struct mrc_qp *q, uint64_t end, nsec lim
 	uint64_t n = req->judged;
 
 	while (n < end) {
-		uint64_t open = open_from(m, q, n);
+		uint64_t open = open_from(req, n);
 
 		if (!open) {
-			n = (n | (MRC_FLIGHT - 1)) + 1;
+			n = (n | (ENGINE_SENT_PKTS - 1)) + 1;
 			continue;
 		}
-		n = (n & ~(uint64_t)(MRC_FLIGHT - 1)) + (uint32_t)__builtin_ctzll(open);
-		if (n >= end || mrc_flight_time(m, q, n) >= limit)
+		n = (n & ~(uint64_t)(ENGINE_SENT_PKTS - 1)) + (uint32_t)__builtin_ctzll(open);
+		if (n >= end || engine_sent_time(&req->sent, m->now, n) >= limit)
 			break;
 		lose_reported(m, q, n, l);
 	}
@@ -384,7 +395,8 @@ static void plan_judgement(struct mrc *m, struct mrc_qp *q)
 
 	req->judge_due = NSEC_NEVER;
 	if (req->judged < req->reported && req->judged < req->newest_end)
-		req->judge_due = mrc_flight_time(m, q, req->judged) + overdue_ns(req);
+		req->judge_due =
+			engine_sent_time(&req->sent, m->now, req->judged) + overdue_ns(req);
 }
 
 /* What the view's bits say is missing, of una and those after it: bits from *from on. */
@@ -394,14 +406,14 @@ static uint64_t missing_of(const struct mrc_requester *req, const struct mrc_vie
 	uint64_t missing = v->missing;
 
 	*from = v->from;
-	if (*from < req->una) {
-		missing = req->una - *from < 64 ? missing >> (req->una - *from) : 0;
-		*from = req->una;
+	if (*from < req->sent.una) {
+		missing = req->sent.una - *from < 64 ? missing >> (req->sent.una - *from) : 0;
+		*from = req->sent.una;
 	}
-	if (*from >= req->next)
+	if (*from >= req->sent.next)
 		return 0;
-	if (req->next - *from < 64)
-		missing &= (UINT64_C(1) << (req->next - *from)) - 1;
+	if (req->sent.next - *from < 64)
+		missing &= (UINT64_C(1) << (req->sent.next - *from)) - 1;
 	return missing;
 }
 
@@ -411,9 +423,9 @@ void mrc_judge(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 	struct losses l = {0};
 
 	if (v->is_all)
-		req->reported = req->next;
+		req->reported = req->sent.next;
 	else if (v->is_first)
-		req->reported = req->una < req->next ? req->una + 1 : req->una;
+		req->reported = req->sent.una < req->sent.next ? req->sent.una + 1 : req->sent.una;
 	if (req->reported < req->judged)
 		req->reported = req->judged;
 	if (req->srtt == 0 || req->newest <= req->reorder_ns)
@@ -427,9 +439,9 @@ void mrc_judge(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 		for (; missing; missing &= missing - 1) {
 			uint64_t n = from + (uint32_t)__builtin_ctzll(missing);
 
-			if (!(open_from(m, q, n) >> n % MRC_FLIGHT & 1))
+			if (!(open_from(req, n) >> engine_sent_place(n) & 1))
 				continue;
-			if (mrc_flight_time(m, q, n) >= limit)
+			if (engine_sent_time(&req->sent, m->now, n) >= limit)
 				break;
 			lose_reported(m, q, n, &l);
 		}
@@ -456,7 +468,7 @@ static void judge_overdue(struct mrc *m, struct mrc_qp *q)
 /* A packet that the probe did not find. */
 static void judge_one_probed(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
 {
-	if (mrc_flight_time(m, q, n) + q->req.reorder_ns < q->req.probe_at)
+	if (engine_sent_time(&q->req.sent, m->now, n) + q->req.reorder_ns < q->req.probe_at)
 		lose_reported(m, q, n, l);
 }
 
@@ -468,13 +480,13 @@ void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 	req->is_probing = false;
 	req->probe_tries = 0;
 	if (v->is_all) {
-		for (uint64_t n = req->una; n < req->next; n++)
+		for (uint64_t n = req->sent.una; n < req->sent.next; n++)
 			judge_one_probed(m, q, n, &l);
 	} else {
 		uint64_t from, missing = missing_of(req, v, &from);
 
-		if (v->is_first && req->una < req->next)
-			judge_one_probed(m, q, req->una, &l);
+		if (v->is_first && req->sent.una < req->sent.next)
+			judge_one_probed(m, q, req->sent.una, &l);
 		for (; missing; missing &= missing - 1)
 			judge_one_probed(m, q, from + (uint32_t)__builtin_ctzll(missing), &l);
 	}
@@ -486,22 +498,12 @@ void mrc_probe_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 {
 	struct mrc_requester *req = &q->req;
 
-	if (v->is_all || !v->is_first || req->probe_row == 0 || req->una == req->next)
+	if (v->is_all || !v->is_first || req->probe_row == 0 || req->sent.una == req->sent.next)
 		return;
 	req->probe_row--;
 	req->has_probe = true;
 	req->probe_due = NSEC_NEVER;
 	mrc_wake_send(m, q);
-}
-
-/* Each packet has as many tries as there are retries, and all of them anew when una moves (M-59).
- */
-static void renew_tries(const struct mrc_qp *q, struct mrc_sent *sent)
-{
-	if (sent->moves == q->req.n_moves)
-		return;
-	sent->moves = q->req.n_moves;
-	sent->tries = 0;
 }
 
 /* Whether a trim costs its packet a try: one of una does, as often as timeouts would come. Where
@@ -514,7 +516,7 @@ static bool is_trim_counted(struct mrc *m, struct mrc_qp *q, uint64_t n, uint8_t
 
 	if (q->attr.flags & MRC_COUNT_TRIMS)
 		return true;
-	if (n != req->una)
+	if (n != req->sent.una)
 		return false;
 	bool is_first = req->try_una != n;
 
@@ -525,22 +527,23 @@ static bool is_trim_counted(struct mrc *m, struct mrc_qp *q, uint64_t n, uint8_t
 	return !is_first;
 }
 
-static bool take_try(const struct mrc_qp *q, struct mrc_sent *sent)
+/* Each packet has as many tries as there are retries, and all of them anew when una moves (M-59).
+ */
+static bool take_try(const struct mrc_qp *q, uint8_t *tries)
 {
-	if (!is_endless(q) && sent->tries >= max_tries(q))
+	if (!is_endless(q) && *tries >= max_tries(q))
 		return false;
-	if (sent->tries < UINT8_MAX)
-		sent->tries++;
+	if (*tries < UINT8_MAX)
+		++*tries;
 	return true;
 }
 
 void mrc_retx(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
 {
-	struct mrc_sent *sent = &mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT];
+	uint8_t *tries = engine_sent_tries(&q->req.sent, n);
 	struct losses l = {0};
 
-	renew_tries(q, sent);
-	if ((!is_trimmed || is_trim_counted(m, q, n, sent->tries)) && !take_try(q, sent)) {
+	if ((!is_trimmed || is_trim_counted(m, q, n, *tries)) && !take_try(q, tries)) {
 		mrc_fail_packet(m, q, (int64_t)n, ENGINE_RETRY_EXCEEDED);
 		return;
 	}
@@ -556,14 +559,14 @@ void mrc_retx(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
 void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt)
 {
 	struct mrc_requester *req = &q->req;
-	uint32_t tries = mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT].tries;
+	uint32_t tries = *engine_sent_tries(&req->sent, n);
 	nsec base = req->srtt > 0 ? req->srtt : rtt > 0 ? rtt : PAUSE_MIN_NS;
 	nsec wait = base << (tries < PAUSE_MAX ? tries : PAUSE_MAX);
 	nsec until = m->now + least(wait, mrc_timeout_ns(&q->attr, 0));
 
 	if (req->pause_until < until)
 		req->pause_until = until;
-	req->pause_una = req->una;
+	req->pause_una = req->sent.una;
 }
 
 void mrc_lose_ports(struct mrc *m, struct mrc_qp *q, uint32_t ports)
@@ -571,8 +574,8 @@ void mrc_lose_ports(struct mrc *m, struct mrc_qp *q, uint32_t ports)
 	const struct path_way *ways = q->attr.ways->set.ways;
 	struct losses l = {0};
 
-	for (uint64_t n = q->req.una; n < q->req.next; n++) {
-		uint32_t way = mrc_flight_of(m, q, n)->sent[n % MRC_FLIGHT].way;
+	for (uint64_t n = q->req.sent.una; n < q->req.sent.next; n++) {
+		uint32_t way = engine_sent_at(&q->req.sent, n)->user;
 
 		if (way != MRC_NO_WAY && ports >> ways[way].port & 1)
 			lose(m, q, n, false, &l);
@@ -587,8 +590,9 @@ static void lose_silent(struct mrc *m, struct mrc_qp *q, nsec timeout)
 	struct mrc_requester *req = &q->req;
 	struct losses l = {0};
 
-	for (uint64_t n = req->una; n < req->next; n++)
-		if (n == req->una || m->now - mrc_flight_time(m, q, n) >= timeout)
+	for (uint64_t n = req->sent.una; n < req->sent.next; n++)
+		if (n == req->sent.una ||
+		    m->now - engine_sent_time(&req->sent, m->now, n) >= timeout)
 			lose(m, q, n, true, &l);
 	m->count.lost_timeout += l.pkts;
 	report_loss(m, q, &l, CC_LOSS_TIMEOUT);
@@ -599,8 +603,8 @@ static bool is_held_up(const struct mrc *m, const struct mrc_qp *q, nsec timeout
 {
 	const struct mrc_requester *req = &q->req;
 
-	return req->una < req->next && req->news_at + timeout > m->now &&
-	       mrc_flight_of(m, q, req->una)->lost >> req->una % MRC_FLIGHT & 1;
+	return req->sent.una < req->sent.next && req->news_at + timeout > m->now &&
+	       engine_sent_is_lost(&req->sent, req->sent.una);
 }
 
 /* Nobody was asked for an answer yet: others of this engine, or the pacer, keep q back, and the
@@ -636,7 +640,7 @@ static void on_silence(struct mrc *m, struct mrc_qp *q)
 	req->due += mrc_timeout_ns(&q->attr, req->tries);
 	if (req->due <= m->now)
 		req->due = m->now + mrc_timeout_ns(&q->attr, req->tries);
-	if (req->una < req->next) {
+	if (req->sent.una < req->sent.next) {
 		lose_silent(m, q, timeout);
 		return;
 	}
@@ -652,9 +656,10 @@ static void on_quiet(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
 
-	if (req->una < req->next) {
+	if (req->sent.una < req->sent.next) {
 		req->has_probe = true;
-		req->probe_row = (uint8_t)least((req->next - req->una) / MRC_FLIGHT, UINT8_MAX);
+		req->probe_row = (uint8_t)least((req->sent.next - req->sent.una) / ENGINE_SENT_PKTS,
+						UINT8_MAX);
 		req->probe_due = NSEC_NEVER;
 	} else {
 		req->is_ack_lost = true;

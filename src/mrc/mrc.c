@@ -29,8 +29,9 @@ struct layout {
 static struct layout layout_of(const struct mrc_cfg *cfg)
 {
 	struct layout l = {
-		.flight_shape = {sizeof(struct mrc_flight), alignof(struct mrc_flight),
-				 (cfg->max_out_pkts + MRC_FLIGHT - 1) / MRC_FLIGHT},
+		.flight_shape = {sizeof(struct engine_sent_chunk),
+				 alignof(struct engine_sent_chunk),
+				 (cfg->max_out_pkts + ENGINE_SENT_PKTS - 1) / ENGINE_SENT_PKTS},
 		.track_shape = {sizeof(struct engine_seen_chunk), alignof(struct engine_seen_chunk),
 				(cfg->max_early_pkts + ENGINE_SEEN_PKTS - 1) / ENGINE_SEEN_PKTS},
 		.answer_shape = {sizeof(struct mrc_answer), alignof(struct mrc_answer),
@@ -251,6 +252,12 @@ void mrc_offer_chunk(struct mrc *m)
 			mrc_wake_send(m, q);
 		}
 	}
+}
+
+void mrc_offer_chunks(struct mrc *m, uint32_t n)
+{
+	while (n-- > 0)
+		mrc_offer_chunk(m);
 }
 
 static int mrc_post(struct engine *e, nsec now, const struct op *op)

@@ -26,13 +26,13 @@ struct sample {
 /* How far a PSN is ahead of una. */
 static int32_t ahead(const struct mrc_qp *q, uint32_t psn)
 {
-	return psn24_diff((psn24){psn}, mrc_psn(q->attr.sq_psn, q->req.una));
+	return psn24_diff((psn24){psn}, mrc_psn(q->attr.sq_psn, q->req.sent.una));
 }
 
 /* Whether count n has a record. */
 static bool is_out(const struct mrc_qp *q, uint64_t n)
 {
-	return n >= q->req.una && n < q->req.next;
+	return n >= q->req.sent.una && n < q->req.sent.next;
 }
 
 /* The time since the stamp that came back, modulo WRAP_NS (M-30). */
@@ -45,9 +45,9 @@ static nsec since_stamp(const struct timing *t)
  * since: whoever drives the engine may have it stand still for a while. */
 static nsec since_sent(const struct mrc *m, const struct mrc_qp *q, uint64_t n, nsec at)
 {
-	nsec sent = mrc_flight_time(m, q, n);
+	nsec sent = engine_sent_time(&q->req.sent, m->now, n);
 
-	return at >= sent + (UINT64_C(1) << MRC_SENT_SHIFT) ? at - sent : 0;
+	return at >= sent + (UINT64_C(1) << ENGINE_SENT_SHIFT) ? at - sent : 0;
 }
 
 /* What the peer took of a round trip that is known: it moved the stamp by that; or, where we send
@@ -81,9 +81,7 @@ static struct sample time_stamped(const struct mrc_qp *q, const struct timing *t
  * of the copy tells the first from others (M-58), a stamp tells those apart. */
 static bool is_of_last(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
 {
-	bool is_retx;
-
-	mrc_flight_sent_at(m, q, t->n, &is_retx);
+	bool is_retx = engine_sent_is_retx(&q->req.sent, t->n);
 	nsec age = since_sent(m, q, t->n, t->at);
 
 	if (is_retx != t->is_retx)
@@ -99,7 +97,7 @@ static bool is_timed(const struct mrc *m, const struct mrc_qp *q, const struct t
 	if (!t->is_retx)
 		return true;
 	if (!has_stamp(q, t))
-		return !mrc_flight_is_thrice(m, q, t->n);
+		return !engine_sent_is_thrice(&q->req.sent, t->n);
 	return since_sent(m, q, t->n, t->at) < WRAP_NS;
 }
 
@@ -147,9 +145,9 @@ static bool read_sack(const struct mrc_qp *q, const struct seth *h, struct sack 
 {
 	const struct mrc_requester *req = &q->req;
 	int32_t off = ahead(q, psn24_next((psn24){h->cack_psn}).v);
-	int64_t una = (int64_t)req->una, to = una + off, base, caused;
+	int64_t una = (int64_t)req->sent.una, to = una + off, base, caused;
 
-	if (off < -OLDEST || to < 0 || to > (int64_t)req->next)
+	if (off < -OLDEST || to < 0 || to > (int64_t)req->sent.next)
 		return false;
 	base = to - 1 + (int16_t)h->sack_offset;
 	caused = to - 1 + (int16_t)h->ack_psn_offset;
@@ -161,9 +159,9 @@ static bool read_sack(const struct mrc_qp *q, const struct seth *h, struct sack 
 		s->missing = base > -64 ? s->missing >> -base : 0;
 		base = 0;
 	}
-	if (s->map && base + 63 - __builtin_clzll(s->map) >= (int64_t)req->next)
+	if (s->map && base + 63 - __builtin_clzll(s->map) >= (int64_t)req->sent.next)
 		return false;
-	if (!h->pr && caused >= (int64_t)req->next)
+	if (!h->pr && caused >= (int64_t)req->sent.next)
 		return false;
 	s->to = (uint64_t)to;
 	s->from = (uint64_t)base;
@@ -192,7 +190,7 @@ static void take_range(struct mrc *m, struct mrc_qp *q, const struct seth *h, bo
  * out, so that it is forgotten when nothing is (M-62). */
 static void bound_received(struct mrc_requester *req)
 {
-	uint64_t most = req->acked_bytes + req->out_bytes;
+	uint64_t most = req->sent.acked_bytes + req->sent.out_bytes;
 
 	if (req->reported_bytes > most)
 		req->reported_bytes = most;
@@ -214,8 +212,8 @@ static void take_received(struct mrc_requester *req, uint32_t rcvd_bytes)
  * rcvd_bytes, as with a peer that does not tell them, it counts. */
 static uint32_t newly_received(struct mrc_requester *req)
 {
-	uint64_t all =
-		req->reported_bytes > req->acked_bytes ? req->reported_bytes : req->acked_bytes;
+	uint64_t all = req->reported_bytes > req->sent.acked_bytes ? req->reported_bytes
+								   : req->sent.acked_bytes;
 	uint64_t fresh = all > req->known_bytes ? all - req->known_bytes : 0;
 
 	req->known_bytes += fresh;
@@ -249,14 +247,13 @@ static void report_ack(struct mrc *m, struct mrc_qp *q, uint32_t pkts, const str
 
 /* Whether the record of packet n names a way of this entropy: then it knows the port as well, which
  * the entropy may not tell (9.3.2). */
-static bool is_way_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, uint32_t entropy)
+static bool is_way_of(const struct mrc_qp *q, uint64_t n, uint32_t entropy)
 {
 	const struct path_set *set = &q->attr.ways->set;
-	bool is_retx;
 
 	if (!is_out(q, n))
 		return false;
-	uint32_t way = mrc_flight_sent_at(m, q, n, &is_retx)->way;
+	uint32_t way = engine_sent_at(&q->req.sent, n)->user;
 
 	return way < set->n && path_is_reflected(set->ways[way].ev, entropy);
 }
@@ -268,16 +265,14 @@ static bool is_way_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, u
 static uint32_t way_of(const struct mrc *m, const struct mrc_qp *q, const struct timing *t,
 		       uint32_t entropy)
 {
-	bool is_retx;
-
-	if (is_way_of(m, q, t->n, entropy))
-		return mrc_flight_sent_at(m, q, t->n, &is_retx)->way;
+	if (is_way_of(q, t->n, entropy))
+		return engine_sent_at(&q->req.sent, t->n)->user;
 	uint32_t found = path_profile_reflected(q->attr.ways, entropy);
 
 	if (found != PATH_NONE || !is_out(q, t->n) || !is_of_last(m, q, t) ||
 	    !is_named(t, since_sent(m, q, t->n, t->at)))
 		return found;
-	return mrc_flight_sent_at(m, q, t->n, &is_retx)->way;
+	return engine_sent_at(&q->req.sent, t->n)->user;
 }
 
 /* 9.3.1: what the SACK says of the path that its packet took. */
@@ -293,7 +288,7 @@ static void take_mark(struct mrc *m, struct mrc_qp *q, const struct timing *t, c
 static void go_on(struct mrc *m, struct mrc_qp *q)
 {
 	mrc_check_drained(m, q);
-	if (q->req.works.current < q->req.works.posted || q->req.n_lost > 0)
+	if (q->req.works.current < q->req.works.posted || q->req.sent.n_lost > 0)
 		mrc_wake_send(m, q);
 }
 
@@ -302,15 +297,61 @@ static void go_on(struct mrc *m, struct mrc_qp *q)
 static struct mrc_view view_of(struct mrc_requester *req, const struct sack *s,
 			       const struct mrc_pkt *h)
 {
-	bool has_count = h->seth.cc_type == MRC_CC_TYPE_NSCC, is_first = s->to == req->una;
+	bool has_count = h->seth.cc_type == MRC_CC_TYPE_NSCC, is_first = s->to == req->sent.una;
 
 	req->has_ooo |= has_count && h->cc.ooo_count > 0;
 	return (struct mrc_view){
 		.from = s->from,
 		.missing = s->missing,
 		.is_first = is_first,
-		.is_all = is_first && has_count && req->has_ooo && h->cc.ooo_count == req->n_early,
+		.is_all = is_first && has_count && req->has_ooo &&
+			  h->cc.ooo_count == req->sent.n_early,
 	};
+}
+
+/* Packets that were sent once arrived: what is suspected of their ways may be wrong. */
+static void clear_ways(struct mrc *m, struct mrc_qp *q, uint64_t from, uint64_t once)
+{
+	const struct engine_sent *s = &q->req.sent;
+
+	for (; once; once &= once - 1) {
+		uint64_t n = from + (uint32_t)__builtin_ctzll(once);
+
+		mrc_way_arrived(m, q, engine_sent_at(s, n)->user, engine_sent_time(s, m->now, n));
+	}
+	mrc_ways_changed(m, q);
+}
+
+/* Whether something is suspected of ways that the arrival of packets may disprove. */
+static bool is_suspecting(const struct mrc_requester *req)
+{
+	return req->path.suspect || req->doubted;
+}
+
+/* The peer has the packets of this map. */
+static void take_acked(struct mrc *m, struct mrc_qp *q, uint64_t from, uint64_t map,
+		       struct engine_sent_news *news)
+{
+	struct engine_sent *s = &q->req.sent;
+	bool has_suspects = is_suspecting(&q->req);
+	uint64_t once = has_suspects ? engine_sent_once(s, from, map) : 0;
+	uint32_t pkts = news->pkts;
+
+	engine_sent_acked(s, m->now, from, map, news);
+	if (has_suspects && news->pkts > pkts)
+		clear_ways(m, q, from, once);
+}
+
+/* The peer has all before `to`, una <= to <= next. */
+static void advance(struct mrc *m, struct mrc_qp *q, uint64_t to, struct engine_sent_news *news)
+{
+	struct mrc_requester *req = &q->req;
+
+	for (uint64_t n = req->sent.una; n < to && is_suspecting(req); n += 64)
+		take_acked(m, q, n, UINT64_MAX >> (to - n < 64 ? 64 - (to - n) : 0), news);
+	mrc_offer_chunks(m, engine_sent_advance(&req->sent, m->now, to, news));
+	if (req->judged < req->sent.una)
+		req->judged = req->sent.una;
 }
 
 /* The SACK's word on packets; whether any of it was news. is_probed: it answers the probe that asks
@@ -320,13 +361,14 @@ static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
 		      struct mrc_view *view)
 {
 	struct mrc_requester *req = &q->req;
-	struct mrc_news news = {0};
-	uint32_t lost = req->n_lost;
+	struct engine_sent_news news = {0};
+	uint32_t lost = req->sent.n_lost;
 
-	mrc_flight_acked(m, q, s->from, s->map, &news);
+	take_acked(m, q, s->from, s->map, &news);
 	if (s->acked != MRC_NONE)
-		mrc_flight_acked(m, q, s->acked, 1, &news);
-	mrc_flight_advance(m, q, s->to > req->una ? s->to : req->una, &news);
+		take_acked(m, q, s->acked, 1, &news);
+	advance(m, q, s->to > req->sent.una ? s->to : req->sent.una, &news);
+	m->count.spared += news.spared;
 	mrc_learn(m, q, time.rtt_ns - (h->seth.pr ? time.held_ns : 0), &news);
 	/* A probe is short, and on each link sooner through than data: taken for a sample, it would
 	 * have the controller hold the base round trip for shorter than it is ever after. */
@@ -336,12 +378,12 @@ static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
 	*view = view_of(req, s, h);
 	/* The books have all that arrived, whatever was counted besides; a unit of the count is how
 	 * it is rounded. */
-	if (view->is_all && req->reported_bytes > req->acked_bytes + MRC_RCVD_UNIT)
-		req->reported_bytes = req->acked_bytes;
+	if (view->is_all && req->reported_bytes > req->sent.acked_bytes + MRC_RCVD_UNIT)
+		req->reported_bytes = req->sent.acked_bytes;
 	mrc_judge(m, q, view);
 	if (is_probed)
 		mrc_on_probed(m, q, view);
-	return news.pkts > 0 || req->n_lost > lost;
+	return news.pkts > 0 || req->sent.n_lost > lost;
 }
 
 /* A probe with this identifier went lately. One that others followed is nobody's any more, but what
@@ -372,7 +414,7 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		.stamp = in->h.cc.tx_timestamp,
 		.is_retx = in->h.bth.rtx,
 		.is_absent = h->cc_type != MRC_CC_TYPE_NSCC,
-		.is_way_known = s.acked + 1 != s.to || is_way_of(m, q, s.acked, h->entropy),
+		.is_way_known = s.acked + 1 != s.to || is_way_of(q, s.acked, h->entropy),
 	};
 	struct sample time = {0};
 
@@ -387,14 +429,14 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		mrc_ways_probed(m, r, h->m);
 	else
 		take_mark(m, q, &t, h);
-	uint64_t una = req->una;
+	uint64_t una = req->sent.una;
 	struct mrc_view view;
 	bool is_news = take_sack(m, q, &s, &in->h, time, is_probed, &view);
 
 	take_range(m, q, h, is_ahead);
 	if (is_ahead)
 		req->sacked = s.to;
-	if (req->una > una)
+	if (req->sent.una > una)
 		mrc_clock_restart(m, q, true);
 	else if (is_news)
 		mrc_clock_spare(m, q, true);
@@ -425,20 +467,19 @@ static void report_nack(struct mrc_qp *q, struct cc_ack *loss, uint8_t reason)
  * congestion, or a peer without room, and asks for nothing (M-58). */
 static bool wants_retx(const struct mrc *m, const struct mrc_qp *q, const struct timing *t)
 {
-	if (t->n < q->req.una)
-		return false;
-	const struct mrc_flight *f = mrc_flight_of(m, q, t->n);
+	const struct engine_sent *s = &q->req.sent;
 
-	return !((f->acked | f->lost) >> t->n % MRC_FLIGHT & 1) && is_of_last(m, q, t);
+	return t->n >= s->una && !engine_sent_is_acked(s, t->n) && !engine_sent_is_lost(s, t->n) &&
+	       is_of_last(m, q, t);
 }
 
 /* Table 7-3: packet n is retransmitted, unless it did too often. */
 static void send_retx(struct mrc *m, struct mrc_qp *q, uint64_t n, uint8_t reason,
 		      struct cc_ack *loss)
 {
-	bool is_refused = kind_of(reason) == CC_LOSS_REFUSED, is_retx;
+	bool is_refused = kind_of(reason) == CC_LOSS_REFUSED;
 
-	loss->bytes = mrc_flight_sent_at(m, q, n, &is_retx)->bytes;
+	loss->bytes = engine_sent_at(&q->req.sent, n)->bytes;
 	loss->pkts = 1;
 	mrc_retx(m, q, n, !is_refused);
 	if (q->state == MRC_ERROR)
@@ -455,7 +496,7 @@ static bool is_service_time(const struct mrc *m, const struct mrc_qp *q, const s
 {
 	if (!(q->attr.flags & MRC_PEER_SERVICE_TIME) || q->attr.flags & MRC_NO_TIMESTAMPS)
 		return false;
-	return t->n < q->req.una || since_stamp(t) > since_sent(m, q, t->n, t->at) + SLACK_NS;
+	return t->n < q->req.sent.una || since_stamp(t) > since_sent(m, q, t->n, t->at) + SLACK_NS;
 }
 
 /* What a trim tells beside the loss of its packet. Where many send to one, all of a first window
@@ -470,8 +511,8 @@ static void take_trim(struct mrc *m, struct mrc_qp *q, const struct timing *t, c
 	if (!wants_retx(m, q, t))
 		return;
 	if (q->req.srtt == 0)
-		mrc_learn(m, q, rtt, &(struct mrc_news){0});
-	mrc_note_trim(&q->req, mrc_flight_time(m, q, t->n));
+		mrc_learn(m, q, rtt, &(struct engine_sent_news){0});
+	mrc_note_trim(&q->req, engine_sent_time(&q->req.sent, m->now, t->n));
 }
 
 enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in)
@@ -481,9 +522,9 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 
 	assert(engine_is_sending(q->state));
 	int32_t off = ahead(q, h->nack_psn);
-	int64_t n = (int64_t)req->una + off;
+	int64_t n = (int64_t)req->sent.una + off;
 
-	if (off < -OLDEST || n < 0 || n >= (int64_t)req->next)
+	if (off < -OLDEST || n < 0 || n >= (int64_t)req->sent.next)
 		return MRC_VERDICT_drop_stale;
 	if (h->nack_reason == MRC_NACK_UNEXP_EVENT) {
 		mrc_fail_packet(m, q, n, ENGINE_REMOTE_OPERATION);
@@ -520,20 +561,20 @@ static enum mrc_verdict on_positive(struct mrc *m, struct mrc_qp *q, uint64_t n,
 				    nsec at)
 {
 	struct mrc_requester *req = &q->req;
-	struct mrc_news news = {0};
+	struct engine_sent_news news = {0};
 	struct sample time = {0};
-	bool is_retx = true;
 
 	/* One that says what was known is no news, but no mistake either: duplicates are answered
 	 * so. */
 	if (n < req->executed)
 		return MRC_VERDICT_rx_ack;
-	if (n >= req->una) {
-		mrc_flight_sent_at(m, q, n, &is_retx);
-		bool is_known = mrc_flight_of(m, q, n)->acked >> n % MRC_FLIGHT & 1;
+	if (n >= req->sent.una) {
+		bool is_retx = engine_sent_is_retx(&req->sent, n);
+		bool is_known = engine_sent_is_acked(&req->sent, n);
 		nsec age = since_sent(m, q, n, at);
 
-		mrc_flight_advance(m, q, n + 1, &news);
+		advance(m, q, n + 1, &news);
+		m->count.spared += news.spared;
 		bound_received(req);
 		/* One that had waited for another to be retransmitted is no measure. */
 		if (!is_known && !is_retx && news.retx_at == 0)
@@ -560,7 +601,7 @@ static uint64_t executed(const struct mrc_qp *q, uint32_t msn)
 		return 0;
 	const struct mrc_send *last = mrc_send_at(q, req->works.done + n - 1);
 
-	return last->first + last->n_pkts <= req->next ? n : 0;
+	return last->first + last->n_pkts <= req->sent.next ? n : 0;
 }
 
 /* A NAK names the packet that was refused (M-40), or what is acknowledged, as some would have it,
@@ -589,11 +630,11 @@ enum mrc_verdict mrc_on_ack(struct mrc *m, struct mrc_qp *q, const struct mrc_in
 
 	assert(engine_is_sending(q->state));
 	int32_t off = ahead(q, in->h.bth.psn);
-	int64_t n = (int64_t)req->una + off;
+	int64_t n = (int64_t)req->sent.una + off;
 
 	if (h->type != AETH_ACK && h->type != AETH_NAK)
 		return MRC_VERDICT_drop_malformed;
-	if (off < -OLDEST || n < -1 || n >= (int64_t)req->next)
+	if (off < -OLDEST || n < -1 || n >= (int64_t)req->sent.next)
 		return MRC_VERDICT_drop_stale;
 	if (h->type == AETH_NAK)
 		return on_negative(m, q, n, h);

@@ -36,7 +36,7 @@ static struct layout layout_of(const struct mrc_caps *caps)
 	struct layout l = {
 		.stride = engine_aligned(sizeof(struct mrc_send) +
 					 caps->max_send_sge * sizeof(struct sge)),
-		.n_flights = places_for(caps->max_mpr * (MRC_MPR_UNIT / MRC_FLIGHT) + 1),
+		.n_flights = places_for(caps->max_mpr * (MRC_MPR_UNIT / ENGINE_SENT_PKTS) + 1),
 		.n_tracks = places_for(caps->max_mpr * (MRC_MPR_UNIT / ENGINE_SEEN_PKTS) + 1),
 	};
 
@@ -65,14 +65,11 @@ static void make_rings(struct mrc *m, struct mrc_qp *q)
 	uint8_t *at = q->memory;
 
 	engine_ring_init(&q->req.works, at + l.sends, q->caps.max_send, l.stride);
-	q->req.chunks = (void *)(at + l.flights);
-	q->req.n_chunks = l.n_flights;
+	engine_sent_init(&q->req.sent, &m->flights, (void *)(at + l.flights), l.n_flights);
 	engine_ring_init(&q->resp.receives, at + l.receives, q->caps.max_recv, recv_stride);
 	q->resp.stash = (void *)(at + l.stash);
 	engine_seen_init(&q->resp.seen, &m->tracks, (void *)(at + l.tracks), l.n_tracks);
 	q->way_bits = (void *)(at + l.ways);
-	for (uint32_t i = 0; i < l.n_flights; i++)
-		q->req.chunks[i] = MRC_NO_CHUNK;
 }
 
 int mrc_qp_new(struct engine *e, uint32_t number, const struct mrc_caps *caps, void *memory)
@@ -345,7 +342,7 @@ int mrc_qp_query(const struct engine *e, uint32_t number, struct mrc_attr *attr,
 	if (attr) {
 		*attr = q->attr;
 		attr->state = q->state;
-		attr->sq_psn = mrc_psn(q->attr.sq_psn, q->req.next).v;
+		attr->sq_psn = mrc_psn(q->attr.sq_psn, q->req.sent.next).v;
 		attr->rq_psn = mrc_psn(q->attr.rq_psn, q->resp.seen.expected).v;
 	}
 	if (caps)
@@ -360,9 +357,9 @@ static enum mrc_activity activity_of(const struct mrc_qp *q)
 {
 	const struct mrc_requester *req = &q->req;
 
-	if (req->n_lost > 0 || req->next < req->end)
+	if (req->sent.n_lost > 0 || req->sent.next < req->end)
 		return mrc_inflight(req) < cc_grant(&req->cc).window_bytes ? MRC_READY : MRC_ACTIVE;
-	return req->executed < req->next ? MRC_PENDING : MRC_IDLE;
+	return req->executed < req->sent.next ? MRC_PENDING : MRC_IDLE;
 }
 
 int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress *p)
@@ -379,7 +376,7 @@ int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress
 		.srtt_ns = q->req.srtt,
 		.sent_bytes = q->req.done_bytes + mrc_part_bytes(q),
 		.got_bytes = q->resp.got_bytes,
-		.sent_packets = q->req.next - q->req.unsent_pkts,
+		.sent_packets = q->req.sent.next - q->req.unsent_pkts,
 		.retx_packets = q->req.n_retx,
 		.timeouts = q->req.n_timeouts,
 	};

@@ -16,7 +16,7 @@
 static struct mrc_needs needs_of(const struct mrc_qp *q)
 {
 	return (struct mrc_needs){
-		.flights = q->req.n_chunks,
+		.flights = q->req.sent.n_chunks,
 		.tracks = q->resp.seen.n_chunks,
 		.ev_faults = (q->caps.max_ways ? q->caps.max_ways : MRC_WAYS) + PATH_PORTS,
 	};
@@ -68,7 +68,7 @@ void mrc_cfg_fit(struct mrc_cfg *cfg, uint64_t bytes, uint32_t ways)
 	left -= taken(cfg->max_ev_faults, sizeof(struct path_ev_fault));
 	cfg->max_answers = fit(qps * ANSWERS_EACH, sizeof(struct mrc_answer), bytes / PART_ANSWERS);
 	left -= taken(cfg->max_answers, sizeof(struct mrc_answer));
-	cfg->max_out_pkts = fit(qps * chunks * (ENGINE_SEEN_PKTS / MRC_FLIGHT),
-				sizeof(struct mrc_flight), left) *
-			    MRC_FLIGHT;
+	cfg->max_out_pkts = fit(qps * chunks * (ENGINE_SEEN_PKTS / ENGINE_SENT_PKTS),
+				sizeof(struct engine_sent_chunk), left) *
+			    ENGINE_SENT_PKTS;
 }

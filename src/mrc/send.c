@@ -104,10 +104,10 @@ uint64_t mrc_part_bytes(const struct mrc_qp *q)
 	const struct mrc_requester *req = &q->req;
 
 	if (req->works.done == req->works.posted ||
-	    mrc_send_at(q, req->works.done)->first >= req->una)
+	    mrc_send_at(q, req->works.done)->first >= req->sent.una)
 		return 0;
 	const struct mrc_send *w = mrc_send_at(q, req->works.done);
-	uint64_t bytes = (req->una - w->first) * q->attr.pmtu;
+	uint64_t bytes = (req->sent.una - w->first) * q->attr.pmtu;
 
 	return bytes < w->wr.len ? bytes : w->wr.len;
 }
@@ -144,7 +144,7 @@ static void end_works(struct mrc *m, struct mrc_qp *q)
 
 void mrc_retire(struct mrc *m, struct mrc_qp *q, uint64_t end)
 {
-	assert(end > q->req.executed && end <= q->req.una);
+	assert(end > q->req.executed && end <= q->req.sent.una);
 	q->req.executed = end;
 	end_works(m, q);
 }
@@ -185,7 +185,7 @@ void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, int64_t n, enum engine_sta
 {
 	struct mrc_requester *req = &q->req;
 
-	assert(n < (int64_t)req->next);
+	assert(n < (int64_t)req->sent.next);
 	/* No work tells of it, so an event does. */
 	if (req->works.done == req->works.posted) {
 		mrc_fail(m, q);
@@ -206,9 +206,9 @@ void mrc_flush_send(struct mrc *m, struct mrc_qp *q)
 	/* By una as it is: what follows takes all that is out off the books. */
 	while (req->works.done < req->works.posted)
 		end_work(m, q, ENGINE_FLUSHED);
-	mrc_flight_clear(m, q);
-	req->unsent_pkts += req->end - req->next;
-	req->executed = req->una = req->next = req->end;
+	req->unsent_pkts += req->end - req->sent.next;
+	mrc_offer_chunks(m, engine_sent_clear(&req->sent, req->end));
+	req->judged = req->reported = req->executed = req->end;
 	req->n_wimm = 0;
 	req->backlog_bytes = 0;
 	req->is_ack_lost = req->has_probe = req->is_probing = req->is_draining = false;
@@ -223,11 +223,10 @@ void mrc_requester_reset(struct mrc *m, struct mrc_qp *q)
 
 	wheel_cancel(&m->wheel, &req->retry.timer);
 	wheel_cancel(&m->wheel, &req->wake.timer);
-	mrc_flight_clear(m, q);
+	mrc_offer_chunks(m, engine_sent_reset(&req->sent));
 	*req = (struct mrc_requester){
 		.works = req->works,
-		.chunks = req->chunks,
-		.n_chunks = req->n_chunks,
+		.sent = req->sent,
 		.asked = MRC_NONE,
 		.pause_una = MRC_NONE,
 		.try_una = MRC_NONE,
@@ -254,10 +253,10 @@ void mrc_check_drained(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
 
-	if (!req->is_draining || req->executed < req->next)
+	if (!req->is_draining || req->executed < req->sent.next)
 		return;
 	if (req->works.current < req->works.posted &&
-	    mrc_send_at(q, req->works.current)->first < req->next)
+	    mrc_send_at(q, req->works.current)->first < req->sent.next)
 		return;
 	req->is_draining = false;
 	mrc_raise(m, q, MRC_EVENT_DRAINED);
@@ -302,11 +301,11 @@ static bool is_held(const struct mrc *m, const struct mrc_qp *q)
 
 	if (is_early(m, req->pause_until))
 		return true;
-	if (req->una != req->pause_una || req->una == req->next)
+	if (req->sent.una != req->pause_una || req->sent.una == req->sent.next)
 		return false;
-	const struct mrc_flight *f = mrc_flight_of(m, q, req->una);
+	const struct engine_sent_chunk *c = engine_sent_chunk(&req->sent, req->sent.una);
 
-	return (f->lost | f->retx) >> req->una % MRC_FLIGHT & 1;
+	return (c->lost | c->retx) >> engine_sent_place(req->sent.una) & 1;
 }
 
 /* Whether the peer might have no place for the immediate data of w, whose next packet is due
@@ -317,11 +316,13 @@ static bool is_held(const struct mrc *m, const struct mrc_qp *q)
 static bool is_imm_early(const struct mrc_qp *q, const struct mrc_send *w)
 {
 	const struct mrc_requester *req = &q->req;
-	bool is_first = req->next == w->first, is_last = req->next == w->first + w->n_pkts - 1;
+	bool is_first = req->sent.next == w->first,
+	     is_last = req->sent.next == w->first + w->n_pkts - 1;
 
 	if (q->attr.wimm_dest > 0)
 		return is_first && req->n_wimm >= q->attr.wimm_dest;
-	return (is_first && req->n_wimm > 0) || ((is_first || is_last) && req->una < req->next);
+	return (is_first && req->n_wimm > 0) ||
+	       ((is_first || is_last) && req->sent.una < req->sent.next);
 }
 
 /* The work whose packet is next of those never sent, if its order and the peer's range let it go;
@@ -330,8 +331,9 @@ static struct mrc_send *new_work(const struct mrc *m, const struct mrc_qp *q)
 {
 	const struct mrc_requester *req = &q->req;
 
-	if (req->works.current == req->works.posted || req->next >= req->una + req->range ||
-	    (req->next > req->una && is_held(m, q)))
+	if (req->works.current == req->works.posted ||
+	    req->sent.next >= req->sent.una + req->range ||
+	    (req->sent.next > req->sent.una && is_held(m, q)))
 		return NULL;
 	struct mrc_send *w = mrc_send_at(q, req->works.current);
 
@@ -340,7 +342,7 @@ static struct mrc_send *new_work(const struct mrc *m, const struct mrc_qp *q)
 	if (w->wr.op == ENGINE_WRITE_IMM && is_imm_early(q, w))
 		return NULL;
 	/* MRC_SQD: what has begun is finished, no more (IBTA 10.3.1.5). */
-	return req->next > w->first || q->state != MRC_SQD ? w : NULL;
+	return req->sent.next > w->first || q->state != MRC_SQD ? w : NULL;
 }
 
 /* A packet that must be retransmitted: the oldest first. Beyond a range that shrank, what is lost
@@ -349,11 +351,11 @@ static bool repeat_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n, s
 {
 	const struct mrc_requester *req = &q->req;
 
-	if (n >= req->una + req->range || (n > req->una && is_held(m, q)))
+	if (n >= req->sent.una + req->range || (n > req->sent.una && is_held(m, q)))
 		return false;
 	*s = step_of(q, mrc_send_at(q, work_of(q, n)), n);
 	s->is_retx = true;
-	s->is_ack_lost = n < req->una;
+	s->is_ack_lost = n < req->sent.una;
 	return s->w->wr.status == ENGINE_OK;
 }
 
@@ -364,16 +366,16 @@ static bool next_step(struct mrc *m, struct mrc_qp *q, struct step *s)
 
 	/* Where that one's work failed here, the oldest: the work of that one did not, or it would
 	 * be done. */
-	if (req->is_ack_lost && req->una > req->executed)
-		return repeat_of(m, q, req->una - 1, s) || repeat_of(m, q, req->executed, s);
-	uint64_t n = mrc_flight_next_lost(m, q);
+	if (req->is_ack_lost && req->sent.una > req->executed)
+		return repeat_of(m, q, req->sent.una - 1, s) || repeat_of(m, q, req->executed, s);
+	uint64_t n = engine_sent_next_lost(&req->sent);
 
 	if (n != MRC_NONE)
 		return repeat_of(m, q, n, s);
 	struct mrc_send *w = new_work(m, q);
 
 	if (w)
-		*s = step_of(q, w, req->next);
+		*s = step_of(q, w, req->sent.next);
 	return w != NULL;
 }
 
@@ -415,7 +417,7 @@ static bool shall_ask(const struct mrc *m, const struct mrc_qp *q, const struct 
 {
 	const struct mrc_requester *req = &q->req;
 
-	return s->is_retx || req->next % MRC_FLIGHT == 0 || !new_work(m, q) ||
+	return s->is_retx || req->sent.next % ENGINE_SENT_PKTS == 0 || !new_work(m, q) ||
 	       is_ack_needed(m, req);
 }
 
@@ -455,7 +457,7 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 		       uint32_t bytes)
 {
 	struct mrc_requester *req = &q->req;
-	bool is_first = req->una == req->next;
+	bool is_first = req->sent.una == req->sent.next;
 
 	if (s->is_ack_lost) {
 		req->is_ack_lost = false;
@@ -464,16 +466,19 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 		m->count.retx_for_ack++;
 		return;
 	}
-	mrc_flight_sent(m, q, s->n, way, bytes);
+	engine_sent_sent(&req->sent, m->now, s->n, way, bytes);
 	if (s->is_retx) {
-		if (s->n == req->una)
+		req->n_retx++;
+		m->count.tx_retx++;
+		if (s->n == req->sent.una)
 			mrc_clock_retx(m, q);
 		return;
 	}
+	m->count.tx_data++;
 	req->works.current += s->is_last;
 	/* What a packet takes may have changed since it was posted. */
 	req->backlog_bytes -= bytes < req->backlog_bytes ? bytes : req->backlog_bytes;
-	if (req->next == req->end)
+	if (req->sent.next == req->end)
 		req->backlog_bytes = 0;
 	req->n_wimm += s->index == 0 && s->w->wr.op == ENGINE_WRITE_IMM;
 	if (is_first)
@@ -481,16 +486,14 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 }
 
 /* A packet that is retransmitted takes another way than before, if there is one (7.4.4). */
-static const struct path_way *way_for(const struct mrc *m, struct mrc_qp *q, const struct step *s,
-				      uint32_t free_ports)
+static const struct path_way *way_for(struct mrc_qp *q, const struct step *s, uint32_t free_ports)
 {
 	struct path *path = &q->req.path;
 	const struct path_way *way = path_next(path, free_ports);
-	bool is_retx;
 
 	assert(way);
 	if (!s->is_retx || s->is_ack_lost ||
-	    mrc_flight_sent_at(m, q, s->n, &is_retx)->way != path_number(path, way))
+	    engine_sent_at(&q->req.sent, s->n)->user != path_number(path, way))
 		return way;
 	path_end_burst(path);
 	return path_next(path, free_ports);
@@ -513,11 +516,11 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 		refuse(m, q, s->w);
 		return false;
 	}
-	if (!s->is_retx && !mrc_flight_reserve(m, q)) {
+	if (!s->is_retx && !engine_sent_reserve(&req->sent)) {
 		mrc_starve(m, q);
 		return false;
 	}
-	const struct path_way *way = way_for(m, q, s, free_ports);
+	const struct path_way *way = way_for(q, s, free_ports);
 
 	put_headers(m, q, s, &h);
 	bool has_imm = s->is_last && s->w->wr.op == ENGINE_WRITE_IMM;

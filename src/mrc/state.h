@@ -4,7 +4,6 @@
  *	pair.c      queue pairs: make, modify, flush, free
  *	pools.c     how large the shared pools are
  *	input.c     what every packet must pass before either side looks at it
- *	flight.c    the requestor's books of packets: sent, acknowledged, lost
  *	send.c      the requestor sends: new packets, lost ones again, probes
  *	on_ack.c    the requestor receives SACKs, NACKs, Transport ACKs
  *	loss.c      the requestor's judgement: what is lost, when to probe, when to give up
@@ -30,6 +29,7 @@
 #include "engine/events.h"
 #include "engine/numbers.h"
 #include "engine/seen.h"
+#include "engine/sent.h"
 #include "engine/work.h"
 #include "mrc/mrc.h"
 #include "wire/mrc.h"
@@ -39,17 +39,14 @@
 #define MRC_BURST        15u /* packets of one queue pair before the next has its turn */
 #define MRC_NONE         UINT64_MAX
 #define MRC_LINE_BYTES   64u /* of the cache */
-#define MRC_NO_CHUNK     UINT32_MAX
 #define MRC_NO_WAY       UINT16_MAX
-#define MRC_FLIGHT       64u       /* packets of a chunk of those out */
-#define MRC_NOMINAL_HDR  40u       /* nominal_hdrsize (8.3.1), on top of the UDP length */
-#define MRC_MSN_MASK     0xffffffu /* of AETH */
-#define MRC_RCVD_UNIT    256u      /* rcvd_bytes counts so many bytes (8.3.1) */
-#define MRC_TAGGED_IDS   256u      /* of endpoint requests, below cfg.id_tag */
-#define MRC_STAMP_SHIFT  7u        /* timestamps on the wire count 128 ns (Table 6-7) */
-#define MRC_SENT_SHIFT   6u        /* times in mrc_sent count 64 ns: 274 s before they wrap */
-#define MRC_ECN_CE       3u        /* congestion experienced, in the two bits of IP */
-#define MRC_PROBES       16u       /* whose answers are known when they come late */
+#define MRC_NOMINAL_HDR  40u                /* nominal_hdrsize (8.3.1), on top of the UDP length */
+#define MRC_MSN_MASK     0xffffffu          /* of AETH */
+#define MRC_RCVD_UNIT    256u               /* rcvd_bytes counts so many bytes (8.3.1) */
+#define MRC_TAGGED_IDS   256u               /* of endpoint requests, below cfg.id_tag */
+#define MRC_STAMP_SHIFT  7u                 /* timestamps on the wire count 128 ns (Table 6-7) */
+#define MRC_ECN_CE       3u                 /* congestion experienced, in the two bits of IP */
+#define MRC_PROBES       16u                /* whose answers are known when they come late */
 #define MRC_PEER_PORT_NS UINT64_C(10000000) /* between questions to ports down at the peer */
 #define MRC_RX_PORT_NS   UINT64_C(200000)   /* for so long a port that brought packets is trusted */
 
@@ -67,25 +64,6 @@ struct mrc_send {
 	struct sge sg[];
 };
 
-/* A packet that is out. */
-struct mrc_sent {
-	uint32_t at;    /* when it was sent last, in units of 2^MRC_SENT_SHIFT ns, modulo 2^32 */
-	uint16_t way;   /* that it went by, or MRC_NO_WAY */
-	uint16_t bytes; /* nominal_pktsize (8.3.1) */
-	uint8_t tries;  /* NACKs that counted, since una moved (M-59) */
-	uint8_t moves;  /* req.n_moves then */
-};
-
-/* MRC_FLIGHT packets that are out or were: bit i and sent[i] are of the count 64 * n + i. */
-struct mrc_flight {
-	uint64_t acked;    /* the peer has it */
-	uint64_t lost;     /* taken for lost and not retransmitted yet */
-	uint64_t retx;     /* sent more than once ... */
-	uint64_t more;     /* ... and more than twice */
-	uint64_t reported; /* reported lost by a SACK, which counts once (7.4.5) */
-	struct mrc_sent sent[MRC_FLIGHT];
-};
-
 struct mrc_timer {
 	struct wheel_timer timer;
 	struct mrc_qp *owner;
@@ -95,28 +73,26 @@ struct mrc_timer {
 struct mrc_requester {
 	/* Of struct mrc_send; current is the one that packet `next` belongs to. */
 	struct engine_ring works;
-	/* Counts of packets: executed <= una <= next <= end. Before executed the peer has executed
-	 * all (Transport ACK), before una it has received all (unack_psn, Table 7-4), next was
-	 * never sent (max_psn_sent + 1), end is the end of what is posted. */
-	uint64_t executed, una, next, end;
+	/* Before sent.una the peer has received all (unack_psn, Table 7-4), sent.next was never
+	 * sent (max_psn_sent + 1). Bytes are nominal_pktsize (8.3.1); the user's word of a packet
+	 * is the way that it went by, or MRC_NO_WAY; its tries are NACKs that counted (M-59);
+	 * marked is what a SACK reported lost, which counts once (7.4.5). */
+	struct engine_sent sent;
+	/* Counts of packets: executed <= una, and next <= end. Before executed the peer has
+	 * executed all (Transport ACK), end is the end of what is posted. */
+	uint64_t executed, end;
 	/* Before it all came, as SACKs reported, whose range counts if they move it (MRC-7.5.4):
 	 * una is ahead of it when a Transport ACK overtakes its SACK. */
 	uint64_t sacked;
 	/* una + range: no packet from there on is sent, the first time or again (7.5.4, M-17). */
 	uint32_t range;
-	uint32_t *chunks;   /* of pool `flights`, by count / MRC_FLIGHT modulo n_chunks */
-	uint32_t n_chunks;  /* a power of two, more than caps.max_mpr * MRC_MPR_UNIT / MRC_FLIGHT */
-	uint32_t n_early;   /* acked at or after una */
-	uint32_t n_lost;    /* lost and not retransmitted yet, ... */
-	uint64_t lost_from; /* ... none of them before this */
-	uint64_t judged;    /* before it, no packet sent once is neither acked nor lost: loss.c */
-	uint64_t reported;  /* before it, what is not acked was last reported missing */
+	uint64_t judged;   /* before it, no packet sent once is neither acked nor lost: loss.c */
+	uint64_t reported; /* before it, what is not acked was last reported missing */
 	/* Nominal bytes (8.3.1). A SACK's rcvd_bytes counts all that arrived, its map may not show
-	 * them all: inflight is out_bytes less what was reported and is not in the books yet. */
+	 * them all: inflight is sent.out_bytes less what was reported and is not in sent yet. */
 	uint64_t backlog_bytes;  /* of packets that were never sent, of all that is posted (8.6) */
-	uint64_t out_bytes;      /* of packets sent, neither acked nor lost */
-	uint64_t acked_bytes;    /* of packets acked */
-	uint64_t reported_bytes; /* the same by rcvd_bytes: ahead of it by no more than out_bytes */
+	uint64_t reported_bytes; /* as sent.acked_bytes, by rcvd_bytes: ahead by no more than
+				  * sent.out_bytes */
 	uint32_t rcvd_units;     /* prev_rcvd_bytes (8.3.1) */
 	uint64_t known_bytes;    /* the controller was told of so many as received */
 	/* For reports. */
@@ -141,7 +117,6 @@ struct mrc_requester {
 	nsec reorder_ns; /* how much later than others a packet may arrive */
 	/* Silence. */
 	uint8_t tries;           /* timeouts since una moved, or what was executed did (M-59) */
-	uint8_t n_moves;         /* times that una moved, modulo 2^8 */
 	nsec trim_from, trim_to; /* when packets were sent that switches cut: the last such time */
 	uint64_t try_una;        /* una when it was first trimmed, or MRC_NONE ... */
 	nsec try_due;            /* ... and before this, that costs it no try */
@@ -355,11 +330,12 @@ struct mrc {
 	nsec now;
 	struct wheel wheel;
 	struct wheel_timer *wheel_slots[WHEEL_SLOTS(MRC_WHEEL_LEVELS)];
-	struct engine_numbers qps;            /* struct mrc_qp */
-	struct pool flights, tracks, answers; /* struct mrc_flight, engine_seen_chunk, mrc_answer */
-	struct pool ev_faults;                /* struct path_ev_fault */
-	struct mrc_needs needs;               /* of all queue pairs that there are */
-	uint32_t ports_down;                  /* of ours, bit each */
+	struct engine_numbers qps; /* struct mrc_qp */
+	struct pool flights, tracks,
+		answers;        /* struct engine_sent_chunk, engine_seen_chunk, mrc_answer */
+	struct pool ev_faults;  /* struct path_ev_fault */
+	struct mrc_needs needs; /* of all queue pairs that there are */
+	uint32_t ports_down;    /* of ours, bit each */
 	struct mrc_turns sending, answering;
 	uint32_t n_pulls;
 	uint8_t turn;        /* enum mrc_turn: whose is next */
@@ -442,6 +418,8 @@ void mrc_starve(struct mrc *m, struct mrc_qp *q);
 void mrc_unlist_starved(struct mrc *m, struct mrc_qp *q);
 /* A chunk of `flights` was given back: those that starve get their turns. */
 void mrc_offer_chunk(struct mrc *m);
+/* So many were. */
+void mrc_offer_chunks(struct mrc *m, uint32_t n);
 /* Completes a packet of q on a way: headers from h, whose opcode, psn and what follows are set;
  * padding behind the payload bytes in tx->body, pkey, destination and addresses. */
 void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_way *way,
@@ -457,42 +435,6 @@ void mrc_fail(struct mrc *m, struct mrc_qp *q);
 
 /* input.c */
 void mrc_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n);
-
-/* flight.c: counts una <= n < next have a chunk; others have none. */
-struct mrc_flight *mrc_flight_of(const struct mrc *m, const struct mrc_qp *q, uint64_t n);
-/* Makes room for packet q->req.next; false: no chunk is free. */
-bool mrc_flight_reserve(struct mrc *m, struct mrc_qp *q);
-/* Packet n goes out now: n == next, which then moves on, or one that is lost, which then is not. */
-void mrc_flight_sent(struct mrc *m, struct mrc_qp *q, uint64_t n, uint32_t way, uint32_t bytes);
-/* What the peer was not known to have before. */
-struct mrc_news {
-	uint32_t pkts;
-	nsec oldest, newest; /* when the first and last of them that were sent once were; 0: none */
-	uint64_t newest_end; /* one past that last one */
-	nsec retx_at;        /* when the last of them that were retransmitted was; 0: none */
-};
-/* The peer has the packets from + i for bits i of map: those from una on are news, or are not; all
- * are before next. Not lost any more, if they were. una stays. */
-void mrc_flight_acked(struct mrc *m, struct mrc_qp *q, uint64_t from, uint64_t map,
-		      struct mrc_news *news);
-/* The peer has all before `to`, una <= to <= next: una moves there, and on over what is acked;
- * chunks go back. */
-void mrc_flight_advance(struct mrc *m, struct mrc_qp *q, uint64_t to, struct mrc_news *news);
-/* The packet's record, una <= n < next, and whether it was sent more than once. */
-const struct mrc_sent *mrc_flight_sent_at(const struct mrc *m, const struct mrc_qp *q, uint64_t n,
-					  bool *is_retx);
-/* Whether it was sent more than twice. */
-bool mrc_flight_is_thrice(const struct mrc *m, const struct mrc_qp *q, uint64_t n);
-/* Takes packet n for lost, una <= n < next; false if it is acked, or lost already. */
-bool mrc_flight_lost(struct mrc *m, struct mrc_qp *q, uint64_t n);
-/* The first packet to be retransmitted, or MRC_NONE. */
-uint64_t mrc_flight_next_lost(struct mrc *m, struct mrc_qp *q);
-/* When packet n was sent last. */
-nsec mrc_flight_time(const struct mrc *m, const struct mrc_qp *q, uint64_t n);
-/* Whatever is out went by no way that is known. */
-void mrc_flight_forget_ways(struct mrc *m, struct mrc_qp *q);
-/* Nothing is out: all chunks go back. */
-void mrc_flight_clear(struct mrc *m, struct mrc_qp *q);
 
 /* send.c. Checks and takes send work into the ring; as ops->post. */
 int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op);
@@ -530,7 +472,7 @@ enum mrc_verdict mrc_on_ack(struct mrc *m, struct mrc_qp *q, const struct mrc_in
 
 /* loss.c. Packets were news: their round trip, and how far they came behind others. rtt 0: not
  * known. */
-void mrc_learn(struct mrc *m, struct mrc_qp *q, nsec rtt, const struct mrc_news *news);
+void mrc_learn(struct mrc *m, struct mrc_qp *q, nsec rtt, const struct engine_sent_news *news);
 /* What a SACK says is missing: bits from `from` on; if is_first packet una; and if is_all
  * everything that is not acked. */
 struct mrc_view {
@@ -674,9 +616,10 @@ static inline uint32_t mrc_ports_of(const struct mrc *m, const struct mrc_qp *q,
 /* Bytes sent and neither known to have arrived nor lost: inflight, a count of 32 bits (8.3.1). */
 static inline uint32_t mrc_inflight(const struct mrc_requester *req)
 {
-	uint64_t ahead =
-		req->reported_bytes > req->acked_bytes ? req->reported_bytes - req->acked_bytes : 0;
-	uint64_t left = req->out_bytes > ahead ? req->out_bytes - ahead : 0;
+	uint64_t ahead = req->reported_bytes > req->sent.acked_bytes
+				 ? req->reported_bytes - req->sent.acked_bytes
+				 : 0;
+	uint64_t left = req->sent.out_bytes > ahead ? req->sent.out_bytes - ahead : 0;
 
 	return left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
 }

@@ -162,6 +162,13 @@ void mrc_ways_stop(struct mrc *m, struct mrc_qp *q)
 	q->req.path.profile = NULL;
 }
 
+/* Whatever is out went by no way that is known. */
+static void forget_ways(struct mrc_requester *req)
+{
+	for (uint64_t n = req->sent.una; n < req->sent.next; n++)
+		engine_sent_at(&req->sent, n)->user = MRC_NO_WAY;
+}
+
 /* What the peer said of its ports, and what was reported to it of ours, holds for other ways to it.
  */
 void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
@@ -184,7 +191,7 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	bool had_ways = req->path.profile;
 
 	mrc_ways_stop(m, q);
-	mrc_flight_forget_ways(m, q);
+	forget_ways(req);
 	path_start(&req->path, &sender);
 	mrc_peer_join(m, q);
 	path_block(&req->path, PATH_BLOCK_DENIED, denied_ports(q), m->now);
@@ -445,7 +452,7 @@ void mrc_ways_measure(struct mrc *m, struct mrc_qp *q)
 	};
 
 	req->is_base_known = true;
-	if (!m->cfg.has_base_probe || req->next == req->end || !mrc_endpoint_has_room(m))
+	if (!m->cfg.has_base_probe || req->sent.next == req->end || !mrc_endpoint_has_room(m))
 		return;
 	const struct path_way *way = path_next(&req->path, mrc_all_ports(m));
 

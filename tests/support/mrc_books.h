@@ -26,41 +26,43 @@ static inline uint32_t check_requester(const struct mrc *m, const struct mrc_qp 
 	assert_true(req->works.freed <= req->works.done && req->works.done <= req->works.current);
 	assert_true(req->works.current <= req->works.posted &&
 		    req->works.posted - req->works.freed <= q->caps.max_send);
-	assert_true(req->executed <= req->una && req->una <= req->next && req->next <= req->end);
-	for (uint64_t n = req->una; n < req->next; n++) {
-		const struct mrc_flight *f = mrc_flight_of(m, q, n);
-		uint64_t bit = UINT64_C(1) << n % MRC_FLIGHT;
+	assert_true(req->executed <= req->sent.una && req->sent.una <= req->sent.next &&
+		    req->sent.next <= req->end);
+	for (uint64_t n = req->sent.una; n < req->sent.next; n++) {
+		const struct engine_sent_chunk *c = engine_sent_chunk(&req->sent, n);
+		uint64_t bit = UINT64_C(1) << engine_sent_place(n);
 
-		n_chunks += n == req->una || n % MRC_FLIGHT == 0;
-		n_lost += (f->lost & bit) != 0;
-		n_early += (f->acked & bit) != 0;
-		if (!((f->lost | f->acked) & bit))
-			bytes += f->sent[n % MRC_FLIGHT].bytes;
-		assert_false(f->lost & f->acked & bit);
-		if (f->lost & bit)
-			assert_true(n >= req->lost_from);
+		n_chunks += n == req->sent.una || engine_sent_place(n) == 0;
+		n_lost += (c->lost & bit) != 0;
+		n_early += (c->acked & bit) != 0;
+		if (!((c->lost | c->acked) & bit))
+			bytes += c->pkts[engine_sent_place(n)].bytes;
+		assert_false(c->lost & c->acked & bit);
+		if (c->lost & bit)
+			assert_true(n >= req->sent.lost_from);
 		if (n < req->judged)
-			assert_true((f->lost | f->acked | f->retx) & bit);
+			assert_true((c->lost | c->acked | c->retx) & bit);
 	}
-	assert_int_equal(req->out_bytes, bytes);
-	assert_int_equal(req->n_lost, n_lost);
-	assert_int_equal(req->n_early, n_early);
-	if (req->una < req->next)
-		assert_false(mrc_flight_of(m, q, req->una)->acked >> req->una % MRC_FLIGHT & 1);
+	assert_int_equal(req->sent.out_bytes, bytes);
+	assert_int_equal(req->sent.n_lost, n_lost);
+	assert_int_equal(req->sent.n_early, n_early);
+	if (req->sent.una < req->sent.next)
+		assert_false(engine_sent_is_acked(&req->sent, req->sent.una));
 	/* Silence counts while something is out, or a whole message is yet to be executed, or what
 	 * waits has no port. */
 	bool is_owed =
-		req->executed < req->next &&
+		req->executed < req->sent.next &&
 		mrc_send_at(q, req->works.done)->first + mrc_send_at(q, req->works.done)->n_pkts <=
-			req->next;
+			req->sent.next;
 
 	uint32_t ports = q->attr.ways ? q->attr.ways->set.ports : 0;
 	uint32_t allowed = ports & ~(uint32_t)req->path.blocked[PATH_BLOCK_DENIED];
-	bool is_shut_out = q->state == MRC_RTS && req->next < req->end &&
+	bool is_shut_out = q->state == MRC_RTS && req->sent.next < req->end &&
 			   !((allowed ? allowed : ports) & mrc_ports_up(m) &
 			     ~(uint32_t)req->path.blocked[PATH_BLOCK_PEER]);
 
-	assert_int_equal(req->due != NSEC_NEVER, req->una < req->next || is_owed || is_shut_out);
+	assert_int_equal(req->due != NSEC_NEVER,
+			 req->sent.una < req->sent.next || is_owed || is_shut_out);
 	return n_chunks;
 }
 
@@ -83,7 +85,7 @@ static inline void check_books(uint32_t side)
 
 	for (uint32_t i = 0; i < w.end[side].n_qps; i++) {
 		n_chunks += check_requester(m, pair_of(side, i));
-		n_lost += pair_of(side, i)->req.n_lost;
+		n_lost += pair_of(side, i)->req.sent.n_lost;
 	}
 	check_reasons(m, n_lost);
 	assert_int_equal(mrc_usage(w.end[side].e).out_chunks, n_chunks);

@@ -91,22 +91,23 @@ struct word {
 };
 
 /* The record of a packet, if it is out. */
-static inline const struct mrc_sent *sent_of(int64_t count, bool *is_retx)
+static inline const struct engine_sent_pkt *sent_of(int64_t count, bool *is_retx)
 {
 	*is_retx = false;
-	if (count < (int64_t)q->req.una || count >= (int64_t)q->req.next)
+	if (count < (int64_t)q->req.sent.una || count >= (int64_t)q->req.sent.next)
 		return NULL;
-	return mrc_flight_sent_at(engine_of(0), q, (uint64_t)count, is_retx);
+	*is_retx = engine_sent_is_retx(&q->req.sent, (uint64_t)count);
+	return engine_sent_at(&q->req.sent, (uint64_t)count);
 }
 
 /* The entropy value that a packet went by last; 0: nobody knows. */
 static inline uint32_t ev_of(int64_t count)
 {
 	bool is_retx;
-	const struct mrc_sent *sent = sent_of(count, &is_retx);
+	const struct engine_sent_pkt *sent = sent_of(count, &is_retx);
 	const struct path_set *set = &q->attr.ways->set;
 
-	return sent && sent->way < set->n ? set->ways[sent->way].ev : 0;
+	return sent && sent->user < set->n ? set->ways[sent->user].ev : 0;
 }
 
 /* When a packet was sent last, as its stamp told; 0: nobody knows, or it bears none. */
@@ -116,7 +117,7 @@ static inline uint16_t stamp_of(int64_t count)
 
 	if (!sent_of(count, &is_retx) || q->attr.flags & MRC_NO_TIMESTAMPS)
 		return 0;
-	return mrc_stamp(mrc_flight_time(engine_of(0), q, (uint64_t)count));
+	return mrc_stamp(engine_sent_time(&q->req.sent, engine_of(0)->now, (uint64_t)count));
 }
 
 static inline void sack(struct word s)
@@ -179,7 +180,8 @@ static inline void nack(int64_t count, uint8_t reason)
 {
 	bool is_retx;
 	uint16_t stamp = sent_of(count, &is_retx)
-				 ? mrc_stamp(mrc_flight_time(engine_of(0), q, (uint64_t)count))
+				 ? mrc_stamp(engine_sent_time(&q->req.sent, engine_of(0)->now,
+							      (uint64_t)count))
 				 : 0;
 
 	nack_copy(count, reason, is_retx, stamp);

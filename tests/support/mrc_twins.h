@@ -130,24 +130,25 @@ static inline struct crafted *ack(int64_t n)
 }
 
 /* The record of our packet n, if it is out. */
-static inline const struct mrc_sent *sent_of(int64_t n, bool *is_retx)
+static inline const struct engine_sent_pkt *sent_of(int64_t n, bool *is_retx)
 {
 	const struct end *s = &d.end[SUBJECT];
 	const struct mrc_qp *q = s->qp[0].memory;
 
 	*is_retx = false;
-	if (n < (int64_t)q->req.una || n >= (int64_t)q->req.next)
+	if (n < (int64_t)q->req.sent.una || n >= (int64_t)q->req.sent.next)
 		return NULL;
-	return mrc_flight_sent_at(mrc_of(s->e), q, (uint64_t)n, is_retx);
+	*is_retx = engine_sent_is_retx(&q->req.sent, (uint64_t)n);
+	return engine_sent_at(&q->req.sent, (uint64_t)n);
 }
 
 /* What an answer to it reflects; to one that is out no more: some value. */
 static inline uint32_t ev_of(int64_t n)
 {
 	bool is_retx;
-	const struct mrc_sent *sent = sent_of(n, &is_retx);
+	const struct engine_sent_pkt *sent = sent_of(n, &is_retx);
 
-	return d.end[0].ways[sent ? sent->way : 0].ev;
+	return d.end[0].ways[sent ? sent->user : 0].ev;
 }
 
 /* A SACK: all of ours before `to`, and those of map, which begins at to - 1. */

@@ -131,17 +131,17 @@ static inline void answer_probe(const struct gone *g, uint8_t m)
 
 		if ((uint16_t)w.end[0].qp[i].number != g->h.peth.spdcid)
 			continue;
-		say_to(i,
-		       (struct mrc_pkt){
-			       .bth = {.opcode = MRC_OP_SACK},
-			       .seth = {.pr = 1,
-					.m = m,
-					.cack_psn = psn_of(asker ? (int64_t)asker->req.una - 1 : 0),
-					.ack_psn_offset = g->h.peth.probe_id,
-					.entropy = g->ev,
-					.cc_type = MRC_CC_TYPE_NSCC},
-			       .cc = {.ooo_count = UINT16_MAX},
-		       });
+		say_to(i, (struct mrc_pkt){
+				  .bth = {.opcode = MRC_OP_SACK},
+				  .seth = {.pr = 1,
+					   .m = m,
+					   .cack_psn = psn_of(
+						   asker ? (int64_t)asker->req.sent.una - 1 : 0),
+					   .ack_psn_offset = g->h.peth.probe_id,
+					   .entropy = g->ev,
+					   .cc_type = MRC_CC_TYPE_NSCC},
+				  .cc = {.ooo_count = UINT16_MAX},
+			  });
 	}
 }
 
@@ -214,8 +214,7 @@ static inline void send_each(uint32_t n)
 /* The way that a packet which is out took. */
 static inline uint32_t way_taken(uint64_t n)
 {
-	assert_true(n >= q->req.una && n < q->req.next);
-	return mrc_flight_of(engine_of(0), q, n)->sent[n % MRC_FLIGHT].way;
+	return engine_sent_at(&q->req.sent, n)->user;
 }
 
 static inline struct mrc_progress fare(void)
@@ -250,7 +249,7 @@ static inline enum path_state state_of(uint32_t way)
 /* A SACK for packet n alone, with what it says of the path; of entropy 0: of that which n took. */
 static inline void sack_marked(uint64_t n, uint8_t m, uint32_t entropy)
 {
-	uint64_t una = q->req.una;
+	uint64_t una = q->req.sent.una;
 
 	say((struct mrc_pkt){
 		.bth = {.opcode = MRC_OP_SACK},

@@ -7,7 +7,7 @@ static void works_end_with_the_transport_ack_alone(void **state)
 	(void)state;
 	begin_sent(5);
 	sack_all(2);
-	assert_int_equal(q->req.una, 3);
+	assert_int_equal(q->req.sent.una, 3);
 	expect_nothing(0);
 	ack(1);
 	expect_end(1, ENGINE_OK);
@@ -15,7 +15,7 @@ static void works_end_with_the_transport_ack_alone(void **state)
 	expect_nothing(0);
 	/* And it says that they arrived (MRC-7.2.1-03). */
 	ack(4);
-	assert_int_equal(q->req.una, 5);
+	assert_int_equal(q->req.sent.una, 5);
 	for (uint64_t i = 3; i <= 5; i++)
 		expect_end(i, ENGINE_OK);
 	check_idle(&w.end[0]);
@@ -51,7 +51,7 @@ static void odd_acks_are_harmless(void **state)
 	ack(10);
 	ack(1 << 22);
 	assert_int_equal(COUNT(drop_stale), 2);
-	assert_int_equal(q->req.una, 0);
+	assert_int_equal(q->req.sent.una, 0);
 	ack(5);
 	/* Back, and again. */
 	ack(3);
@@ -68,7 +68,7 @@ static void odd_acks_are_harmless(void **state)
 	aeth(7, AETH_NAK, AETH_NAK_INVALID_RD);
 	aeth(7, AETH_NAK, 31);
 	assert_int_equal(COUNT(drop_malformed), 5);
-	assert_int_equal(q->req.una, 6);
+	assert_int_equal(q->req.sent.una, 6);
 	assert_int_equal(end_state(&w.end[0], 0), MRC_RTS);
 }
 

@@ -13,7 +13,7 @@ static void begin_short(void)
 
 	begin();
 	w.end[0].n_qps = w.end[1].n_qps = PAIRS;
-	w.end[0].cfg.max_out_pkts = MRC_FLIGHT;
+	w.end[0].cfg.max_out_pkts = ENGINE_SENT_PKTS;
 	w.end[0].cfg.n_ports = 2;
 	w.end[0].is_virtual = w.end[1].is_virtual = true;
 	ways_make(&set, &way, 1);
@@ -82,7 +82,7 @@ static void an_offer_goes_on_to_half_a_message(void **state)
 	assert_int_equal(end_pull(&w.end[0], w.now, wide, 2), 2);
 	say_to(2, (struct mrc_pkt){.bth = {.opcode = MRC_OP_SACK},
 				   .seth = {.cack_psn = psn_of(1), .cc_type = MRC_CC_TYPE_NSCC}});
-	assert_int_equal(pair_of(0, 2)->req.una, 2);
+	assert_int_equal(pair_of(0, 2)->req.sent.una, 2);
 	assert_int_equal(pull_all(), 1);
 	expect_starved(true, true);
 	assert_int_equal(pair_of(0, 2)->req.due, NSEC_NEVER);
@@ -113,10 +113,27 @@ static void an_offer_goes_on_when_a_pair_moves(void **state)
 	expect_third(1);
 }
 
+/* Queue pair 0 ends with its packet out: the chunk is for the next. */
+static void what_a_pair_gives_up_is_offered(void **state)
+{
+	struct mrc_attr attr = {.state = MRC_ERROR};
+
+	(void)state;
+	begin_short();
+	for (uint32_t i = 0; i < PAIRS; i++)
+		post_on(i, 1);
+	assert_int_equal(pull_all(), 1);
+	assert_int_equal(
+		mrc_qp_modify(w.end[0].e, w.now, w.end[0].qp[0].number, &attr, MRC_SET_STATE), 0);
+	expect_starved(false, true);
+	assert_true(list_is_linked(&pair_of(0, 1)->send_link));
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(an_offer_goes_on_when_a_pair_is_reset),
 	cmocka_unit_test(an_offer_goes_on_to_half_a_message),
 	cmocka_unit_test(an_offer_goes_on_when_a_pair_moves),
+	cmocka_unit_test(what_a_pair_gives_up_is_offered),
 };
 
 CHECK_MAIN(cases)

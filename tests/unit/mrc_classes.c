@@ -24,7 +24,7 @@ static void data_has_the_class_of_its_service_level(void **state)
 		post((struct work){.len = 1, .code = ENGINE_WRITE});
 		assert_int_equal(mrc_ops.pull(w.end[0].e, w.now, room, &tx, 1), 1);
 		assert_int_equal(tx.tclass, ENGINE_DSCP + (is_whole ? 42 : 40));
-		mrc_flight_lost(mrc_of(w.end[0].e), pair_of(0, 0), is_whole);
+		engine_sent_lost(&pair_of(0, 0)->req.sent, is_whole);
 		mrc_wake_send(mrc_of(w.end[0].e), pair_of(0, 0));
 		assert_int_equal(mrc_ops.pull(w.end[0].e, w.now, room, &tx, 1), 1);
 		assert_int_equal(tx.tclass, ENGINE_DSCP + (is_whole ? 42 : 41));

@@ -102,10 +102,10 @@ static void identifiers_of_probes(void **state)
 			SACK(.cack = 1, .from = 1, .is_probed = true,
 			     .probe_id = (uint16_t)(id ^ 1u << bit));
 			assert_int_equal(COUNT(drop_unasked), bit + 1);
-			assert_int_equal(q->req.una, 1);
+			assert_int_equal(q->req.sent.una, 1);
 		}
 		SACK(.cack = 1, .from = 1, .is_probed = true, .probe_id = id);
-		assert_int_equal(q->req.una, 2);
+		assert_int_equal(q->req.sent.una, 2);
 	}
 }
 

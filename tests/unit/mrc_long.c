@@ -170,7 +170,7 @@ static void the_range_is_learnt_behind_a_transport_ack(void **state)
 	post_packets(4);
 	assert_int_equal(pull_all(), 4);
 	ack(4);
-	assert_int_equal(q->req.una, 5);
+	assert_int_equal(q->req.sent.una, 5);
 	SACK(.cack = 4, .from = 4, .acked = 4, .mpr = 2);
 	assert_int_equal(q->attr.mpr_dest, 2);
 	assert_int_equal(q->req.range, 2 * MRC_MPR_UNIT);
@@ -218,7 +218,7 @@ static void a_transport_ack_is_asked_for_before_failed_work(void **state)
 
 	w.now += 10000;
 	sack_all(2);
-	assert_int_equal(q->req.una, q->req.next);
+	assert_int_equal(q->req.sent.una, q->req.sent.next);
 	expect_nothing(0);
 	/* Twice, for an answer may be lost again. */
 	for (uint32_t i = 0; i < 2; i++) {

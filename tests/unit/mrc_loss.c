@@ -297,8 +297,8 @@ static void sacks_repeat_a_packet_once(void **state)
 	assert_int_equal(COUNT(lost_gap), 1);
 	assert_int_equal(n_lost(), 1);
 	/* The peer's range is full: the rest waits for the one. */
-	assert_int_equal(pair_of(0, 0)->req.una, target);
-	assert_int_equal(pair_of(0, 0)->req.next, target + 4 * MRC_MPR_UNIT);
+	assert_int_equal(pair_of(0, 0)->req.sent.una, target);
+	assert_int_equal(pair_of(0, 0)->req.sent.next, target + 4 * MRC_MPR_UNIT);
 	w.script = NULL;
 	flow_out();
 	assert_int_equal(COUNT(tx_retx), 2);
@@ -422,7 +422,7 @@ static void a_loss_among_reordered_packets_is_repaired(void **state)
 	flow_until(w.now + 40 * RTT);
 	uint64_t before = COUNT(tx_retx);
 
-	target = (uint32_t)pair_of(0, 0)->req.next + 100;
+	target = (uint32_t)pair_of(0, 0)->req.sent.next + 100;
 	n_drops = 1;
 	w.script = drop_target;
 	flow_until(w.now + 60 * RTT);
@@ -606,7 +606,7 @@ static void what_was_retransmitted_is_not_judged(void **state)
 		w.now += 40000;
 		/* Packet 41 was sent 50 us after it, and arrived, with all others. */
 		SACK(.cack = 29, .from = 31, .map = 0x7ff, .acked = 41, .ooo = is_all ? 11 : 12);
-		assert_int_equal(q->req.una, 30);
+		assert_int_equal(q->req.sent.una, 30);
 		assert_int_equal(COUNT(lost_gap), 0);
 	}
 }
@@ -704,7 +704,7 @@ static void without_a_round_trip_nobody_is_judged(void **state)
 	assert_int_equal(q->req.srtt, 0);
 	assert_int_equal(COUNT(lost_gap), 0);
 	SACK(.cack = 3, .from = 3, .acked = 0, .is_other = true);
-	assert_int_equal(q->req.una, 4);
+	assert_int_equal(q->req.sent.una, 4);
 	assert_int_equal(q->req.srtt, 0);
 	w.now += TIMEOUT_NS(TIMEOUT) + WIDTH;
 	assert_int_equal(pull_all(), 1);

@@ -23,7 +23,7 @@ static void note_gone(bool has_second_plane)
 static void answer_all(void)
 {
 	for (uint32_t n = 0; n < OUT_PKTS; n++) {
-		uint64_t cack = q->req.una - 1, map = 0;
+		uint64_t cack = q->req.sent.una - 1, map = 0;
 		uint32_t ooo = 0;
 
 		if (comes_at[n] == 0 || comes_at[n] > w.now || is_here[n])
@@ -55,7 +55,7 @@ static void what_is_out_by_a_dead_port_is_retransmitted(void **state)
 	is_here[0] = true;
 	for (uint32_t i = 1; i < OUT_PKTS && fare().open_ports == 3; i++) {
 		out = 0;
-		for (uint64_t n = q->req.una; n < q->req.next; n++)
+		for (uint64_t n = q->req.sent.una; n < q->req.sent.next; n++)
 			out += q->attr.ways->set.ways[way_taken(n)].port == 1 && !is_here[n];
 		w.now += 1000;
 		post_packets(1);
@@ -68,9 +68,9 @@ static void what_is_out_by_a_dead_port_is_retransmitted(void **state)
 	assert_in_range(COUNT(lost_port), 10, out);
 	assert_int_equal(COUNT(lost_timeout), 0);
 	gather();
-	assert_int_equal(q->req.n_lost, 0);
+	assert_int_equal(q->req.sent.n_lost, 0);
 	assert_true(COUNT(tx_retx) >= COUNT(lost_port));
-	for (uint64_t n = q->req.una; n < q->req.next; n++)
+	for (uint64_t n = q->req.sent.una; n < q->req.sent.next; n++)
 		assert_true(is_here[n] || q->attr.ways->set.ways[way_taken(n)].port == 0);
 }
 

@@ -251,7 +251,7 @@ static void a_thousand_pairs_out_of_order(void **state)
 	post_all();
 	pull_all(0);
 	assert_int_equal(w.n_out, PAIRS * PACKETS);
-	assert_int_equal(mrc_usage(w.e[0]).out_chunks, PAIRS * (PACKETS / MRC_FLIGHT));
+	assert_int_equal(mrc_usage(w.e[0]).out_chunks, PAIRS * (PACKETS / ENGINE_SENT_PKTS));
 	for (uint32_t turn = 0; turn < 8; turn++) {
 		w.now += 1000;
 		deliver(1, &rng);

@@ -287,7 +287,7 @@ static void what_arrives_speaks_for_its_port(void **state)
 		w.now += 1000;
 		post_packets(8);
 		gather();
-		last = q->req.next - 1;
+		last = q->req.sent.next - 1;
 		w.now += 1000;
 		if (is_before) {
 			say_ports(1);
@@ -640,7 +640,7 @@ static void the_starved_wait_for_a_port(void **state)
 	(void)state;
 	begin_ways(2);
 	w.end[0].n_qps = 3;
-	w.end[0].cfg.max_out_pkts = MRC_FLIGHT;
+	w.end[0].cfg.max_out_pkts = ENGINE_SENT_PKTS;
 	connect();
 	gather();
 	for (uint32_t i = 0; i < 3; i++)

@@ -115,7 +115,7 @@ static void a_packet_that_cannot_go_is_not_counted(void **state)
 	(void)state;
 	begin_ways(1);
 	w.end[0].n_qps = 2;
-	w.end[0].cfg.max_out_pkts = MRC_FLIGHT;
+	w.end[0].cfg.max_out_pkts = ENGINE_SENT_PKTS;
 	connect();
 	gather();
 	place_spy();
@@ -231,7 +231,7 @@ static void the_count_wraps(void **state)
 	connect();
 	place_spy();
 	req = &q->req;
-	req->acked_bytes = req->reported_bytes = req->known_bytes = WRAP - 512;
+	req->sent.acked_bytes = req->reported_bytes = req->known_bytes = WRAP - 512;
 	req->rcvd_units = (WRAP - 512) >> 8;
 	for (uint32_t i = 0; i < 10; i++)
 		post_packets(1);
@@ -543,7 +543,7 @@ static void repairs_move_it_too(void **state)
 	expect_activity(MRC_PENDING);
 	/* Everything arrives, executed or not. */
 	nack(0, MRC_NACK_TRIMMED);
-	assert_int_equal(q->req.n_lost, 1);
+	assert_int_equal(q->req.sent.n_lost, 1);
 	ack(MOST - 1);
 	expect_activity(MRC_IDLE);
 	/* By a timeout, and ready as soon as there is room for it. */

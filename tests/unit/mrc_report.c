@@ -119,7 +119,7 @@ static void a_lost_way_is_news_and_so_is_its_return(void **state)
 	expect_news(true);
 	expect_states(way, PATH_ASSUMED_BAD, PATH_GOOD);
 	/* A way that is to be skipped is still in use. */
-	sack_marked(q->req.una, MRC_MARK_SKIP, q->attr.ways->set.ways[(way + 1) % 8].ev);
+	sack_marked(q->req.sent.una, MRC_MARK_SKIP, q->attr.ways->set.ways[(way + 1) % 8].ev);
 	expect_news(false);
 	for (uint32_t i = 0; i < 4 * TRAIN && state_of(way) == PATH_ASSUMED_BAD; i++) {
 		w.now += RTT;

@@ -109,7 +109,7 @@ static void state_of_another_kind_is_not_read(void **state)
 		uint64_t before = window_at(0);
 
 		say_to(0, held_back(type));
-		assert_int_equal(q->req.una, 1);
+		assert_int_equal(q->req.sent.una, 1);
 		assert_true(window_at(0) >= before);
 	}
 }

@@ -6,20 +6,20 @@ static void maps_and_the_packet_that_caused_count(void **state)
 	(void)state;
 	begin_sent(200);
 	SACK(.cack = 9, .from = 9, .map = 1 | UINT64_C(0xf0) | UINT64_C(1) << 63, .acked = 150);
-	assert_int_equal(q->req.una, 10);
-	assert_int_equal(q->req.n_early, 6);
+	assert_int_equal(q->req.sent.una, 10);
+	assert_int_equal(q->req.sent.n_early, 6);
 	/* What is missing arrives: una passes what was known. */
 	SACK(.cack = 11, .from = 12, .map = 1, .acked = 11);
-	assert_int_equal(q->req.una, 17);
-	assert_int_equal(q->req.n_early, 2);
+	assert_int_equal(q->req.sent.una, 17);
+	assert_int_equal(q->req.sent.n_early, 2);
 	/* A map of any base, also one that is no multiple of anything (M-18). */
 	SACK(.cack = 16, .from = 101, .map = UINT64_MAX >> 1, .acked = 163);
-	assert_int_equal(q->req.n_early, 64);
+	assert_int_equal(q->req.sent.n_early, 64);
 	SACK(.cack = 16, .from = 20, .map = UINT64_MAX, .acked = 83);
-	assert_int_equal(q->req.n_early, 127);
+	assert_int_equal(q->req.sent.n_early, 127);
 	SACK(.cack = 199, .from = 199, .acked = 199, .map = 1);
-	assert_int_equal(q->req.una, 200);
-	assert_int_equal(q->req.out_bytes, 0);
+	assert_int_equal(q->req.sent.una, 200);
+	assert_int_equal(q->req.sent.out_bytes, 0);
 	assert_int_equal(COUNT(rx_sack), 5);
 }
 
@@ -65,12 +65,12 @@ static void old_sacks_count_for_their_bits(void **state)
 	begin_sent(200);
 	sack_all(100);
 	SACK(.cack = 50, .from = 90, .acked = 60, .map = UINT64_C(3) << 20);
-	assert_int_equal(q->req.una, 101);
-	assert_int_equal(q->req.n_early, 2);
+	assert_int_equal(q->req.sent.una, 101);
+	assert_int_equal(q->req.sent.n_early, 2);
 	/* All before una: nothing new, nothing wrong. */
 	SACK(.cack = -1, .from = -1, .acked = 0, .map = 0xff);
 	SACK(.cack = 10, .from = -60, .acked = 3, .map = UINT64_MAX);
-	assert_int_equal(q->req.n_early, 2);
+	assert_int_equal(q->req.sent.n_early, 2);
 	assert_int_equal(COUNT(rx_sack), 4);
 }
 
@@ -89,7 +89,7 @@ static void the_first_map_says_nothing_of_what_is_behind_it(void **state)
 	SACK(.cack = -1, .from = -10, .map = UINT64_MAX ^ UINT64_C(1) << 10, .acked = 199,
 	     .ooo = 9);
 	assert_int_equal(COUNT(lost_gap), 1);
-	assert_true(mrc_flight_of(engine_of(0), q, 0)->lost & 1);
+	assert_true(engine_sent_is_lost(&q->req.sent, 0));
 }
 
 /* Older than offsets reach. */
@@ -139,10 +139,10 @@ static void answers_to_probes_are_matched(void **state)
 	w.now += 40000;
 	SACK(.cack = 1, .from = 1, .is_probed = true, .probe_id = (uint16_t)(id + 1));
 	assert_int_equal(COUNT(drop_unasked), 2);
-	assert_int_equal(q->req.una, 1);
+	assert_int_equal(q->req.sent.una, 1);
 	/* It does not matter that the id, taken for an offset, makes no sense. */
 	SACK(.cack = 1, .from = 1, .is_probed = true, .probe_id = id);
-	assert_int_equal(q->req.una, 2);
+	assert_int_equal(q->req.sent.una, 2);
 	assert_int_equal(COUNT(lost_probe), 2);
 	/* The same once more is a SACK like others. */
 	SACK(.cack = 1, .from = 1, .is_probed = true, .probe_id = id);
@@ -186,8 +186,8 @@ static void late_answers_to_probes_count(void **state)
 	wait_for_probe();
 	assert_int_equal(w.end[0].out[0].h.peth.probe_id, first + 1);
 	SACK(.cack = 1, .from = 3, .map = 1, .is_probed = true, .probe_id = first);
-	assert_int_equal(q->req.una, 2);
-	assert_int_equal(q->req.n_early, 1);
+	assert_int_equal(q->req.sent.una, 2);
+	assert_int_equal(q->req.sent.n_early, 1);
 	assert_int_equal(COUNT(lost_probe), 0);
 	assert_true(q->req.is_probing);
 	/* One that was never sent, or is long gone. */
@@ -195,7 +195,7 @@ static void late_answers_to_probes_count(void **state)
 	SACK(.cack = 2, .from = 2, .is_probed = true, .probe_id = (uint16_t)(first + 2));
 	SACK(.cack = 2, .from = 2, .is_probed = true, .probe_id = (uint16_t)(first + 0x8000));
 	assert_int_equal(COUNT(drop_unasked), 3);
-	assert_int_equal(q->req.una, 2);
+	assert_int_equal(q->req.sent.una, 2);
 }
 
 /* What was sent at the time of the probe, or behind it, may be on its way still. */
@@ -213,7 +213,7 @@ static void a_probe_judges_what_was_sent_well_before_it(void **state)
 	w.now += 40000;
 	SACK(.cack = 0, .from = 0, .is_probed = true, .probe_id = id);
 	assert_int_equal(COUNT(lost_probe), 2);
-	assert_int_equal(q->req.n_lost, 2);
+	assert_int_equal(q->req.sent.n_lost, 2);
 	/* That they are retransmitted begins silence anew (M-23). */
 	assert_int_equal(q->req.due, w.now + TIMEOUT_NS(TIMEOUT));
 }

@@ -317,7 +317,7 @@ static void the_window_counts_nominal_bytes(void **state)
 		POST(.len = 8 * PMTU, .code = ENGINE_WRITE);
 		expect_counts(3, 0, true);
 		assert_int_equal(nominal(&w.end[0].out[0]), one);
-		assert_int_equal(pair_of(0, 0)->req.out_bytes, 3 * one);
+		assert_int_equal(pair_of(0, 0)->req.sent.out_bytes, 3 * one);
 		assert_int_equal(pull(), 0);
 		sack_all(0);
 		expect_counts(1, 3, true);
@@ -447,7 +447,7 @@ static void an_empty_pool_holds_packets_back(void **state)
 	(void)state;
 	begin();
 	w.end[0].n_qps = 2;
-	w.end[0].cfg.max_out_pkts = 2 * MRC_FLIGHT;
+	w.end[0].cfg.max_out_pkts = 2 * ENGINE_SENT_PKTS;
 	connect();
 	POST(.len = 140 * PMTU, .code = ENGINE_WRITE);
 	while ((n = pull()) > 0) {
@@ -580,7 +580,7 @@ static void a_shut_port_keeps_the_turn(void **state)
 	assert_false(mrc_request_next(engine_of(0), q, 0, &tx, &is_blocked));
 	assert_true(is_blocked);
 	check_books(0);
-	assert_int_equal(q->req.next, 0);
+	assert_int_equal(q->req.sent.next, 0);
 	assert_true(mrc_request_next(engine_of(0), q, 1, &tx, &is_blocked));
 	assert_false(is_blocked);
 	assert_false(mrc_request_next(engine_of(0), q, 0, &tx, &is_blocked));
@@ -696,7 +696,7 @@ static void a_packet_that_arrived_is_spared(void **state)
 	nack(1, MRC_NACK_TRIMMED);
 	nack(2, MRC_NACK_TRIMMED);
 	nack(4, MRC_NACK_TRIMMED);
-	assert_int_equal(pair_of(0, 0)->req.n_lost, 3);
+	assert_int_equal(pair_of(0, 0)->req.sent.n_lost, 3);
 	sack_all(2);
 	assert_int_equal(counts(&w.end[0])->spared, 2);
 	assert_int_equal(pull(), 1);

@@ -169,7 +169,7 @@ static void a_first_trim_costs_nothing(void **state)
 /* Of 30 packets one is cut by the last switch, and one is missing. */
 static void lose_among_trims(bool is_trimmed)
 {
-	int64_t first = (int64_t)q->req.next;
+	int64_t first = (int64_t)q->req.sent.next;
 
 	send_each(30);
 	w.now += 10000;

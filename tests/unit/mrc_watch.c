@@ -27,7 +27,7 @@ static void begin_bad(uint32_t n)
 	sack_marked(1, MRC_MARK_ALWAYS_SKIP, 0);
 	EXPECT_WAYS(.good = MANY - n, .bad = n);
 	/* The Transport ACK is missing: there is work. */
-	assert_int_equal(q->req.una, q->req.next);
+	assert_int_equal(q->req.sent.una, q->req.sent.next);
 	assert_true(q->req.executed < q->req.end);
 }
 
@@ -247,7 +247,7 @@ static void an_idle_queue_pair_probes_nothing(void **state)
 	w.now += 2 * WIDTH;
 	gather();
 	assert_int_equal(n_probes(), 2);
-	ack((int64_t)q->req.next - 1);
+	ack((int64_t)q->req.sent.next - 1);
 	for (uint32_t i = 0; i < 1000; i++) {
 		w.now += 10000;
 		gather();

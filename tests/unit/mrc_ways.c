@@ -27,7 +27,7 @@ static void send_together(uint32_t n)
 /* The first packet that is out and went by this way. */
 static uint64_t packet_by(uint32_t way)
 {
-	uint64_t n = q->req.una;
+	uint64_t n = q->req.sent.una;
 
 	while (way_taken(n) != way)
 		n++;
@@ -244,7 +244,7 @@ static void arrivals_clear_a_port(void **state)
 	lose_by_gap();
 	assert_int_not_equal(q->req.path.suspect, 0);
 	send_each(8);
-	sack_all((int64_t)q->req.next - 1);
+	sack_all((int64_t)q->req.sent.next - 1);
 	assert_int_equal(q->req.path.suspect, 0);
 	assert_int_equal(fare().open_ports, 3);
 }
@@ -321,7 +321,7 @@ static void the_answer_says_how_a_way_is(void **state)
  * reliability probes, which it must, and no EV probe, which it need not (7.4.7). */
 static void lose_one_of_thirty(void)
 {
-	int64_t first = (int64_t)q->req.next;
+	int64_t first = (int64_t)q->req.sent.next;
 
 	for (uint32_t i = 0; i < 30; i++) {
 		post_packets(1);
@@ -549,7 +549,7 @@ static void expect_taken(uint64_t ways)
 	for (uint32_t i = 0; i < n_gone; i++)
 		seen_ways |= UINT64_C(1) << gone[i].way;
 	assert_int_equal(seen_ways, ways);
-	ack((int64_t)q->req.next - 1);
+	ack((int64_t)q->req.sent.next - 1);
 	for (struct done done; end_poll(&w.end[0], &done);)
 		continue;
 }
