@@ -31,7 +31,8 @@ bool engine_cut_out(const struct engine_cut *c, struct tx_pkt *tx)
 	return c->from.len == 0 || place_gather(&how, &c->from, tx->body, &tx->n_body) == MEM_OK;
 }
 
-void engine_cut_pad(struct tx_pkt *tx, uint8_t n)
+/* Seldom called, and as a part of what finishes each packet it keeps that from being inlined. */
+__attribute__((noinline)) void engine_cut_pad(struct tx_pkt *tx, uint8_t n)
 {
 	static const uint8_t zeros[ENGINE_PAD_MAX];
 
