@@ -208,13 +208,13 @@ psec metric_ideal_last(const struct run *r, bool has_leaves)
 	psec busy = longest(r, has_leaves, out, out + s->topology.n_nodes);
 
 	free(out);
-	/* The last packet has the way still before it, and its acknowledgement the way back. */
+	/* The last packet has the trip still before it, and its acknowledgement the way back. */
 	for (uint32_t i = 0; i < s->workload.n; i++) {
 		const struct workload_flow *f = &s->workload.flows[i];
-		psec way = ideal_time(&r->sim, f->src, f->dst, payload) -
-			   psec_of_bytes(full, hosts_line_rate(&s->topology, f->src));
+		psec trip = ideal_time(&r->sim, f->src, f->dst, payload) -
+			    psec_of_bytes(full, hosts_line_rate(&s->topology, f->src));
 
-		behind = way > behind ? way : behind;
+		behind = trip > behind ? trip : behind;
 	}
 	return busy + behind;
 }

@@ -304,7 +304,7 @@ static uint32_t crc_of(uint32_t crc, const uint8_t *bytes, size_t len)
 
 /* Annex A17: eight bytes of ones in place of a local route header, then the packet with all that
  * may change on its way as ones: type of service, hops, both checksums, and of IPv6 the label. */
-static uint32_t icrc(const struct codec_packet *p, const struct codec_way *w)
+static uint32_t icrc(const struct codec_packet *p, const struct codec_ends *w)
 {
 	struct codec_packet front = {.len = 0};
 	uint32_t udp_len = 8 + p->len + 4;
@@ -341,9 +341,9 @@ static uint32_t icrc(const struct codec_packet *p, const struct codec_way *w)
 	return ~crc_of(crc_of(crc, bth, head), p->bytes + head, p->len - head);
 }
 
-void codec_seal(struct codec_packet *p, const struct codec_way *way)
+void codec_seal(struct codec_packet *p, const struct codec_ends *ends)
 {
-	uint32_t crc = icrc(p, way);
+	uint32_t crc = icrc(p, ends);
 
 	for (unsigned i = 0; i < 4; i++)
 		p->bytes[p->len++] = (uint8_t)(crc >> 8 * i);
@@ -352,7 +352,7 @@ void codec_seal(struct codec_packet *p, const struct codec_way *way)
 /* Payload of a UDP datagram, its way, and the ICRC that it has on the wire. */
 struct vector {
 	const char *what, *payload, *icrc;
-	struct codec_way way;
+	struct codec_ends ends;
 };
 
 static const struct vector vectors[] = {
@@ -406,7 +406,7 @@ bool codec_check(void)
 
 		put_hex(&p, vectors[i].payload);
 		put_hex(&want, vectors[i].icrc);
-		codec_seal(&p, &vectors[i].way);
+		codec_seal(&p, &vectors[i].ends);
 		if (memcmp(p.bytes + p.len - 4, want.bytes, 4) != 0) {
 			printf("the ICRC of %s is wrong\n", vectors[i].what);
 			is_right = false;

@@ -34,7 +34,7 @@ enum codec_kind {
 };
 
 /* The headers in front of the datagram's payload, as the ICRC sees them. */
-struct codec_way {
+struct codec_ends {
 	uint8_t from[16], to[16]; /* IPv4: the first four */
 	uint16_t sport, dport;
 	bool is_v6;
@@ -65,7 +65,7 @@ uint32_t codec_draw(struct codec_random *random);
 void codec_write(struct codec_packet *p, enum codec_kind kind, const struct codec_guess *guess,
 		 struct codec_random *random);
 /* Appends it, right for the way; of a payload that is no base transport header, too. */
-void codec_seal(struct codec_packet *p, const struct codec_way *way);
+void codec_seal(struct codec_packet *p, const struct codec_ends *ends);
 
 /* Whether the vectors of the texts come out; prints each that does not. */
 bool codec_check(void);

@@ -48,7 +48,7 @@ struct job {
 };
 
 struct ends {
-	struct codec_way way;
+	struct codec_ends ends;
 	struct sockaddr_storage from, to;
 	socklen_t len;
 	int out, raw;
@@ -123,18 +123,18 @@ static void open_ends(struct ends *e, const struct job *job)
 	struct sockaddr_in *v4 = (void *)&e->from;
 	socklen_t len = sizeof at;
 
-	e->len = address_of(job->to, PORT, &e->to, e->way.to);
-	if (address_of(job->from, 0, &e->from, e->way.from) != e->len) {
+	e->len = address_of(job->to, PORT, &e->to, e->ends.to);
+	if (address_of(job->from, 0, &e->from, e->ends.from) != e->len) {
 		fprintf(stderr, "forge: both addresses must be of one kind\n");
 		exit(2);
 	}
-	e->way.is_v6 = e->to.ss_family == AF_INET6;
-	e->way.dport = PORT;
+	e->ends.is_v6 = e->to.ss_family == AF_INET6;
+	e->ends.dport = PORT;
 	e->out = open_socket(e->to.ss_family);
 	if (bind(e->out, (struct sockaddr *)&e->from, e->len) ||
 	    getsockname(e->out, (struct sockaddr *)&at, &len))
 		give_up(job->from);
-	e->way.sport = ntohs(at.sin6_port); /* at the same place in both kinds */
+	e->ends.sport = ntohs(at.sin6_port); /* at the same place in both kinds */
 	setsockopt(e->out, SOL_SOCKET, SO_SNDBUF, &(int){4 << 20}, sizeof(int));
 	e->raw = job->cut ? socket(AF_INET, SOCK_RAW, IPPROTO_RAW) : -1;
 	if (job->cut && e->raw < 0)
@@ -175,7 +175,7 @@ static void write_length(struct codec_packet *p, const struct job *job, const st
 	p->len = len;
 	if (i % 2 && len >= 4) {
 		p->len -= 4;
-		codec_seal(p, &e->way);
+		codec_seal(p, &e->ends);
 	}
 }
 
@@ -195,7 +195,7 @@ static void write_one(struct codec_packet *p, const struct job *job, const struc
 	codec_write(p, job->kind, &guess, random);
 	if (job->is_unsealed || job->kind == CODEC_RANDOM)
 		return;
-	codec_seal(p, &e->way);
+	codec_seal(p, &e->ends);
 	if (job->is_icrc_wrong)
 		p->bytes[p->len - 1] ^= 1 + (uint8_t)(codec_draw(random) % 255);
 }
@@ -255,7 +255,7 @@ static void send_burst(const struct ends *e, const struct job *job, struct codec
 static void send_cut(const struct ends *e, const struct job *job, struct codec_random *random,
 		     struct tally *tally)
 {
-	const uint16_t whole = 8 + 1024 + 36, ports[2] = {e->way.sport, PORT};
+	const uint16_t whole = 8 + 1024 + 36, ports[2] = {e->ends.sport, PORT};
 	uint8_t bytes[28 + CODEC_MOST] = {0x45, DSCP_TRIMMED << 2};
 	struct codec_packet p;
 
@@ -265,8 +265,8 @@ static void send_cut(const struct ends *e, const struct job *job, struct codec_r
 	bytes[6] = 0x40;
 	bytes[8] = 64;
 	bytes[9] = IPPROTO_UDP;
-	memcpy(bytes + 12, e->way.from, 4);
-	memcpy(bytes + 16, e->way.to, 4);
+	memcpy(bytes + 12, e->ends.from, 4);
+	memcpy(bytes + 16, e->ends.to, 4);
 	for (unsigned i = 0; i < 2; i++) {
 		bytes[20 + 2 * i] = (uint8_t)(ports[i] >> 8);
 		bytes[21 + 2 * i] = (uint8_t)ports[i];
