@@ -16,7 +16,7 @@
 #define STEP_NS    1000u
 #define PMTU       4096u
 #define MESSAGE    (1u << 20)
-#define WAYS       64u
+#define EVS        64u
 #define FIRST_QP   3u
 #define AIM_NS     250.0
 #define RUNS       5u
@@ -35,9 +35,9 @@ struct end {
 
 struct bench {
 	struct mem *mem;
-	struct path_way ways[WAYS];
+	struct path_ev evs[EVS];
 	struct path_profile set;
-	uint64_t set_memory[WAYS * 4];
+	uint64_t set_memory[EVS * 4];
 	struct end ends[2];
 	uint32_t n_qps;
 	nsec now;
@@ -83,7 +83,7 @@ static void open_pair(struct bench *b, uint32_t side, uint32_t i)
 		.access = MEM_REMOTE_WRITE,
 		.pmtu = PMTU,
 		.peer = 1 - side,
-		.ways = &b->set,
+		.evs = &b->set,
 		.remote_qp = FIRST_QP + i,
 		.timeout = 14,
 		.linear_retries = 7,
@@ -141,9 +141,9 @@ static void open_bench(struct bench *b, uint32_t n_qps)
 	*b = (struct bench){.n_qps = n_qps, .now = 1000000};
 	b->mem = mem_init(block(mem_bytes(1)), 1);
 	must(mem_add(b->mem, &all) == 0, "no memory region");
-	for (uint32_t i = 0; i < WAYS; i++)
-		b->ways[i] = (struct path_way){.ev = i << 16};
-	path_profile_explicit(&b->set, b->set_memory, b->ways, WAYS);
+	for (uint32_t i = 0; i < EVS; i++)
+		b->evs[i] = (struct path_ev){.value = i << 16};
+	path_profile_explicit(&b->set, b->set_memory, b->evs, EVS);
 	open_end(b, 0);
 	open_end(b, 1);
 }
@@ -266,7 +266,7 @@ int main(int argc, char **argv)
 		json_end(&w);
 		return 0;
 	}
-	printf("%-58s %10s %10s\n", "MRC, PMTU 4096, virtual payload, 64 ways", "measured", "aim");
+	printf("%-58s %10s %10s\n", "MRC, PMTU 4096, virtual payload, 64 EVs", "measured", "aim");
 	printf("%-58s %10.1f %10.0f\n", "ns a delivered packet, both ends, 1 queue pair", one,
 	       AIM_NS);
 	printf("%-58s %10.1f %10.0f\n", "the same, 1000 queue pairs", many, AIM_NS);

@@ -1,4 +1,4 @@
-/* The smallest pair of MRC programs: one writes into the other's memory, over many ways, and tells
+/* The smallest pair of MRC programs: one writes into the other's memory, over many paths, and tells
  * it by immediate data.
  *
  *	mrc_write DEVICE GID_INDEX               waits for the other, and prints what it wrote

@@ -137,7 +137,7 @@ static void fit(const struct subject *s, uint8_t flags, struct rx_pkt *rx, uint8
 	struct mrc_attr attr;
 	uint16_t stack;
 
-	rx->ev = mrc_record_ways[flags % MRC_RECORD_WAYS].ev;
+	rx->ev = mrc_record_evs[flags % MRC_RECORD_EVS].value;
 	rx->port = flags >> 4 & 1;
 	if (n < mrc_bth_bytes || mrc_qp_query(s->e, MRC_RECORD_QP, &attr, NULL, NULL) != 0)
 		return;

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const struct nic_setup *s = &list[i].setup;
 
 		must(s->n_ports >= 1 && s->n_ports <= ENGINE_PORTS);
-		must(s->evs.n <= PATH_WAYS_MAX && s->evs.n_fields <= PATH_FIELDS_MAX);
+		must(s->evs.n <= PATH_EVS_MAX && s->evs.n_fields <= PATH_FIELDS_MAX);
 		must(s->n_addresses <= NIC_ADDRESSES_MAX);
 		check_again(&list[i]);
 	}

@@ -11,7 +11,7 @@ enum {
 	 * from what is expected or out, and its keys are made right: else no mutation gets far. */
 	MRC_IS_FITTED = RECORD_IS_SPECIAL,
 };
-enum { MRC_MEMORY = 4096, MRC_RECORD_PMTU = 256, MRC_RECORD_WAYS = 6 };
+enum { MRC_MEMORY = 4096, MRC_RECORD_PMTU = 256, MRC_RECORD_EVS = 6 };
 
 #define MRC_RECORD_START UINT64_C(1000000) /* ns: when an input begins */
 
@@ -44,7 +44,7 @@ static inline struct mrc_cfg mrc_record_cfg(struct mem *mem)
 static const struct mrc_caps mrc_record_caps = {
 	.max_send = 6, .max_recv = 4, .max_send_sge = 2, .max_mpr = 4, .max_wimm = 2};
 
-static const struct path_way mrc_record_ways[MRC_RECORD_WAYS] = {
+static const struct path_ev mrc_record_evs[MRC_RECORD_EVS] = {
 	{0xc0010001, 0}, {0xc0020002, 1}, {0xc0030003, 0},
 	{0xc0040004, 1}, {0xc0050005, 0}, {0xc0060006, 0},
 };
@@ -77,14 +77,14 @@ static inline int mrc_record_connect(struct engine *e, nsec now)
 						MRC_SET_FLAGS,
 					MRC_SET_SQ_PSN | MRC_SET_MPR_DEST | MRC_SET_WIMM_DEST |
 						MRC_SET_TIMEOUT | MRC_SET_RETRIES};
-	static struct path_profile ways;
-	static uint64_t ways_memory[MRC_RECORD_WAYS * 8];
+	static struct path_profile evs;
+	static uint64_t evs_memory[MRC_RECORD_EVS * 8];
 	struct mrc_attr attr = mrc_record_attr;
 	int bad = 0;
 
-	if (ways.set.n == 0)
-		bad |= path_profile_explicit(&ways, ways_memory, mrc_record_ways, MRC_RECORD_WAYS);
-	attr.ways = &ways;
+	if (evs.set.n == 0)
+		bad |= path_profile_explicit(&evs, evs_memory, mrc_record_evs, MRC_RECORD_EVS);
+	attr.evs = &evs;
 
 	for (uint32_t i = 0; i < sizeof states; i++) {
 		attr.state = states[i];
@@ -118,7 +118,7 @@ static inline struct mrc_endpoint mrc_record_endpoint(uint8_t what, uint64_t coo
 {
 	return (struct mrc_endpoint){
 		.peer = RECORD_PEER,
-		.way = mrc_record_ways[what % MRC_RECORD_WAYS],
+		.ev = mrc_record_evs[what % MRC_RECORD_EVS],
 		.op = what & 1 ? MRC_ENDPOINT_EV_PROBE : MRC_ENDPOINT_PORT_STATUS,
 		.has_service_time = what & 2,
 		.port_status = what,

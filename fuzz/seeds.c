@@ -162,7 +162,7 @@ static void write_setup(void)
 		"addresses = lo 192.0.2.1 fc00::1\ndscp-data = 10\ndscp-retransmit = 12\n"
 		"dscp-no-trim = 0\ndscp-control = 46\necn = on\ntrim = 18 20\ncc = nscc\n"
 		"window = 1 MiB\nrate = 100Gb/s\n"
-		"ev = usid-srh:32:0xfc000000,16:0x100:0xf:0:3\nev-ways = 4\n"
+		"ev = usid-srh:32:0xfc000000,16:0x100:0xf:0:3\nev-count = 4\n"
 		"ev-min-active = 2\nev-burst = 1\n[weft_rc0]\nports = eth0\ncc = dcqcn\n";
 
 	write_seed("setup", 0, (struct cspan){(const uint8_t *)text, sizeof text - 1});

@@ -1,5 +1,5 @@
-/* Multipath Reliable Connections (OCP MRC 1.0): queue pairs whose writes are sprayed over many ways
- * through a fabric. What an application calls; a controller includes mrc_ctl.h.
+/* Multipath Reliable Connections (OCP MRC 1.0): queue pairs whose writes are sprayed over many
+ * paths through a fabric. What an application calls; a controller includes mrc_ctl.h.
  *
  * Devices, contexts, protection domains and memory regions are those of libibverbs; everything else
  * of MRC is made from a struct mrc_context, which belongs to an open device. A queue pair takes

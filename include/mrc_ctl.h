@@ -331,7 +331,7 @@ struct mrc_ctl_ep_req {
 	union ibv_gid sgid;
 	union ibv_gid dgid;
 	enum mrc_ctl_ev_fmt_mode ev_fmt_mode;
-	struct mrc_ctl_ev req_ev; /* the way to be taken */
+	struct mrc_ctl_ev req_ev; /* the EV to be taken */
 	union {
 		struct {
 			uint32_t port_status; /* bit n: port n of ours is reachable */

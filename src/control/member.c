@@ -247,18 +247,18 @@ int member_use(struct member *m, enum control_kind kind, uint64_t id, int by)
 	return 0;
 }
 
-void member_set_bad(struct member *m, uint64_t id, uint32_t way, bool is_bad)
+void member_set_bad(struct member *m, uint64_t id, uint32_t ev, bool is_bad)
 {
 	struct member_used *u = find_used(m, CONTROL_EV, id);
-	uint64_t bit = UINT64_C(1) << way % 64;
+	uint64_t bit = UINT64_C(1) << ev % 64;
 
-	if (!u || way >= CONTROL_EVS)
+	if (!u || ev >= CONTROL_EVS)
 		return;
 	begin_writing(&m->file->uses_sequence);
 	if (is_bad)
-		u->bad[way / 64] |= bit;
+		u->bad[ev / 64] |= bit;
 	else
-		u->bad[way / 64] &= ~bit;
+		u->bad[ev / 64] &= ~bit;
 	end_writing(&m->file->uses_sequence);
 }
 

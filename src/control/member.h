@@ -18,7 +18,7 @@
 #define MEMBER_EVENTS 1024u /* of the ring: the last so many can still be read */
 #define MEMBER_PAIRS  1024u /* queue pairs that show how they fare */
 #define MEMBER_PORTS  8u
-#define MEMBER_WAYS   256u /* of a queue pair that show their state */
+#define MEMBER_EVS    256u /* of a queue pair that show their state */
 
 struct member;
 
@@ -35,8 +35,8 @@ void member_abandon(struct member *m);
  * controller that changes it later. */
 int member_use(struct member *m, enum control_kind kind, uint64_t id, int by);
 
-/* Whether some queue pair here assumes value number way of an EV profile in use bad. */
-void member_set_bad(struct member *m, uint64_t id, uint32_t way, bool is_bad);
+/* Whether some queue pair here assumes EV number ev of an EV profile in use bad. */
+void member_set_bad(struct member *m, uint64_t id, uint32_t ev, bool is_bad);
 
 /* Tells an event, and rings. */
 void member_report(struct member *m, const struct control_event *event);
@@ -45,16 +45,16 @@ void member_report(struct member *m, const struct control_event *event);
 struct member_pair {
 	uint32_t number, remote; /* 0: an empty place */
 	uint8_t state;           /* as IBTA numbers them: 0 RESET .. 3 RTS, 4 SQD, 6 ERR */
-	uint8_t open_ports;      /* bit per port with a usable way */
-	uint16_t n_ways;         /* of its profile */
+	uint8_t open_ports;      /* bit per port with a usable EV */
+	uint16_t n_evs;          /* of its profile */
 	uint8_t peer[16];        /* GID */
 	uint64_t profile;        /* EV profile, or 0 */
 	uint64_t sent_bytes;     /* acknowledged payload that it sent, ... */
 	uint64_t got_bytes;      /* ... and payload placed */
 	uint64_t sent_packets, retx_packets, timeouts;
 	uint64_t window_bytes, inflight_bytes, srtt_ns;
-	uint32_t ways[4];                   /* by state: good, skip, assumed bad, denied */
-	uint8_t way_state[MEMBER_WAYS / 4]; /* the same of each way, two bits */
+	uint32_t evs[4];                  /* by state: good, skip, assumed bad, denied */
+	uint8_t ev_state[MEMBER_EVS / 4]; /* the same of each EV, two bits */
 };
 
 /* And the device as this process has it. */

@@ -327,16 +327,16 @@ uint32_t members_using(struct members *m, enum control_kind kind, uint64_t id)
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-bool members_find_bad(struct members *m, uint64_t id, uint32_t way)
+bool members_find_bad(struct members *m, uint64_t id, uint32_t ev)
 {
 	struct member_used uses[MEMBER_USES];
 
-	if (way >= CONTROL_EVS)
+	if (ev >= CONTROL_EVS)
 		return false;
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct member_used *u = find_used(m->list[i], CONTROL_EV, id, uses);
 
-		if (u && u->bad[way / 64] >> way % 64 & 1)
+		if (u && u->bad[ev / 64] >> ev % 64 & 1)
 			return true;
 	}
 	return false;

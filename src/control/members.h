@@ -24,9 +24,9 @@ void members_close(struct members *m);
 int members_look(struct members *m);
 
 /* How many queue pairs of all processes use a profile, and whether one of them assumes value number
- * way of it bad. As of the last look for who is there, of now for what they use. */
+ * EV of it bad. As of the last look for who is there, of now for what they use. */
 uint32_t members_using(struct members *m, enum control_kind kind, uint64_t id);
-bool members_find_bad(struct members *m, uint64_t id, uint32_t way);
+bool members_find_bad(struct members *m, uint64_t id, uint32_t ev);
 
 /* Takes at most n events, of each process in the order it told them; how many. n_lost of each is
  * exact: what a process told while nobody read it. */

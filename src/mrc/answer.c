@@ -92,7 +92,7 @@ uint32_t mrc_ports_back(const struct mrc *m, const struct mrc_qp *q)
 	uint32_t ports = path_ports(&q->req.path), live = p->rx_ports[0] | p->rx_ports[1];
 
 	if (!ports)
-		ports = q->attr.ways->set.ports;
+		ports = q->attr.evs->set.ports;
 	return ports & live && m->now < p->rx_port_at + MRC_RX_PORT_NS ? ports & live : ports;
 }
 
@@ -225,28 +225,28 @@ static void fill_ack(struct mrc *m, struct mrc_qp *q, struct mrc_pkt *h)
 	}
 }
 
-/* Whether an answer should take a way: one that our own requests may take, since what is bad for
+/* Whether an answer should take an EV: one that our own requests may take, since what is bad for
  * those loses answers too (7.5.2.1). Where none is, one that is not denied (9.3.2.1). */
-static bool is_fit(const struct path *p, const struct path_way *way)
+static bool is_fit(const struct path *p, const struct path_ev *ev)
 {
-	uint32_t number = path_number(p, way);
+	uint32_t number = path_number(p, ev);
 
 	return path_ports(p) ? path_state(p, number) < PATH_ASSUMED_BAD
 			     : !path_is_denied(p, number);
 }
 
-/* Where no way is fit, any: an answer is owed. */
-static const struct path_way *next_way(struct mrc_qp *q, uint32_t ports)
+/* Where no EV is fit, any: an answer is owed. */
+static const struct path_ev *next_ev(struct mrc_qp *q, uint32_t ports)
 {
 	struct mrc_requester *req = &q->req;
-	const struct path_way *way = path_walk_next(&req->answer_path, ports);
+	const struct path_ev *ev = path_walk_next(&req->answer_path, ports);
 
-	for (uint32_t i = 1; way && i < q->attr.ways->set.n; i++) {
-		if (is_fit(&req->path, way))
+	for (uint32_t i = 1; ev && i < q->attr.evs->set.n; i++) {
+		if (is_fit(&req->path, ev))
 			break;
-		way = path_walk_next(&req->answer_path, ports);
+		ev = path_walk_next(&req->answer_path, ports);
 	}
-	return way;
+	return ev;
 }
 
 bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx,
@@ -259,9 +259,9 @@ bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struc
 	*is_blocked = false;
 	if (list_is_empty(&p->answers) && !p->has_ack && !p->has_nak)
 		return false;
-	const struct path_way *way = next_way(q, free_ports & mrc_ports_of(m, q, true));
+	const struct path_ev *ev = next_ev(q, free_ports & mrc_ports_of(m, q, true));
 
-	if (!way) {
+	if (!ev) {
 		*is_blocked = true;
 		return false;
 	}
@@ -277,7 +277,7 @@ bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struc
 		udp_len = a->udp_len;
 		pool_put(&m->answers, a);
 	}
-	mrc_finish_packet(m, q, way, &h, 0, tx);
+	mrc_finish_packet(m, q, ev, &h, 0, tx);
 	tx->tclass = ENGINE_CONTROL;
 	tx->not_ect = 1;
 	tx->udp_len = udp_len;

@@ -1,6 +1,6 @@
 /* Endpoint operations (7.3): EV probes and port status updates, asked and answered on queue pair 2,
  * connectionless and best effort. Requests that are out and responses that wait come from pools, so
- * that a flood of either is dropped, not stored. Reliability probes of ways wait for their port
+ * that a flood of either is dropped, not stored. Reliability probes of EVs wait for their port
  * among the requests. */
 #include <assert.h>
 #include <errno.h>
@@ -12,11 +12,11 @@
 
 /* Bit n of a port status mask is port n, counted from 1 (M-29): bit 0 is nobody's. */
 #define FIRST_PORT 1u
-/* Answers in a second, and at once. All 256 ways of some peers may be probed every few ms; a
- * stranger may ask by as many ways as a profile has. */
+/* Answers in a second, and at once. All 256 EVs of some peers may be probed every few ms; a
+ * stranger may ask by as many EVs as a profile has. */
 #define PEER_RATE      1000000u
 #define PEER_BURST     4096u
-#define STRANGER_BURST PATH_WAYS_MAX
+#define STRANGER_BURST PATH_EVS_MAX
 #define SECOND         UINT64_C(1000000000)
 /* Lists of queue pairs by a hash of their peers, of which there are at most so many. */
 #define LISTS_LEAST 64u
@@ -92,7 +92,7 @@ void mrc_endpoint_init(struct mrc *m, void *memory)
 
 static void queue_request(struct mrc_endpoints *ends, struct mrc_request *r)
 {
-	struct mrc_endpoint_queue *queue = &ends->wait[r->what.way.port];
+	struct mrc_endpoint_queue *queue = &ends->wait[r->what.ev.port];
 
 	r->next = NULL;
 	if (queue->request_head)
@@ -100,7 +100,7 @@ static void queue_request(struct mrc_endpoints *ends, struct mrc_request *r)
 	else
 		queue->request_head = r;
 	queue->request_tail = r;
-	ends->waiting |= UINT32_C(1) << r->what.way.port;
+	ends->waiting |= UINT32_C(1) << r->what.ev.port;
 }
 
 /* Each id has one place in the table and a request in it keeps it from being given again. There are
@@ -125,7 +125,7 @@ int mrc_endpoint_post(struct engine *e, nsec now, const struct mrc_endpoint *req
 	struct mrc_endpoints *ends = &m->endpoints;
 
 	m->now = now;
-	if (request->op > MRC_ENDPOINT_EV_PROBE || request->way.port >= m->cfg.n_ports ||
+	if (request->op > MRC_ENDPOINT_EV_PROBE || request->ev.port >= m->cfg.n_ports ||
 	    (request->op == MRC_ENDPOINT_EV_PROBE && !engine_is_tclass(request->tclass)))
 		return -EINVAL;
 	/* Those that ended and were not polled yet keep their place among the completions. */
@@ -185,7 +185,7 @@ static struct mrc_endpoint_done *give_back(struct mrc *m, struct mrc_request *r,
 		.op = r->what.op,
 		.peer = r->what.peer,
 		.local = r->what.local,
-		.ev = r->what.way.ev,
+		.ev = r->what.ev.value,
 		.cookie = r->what.cookie,
 	};
 	release(ends, r);
@@ -209,7 +209,7 @@ static void unlist_sent(struct mrc_endpoints *ends, struct mrc_request *r)
 /* Takes a request that was not sent out of its queue. */
 static void unlist_waiting(struct mrc_endpoints *ends, struct mrc_request *r)
 {
-	struct mrc_endpoint_queue *queue = &ends->wait[r->what.way.port];
+	struct mrc_endpoint_queue *queue = &ends->wait[r->what.ev.port];
 	struct mrc_request *before = NULL;
 
 	for (struct mrc_request *at = queue->request_head; at != r; at = at->next)
@@ -221,7 +221,7 @@ static void unlist_waiting(struct mrc_endpoints *ends, struct mrc_request *r)
 	if (queue->request_tail == r)
 		queue->request_tail = before;
 	if (!queue->request_head && !queue->response_head)
-		ends->waiting &= ~(UINT32_C(1) << r->what.way.port);
+		ends->waiting &= ~(UINT32_C(1) << r->what.ev.port);
 }
 
 void mrc_endpoint_withdraw(struct mrc *m, struct mrc_request *r)
@@ -463,7 +463,7 @@ enum mrc_verdict mrc_on_endpoint_response(struct mrc *m, const struct mrc_in *in
 
 	list_remove(&r->owner->req.own_probes, &r->own_link);
 	release(ends, r);
-	mrc_ways_answered(m, &was, rtt_ns);
+	mrc_evs_answered(m, &was, rtt_ns);
 	return MRC_VERDICT_rx_endpoint_re;
 }
 
@@ -489,8 +489,8 @@ static void fill_request(struct mrc *m, const struct mrc_request *r, struct tx_p
 	};
 
 	tx->tclass = is_probe ? r->what.tclass : ENGINE_CONTROL;
-	tx->port = (uint8_t)r->what.way.port;
-	tx->ev = r->what.way.ev;
+	tx->port = (uint8_t)r->what.ev.port;
+	tx->ev = r->what.ev.value;
 	tx->peer = r->what.peer;
 	tx->local = r->what.local;
 	finish(m, &h, tx);
@@ -504,16 +504,16 @@ static void put_request(struct mrc *m, struct mrc_endpoint_queue *queue, struct 
 
 	queue->request_head = r->next;
 	if (mrc_is_path_probe(r->own)) {
-		r->probe_id = mrc_put_probe(m, r->owner, &r->what.way, tx);
+		r->probe_id = mrc_put_probe(m, r->owner, &r->what.ev, tx);
 		mrc_put_class(r->owner, tx);
-		m->count.tx_way_probe++;
+		m->count.tx_fault_probe++;
 	} else {
 		fill_request(m, r, tx);
 	}
 	r->sent_at = m->now;
 	r->is_sent = true;
 	if (r->own)
-		mrc_ways_asked(m, r);
+		mrc_evs_asked(m, r);
 	r->next = NULL;
 	r->prev = ends->out_tail;
 	if (ends->out_tail)

@@ -123,13 +123,13 @@ static bool is_answer_due(const struct mrc_qp *q)
 	return q->req.sent.una < q->req.sent.next || is_ack_owed(q);
 }
 
-/* Whether q has packets to send, and all ports that its ways may take are down, here or at the peer
+/* Whether q has packets to send, and all ports that its EVs may take are down, here or at the peer
  * by its word (7.4.8), which may be gone meanwhile. Ports that somebody denied open again. */
 static bool is_shut_out(const struct mrc *m, const struct mrc_qp *q)
 {
 	if (q->state != MRC_RTS || q->req.sent.next == q->req.end)
 		return false;
-	uint32_t ports = q->attr.ways->set.ports, down = m->ports_down | mrc_peer_ports_down(q);
+	uint32_t ports = q->attr.evs->set.ports, down = m->ports_down | mrc_peer_ports_down(q);
 	uint32_t allowed = ports & ~(uint32_t)q->req.path.blocked[PATH_BLOCK_DENIED];
 
 	return !((allowed ? allowed : ports) & ~down);
@@ -240,7 +240,7 @@ void mrc_learn(struct mrc *m, struct mrc_qp *q, nsec rtt, const struct engine_se
 		learn_rtt(req, rtt);
 	if (req->srtt > 0 && news->pkts > 0) {
 		nsec low = 3 * req->srtt / 8 > REORDER_MIN_NS ? 3 * req->srtt / 8 : REORDER_MIN_NS;
-		/* Ways may differ by more than the mean of them all: those far from it count. */
+		/* EVs may differ by more than the mean of them all: those far from it count. */
 		nsec high = req->srtt + 4 * req->rttvar, late = 0;
 
 		/* Later than others by so much, and a quarter as a margin: another will be later
@@ -256,7 +256,7 @@ void mrc_learn(struct mrc *m, struct mrc_qp *q, nsec rtt, const struct engine_se
 			req->reorder_ns = low;
 		req->reorder_ns -= (req->reorder_ns - low) >> REORDER_DECAY;
 		/* The bound is for what is learnt now. What was learnt shrinks slowly, and not with
-		 * a run of packets that all took a quick way. */
+		 * a run of packets that all took a quick EV. */
 		if (late > high)
 			late = high;
 		if (req->reorder_ns < late)
@@ -280,8 +280,8 @@ void mrc_note_trim(struct mrc_requester *req, nsec at)
 }
 
 /* Whether switches cut packets that were sent about when this one was. Then they had more than they
- * could even cut, as where many send to one: that is said of no way, and most often of the last
- * hop, which all ways have in common. */
+ * could even cut, as where many send to one: that is said of no EV, and most often of the last
+ * hop, which all EVs have in common. */
 static bool was_congested(const struct mrc_requester *req, nsec at)
 {
 	return req->trim_to > 0 && at + req->srtt >= req->trim_from &&
@@ -299,7 +299,7 @@ static bool take_for_lost(struct mrc_requester *req, uint64_t n)
 	return true;
 }
 
-/* Packet n is lost, if it is not yet. In silence: nobody reported it, and its way is to blame, or
+/* Packet n is lost, if it is not yet. In silence: nobody reported it, and its EV is to blame, or
  * the congestion that it met. */
 static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, struct losses *l)
 {
@@ -310,9 +310,9 @@ static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, st
 	nsec at = engine_sent_time(&q->req.sent, m->now, n);
 
 	if (is_silent && was_congested(&q->req, at))
-		mrc_way_trimmed(q, pkt->user);
+		mrc_ev_trimmed(q, pkt->user);
 	else if (is_silent)
-		mrc_way_lost(m, q, pkt->user, at);
+		mrc_ev_lost(m, q, pkt->user, at);
 	l->pkts++;
 	l->bytes += pkt->bytes;
 	return true;
@@ -352,7 +352,7 @@ static void report_loss(struct mrc *m, struct mrc_qp *q, const struct losses *l,
 	if (l->pkts == 0)
 		return;
 	cc_on_loss(&req->cc, &ack, why);
-	mrc_ways_changed(m, q);
+	mrc_evs_changed(m, q);
 	mrc_wake_send(m, q);
 }
 
@@ -571,13 +571,13 @@ void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt)
 
 void mrc_lose_ports(struct mrc *m, struct mrc_qp *q, uint32_t ports)
 {
-	const struct path_way *ways = q->attr.ways->set.ways;
+	const struct path_ev *evs = q->attr.evs->set.evs;
 	struct losses l = {0};
 
 	for (uint64_t n = q->req.sent.una; n < q->req.sent.next; n++) {
-		uint32_t way = engine_sent_at(&q->req.sent, n)->user;
+		uint32_t ev = engine_sent_at(&q->req.sent, n)->user;
 
-		if (way != MRC_NO_WAY && ports >> ways[way].port & 1)
+		if (ev != MRC_NO_EV && ports >> evs[ev].port & 1)
 			lose(m, q, n, false, &l);
 	}
 	m->count.lost_port += l.pkts;
@@ -680,7 +680,7 @@ static void on_retry(struct mrc *m, struct mrc_qp *q)
 	if (req->due <= m->now)
 		on_silence(m, q);
 	if (req->path_due <= m->now)
-		mrc_ways_run(m, q);
+		mrc_evs_run(m, q);
 	mrc_arm(m, q);
 }
 

@@ -177,20 +177,20 @@ static void take_out(struct mrc_turns *t, struct list_link *link, uint32_t ports
 	count_turn(t, ports, UINT32_MAX);
 }
 
-/* A queue pair without ways has not begun, and nothing to say. */
+/* A queue pair without EVs has not begun, and nothing to say. */
 void mrc_wake_send(struct mrc *m, struct mrc_qp *q)
 {
-	if (!list_is_linked(&q->send_link) && q->attr.ways)
+	if (!list_is_linked(&q->send_link) && q->attr.evs)
 		q->send_ports = add_turn(&m->sending, &q->send_link, mrc_ports_of(m, q, false));
 }
 
 void mrc_wake_answer(struct mrc *m, struct mrc_qp *q)
 {
-	if (list_is_linked(&q->answer_link) || !q->attr.ways)
+	if (list_is_linked(&q->answer_link) || !q->attr.evs)
 		return;
 	q->answer_ports = add_turn(&m->answering, &q->answer_link, mrc_ports_of(m, q, true));
 	/* Other ports will do, if these stay shut. */
-	if (q->answer_ports != q->attr.ways->set.ports)
+	if (q->answer_ports != q->attr.evs->set.ports)
 		mrc_wake_at(m, q, q->resp.rx_port_at + MRC_RX_PORT_NS);
 }
 
@@ -454,7 +454,7 @@ static nsec mrc_deadline(const struct engine *e, uint32_t free_ports)
 	return wheel_next(&m->wheel);
 }
 
-void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_way *way,
+void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_ev *ev,
 		       struct mrc_pkt *h, uint32_t payload, struct tx_pkt *tx)
 {
 	h->bth.pad = engine_pad_of(payload);
@@ -464,8 +464,8 @@ void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_
 	assert(tx->head_len > 0);
 	if (h->bth.pad > 0)
 		engine_cut_pad(tx, h->bth.pad);
-	tx->port = (uint8_t)way->port;
-	tx->ev = way->ev;
+	tx->port = (uint8_t)ev->port;
+	tx->ev = ev->value;
 	tx->peer = q->attr.peer;
 	tx->local = q->attr.local;
 }

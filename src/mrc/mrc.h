@@ -1,5 +1,5 @@
 /* OCP MRC 1.0 as an engine (engine/engine.h): sections 6 to 9, requestor and responder of RDMA
- * writes sprayed over many ways, and the endpoint operations on queue pair 2.
+ * writes sprayed over many paths, and the endpoint operations on queue pair 2.
  *
  * One struct mrc is one device: queue pairs by number above one memory table. Numbers, keys and
  * first PSNs come from the caller, who draws them so that no peer can guess them; so does the
@@ -37,7 +37,7 @@
 #define MRC_EXP_MAX      25u /* and this many exponential retries are retries without end */
 #define MRC_PENALTY_MAX  127u
 #define MRC_HEAD_BYTES   48u /* most header bytes: BTH and an endpoint response, or a SACK */
-#define MRC_WAYS         256u
+#define MRC_EVS          256u
 #define MRC_RATE_MAX     1000000u /* of stranger_rate */
 #define MRC_NO_STRANGERS UINT32_MAX
 #define MRC_PORT_UPDATES 16u /* peers' ports reported and not yet polled, see mrc_endpoint_poll */
@@ -49,24 +49,24 @@ struct mrc_cfg {
 	uint32_t n_ports;     /* 1 .. ENGINE_PORTS [1] */
 	struct cc_cfg cc;     /* of queue pairs that name no other; each has one controller
 			       * (8.3) */
-	struct path_cfg path; /* of the ways of every queue pair; its pool is the engine's */
+	struct path_cfg path; /* of the EVs of every queue pair; its pool is the engine's */
 	/* Pools that all queue pairs share: the most that each may hold. Of the first three, what
 	 * the queue pairs that there are can use at most is in use, and what lies beyond is not
 	 * touched: see mrc_cfg_fit. */
-	uint32_t max_ev_faults;    /* of all, ways out of use or lately so: of more, no more are
+	uint32_t max_ev_faults;    /* of all, EVs out of use or lately so: of more, no more are
 				    * taken out of use [4096] */
 	uint32_t max_out_pkts;     /* of all queue pairs, sent and not acknowledged [65536] */
 	uint32_t max_early_pkts;   /* of all, received ahead of a gap: tracked in units of
 				    * MRC_MPR_UNIT; without room NACK NO_BITMAP [65536] */
 	uint32_t max_answers;      /* of all, SACKs and NACKs that wait to be sent [4096] */
 	uint32_t max_probes;       /* endpoint requests without their response, of the caller and
-				    * of the engine itself, who probes ways [256] */
+				    * of the engine itself, who probes EVs [256] */
 	uint32_t stranger_rate;    /* endpoint requests a second that are answered to peers without
 				    * a queue pair here, all together, and 4096 at once;
 				    * MRC_NO_STRANGERS: none [20000] */
 	uint32_t sack_every_bytes; /* a SACK after more than so many (M-38) [16 KiB] */
 	uint32_t sack_least_bytes; /* that a packet counts at least there (7.5.2) [1 KiB] */
-	uint64_t seed;             /* of the order in which ways are taken, another for each host */
+	uint64_t seed;             /* of the order in which EVs are taken, another for each host */
 	uint16_t pkey;             /* of control packets (M-04) [0xFFFF]; data and Transport ACKs
 				    * are of the default partition */
 	bool has_id_tag;       /* the ids of endpoint requests are id_tag << 8 and up, so that */
@@ -95,18 +95,18 @@ struct mrc_caps {
 	uint32_t pd;
 	uint8_t max_mpr;   /* the largest range either way, 1 .. MRC_MPR_MAX */
 	uint16_t max_wimm; /* immediate data stashed ahead of a gap, 0 .. MRC_WIMM_MAX (6.3.3) */
-	uint16_t max_ways; /* of a profile, 1 .. PATH_WAYS_MAX, 0 for MRC_WAYS */
+	uint16_t max_evs;  /* of a profile, 1 .. PATH_EVS_MAX, 0 for MRC_EVS */
 };
 
 /* What mrc_qp_modify sets, as named by the bits of enum mrc_set. */
 struct mrc_attr {
-	uint8_t state;                   /* enum mrc_state */
-	uint8_t access;                  /* enum mem_access: what the peer may do at all */
-	uint16_t pmtu;                   /* 256, 512, 1024, 2048, 4096 */
-	uint32_t peer, local;            /* driver's handles; the peer may send to others of our
-					  * addresses too: a host may have one in each plane */
-	const struct path_profile *ways; /* lent until others are set, or the queue pair ends */
-	uint16_t burst;                  /* packets in a row that take one way, 0 for 1 */
+	uint8_t state;                  /* enum mrc_state */
+	uint8_t access;                 /* enum mem_access: what the peer may do at all */
+	uint16_t pmtu;                  /* 256, 512, 1024, 2048, 4096 */
+	uint32_t peer, local;           /* driver's handles; the peer may send to others of our
+					 * addresses too: a host may have one in each plane */
+	const struct path_profile *evs; /* lent until others are set, or the queue pair ends */
+	uint16_t burst;                 /* packets in a row that take one EV, 0 for 1 */
 	/* What packets of ENGINE_DATA, ENGINE_RETX and ENGINE_NO_TRIM leave as, a class or
 	 * ENGINE_DSCP + a DSCP: those of a service level (7.5.5.1); 0: as they are. */
 	uint8_t tclass[ENGINE_CONTROL];
@@ -137,7 +137,7 @@ enum mrc_flag {
 	MRC_RESTORE_CWND = 32,     /* restore_cwnd of our SACKs, with penalty (7.5.1) */
 	MRC_COUNT_TRIMS = 64,      /* each trim NACK is a try of its packet, to the letter of
 				    * Table 7-3; else one of the oldest a timeout */
-	MRC_OBLIVIOUS = 128,       /* ways are chosen without regard to what happens on them: to
+	MRC_OBLIVIOUS = 128,       /* EVs are chosen without regard to what happens on them: to
 				    * see what that costs */
 };
 
@@ -145,7 +145,7 @@ enum mrc_set {
 	MRC_SET_STATE = 1 << 0,
 	MRC_SET_ACCESS = 1 << 1,
 	MRC_SET_PMTU = 1 << 2,
-	MRC_SET_PATH = 1 << 3, /* peer, local, ways, burst, tclass */
+	MRC_SET_PATH = 1 << 3, /* peer, local, EVs, burst, tclass */
 	MRC_SET_REMOTE_QP = 1 << 4,
 	MRC_SET_RQ_PSN = 1 << 5,
 	MRC_SET_SQ_PSN = 1 << 6,
@@ -169,7 +169,7 @@ enum mrc_event_kind {
 	MRC_EVENT_INVALID,     /* the peer sent a senseless request */
 	MRC_EVENT_ACCESS,      /* the peer's request met a protection fault */
 	MRC_EVENT_NO_MPR,      /* a SACK without a range, though MRC_DYNAMIC_MPR (7.5.4) */
-	MRC_EVENT_WAYS,        /* some way is assumed bad now, or no longer (9.3): mrc_qp_ways */
+	MRC_EVENT_EV_STATE,    /* some EV is assumed bad now, or no longer (9.3): mrc_qp_evs */
 	MRC_EVENT_KINDS,
 };
 struct mrc_event {
@@ -214,7 +214,7 @@ struct mrc_event {
 	C(tx_ack,          "Transport ACKs sent") \
 	C(tx_nak,          "Transport NAKs sent") \
 	C(tx_probe,        "reliability probes sent to ask what arrived") \
-	C(tx_way_probe,    "reliability probes sent for the sake of a way or a port") \
+	C(tx_fault_probe,  "reliability probes sent for the sake of an EV or a port") \
 	C(tx_endpoint,     "endpoint requests sent") \
 	C(tx_endpoint_re,  "endpoint responses sent") \
 	C(rx,              "packets received") \
@@ -246,9 +246,9 @@ struct mrc_counters {
 extern const struct engine_ops mrc_ops;
 
 /* Sizes the pools of a configuration for its max_qps queue pairs, each with the largest range all
- * out and all but one packet of it received, and with so many faulty ways; or for
+ * out and all but one packet of it received, and with so many faulty EVs; or for
  * as much of that as fits in so many bytes. */
-void mrc_cfg_fit(struct mrc_cfg *cfg, uint64_t bytes, uint32_t ways);
+void mrc_cfg_fit(struct mrc_cfg *cfg, uint64_t bytes, uint32_t evs);
 
 /* The memory a queue pair of these caps needs, at max_align_t; 0: caps out of range. */
 size_t mrc_qp_size(const struct mrc_caps *caps);
@@ -274,17 +274,17 @@ int mrc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct mrc_
 int mrc_qp_query(const struct engine *e, uint32_t number, struct mrc_attr *attr,
 		 struct mrc_caps *caps, bool *is_draining);
 
-/* The controller denies one way of a queue pair, or allows it again (9.3.2.1). 0, -ENOENT, -EINVAL:
- * its profile has no such way. */
-int mrc_qp_deny(struct engine *e, nsec now, uint32_t number, uint32_t way, bool is_denied);
+/* The controller denies one EV of a queue pair, or allows it again (9.3.2.1). 0, -ENOENT, -EINVAL:
+ * its profile has no such EV. */
+int mrc_qp_deny(struct engine *e, nsec now, uint32_t number, uint32_t ev, bool is_denied);
 
-/* The controller's word on what becomes of packets on one way (10.2.2): it is assumed bad, as if
+/* The controller's word on what becomes of packets on one EV (10.2.2): it is assumed bad, as if
  * the peer had said so, or good again. As mrc_qp_deny. */
-int mrc_qp_judge(struct engine *e, nsec now, uint32_t number, uint32_t way, bool is_bad);
+int mrc_qp_judge(struct engine *e, nsec now, uint32_t number, uint32_t ev, bool is_bad);
 
-/* The ports of ours that are down, a bit each, and no others: no way through them is used, and
+/* The ports of ours that are down, a bit each, and no others: no EV through them is used, and
  * every peer is told of it by Port Status Updates (7.4.8). Work that waits while those of all its
- * ways are down fails as if its packets were sent and lost. */
+ * EVs are down fails as if its packets were sent and lost. */
 void mrc_ports_down(struct engine *e, nsec now, uint32_t ports);
 
 /* What the scheduler holds of a queue pair (8.3). */
@@ -295,13 +295,13 @@ enum mrc_activity {
 	MRC_READY,   /* something is to be sent and may go */
 };
 struct mrc_progress {
-	uint8_t activity;           /* enum mrc_activity */
-	uint64_t inflight_bytes;    /* 8.3.1 */
-	uint64_t backlog_bytes;     /* of packets yet to be sent for the first time (8.6) */
-	uint64_t window_bytes;      /* a packet may go while fewer than so many are in flight */
-	nsec srtt_ns;               /* 0: not known */
-	uint32_t ways[PATH_STATES]; /* of its profile, by state */
-	uint32_t open_ports;        /* bit per port with a usable way */
+	uint8_t activity;          /* enum mrc_activity */
+	uint64_t inflight_bytes;   /* 8.3.1 */
+	uint64_t backlog_bytes;    /* of packets yet to be sent for the first time (8.6) */
+	uint64_t window_bytes;     /* a packet may go while fewer than so many are in flight */
+	nsec srtt_ns;              /* 0: not known */
+	uint32_t evs[PATH_STATES]; /* of its profile, by state */
+	uint32_t open_ports;       /* bit per port with a usable EV */
 	/* Since MRC_RESET. */
 	uint64_t sent_bytes;   /* payload acknowledged: of works that are done, and as far as all
 				* arrived of the one that is next */
@@ -310,13 +310,13 @@ struct mrc_progress {
 	uint64_t retx_packets; /* ... and once more */
 	uint64_t timeouts;
 };
-/* How a queue pair fares, for reports. 0 or -ENOENT; without ways all of them are 0. */
+/* How a queue pair fares, for reports. 0 or -ENOENT; without EVs all of them are 0. */
 int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress *p);
 
-/* The enum path_state of each way of a queue pair, *n of them, into states as far as there is room.
- * 0 or -ENOENT; without ways *n is 0. */
-int mrc_qp_ways(const struct engine *e, uint32_t number, uint8_t *states, uint32_t room,
-		uint32_t *n);
+/* The enum path_state of each EV of a queue pair, *n of them, into states as far as there is room.
+ * 0 or -ENOENT; without EVs *n is 0. */
+int mrc_qp_evs(const struct engine *e, uint32_t number, uint8_t *states, uint32_t room,
+	       uint32_t *n);
 
 /* Takes at most n events, oldest queue pair first; none is ever lost. */
 uint32_t mrc_events(struct engine *e, struct mrc_event *events, uint32_t n);
@@ -328,7 +328,7 @@ bool mrc_has_qp(const struct engine *e, uint32_t number);
  * all. */
 struct mrc_endpoint {
 	uint32_t peer, local;  /* driver's handles */
-	struct path_way way;   /* the forward way; with an EV probe, the one to be probed */
+	struct path_ev ev;     /* the forward EV; with an EV probe, the one to be probed */
 	uint8_t op;            /* enum mrc_endpoint_op of wire/mrc.h */
 	uint8_t tclass;        /* enum engine_tclass of an EV probe, or ENGINE_DSCP + its DSCP;
 				* port status: control (M-22) */

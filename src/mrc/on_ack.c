@@ -10,12 +10,12 @@
 
 /* When a packet of ours was sent, as its answer tells. */
 struct timing {
-	uint64_t n;        /* its count */
-	nsec at;           /* when the answer came */
-	uint16_t stamp;    /* what came back */
-	bool is_retx;      /* it was one retransmitted (M-05) */
-	bool is_absent;    /* the answer carries no stamp that we understand */
-	bool is_way_known; /* it is about the way that the record names */
+	uint64_t n;       /* its count */
+	nsec at;          /* when the answer came */
+	uint16_t stamp;   /* what came back */
+	bool is_retx;     /* it was one retransmitted (M-05) */
+	bool is_absent;   /* the answer carries no stamp that we understand */
+	bool is_ev_known; /* it is about the EV that the record names */
 };
 
 struct sample {
@@ -107,7 +107,7 @@ static bool is_named(const struct timing *t, nsec age)
 {
 	nsec back = since_stamp(t);
 
-	return t->is_way_known || (back <= age + SLACK_NS && age <= back + SLACK_NS);
+	return t->is_ev_known || (back <= age + SLACK_NS && age <= back + SLACK_NS);
 }
 
 /* The round trip of the packet that an answer is about (8.4): by its record, which is finer than a
@@ -245,29 +245,29 @@ static void report_ack(struct mrc *m, struct mrc_qp *q, uint32_t pkts, const str
 	cc_on_ack(&req->cc, &ack);
 }
 
-/* Whether the record of packet n names a way of this entropy: then it knows the port as well, which
+/* Whether the record of packet n names an EV of this entropy: then it knows the port as well, which
  * the entropy may not tell (9.3.2). */
-static bool is_way_of(const struct mrc_qp *q, uint64_t n, uint32_t entropy)
+static bool is_ev_of(const struct mrc_qp *q, uint64_t n, uint32_t entropy)
 {
-	const struct path_set *set = &q->attr.ways->set;
+	const struct path_set *set = &q->attr.evs->set;
 
 	if (!is_out(q, n))
 		return false;
-	uint32_t way = engine_sent_at(&q->req.sent, n)->user;
+	uint32_t ev = engine_sent_at(&q->req.sent, n)->user;
 
-	return way < set->n && path_is_reflected(set->ways[way].ev, entropy);
+	return ev < set->n && path_is_reflected(set->evs[ev].value, entropy);
 }
 
-/* The way that an answer is about is the one that it reflects: what it says of packets may name
+/* The EV that an answer is about is the one that it reflects: what it says of packets may name
  * another than the one that caused it (M-20, M-41, M-51). Where something between the ends, as a
- * kernel whose port was taken, made it a value of no way, the record of a packet tells that surely
+ * kernel whose port was taken, made it a value of no EV, the record of a packet tells that surely
  * is the one. */
-static uint32_t way_of(const struct mrc *m, const struct mrc_qp *q, const struct timing *t,
-		       uint32_t entropy)
+static uint32_t ev_about(const struct mrc *m, const struct mrc_qp *q, const struct timing *t,
+			 uint32_t entropy)
 {
-	if (is_way_of(q, t->n, entropy))
+	if (is_ev_of(q, t->n, entropy))
 		return engine_sent_at(&q->req.sent, t->n)->user;
-	uint32_t found = path_profile_reflected(q->attr.ways, entropy);
+	uint32_t found = path_profile_reflected(q->attr.evs, entropy);
 
 	if (found != PATH_NONE || !is_out(q, t->n) || !is_of_last(m, q, t) ||
 	    !is_named(t, since_sent(m, q, t->n, t->at)))
@@ -279,9 +279,9 @@ static uint32_t way_of(const struct mrc *m, const struct mrc_qp *q, const struct
 static void take_mark(struct mrc *m, struct mrc_qp *q, const struct timing *t, const struct seth *h)
 {
 	if (h->m == MRC_MARK_SKIP)
-		mrc_way_marked(q, way_of(m, q, t, h->entropy));
+		mrc_ev_marked(q, ev_about(m, q, t, h->entropy));
 	else if (h->m == MRC_MARK_ALWAYS_SKIP)
-		mrc_way_avoid(m, q, way_of(m, q, t, h->entropy));
+		mrc_ev_avoid(m, q, ev_about(m, q, t, h->entropy));
 }
 
 /* What was received may have made room. */
@@ -309,20 +309,20 @@ static struct mrc_view view_of(struct mrc_requester *req, const struct sack *s,
 	};
 }
 
-/* Packets that were sent once arrived: what is suspected of their ways may be wrong. */
-static void clear_ways(struct mrc *m, struct mrc_qp *q, uint64_t from, uint64_t once)
+/* Packets that were sent once arrived: what is suspected of their EVs may be wrong. */
+static void clear_evs(struct mrc *m, struct mrc_qp *q, uint64_t from, uint64_t once)
 {
 	const struct engine_sent *s = &q->req.sent;
 
 	for (; once; once &= once - 1) {
 		uint64_t n = from + (uint32_t)__builtin_ctzll(once);
 
-		mrc_way_arrived(m, q, engine_sent_at(s, n)->user, engine_sent_time(s, m->now, n));
+		mrc_ev_arrived(m, q, engine_sent_at(s, n)->user, engine_sent_time(s, m->now, n));
 	}
-	mrc_ways_changed(m, q);
+	mrc_evs_changed(m, q);
 }
 
-/* Whether something is suspected of ways that the arrival of packets may disprove. */
+/* Whether something is suspected of EVs that the arrival of packets may disprove. */
 static bool is_suspecting(const struct mrc_requester *req)
 {
 	return req->path.suspect || req->doubted;
@@ -339,7 +339,7 @@ static void take_acked(struct mrc *m, struct mrc_qp *q, uint64_t from, uint64_t 
 
 	engine_sent_acked(s, m->now, from, map, news);
 	if (has_suspects && news->pkts > pkts)
-		clear_ways(m, q, from, once);
+		clear_evs(m, q, from, once);
 }
 
 /* The peer has all before `to`, una <= to <= next. */
@@ -403,7 +403,7 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	if (!read_sack(q, h, &s))
 		return MRC_VERDICT_drop_stale;
 	bool is_probed = h->pr && req->is_probing && h->ack_psn_offset == req->probe_out;
-	struct mrc_request *r = h->pr && !is_probed ? mrc_ways_find(q, h->ack_psn_offset) : NULL;
+	struct mrc_request *r = h->pr && !is_probed ? mrc_evs_find(q, h->ack_psn_offset) : NULL;
 
 	if (h->pr && !is_probed && !r && !was_asked(req, h->ack_psn_offset))
 		return MRC_VERDICT_drop_unasked;
@@ -414,7 +414,7 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		.stamp = in->h.cc.tx_timestamp,
 		.is_retx = in->h.bth.rtx,
 		.is_absent = h->cc_type != MRC_CC_TYPE_NSCC,
-		.is_way_known = s.acked + 1 != s.to || is_way_of(q, s.acked, h->entropy),
+		.is_ev_known = s.acked + 1 != s.to || is_ev_of(q, s.acked, h->entropy),
 	};
 	struct sample time = {0};
 
@@ -424,9 +424,9 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		time = time_of(m, q, &t);
 	/* Before the record goes. */
 	if (h->pr)
-		mrc_ways_on_probe_ack(m, q, h->ack_psn_offset, r);
+		mrc_evs_on_probe_ack(m, q, h->ack_psn_offset, r);
 	if (r)
-		mrc_ways_probed(m, r, h->m);
+		mrc_evs_probed(m, r, h->m);
 	else
 		take_mark(m, q, &t, h);
 	uint64_t una = req->sent.una;
@@ -443,7 +443,7 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	if (is_probed)
 		mrc_probe_on(m, q, &view);
 	if (!req->is_base_known)
-		mrc_ways_measure(m, q);
+		mrc_evs_measure(m, q);
 	go_on(m, q);
 	return MRC_VERDICT_rx_sack;
 }
@@ -504,9 +504,9 @@ static bool is_service_time(const struct mrc *m, const struct mrc_qp *q, const s
 static void take_trim(struct mrc *m, struct mrc_qp *q, const struct timing *t, const struct neth *h,
 		      nsec rtt)
 {
-	/* 9.3.1: the last hop is the same for every way. */
+	/* 9.3.1: the last hop is the same for every EV. */
 	if (h->nack_reason == MRC_NACK_TRIMMED)
-		mrc_way_trimmed(q, way_of(m, q, t, h->entropy));
+		mrc_ev_trimmed(q, ev_about(m, q, t, h->entropy));
 	/* Of one that arrived, or whose last copy is not meant, the record is of another time. */
 	if (!wants_retx(m, q, t))
 		return;
@@ -536,7 +536,7 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		.stamp = h->tx_timestamp,
 		.is_retx = in->h.bth.rtx,
 		.is_absent = h->cc_type != MRC_CC_TYPE_TIMESTAMP || h->tx_timestamp == 0,
-		.is_way_known = true,
+		.is_ev_known = true,
 	};
 
 	t.is_absent |= kind_of(h->nack_reason) != CC_LOSS_REFUSED && is_service_time(m, q, &t);
@@ -552,7 +552,7 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	else
 		report_nack(q, &loss, h->nack_reason);
 	if (q->state != MRC_ERROR && !req->is_base_known)
-		mrc_ways_measure(m, q);
+		mrc_evs_measure(m, q);
 	return MRC_VERDICT_rx_nack;
 }
 

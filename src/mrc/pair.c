@@ -17,14 +17,14 @@ static const uint32_t needed_rts = MRC_SET_SQ_PSN | MRC_SET_MPR_DEST;
 /* The parts of a queue pair's memory, as offsets from its start. */
 struct layout {
 	struct engine_layout all;
-	size_t sends, receives, stash, flights, tracks, ways;
+	size_t sends, receives, stash, flights, tracks, evs;
 	size_t stride;
 	uint32_t n_flights, n_tracks;
 };
 
-static uint32_t most_ways(const struct mrc_caps *caps)
+static uint32_t most_evs(const struct mrc_caps *caps)
 {
-	return caps->max_ways ? caps->max_ways : MRC_WAYS;
+	return caps->max_evs ? caps->max_evs : MRC_EVS;
 }
 
 static const size_t recv_stride = sizeof(struct engine_work);
@@ -46,7 +46,7 @@ static struct layout layout_of(const struct mrc_caps *caps)
 	l.stash = engine_reserve(&l.all, caps->max_wimm * sizeof(struct mrc_stash));
 	l.flights = engine_reserve(&l.all, l.n_flights * sizeof(uint32_t));
 	l.tracks = engine_reserve(&l.all, l.n_tracks * sizeof(uint32_t));
-	l.ways = engine_reserve(&l.all, path_words(most_ways(caps)) * sizeof(uint64_t));
+	l.evs = engine_reserve(&l.all, path_words(most_evs(caps)) * sizeof(uint64_t));
 	return l;
 }
 
@@ -54,7 +54,7 @@ size_t mrc_qp_size(const struct mrc_caps *caps)
 {
 	if (caps->max_send == 0 || caps->max_send > MRC_WR_MAX || caps->max_recv > MRC_WR_MAX ||
 	    caps->max_send_sge > ENGINE_SGE || caps->max_mpr == 0 ||
-	    caps->max_wimm > MRC_WIMM_MAX || caps->max_ways > PATH_WAYS_MAX)
+	    caps->max_wimm > MRC_WIMM_MAX || caps->max_evs > PATH_EVS_MAX)
 		return 0;
 	return layout_of(caps).all.used;
 }
@@ -69,7 +69,7 @@ static void make_rings(struct mrc *m, struct mrc_qp *q)
 	engine_ring_init(&q->resp.receives, at + l.receives, q->caps.max_recv, recv_stride);
 	q->resp.stash = (void *)(at + l.stash);
 	engine_seen_init(&q->resp.seen, &m->tracks, (void *)(at + l.tracks), l.n_tracks);
-	q->way_bits = (void *)(at + l.ways);
+	q->ev_bits = (void *)(at + l.evs);
 }
 
 int mrc_qp_new(struct engine *e, uint32_t number, const struct mrc_caps *caps, void *memory)
@@ -104,7 +104,7 @@ static void reset(struct mrc *m, struct mrc_qp *q)
 	mrc_unlist_starved(m, q);
 	engine_event_forget(&m->events, &q->events);
 	engine_done_forget(&m->done, q);
-	mrc_ways_stop(m, q);
+	mrc_evs_stop(m, q);
 	mrc_requester_reset(m, q);
 	mrc_responder_reset(m, q);
 	q->state = MRC_RESET;
@@ -127,10 +127,10 @@ void *mrc_qp_free(struct engine *e, uint32_t number)
 	return q->memory;
 }
 
-static bool are_ways(const struct mrc *m, const struct mrc_qp *q, const struct path_profile *ways)
+static bool are_evs(const struct mrc *m, const struct mrc_qp *q, const struct path_profile *evs)
 {
-	return ways && ways->set.n > 0 && ways->set.n <= most_ways(&q->caps) &&
-	       ways->set.ports != 0 && ways->set.ports >> m->cfg.n_ports == 0;
+	return evs && evs->set.n > 0 && evs->set.n <= most_evs(&q->caps) && evs->set.ports != 0 &&
+	       evs->set.ports >> m->cfg.n_ports == 0;
 }
 
 static bool are_classes(const uint8_t tclass[ENGINE_CONTROL])
@@ -145,7 +145,7 @@ static bool is_in_range(const struct mrc *m, const struct mrc_qp *q, const struc
 			uint32_t set)
 {
 	return !((set & MRC_SET_PMTU && !engine_is_pmtu(a->pmtu)) ||
-		 (set & MRC_SET_PATH && (!are_ways(m, q, a->ways) || !are_classes(a->tclass))) ||
+		 (set & MRC_SET_PATH && (!are_evs(m, q, a->evs) || !are_classes(a->tclass))) ||
 		 (set & MRC_SET_REMOTE_QP && a->remote_qp >= MRC_NUMBERS) ||
 		 (set & MRC_SET_RQ_PSN && a->rq_psn >= MRC_NUMBERS) ||
 		 (set & MRC_SET_SQ_PSN && a->sq_psn >= MRC_NUMBERS) ||
@@ -161,7 +161,7 @@ static bool is_in_range(const struct mrc *m, const struct mrc_qp *q, const struc
 }
 
 /* What may not change under packets that are on their way, or after the ends agreed on it. Other
- * ways to the same peer may be set at any time, and our range where that is dynamic (7.5.4). */
+ * EVs to the same peer may be set at any time, and our range where that is dynamic (7.5.4). */
 static bool is_timely(const struct mrc_qp *q, const struct mrc_attr *a, uint32_t set)
 {
 	const uint32_t receiving = MRC_SET_PMTU | MRC_SET_REMOTE_QP | MRC_SET_RQ_PSN | MRC_SET_WIMM;
@@ -190,7 +190,7 @@ static void assign(struct mrc_attr *to, const struct mrc_attr *a, uint32_t set)
 	if (set & MRC_SET_PATH) {
 		to->peer = a->peer;
 		to->local = a->local;
-		to->ways = a->ways;
+		to->evs = a->evs;
 		to->burst = a->burst;
 		memcpy(to->tclass, a->tclass, sizeof to->tclass);
 	}
@@ -224,22 +224,22 @@ static void assign(struct mrc_attr *to, const struct mrc_attr *a, uint32_t set)
 		to->cc = a->cc;
 }
 
-/* A queue pair that has a turn keeps one, on the ports of its new ways. */
-static void take_ways(struct mrc *m, struct mrc_qp *q, const struct mrc_attr *a, uint32_t set)
+/* A queue pair that has a turn keeps one, on the ports of its new EVs. */
+static void take_evs(struct mrc *m, struct mrc_qp *q, const struct mrc_attr *a, uint32_t set)
 {
 	bool was_sending = list_is_linked(&q->send_link);
 	bool was_answering = list_is_linked(&q->answer_link);
-	bool is_same_peer = q->attr.ways && q->attr.peer == a->peer;
+	bool is_same_peer = q->attr.evs && q->attr.peer == a->peer;
 
 	if (set & MRC_SET_PATH)
 		mrc_unlist_turns(m, q);
 	assign(&q->attr, a, set);
 	if (!(set & MRC_SET_PATH)) {
-		if (set & MRC_SET_DENIED_PORTS && q->attr.ways)
-			mrc_ways_deny_ports(m, q);
+		if (set & MRC_SET_DENIED_PORTS && q->attr.evs)
+			mrc_evs_deny_ports(m, q);
 		return;
 	}
-	mrc_ways_start(m, q, is_same_peer);
+	mrc_evs_start(m, q, is_same_peer);
 	if (was_sending)
 		mrc_wake_send(m, q);
 	if (was_answering)
@@ -254,14 +254,14 @@ static void flush(struct mrc *m, struct mrc_qp *q)
 
 	q->state = MRC_ERROR;
 	mrc_unlist_starved(m, q);
-	mrc_ways_quiet(m, q);
+	mrc_evs_quiet(m, q);
 	mrc_flush_send(m, q);
 	mrc_flush_recv(m, q);
-	/* What it assumed of its ways no longer counts. */
+	/* What it assumed of its EVs no longer counts. */
 	if (q->req.path.profile)
 		path_count(&q->req.path, n);
 	if (n[PATH_ASSUMED_BAD])
-		mrc_raise(m, q, MRC_EVENT_WAYS);
+		mrc_raise(m, q, MRC_EVENT_EV_STATE);
 }
 
 void mrc_fail(struct mrc *m, struct mrc_qp *q)
@@ -321,7 +321,7 @@ int mrc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct mrc_
 	bool is_resizing =
 		engine_is_receiving(q->state) && (set & MRC_SET_MPR) && attr->mpr != q->attr.mpr;
 
-	take_ways(m, q, attr, set);
+	take_evs(m, q, attr, set);
 	if (set & MRC_SET_CC)
 		cc_start(&q->req.cc, attr->cc ? attr->cc : &m->cfg.cc, now);
 	q->known = known;
@@ -380,40 +380,39 @@ int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress
 		.retx_packets = q->req.n_retx,
 		.timeouts = q->req.n_timeouts,
 	};
-	if (q->attr.ways) {
-		path_count(&q->req.path, p->ways);
+	if (q->attr.evs) {
+		path_count(&q->req.path, p->evs);
 		p->open_ports = path_ports(&q->req.path);
 	}
 	return 0;
 }
 
-int mrc_qp_ways(const struct engine *e, uint32_t number, uint8_t *states, uint32_t room,
-		uint32_t *n)
+int mrc_qp_evs(const struct engine *e, uint32_t number, uint8_t *states, uint32_t room, uint32_t *n)
 {
 	const struct mrc_qp *q = mrc_find((const struct mrc *)e, number);
 
 	if (!q)
 		return -ENOENT;
-	*n = q->attr.ways ? q->attr.ways->set.n : 0;
-	for (uint32_t way = 0; way < *n && way < room; way++)
-		states[way] = (uint8_t)path_state(&q->req.path, way);
+	*n = q->attr.evs ? q->attr.evs->set.n : 0;
+	for (uint32_t ev = 0; ev < *n && ev < room; ev++)
+		states[ev] = (uint8_t)path_state(&q->req.path, ev);
 	return 0;
 }
 
-int mrc_qp_judge(struct engine *e, nsec now, uint32_t number, uint32_t way, bool is_bad)
+int mrc_qp_judge(struct engine *e, nsec now, uint32_t number, uint32_t ev, bool is_bad)
 {
 	struct mrc *m = mrc_of(e);
 	struct mrc_qp *q = mrc_find(m, number);
 
 	if (!q)
 		return -ENOENT;
-	if (!q->attr.ways || way >= q->attr.ways->set.n)
+	if (!q->attr.evs || ev >= q->attr.evs->set.n)
 		return -EINVAL;
 	m->now = now;
 	if (is_bad)
-		path_on_avoid(&q->req.path, way, now);
+		path_on_avoid(&q->req.path, ev, now);
 	else
-		path_pardon(&q->req.path, way, now);
-	mrc_ways_changed(m, q);
+		path_pardon(&q->req.path, ev, now);
+	mrc_evs_changed(m, q);
 	return 0;
 }

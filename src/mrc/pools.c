@@ -5,20 +5,20 @@
 #include "mrc/state.h"
 
 #define ANSWERS_EACH 16u /* what one queue pair may owe while a port is busy */
-/* Parts of the memory: records of packets that came and of ways are small and their lack is felt at
- * once, as NACKs and as bad ways in use; what they leave is for packets that are out, the lack of
+/* Parts of the memory: records of packets that came and of EVs are small and their lack is felt at
+ * once, as NACKs and as bad EVs in use; what they leave is for packets that are out, the lack of
  * which makes a sender wait. */
 #define PART_TRACKS    4u
 #define PART_EV_FAULTS 4u
 #define PART_ANSWERS   16u
 
-/* What a queue pair can hold at most: places for chunks, and a record for each way and port. */
+/* What a queue pair can hold at most: places for chunks, and a record for each EV and port. */
 static struct mrc_needs needs_of(const struct mrc_qp *q)
 {
 	return (struct mrc_needs){
 		.flights = q->req.sent.n_chunks,
 		.tracks = q->resp.seen.n_chunks,
-		.ev_faults = (q->caps.max_ways ? q->caps.max_ways : MRC_WAYS) + PATH_PORTS,
+		.ev_faults = (q->caps.max_evs ? q->caps.max_evs : MRC_EVS) + PATH_PORTS,
 	};
 }
 
@@ -56,15 +56,15 @@ static uint64_t taken(uint32_t slots, size_t slot_bytes)
 	return slots * (slot_bytes + sizeof(uint32_t));
 }
 
-void mrc_cfg_fit(struct mrc_cfg *cfg, uint64_t bytes, uint32_t ways)
+void mrc_cfg_fit(struct mrc_cfg *cfg, uint64_t bytes, uint32_t evs)
 {
 	const uint64_t chunks = MRC_MPR_MAX + 1u, qps = cfg->max_qps;
 	uint32_t tracks = fit(qps * chunks, sizeof(struct engine_seen_chunk), bytes / PART_TRACKS);
 	uint64_t left = bytes - taken(tracks, sizeof(struct engine_seen_chunk));
 
 	cfg->max_early_pkts = tracks * ENGINE_SEEN_PKTS;
-	cfg->max_ev_faults = fit(qps * (ways + PATH_PORTS), sizeof(struct path_ev_fault),
-				 bytes / PART_EV_FAULTS);
+	cfg->max_ev_faults =
+		fit(qps * (evs + PATH_PORTS), sizeof(struct path_ev_fault), bytes / PART_EV_FAULTS);
 	left -= taken(cfg->max_ev_faults, sizeof(struct path_ev_fault));
 	cfg->max_answers = fit(qps * ANSWERS_EACH, sizeof(struct mrc_answer), bytes / PART_ANSWERS);
 	left -= taken(cfg->max_answers, sizeof(struct mrc_answer));

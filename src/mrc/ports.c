@@ -20,18 +20,18 @@ static bool is_reporting(const struct mrc *m, const struct mrc_qp *q)
 
 bool mrc_status_due(const struct mrc *m, const struct mrc_qp *q)
 {
-	return q->reported_up != mrc_ports_up(m) && q->attr.ways->set.ports & mrc_ports_up(m) &&
+	return q->reported_up != mrc_ports_up(m) && q->attr.evs->set.ports & mrc_ports_up(m) &&
 	       q->state != MRC_ERROR && !is_reporting(m, q);
 }
 
-/* The first way of a port that is not denied, or NULL. */
-static const struct path_way *way_of_port(const struct mrc_qp *q, uint32_t port)
+/* The first EV of a port that is not denied, or NULL. */
+static const struct path_ev *ev_of_port(const struct mrc_qp *q, uint32_t port)
 {
-	const struct path_profile *f = q->attr.ways;
+	const struct path_profile *f = q->attr.evs;
 
-	for (uint32_t way = f->first[port]; way < f->first[port + 1]; way++)
-		if (!path_is_denied(&q->req.path, way))
-			return &f->set.ways[way];
+	for (uint32_t ev = f->first[port]; ev < f->first[port + 1]; ev++)
+		if (!path_is_denied(&q->req.path, ev))
+			return &f->set.evs[ev];
 	return NULL;
 }
 
@@ -44,38 +44,38 @@ static uint32_t ports_in_question(const struct mrc_qp *q)
 	for (struct list_link *link = list_first(own); link; link = list_after(own, link)) {
 		const struct mrc_request *r = LIST_OWNER(link, mrc_request, own_link);
 
-		ports |= r->own == MRC_OWN_PEER_PORT ? UINT32_C(1) << r->what.way.port : 0;
+		ports |= r->own == MRC_OWN_PEER_PORT ? UINT32_C(1) << r->what.ev.port : 0;
 	}
 	return ports;
 }
 
-static void take_way(const struct mrc_qp *q, struct mrc_request *r, const struct path_way *way)
+static void take_ev(const struct mrc_qp *q, struct mrc_request *r, const struct path_ev *ev)
 {
-	r->what.way = *way;
-	r->probe.way = (uint16_t)path_number(&q->req.path, way);
+	r->what.ev = *ev;
+	r->probe.ev = (uint16_t)path_number(&q->req.path, ev);
 }
 
 void mrc_turn_question(const struct mrc_qp *q, struct mrc_request *r)
 {
-	const struct path_way *way = NULL;
+	const struct path_ev *ev = NULL;
 
 	if (r->own == MRC_OWN_PEER_PORT && !r->is_sent)
-		way = way_of_port(q, r->what.way.port);
-	if (way)
-		take_way(q, r, way);
+		ev = ev_of_port(q, r->what.ev.port);
+	if (ev)
+		take_ev(q, r, ev);
 }
 
-/* Asks by one way of each of these ports. */
+/* Asks by one EV of each of these ports. */
 static void ask_by(struct mrc *m, struct mrc_qp *q, uint32_t ports)
 {
 	for (; ports && mrc_endpoint_has_room(m); ports &= ports - 1) {
 		struct mrc_request r = {.own = MRC_OWN_PEER_PORT};
-		const struct path_way *way = way_of_port(q, (uint32_t)__builtin_ctz(ports));
+		const struct path_ev *ev = ev_of_port(q, (uint32_t)__builtin_ctz(ports));
 
-		if (!way)
+		if (!ev)
 			continue;
-		take_way(q, &r, way);
-		mrc_ways_ask(m, q, &r, way);
+		take_ev(q, &r, ev);
+		mrc_evs_ask(m, q, &r, ev);
 	}
 }
 
@@ -87,20 +87,20 @@ static uint32_t control_port(const struct mrc_qp *q)
 	return others & -others;
 }
 
-/* Ports of q's that nobody shut but the peer, as a whole or way by way. */
+/* Ports of q's that nobody shut but the peer, as a whole or EV by EV. */
 static uint32_t askable(const struct mrc_qp *q)
 {
 	const uint8_t *blocked = q->req.path.blocked;
-	uint32_t ports = q->attr.ways->set.ports &
+	uint32_t ports = q->attr.evs->set.ports &
 			 ~((uint32_t)blocked[PATH_BLOCK_DENIED] | blocked[PATH_BLOCK_LINK]);
 
 	for (uint32_t left = ports; left; left &= left - 1)
-		if (!way_of_port(q, (uint32_t)__builtin_ctz(left)))
+		if (!ev_of_port(q, (uint32_t)__builtin_ctz(left)))
 			ports &= ~(left & -left);
 	return ports;
 }
 
-/* Asks by one way of each of these ports. No answer means something where there is one by another
+/* Asks by one EV of each of these ports. No answer means something where there is one by another
  * port, which is asked first. */
 static void ask_of(struct mrc *m, struct mrc_qp *q, uint32_t ports)
 {
@@ -125,32 +125,32 @@ void mrc_peer_port_asked(struct mrc *m, const struct mrc_request *r)
 {
 	struct mrc_qp *q = r->owner;
 
-	q->req.to_ask &= (uint8_t) ~(1u << r->what.way.port);
-	if (q->req.doubted >> r->what.way.port & 1 && !(ports_in_question(q) & ~mrc_asked_ports(q)))
+	q->req.to_ask &= (uint8_t) ~(1u << r->what.ev.port);
+	if (q->req.doubted >> r->what.ev.port & 1 && !(ports_in_question(q) & ~mrc_asked_ports(q)))
 		ask_by(m, q, control_port(q));
 }
 
-/* A way for the report of our ports: one in use, or any that leaves by a port that is up. */
-static const struct path_way *way_up(const struct mrc *m, struct mrc_qp *q)
+/* An EV for the report of our ports: one in use, or any that leaves by a port that is up. */
+static const struct path_ev *ev_of_report(const struct mrc *m, struct mrc_qp *q)
 {
-	const struct path_profile *f = q->attr.ways;
-	const struct path_way *way = path_next(&q->req.path, mrc_ports_up(m));
+	const struct path_profile *f = q->attr.evs;
+	const struct path_ev *ev = path_next(&q->req.path, mrc_ports_up(m));
 	uint32_t ports = f->set.ports & mrc_ports_up(m);
 
-	return way || !ports ? way : &f->set.ways[f->first[__builtin_ctz(ports)]];
+	return ev || !ports ? ev : &f->set.evs[f->first[__builtin_ctz(ports)]];
 }
 
 void mrc_report_ports(struct mrc *m, struct mrc_qp *q)
 {
-	const struct path_way *way = way_up(m, q);
+	const struct path_ev *ev = ev_of_report(m, q);
 	struct mrc_request r = {
 		.own = MRC_OWN_PORTS,
 		.tries = q->status_tries,
 		.what = {.op = MRC_ENDPOINT_PORT_STATUS, .port_status = mrc_ports_up(m)},
 	};
 
-	if (way && mrc_endpoint_has_room(m))
-		mrc_ways_ask(m, q, &r, way);
+	if (ev && mrc_endpoint_has_room(m))
+		mrc_evs_ask(m, q, &r, ev);
 }
 
 /* A peer answered what was reported to it: all queue pairs with that peer know. If things have
@@ -162,7 +162,7 @@ void mrc_ports_reported(struct mrc *m, uint32_t peer, uint32_t up)
 	for (; q; q = mrc_next_with_peer(m, peer, q)) {
 		q->reported_up = (uint8_t)up;
 		q->status_tries = 0;
-		mrc_ways_plan(m, q);
+		mrc_evs_plan(m, q);
 	}
 }
 
@@ -190,7 +190,7 @@ void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_down
 		if (is_down)
 			q->req.peer_port_due = m->now + MRC_PEER_PORT_NS;
 		path_block(&q->req.path, PATH_BLOCK_PEER, down, m->now);
-		mrc_ways_barred(m, q);
+		mrc_evs_barred(m, q);
 		mrc_clock_follow(m, q);
 	}
 }
@@ -199,7 +199,7 @@ void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_down
  * how long an answer takes. */
 static uint32_t rank(const struct mrc_qp *q)
 {
-	if (!q || q->state != MRC_RTS || !(q->attr.ways->set.ports & q->req.doubted))
+	if (!q || q->state != MRC_RTS || !(q->attr.evs->set.ports & q->req.doubted))
 		return 0;
 	return 1 + (q->req.srtt > 0) + 2 * (q->req.executed < q->req.end) +
 	       4 * ((askable(q) & q->req.doubted) != 0);
@@ -230,13 +230,13 @@ void mrc_on_peer_ports(struct mrc *m, uint32_t peer, uint32_t up)
 		if (known == was && !is_new)
 			continue;
 		path_block(&q->req.path, PATH_BLOCK_PEER, known, m->now);
-		mrc_ways_barred(m, q);
+		mrc_evs_barred(m, q);
 		mrc_clock_follow(m, q);
 	}
 	if (asker) {
 		asker->req.to_ask = asker->req.doubted;
 		mrc_probe_peer_ports(m, asker);
-		mrc_ways_plan(m, asker);
+		mrc_evs_plan(m, asker);
 	}
 }
 
@@ -267,13 +267,13 @@ void mrc_ports_down(struct engine *e, nsec now, uint32_t ports)
 	m->ports_down = ports;
 	withdraw_unsent_reports(m);
 	for (struct mrc_qp *q = mrc_next_qp(m, NULL); q; q = mrc_next_qp(m, q)) {
-		if (!q->attr.ways)
+		if (!q->attr.evs)
 			continue;
 		path_block(&q->req.path, PATH_BLOCK_LINK, ports, now);
 		q->status_tries = 0;
 		if (mrc_status_due(m, q))
 			mrc_report_ports(m, q);
-		mrc_ways_barred(m, q);
+		mrc_evs_barred(m, q);
 		mrc_clock_follow(m, q);
 	}
 }

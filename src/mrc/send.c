@@ -91,10 +91,10 @@ int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 	note_backlog(m, q, w);
 	mrc_wake_send(m, q);
 	mrc_clock_follow(m, q);
-	/* Ways that are out of use are probed while there is something to send, whatever else is
+	/* EVs that are out of use are probed while there is something to send, whatever else is
 	 * waited for: a peer need not answer endpoint requests (7.4.7). */
 	if ((was_idle || req->path_due == NSEC_NEVER) && (req->path.head || mrc_asked_ports(q)))
-		mrc_ways_changed(m, q);
+		mrc_evs_changed(m, q);
 	return 0;
 }
 
@@ -453,7 +453,7 @@ static void put_headers(const struct mrc *m, const struct mrc_qp *q, const struc
 }
 
 /* Counts s as sent. The clock starts with the first packet that is out. */
-static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t way,
+static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t ev,
 		       uint32_t bytes)
 {
 	struct mrc_requester *req = &q->req;
@@ -466,7 +466,7 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 		m->count.retx_for_ack++;
 		return;
 	}
-	engine_sent_sent(&req->sent, m->now, s->n, way, bytes);
+	engine_sent_sent(&req->sent, m->now, s->n, ev, bytes);
 	if (s->is_retx) {
 		req->n_retx++;
 		m->count.tx_retx++;
@@ -485,16 +485,16 @@ static void count_sent(struct mrc *m, struct mrc_qp *q, const struct step *s, ui
 		mrc_clock_restart(m, q, false);
 }
 
-/* A packet that is retransmitted takes another way than before, if there is one (7.4.4). */
-static const struct path_way *way_for(struct mrc_qp *q, const struct step *s, uint32_t free_ports)
+/* A packet that is retransmitted takes another EV than before, if there is one (7.4.4). */
+static const struct path_ev *ev_for(struct mrc_qp *q, const struct step *s, uint32_t free_ports)
 {
 	struct path *path = &q->req.path;
-	const struct path_way *way = path_next(path, free_ports);
+	const struct path_ev *ev = path_next(path, free_ports);
 
-	assert(way);
+	assert(ev);
 	if (!s->is_retx || s->is_ack_lost ||
-	    engine_sent_at(&q->req.sent, s->n)->user != path_number(path, way))
-		return way;
+	    engine_sent_at(&q->req.sent, s->n)->user != path_number(path, ev))
+		return ev;
 	path_end_burst(path);
 	return path_next(path, free_ports);
 }
@@ -520,17 +520,17 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 		mrc_starve(m, q);
 		return false;
 	}
-	const struct path_way *way = way_for(q, s, free_ports);
+	const struct path_ev *ev = ev_for(q, s, free_ports);
 
 	put_headers(m, q, s, &h);
 	bool has_imm = s->is_last && s->w->wr.op == ENGINE_WRITE_IMM;
 	uint32_t bytes = nominal_head(q, has_imm) + padded(s->bytes);
 
-	count_sent(m, q, s, path_number(&req->path, way), bytes);
+	count_sent(m, q, s, path_number(&req->path, ev), bytes);
 	h.bth.ack_req = shall_ask(m, q, s);
 	if (h.bth.ack_req && (req->asked == MRC_NONE || req->asked < s->n))
 		req->asked = s->n;
-	mrc_finish_packet(m, q, way, &h, s->bytes, tx);
+	mrc_finish_packet(m, q, ev, &h, s->bytes, tx);
 	/* Who cannot do with trimmed packets cannot do so with those that are retransmitted (M-57).
 	 */
 	tx->tclass = q->attr.flags & MRC_NO_TRIM ? ENGINE_NO_TRIM
@@ -540,8 +540,7 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 	return true;
 }
 
-uint16_t mrc_put_probe(struct mrc *m, struct mrc_qp *q, const struct path_way *way,
-		       struct tx_pkt *tx)
+uint16_t mrc_put_probe(struct mrc *m, struct mrc_qp *q, const struct path_ev *ev, struct tx_pkt *tx)
 {
 	struct mrc_requester *req = &q->req;
 	bool has_stamp = !(q->attr.flags & MRC_NO_TIMESTAMPS);
@@ -556,22 +555,22 @@ uint16_t mrc_put_probe(struct mrc *m, struct mrc_qp *q, const struct path_way *w
 		.ftype = has_stamp ? MRC_FTYPE_TIMESTAMP : 0,
 	};
 	tx->n_body = 0;
-	mrc_finish_packet(m, q, way, &h, 0, tx);
+	mrc_finish_packet(m, q, ev, &h, 0, tx);
 	tx->tclass = ENGINE_DATA;
 	req->n_probes = (uint8_t)(req->n_probes + (req->n_probes < MRC_PROBES));
 	req->n_since = (uint8_t)(req->n_since + (req->n_since < MRC_PROBES));
-	req->probe_ports[req->probe_id % MRC_PROBES] = (uint8_t)way->port;
+	req->probe_ports[req->probe_id % MRC_PROBES] = (uint8_t)ev->port;
 	return req->probe_id;
 }
 
-/* Asks what has arrived. It takes the next way like any packet, so that one that is repeated takes
+/* Asks what has arrived. It takes the next EV like any packet, so that one that is repeated takes
  * another. */
 static void probe(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx)
 {
-	const struct path_way *way = path_next(&q->req.path, free_ports);
+	const struct path_ev *ev = path_next(&q->req.path, free_ports);
 
-	assert(way);
-	q->req.probe_out = mrc_put_probe(m, q, way, tx);
+	assert(ev);
+	q->req.probe_out = mrc_put_probe(m, q, ev, tx);
 	mrc_probe_sent(m, q);
 	m->count.tx_probe++;
 }

@@ -9,7 +9,7 @@
  *	loss.c      the requestor's judgement: what is lost, when to probe, when to give up
  *	respond.c   the responder takes data packets and probes
  *	answer.c    the responder sends: SACKs, NACKs, Transport ACKs
- *	ways.c      the requestor's ways: what happened on them, and their probes
+ *	evs.c      the requestor's EVs: what happened on them, and their probes
  *	ports.c     which ports are up, here and at the peers
  *	endpoint.c  endpoint operations, on queue pair 2
  *
@@ -39,7 +39,7 @@
 #define MRC_BURST        15u /* packets of one queue pair before the next has its turn */
 #define MRC_NONE         UINT64_MAX
 #define MRC_LINE_BYTES   64u /* of the cache */
-#define MRC_NO_WAY       UINT16_MAX
+#define MRC_NO_EV        UINT16_MAX
 #define MRC_NOMINAL_HDR  40u                /* nominal_hdrsize (8.3.1), on top of the UDP length */
 #define MRC_MSN_MASK     0xffffffu          /* of AETH */
 #define MRC_RCVD_UNIT    256u               /* rcvd_bytes counts so many bytes (8.3.1) */
@@ -75,7 +75,7 @@ struct mrc_requester {
 	struct engine_ring works;
 	/* Before sent.una the peer has received all (unack_psn, Table 7-4), sent.next was never
 	 * sent (max_psn_sent + 1). Bytes are nominal_pktsize (8.3.1); the user's word of a packet
-	 * is the way that it went by, or MRC_NO_WAY; its tries are NACKs that counted (M-59);
+	 * is the EV that it went by, or MRC_NO_EV; its tries are NACKs that counted (M-59);
 	 * marked is what a SACK reported lost, which counts once (7.4.5). */
 	struct engine_sent sent;
 	/* Counts of packets: executed <= una, and next <= end. Before executed the peer has
@@ -110,7 +110,7 @@ struct mrc_requester {
 	bool is_draining; /* MRC_SQD, and something is out or half sent */
 	nsec pause_until; /* the peer has no room: before this, only packet una goes, ... */
 	uint64_t pause_una; /* ... nor others while una is this one and was lost */
-	/* What loss.c knows of the ways: all 0 before the first round trip. */
+	/* What loss.c knows of the EVs: all 0 before the first round trip. */
 	nsec newest; /* when the newest packet known to have arrived was sent, of those sent once */
 	uint64_t newest_end; /* one past that packet */
 	nsec srtt, rttvar;
@@ -126,7 +126,7 @@ struct mrc_requester {
 	nsec judge_due;          /* when one that others overtook is overdue; NSEC_NEVER: none is */
 	struct mrc_timer retry;  /* armed by the first of due, judge_due, probe_due, path_due */
 	struct mrc_timer wake;   /* pacing, the congestion controller */
-	/* Probes of what arrived: one is out at a time. Those of ways (ways.c) are others, and all
+	/* Probes of what arrived: one is out at a time. Those of EVs (evs.c) are others, and all
 	 * have their identifiers of one count (7.4.6). */
 	nsec probe_due;      /* when the next one goes; NSEC_NEVER: none is wanted */
 	nsec probe_at;       /* when the one that is out went */
@@ -141,17 +141,17 @@ struct mrc_requester {
 	/* By which ports they left, by identifier. */
 	uint8_t probe_ports[MRC_PROBES];
 	struct cc cc;
-	struct path path;       /* the ways of requests */
+	struct path path;       /* the EVs of requests */
 	uint32_t pull;          /* mrc.n_pulls when the last one was sent */
-	nsec path_due;          /* when ways.c has something to do; NSEC_NEVER: nothing */
-	nsec probed_at;         /* when it last had ways probed */
+	nsec path_due;          /* when evs.c has something to do; NSEC_NEVER: nothing */
+	nsec probed_at;         /* when it last had EVs probed */
 	uint8_t dead_ports;     /* whose packets were taken for lost */
 	nsec peer_port_due;     /* when ports that are down at the peer are asked for again */
 	uint8_t doubted;        /* ports that it says are down there, and were not found to be */
 	uint8_t to_ask;         /* of those, that it alone asks first, and could not yet */
 	nsec doubted_at;        /* when that was said */
 	nsec control_at;        /* when it last answered by a port that it says is up */
-	struct list own_probes; /* struct mrc_request of ways.c */
+	struct list own_probes; /* struct mrc_request of evs.c */
 	bool is_base_known;     /* a probe for the round trip of an idle path went, or none shall */
 	/* Those of answers, whose fate nobody learns of: a plain walk. */
 	struct path_walk answer_path;
@@ -220,7 +220,7 @@ struct mrc_qp {
 	struct mrc_caps caps;
 	struct mrc_attr attr;
 	void *memory;
-	uint64_t *way_bits; /* of req.path */
+	uint64_t *ev_bits; /* of req.path */
 	struct mrc_requester req;
 	struct mrc_responder resp;
 	/* In the engine's lists. */
@@ -229,7 +229,7 @@ struct mrc_qp {
 	uint8_t send_ports, answer_ports; /* by which its turns are counted, while it has them */
 	uint8_t reported_up;  /* the ports of ours that its peer knows to be up; 0: nobody knows */
 	uint8_t status_tries; /* of telling it */
-	/* In the list of those with its peer, while it has ways; see mrc_next_with_peer. */
+	/* In the list of those with its peer, while it has EVs; see mrc_next_with_peer. */
 	struct mrc_qp *peer_next, **peer_link;
 	uint32_t known_peer;
 };
@@ -237,7 +237,7 @@ struct mrc_qp {
 /* Queue pairs that have a turn. */
 struct mrc_turns {
 	struct list list;
-	uint32_t n_on[ENGINE_PORTS]; /* members whose ways leave by this port */
+	uint32_t n_on[ENGINE_PORTS]; /* members whose EVs leave by this port */
 };
 
 /* What the engine itself asks peers for. An answer that something depends on is asked for by a
@@ -245,7 +245,7 @@ struct mrc_turns {
  * probes need not be (7.4.7). */
 enum mrc_own {
 	MRC_OWN_NONE,      /* the caller's */
-	MRC_OWN_WAY,       /* whether a way is fit again: a reliability probe */
+	MRC_OWN_EV,        /* whether an EV is fit again: a reliability probe */
 	MRC_OWN_PEER_PORT, /* whether a port is up at the peer that says it is down: another */
 	MRC_OWN_BASE,      /* the round trip of an idle path (UE 3.6.13.7): an EV probe */
 	MRC_OWN_PORTS      /* nothing: it reports which of our ports are up */
@@ -253,10 +253,10 @@ enum mrc_own {
 
 static inline bool mrc_is_path_probe(enum mrc_own own)
 {
-	return own == MRC_OWN_WAY || own == MRC_OWN_PEER_PORT;
+	return own == MRC_OWN_EV || own == MRC_OWN_PEER_PORT;
 }
 
-/* An endpoint request that is to be sent or was, or a reliability probe of a way, which waits for
+/* An endpoint request that is to be sent or was, or a reliability probe of an EV, which waits for
  * its port like one; and a response to a request. */
 struct mrc_request {
 	struct mrc_request *next, *prev; /* prev: of those sent */
@@ -299,7 +299,7 @@ struct mrc_endpoints {
 	/* Of answers: to peers that have a queue pair here, and to all others. Who asks in the name
 	 * of any host he likes is a stranger then. */
 	struct mrc_bucket for_peers, for_strangers;
-	struct mrc_qp **by_peer; /* lists of queue pairs that have ways, by a hash of their peers */
+	struct mrc_qp **by_peer; /* lists of queue pairs that have EVs, by a hash of their peers */
 	uint32_t peer_mask;
 	struct mrc_endpoint_queue wait[ENGINE_PORTS];
 	uint32_t waiting;                        /* bit per port with something to send */
@@ -409,7 +409,7 @@ struct mrc_qp *mrc_next_qp(const struct mrc *m, const struct mrc_qp *q);
 /* q may have a packet to send, or to answer: it gets a turn. Any number of times. */
 void mrc_wake_send(struct mrc *m, struct mrc_qp *q);
 void mrc_wake_answer(struct mrc *m, struct mrc_qp *q);
-/* q has no turn any more; it gets a new one with new work. Also before its ways change. */
+/* q has no turn any more; it gets a new one with new work. Also before its EVs change. */
 void mrc_unlist_turns(struct mrc *m, struct mrc_qp *q);
 /* The turns that q has are counted by the ports that it may leave by now. */
 void mrc_recount_turns(struct mrc *m, struct mrc_qp *q);
@@ -420,9 +420,9 @@ void mrc_unlist_starved(struct mrc *m, struct mrc_qp *q);
 void mrc_offer_chunk(struct mrc *m);
 /* So many were. */
 void mrc_offer_chunks(struct mrc *m, uint32_t n);
-/* Completes a packet of q on a way: headers from h, whose opcode, psn and what follows are set;
+/* Completes a packet of q on an EV: headers from h, whose opcode, psn and what follows are set;
  * padding behind the payload bytes in tx->body, pkey, destination and addresses. */
-void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_way *way,
+void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_ev *ev,
 		       struct mrc_pkt *h, uint32_t payload, struct tx_pkt *tx);
 
 /* pools.c. A queue pair comes, or goes: the pools have room for what it can use. */
@@ -438,7 +438,7 @@ void mrc_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n
 
 /* send.c. Checks and takes send work into the ring; as ops->post. */
 int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op);
-/* The next packet of q into tx, on a way whose port is in free_ports; false when none may go now,
+/* The next packet of q into tx, on an EV whose port is in free_ports; false when none may go now,
  * and whatever changes that calls mrc_wake_send; or when no port is free, and then q keeps its turn
  * (*is_blocked). May end work, or q, on the way. */
 bool mrc_request_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx,
@@ -447,8 +447,8 @@ bool mrc_request_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, stru
 void mrc_retire(struct mrc *m, struct mrc_qp *q, uint64_t end);
 /* The oldest work that is not done fails with this status, and q with it. */
 void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status);
-/* A reliability probe (7.4.6) on a way into tx; returns its identifier. */
-uint16_t mrc_put_probe(struct mrc *m, struct mrc_qp *q, const struct path_way *way,
+/* A reliability probe (7.4.6) on an EV into tx; returns its identifier. */
+uint16_t mrc_put_probe(struct mrc *m, struct mrc_qp *q, const struct path_ev *ev,
 		       struct tx_pkt *tx);
 /* The peer executed the first n works that are not done, all of them out. */
 void mrc_retire_works(struct mrc *m, struct mrc_qp *q, uint64_t n);
@@ -524,46 +524,45 @@ void mrc_on_rx_port(struct mrc *m, struct mrc_qp *q, uint32_t port);
  * nothing of planes that lose them; by all in use, or all there are, if none did. */
 uint32_t mrc_ports_back(const struct mrc *m, const struct mrc_qp *q);
 
-/* ways.c. Starts with the profile of q->attr, every way as that has it; ends what there was, which
+/* evs.c. Starts with the profile of q->attr, every EV as that has it; ends what there was, which
  * may have led to the same peer. */
-void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer);
-void mrc_ways_stop(struct mrc *m, struct mrc_qp *q);
+void mrc_evs_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer);
+void mrc_evs_stop(struct mrc *m, struct mrc_qp *q);
 /* Nothing is probed any more; answers go on. */
-void mrc_ways_quiet(struct mrc *m, struct mrc_qp *q);
+void mrc_evs_quiet(struct mrc *m, struct mrc_qp *q);
 /* q->attr.denied_ports has changed. */
-void mrc_ways_deny_ports(struct mrc *m, struct mrc_qp *q);
+void mrc_evs_deny_ports(struct mrc *m, struct mrc_qp *q);
 /* What became of a packet on its way, and of the path that it took: marked or trimmed; known to be
  * bad, as the peer says; lost, having gone at `at`; arrived, likewise, the only time it was sent.
- * Ways may be MRC_NO_WAY or of another profile. */
-void mrc_way_marked(struct mrc_qp *q, uint32_t way);
-void mrc_way_trimmed(struct mrc_qp *q, uint32_t way);
-void mrc_way_avoid(struct mrc *m, struct mrc_qp *q, uint32_t way);
-void mrc_way_lost(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at);
-void mrc_way_arrived(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at);
+ * EVs may be MRC_NO_EV or of another profile. */
+void mrc_ev_marked(struct mrc_qp *q, uint32_t ev);
+void mrc_ev_trimmed(struct mrc_qp *q, uint32_t ev);
+void mrc_ev_avoid(struct mrc *m, struct mrc_qp *q, uint32_t ev);
+void mrc_ev_lost(struct mrc *m, struct mrc_qp *q, uint32_t ev, nsec at);
+void mrc_ev_arrived(struct mrc *m, struct mrc_qp *q, uint32_t ev, nsec at);
 /* After some of the above: turns and timers follow the ports that are in use now. */
-void mrc_ways_changed(struct mrc *m, struct mrc_qp *q);
-/* The same after ways or ports were denied or shut: no probe that waits leaves by one of them. */
-void mrc_ways_barred(struct mrc *m, struct mrc_qp *q);
+void mrc_evs_changed(struct mrc *m, struct mrc_qp *q);
+/* The same after EVs or ports were denied or shut: no probe that waits leaves by one of them. */
+void mrc_evs_barred(struct mrc *m, struct mrc_qp *q);
 /* path_due has come. */
-void mrc_ways_run(struct mrc *m, struct mrc_qp *q);
+void mrc_evs_run(struct mrc *m, struct mrc_qp *q);
 /* The peer answered: time to measure an idle path, once (UE 3.6.13.7). */
-void mrc_ways_measure(struct mrc *m, struct mrc_qp *q);
+void mrc_evs_measure(struct mrc *m, struct mrc_qp *q);
 /* A request of the engine's own is sent. */
-void mrc_ways_asked(struct mrc *m, struct mrc_request *r);
+void mrc_evs_asked(struct mrc *m, struct mrc_request *r);
 /* One is answered by the peer's endpoint. */
-void mrc_ways_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns);
-/* A reliability probe of q's is answered; r: it is one of a way or a port that is waited for. */
-void mrc_ways_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
-			   const struct mrc_request *r);
-/* The probe of a way of q that is out with this identifier, or NULL; the SACK that answers it came,
- * with what that says of the way (enum mrc_mark). It is free then. */
-struct mrc_request *mrc_ways_find(const struct mrc_qp *q, uint16_t probe_id);
-void mrc_ways_probed(struct mrc *m, struct mrc_request *r, uint8_t mark);
-/* When ways.c has something to do next: to be called after what changes that. */
-void mrc_ways_plan(struct mrc *m, struct mrc_qp *q);
-/* Asks the peer something on a way; there is room for it. */
-void mrc_ways_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r,
-		  const struct path_way *way);
+void mrc_evs_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns);
+/* A reliability probe of q's is answered; r: it is one of an EV or a port that is waited for. */
+void mrc_evs_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
+			  const struct mrc_request *r);
+/* The probe of an EV of q that is out with this identifier, or NULL; the SACK that answers it came,
+ * with what that says of the EV (enum mrc_mark). It is free then. */
+struct mrc_request *mrc_evs_find(const struct mrc_qp *q, uint16_t probe_id);
+void mrc_evs_probed(struct mrc *m, struct mrc_request *r, uint8_t mark);
+/* When evs.c has something to do next: to be called after what changes that. */
+void mrc_evs_plan(struct mrc *m, struct mrc_qp *q);
+/* Asks the peer something on an EV; there is room for it. */
+void mrc_evs_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r, const struct path_ev *ev);
 
 /* ports.c. Whether it is to be reported to the peer of q which of our ports are up; reports it, if
  * there is room; and the peer answered what was reported. */
@@ -578,7 +577,7 @@ void mrc_probe_peer_ports(struct mrc *m, struct mrc_qp *q);
  * port, leaves. */
 void mrc_ask_first(struct mrc *m, struct mrc_qp *q);
 void mrc_peer_port_asked(struct mrc *m, const struct mrc_request *r);
-/* One that waits for its port takes a way that is not denied, if there is one. */
+/* One that waits for its port takes an EV that is not denied, if there is one. */
 void mrc_turn_question(const struct mrc_qp *q, struct mrc_request *r);
 /* The peer says from now on that these are down there. */
 void mrc_doubt(struct mrc *m, struct mrc_qp *q, uint32_t ports);
@@ -670,10 +669,10 @@ bool mrc_endpoint_has_room(const struct mrc *m);
 void mrc_endpoint_ask(struct mrc *m, const struct mrc_request *request);
 /* One that is in no list of its owner any more is not waited for: it is free, and not told of. */
 void mrc_endpoint_withdraw(struct mrc *m, struct mrc_request *r);
-/* q has ways to its peer now; and no longer: whom mrc_next_with_peer finds. */
+/* q has EVs to its peer now; and no longer: whom mrc_next_with_peer finds. */
 void mrc_peer_join(struct mrc *m, struct mrc_qp *q);
 void mrc_peer_leave(struct mrc_qp *q);
-/* The next queue pair that has ways to a peer, or the first; NULL: there is none. Packets in the
+/* The next queue pair that has EVs to a peer, or the first; NULL: there is none. Packets in the
  * name of anybody make us ask: it looks at few others. */
 struct mrc_qp *mrc_next_with_peer(const struct mrc *m, uint32_t peer, const struct mrc_qp *q);
 /* The next endpoint packet into tx; as mrc_request_next. */

@@ -61,7 +61,7 @@ static void drop_segments(struct device *d, const struct asked *q)
 	const struct encap_segments none = {.n = 0};
 
 	if (q->segments.n)
-		driver_peer_segments(d->io, q->what.peer, q->what.way.port, q->what.way.ev, &none);
+		driver_peer_segments(d->io, q->what.peer, q->what.ev.port, q->what.ev.value, &none);
 }
 
 static void end_question(struct device *d, struct ask *a, struct asked *q)
@@ -95,7 +95,7 @@ void mrc_answered(struct device *d, const struct mrc_endpoint_done *done)
 	pthread_cond_broadcast(&d->answered);
 }
 
-/* Sends the next one. 0, or -ENOMEM: the engine has no room for it. A way that the driver has no
+/* Sends the next one. 0, or -ENOMEM: the engine has no room for it. An EV that the driver has no
  * room for is one that gives no answer. */
 static int ask_next(struct device *d, struct ask *a, nsec now)
 {
@@ -103,8 +103,8 @@ static int ask_next(struct device *d, struct ask *a, nsec now)
 	int r = 0;
 
 	if (q->segments.n) {
-		q->what.way.ev = next_alone(d);
-		r = driver_peer_segments(d->io, q->what.peer, q->what.way.port, q->what.way.ev,
+		q->what.ev.value = next_alone(d);
+		r = driver_peer_segments(d->io, q->what.peer, q->what.ev.port, q->what.ev.value,
 					 &q->segments);
 	}
 	if (r) {
@@ -203,7 +203,7 @@ static int run(struct device *d, struct ask *a, nsec timeout_ns)
 	return r ? nic_fail(EAGAIN, "%s: too many questions are out", d->info.name) : 0;
 }
 
-/* ---- what is asked, by which way ---------------------------------------------------------------
+/* ---- what is asked, by which EV ---------------------------------------------------------------
  */
 
 /* Its place in the table, or -EINVAL. */
@@ -309,7 +309,7 @@ static int prepare(struct device *d, const struct nic_mrc_question *questions, s
 		a->asked[i].what = (struct mrc_endpoint){
 			.peer = addrs.peer,
 			.local = addrs.local,
-			.way = {.port = q->port},
+			.ev = {.port = q->port},
 			.op = q->op,
 			.tclass = (uint8_t)(ENGINE_DSCP + q->dscp),
 			.has_service_time = true,
@@ -318,9 +318,9 @@ static int prepare(struct device *d, const struct nic_mrc_question *questions, s
 		if (q->wide == CONTROL_SRV6)
 			a->asked[i].segments = segments_of(q);
 		else if (q->wide == CONTROL_UDP)
-			a->asked[i].what.way.ev = (uint32_t)get_be16(q->val) << 16;
+			a->asked[i].what.ev.value = (uint32_t)get_be16(q->val) << 16;
 		else
-			a->asked[i].what.way.ev = get_be32(q->val);
+			a->asked[i].what.ev.value = get_be32(q->val);
 	}
 	return r;
 }
@@ -333,14 +333,14 @@ static uint32_t warm_segments(struct device *d, const struct ask *a,
 
 	for (uint32_t i = 0; i < a->n; i++) {
 		const struct asked *q = &a->asked[i];
-		uint32_t port = q->what.way.port;
+		uint32_t port = q->what.ev.port;
 
 		if (!q->segments.n || ports >> port & 1)
 			continue;
 		ports |= UINT32_C(1) << port;
 		warm[port] = *q;
-		warm[port].what.way.ev = next_alone(d);
-		driver_peer_segments(d->io, q->what.peer, port, warm[port].what.way.ev,
+		warm[port].what.ev.value = next_alone(d);
+		driver_peer_segments(d->io, q->what.peer, port, warm[port].what.ev.value,
 				     &q->segments);
 	}
 	return ports;
@@ -421,7 +421,7 @@ int nic_mrc_ask(struct nic_user *u, const struct nic_mrc_question *questions, ui
 			n - a.n_answers, n);
 }
 
-uint32_t nic_mrc_ways(struct nic_user *u, struct nic_mrc_question *ways, uint32_t room)
+uint32_t nic_mrc_evs(struct nic_user *u, struct nic_mrc_question *evs, uint32_t room)
 {
 	struct device *d = u->device;
 
@@ -429,20 +429,20 @@ uint32_t nic_mrc_ways(struct nic_user *u, struct nic_mrc_question *ways, uint32_
 		return 0;
 	const struct nic_setup *s = &d->info.setup;
 	const struct path_format format = mrc_format(&s->evs);
-	const struct path_set *set = &d->ways->set;
+	const struct path_set *set = &d->evs->set;
 	bool is_srv6 = s->evs.is_generated && format.encoding >= PATH_USID;
 
 	for (uint32_t i = 0; i < set->n && i < room; i++) {
-		ways[i] = (struct nic_mrc_question){
+		evs[i] = (struct nic_mrc_question){
 			.wide = is_srv6 ? CONTROL_SRV6 : CONTROL_STRUCTURED,
-			.port = (uint8_t)set->ways[i].port,
+			.port = (uint8_t)set->evs[i].port,
 			.op = MRC_ENDPOINT_EV_PROBE,
 			.dscp = s->dscp[ENGINE_CONTROL],
 		};
 		if (is_srv6)
-			path_format_value(&format, set->ways[i].ev, ways[i].val);
+			path_format_value(&format, set->evs[i].value, evs[i].val);
 		else
-			put_be32(ways[i].val, set->ways[i].ev);
+			put_be32(evs[i].val, set->evs[i].value);
 	}
 	return set->n;
 }
@@ -460,21 +460,21 @@ int nic_mrc_check_address(struct nic_user *u, uint32_t gid_index)
 	return r;
 }
 
-/* ---- a way of a queue pair ---------------------------------------------------------------------
+/* ---- an EV of a queue pair ---------------------------------------------------------------------
  */
 
-static int ping(struct nic_qp *qp, uint32_t way, struct ask *a)
+static int ping(struct nic_qp *qp, uint32_t ev, struct ask *a)
 {
-	const struct path_set *set = &mrc_ways_of(qp)->profile.set;
+	const struct path_set *set = &mrc_evs_of(qp)->profile.set;
 	struct device *d = qp->user->device;
 
-	if (qp->addrs.peer == DRIVER_NO_HANDLE || way >= set->n)
-		return nic_fail(EINVAL, "queue pair %#x is not connected, or has no way %u",
-				qp->number, way);
+	if (qp->addrs.peer == DRIVER_NO_HANDLE || ev >= set->n)
+		return nic_fail(EINVAL, "queue pair %#x is not connected, or has no EV %u",
+				qp->number, ev);
 	a->asked->what = (struct mrc_endpoint){
 		.peer = qp->addrs.peer,
 		.local = qp->addrs.local,
-		.way = set->ways[way],
+		.ev = set->evs[ev],
 		.op = MRC_ENDPOINT_EV_PROBE,
 		.tclass = ENGINE_CONTROL,
 		.has_service_time = true,
@@ -482,7 +482,7 @@ static int ping(struct nic_qp *qp, uint32_t way, struct ask *a)
 	return run(d, a, PING_NS);
 }
 
-int nic_mrc_ping(struct nic_qp *qp, uint32_t way, nsec *rtt_ns)
+int nic_mrc_ping(struct nic_qp *qp, uint32_t ev, nsec *rtt_ns)
 {
 	struct device *d = qp->user->device;
 	struct nic_mrc_answer answer;
@@ -493,10 +493,10 @@ int nic_mrc_ping(struct nic_qp *qp, uint32_t way, nsec *rtt_ns)
 	if (r)
 		return r;
 	device_enter(d);
-	r = ping(qp, way, &a);
+	r = ping(qp, ev, &a);
 	device_leave(d);
 	if (!r && !a.n_answers)
-		return nic_fail(ETIMEDOUT, "%s: no answer by way %u", d->info.name, way);
+		return nic_fail(ETIMEDOUT, "%s: no answer by EV %u", d->info.name, ev);
 	if (!r)
 		*rtt_ns = answer.rtt_ns;
 	return r;

@@ -9,10 +9,10 @@
 #include "io/xdp.h"
 #include "nic/inside.h"
 
-#define SPRAY_SOURCES 64u /* source ports, as many as there are ways by default */
+#define SPRAY_SOURCES 64u /* source ports, as many as there are EVs by default */
 #define FILES_WANTED  128u
 
-/* Says, the first time, that there will be fewer ways than there could be. */
+/* Says, the first time, that there will be fewer EVs than there could be. */
 static void note_limit(const char *name)
 {
 	static atomic_bool is_printed;

@@ -143,7 +143,7 @@ struct device {
 	const struct nic_transport_ops *ops;
 	uint8_t asked_driver; /* enum nic_driver; info has the one that it became */
 	uint32_t n_ports;
-	struct path_profile *ways;   /* of MRC's queue pairs that name no profile; else NULL */
+	struct path_profile *evs;    /* of MRC's queue pairs that name no profile; else NULL */
 	struct mrc_control *control; /* of MRC: what controllers set; NULL: none can */
 	struct nic_show *show;       /* of RC: how it fares; NULL: nobody is shown */
 	uint32_t held[NIC_GIDS_MAX]; /* handles of our addresses, see gids_hold */

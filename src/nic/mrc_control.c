@@ -1,5 +1,5 @@
 /* An MRC device under the eyes of controllers: what they set takes effect on queue pairs that run
- * (MRC 9.3.2.1), and they are told of ways that fail.
+ * (MRC 9.3.2.1), and they are told of EVs that fail.
  *
  * A device works without all of it, where the files cannot be had. */
 #include <stdlib.h>
@@ -10,47 +10,47 @@
 #define LOOK_NS UINT64_C(250000000) /* between two looks at a state of which nobody tells */
 
 /* Values that a controller denies, or allows again, for all who use their profile. */
-static void follow_denials(struct device *d, struct mrc_ways *w, const struct control_profile *p)
+static void follow_denials(struct device *d, struct mrc_evs *w, const struct control_profile *p)
 {
-	for (uint32_t way = 0; way < w->profile.set.n; way++) {
-		bool was_denied = w->profile.denied[way / 64] >> way % 64 & 1;
+	for (uint32_t ev = 0; ev < w->profile.set.n; ev++) {
+		bool was_denied = w->profile.denied[ev / 64] >> ev % 64 & 1;
 
-		if (p->evs[w->values[way]].is_denied == was_denied)
+		if (p->evs[w->values[ev]].is_denied == was_denied)
 			continue;
-		path_profile_deny(&w->profile, way, !was_denied);
+		path_profile_deny(&w->profile, ev, !was_denied);
 		/* One that is not connected begins as the profile has it. */
 		for (const struct mrc_naming *user = w->users; user; user = user->next)
-			mrc_qp_deny(d->engine, d->clock, user->qp->number, way, !was_denied);
+			mrc_qp_deny(d->engine, d->clock, user->qp->number, ev, !was_denied);
 	}
 }
 
 /* Values that a controller says are good, whatever queue pairs assume of them (10.2.2). */
-static void follow_pardons(struct device *d, struct mrc_ways *w, const struct control_profile *p)
+static void follow_pardons(struct device *d, struct mrc_evs *w, const struct control_profile *p)
 {
-	for (uint32_t way = 0; way < w->profile.set.n; way++) {
-		uint8_t n_good = p->evs[w->values[way]].n_good;
+	for (uint32_t ev = 0; ev < w->profile.set.n; ev++) {
+		uint8_t n_good = p->evs[w->values[ev]].n_good;
 
-		if (n_good == w->evs[way].n_good)
+		if (n_good == w->evs[ev].n_good)
 			continue;
-		w->evs[way].n_good = n_good;
+		w->evs[ev].n_good = n_good;
 		for (const struct mrc_naming *user = w->users; user; user = user->next)
-			mrc_qp_judge(d->engine, d->clock, user->qp->number, way, false);
+			mrc_qp_judge(d->engine, d->clock, user->qp->number, ev, false);
 	}
 }
 
 static void follow(struct device *d, struct control *c)
 {
-	struct mrc_ways *next;
+	struct mrc_evs *next;
 
-	for (struct mrc_ways *w = d->control->ways; w; w = next) {
+	for (struct mrc_evs *w = d->control->evs; w; w = next) {
 		const struct control_profile *p = control_find_profile(c, w->id);
 
 		next = w->next;
 		if (!p || !p->evs)
 			continue;
 		/* Those that took the place of w begin as the profile has it. */
-		if (!mrc_ways_are(w, p)) {
-			mrc_ways_replace(d, c, p, w);
+		if (!mrc_evs_are(w, p)) {
+			mrc_evs_replace(d, c, p, w);
 			continue;
 		}
 		w->event_mask = p->event_mask;
@@ -162,11 +162,11 @@ int nic_mrc_store_name(struct nic_user *u, char name[STORE_NAME_MAX])
 	return store_name(name, d->info.setup.interfaces, d->info.setup.n_ports);
 }
 
-static void report(struct device *d, const struct mrc_ways *w, uint32_t way, uint8_t state)
+static void report(struct device *d, const struct mrc_evs *w, uint32_t ev, uint8_t state)
 {
 	const struct control_event event = {
 		.profile_id = w->id,
-		.ev = w->evs[way],
+		.ev = w->evs[ev],
 		.state = state,
 	};
 
@@ -175,18 +175,18 @@ static void report(struct device *d, const struct mrc_ways *w, uint32_t way, uin
 }
 
 /* What one queue pair assumes is the device's word if it is the first to, or the last. */
-static void set_bad(struct device *d, struct mrc_naming *user, uint32_t way, bool is_bad)
+static void set_bad(struct device *d, struct mrc_naming *user, uint32_t ev, bool is_bad)
 {
-	struct mrc_ways *w = user->ways;
-	bool was_bad = w->n_bad[way] > 0;
+	struct mrc_evs *w = user->evs;
+	bool was_bad = w->n_bad[ev] > 0;
 
-	user->bad[way / 64] ^= UINT64_C(1) << way % 64;
-	w->n_bad[way] = (uint16_t)(w->n_bad[way] + (is_bad ? 1 : -1));
-	if (was_bad != (w->n_bad[way] > 0))
-		member_set_bad(d->control->show.member, w->id, w->values[way], is_bad);
+	user->bad[ev / 64] ^= UINT64_C(1) << ev % 64;
+	w->n_bad[ev] = (uint16_t)(w->n_bad[ev] + (is_bad ? 1 : -1));
+	if (was_bad != (w->n_bad[ev] > 0))
+		member_set_bad(d->control->show.member, w->id, w->values[ev], is_bad);
 }
 
-void mrc_follow_ways(struct nic_qp *qp)
+void mrc_follow_evs(struct nic_qp *qp)
 {
 	struct mrc_naming *user = qp->naming;
 	struct device *d = qp->user->device;
@@ -194,36 +194,36 @@ void mrc_follow_ways(struct nic_qp *qp)
 	uint32_t n = 0;
 
 	device_changed(d);
-	if (!user || !user->ways)
+	if (!user || !user->evs)
 		return;
 	if (nic_transport_mrc.qp_phase(d->engine, qp->number) == QP_ERROR) {
 		mrc_forget_bad(d, user);
 		return;
 	}
-	mrc_qp_ways(d->engine, qp->number, states, CONTROL_EVS, &n);
-	for (uint32_t way = 0; way < n; way++) {
-		bool was_bad = user->bad[way / 64] >> way % 64 & 1;
-		bool is_bad = states[way] == PATH_ASSUMED_BAD;
-		uint32_t before = user->ways->n_bad[way];
+	mrc_qp_evs(d->engine, qp->number, states, CONTROL_EVS, &n);
+	for (uint32_t ev = 0; ev < n; ev++) {
+		bool was_bad = user->bad[ev / 64] >> ev % 64 & 1;
+		bool is_bad = states[ev] == PATH_ASSUMED_BAD;
+		uint32_t before = user->evs->n_bad[ev];
 
 		if (is_bad == was_bad)
 			continue;
-		set_bad(d, user, way, is_bad);
+		set_bad(d, user, ev, is_bad);
 		if (!before)
-			report(d, user->ways, way, CONTROL_REPORT_BAD);
-		else if (!user->ways->n_bad[way])
-			report(d, user->ways, way, CONTROL_REPORT_GOOD);
+			report(d, user->evs, ev, CONTROL_REPORT_BAD);
+		else if (!user->evs->n_bad[ev])
+			report(d, user->evs, ev, CONTROL_REPORT_GOOD);
 	}
 }
 
 /* Where it was the last to assume a value bad, nobody does any more. */
 void mrc_forget_bad(struct device *d, struct mrc_naming *user)
 {
-	for (uint32_t way = 0; way < user->ways->profile.set.n; way++) {
-		if (!(user->bad[way / 64] >> way % 64 & 1))
+	for (uint32_t ev = 0; ev < user->evs->profile.set.n; ev++) {
+		if (!(user->bad[ev / 64] >> ev % 64 & 1))
 			continue;
-		set_bad(d, user, way, false);
-		if (!user->ways->n_bad[way])
-			report(d, user->ways, way, CONTROL_REPORT_GOOD);
+		set_bad(d, user, ev, false);
+		if (!user->evs->n_bad[ev])
+			report(d, user->evs, ev, CONTROL_REPORT_GOOD);
 	}
 }

@@ -16,13 +16,13 @@ void mrc_forget_ends(struct device *d);
 
 /* A profile of entropy values as queue pairs here use it (MRC 9.4): of all that have it, or the
  * device's own, of those that name none. */
-struct mrc_ways {
-	struct path_profile profile; /* the device's own is known by its address, d->ways */
-	struct mrc_ways *next;       /* of the profiles in use */
+struct mrc_evs {
+	struct path_profile profile; /* the device's own is known by its address, d->evs */
+	struct mrc_evs *next;        /* of the profiles in use */
 	struct mrc_naming *users;
 	uint64_t id;
 	uint8_t event_mask; /* enum control_event_mask, as it is now */
-	/* Of each way; of the device's own nothing but, maybe, segments. */
+	/* Of each EV; of the device's own nothing but, maybe, segments. */
 	uint16_t *values;                /* its place in the controller's list, ... */
 	struct control_ev *evs;          /* ... and what stands there, denied or not */
 	uint16_t *n_bad;                 /* the users that assume it bad */
@@ -32,12 +32,12 @@ struct mrc_ways {
 /* The profiles that a queue pair names. */
 struct mrc_naming {
 	struct nic_qp *qp;
-	struct mrc_naming *next; /* of the same ways */
-	struct mrc_ways *ways;   /* NULL: the device's own */
+	struct mrc_naming *next; /* of the same EVs */
+	struct mrc_evs *evs;     /* NULL: the device's own */
 	bool has_cc;
 	uint64_t cc_id;
 	struct cc_cfg cc;
-	uint64_t bad[CONTROL_EVS / 64]; /* of each way, as it was last told */
+	uint64_t bad[CONTROL_EVS / 64]; /* of each EV, as it was last told */
 };
 
 /* A device under control. */
@@ -45,9 +45,9 @@ struct mrc_control {
 	char name[STORE_NAME_MAX];
 	struct store *store; /* NULL: none can be had */
 	struct nic_show show;
-	struct mrc_ways *ways; /* of profiles in use */
-	uint32_t n_evs;        /* entropy values made up for segments so far */
-	nsec look_at;          /* when the state is read although nothing told of a change */
+	struct mrc_evs *evs; /* of profiles in use */
+	uint32_t n_evs;      /* entropy values made up for segments so far */
+	nsec look_at;        /* when the state is read although nothing told of a change */
 };
 
 /* transport_mrc.c: the congestion control of queue pairs that name no profile. */
@@ -55,30 +55,30 @@ void mrc_configure_cc(const struct device *d, struct cc_cfg *cc);
 
 /* mrc_pair.c: how many a queue pair may have, whichever profile it will name: seven bits each,
  * which nobody touches before. */
-uint32_t mrc_most_ways(const struct device *d);
+uint32_t mrc_most_evs(const struct device *d);
 
-/* mrc_ways.c: the device's own ways. 0, or a negative errno and a sentence. */
-int mrc_make_own_ways(struct device *d);
-void mrc_free_own_ways(struct device *d);
-/* The ways of a queue pair. */
-const struct mrc_ways *mrc_ways_of(const struct nic_qp *qp);
+/* mrc_evs.c: the device's own EVs. 0, or a negative errno and a sentence. */
+int mrc_make_own_evs(struct device *d);
+void mrc_free_own_evs(struct device *d);
+/* The EVs of a queue pair. */
+const struct mrc_evs *mrc_evs_of(const struct nic_qp *qp);
 /* Those of a profile of c: shared with others if they are the same. NULL and errno, and a sentence.
  * Freed with the last of their users. */
-struct mrc_ways *mrc_ways_get(struct device *d, struct control *c, const struct control_profile *p);
-void mrc_ways_join(struct mrc_ways *ways, struct mrc_naming *user);
-void mrc_ways_leave(struct device *d, struct mrc_naming *user);
-/* Frees ways that have no users. */
-void mrc_ways_put(struct device *d, struct mrc_ways *ways);
-/* Whether the ways are still those of the profile, port and value. */
-bool mrc_ways_are(const struct mrc_ways *ways, const struct control_profile *p);
-/* All users of `old` have the ways that the profile has now, and what they assume of those that are
+struct mrc_evs *mrc_evs_get(struct device *d, struct control *c, const struct control_profile *p);
+void mrc_evs_join(struct mrc_evs *evs, struct mrc_naming *user);
+void mrc_evs_leave(struct device *d, struct mrc_naming *user);
+/* Frees EVs that have no users. */
+void mrc_evs_put(struct device *d, struct mrc_evs *evs);
+/* Whether the EVs are still those of the profile, port and value. */
+bool mrc_evs_are(const struct mrc_evs *evs, const struct control_profile *p);
+/* All users of `old` have the EVs that the profile has now, and what they assume of those that are
  * the same. A queue pair for which that cannot be done keeps what it has. */
-void mrc_ways_replace(struct device *d, struct control *c, const struct control_profile *p,
-		      struct mrc_ways *old);
-/* The driver is given the segments of ways to a peer; or forgets them, if no user of theirs has
+void mrc_evs_replace(struct device *d, struct control *c, const struct control_profile *p,
+		     struct mrc_evs *old);
+/* The driver is given the segments of EVs to a peer; or forgets them, if no user of theirs has
  * that peer any more. 0, or a negative errno and a sentence. */
-int mrc_ways_lay(struct device *d, const struct mrc_ways *ways, uint32_t peer);
-void mrc_ways_lift(struct device *d, const struct mrc_ways *ways, uint32_t peer);
+int mrc_evs_lay(struct device *d, const struct mrc_evs *evs, uint32_t peer);
+void mrc_evs_lift(struct device *d, const struct mrc_evs *evs, uint32_t peer);
 
 /* mrc_profile.c: the queue pair names no profile any more. */
 void mrc_unname(struct nic_qp *qp);
@@ -93,9 +93,9 @@ void mrc_take_news(struct device *d);
  * again.
  */
 nsec mrc_look_late(struct device *d, nsec now);
-/* Some way of a queue pair came to be assumed bad, or no longer is. */
-void mrc_follow_ways(struct nic_qp *qp);
-/* The queue pair ends, or has other ways: what it assumes no longer counts. */
+/* Some EV of a queue pair came to be assumed bad, or no longer is. */
+void mrc_follow_evs(struct nic_qp *qp);
+/* The queue pair ends, or has other EVs: what it assumes no longer counts. */
 void mrc_forget_bad(struct device *d, struct mrc_naming *user);
 
 /* mrc_show.c: see transport.h, and show.h. */

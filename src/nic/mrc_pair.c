@@ -17,9 +17,9 @@ static int check(const struct device *d)
 	return device_check_for(d, &transport_mrc);
 }
 
-uint32_t mrc_most_ways(const struct device *d)
+uint32_t mrc_most_evs(const struct device *d)
 {
-	return d->ways->set.n > CONTROL_EVS ? d->ways->set.n : CONTROL_EVS;
+	return d->evs->set.n > CONTROL_EVS ? d->evs->set.n : CONTROL_EVS;
 }
 
 static int grant(const struct nic_user *u, struct nic_mrc_spec *spec, struct nic_qp_spec *common,
@@ -54,7 +54,7 @@ static int grant(const struct nic_user *u, struct nic_mrc_spec *spec, struct nic
 		.pd = spec->pd->number,
 		.max_mpr = spec->max_mpr,
 		.max_wimm = spec->max_wimm,
-		.max_ways = (uint16_t)mrc_most_ways(u->device),
+		.max_evs = (uint16_t)mrc_most_evs(u->device),
 	};
 	if (mrc_qp_size(caps))
 		return 0;
@@ -118,7 +118,7 @@ static void close_addrs(struct nic_qp *qp, struct addr_pair *addrs)
 	struct device *d = qp->user->device;
 
 	if (addrs->peer != DRIVER_NO_HANDLE)
-		mrc_ways_lift(d, mrc_ways_of(qp), addrs->peer);
+		mrc_evs_lift(d, mrc_evs_of(qp), addrs->peer);
 	addr_pair_close(d, addrs);
 }
 
@@ -130,9 +130,9 @@ static uint8_t flags_of(const struct device *d, uint8_t flags)
 	return (uint8_t)((flags | MRC_NO_TRIM) & ~MRC_PEER_TRIM_NACK);
 }
 
-/* Packets in a row that take one way. With segmentation offload those of one source port cost one
- * call to the kernel: a turn of the ways is as long as the longest of them. Elsewhere a packet
- * costs the same whichever way it takes. */
+/* Packets in a row that take one EV. With segmentation offload those of one source port cost one
+ * call to the kernel: a turn of the EVs is as long as the longest of them. Elsewhere a packet
+ * costs the same whichever EV it takes. */
 static uint16_t burst_of(const struct nic_setup *s, uint16_t pmtu)
 {
 	if (s->ev_burst)
@@ -154,7 +154,7 @@ static int addr_pair_find(struct nic_qp *qp, const struct nic_mrc_path *path, st
 			  uint32_t set, struct addr_pair *addrs)
 {
 	struct device *d = qp->user->device;
-	const struct mrc_ways *ways = mrc_ways_of(qp);
+	const struct mrc_evs *evs = mrc_evs_of(qp);
 	struct mrc_attr has;
 
 	if (!path)
@@ -171,7 +171,7 @@ static int addr_pair_find(struct nic_qp *qp, const struct nic_mrc_path *path, st
 
 	r = set_planes(d, path, addrs);
 	if (!r)
-		r = mrc_ways_lay(d, ways, addrs->peer);
+		r = mrc_evs_lay(d, evs, addrs->peer);
 	if (!r)
 		r = addr_pair_check(d, addrs, pmtu);
 	if (r) {
@@ -180,7 +180,7 @@ static int addr_pair_find(struct nic_qp *qp, const struct nic_mrc_path *path, st
 	}
 	attr->local = addrs->local;
 	attr->peer = addrs->peer;
-	attr->ways = &ways->profile;
+	attr->evs = &evs->profile;
 	attr->burst = burst_of(&d->info.setup, pmtu);
 	put_classes(&d->info.setup, path->sl, attr->tclass);
 	return 0;

@@ -14,7 +14,7 @@
 struct asked {
 	const uint64_t *ev, *cc;
 	bool has_ev, has_cc; /* such a profile is there, and counted as in use */
-	struct mrc_ways *ways;
+	struct mrc_evs *evs;
 	struct cc_cfg cfg;
 };
 
@@ -125,8 +125,8 @@ static int take_ev(struct device *d, struct control *c, struct asked *a)
 
 	if (r <= 0 || !p)
 		return r;
-	a->ways = mrc_ways_get(d, c, p);
-	return a->ways ? 1 : -errno;
+	a->evs = mrc_evs_get(d, c, p);
+	return a->evs ? 1 : -errno;
 }
 
 static int take_cc(struct device *d, struct control *c, struct asked *a)
@@ -171,8 +171,8 @@ static void undo(struct device *d, const struct asked *a)
 		unuse(d, CONTROL_EV, *a->ev);
 	if (a->has_cc)
 		unuse(d, CONTROL_CC, *a->cc);
-	if (a->ways)
-		mrc_ways_put(d, a->ways);
+	if (a->evs)
+		mrc_evs_put(d, a->evs);
 }
 
 static int find(struct device *d, struct asked *a)
@@ -207,11 +207,11 @@ static void leave_ev(struct nic_qp *qp)
 {
 	struct device *d = qp->user->device;
 
-	if (!qp->naming->ways)
+	if (!qp->naming->evs)
 		return;
-	uint64_t id = qp->naming->ways->id;
+	uint64_t id = qp->naming->evs->id;
 
-	mrc_ways_leave(d, qp->naming);
+	mrc_evs_leave(d, qp->naming);
 	unuse(d, CONTROL_EV, id);
 }
 
@@ -224,13 +224,13 @@ static void adopt(struct nic_qp *qp, const struct asked *a)
 	if (a->ev) {
 		struct mrc_naming hold = {.qp = qp};
 
-		/* Ways that nobody uses are gone: these may be those that it had. */
-		if (a->ways)
-			mrc_ways_join(a->ways, &hold);
+		/* EVs that nobody uses are gone: these may be those that it had. */
+		if (a->evs)
+			mrc_evs_join(a->evs, &hold);
 		leave_ev(qp);
-		if (a->ways) {
-			mrc_ways_join(a->ways, n);
-			mrc_ways_leave(d, &hold);
+		if (a->evs) {
+			mrc_evs_join(a->evs, n);
+			mrc_evs_leave(d, &hold);
 		}
 	}
 	if (!a->cc)
@@ -250,7 +250,7 @@ static int name_profiles(struct nic_qp *qp, struct asked *a)
 	struct mrc_attr is;
 
 	mrc_qp_query(d->engine, qp->number, &is, NULL, NULL);
-	if (is.state > MRC_INIT || is.ways)
+	if (is.state > MRC_INIT || is.evs)
 		return nic_fail(EINVAL, "queue pair %#x is connected: it is too late for profiles",
 				qp->number);
 	if (!qp->naming)

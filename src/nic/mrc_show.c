@@ -6,18 +6,17 @@
 
 #define STATE_BITS 2u
 
-static_assert(MEMBER_WAYS <= CONTROL_EVS && PATH_STATES <= 1u << STATE_BITS,
-	      "a state has two bits");
+static_assert(MEMBER_EVS <= CONTROL_EVS && PATH_STATES <= 1u << STATE_BITS, "a state has two bits");
 
-static void fill_ways(const struct device *d, const struct nic_qp *qp, struct member_pair *pair)
+static void fill_evs(const struct device *d, const struct nic_qp *qp, struct member_pair *pair)
 {
-	uint8_t states[MEMBER_WAYS];
+	uint8_t states[MEMBER_EVS];
 	uint32_t n = 0;
 
-	mrc_qp_ways(d->engine, qp->number, states, MEMBER_WAYS, &n);
-	pair->n_ways = (uint16_t)n;
-	for (uint32_t i = 0; i < n && i < MEMBER_WAYS; i++)
-		pair->way_state[i / 4] |= (uint8_t)(states[i] << i % 4 * STATE_BITS);
+	mrc_qp_evs(d->engine, qp->number, states, MEMBER_EVS, &n);
+	pair->n_evs = (uint16_t)n;
+	for (uint32_t i = 0; i < n && i < MEMBER_EVS; i++)
+		pair->ev_state[i / 4] |= (uint8_t)(states[i] << i % 4 * STATE_BITS);
 }
 
 void mrc_fill_pair(const struct device *d, const struct nic_qp *qp, struct member_pair *pair)
@@ -29,7 +28,7 @@ void mrc_fill_pair(const struct device *d, const struct nic_qp *qp, struct membe
 	mrc_qp_query(d->engine, qp->number, &attr, NULL, NULL);
 	pair->state = attr.state == MRC_ERROR ? SHOW_ERROR : attr.state;
 	pair->open_ports = (uint8_t)p.open_ports;
-	pair->profile = qp->naming && qp->naming->ways ? qp->naming->ways->id : 0;
+	pair->profile = qp->naming && qp->naming->evs ? qp->naming->evs->id : 0;
 	pair->sent_bytes = p.sent_bytes;
 	pair->got_bytes = p.got_bytes;
 	pair->sent_packets = p.sent_packets;
@@ -38,8 +37,8 @@ void mrc_fill_pair(const struct device *d, const struct nic_qp *qp, struct membe
 	pair->window_bytes = p.window_bytes;
 	pair->inflight_bytes = p.inflight_bytes;
 	pair->srtt_ns = p.srtt_ns;
-	memcpy(pair->ways, p.ways, sizeof pair->ways);
-	fill_ways(d, qp, pair);
+	memcpy(pair->evs, p.evs, sizeof pair->evs);
+	fill_evs(d, qp, pair);
 }
 
 nsec mrc_show(struct device *d, nsec now)

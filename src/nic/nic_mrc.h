@@ -2,7 +2,7 @@
  *
  * A device whose setup has transport_mrc has an MRC engine. Domains, regions, completion queues,
  * channels and events are those of nic.h, and so is posting: nic_post with ENGINE_WRITE,
- * ENGINE_WRITE_IMM and ENGINE_RECV. Queue pairs are made and connected here. Their ways (MRC 9.4)
+ * ENGINE_WRITE_IMM and ENGINE_RECV. Queue pairs are made and connected here. Their EVs (MRC 9.4)
  * are the device's, as its setup says, and so is the congestion control, unless they name profiles
  * of a controller's.
  *
@@ -46,11 +46,11 @@ struct nic_mrc_path {
 };
 
 /* As mrc_qp_modify, but MRC_SET_PATH takes the path: it opens the address and checks that the PMTU
- * fits the route; handles, ways and burst are filled in. MRC_SET_FLAGS leaves out what the device
+ * fits the route; handles, EVs and burst are filled in. MRC_SET_FLAGS leaves out what the device
  * cannot do. Not MRC_SET_CC: see nic_mrc_qp_profiles. As nic_qp_modify. */
 int nic_mrc_qp_modify(struct nic_qp *qp, const struct mrc_attr *attr, uint32_t set,
 		      const struct nic_mrc_path *path);
-/* Any but the number may be NULL. ways and cc are the device's, or those of the profiles that the
+/* Any but the number may be NULL. EVs and cc are the device's, or those of the profiles that the
  * queue pair names, and live as long. */
 int nic_mrc_qp_query(struct nic_qp *qp, struct mrc_attr *attr, struct mrc_caps *caps,
 		     bool *is_draining);
@@ -80,9 +80,9 @@ int nic_mrc_qp_connect(struct nic_qp *qp, const struct nic_mrc_link *link);
 int nic_mrc_qp_progress(struct nic_qp *qp, struct mrc_progress *progress);
 void nic_mrc_counters(struct nic_user *u, struct mrc_counters *mrc, struct driver_counters *io);
 
-/* Asks the peer of a connected queue pair for an answer by one of its ways (an EV probe, MRC 7.3),
- * and waits for it. 0 and the round trip, -ETIMEDOUT after half a second, -EINVAL: no such way. */
-int nic_mrc_ping(struct nic_qp *qp, uint32_t way, nsec *rtt_ns);
+/* Asks the peer of a connected queue pair for an answer by one of its EVs (an EV probe, MRC 7.3),
+ * and waits for it. 0 and the round trip, -ETIMEDOUT after half a second, -EINVAL: no such EV. */
+int nic_mrc_ping(struct nic_qp *qp, uint32_t ev, nsec *rtt_ns);
 
 /* Names the profiles of a queue pair, before it is connected (MRC_RESET, MRC_INIT); NULL leaves one
  * as it is. Both count as in use until the queue pair ends, is reset, or names others. Id 0, where
@@ -105,7 +105,7 @@ int nic_mrc_event_poll(struct nic_cq *cq, struct control_event *events, int n);
  * negative errno and nic_error says why: -EADDRINUSE, somebody else has its port. */
 int nic_mrc_check_address(struct nic_user *u, uint32_t gid_index);
 
-/* A question to a peer as such (MRC 7.3), over any way: none of a queue pair's or profile's. */
+/* A question to a peer as such (MRC 7.3), over any EV: none of a queue pair's or profile's. */
 struct nic_mrc_question {
 	uint8_t sgid[16], dgid[16];
 	uint8_t wide;    /* enum control_wide: what val is */
@@ -115,9 +115,9 @@ struct nic_mrc_question {
 	uint8_t dscp;    /* of an EV probe; port status: control (M-22) */
 	uint32_t port_status;
 };
-/* The ways of queue pairs that name no profile, as EV probes without ends; at most room. How many
+/* The EVs of queue pairs that name no profile, as EV probes without ends; at most room. How many
  * there are. */
-uint32_t nic_mrc_ways(struct nic_user *u, struct nic_mrc_question *ways, uint32_t room);
+uint32_t nic_mrc_evs(struct nic_user *u, struct nic_mrc_question *evs, uint32_t room);
 
 struct nic_mrc_answer {
 	uint32_t question; /* its place in the batch */
@@ -126,7 +126,7 @@ struct nic_mrc_answer {
 	nsec rtt_ns;
 };
 /* Sends n questions and waits for their answers, for timeout_ns at most; answers, in the order in
- * which they came, has room for n. 0 when all came; -ETIMEDOUT; -EINVAL, -ENOTSUP (a way that this
+ * which they came, has room for n. 0 when all came; -ETIMEDOUT; -EINVAL, -ENOTSUP (an EV that this
  * driver does not take), -EAGAIN (too many questions are out): none was sent. */
 int nic_mrc_ask(struct nic_user *u, const struct nic_mrc_question *questions, uint32_t n,
 		nsec timeout_ns, struct nic_mrc_answer *answers, uint32_t *n_answers);

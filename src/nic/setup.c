@@ -145,6 +145,8 @@ int nic_config_find(struct nic_config *config)
 
 static int unknown_key(const struct file_reader *r, const char *key)
 {
+	if (!strcmp(key, "ev-ways"))
+		return setup_fail(r->file, r->line, "the key '%s' is called 'ev-count' now", key);
 	struct edits_guess guess = edits_guess(key);
 	char list[NIC_SENTENCE_MAX - 128] = "";
 	size_t len = 0;

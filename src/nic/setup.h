@@ -62,7 +62,7 @@ struct nic_setup {
 	/* TRANSPORT_ENDPOINTS: endpoint requests a second of hosts that have no queue pair with the
 	 * process, which are answered, or NIC_NO_STRANGERS; 0: as many as the engine has it. */
 	uint32_t stranger_rate;
-	uint16_t ev_burst; /* packets in a row that take one way; 0: 60 KiB on udp, else 1 */
+	uint16_t ev_burst; /* packets in a row that take one EV; 0: 60 KiB on udp, else 1 */
 	struct nic_evs evs;
 	/* Addresses of the device that are on none of its ports: a host's own one in a fabric of
 	 * SRv6 is on lo. has_lo: all of lo's that mean something elsewhere. */

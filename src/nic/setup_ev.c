@@ -74,10 +74,10 @@ static bool read_auto(struct nic_evs *e, const char *at, struct setup_why *why)
 {
 	uint64_t n = 0;
 
-	if (*at && (*at++ != ':' || !setup_take_number(&at, PATH_WAYS_MAX, &n) || *at || !n))
-		return setup_wrong(why, "give auto, or auto:N with N from 1 to %u", PATH_WAYS_MAX);
+	if (*at && (*at++ != ':' || !setup_take_number(&at, PATH_EVS_MAX, &n) || *at || !n))
+		return setup_wrong(why, "give auto, or auto:N with N from 1 to %u", PATH_EVS_MAX);
 	if (n && e->n)
-		return setup_wrong(why, "ev-ways says how many there are; leave one of them out");
+		return setup_wrong(why, "ev-count says how many there are; leave one of them out");
 	e->n = n ? (uint32_t)n : e->n;
 	return true;
 }
@@ -103,7 +103,7 @@ bool setup_read_ev(struct nic_setup *s, char *value, struct setup_why *why)
 				"colon, and fields with commas");
 }
 
-uint32_t setup_ways(const struct nic_setup *s)
+uint32_t setup_evs(const struct nic_setup *s)
 {
 	const struct path_format format = {s->evs.encoding, s->evs.fields, s->evs.n_fields};
 	uint32_t n = s->evs.n ? s->evs.n : path_profile_default((1u << s->n_ports) - 1);

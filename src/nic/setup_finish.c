@@ -98,7 +98,7 @@ int setup_environment(struct setup_draft *draft)
 		if (!text)
 			continue;
 		if (key == KEY_EV)
-			s.evs.n = 0; /* ev-ways belongs to the ev that it replaces */
+			s.evs.n = 0; /* ev-count belongs to the ev that it replaces */
 		size_t len = strnlen(text, sizeof value - 1);
 
 		memcpy(value, text, len);
@@ -281,14 +281,14 @@ static int settle_trim(struct setup_draft *draft, const char *file)
 	return check_service_levels(draft, file);
 }
 
-static int check_ways(const struct setup_draft *draft, const char *file)
+static int check_evs(const struct setup_draft *draft, const char *file)
 {
 	const struct nic_setup *s = &draft->d.setup;
-	uint32_t n = setup_ways(s);
+	uint32_t n = setup_evs(s);
 
 	if (s->evs.min_active <= n)
 		return 0;
-	return fail_key(draft, file, KEY_EV_MIN_ACTIVE, "%u of %u ways: %s", s->evs.min_active, n,
+	return fail_key(draft, file, KEY_EV_MIN_ACTIVE, "%u of %u EVs: %s", s->evs.min_active, n,
 			path_error_name(PATH_TOO_MANY));
 }
 
@@ -324,7 +324,7 @@ int setup_finish(struct setup_draft *draft, const char *file)
 	if (!r)
 		r = settle_trim(draft, file);
 	if (!r && transport_has(s->transport, TRANSPORT_PROFILES))
-		r = check_ways(draft, file);
+		r = check_evs(draft, file);
 	return r;
 }
 

@@ -30,7 +30,7 @@ enum setup_key {
 	KEY_WINDOW,
 	KEY_RATE,
 	KEY_EV,
-	KEY_EV_WAYS,
+	KEY_EV_COUNT,
 	KEY_EV_MIN_ACTIVE,
 	KEY_EV_BURST,
 	KEY_POOL_MEMORY,
@@ -75,8 +75,8 @@ bool setup_take_number(const char **at, uint64_t most, uint64_t *value);
 
 /* setup_ev.c: "auto", "auto:128", "structured:16:0xc000:0xff:0:255,16:0". */
 bool setup_read_ev(struct nic_setup *s, char *value, struct setup_why *why);
-/* How many ways there will be. */
-uint32_t setup_ways(const struct nic_setup *s);
+/* How many EVs there will be. */
+uint32_t setup_evs(const struct nic_setup *s);
 
 /* setup_finish.c: fills in what was not given and checks the whole. file: for sentences, or NULL.
  * 0 or -EINVAL. */

@@ -346,11 +346,11 @@ static bool read_rate(struct nic_setup *s, char *value, struct setup_why *why)
 			   (unsigned long long)CC_BPS_MIN);
 }
 
-static bool read_ways(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_ev_count(struct nic_setup *s, char *value, struct setup_why *why)
 {
 	uint64_t v = 0;
 
-	if (!read_number(value, 1, PATH_WAYS_MAX, &v, why))
+	if (!read_number(value, 1, PATH_EVS_MAX, &v, why))
 		return false;
 	if (s->evs.n)
 		return setup_wrong(why, "ev says how many there are; leave one of them out");
@@ -362,7 +362,7 @@ static bool read_min_active(struct nic_setup *s, char *value, struct setup_why *
 {
 	uint64_t v = 0;
 
-	if (!read_number(value, 1, PATH_WAYS_MAX, &v, why))
+	if (!read_number(value, 1, PATH_EVS_MAX, &v, why))
 		return false;
 	s->evs.min_active = (uint16_t)v;
 	return true;
@@ -413,7 +413,7 @@ const struct setup_reader setup_readers[SETUP_KEYS] = {
 	[KEY_WINDOW] = {"window", "WEFT_WINDOW", .read = read_window},
 	[KEY_RATE] = {"rate", .read = read_rate},
 	[KEY_EV] = {"ev", "WEFT_EV", TRANSPORT_PROFILES, setup_read_ev},
-	[KEY_EV_WAYS] = {"ev-ways", NULL, TRANSPORT_PROFILES, read_ways},
+	[KEY_EV_COUNT] = {"ev-count", NULL, TRANSPORT_PROFILES, read_ev_count},
 	[KEY_EV_MIN_ACTIVE] = {"ev-min-active", NULL, TRANSPORT_PROFILES, read_min_active},
 	[KEY_EV_BURST] = {"ev-burst", "WEFT_EV_BURST", TRANSPORT_PROFILES, read_burst},
 	[KEY_POOL_MEMORY] = {"pool-memory", NULL, TRANSPORT_POOLS, read_pool},

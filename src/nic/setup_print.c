@@ -117,7 +117,7 @@ static void add_evs(struct page *p, const struct nic_setup *s)
 	}
 	add(p, "\n");
 	if (e->n) {
-		add_key(p, KEY_EV_WAYS);
+		add_key(p, KEY_EV_COUNT);
 		add(p, "%u\n", e->n);
 	}
 	if (e->min_active) {

@@ -5,7 +5,7 @@
 
 /* Times for wires that software works: a round trip takes tens of microseconds when both ends are
  * awake, and a process that waits for a processor is away for milliseconds without anything being
- * wrong with a way. */
+ * wrong with an EV. */
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
 
@@ -41,7 +41,7 @@ static void size_pools(const struct device *d, struct mrc_cfg *cfg)
 {
 	uint64_t bytes = d->info.setup.pool_bytes;
 
-	mrc_cfg_fit(cfg, bytes ? bytes : NIC_POOL_BYTES, mrc_most_ways(d));
+	mrc_cfg_fit(cfg, bytes ? bytes : NIC_POOL_BYTES, mrc_most_evs(d));
 }
 
 _Static_assert(NIC_STRANGERS_MAX == MRC_RATE_MAX, "what a file may say, the engine takes");
@@ -72,11 +72,11 @@ static int configure(struct device *d, union transport_cfg *cfg)
 		.id_tag = driver_tag(d->io),
 		.has_service_time = true,
 		.has_trim_nack = d->info.setup.has_trim,
-		/* One that takes a turn of the ways would cut the bursts of udp for good. */
+		/* One that takes a turn of the EVs would cut the bursts of udp for good. */
 		.has_base_probe = d->info.setup.driver != NIC_UDP,
 	};
 	mrc_configure_cc(d, &cfg->mrc.cc);
-	int r = mrc_make_own_ways(d);
+	int r = mrc_make_own_evs(d);
 
 	if (!r)
 		size_pools(d, &cfg->mrc);
@@ -86,7 +86,7 @@ static int configure(struct device *d, union transport_cfg *cfg)
 static void end(struct device *d)
 {
 	mrc_ungovern(d);
-	mrc_free_own_ways(d);
+	mrc_free_own_evs(d);
 }
 
 static int make(struct engine *e, uint32_t number, const void *caps, void *memory)
@@ -140,8 +140,8 @@ static void raise_events(struct device *d)
 	do {
 		n = mrc_events(d->engine, events, 16);
 		for (uint32_t i = 0; i < n; i++)
-			if (events[i].kind == MRC_EVENT_WAYS)
-				mrc_follow_ways(d->qps[events[i].number % NIC_LOW_NUMBERS]);
+			if (events[i].kind == MRC_EVENT_EV_STATE)
+				mrc_follow_evs(d->qps[events[i].number % NIC_LOW_NUMBERS]);
 			else
 				device_raise(d, events[i].number,
 					     (enum nic_event_kind)kinds[events[i].kind]);

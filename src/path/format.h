@@ -39,7 +39,7 @@ struct path_format {
 enum path_error {
 	PATH_OK,
 	PATH_NO_EVS,       /* a count of none */
-	PATH_TOO_MANY,     /* more than PATH_WAYS_MAX; of ev_min_active: more than there are */
+	PATH_TOO_MANY,     /* more than PATH_EVS_MAX; of ev_min_active: more than there are */
 	PATH_BAD_PORT,     /* no port, or one beyond PATH_PORTS */
 	PATH_BAD_ENCODING, /* an encoding or a count of fields that there is not */
 	PATH_BAD_WIDTH,    /* a field without bits or with more than PATH_FIELD_WIDTH */

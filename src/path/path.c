@@ -8,15 +8,15 @@
 #include "path/state.h"
 
 #define ROUND     32768u /* what the turns of a round move a lane's pass on by */
-#define STEPS_MAX 64u    /* in a drawn order, before the nearest usable way does */
-#define SKIPS_MAX 8u     /* ways passed over for one packet */
+#define STEPS_MAX 64u    /* in a drawn order, before the nearest usable EV does */
+#define SKIPS_MAX 8u     /* EVs passed over for one packet */
 
-/* The burden of a way, in 16ths of its turns. */
-#define BURDEN_MAX  12u /* so that something is learnt of every way */
+/* The burden of an EV, in 16ths of its turns. */
+#define BURDEN_MAX  12u /* so that something is learnt of every EV */
 #define BURDEN_FULL 8u  /* for a packet that met a full queue: trimmed, or taken for lost */
 #define EASE_BITS   5u  /* one turn in 2^5 takes off a 16th */
 
-/* A lane whose ways are mostly out of use is walked in their order: its drawn order would lead past
+/* A lane whose EVs are mostly out of use is walked in their order: its drawn order would lead past
  * too many. */
 #define SPARSE 4u
 
@@ -88,7 +88,7 @@ static void new_round(struct path *p, uint32_t port)
 	draw_together(p, port);
 }
 
-static uint32_t lane_ways(const struct path *p, uint32_t port)
+static uint32_t lane_evs(const struct path *p, uint32_t port)
 {
 	return (uint32_t)p->profile->first[port + 1] - p->profile->first[port];
 }
@@ -118,10 +118,10 @@ static inline uint32_t place_in_round(const struct path *p, uint32_t port, uint3
 	return is_narrow(p, port) ? shuffle(place, p->profile->order_bits[port], lane->few) : place;
 }
 
-/* How many ways the rounds of a port go over, if none is out: on average where they are narrow. */
+/* How many EVs the rounds of a port go over, if none is out: on average where they are narrow. */
 static uint32_t lane_spread(const struct path *p, uint32_t port)
 {
-	return lane_ways(p, port) << round_bits(p, port) >> p->profile->order_bits[port];
+	return lane_evs(p, port) << round_bits(p, port) >> p->profile->order_bits[port];
 }
 
 uint32_t path_spread(const struct path *p)
@@ -140,7 +140,7 @@ static uint32_t round_usable(const struct path *p, uint32_t port)
 	for (uint32_t at = 0; at >> round_bits(p, port) == 0; at++) {
 		uint32_t place = place_in_round(p, port, at);
 
-		n += place < lane_ways(p, port) &&
+		n += place < lane_evs(p, port) &&
 		     !path_bit(p, PATH_OUT, p->profile->first[port] + place);
 	}
 	return n;
@@ -202,17 +202,17 @@ void path_refresh(struct path *p, uint32_t port)
 		p->sparse ^= (uint8_t)bit;
 		new_round(p, port);
 		if (is_sparse)
-			lane->at = (uint16_t)(lane->key % (lane_ways(p, port) + 1));
+			lane->at = (uint16_t)(lane->key % (lane_evs(p, port) + 1));
 	}
 }
 
-void path_put_out(struct path *p, uint32_t way, bool is_out)
+void path_put_out(struct path *p, uint32_t ev, bool is_out)
 {
-	uint32_t port = path_port(p, way);
+	uint32_t port = path_port(p, ev);
 
-	if (path_bit(p, PATH_OUT, way) == is_out)
+	if (path_bit(p, PATH_OUT, ev) == is_out)
 		return;
-	path_put_bit(p, PATH_OUT, way, is_out);
+	path_put_bit(p, PATH_OUT, ev, is_out);
 	p->lanes[port].usable = (uint16_t)(p->lanes[port].usable + (is_out ? -1 : 1));
 	p->has_news = true;
 	path_refresh(p, port);
@@ -238,11 +238,11 @@ void path_start(struct path *p, const struct path_sender *sender)
 	for (uint32_t port = 0; port < PATH_PORTS; port++) {
 		struct path_lane *lane = &p->lanes[port];
 
-		lane->usable = (uint16_t)lane_ways(p, port);
-		for (uint32_t way = f->first[port]; way < f->first[port + 1]; way++)
-			if (f->denied[way / 64] >> way % 64 & 1) {
-				path_put_bit(p, PATH_DENY, way, true);
-				path_put_bit(p, PATH_OUT, way, true);
+		lane->usable = (uint16_t)lane_evs(p, port);
+		for (uint32_t ev = f->first[port]; ev < f->first[port + 1]; ev++)
+			if (f->denied[ev / 64] >> ev % 64 & 1) {
+				path_put_bit(p, PATH_DENY, ev, true);
+				path_put_bit(p, PATH_OUT, ev, true);
 				lane->usable--;
 				p->n_denied++;
 			}
@@ -255,7 +255,7 @@ void path_start(struct path *p, const struct path_sender *sender)
 	sort_ports(p);
 }
 
-/* The bits of a word of ways that are such ones. */
+/* The bits of a word of EVs that are such ones. */
 static uint64_t such(const struct path *p, uint32_t word, bool is_out, bool is_marked)
 {
 	uint64_t out = *path_word(p, PATH_OUT, word * 64);
@@ -270,60 +270,60 @@ uint32_t path_find_bits(const struct path *p, uint32_t port, uint32_t from, bool
 {
 	uint32_t end = p->profile->first[port + 1];
 
-	for (uint32_t way = from; way < end; way = (way | 63) + 1) {
-		uint64_t bits = such(p, way / 64, is_out, is_marked) >> way % 64;
+	for (uint32_t ev = from; ev < end; ev = (ev | 63) + 1) {
+		uint64_t bits = such(p, ev / 64, is_out, is_marked) >> ev % 64;
 
 		if (bits) {
-			way += (uint32_t)__builtin_ctzll(bits);
-			return way < end ? way : PATH_NONE;
+			ev += (uint32_t)__builtin_ctzll(bits);
+			return ev < end ? ev : PATH_NONE;
 		}
 	}
 	return PATH_NONE;
 }
 
-/* The first usable way of a port at or after its place `at`, else from its first on. There is one.
- * A word of ways at a time: at most one more step than the port has words. */
+/* The first usable EV of a port at or after its place `at`, else from its first on. There is one.
+ * A word of EVs at a time: at most one more step than the port has words. */
 static uint32_t next_in_order(const struct path *p, uint32_t port, uint32_t at)
 {
 	uint32_t first = p->profile->first[port], end = p->profile->first[port + 1];
 
-	for (uint32_t way = first + at;; way = (way | 63) + 1) {
-		if (way >= end)
-			way = first;
-		uint64_t usable = ~*path_word(p, PATH_OUT, way) >> way % 64;
+	for (uint32_t ev = first + at;; ev = (ev | 63) + 1) {
+		if (ev >= end)
+			ev = first;
+		uint64_t usable = ~*path_word(p, PATH_OUT, ev) >> ev % 64;
 
-		if (usable && way + (uint32_t)__builtin_ctzll(usable) < end)
-			return way + (uint32_t)__builtin_ctzll(usable);
+		if (usable && ev + (uint32_t)__builtin_ctzll(usable) < end)
+			return ev + (uint32_t)__builtin_ctzll(usable);
 	}
 }
 
-/* The same, but not the way of the packet before if there is another. */
+/* The same, but not the EV of the packet before if there is another. */
 static uint32_t next_other(const struct path *p, uint32_t port, uint32_t at)
 {
-	uint32_t way = next_in_order(p, port, at);
+	uint32_t ev = next_in_order(p, port, at);
 
-	if (way == p->last && p->lanes[port].usable > 1)
-		way = next_in_order(p, port, way - p->profile->first[port] + 1);
-	return way;
+	if (ev == p->last && p->lanes[port].usable > 1)
+		ev = next_in_order(p, port, ev - p->profile->first[port] + 1);
+	return ev;
 }
 
 static uint32_t next_sparse(struct path *p, uint32_t port, struct path_lane *lane)
 {
 	uint32_t first = p->profile->first[port];
-	uint32_t way = next_other(p, port, lane->at);
+	uint32_t ev = next_other(p, port, lane->at);
 
-	if (way - first < lane->at)
+	if (ev - first < lane->at)
 		draw_together(p, port);
-	lane->at = (uint16_t)(way - first + 1);
-	return way;
+	lane->at = (uint16_t)(ev - first + 1);
+	return ev;
 }
 
-/* Passes over what is no usable way, from place `at` of the round on. */
+/* Passes over what is no usable EV, from place `at` of the round on. */
 static uint32_t next_drawn(struct path *p, uint32_t port)
 {
 	struct path_lane *lane = &p->lanes[port];
 	uint32_t bits = round_bits(p, port), first = p->profile->first[port];
-	uint32_t n = lane_ways(p, port), at = 0;
+	uint32_t n = lane_evs(p, port), at = 0;
 
 	for (uint32_t i = 0; i < STEPS_MAX; i++) {
 		if (lane->at >> bits)
@@ -339,22 +339,22 @@ static uint32_t next_drawn(struct path *p, uint32_t port)
 	return next_other(p, port, at < n ? at : 0);
 }
 
-/* The next usable way of a lane, which has one. In a round every way comes once, but for one that
+/* The next usable EV of a lane, which has one. In a round every EV comes once, but for one that
  * came last in the round before and would come first now: it loses this round's turn. Mostly the
- * next place of the round has a good way; what else there may be is kept out of the way. */
+ * next place of the round has a good EV; what else there may be is kept out of the way. */
 static inline uint32_t next_of_lane(struct path *p, uint32_t port)
 {
 	struct path_lane *lane = &p->lanes[port];
 	uint32_t bits = round_bits(p, port), first = p->profile->first[port];
-	uint32_t way = first + place_in_round(p, port, lane->at);
+	uint32_t ev = first + place_in_round(p, port, lane->at);
 
 	if (p->sparse >> port & 1)
 		return next_sparse(p, port, lane);
-	if (lane->at >> bits || way >= p->profile->first[port + 1] || way == p->last ||
-	    path_bit(p, PATH_OUT, way))
+	if (lane->at >> bits || ev >= p->profile->first[port + 1] || ev == p->last ||
+	    path_bit(p, PATH_OUT, ev))
 		return next_drawn(p, port);
 	lane->at++;
-	return way;
+	return ev;
 }
 
 static inline uint32_t port_at(const struct path *p, uint32_t place)
@@ -362,7 +362,7 @@ static inline uint32_t port_at(const struct path *p, uint32_t place)
 	return (uint32_t)(p->order >> 8 * place) & 0xff;
 }
 
-/* The first in the order of some ports, all of them open: its ways had the fewest turns. */
+/* The first in the order of some ports, all of them open: its EVs had the fewest turns. */
 static inline uint32_t port_behind(const struct path *p, uint32_t ports)
 {
 	if (!(ports & (ports - 1)))
@@ -404,33 +404,33 @@ static inline void charge(struct path *p, uint32_t port)
 	p->order = (others & low) | (uint64_t)port << 8 * to | (others & ~low) << 8;
 }
 
-static uint64_t *burden_word(const struct path *p, uint32_t way)
+static uint64_t *burden_word(const struct path *p, uint32_t ev)
 {
-	return path_word(p, PATH_BURDEN, way) + way % 64 / 16;
+	return path_word(p, PATH_BURDEN, ev) + ev % 64 / 16;
 }
 
-static inline uint32_t burden_of(const struct path *p, uint32_t way)
+static inline uint32_t burden_of(const struct path *p, uint32_t ev)
 {
-	return (uint32_t)(*burden_word(p, way) >> way % 16 * 4) & 15;
+	return (uint32_t)(*burden_word(p, ev) >> ev % 16 * 4) & 15;
 }
 
-static void put_burden(struct path *p, uint32_t way, uint32_t burden)
+static void put_burden(struct path *p, uint32_t ev, uint32_t burden)
 {
-	uint64_t *word = burden_word(p, way);
-	uint32_t shift = way % 16 * 4;
+	uint64_t *word = burden_word(p, ev);
+	uint32_t shift = ev % 16 * 4;
 
 	*word = (*word & ~(UINT64_C(15) << shift)) | (uint64_t)burden << shift;
 }
 
-/* Being skipped once for each mark, a way never gives up more than half of its turns, which is too
- * few for a link that is much slower than the others. So what comes on top for one way is taken off
- * drawn ones, a 16th at a time: a way that is marked as often as the others stays as it is, however
+/* Being skipped once for each mark, an EV never gives up more than half of its turns, which is too
+ * few for a link that is much slower than the others. So what comes on top for one EV is taken off
+ * drawn ones, a 16th at a time: an EV that is marked as often as the others stays as it is, however
  * often that is, and one that is marked more often gives up turns until it is no longer. */
-static void add_burden(struct path *p, uint32_t way, uint32_t more)
+static void add_burden(struct path *p, uint32_t ev, uint32_t more)
 {
-	uint32_t burden = burden_of(p, way) + more;
+	uint32_t burden = burden_of(p, ev) + more;
 
-	put_burden(p, way, burden < BURDEN_MAX ? burden : BURDEN_MAX);
+	put_burden(p, ev, burden < BURDEN_MAX ? burden : BURDEN_MAX);
 	for (uint32_t i = 0; i < more; i++) {
 		uint32_t drawn = (uint32_t)((uint64_t)path_draw(p) * p->profile->set.n >> 32);
 
@@ -439,121 +439,121 @@ static void add_burden(struct path *p, uint32_t way, uint32_t more)
 	}
 }
 
-void path_burden(struct path *p, uint32_t way)
+void path_burden(struct path *p, uint32_t ev)
 {
-	add_burden(p, way, BURDEN_FULL);
+	add_burden(p, ev, BURDEN_FULL);
 }
 
-/* Whether a way, whose turn it is, gives it up. Without marks burdens go, too. */
-static inline bool gives_up(struct path *p, uint32_t way)
+/* Whether an EV, whose turn it is, gives it up. Without marks burdens go, too. */
+static inline bool gives_up(struct path *p, uint32_t ev)
 {
-	uint32_t burden = burden_of(p, way);
-	bool is_skipped = path_bit(p, PATH_MARK, way);
+	uint32_t burden = burden_of(p, ev);
+	bool is_skipped = path_bit(p, PATH_MARK, ev);
 
 	if (burden == 0)
 		return is_skipped;
 	uint32_t draw = path_draw(p);
 
 	if (draw >> (32 - EASE_BITS) == 0)
-		put_burden(p, way, burden - 1);
+		put_burden(p, ev, burden - 1);
 	return is_skipped || draw % 16 < burden;
 }
 
-/* A way that is passed over costs its port a turn, so that a plane with congested ways gets fewer
- * packets, not the same number on fewer ways. Each that is met is good again: 11.2.2 would have one
- * packet make only one of them good, but then ways are passed over more often than they were
+/* An EV that is passed over costs its port a turn, so that a plane with congested EVs gets fewer
+ * packets, not the same number on fewer EVs. Each that is met is good again: 11.2.2 would have one
+ * packet make only one of them good, but then EVs are passed over more often than they were
  * marked, and the others carry what they do not. When all that are met are to be skipped, the
- * packet takes the first of them, so that every packet goes on a good way. */
+ * packet takes the first of them, so that every packet goes on a good EV. */
 static uint32_t choose(struct path *p, uint32_t ports)
 {
 	uint32_t spare = PATH_NONE;
 
 	for (uint32_t i = 0; i < SKIPS_MAX; i++) {
 		uint32_t port = port_behind(p, ports);
-		uint32_t way = next_of_lane(p, port);
+		uint32_t ev = next_of_lane(p, port);
 
 		charge(p, port);
-		if (!gives_up(p, way))
-			return way;
-		path_put_bit(p, PATH_MARK, way, false);
+		if (!gives_up(p, ev))
+			return ev;
+		path_put_bit(p, PATH_MARK, ev, false);
 		if (spare == PATH_NONE)
-			spare = way;
+			spare = ev;
 	}
 	return spare;
 }
 
-const struct path_way *path_next(struct path *p, uint32_t free_ports)
+const struct path_ev *path_next(struct path *p, uint32_t free_ports)
 {
-	const struct path_way *ways = p->profile->set.ways;
+	const struct path_ev *evs = p->profile->set.evs;
 	uint32_t ports = free_ports & p->open;
 
 	if (!ports)
 		return NULL;
-	if (p->left > 0 && ports >> ways[p->last].port & 1 && !path_bit(p, PATH_OUT, p->last) &&
+	if (p->left > 0 && ports >> evs[p->last].port & 1 && !path_bit(p, PATH_OUT, p->last) &&
 	    !path_bit(p, PATH_MARK, p->last)) {
 		p->left--;
-		charge(p, ways[p->last].port);
+		charge(p, evs[p->last].port);
 	} else {
 		p->last = (uint16_t)choose(p, ports);
 		p->left = (uint16_t)(p->burst - 1);
 	}
-	return &ways[p->last];
+	return &evs[p->last];
 }
 
-void path_on_marked(struct path *p, uint32_t way)
+void path_on_marked(struct path *p, uint32_t ev)
 {
-	assert(way < p->profile->set.n);
-	if (path_bit(p, PATH_OUT, way))
+	assert(ev < p->profile->set.n);
+	if (path_bit(p, PATH_OUT, ev))
 		return;
-	add_burden(p, way, 1);
-	path_put_bit(p, PATH_MARK, way, true);
+	add_burden(p, ev, 1);
+	path_put_bit(p, PATH_MARK, ev, true);
 }
 
-void path_on_trimmed(struct path *p, uint32_t way)
+void path_on_trimmed(struct path *p, uint32_t ev)
 {
-	assert(way < p->profile->set.n);
-	if (path_bit(p, PATH_OUT, way))
+	assert(ev < p->profile->set.n);
+	if (path_bit(p, PATH_OUT, ev))
 		return;
-	path_burden(p, way);
-	path_put_bit(p, PATH_MARK, way, true);
+	path_burden(p, ev);
+	path_put_bit(p, PATH_MARK, ev, true);
 }
 
-void path_deny(struct path *p, uint32_t way, bool is_denied, nsec now)
+void path_deny(struct path *p, uint32_t ev, bool is_denied, nsec now)
 {
-	assert(way < p->profile->set.n);
-	bool had_news = p->has_news, was_bad = path_state(p, way) == PATH_ASSUMED_BAD;
+	assert(ev < p->profile->set.n);
+	bool had_news = p->has_news, was_bad = path_state(p, ev) == PATH_ASSUMED_BAD;
 
-	if (path_bit(p, PATH_DENY, way) == is_denied)
+	if (path_bit(p, PATH_DENY, ev) == is_denied)
 		return;
 	if (is_denied)
-		path_forget(p, way);
-	path_put_bit(p, PATH_DENY, way, is_denied);
+		path_forget(p, ev);
+	path_put_bit(p, PATH_DENY, ev, is_denied);
 	p->n_denied = (uint16_t)(p->n_denied + (is_denied ? 1 : -1));
-	path_put_bit(p, PATH_MARK, way, false);
-	put_burden(p, way, 0);
-	path_put_out(p, way, is_denied);
-	p->has_news = had_news || was_bad || path_state(p, way) == PATH_ASSUMED_BAD;
+	path_put_bit(p, PATH_MARK, ev, false);
+	put_burden(p, ev, 0);
+	path_put_out(p, ev, is_denied);
+	p->has_news = had_news || was_bad || path_state(p, ev) == PATH_ASSUMED_BAD;
 	path_uphold(p, now);
 }
 
-void path_pardon(struct path *p, uint32_t way, nsec now)
+void path_pardon(struct path *p, uint32_t ev, nsec now)
 {
-	assert(way < p->profile->set.n);
-	bool was_bad = path_state(p, way) == PATH_ASSUMED_BAD;
+	assert(ev < p->profile->set.n);
+	bool was_bad = path_state(p, ev) == PATH_ASSUMED_BAD;
 
-	if (path_bit(p, PATH_DENY, way))
+	if (path_bit(p, PATH_DENY, ev))
 		return;
-	path_forget(p, way);
-	path_put_bit(p, PATH_MARK, way, false);
-	put_burden(p, way, 0);
-	path_put_out(p, way, false);
-	p->has_news |= was_bad && path_state(p, way) != PATH_ASSUMED_BAD;
+	path_forget(p, ev);
+	path_put_bit(p, PATH_MARK, ev, false);
+	put_burden(p, ev, 0);
+	path_put_out(p, ev, false);
+	p->has_news |= was_bad && path_state(p, ev) != PATH_ASSUMED_BAD;
 	path_uphold(p, now);
 }
 
-bool path_denies(const struct path *p, uint32_t way)
+bool path_denies(const struct path *p, uint32_t ev)
 {
-	return path_bit(p, PATH_DENY, way);
+	return path_bit(p, PATH_DENY, ev);
 }
 
 void path_block(struct path *p, enum path_block why, uint32_t ports, nsec now)
@@ -569,21 +569,21 @@ void path_block(struct path *p, enum path_block why, uint32_t ports, nsec now)
 	path_uphold(p, now);
 }
 
-enum path_state path_state(const struct path *p, uint32_t way)
+enum path_state path_state(const struct path *p, uint32_t ev)
 {
-	assert(way < p->profile->set.n);
-	uint32_t bit = 1u << path_port(p, way);
+	assert(ev < p->profile->set.n);
+	uint32_t bit = 1u << path_port(p, ev);
 
-	if (path_bit(p, PATH_DENY, way) || p->blocked[PATH_BLOCK_DENIED] & bit)
+	if (path_bit(p, PATH_DENY, ev) || p->blocked[PATH_BLOCK_DENIED] & bit)
 		return PATH_DENIED;
-	if (path_bit(p, PATH_OUT, way) || (path_shut(p) | p->dead) & bit)
+	if (path_bit(p, PATH_OUT, ev) || (path_shut(p) | p->dead) & bit)
 		return PATH_ASSUMED_BAD;
-	return path_bit(p, PATH_MARK, way) ? PATH_SKIP : PATH_GOOD;
+	return path_bit(p, PATH_MARK, ev) ? PATH_SKIP : PATH_GOOD;
 }
 
 void path_count(const struct path *p, uint32_t n[PATH_STATES])
 {
 	memset(n, 0, PATH_STATES * sizeof *n);
-	for (uint32_t way = 0; way < p->profile->set.n; way++)
-		n[path_state(p, way)]++;
+	for (uint32_t ev = 0; ev < p->profile->set.n; ev++)
+		n[path_state(p, ev)]++;
 }

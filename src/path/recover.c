@@ -1,41 +1,41 @@
-/* Ways and ports out of use, and their way back.
+/* EVs and ports out of use, and their way back.
  *
- * A lost packet takes its way out at once. What follows tells four things apart:
+ * A lost packet takes its EV out at once. What follows tells four things apart:
  *
- * One way that drops some packets. It comes back after a train of `need` probes that all arrive. A
- * way that drops a fifth passes NEED_STRICT = 40 of them with probability 0.8^40 = 1.3e-4, and each
+ * One EV that drops some packets. It comes back after a train of `need` probes that all arrive. An
+ * EV that drops a fifth passes NEED_STRICT = 40 of them with probability 0.8^40 = 1.3e-4, and each
  * train that failed half-way asks for four more: 2.2e-4 for all trains together, however long it
- * drops. A way that drops 5 % passes 40 in 13 % of trains; it is caught again after 20 packets, and
+ * drops. An EV that drops 5 % passes 40 in 13 % of trains; it is caught again after 20 packets, and
  * each time it went out within memory_ns asks for eight more, up to NEED_MAX = 120: 0.2 %. The
- * first probe of a train goes alone, so that a dead way costs one probe for each back-off, which
+ * first probe of a train goes alone, so that a dead EV costs one probe for each back-off, which
  * doubles; the others go WINDOW at a time, so that a train takes six round trips.
  *
- * Loss everywhere. Then many ways have records at a time, each a mark against nothing: with more
- * than a quarter of the ways known, a train is NEED_LENIENT probes, unless this way went out more
+ * Loss everywhere. Then many EVs have records at a time, each a mark against nothing: with more
+ * than a quarter of the EVs known, a train is NEED_LENIENT probes, unless this EV went out more
  * than twice as often as they did on average. Out of use are then about loss rate x packet rate x 2
- * round trips of the ways: with 64 ways, 12 million packets a second, 1 % lost and 10 us, 4 %. At a
+ * round trips of the EVs: with 64 EVs, 12 million packets a second, 1 % lost and 10 us, 4 %. At a
  * loss that stays below that quarter, strict trains cost less than the same. Whatever the figures,
- * of the ways that are not dead for all we know not more than a quarter and one stays out: the one
+ * of the EVs that are not dead for all we know not more than a quarter and one stays out: the one
  * that is out longest comes back on trial. Dead is one of which a packet and two probes were lost
  * and none since was clean: by a loss of 20 % everywhere it is so in less than 1 % of cases.
  *
- * A dead plane. Of a port, packets of several ways are lost, and none arrives that was sent after
+ * A dead plane. Of a port, packets of several EVs are lost, and none arrives that was sent after
  * the first of them. A full queue also drops, but it drains: what is sent behind a drop and meets
  * room arrives, long before the drop is noticed. With a chance q for a packet to be dropped, four
- * ways in a row are q^4; two, with nothing arriving for suspect_ns, q^2 at a low rate; and a port
+ * EVs in a row are q^4; two, with nothing arriving for suspect_ns, q^2 at a low rate; and a port
  * taken out for nothing is back after two round trips. Where packets are so few that no others
- * would tell, another way of the port is probed as a witness. If nothing arrives by other ports
+ * would tell, another EV of the port is probed as a witness. If nothing arrives by other ports
  * either, it is not the port. One clean probe (more where the port failed lately) ends it, and then
- * all its ways are probed at once, one clean probe each.
+ * all its EVs are probed at once, one clean probe each.
  *
- * Which of the others are as bad. The more ways packets take, the fewer take each, and the later it
+ * Which of the others are as bad. The more EVs packets take, the fewer take each, and the later it
  * shows: of 256 with a sixteenth that drops a fifth the last is found after 250 us at 400 Gb/s, of
- * 64 after 50. So a port of which two ways have records is used by about PATH_FEW of the profile's
- * ways only (path_narrow), until all but one are forgotten. One record alone is most often that of
+ * 64 after 50. So a port of which two EVs have records is used by about PATH_FEW of the profile's
+ * EVs only (path_narrow), until all but one are forgotten. One record alone is most often that of
  * a packet that only came late.
  *
- * Too little left. Never fewer usable ways than the profile's min_active: when one more would go,
- * the way or port that is out longest comes back on trial. */
+ * Too little left. Never fewer usable EVs than the profile's min_active: when one more would go,
+ * the EV or port that is out longest comes back on trial. */
 #include <assert.h>
 #include <string.h>
 
@@ -48,22 +48,22 @@
 #define NEED_LENIENT  2u
 #define NEED_PORT_MAX 8u
 #define WINDOW        8u
-#define SILENT        3u /* losses and failed probes, and nothing else: the way is dead */
+#define SILENT        3u /* losses and failed probes, and nothing else: the EV is dead */
 #define FAILS_MAX     200u
 #define PORT_LOSSES   4u
 #define DOUBLINGS_MAX 16u
-#define KNOWN_DIVISOR 4u /* more of the ways in the records than 1 / this: loss is general */
-#define SHARE_DIVISOR 4u /* most of the ways that may be out on suspicion alone */
+#define KNOWN_DIVISOR 4u /* more of the EVs in the records than 1 / this: loss is general */
+#define SHARE_DIVISOR 4u /* most of the EVs that may be out on suspicion alone */
 
 enum kind {
-	WAY_OUT,    /* assumed bad, and probed */
-	WAY_BACK,   /* usable again, remembered */
+	EV_OUT,     /* assumed bad, and probed */
+	EV_BACK,    /* usable again, remembered */
 	PORT_WATCH, /* usable; under suspicion, or remembered */
 	PORT_DEAD,  /* out, and probed */
-	PORT_SWEEP, /* each of its ways waits for a probe of its own */
+	PORT_SWEEP, /* each of its EVs waits for a probe of its own */
 };
 
-/* What there is to know of all ways of a sender that have records. */
+/* What there is to know of all EVs of a sender that have records. */
 struct survey {
 	uint32_t n, fails;
 	uint32_t n_suspects;           /* out, and not known to be dead */
@@ -89,11 +89,11 @@ static struct path_ev_fault *find(const struct path *p, bool is_port, uint32_t a
 	return r;
 }
 
-bool path_is_silent(const struct path *p, uint32_t way)
+bool path_is_silent(const struct path *p, uint32_t ev)
 {
-	const struct path_ev_fault *r = path_bit(p, PATH_OUT, way) ? find(p, false, way) : NULL;
+	const struct path_ev_fault *r = path_bit(p, PATH_OUT, ev) ? find(p, false, ev) : NULL;
 
-	return r && r->kind == WAY_OUT && r->silent >= SILENT;
+	return r && r->kind == EV_OUT && r->silent >= SILENT;
 }
 
 static void unlink_record(struct path *p, struct path_ev_fault *r)
@@ -110,7 +110,7 @@ static void link_last(struct path *p, struct path_ev_fault *r)
 	p->tail = r;
 }
 
-/* Several ways of a port have records: its rounds are narrow. */
+/* Several EVs of a port have records: its rounds are narrow. */
 static void narrow(struct path *p)
 {
 	uint32_t once = 0, more = 0;
@@ -142,7 +142,7 @@ static void turn(struct path *p, struct path_ev_fault *r, enum kind kind, nsec n
 	r->since = now;
 }
 
-/* A record for a way or port that has none. When the pool is empty, one that only remembers goes.
+/* A record for an EV or port that has none. When the pool is empty, one that only remembers goes.
  */
 static struct path_ev_fault *new_record(struct path *p, enum kind kind, uint32_t at)
 {
@@ -151,7 +151,7 @@ static struct path_ev_fault *new_record(struct path *p, enum kind kind, uint32_t
 
 	if (!r && pool) {
 		r = p->head;
-		while (r && r->kind != WAY_BACK && (r->kind != PORT_WATCH || r->losses > 0))
+		while (r && r->kind != EV_BACK && (r->kind != PORT_WATCH || r->losses > 0))
 			r = r->next;
 		if (!r)
 			return NULL;
@@ -175,7 +175,7 @@ static void survey(const struct path *p, struct survey *s)
 			continue;
 		s->n++;
 		s->fails += r->fails;
-		if (r->kind != WAY_OUT || r->silent >= SILENT ||
+		if (r->kind != EV_OUT || r->silent >= SILENT ||
 		    (path_shut(p) | p->dead) >> port_of(p, r) & 1)
 			continue;
 		s->n_suspects++;
@@ -231,7 +231,7 @@ static void count_silent(struct path_ev_fault *r)
 
 static void come_back(struct path *p, struct path_ev_fault *r, bool is_marked, nsec now)
 {
-	turn(p, r, WAY_BACK, now);
+	turn(p, r, EV_BACK, now);
 	r->due = now + p->cfg->memory_ns;
 	path_put_bit(p, PATH_MARK, r->at, is_marked);
 	path_put_out(p, r->at, false);
@@ -240,7 +240,7 @@ static void come_back(struct path *p, struct path_ev_fault *r, bool is_marked, n
 void path_kick(struct path *p, uint32_t ports, nsec now)
 {
 	for (struct path_ev_fault *r = p->head; r; r = r->next)
-		if (ports >> port_of(p, r) & 1 && r->kind != WAY_BACK && r->kind != PORT_WATCH &&
+		if (ports >> port_of(p, r) & 1 && r->kind != EV_BACK && r->kind != PORT_WATCH &&
 		    r->due != NSEC_NEVER && r->due > now)
 			r->due = now;
 }
@@ -268,10 +268,10 @@ static void revive_port(struct path *p, struct path_ev_fault *r, nsec now)
 /* Those that wait for the sweep of their port wait no longer. */
 static void release_unswept(struct path *p, uint32_t port)
 {
-	uint32_t way = p->profile->first[port];
+	uint32_t ev = p->profile->first[port];
 
-	while ((way = path_find_bits(p, port, way, true, false)) != PATH_NONE)
-		path_put_out(p, way++, false);
+	while ((ev = path_find_bits(p, port, ev, true, false)) != PATH_NONE)
+		path_put_out(p, ev++, false);
 }
 
 /* Brings back what is out longest, but not this port; false: there is nothing. */
@@ -282,7 +282,7 @@ static bool revive_oldest(struct path *p, uint32_t but_port, nsec now)
 
 		if (path_shut(p) >> port & 1)
 			continue;
-		if (r->kind == WAY_OUT && port != but_port && !(p->dead >> port & 1)) {
+		if (r->kind == EV_OUT && port != but_port && !(p->dead >> port & 1)) {
 			come_back(p, r, false, now);
 			return true;
 		}
@@ -302,27 +302,27 @@ void path_uphold(struct path *p, nsec now)
 			return;
 }
 
-/* False: the way is only skipped. It had no record or one of kind WAY_BACK, r. */
-static bool take_out(struct path *p, uint32_t way, struct path_ev_fault *r, nsec now)
+/* False: the EV is only skipped. It had no record or one of kind EV_BACK, r. */
+static bool take_out(struct path *p, uint32_t ev, struct path_ev_fault *r, nsec now)
 {
 	if (path_usable(p, p->open) <= p->profile->min_active &&
 	    !revive_oldest(p, PATH_ANY_PORT, now)) {
-		path_on_marked(p, way);
+		path_on_marked(p, ev);
 		return false;
 	}
 	if (!r)
-		r = new_record(p, WAY_OUT, way);
+		r = new_record(p, EV_OUT, ev);
 	if (!r) {
-		path_on_marked(p, way);
+		path_on_marked(p, ev);
 		return false;
 	}
-	turn(p, r, WAY_OUT, now);
+	turn(p, r, EV_OUT, now);
 	count_fail(p, r);
 	count_silent(r);
 	r->partials = r->backoffs = 0;
 	start_train(p, r, need_of(p, r), now);
-	path_put_out(p, way, true);
-	path_put_bit(p, PATH_MARK, way, true);
+	path_put_out(p, ev, true);
+	path_put_bit(p, PATH_MARK, ev, true);
 	narrow(p);
 	return true;
 }
@@ -337,21 +337,21 @@ static void limit_suspects(struct path *p, nsec now)
 		come_back(p, s.suspect, false, now);
 }
 
-/* Takes out a way that is usable, whether or not it has a record. */
-static void suspect_way(struct path *p, uint32_t way, nsec now)
+/* Takes out an EV that is usable, whether or not it has a record. */
+static void suspect_ev(struct path *p, uint32_t ev, nsec now)
 {
-	if (take_out(p, way, find(p, false, way), now))
+	if (take_out(p, ev, find(p, false, ev), now))
 		limit_suspects(p, now);
 }
 
-/* Ways that went out with the port did so because of it; those that wait for its sweep, too. */
+/* EVs that went out with the port did so because of it; those that wait for its sweep, too. */
 static void absolve(struct path *p, const struct path_ev_fault *port)
 {
 	struct path_ev_fault *next;
 
 	for (struct path_ev_fault *r = p->head; r; r = next) {
 		next = r->next;
-		if (r->kind != WAY_OUT || path_port(p, r->at) != port->at ||
+		if (r->kind != EV_OUT || path_port(p, r->at) != port->at ||
 		    r->since < port->found_at || r->fails > 1)
 			continue;
 		path_put_bit(p, PATH_MARK, r->at, false);
@@ -361,7 +361,7 @@ static void absolve(struct path *p, const struct path_ev_fault *port)
 	release_unswept(p, port->at);
 }
 
-/* Takes a port out, if packets get through by others and enough ways are left there. */
+/* Takes a port out, if packets get through by others and enough EVs are left there. */
 static bool kill_port(struct path *p, struct path_ev_fault *r, nsec now)
 {
 	uint32_t others = p->open & ~(1u << r->at);
@@ -375,7 +375,7 @@ static bool kill_port(struct path *p, struct path_ev_fault *r, nsec now)
 	turn(p, r, PORT_DEAD, now);
 	count_fail(p, r);
 	r->backoffs = 0;
-	r->next_way = (uint16_t)(path_draw(p) % p->profile->set.n);
+	r->next_ev = (uint16_t)(path_draw(p) % p->profile->set.n);
 	start_train(p, r, r->fails < NEED_PORT_MAX ? r->fails : NEED_PORT_MAX, now);
 	p->dead = (uint8_t)(p->dead | 1u << r->at);
 	p->has_news = true;
@@ -398,7 +398,7 @@ static void count_loss(struct path_ev_fault *port)
 		port->losses++;
 }
 
-/* One more way of this port lost a packet; true: the port is out now. */
+/* One more EV of this port lost a packet; true: the port is out now. */
 static bool suspect_port(struct path *p, uint32_t port, nsec sent_at, nsec now)
 {
 	struct path_ev_fault *r = find(p, true, port);
@@ -434,9 +434,9 @@ static void clear_port(struct path *p, struct path_ev_fault *r)
 		r->due = r->since + p->cfg->memory_ns;
 }
 
-void path_clear_suspect(struct path *p, uint32_t way, nsec sent_at, nsec now)
+void path_clear_suspect(struct path *p, uint32_t ev, nsec sent_at, nsec now)
 {
-	uint32_t port = path_port(p, way);
+	uint32_t port = path_port(p, ev);
 
 	if (!(p->suspect >> port & 1))
 		return;
@@ -452,44 +452,44 @@ void path_clear_suspect(struct path *p, uint32_t way, nsec sent_at, nsec now)
 		clear_port(p, r);
 }
 
-void path_on_lost(struct path *p, uint32_t way, nsec sent_at, nsec now)
+void path_on_lost(struct path *p, uint32_t ev, nsec sent_at, nsec now)
 {
-	assert(way < p->profile->set.n);
-	uint32_t port = path_port(p, way);
+	assert(ev < p->profile->set.n);
+	uint32_t port = path_port(p, ev);
 
 	if ((path_shut(p) | p->dead) >> port & 1)
 		return;
-	/* A full queue delays packets until they look lost: its ways are not to fill it again at
+	/* A full queue delays packets until they look lost: its EVs are not to fill it again at
 	 * once when they are back. */
-	path_burden(p, way);
-	if (path_bit(p, PATH_OUT, way))
+	path_burden(p, ev);
+	if (path_bit(p, PATH_OUT, ev))
 		return;
-	struct path_ev_fault *r = find(p, false, way);
+	struct path_ev_fault *r = find(p, false, ev);
 	const struct path_ev_fault *lane = find(p, true, port);
 
-	/* What was sent before a way or its port came back says nothing new. */
+	/* What was sent before an EV or its port came back says nothing new. */
 	if ((r && sent_at < r->since) || (lane && sent_at < lane->since))
 		return;
 	if (suspect_port(p, port, sent_at, now))
 		return;
-	suspect_way(p, way, now);
+	suspect_ev(p, ev, now);
 }
 
-void path_on_avoid(struct path *p, uint32_t way, nsec now)
+void path_on_avoid(struct path *p, uint32_t ev, nsec now)
 {
-	assert(way < p->profile->set.n);
-	if (!path_bit(p, PATH_OUT, way))
-		suspect_way(p, way, now);
+	assert(ev < p->profile->set.n);
+	if (!path_bit(p, PATH_OUT, ev))
+		suspect_ev(p, ev, now);
 }
 
-void path_on_dead(struct path *p, uint32_t way, nsec now)
+void path_on_dead(struct path *p, uint32_t ev, nsec now)
 {
-	assert(way < p->profile->set.n);
-	if (!path_bit(p, PATH_OUT, way) && !take_out(p, way, find(p, false, way), now))
+	assert(ev < p->profile->set.n);
+	if (!path_bit(p, PATH_OUT, ev) && !take_out(p, ev, find(p, false, ev), now))
 		return;
-	struct path_ev_fault *r = find(p, false, way);
+	struct path_ev_fault *r = find(p, false, ev);
 
-	if (r && r->kind == WAY_OUT && r->silent < SILENT)
+	if (r && r->kind == EV_OUT && r->silent < SILENT)
 		r->silent = SILENT;
 }
 
@@ -502,21 +502,21 @@ static void count_swept(struct path_ev_fault *port, nsec now, nsec memory_ns)
 	port->due = now + memory_ns;
 }
 
-/* A way that waits for the sweep of its port may be remembered from before. */
-void path_forget(struct path *p, uint32_t way)
+/* An EV that waits for the sweep of its port may be remembered from before. */
+void path_forget(struct path *p, uint32_t ev)
 {
-	struct path_ev_fault *r = find(p, false, way);
+	struct path_ev_fault *r = find(p, false, ev);
 
 	if (r)
 		drop(p, r);
-	if (path_bit(p, PATH_OUT, way) && !path_bit(p, PATH_MARK, way)) {
-		r = find(p, true, path_port(p, way));
+	if (path_bit(p, PATH_OUT, ev) && !path_bit(p, PATH_MARK, ev)) {
+		r = find(p, true, path_port(p, ev));
 		assert(r && r->kind == PORT_SWEEP);
 		count_swept(r, r->since, p->cfg->memory_ns);
 	}
 }
 
-/* The port is back, as far as one probe can tell: each of its ways is to show it for itself. */
+/* The port is back, as far as one probe can tell: each of its EVs is to show it for itself. */
 static void start_sweep(struct path *p, struct path_ev_fault *r, nsec now)
 {
 	uint32_t port = r->at, end = p->profile->first[port + 1];
@@ -525,44 +525,43 @@ static void start_sweep(struct path *p, struct path_ev_fault *r, nsec now)
 	r->losses = 0;
 	set_suspect(p, r, false);
 	r->n_left = 0;
-	for (uint32_t way = p->profile->first[port]; way < end; way++)
-		if (!path_bit(p, PATH_OUT, way)) {
-			path_put_bit(p, PATH_MARK, way, false);
-			path_put_out(p, way, true);
+	for (uint32_t ev = p->profile->first[port]; ev < end; ev++)
+		if (!path_bit(p, PATH_OUT, ev)) {
+			path_put_bit(p, PATH_MARK, ev, false);
+			path_put_out(p, ev, true);
 			r->n_left++;
 		}
-	r->next_way = p->profile->first[port];
+	r->next_ev = p->profile->first[port];
 	start_train(p, r, 1, now);
 	p->dead = (uint8_t)(p->dead & ~(1u << port));
 	path_refresh(p, port);
 	path_kick(p, 1u << port, now);
 }
 
-/* A way of a port that was swept. */
-static void on_sweep_probe(struct path *p, struct path_ev_fault *r, uint32_t way,
+/* An EV of a port that was swept. */
+static void on_sweep_probe(struct path *p, struct path_ev_fault *r, uint32_t ev,
 			   enum path_outcome outcome, nsec now)
 {
-	if (!path_bit(p, PATH_OUT, way) || path_bit(p, PATH_DENY, way) ||
-	    path_bit(p, PATH_MARK, way))
+	if (!path_bit(p, PATH_OUT, ev) || path_bit(p, PATH_DENY, ev) || path_bit(p, PATH_MARK, ev))
 		return;
 	if (outcome == PATH_PROBE_FAILED) {
-		struct path_ev_fault *own = find(p, false, way);
+		struct path_ev_fault *own = find(p, false, ev);
 
 		if (!own)
-			own = new_record(p, WAY_OUT, way);
+			own = new_record(p, EV_OUT, ev);
 		/* Without a record it waits for another sweep. */
 		if (!own)
 			return;
-		turn(p, own, WAY_OUT, now);
+		turn(p, own, EV_OUT, now);
 		count_fail(p, own);
 		count_silent(own);
 		own->partials = own->backoffs = 0;
 		start_train(p, own, need_of(p, own), now + backoff(p, own));
-		path_put_bit(p, PATH_MARK, way, true);
+		path_put_bit(p, PATH_MARK, ev, true);
 		narrow(p);
 	} else {
-		path_put_bit(p, PATH_MARK, way, outcome == PATH_PROBE_MARKED);
-		path_put_out(p, way, false);
+		path_put_bit(p, PATH_MARK, ev, outcome == PATH_PROBE_MARKED);
+		path_put_out(p, ev, false);
 		clear_port(p, r);
 	}
 	count_swept(r, now, p->cfg->memory_ns);
@@ -573,7 +572,7 @@ static void train_failed(struct path *p, struct path_ev_fault *r, uint32_t need,
 	start_train(p, r, need, now + backoff(p, r));
 }
 
-static void on_way_probe(struct path *p, struct path_ev_fault *r, enum path_outcome outcome,
+static void on_own_probe(struct path *p, struct path_ev_fault *r, enum path_outcome outcome,
 			 nsec now)
 {
 	struct path_ev_fault *port = find(p, true, path_port(p, r->at));
@@ -601,7 +600,7 @@ static void on_port_probe(struct path *p, struct path_ev_fault *r, struct path_p
 	bool is_failed = outcome == PATH_PROBE_FAILED;
 
 	if (r->kind == PORT_SWEEP) {
-		on_sweep_probe(p, r, probe.way, outcome, now);
+		on_sweep_probe(p, r, probe.ev, outcome, now);
 	} else if (r->kind == PORT_WATCH) {
 		if (r->losses > 0 && is_failed) {
 			count_loss(r);
@@ -616,7 +615,7 @@ static void on_port_probe(struct path *p, struct path_ev_fault *r, struct path_p
 		r->due = now;
 	} else {
 		start_sweep(p, r, now);
-		on_sweep_probe(p, r, probe.way, outcome, now);
+		on_sweep_probe(p, r, probe.ev, outcome, now);
 	}
 }
 
@@ -624,14 +623,14 @@ void path_on_probe(struct path *p, struct path_probe probe, enum path_outcome ou
 {
 	struct path_ev_fault *r = p->head;
 
-	assert(probe.way < p->profile->set.n);
+	assert(probe.ev < p->profile->set.n);
 	while (r && r->tag != probe.tag)
 		r = r->next;
 	/* Else it is of a train that has failed or was called off: it is not counted. */
 	if (r && is_of_port(r))
 		on_port_probe(p, r, probe, outcome, now);
-	else if (r && r->kind == WAY_OUT)
-		on_way_probe(p, r, outcome, now);
+	else if (r && r->kind == EV_OUT)
+		on_own_probe(p, r, outcome, now);
 }
 
 /* Whether there is something to do for a record when it is due. */
@@ -639,7 +638,7 @@ static bool can_probe(const struct path *p, const struct path_ev_fault *r, uint3
 {
 	uint32_t port = port_of(p, r);
 
-	if (r->kind == WAY_BACK || (r->kind == PORT_WATCH && r->losses == 0))
+	if (r->kind == EV_BACK || (r->kind == PORT_WATCH && r->losses == 0))
 		return true;
 	return free_ports >> port & 1 && !(path_shut(p) >> port & 1) &&
 	       (r->kind == PORT_DEAD || !(p->dead >> port & 1));
@@ -655,52 +654,52 @@ nsec path_deadline(const struct path *p, uint32_t free_ports)
 	return due;
 }
 
-/* A way of a port from next_way on, round and round: of a dead one any that is not denied, of one
+/* An EV of a port from next_ev on, round and round: of a dead one any that is not denied, of one
  * under suspicion one that is used. */
 static uint32_t witness(const struct path *p, struct path_ev_fault *r)
 {
 	uint32_t first = p->profile->first[r->at], end = p->profile->first[r->at + 1];
 
 	for (uint32_t i = first; i < end; i++) {
-		uint32_t way = first + r->next_way++ % (end - first);
+		uint32_t ev = first + r->next_ev++ % (end - first);
 
-		if (!path_bit(p, r->kind == PORT_DEAD ? PATH_DENY : PATH_OUT, way))
-			return way;
+		if (!path_bit(p, r->kind == PORT_DEAD ? PATH_DENY : PATH_OUT, ev))
+			return ev;
 	}
 	return PATH_NONE;
 }
 
 static uint32_t next_swept(const struct path *p, struct path_ev_fault *r, nsec now)
 {
-	uint32_t way = path_find_bits(p, r->at, r->next_way, true, false);
+	uint32_t ev = path_find_bits(p, r->at, r->next_ev, true, false);
 
-	if (way == PATH_NONE) {
-		r->next_way = p->profile->first[r->at];
+	if (ev == PATH_NONE) {
+		r->next_ev = p->profile->first[r->at];
 		r->due = now + p->cfg->backoff_max_ns;
 		return PATH_NONE;
 	}
-	r->next_way = (uint16_t)(way + 1);
+	r->next_ev = (uint16_t)(ev + 1);
 	r->due = now + p->cfg->probe_gap_ns;
-	return way;
+	return ev;
 }
 
-/* The way to be probed for a record that is due, or PATH_NONE. */
+/* The EV to be probed for a record that is due, or PATH_NONE. */
 static uint32_t probe_of(struct path *p, struct path_ev_fault *r, nsec now)
 {
 	if (r->kind == PORT_SWEEP)
 		return next_swept(p, r, now);
-	uint32_t way = is_of_port(r) ? witness(p, r) : r->at;
+	uint32_t ev = is_of_port(r) ? witness(p, r) : r->at;
 	uint32_t window = r->clean == 0 && r->need > NEED_LENIENT ? 1 : WINDOW;
 
-	if (way == PATH_NONE) {
+	if (ev == PATH_NONE) {
 		r->due = now + p->cfg->backoff_max_ns;
-		return way;
+		return ev;
 	}
 	r->sent++;
 	r->due = r->sent == r->need || r->sent - r->clean >= (int)window
 			 ? NSEC_NEVER
 			 : now + p->cfg->probe_gap_ns;
-	return way;
+	return ev;
 }
 
 bool path_probe_next(struct path *p, nsec now, uint32_t free_ports, struct path_probe *probe)
@@ -711,14 +710,14 @@ bool path_probe_next(struct path *p, nsec now, uint32_t free_ports, struct path_
 		next = r->next;
 		if (r->due > now || !can_probe(p, r, free_ports))
 			continue;
-		if (r->kind == WAY_BACK || (r->kind == PORT_WATCH && r->losses == 0)) {
+		if (r->kind == EV_BACK || (r->kind == PORT_WATCH && r->losses == 0)) {
 			drop(p, r);
 			continue;
 		}
-		uint32_t way = probe_of(p, r, now);
+		uint32_t ev = probe_of(p, r, now);
 
-		if (way != PATH_NONE) {
-			*probe = (struct path_probe){(uint16_t)way, r->tag};
+		if (ev != PATH_NONE) {
+			*probe = (struct path_probe){(uint16_t)ev, r->tag};
 			return true;
 		}
 	}

@@ -105,7 +105,7 @@ static const struct scenario_builtin builtins[] = {
 	"  dcqcn: {increase_every: 55us, increase_bytes: 1MiB, additive: 200Mbps, hyper: 1Gbps}\n"
 	"workload: {kind: incast, dst: h0, fan_in: 16, victim: true, bytes: 4MiB}\n"},
 
-	{"mrc-spray", "MRC sprays over 64 ways, past a link that loses one packet in fifty.",
+	{"mrc-spray", "MRC sprays over 64 EVs, past a link that loses one packet in fifty.",
 	"name: mrc-spray\n"
 	"seed: 1\n"
 	"topology: {kind: leaf-spine, hosts: 64, hosts_per_leaf: 16, spines: 16}\n"

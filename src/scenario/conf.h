@@ -82,6 +82,9 @@ struct conf_node *conf_get(struct conf *c, struct conf_node *map, const char *ke
 struct conf_node *conf_need(struct conf *c, struct conf_node *map, const char *key,
 			    const char *hint);
 
+/* Refuses a key that has another name now. */
+void conf_refuse_old(struct conf *c, struct conf_node *map, const char *old, const char *key);
+
 /* True when node, which may be NULL, is a map, a list; else a mistake unless NULL. */
 bool conf_is_map(struct conf *c, const struct conf_node *node);
 bool conf_is_list(struct conf *c, const struct conf_node *node);

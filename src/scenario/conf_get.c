@@ -45,6 +45,15 @@ struct conf_node *conf_get(struct conf *c, struct conf_node *map, const char *ke
 	return NULL;
 }
 
+void conf_refuse_old(struct conf *c, struct conf_node *map, const char *old, const char *key)
+{
+	if (!map || c->status)
+		return;
+	for (const struct conf_node *child = map->first; child; child = child->next)
+		if (strcmp(child->key, old) == 0)
+			conf_fail(c, child, "this key is called \"%s\" now", key);
+}
+
 struct conf_node *conf_need(struct conf *c, struct conf_node *map, const char *key,
 			    const char *hint)
 {

@@ -25,7 +25,7 @@ struct hosts_cfg {
 	uint32_t exp_retries, mpr;
 	bool has_trim_nack;
 	bool counts_trims;     /* each trim NACK is a try */
-	bool is_oblivious;     /* ways in turn, whatever becomes of their packets */
+	bool is_oblivious;     /* EVs in turn, whatever becomes of their packets */
 	uint8_t cc;            /* enum cc_kind */
 	uint64_t window_bytes; /* most that are out, whatever cc says */
 	struct nscc_cfg nscc;
@@ -53,7 +53,7 @@ int hosts_init_ref(struct hosts *t, const struct hosts_cfg *cfg);
  * the engine refuses it refuses when the simulation starts. */
 int hosts_init_rc(struct hosts *t, const struct hosts_cfg *cfg);
 
-/* Wraps MRC: every queue pair sprays over cfg->entropies ways, spread evenly over its ports. 0 or
+/* Wraps MRC: every queue pair sprays over cfg->entropies EVs, spread evenly over its ports. 0 or
  * -ENOMEM; what the engine refuses it refuses when the simulation starts. */
 int hosts_init_mrc(struct hosts *t, const struct hosts_cfg *cfg);
 

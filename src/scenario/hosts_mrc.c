@@ -49,10 +49,10 @@ static uint32_t pool_pkts(uint32_t qps, uint32_t each)
 	return (uint32_t)(pkts < POOL_MAX ? pkts : POOL_MAX);
 }
 
-/* A record for every way of every queue pair, and each of its ports. */
-static uint32_t pool_ev_faults(uint32_t qps, uint32_t ways)
+/* A record for every EV of every queue pair, and each of its ports. */
+static uint32_t pool_ev_faults(uint32_t qps, uint32_t evs)
 {
-	uint64_t n = (uint64_t)qps * (ways + PATH_PORTS);
+	uint64_t n = (uint64_t)qps * (evs + PATH_PORTS);
 
 	return (uint32_t)(n < EV_FAULTS_MIN   ? EV_FAULTS_MIN
 			  : n < EV_FAULTS_MAX ? n
@@ -105,7 +105,7 @@ static int connect(const struct hosts *t, struct engine *e, const struct sim_qp 
 		.access = MEM_REMOTE_WRITE,
 		.pmtu = (uint16_t)t->cfg.payload_bytes,
 		.peer = qp->peer,
-		.ways = &t->mrc->profile,
+		.evs = &t->mrc->profile,
 		.remote_qp = qp->peer_qp,
 		.rq_psn = hosts_draw(t, qp->peer, qp->peer_qp, HOSTS_DRAW_PSN) % MRC_NUMBERS,
 		.sq_psn = hosts_draw(t, qp->host, qp->qp, HOSTS_DRAW_PSN) % MRC_NUMBERS,
@@ -141,7 +141,7 @@ static int mrc_open(void *context, struct engine *e, const struct sim_qp *qp)
 		.max_send_sge = 1,
 		.max_mpr = (uint8_t)t->cfg.mpr,
 		.max_wimm = (uint16_t)capped(qp->takes, MRC_WIMM_MAX),
-		.max_ways = (uint16_t)t->cfg.entropies,
+		.max_evs = (uint16_t)t->cfg.entropies,
 	};
 	size_t bytes = mrc_qp_size(&caps);
 	void *memory = bytes ? pairs_new(&t->mrc->pairs, qp->host, bytes) : NULL;
@@ -167,7 +167,7 @@ static uint64_t mrc_probes(const struct engine *e)
 {
 	const struct mrc_counters *c = mrc_counters(e);
 
-	return c->tx_probe + c->tx_way_probe + c->tx_endpoint + c->tx_endpoint_re;
+	return c->tx_probe + c->tx_fault_probe + c->tx_endpoint + c->tx_endpoint_re;
 }
 
 static bool mrc_is_probe(uint8_t opcode)
@@ -180,28 +180,28 @@ static uint64_t mrc_received(const struct engine *e)
 	return mrc_counters(e)->rx_bytes;
 }
 
-/* Way i leaves by port i modulo their number: those of one port follow each other, or a port would
+/* EV i leaves by port i modulo their number: those of one port follow each other, or a port would
  * miss the paths between. */
-static int init_ways(struct hosts_mrc *mrc, const struct hosts_cfg *cfg)
+static int init_evs(struct hosts_mrc *mrc, const struct hosts_cfg *cfg)
 {
 	uint32_t n_ports = cfg->routing->topology->nodes[0].n_ports;
-	struct path_way *ways = malloc(cfg->entropies * sizeof *ways);
+	struct path_ev *evs = malloc(cfg->entropies * sizeof *evs);
 
 	mrc->profile_memory = malloc(path_profile_size(cfg->entropies));
-	if (!ways || !mrc->profile_memory) {
-		free(ways);
+	if (!evs || !mrc->profile_memory) {
+		free(evs);
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < cfg->entropies; i++) {
 		uint64_t seed = cfg->seed + i % n_ports;
 
-		ways[i].ev = routing_entropy(cfg->routing, seed, i / n_ports);
-		ways[i].port = i % n_ports;
+		evs[i].value = routing_entropy(cfg->routing, seed, i / n_ports);
+		evs[i].port = i % n_ports;
 	}
 	enum path_error error =
-		path_profile_explicit(&mrc->profile, mrc->profile_memory, ways, cfg->entropies);
+		path_profile_explicit(&mrc->profile, mrc->profile_memory, evs, cfg->entropies);
 
-	free(ways);
+	free(evs);
 	return error == PATH_OK ? 0 : -EINVAL;
 }
 
@@ -233,7 +233,7 @@ int hosts_init_mrc(struct hosts *t, const struct hosts_cfg *cfg)
 	int error = pairs_init(&t->mrc->pairs, cfg->routing->topology->n_hosts);
 
 	t->mem = t->mrc->pairs.mem;
-	return error ? error : init_ways(t->mrc, cfg);
+	return error ? error : init_evs(t->mrc, cfg);
 }
 
 void hosts_fini_mrc(struct hosts *t)

@@ -230,14 +230,14 @@ static void read_rc(struct reader *r)
 static void read_mrc(struct reader *r)
 {
 	static const char *const controls[] = {"nscc", "fixed", "none", NULL};
-	static const char *const ways[] = {"aware", "oblivious", NULL};
+	static const char *const evs[] = {"aware", "oblivious", NULL};
 	struct conf *c = &r->conf;
 	struct conf_node *map = r->transport;
 	struct scenario_transport *t = &r->s->transport;
 	uint32_t n_ports = r->s->topology.nodes[0].n_ports;
 
 	read_window(r, n_ports, SCENARIO_MRC_WINDOW);
-	read_entropies(r, n_ports, (struct conf_range){1, PATH_WAYS_MAX, 256});
+	read_entropies(r, n_ports, (struct conf_range){1, PATH_EVS_MAX, 256});
 	t->retries = conf_get_u32(c, map, "linear_retries",
 				  (struct conf_range){0, MRC_LINEAR_MAX, MRC_LINEAR_MAX});
 	t->exp_retries =
@@ -247,7 +247,8 @@ static void read_mrc(struct reader *r)
 	t->counts_trims = conf_get_flag(c, map, "count_trims", false);
 	t->timeout_ps = conf_get_number(c, map, "timeout", UNITS_TIME,
 					(struct conf_range){PSEC_NS, READER_TIME_MAX, 0});
-	t->is_oblivious = conf_get_choice(c, map, "ways", ways, 0) == 1;
+	conf_refuse_old(c, map, "ways", "evs");
+	t->is_oblivious = conf_get_choice(c, map, "evs", evs, 0) == 1;
 	t->cc = (uint8_t)conf_get_choice(c, map, "cc", controls, SCENARIO_CC_NSCC);
 	/* Read in any case, so that --set cc=fixed is all it takes to compare. */
 	read_nscc(r, conf_get_map(c, map, "nscc"));

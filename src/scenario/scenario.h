@@ -48,7 +48,7 @@ struct scenario_transport {
 	uint32_t mpr; /* 0: twice the window */
 	bool has_trim_nack;
 	bool counts_trims;
-	bool is_oblivious; /* ways are used in turn, whatever becomes of their packets */
+	bool is_oblivious; /* EVs are used in turn, whatever becomes of their packets */
 	uint8_t cc;        /* enum scenario_cc */
 	struct nscc_cfg nscc;
 };

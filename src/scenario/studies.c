@@ -240,7 +240,7 @@ const struct scenario_builtin scenario_studies[] = {
 	"targets:\n"
 	"  - {what: slowdown_of_share, most: 1.1}\n"
 	"beside:\n"
-	"  - {name: oblivious, set: [transport.ways=oblivious]}\n"
+	"  - {name: oblivious, set: [transport.evs=oblivious]}\n"
 	RC},
 
 	{"mrc-all-reduce", "All-reduce of 64 hosts; main is a ring of 4 MiB, MRC, nothing lost.",

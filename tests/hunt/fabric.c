@@ -40,7 +40,7 @@ static void draw_shape(struct hunt_story *s, struct prng *p)
 		t->hosts = t->hosts_per_leaf * t->leaves_per_pod * 2;
 }
 
-/* What a transport needs that sprays: ports and planes, ways, and now and then more packets than a
+/* What a transport needs that sprays: ports and planes, EVs, and now and then more packets than a
  * window or a range lets out. */
 static void widen(struct hunt_story *s, struct prng *p)
 {

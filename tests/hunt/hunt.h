@@ -14,7 +14,7 @@
  *	transport_X.c   X behind struct hunt_transport
  *
  * The last two are all that knows of a transport; MRC's oracle is several files, see wire_mrc.h,
- * story_mrc.c and story_ways.c draw what only MRC has, and odd_mrc.c has peers that are not quite
+ * story_mrc.c and story_evs.c draw what only MRC has, and odd_mrc.c has peers that are not quite
  * like weft. docs/hunt.md says what is checked, and what holds under which fault. */
 #ifndef WEFT_TESTS_HUNT_HUNT_H
 #define WEFT_TESTS_HUNT_HUNT_H
@@ -298,7 +298,7 @@ struct hunt_transport {
 	/* All work is done and nothing is on its way. */
 	void (*at_rest)(struct hunt_oracle *o);
 	/* Whether an end may give up whatever its peer's silence: nothing of it can leave. NULL: it
-	 * may not. Whether it has to hold out, since faults leave it a way; NULL: it has not. */
+	 * may not. Whether it has to hold out, since faults leave it a path; NULL: it has not. */
 	bool (*is_shut)(const struct hunt_oracle *o, uint32_t end);
 	bool (*is_sheltered)(const struct hunt_oracle *o, uint32_t end);
 	/* A pull is over, all its packets were told by on_output. */

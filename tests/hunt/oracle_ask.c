@@ -308,7 +308,7 @@ static void note_sent(struct hunt_oracle *o, uint32_t end, uint64_t count, nsec 
 			wire_met(o, MET_PSN_WRAP);
 	}
 	if (count >= ask->una)
-		wire_way_retx(o, end, p, tx);
+		wire_ev_retx(o, end, p, tx);
 	p->sends++;
 	if (count < ask->una)
 		return;
@@ -319,7 +319,7 @@ static void note_sent(struct hunt_oracle *o, uint32_t end, uint64_t count, nsec 
 	p->nominal = (uint16_t)(WIRE_NOMINAL + UDP_ICRC + tx->head_len + body_bytes(tx));
 	p->is_counted = true;
 	ask->certain_bytes += p->nominal;
-	p->way = wire_way_of(o, end, tx->ev, tx->port);
+	p->ev_number = wire_ev_of(o, end, tx->ev, tx->port);
 	p->ev = tx->ev;
 	p->sent_at = o->now(o->clock);
 	wire_at(o, end)->sent_bytes = p->nominal;
@@ -342,7 +342,7 @@ void wire_ask_data(struct hunt_oracle *o, uint32_t end, nsec now, const struct w
 	uint32_t i = (uint32_t)(count - w->first);
 	bool is_new = count == ask->high;
 
-	wire_ways_look(o, end);
+	wire_evs_look(o, end);
 	if (o->works[work].fate != HUNT_POSTED)
 		oracle_fail(o, "end %u, work %u, packet %u: sent although it is over", end, work,
 			    i);
@@ -360,7 +360,7 @@ void wire_ask_data(struct hunt_oracle *o, uint32_t end, nsec now, const struct w
 	if (!is_new) {
 		check_again(o, end, count, now);
 		if (count >= ask->una && !(ask->pkts[count].reasons & WAS_NACKED))
-			wire_way_lost(o, end, &ask->pkts[count]);
+			wire_ev_lost(o, end, &ask->pkts[count]);
 	}
 	if (is_new && i == 0 && w->code == ENGINE_WRITE_IMM)
 		check_immediates(o, end, work);
@@ -388,7 +388,7 @@ void wire_ask_probe(struct hunt_oracle *o, uint32_t end, nsec now, const struct 
 	uint16_t id = (uint16_t)wire_big(h->more + 4, 2);
 	struct wire_probe *p = &ask->probes[id % WIRE_PROBES];
 
-	/* One of a way may have waited for its port until all was done. What a peer says of its
+	/* One of an EV may have waited for its port until all was done. What a peer says of its
 	 * ports is asked by one that has nothing to send, if all have. */
 	if (ask->n_pkts == 0 && !wire_doubts(o, end))
 		oracle_fail(o, "end %u: a probe, and nothing is ever to be sent", end);
@@ -615,9 +615,9 @@ static void on_ack(struct hunt_oracle *o, uint32_t end, const struct wire_coming
 		e->busy += busy_time(o, e->busy_from);
 }
 
-/* The way of a packet that met congestion, if the answer tells of it, the packet took it last, and
+/* The EV of a packet that met congestion, if the answer tells of it, the packet took it last, and
  * it is in use. */
-static uint16_t marked_way(const struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
+static uint16_t marked_ev(const struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
 {
 	const struct wire_ask *ask = &wire_at(o, end)->ask;
 	const uint8_t *m = c->h.more;
@@ -625,12 +625,12 @@ static uint16_t marked_way(const struct hunt_oracle *o, uint32_t end, const stru
 	uint64_t count = c->count + (is_sack ? (uint64_t)(int16_t)wire_big(m + 2, 2) : 0);
 
 	if (is_sack ? (m[1] >> 5 & 3) != 1 || (m[1] & 2) : m[2] != TRIMMED)
-		return WIRE_NO_WAY;
+		return WIRE_NO_EV;
 	if (count < ask->una || count >= ask->high || ask->pkts[count].ev != wire_big(m + 4, 4))
-		return WIRE_NO_WAY;
-	uint16_t way = ask->pkts[count].way;
+		return WIRE_NO_EV;
+	uint16_t ev = ask->pkts[count].ev_number;
 
-	return way != WIRE_NO_WAY && oracle_mrc_way(o, end, way) <= PATH_SKIP ? way : WIRE_NO_WAY;
+	return ev != WIRE_NO_EV && oracle_mrc_ev(o, end, ev) <= PATH_SKIP ? ev : WIRE_NO_EV;
 }
 
 void wire_ask_expect(struct hunt_oracle *o, uint32_t end)
@@ -664,7 +664,7 @@ void wire_ask_expect(struct hunt_oracle *o, uint32_t end)
 	if (o->ends[end].was_refused && wire_at(o, end)->refused_at == o->now(o->clock))
 		c->may |= 1u << WIRE_DROPPED;
 	if (c->h.opcode != ACKNOWLEDGE)
-		c->way = marked_way(o, end, c);
+		c->ev = marked_ev(o, end, c);
 }
 
 void wire_ask_on_answer(struct hunt_oracle *o, uint32_t end)

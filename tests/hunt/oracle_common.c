@@ -46,19 +46,19 @@ static bool is_between(const struct hunt_oracle *o, uint32_t end, uint32_t host,
 	return o->story->ends[end].host == host && o->story->ends[end ^ 1].host == peer;
 }
 
-/* Calls for the ways of a host's ends to a peer that a request took; returns how many. */
-static uint32_t each_way(struct hunt_oracle *o, uint32_t host, const struct wire_request *r,
-			 void (*call)(struct hunt_oracle *o, uint32_t end, uint32_t way))
+/* Calls for the EVs of a host's ends to a peer that a request took; returns how many. */
+static uint32_t each_ev(struct hunt_oracle *o, uint32_t host, const struct wire_request *r,
+			void (*call)(struct hunt_oracle *o, uint32_t end, uint32_t ev))
 {
 	uint32_t n = 0;
 
 	for (uint32_t e = 0; e < o->story->n_ends; e++) {
-		const struct story_mrc_ways *w = &wire_story(o, e)->ways[wire_at(o, e)->turn];
+		const struct story_mrc_evs *w = &wire_story(o, e)->evs[wire_at(o, e)->turn];
 
 		if (!is_between(o, e, host, r->peer))
 			continue;
 		for (uint32_t i = 0; i < w->n; i++)
-			if (w->ways[i].ev == r->ev && w->ways[i].port == r->port) {
+			if (w->evs[i].value == r->ev && w->evs[i].port == r->port) {
 				call(o, e, i);
 				n++;
 			}
@@ -148,7 +148,7 @@ void wire_common_sent(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 		sent_response(o, host, now, h, tx);
 }
 
-/* The request came by its way, as far as its host still has it. */
+/* The request came by its EV, as far as its host still has it. */
 static void came_request(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
 			 const struct wire_head *h)
 {
@@ -156,7 +156,7 @@ static void came_request(struct hunt_oracle *o, uint32_t host, const struct rx_p
 
 	if (h->psn < from->n_requests && from->requests[h->psn].ev == rx->ev &&
 	    from->requests[h->psn].peer == host)
-		each_way(o, rx->peer, &from->requests[h->psn], wire_way_arrived);
+		each_ev(o, rx->peer, &from->requests[h->psn], wire_ev_arrived);
 }
 
 static void take_request(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
@@ -224,7 +224,7 @@ void wire_peer_answered(struct hunt_oracle *o, uint32_t end, const struct wire_p
 		return;
 	if (p->sent_at >= s->said_at[peer])
 		s->peer_down[peer] &= (uint8_t)~bit;
-	/* Ways by that port come back from now on. */
+	/* EVs by that port come back from now on. */
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
 		if (is_between(o, e, host, peer)) {
 			wire_at(o, e)->peer_ports_down &= (uint8_t)~bit;
@@ -263,7 +263,7 @@ void oracle_mrc_common(struct hunt_oracle *o, uint32_t host, const struct rx_pkt
 	 * host. */
 	for (uint32_t e = 0; e < o->story->n_ends; e++)
 		if (is_response && o->story->ends[e].host == host && !o->ends[e].is_tainted)
-			wire_ways_on_answer(o, e);
+			wire_evs_on_answer(o, e);
 	if (!is_known(o, host))
 		return;
 	uint32_t bytes = h.n_more + rx->body[0].len + rx->body[1].len;

@@ -36,7 +36,7 @@ int oracle_mrc_new(struct hunt_oracle *o)
 		if (!ask->pkts)
 			return -ENOMEM;
 		wire->ends[e].denied_ports = wire_story(o, e)->denied_ports;
-		wire_ways_begin(o, e);
+		wire_evs_begin(o, e);
 	}
 	return wire ? 0 : -ENOMEM;
 }
@@ -200,7 +200,7 @@ uint32_t oracle_mrc_packet_of(const struct hunt_oracle *o, uint32_t end, const s
 	return work;
 }
 
-/* What every packet has: where it goes, by which of its end's ways, in which class (Table 7-8). */
+/* What every packet has: where it goes, by which of its end's EVs, in which class (Table 7-8). */
 static void check_common(struct hunt_oracle *o, uint32_t end, const struct wire_head *h,
 			 const struct tx_pkt *tx)
 {
@@ -212,11 +212,11 @@ static void check_common(struct hunt_oracle *o, uint32_t end, const struct wire_
 								       : ENGINE_DATA;
 
 	if (is_answer)
-		wire_ways_answer(o, end, tx);
+		wire_evs_answer(o, end, tx);
 	else if (h->opcode == PROBE)
-		wire_ways_probe(o, end, tx);
+		wire_evs_probe(o, end, tx);
 	else
-		wire_ways_request(o, end, tx, h->rtx);
+		wire_evs_request(o, end, tx, h->rtx);
 	/* Control packets carry what their host was given, all others their partition (M-04). */
 	bool is_control = is_answer && h->opcode != ACKNOWLEDGE;
 	uint16_t pkey = is_control || h->opcode == PROBE ? wire_host(o, end)->pkey : 0xffff;
@@ -262,14 +262,14 @@ void oracle_mrc_output(struct hunt_oracle *o, uint32_t host, nsec now, const str
 		oracle_fail(o, "end %u: opcode %02x", end, h.opcode);
 }
 
-/* Something of an end's came by a way with this entropy: any that has it may be well. */
+/* Something of an end's came by an EV with this entropy: any that has it may be well. */
 static void came_by(struct hunt_oracle *o, uint32_t end, uint32_t ev)
 {
-	const struct story_mrc_ways *w = &wire_story(o, end)->ways[wire_at(o, end)->turn];
+	const struct story_mrc_evs *w = &wire_story(o, end)->evs[wire_at(o, end)->turn];
 
 	for (uint32_t i = 0; i < w->n; i++)
-		if (w->ways[i].ev == ev)
-			wire_way_arrived(o, end, i);
+		if (w->evs[i].value == ev)
+			wire_ev_arrived(o, end, i);
 }
 
 void oracle_mrc_input(struct hunt_oracle *o, uint32_t host, nsec now, const struct rx_pkt *rx)
@@ -281,7 +281,7 @@ void oracle_mrc_input(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 		return;
 	c = &wire_at(o, end)->coming;
 	*c = (struct wire_coming){
-		.rx = rx, .now = now, .may = 1u << WIRE_DROPPED, .way = WIRE_NO_WAY};
+		.rx = rx, .now = now, .may = 1u << WIRE_DROPPED, .ev = WIRE_NO_EV};
 	if (o->ends[end].is_tainted)
 		wire_ports_unsure(o, end);
 	if (o->ends[end].is_tainted || !wire_read(rx->head, &c->h)) {
@@ -340,8 +340,8 @@ void oracle_mrc_taken(struct hunt_oracle *o, uint32_t end, const struct hunt_cou
 	/* A loss that was told of at the same time may have changed more. */
 	if (after->more[MET_LOST_GAP] == before->more[MET_LOST_GAP] &&
 	    after->more[MET_LOST_PROBE] == before->more[MET_LOST_PROBE])
-		wire_way_marked(o, end, c->way);
-	wire_ways_on_answer(o, end);
+		wire_ev_marked(o, end, c->ev);
+	wire_evs_on_answer(o, end);
 	c->rx = NULL;
 }
 
@@ -362,7 +362,7 @@ void oracle_mrc_at_rest(struct hunt_oracle *o)
 		if (g->is_closed && !wire_at(o, e)->has_reported)
 			oracle_fail(o, "end %u: refused a request, and no event told of it", e);
 		if (is_open)
-			wire_ways_rest(o, e);
+			wire_evs_rest(o, e);
 	}
 }
 
@@ -393,7 +393,7 @@ void oracle_mrc_event(struct hunt_oracle *o, uint32_t end, enum oracle_mrc_news 
 	if (o->ends[end].is_tainted)
 		return;
 	/* What it tells of is seen in the packets. */
-	if (news == ORACLE_MRC_WAYS)
+	if (news == ORACLE_MRC_EV_STATE)
 		return;
 	if (news == ORACLE_MRC_DRAINED) {
 		if (!state->is_draining || state->has_drained || !is_drained(o, end))
@@ -416,7 +416,7 @@ void oracle_mrc_changed(struct hunt_oracle *o, const struct story_mrc_change *c)
 	case STORY_MRC_RESIZE: wire_give_resize(o, c->end, c->mpr); break;
 	case STORY_MRC_TURN:
 		state->turn ^= 1;
-		wire_ways_begin(o, c->end);
+		wire_evs_begin(o, c->end);
 		wire_met(o, MET_TURNED);
 		break;
 	case STORY_MRC_DRAIN:
@@ -430,6 +430,6 @@ void oracle_mrc_changed(struct hunt_oracle *o, const struct story_mrc_change *c)
 			wire_met(o, MET_HASTE);
 		state->is_draining = false;
 		break;
-	default: wire_ways_changed(o, c); break;
+	default: wire_evs_changed(o, c); break;
 	}
 }

@@ -39,22 +39,22 @@
 	M(STASHED,        "immediates kept") \
 	M(WIMM_OVER,      "immediates over the limit") \
 	M(RETX_FOR_ACK,   "sent for its ACK") \
-	M(TURNED,         "ways that changed") \
+	M(TURNED,         "EVs that changed") \
 	M(DRAINED,        "queues drained") \
 	M(HASTE,          "queues not drained in time") \
 	M(PSN_WRAP,       "PSNs wrapped") \
 	M(MSN_WRAP,       "MSNs wrapped") \
 	M(COMMON,         "endpoint requests") \
 	M(COMMON_RE,      "endpoint responses") \
-	M(WAY_PROBED,     "probes of ways out of use") \
+	M(EV_PROBED,      "probes of EVs out of use") \
 	M(BASE_PROBED,    "EV probes") \
 	M(PORTS_REPORTED, "Port Status Updates") \
-	M(WAY_SKIPPED,    "ways skipped") \
-	M(WAY_OUT,        "ways out of use") \
-	M(WAY_DENIED,     "ways denied in mid-run") \
+	M(EV_SKIPPED,     "EVs skipped") \
+	M(EV_OUT,         "EVs out of use") \
+	M(EV_DENIED,      "EVs denied in mid-run") \
 	M(PORT_SHUT,      "packets past shut ports") \
 	M(PEER_PORT_DOWN, "packets past ports that are down at the peer") \
-	M(WAY_DEAD,       "ways that were dead") \
+	M(EV_DEAD,        "EVs that were dead") \
 	M(WINDOW_CUT,     "windows cut for losses") \
 	M(TAILS,          "ends that came to their tail") \
 	M(SHELTERED,      "ends with a plane that works")
@@ -90,7 +90,7 @@ void oracle_mrc_pulled(struct hunt_oracle *o, uint32_t host, const struct hunt_c
 void oracle_mrc_common(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
 		       const struct hunt_counts *before, const struct hunt_counts *after);
 
-/* What the engine itself says of an end, in transport_mrc.c: the rules on ways and windows are
+/* What the engine itself says of an end, in transport_mrc.c: the rules on EVs and windows are
  * about that. False: it has no such queue pair. */
 struct oracle_mrc_view {
 	uint64_t inflight_bytes, window_bytes;
@@ -100,7 +100,7 @@ struct oracle_mrc_view {
 bool oracle_mrc_view(const struct hunt_oracle *o, uint32_t end, struct oracle_mrc_view *v);
 
 /* Parts of it, of an end whose host did not restart; they cost less. */
-enum path_state oracle_mrc_way(const struct hunt_oracle *o, uint32_t end, uint32_t way);
+enum path_state oracle_mrc_ev(const struct hunt_oracle *o, uint32_t end, uint32_t ev);
 uint32_t oracle_mrc_ports(const struct hunt_oracle *o, uint32_t end);
 uint32_t oracle_mrc_dead_ports(const struct hunt_oracle *o, uint32_t end);
 uint32_t oracle_mrc_peer_ports_down(const struct hunt_oracle *o, uint32_t end);
@@ -118,7 +118,7 @@ enum oracle_mrc_news {
 	ORACLE_MRC_FATAL,
 	ORACLE_MRC_INVALID,
 	ORACLE_MRC_ACCESS,
-	ORACLE_MRC_WAYS,
+	ORACLE_MRC_EV_STATE,
 };
 void oracle_mrc_event(struct hunt_oracle *o, uint32_t end, enum oracle_mrc_news news);
 

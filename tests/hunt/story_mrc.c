@@ -59,28 +59,28 @@ static void draw_host(const struct hunt_story *s, struct prng *p, struct story_m
 
 static int by_port(const void *a, const void *b)
 {
-	const struct path_way *x = a, *y = b;
+	const struct path_ev *x = a, *y = b;
 
 	if (x->port != y->port)
 		return x->port < y->port ? -1 : 1;
-	return x->ev < y->ev ? -1 : x->ev > y->ev;
+	return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* Ways leave by all ports or by some, each with an entropy of its own, or nearly. */
-static void draw_ways(const struct hunt_story *s, struct prng *p, struct story_mrc_ways *w)
+/* EVs leave by all ports or by some, each with an entropy of its own, or nearly. */
+static void draw_evs(const struct hunt_story *s, struct prng *p, struct story_mrc_evs *w)
 {
 	uint32_t ports = s->shape.nic_ports, first = hunt_draw(p, 0, ports - 1);
 	uint64_t seed = prng_u64(p);
 
-	w->n = prng_chance(p, 1, 3) ? hunt_draw(p, 1, 8) : hunt_draw(p, 1, STORY_MRC_WAYS);
+	w->n = prng_chance(p, 1, 3) ? hunt_draw(p, 1, 8) : hunt_draw(p, 1, STORY_MRC_EVS);
 	if (prng_chance(p, 1, 3))
 		ports = hunt_draw(p, 1, ports);
 	for (uint32_t i = 0; i < w->n; i++)
-		w->ways[i] = (struct path_way){
-			.ev = routing_entropy(&s->routing, seed + i % ports, i / ports),
+		w->evs[i] = (struct path_ev){
+			.value = routing_entropy(&s->routing, seed + i % ports, i / ports),
 			.port = (first + i % ports) % s->shape.nic_ports,
 		};
-	qsort(w->ways, w->n, sizeof w->ways[0], by_port);
+	qsort(w->evs, w->n, sizeof w->evs[0], by_port);
 }
 
 static bool is_flawed(const struct hunt_story *s, uint32_t end)
@@ -104,8 +104,8 @@ static void draw_end(const struct hunt_story *s, struct prng *p, uint32_t i,
 {
 	bool is_calm = s->n_faults == 0;
 
-	draw_ways(s, p, &e->ways[0]);
-	draw_ways(s, p, &e->ways[1]);
+	draw_evs(s, p, &e->evs[0]);
+	draw_evs(s, p, &e->evs[1]);
 	/* hunt_timeout_ns counts in 4.096 us. */
 	e->timeout = (uint8_t)(s->ends[i].timeout + 2);
 	e->linear = (uint8_t)(is_calm ? 7 : hunt_draw(p, 0, 7));
@@ -179,7 +179,7 @@ static void draw_resizes(struct hunt_story *s, struct prng *p)
 	}
 }
 
-/* Now and then other ways, and a pause between messages. */
+/* Now and then other EVs, and a pause between messages. */
 static void draw_turns(struct hunt_story *s, struct prng *p)
 {
 	for (uint32_t e = 0; e < s->n_ends; e++) {
@@ -226,7 +226,7 @@ int story_mrc_draw(struct hunt_story *s)
 		draw_pair(s, &p, &m->ends[e], e);
 	draw_turns(s, &p);
 	draw_resizes(s, &p);
-	story_mrc_draw_ways(s);
+	story_mrc_draw_evs(s);
 	odd_mrc_draw(s);
 	qsort(m->changes, m->n_changes, sizeof m->changes[0], by_time);
 	return 0;
@@ -234,9 +234,8 @@ int story_mrc_draw(struct hunt_story *s)
 
 static void tell_changes(const struct story_mrc *m, uint32_t end)
 {
-	static const char *const whats[] = {"range",        "other ways", "drains",
-					    "goes on",      "denies way", "allows way",
-					    "denies ports", "ports down"};
+	static const char *const whats[] = {"range",     "other EVs", "drains",       "goes on",
+					    "denies EV", "allows EV", "denies ports", "ports down"};
 
 	for (uint32_t i = 0; i < m->n_changes; i++) {
 		const struct story_mrc_change *c = &m->changes[i];
@@ -247,7 +246,7 @@ static void tell_changes(const struct story_mrc *m, uint32_t end)
 		if (c->what == STORY_MRC_RESIZE)
 			printf(" %u", c->mpr);
 		if (c->what == STORY_MRC_DENY || c->what == STORY_MRC_ALLOW)
-			printf(" %u", c->way);
+			printf(" %u", c->ev);
 		if (c->what == STORY_MRC_PORTS || c->what == STORY_MRC_DOWN)
 			printf(" %02x", c->ports);
 		printf(" at %.3f us\n", (double)c->at / PSEC_US);
@@ -260,10 +259,10 @@ void story_mrc_tell(const struct hunt_story *s, uint32_t end)
 	const struct story_mrc_end *e = &m->ends[end];
 	const struct story_mrc_host *h = &m->hosts[s->ends[end].host];
 
-	printf("    %u ways, then %u; timeout %.1f us, %u linear and %u exponential retries; range "
+	printf("    %u EVs, then %u; timeout %.1f us, %u linear and %u exponential retries; range "
 	       "%u of "
 	       "%u%s; %u immediates kept, %u sent\n",
-	       e->ways[0].n, e->ways[1].n, (double)story_mrc_silence_ns(e, 0) / 1000, e->linear,
+	       e->evs[0].n, e->evs[1].n, (double)story_mrc_silence_ns(e, 0) / 1000, e->linear,
 	       e->exponential, e->mpr, e->max_mpr, e->is_dynamic ? ", dynamic" : "", e->max_wimm,
 	       e->wimm_dest);
 	printf("    %stimestamps, %strimmable, penalty %u%s; its host has room for %u packets out, "
@@ -272,7 +271,7 @@ void story_mrc_tell(const struct hunt_story *s, uint32_t end)
 	       e->is_restoring ? " restored" : "", h->max_out, h->max_early, h->max_answers,
 	       h->sack_every, h->sack_least, h->first_msn,
 	       h->has_service_time ? ", service time" : "", h->has_trim_nack ? ", trim NACKs" : "");
-	story_mrc_tell_ways(s, end);
+	story_mrc_tell_evs(s, end);
 	odd_mrc_tell(s, s->ends[end].host);
 	tell_changes(m, end);
 }

@@ -7,7 +7,7 @@
 #include "hunt.h"
 #include "path/path.h"
 
-#define STORY_MRC_WAYS    256u
+#define STORY_MRC_EVS     256u
 #define STORY_MRC_CHANGES 512u
 #define STORY_MRC_ENDLESS 25u /* so many exponential retries (MRC Table 7-1) */
 #define STORY_MRC_RANGE   128u
@@ -25,33 +25,33 @@ struct story_mrc_host {
 	uint32_t odd; /* bit per enum odd_mrc */
 };
 
-struct story_mrc_ways {
-	struct path_way ways[STORY_MRC_WAYS]; /* grouped by port, the lowest first */
+struct story_mrc_evs {
+	struct path_ev evs[STORY_MRC_EVS]; /* grouped by port, the lowest first */
 	uint32_t n;
-	uint64_t denied[STORY_MRC_WAYS / 64]; /* bit each: from the start */
-	uint8_t denied_ports;                 /* likewise */
+	uint64_t denied[STORY_MRC_EVS / 64]; /* bit each: from the start */
+	uint8_t denied_ports;                /* likewise */
 	uint16_t min_active;
 };
 
 /* Of one end. */
 struct story_mrc_end {
-	struct story_mrc_ways ways[2]; /* at the beginning, and after a change */
+	struct story_mrc_evs evs[2]; /* at the beginning, and after a change */
 	uint8_t timeout, linear, exponential;
 	uint8_t max_mpr, mpr; /* mpr: at the beginning */
 	uint16_t max_wimm, wimm_dest;
 	uint8_t penalty;
 	bool is_dynamic, has_stamps, is_trimmable, is_restoring;
 	uint16_t burst;
-	bool is_oblivious;    /* what happens to packets is not held against their ways */
-	uint8_t denied_ports; /* at the beginning, whichever ways it takes */
+	bool is_oblivious;    /* what happens to packets is not held against their EVs */
+	uint8_t denied_ports; /* at the beginning, whichever EVs it takes */
 };
 
 enum story_mrc_what {
 	STORY_MRC_RESIZE, /* the range it tracks (7.5.4) */
-	STORY_MRC_TURN,   /* it takes its other ways */
+	STORY_MRC_TURN,   /* it takes its other EVs */
 	STORY_MRC_DRAIN,  /* no message begins any more, ... */
 	STORY_MRC_GO,     /* ... until now */
-	STORY_MRC_DENY,   /* a way is not to be used, ... */
+	STORY_MRC_DENY,   /* an EV is not to be used, ... */
 	STORY_MRC_ALLOW,  /* ... and may be */
 	STORY_MRC_PORTS,  /* these ports are not to be used, all others may be */
 	STORY_MRC_DOWN,   /* these ports of its host are down, all others are up */
@@ -64,7 +64,7 @@ struct story_mrc_change {
 	uint8_t what; /* enum story_mrc_what */
 	uint8_t mpr;
 	uint8_t ports;
-	uint16_t way;   /* of those in use then, if it has so many */
+	uint16_t ev;    /* of those in use then, if it has so many */
 	uint32_t order; /* among those of one moment */
 };
 
@@ -74,8 +74,8 @@ struct story_mrc {
 	struct story_mrc_change changes[STORY_MRC_CHANGES]; /* by time */
 	uint32_t n_changes;
 	struct cc_cfg cc;
-	nsec rtt_ns; /* of the longest way, idle */
-	/* Each end has a way by one of these ports, whichever ways it takes, that nobody denies.
+	nsec rtt_ns; /* of the longest path, idle */
+	/* Each end has an EV by one of these ports, whichever EVs it takes, that nobody denies.
 	 * Nothing shuts them, or, with may_shut, not for long. */
 	uint8_t open_ports;
 	bool may_shut;
@@ -89,9 +89,9 @@ static inline const struct story_mrc *story_mrc(const struct hunt_story *s)
 int story_mrc_draw(struct hunt_story *s);
 void story_mrc_tell(const struct hunt_story *s, uint32_t end);
 
-/* story_ways.c: what there is of ways and windows; changes to them are added to the story's. */
-void story_mrc_draw_ways(struct hunt_story *s);
-void story_mrc_tell_ways(const struct hunt_story *s, uint32_t end);
+/* story_evs.c: what there is of EVs and windows; changes to them are added to the story's. */
+void story_mrc_draw_evs(struct hunt_story *s);
+void story_mrc_tell_evs(const struct hunt_story *s, uint32_t end);
 
 /* Something changes at an end; the story is not healed before. */
 void story_mrc_add(struct hunt_story *s, const struct story_mrc_change *change);

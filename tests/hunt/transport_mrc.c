@@ -8,18 +8,18 @@
 #include "story_mrc.h"
 #include "wire/icrc.h"
 
-struct hunt_ways {
+struct hunt_evs {
 	struct path_profile profile;
-	uint64_t memory[STORY_MRC_WAYS * 4];
+	uint64_t memory[STORY_MRC_EVS * 4];
 };
 
 struct hunt_device {
 	const struct hunt_story *story;
 	struct hunt_memory memory;
 	struct mrc_cfg cfg;
-	struct hunt_ways sets[HUNT_ENDS][2]; /* of its own ends */
-	uint8_t turn[HUNT_ENDS];             /* which of them is in use */
-	uint32_t n_changed;                  /* of the story's changes, all hosts' counted */
+	struct hunt_evs sets[HUNT_ENDS][2]; /* of its own ends */
+	uint8_t turn[HUNT_ENDS];            /* which of them is in use */
+	uint32_t n_changed;                 /* of the story's changes, all hosts' counted */
 };
 
 static struct hunt_device *device_new(const struct hunt_story *s, uint32_t host)
@@ -100,7 +100,7 @@ static int connect(struct hunt_device *d, struct engine *e, uint32_t end, nsec n
 		.access = MEM_REMOTE_WRITE,
 		.pmtu = (uint16_t)s->pmtu,
 		.peer = peer->host,
-		.ways = &d->sets[end][0].profile,
+		.evs = &d->sets[end][0].profile,
 		.burst = own->burst,
 		.denied_ports = own->denied_ports,
 		.remote_qp = peer->qp,
@@ -129,11 +129,11 @@ static int connect(struct hunt_device *d, struct engine *e, uint32_t end, nsec n
 	return error;
 }
 
-static int make_ways(struct hunt_ways *to, const struct story_mrc_ways *w)
+static int make_evs(struct hunt_evs *to, const struct story_mrc_evs *w)
 {
 	struct path_profile *f = &to->profile;
 
-	if (path_profile_explicit(f, to->memory, w->ways, w->n) != PATH_OK ||
+	if (path_profile_explicit(f, to->memory, w->evs, w->n) != PATH_OK ||
 	    path_profile_set_min_active(f, w->min_active) != PATH_OK)
 		return -EINVAL;
 	for (uint32_t i = 0; i < w->n; i++)
@@ -158,7 +158,7 @@ static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec 
 	int error = memory ? hunt_memory_add_end(&d->memory, end) : -ENOMEM;
 
 	for (uint32_t i = 0; i < 2 && !error; i++)
-		error = make_ways(&d->sets[end][i], &more->ways[i]);
+		error = make_evs(&d->sets[end][i], &more->evs[i]);
 	if (!error)
 		error = mrc_qp_new(e, own->qp, &caps, memory);
 	return error ? error : connect(d, e, end, now);
@@ -180,10 +180,10 @@ static int make_change(struct hunt_device *d, struct engine *e, nsec now,
 	case STORY_MRC_RESIZE: return mrc_qp_modify(e, now, qp, &attr, MRC_SET_MPR);
 	case STORY_MRC_TURN:
 		d->turn[c->end] ^= 1;
-		attr.ways = &d->sets[c->end][d->turn[c->end]].profile;
+		attr.evs = &d->sets[c->end][d->turn[c->end]].profile;
 		return mrc_qp_modify(e, now, qp, &attr, MRC_SET_PATH);
-	case STORY_MRC_DENY: return mrc_qp_deny(e, now, qp, c->way, true);
-	case STORY_MRC_ALLOW: return mrc_qp_deny(e, now, qp, c->way, false);
+	case STORY_MRC_DENY: return mrc_qp_deny(e, now, qp, c->ev, true);
+	case STORY_MRC_ALLOW: return mrc_qp_deny(e, now, qp, c->ev, false);
 	case STORY_MRC_PORTS: return mrc_qp_modify(e, now, qp, &attr, MRC_SET_DENIED_PORTS);
 	case STORY_MRC_DOWN: mrc_ports_down(e, now, c->ports); return 0;
 	case STORY_MRC_DRAIN: return go_to(e, qp, now, &attr, MRC_SQD, 0);
@@ -196,9 +196,9 @@ static void take_events(struct hunt_device *d, struct engine *e, struct hunt_ora
 			uint32_t host)
 {
 	static const uint8_t news[MRC_EVENT_KINDS] = {
-		[MRC_EVENT_DRAINED] = ORACLE_MRC_DRAINED, [MRC_EVENT_FATAL] = ORACLE_MRC_FATAL,
-		[MRC_EVENT_INVALID] = ORACLE_MRC_INVALID, [MRC_EVENT_ACCESS] = ORACLE_MRC_ACCESS,
-		[MRC_EVENT_WAYS] = ORACLE_MRC_WAYS,
+		[MRC_EVENT_DRAINED] = ORACLE_MRC_DRAINED,   [MRC_EVENT_FATAL] = ORACLE_MRC_FATAL,
+		[MRC_EVENT_INVALID] = ORACLE_MRC_INVALID,   [MRC_EVENT_ACCESS] = ORACLE_MRC_ACCESS,
+		[MRC_EVENT_EV_STATE] = ORACLE_MRC_EV_STATE,
 	};
 	struct mrc_event event;
 
@@ -245,7 +245,7 @@ bool oracle_mrc_view(const struct hunt_oracle *o, uint32_t end, struct oracle_mr
 	*v = (struct oracle_mrc_view){
 		.inflight_bytes = p.inflight_bytes,
 		.window_bytes = p.window_bytes,
-		.n_usable = p.ways[PATH_GOOD] + p.ways[PATH_SKIP],
+		.n_usable = p.evs[PATH_GOOD] + p.evs[PATH_SKIP],
 		.open_ports = p.open_ports,
 		.srtt_ns = p.srtt_ns,
 	};
@@ -259,9 +259,9 @@ static const struct mrc_requester *requester_of(const struct hunt_oracle *o, uin
 	return &mrc_find((const struct mrc *)o->engines[own->host], own->qp)->req;
 }
 
-enum path_state oracle_mrc_way(const struct hunt_oracle *o, uint32_t end, uint32_t way)
+enum path_state oracle_mrc_ev(const struct hunt_oracle *o, uint32_t end, uint32_t ev)
 {
-	return path_state(&requester_of(o, end)->path, way);
+	return path_state(&requester_of(o, end)->path, ev);
 }
 
 uint32_t oracle_mrc_dead_ports(const struct hunt_oracle *o, uint32_t end)
@@ -321,7 +321,7 @@ static void count(const struct engine *e, struct hunt_counts *n)
 	MRC_DROPS(HUNT_DROPPED)
 #undef HUNT_DROPPED
 	n->tx += c->tx_data + c->tx_retx + c->tx_sack + c->tx_nack + c->tx_ack + c->tx_nak +
-		 c->tx_probe + c->tx_way_probe + c->tx_endpoint + c->tx_endpoint_re;
+		 c->tx_probe + c->tx_fault_probe + c->tx_endpoint + c->tx_endpoint_re;
 	n->rx_bytes += c->rx_bytes;
 	n->retx += c->tx_retx;
 	n->timeouts += c->timeouts;

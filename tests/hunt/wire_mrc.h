@@ -3,7 +3,7 @@
  *	oracle_mrc.c    reading, and whom a packet concerns
  *	oracle_ask.c    requestors: what they may send, and what they were told
  *	oracle_answer.c responders: what they received, and what they must say of it
- *	oracle_ways.c   which ways packets take, and what becomes of ways
+ *	oracle_evs.c   which EVs packets take, and what becomes of EVs
  *	oracle_common.c packets between hosts as such, on queue pair 2 */
 #ifndef WEFT_TESTS_HUNT_WIRE_MRC_H
 #define WEFT_TESTS_HUNT_WIRE_MRC_H
@@ -15,7 +15,7 @@
 #define WIRE_NO_COUNT UINT64_MAX
 #define WIRE_NOMINAL  40u /* on top of the UDP length (8.3.1, M-44) */
 #define WIRE_STAMP    7u  /* timestamps count 128 ns */
-#define WIRE_NO_WAY   UINT16_MAX
+#define WIRE_NO_EV    UINT16_MAX
 #define WIRE_COMMON   2u            /* the queue pair of endpoint operations (M-28) */
 #define WIRE_DROPPED  (MET_NAK + 1) /* the verdict that is none of the counters up to that */
 
@@ -58,8 +58,8 @@ struct wire_pkt {
 	uint32_t sends;      /* how often */
 	uint32_t in_silence; /* of them, again since news came */
 	uint16_t nominal;
-	uint16_t way; /* of its last sending, if no other looks like it, else WIRE_NO_WAY */
-	uint32_t ev;  /* likewise */
+	uint16_t ev_number; /* of its last sending, if no other looks like it, else WIRE_NO_EV */
+	uint32_t ev;        /* likewise */
 	psec sent_at;
 	uint8_t port;
 	uint8_t reasons;
@@ -135,18 +135,18 @@ struct wire_coming {
 	uint32_t may;   /* bit per verdict: enum oracle_mrc_met, or WIRE_DROPPED */
 	uint8_t naks;   /* bit per code that it may be refused with */
 	uint8_t nack;   /* reason of a NACK */
-	uint16_t way;   /* that is told of, or WIRE_NO_WAY */
+	uint16_t ev;    /* that is told of, or WIRE_NO_EV */
 };
 
-/* A walk over the ways of an end. */
+/* A walk over the EVs of an end. */
 struct wire_walk {
-	uint32_t next; /* of its ways, ... */
+	uint32_t next; /* of its EVs, ... */
 	bool is_known; /* ... if that is known */
 	bool has_begun;
 };
 
-/* A way of an end. Times are the simulator's. */
-struct wire_way {
+/* An EV of an end. Times are the simulator's. */
+struct wire_ev {
 	bool is_denied;
 	bool is_single;      /* no other has its entropy and port */
 	bool has_come_back;  /* it was usable when all was healed */
@@ -171,21 +171,21 @@ struct wire_odd {
 
 struct wire_end {
 	struct wire_odd odd;
-	struct wire_walk walk;                /* of answers */
-	uint8_t turn;                         /* which of its ways are in use */
-	struct wire_way ways[STORY_MRC_WAYS]; /* of those */
-	uint8_t denied_ports;                 /* by its own attributes */
-	uint8_t dead_ports;                   /* by what happened to its packets */
+	struct wire_walk walk;             /* of answers */
+	uint8_t turn;                      /* which of its EVs are in use */
+	struct wire_ev evs[STORY_MRC_EVS]; /* of those */
+	uint8_t denied_ports;              /* by its own attributes */
+	uint8_t dead_ports;                /* by what happened to its packets */
 	uint8_t peer_ports_down; /* found not to be received, and nobody said otherwise since */
 	uint64_t port_losses;    /* of its host, when that was looked at last */
-	uint32_t last, in_a_row; /* the way of its last request, and how many took it */
+	uint32_t last, in_a_row; /* the EV of its last request, and how many took it */
 	uint64_t window_bytes;   /* as the engine says now, ... */
 	uint64_t window_before;  /* ... and before this pull */
 	uint32_t sent_bytes;     /* of its last data packet of this pull; 0: none */
 	psec refused_at;         /* its peer's word ended it, if was_refused */
 	psec answered_at;        /* the last time that it received its peer's answer */
 	psec came_at;            /* the last time that data of its came to its peer */
-	psec fewest_at;          /* the last time that no way more could be left */
+	psec fewest_at;          /* the last time that no EV more could be left */
 	psec fault_at;           /* it last took something for lost */
 	psec busy_from, busy;    /* since when it has something out; how long it had, since then */
 	bool is_draining;        /* no message begins, ... */
@@ -273,7 +273,7 @@ bool wire_is_dead(const struct hunt_oracle *o, uint32_t end);
  * before the first. */
 uint64_t wire_count(const struct hunt_oracle *o, uint32_t end, uint32_t psn, uint64_t near);
 
-/* Whether every way of an end counts as it should: nothing was forged at its host. */
+/* Whether every EV of an end counts as it should: nothing was forged at its host. */
 bool wire_is_honest(const struct hunt_oracle *o, uint32_t host);
 
 /* Whether a timestamp came back as it has to (7.5.5.8), having waited since `at`. */
@@ -284,27 +284,27 @@ struct wire_reflected {
 };
 bool wire_is_reflected(const struct hunt_oracle *o, uint32_t host, const struct wire_reflected *r);
 
-/* oracle_ways.c: an end begins with its ways, or takes its others; sends a request or an answer by
- * one; something came by a way, a packet of it was lost, the peer told of it. */
-void wire_ways_begin(struct hunt_oracle *o, uint32_t end);
-void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx, bool is_retx);
-/* A packet leaves, whose record is of the time before: another way than then (7.4.4). */
-void wire_way_retx(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p,
-		   const struct tx_pkt *tx);
-void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx);
-/* A probe: of what arrived, by a way in use, or of a way that is not. */
-void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx);
-uint16_t wire_way_of(const struct hunt_oracle *o, uint32_t end, uint32_t ev, uint32_t port);
-void wire_way_arrived(struct hunt_oracle *o, uint32_t end, uint32_t way);
-/* Ways of an end may need to come back from now on. */
+/* oracle_evs.c: an end begins with its EVs, or takes its others; sends a request or an answer by
+ * one; something came by an EV, a packet of it was lost, the peer told of it. */
+void wire_evs_begin(struct hunt_oracle *o, uint32_t end);
+void wire_evs_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx, bool is_retx);
+/* A packet leaves, whose record is of the time before: another EV than then (7.4.4). */
+void wire_ev_retx(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p,
+		  const struct tx_pkt *tx);
+void wire_evs_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx);
+/* A probe: of what arrived, by an EV in use, or of an EV that is not. */
+void wire_evs_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx);
+uint16_t wire_ev_of(const struct hunt_oracle *o, uint32_t end, uint32_t ev, uint32_t port);
+void wire_ev_arrived(struct hunt_oracle *o, uint32_t end, uint32_t ev);
+/* EVs of an end may need to come back from now on. */
 void wire_fault(struct hunt_oracle *o, uint32_t end);
-void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p);
-void wire_way_marked(struct hunt_oracle *o, uint32_t end, uint32_t way);
-void wire_ways_changed(struct hunt_oracle *o, const struct story_mrc_change *c);
-void wire_ways_on_answer(struct hunt_oracle *o, uint32_t end);
+void wire_ev_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p);
+void wire_ev_marked(struct hunt_oracle *o, uint32_t end, uint32_t ev);
+void wire_evs_changed(struct hunt_oracle *o, const struct story_mrc_change *c);
+void wire_evs_on_answer(struct hunt_oracle *o, uint32_t end);
 /* An end may have given up ports since it was last looked at. */
-void wire_ways_look(struct hunt_oracle *o, uint32_t end);
-void wire_ways_rest(struct hunt_oracle *o, uint32_t end);
+void wire_evs_look(struct hunt_oracle *o, uint32_t end);
+void wire_evs_rest(struct hunt_oracle *o, uint32_t end);
 
 /* Something leaves by a port. */
 void wire_port_used(struct hunt_oracle *o, uint32_t host, uint32_t port);

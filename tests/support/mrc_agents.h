@@ -161,7 +161,7 @@ static inline void draw_ends(void)
 						.cc = {.kind = CC_DCQCN,
 						       .window_bytes = 65536,
 						       .line_rate_bps = UINT64_C(10000000000)}};
-		w.end[i].n_ways = 4 + below(5);
+		w.end[i].n_evs = 4 + below(5);
 		w.port_delay[1 + i] = chance(500) ? below(3000) : 0;
 	}
 }

@@ -55,7 +55,7 @@ static inline uint32_t check_requester(const struct mrc *m, const struct mrc_qp 
 		mrc_send_at(q, req->works.done)->first + mrc_send_at(q, req->works.done)->n_pkts <=
 			req->sent.next;
 
-	uint32_t ports = q->attr.ways ? q->attr.ways->set.ports : 0;
+	uint32_t ports = q->attr.evs ? q->attr.evs->set.ports : 0;
 	uint32_t allowed = ports & ~(uint32_t)req->path.blocked[PATH_BLOCK_DENIED];
 	bool is_shut_out = q->state == MRC_RTS && req->sent.next < req->end &&
 			   !((allowed ? allowed : ports) & mrc_ports_up(m) &

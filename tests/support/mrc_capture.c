@@ -224,7 +224,7 @@ static void play_endpoint(void)
 {
 	struct mrc_endpoint request = {.peer = PEER,
 				       .local = LOCAL,
-				       .way = {.ev = 0xc0de1234},
+				       .ev = {.value = 0xc0de1234},
 				       .op = scene->op,
 				       .tclass = ENGINE_DATA,
 				       .has_service_time = scene->has_service_time,

@@ -15,8 +15,8 @@
 
 #include "base/prng.h"
 #include "check.h"
+#include "evs.h"
 #include "mrc/mrc.h"
-#include "ways.h"
 #include "wire/mrc.h"
 
 #ifndef STAGE_QPS
@@ -30,7 +30,7 @@
 #define END_MEM          65536u
 #define END_ENTRIES      64u
 #define END_BATCH        32u
-#define END_WAYS         8u
+#define END_EVS          8u
 #define PACKET_MAX       (4096u + 64u)
 #define PEER             77u
 #define LOCAL            5u
@@ -67,9 +67,9 @@ struct end {
 	struct end_pkt out[END_BATCH];
 	uint32_t n_out;
 	struct mrc_cfg cfg;
-	struct path_way ways[END_WAYS];
-	uint32_t n_ways; /* way i leaves by port i % cfg.n_ports */
-	struct ways set;
+	struct path_ev evs[END_EVS];
+	uint32_t n_evs; /* EV i leaves by port i % cfg.n_ports */
+	struct evs set;
 	struct mem *mem;
 	struct engine *e;
 	uint32_t n_qps, key_base;
@@ -140,7 +140,7 @@ static inline void end_defaults(struct end *s, uint32_t number, uint32_t peer)
 	};
 	s->key_base = number << 8;
 	s->n_qps = 1;
-	s->n_ways = END_WAYS;
+	s->n_evs = END_EVS;
 	s->is_virtual = false;
 	for (uint32_t i = 0; i < STAGE_QPS; i++)
 		s->qp[i] = (struct end_qp){
@@ -217,10 +217,10 @@ static inline void end_open(struct end *s, nsec now, uint64_t seed)
 	s->hash = 0;
 	s->n_out = 0;
 	assert_int_equal(mrc_ops.init(s->e, &s->cfg, now), 0);
-	for (uint32_t i = 0; i < END_WAYS; i++)
-		s->ways[i] = (struct path_way){s->key_base * 65536 + 0xc000 + i,
-					       s->cfg.n_ports ? i % s->cfg.n_ports : 0};
-	ways_make(&s->set, s->ways, s->n_ways);
+	for (uint32_t i = 0; i < END_EVS; i++)
+		s->evs[i] = (struct path_ev){s->key_base * 65536 + 0xc000 + i,
+					     s->cfg.n_ports ? i % s->cfg.n_ports : 0};
+	evs_make(&s->set, s->evs, s->n_evs);
 }
 
 static inline int end_set(struct end *s, nsec now, uint32_t i, uint8_t state, uint32_t set)
@@ -228,8 +228,8 @@ static inline int end_set(struct end *s, nsec now, uint32_t i, uint8_t state, ui
 	struct mrc_attr attr = s->qp[i].attr;
 
 	attr.state = state;
-	if (!attr.ways)
-		attr.ways = &s->set.profile;
+	if (!attr.evs)
+		attr.evs = &s->set.profile;
 	return mrc_qp_modify(s->e, now, s->qp[i].number, &attr, set | MRC_SET_STATE);
 }
 
@@ -329,23 +329,23 @@ static inline bool is_endpoint(uint8_t opcode)
 	return opcode == MRC_OP_ENDPOINT_REQUEST || opcode == MRC_OP_ENDPOINT_RESPONSE;
 }
 
-static inline bool is_way(const struct end *s, uint32_t ev, uint32_t port)
+static inline bool is_ev(const struct end *s, uint32_t ev, uint32_t port)
 {
-	for (uint32_t i = 0; i < s->n_ways; i++)
-		if (s->ways[i].ev == ev && s->ways[i].port == port)
+	for (uint32_t i = 0; i < s->n_evs; i++)
+		if (s->evs[i].value == ev && s->evs[i].port == port)
 			return true;
 	return false;
 }
 
-/* What every packet between queue pairs is: to a peer, on one of its ways, no longer than the PMTU
+/* What every packet between queue pairs is: to a peer, on one of its EVs, no longer than the PMTU
  * and exactly that where more follows, of its class (Table 7-8). */
 static inline void check_packet(const struct end *s, const struct end_pkt *p)
 {
 	const struct mrc_bth *bth = &p->h.bth;
 	const struct end_qp *q = qp_to(s, bth->dest_qp);
 
-	if (!q->attr.ways)
-		assert_true(is_way(s, p->tx.ev, p->tx.port));
+	if (!q->attr.evs)
+		assert_true(is_ev(s, p->tx.ev, p->tx.port));
 	assert_int_equal(p->tx.peer, q->attr.peer);
 	assert_int_equal(p->tx.local, q->attr.local);
 	assert_true(p->h.payload.len <= q->attr.pmtu);

@@ -105,9 +105,9 @@ static inline uint32_t ev_of(int64_t count)
 {
 	bool is_retx;
 	const struct engine_sent_pkt *sent = sent_of(count, &is_retx);
-	const struct path_set *set = &q->attr.ways->set;
+	const struct path_set *set = &q->attr.evs->set;
 
-	return sent && sent->user < set->n ? set->ways[sent->user].ev : 0;
+	return sent && sent->user < set->n ? set->evs[sent->user].value : 0;
 }
 
 /* When a packet was sent last, as its stamp told; 0: nobody knows, or it bears none. */

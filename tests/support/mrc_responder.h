@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "check.h"
+#include "evs.h"
 #include "mrc/state.h"
-#include "ways.h"
 #include "wire/net.h"
 
 #define BLOCK    (512u * 1024u)
@@ -27,7 +27,7 @@
 #define SELDOM   (UINT32_C(1) << 30)
 #define RECEIVES 8u
 #define NO_EVENT MRC_EVENT_KINDS
-#define N_WAYS   3u
+#define N_EVS    3u
 
 enum { KEY_ALL = 0x100, KEY_READ_ONLY, KEY_FOREIGN, KEY_VIRTUAL, KEY_TOP };
 enum { PD = 1, PD_OTHER };
@@ -36,8 +36,8 @@ static struct {
 	alignas(max_align_t) uint8_t block[BLOCK], table[MEMORY], pair[BLOCK];
 	uint8_t memory[MEMORY], packet[16384];
 	uint8_t head[ENGINE_HEAD_MAX];
-	struct path_way ways[N_WAYS];
-	struct ways set;
+	struct path_ev evs[N_EVS];
+	struct evs set;
 	struct mrc_cfg cfg;
 	struct mrc_caps caps;
 	struct mrc_attr attr;
@@ -155,7 +155,7 @@ static inline void defaults(void)
 		.pmtu = PMTU,
 		.peer = PEER,
 		.local = LOCAL,
-		.ways = &w.set.profile,
+		.evs = &w.set.profile,
 		.remote_qp = REMOTE,
 		.rq_psn = PSN,
 		.sq_psn = 7,
@@ -167,9 +167,9 @@ static inline void defaults(void)
 	};
 	w.rx = (struct rx_pkt){
 		.peer = PEER, .local = LOCAL, .ev = EV, .udp_len = UDP_LEN, .ecn = 2};
-	for (uint32_t i = 0; i < N_WAYS; i++)
-		w.ways[i] = (struct path_way){0xa0000000u + i, i % 2};
-	ways_make(&w.set, w.ways, N_WAYS);
+	for (uint32_t i = 0; i < N_EVS; i++)
+		w.evs[i] = (struct path_ev){0xa0000000u + i, i % 2};
+	evs_make(&w.set, w.evs, N_EVS);
 }
 
 static inline int modify(uint8_t state, uint32_t set)
@@ -313,7 +313,7 @@ static inline void write_imm(int64_t n)
 static inline void check_answer(void)
 {
 	const struct mrc_bth *b = &w.got.bth;
-	const struct path_way *way = NULL;
+	const struct path_ev *ev = NULL;
 
 	assert_int_equal(b->dest_qp, w.attr.remote_qp);
 	assert_int_equal(b->pkey, 0xffff);
@@ -325,12 +325,12 @@ static inline void check_answer(void)
 	assert_int_equal(w.tx.tclass, ENGINE_CONTROL);
 	assert_int_equal(w.tx.not_ect, 1);
 	assert_int_equal(w.tx.sa + w.tx.stamp, 0);
-	for (uint32_t i = 0; i < N_WAYS; i++)
-		if (w.ways[i].ev == w.tx.ev)
-			way = &w.ways[i];
-	assert_non_null(way);
-	if (way)
-		assert_int_equal(way->port, w.tx.port);
+	for (uint32_t i = 0; i < N_EVS; i++)
+		if (w.evs[i].value == w.tx.ev)
+			ev = &w.evs[i];
+	assert_non_null(ev);
+	if (ev)
+		assert_int_equal(ev->port, w.tx.port);
 }
 
 /* The next packet sent, decoded into w.got; false when there is none. */

@@ -354,13 +354,13 @@ static inline void inject_as(uint32_t to, const struct mrc_pkt *h, struct rx_pkt
 		  h->payload.at || h->payload.len == 0 ? len : head);
 }
 
-/* The same, from the peer, by way number 0 and port 0. */
+/* The same, from the peer, by EV number 0 and port 0. */
 static inline void inject(uint32_t to, const struct mrc_pkt *h)
 {
 	inject_as(to, h,
 		  (struct rx_pkt){.peer = PEER,
 				  .local = LOCAL,
-				  .ev = w.end[1 - to].ways[0].ev,
+				  .ev = w.end[1 - to].evs[0].value,
 				  .ttl = 64,
 				  .ecn = 2});
 }

@@ -148,7 +148,7 @@ static inline uint32_t ev_of(int64_t n)
 	bool is_retx;
 	const struct engine_sent_pkt *sent = sent_of(n, &is_retx);
 
-	return d.end[0].ways[sent ? sent->user : 0].ev;
+	return d.end[0].evs[sent ? sent->user : 0].value;
 }
 
 /* A SACK: all of ours before `to`, and those of map, which begins at to - 1. */
@@ -246,7 +246,7 @@ static inline void check_same_attributes(void)
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_int_equal(mrc_qp_query(d.end[i].e, OURS, &attr[i], NULL, &is_draining[i]),
 				 0);
-		attr[i].ways = NULL;
+		attr[i].evs = NULL;
 	}
 	assert_memory_equal(&attr[0], &attr[1], sizeof attr[0]);
 	assert_int_equal(is_draining[0], is_draining[1]);

@@ -27,7 +27,7 @@ struct loop {
 	struct cc cc[FLOWS];
 	uint32_t out[FLOWS], acked[FLOWS]; /* packets */
 	bool is_on[FLOWS];
-	struct packet queue[DEPTH], way[RTT];
+	struct packet queue[DEPTH], ev[RTT];
 	bool has[RTT]; /* a packet is on that slot of the way back */
 	uint32_t head, n, slot, longest, served;
 	struct prng p;
@@ -61,7 +61,7 @@ static void turn_on(struct loop *l, uint32_t flow)
 
 static void receive(struct loop *l)
 {
-	const struct packet *k = &l->way[l->slot % RTT];
+	const struct packet *k = &l->ev[l->slot % RTT];
 
 	if (!l->has[l->slot % RTT])
 		return;
@@ -108,7 +108,7 @@ static void serve(struct loop *l)
 	l->head = (l->head + 1) % DEPTH;
 	depth = depth < low ? low : depth > high ? high : depth;
 	k.is_marked = prng_chance(&l->p, depth - low, high - low);
-	l->way[l->slot % RTT] = k;
+	l->ev[l->slot % RTT] = k;
 	l->has[l->slot % RTT] = true;
 	l->served++;
 }

@@ -136,7 +136,7 @@ static void uses_are_counted(void **state)
 	members_close(all);
 }
 
-static void bad_ways_are_found(void **state)
+static void bad_evs_are_found(void **state)
 {
 	struct member *a = member_join(STAGE_NAME, "a"), *b = member_join(STAGE_NAME, "b");
 	struct members *all = members_open(STAGE_NAME);
@@ -151,8 +151,8 @@ static void bad_ways_are_found(void **state)
 	member_set_bad(a, 7, 1023, true);
 	member_set_bad(b, 7, 65, true);
 	member_set_bad(b, 7, CONTROL_EVS, true);
-	for (uint32_t way = 0; way < CONTROL_EVS + 64; way++)
-		assert_int_equal(members_find_bad(all, 7, way), way == 65 || way == 1023);
+	for (uint32_t ev = 0; ev < CONTROL_EVS + 64; ev++)
+		assert_int_equal(members_find_bad(all, 7, ev), ev == 65 || ev == 1023);
 	assert_false(members_find_bad(all, 8, 65));
 	member_set_bad(b, 7, 65, false);
 	assert_false(members_find_bad(all, 7, 65));
@@ -700,7 +700,7 @@ static void strangers_may_look(void **state)
 
 static const struct CMUnitTest cases[] = {
 	CASE(processes_come_and_go),     CASE(without_a_place_there_is_none),
-	CASE(uses_are_counted),          CASE(bad_ways_are_found),
+	CASE(uses_are_counted),          CASE(bad_evs_are_found),
 	CASE(events_come_from_now_on),   CASE(lost_events_are_counted),
 	CASE(each_process_has_its_turn), CASE(files_may_be_limited),
 	CASE(the_dead_are_noticed),      CASE(one_that_is_killed_leaves_its_events),

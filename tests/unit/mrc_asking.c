@@ -1,18 +1,18 @@
 /* What the engine asks for itself keeps to what was denied, to the class of data, and to the peer
  * that it is for. */
-#include "mrc_ways.h"
+#include "mrc_evs.h"
 
 /* The peer says that port 0 alone is up. */
 static void begin_peer_port_down(void)
 {
-	begin_ways(2);
+	begin_evs(2);
 	warm();
 	report_ports(1);
 	assert_int_equal(fare().open_ports, 1);
 }
 
-/* How many probes leave by port 1 in a while, and how many of them on this way. */
-static uint32_t probes_by_port_1(uint32_t way, uint32_t *on_it)
+/* How many probes leave by port 1 in a while, and how many of them on this EV. */
+static uint32_t probes_by_port_1(uint32_t ev, uint32_t *on_it)
 {
 	uint32_t n = 0;
 
@@ -25,7 +25,7 @@ static uint32_t probes_by_port_1(uint32_t way, uint32_t *on_it)
 			bool is_probe = gone[i].h.bth.opcode == MRC_OP_PROBE_REQUEST;
 
 			n += is_probe && gone[i].port == 1;
-			*on_it += is_probe && gone[i].way == way;
+			*on_it += is_probe && gone[i].ev_number == ev;
 		}
 	}
 	return n;
@@ -39,7 +39,7 @@ static void a_peer_port_down_is_asked_for_where_it_may_be(void **state)
 
 	(void)state;
 	begin_peer_port_down();
-	first = q->attr.ways->first[1];
+	first = q->attr.evs->first[1];
 	assert_true(probes_by_port_1(first, &on_it) > 0);
 	assert_true(on_it > 0);
 	begin_peer_port_down();
@@ -54,13 +54,13 @@ static void a_peer_port_down_is_asked_for_where_it_may_be(void **state)
 	assert_int_equal(probes_by_port_1(first, &on_it), 0);
 }
 
-/* 7.5.5.1: a way is judged in the queues that its data takes. */
-static void probes_of_ways_have_the_class_of_data(void **state)
+/* 7.5.5.1: an EV is judged in the queues that its data takes. */
+static void probes_of_evs_have_the_class_of_data(void **state)
 {
 	uint32_t n = 0;
 
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	warm();
 	q->attr.tclass[ENGINE_DATA] = ENGINE_DSCP + 40;
 	assert_int_equal(mrc_qp_judge(w.end[0].e, w.now, OURS, 3, true), 0);
@@ -70,7 +70,7 @@ static void probes_of_ways_have_the_class_of_data(void **state)
 		gather();
 		for (uint32_t i = 0; i < n_gone; i++) {
 			assert_int_equal(gone[i].tclass, ENGINE_DSCP + 40);
-			n += gone[i].h.bth.opcode == MRC_OP_PROBE_REQUEST && gone[i].way == 3;
+			n += gone[i].h.bth.opcode == MRC_OP_PROBE_REQUEST && gone[i].ev_number == 3;
 		}
 	}
 	assert_true(n > 0);
@@ -83,7 +83,7 @@ static void a_peer_is_told_when_its_teller_leaves(void **state)
 	uint32_t n_reported = 0;
 
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	w.end[0].n_qps = 2;
 	connect();
 	mrc_ports_down(w.end[0].e, w.now, 2);
@@ -112,7 +112,7 @@ static void a_peer_is_told_when_its_teller_leaves(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_peer_port_down_is_asked_for_where_it_may_be),
-	cmocka_unit_test(probes_of_ways_have_the_class_of_data),
+	cmocka_unit_test(probes_of_evs_have_the_class_of_data),
 	cmocka_unit_test(a_peer_is_told_when_its_teller_leaves),
 };
 

@@ -166,7 +166,7 @@ static void nack_for_the_acknowledged(void **state)
 	static const size_t but[] = {COUNTER(rx_nack), COUNTER(drop_stale), 0};
 
 	(void)state;
-	/* Of its way a trim may tell all the same: see mrc_ways. */
+	/* Of its EV a trim may tell all the same: see mrc_evs. */
 	born_with(MRC_OBLIVIOUS);
 	for (uint32_t i = 0; i < sizeof reasons; i++) {
 		keep_past();
@@ -341,7 +341,7 @@ static void unsolicited_probe_answer(void **state)
 	live_on(but);
 }
 
-/* A way that none of our packets took, or a mark that means nothing: what the SACK and the NACK say
+/* An EV that none of our packets took, or a mark that means nothing: what the SACK and the NACK say
  * of packets counts all the same. */
 static void entropy_nobody_sent(void **state)
 {
@@ -352,7 +352,7 @@ static void entropy_nobody_sent(void **state)
 	for (uint32_t i = 0; i < sizeof evs / sizeof evs[0]; i++) {
 		struct crafted *c;
 
-		/* With timestamps, one of a way of its own is timed by its own (M-51). */
+		/* With timestamps, one of an EV of its own is timed by its own (M-51). */
 		born_with(MRC_NO_TIMESTAMPS);
 		c = sack(UNA + 1, 0x1);
 		feed(TWIN, c);

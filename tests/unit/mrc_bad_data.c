@@ -382,7 +382,7 @@ static void probe_flood(void **state)
 	live_on(but);
 }
 
-/* The way that a packet says it came by is told back as it is, and means nothing here. */
+/* The EV that a packet says it came by is told back as it is, and means nothing here. */
 static void entropy_nobody_sent(void **state)
 {
 	static const uint32_t evs[] = {0, 1, 0xffff, 0x10000, 0x80000000, UINT32_MAX};

@@ -8,18 +8,18 @@
 /* One chunk for three queue pairs, all of whose packets leave by port 0. */
 static void begin_short(void)
 {
-	static const struct path_way way = {0xaaaa0000, 0};
-	static struct ways set;
+	static const struct path_ev ev = {0xaaaa0000, 0};
+	static struct evs set;
 
 	begin();
 	w.end[0].n_qps = w.end[1].n_qps = PAIRS;
 	w.end[0].cfg.max_out_pkts = ENGINE_SENT_PKTS;
 	w.end[0].cfg.n_ports = 2;
 	w.end[0].is_virtual = w.end[1].is_virtual = true;
-	ways_make(&set, &way, 1);
+	evs_make(&set, &ev, 1);
 	for (uint32_t i = 0; i < PAIRS; i++) {
 		w.end[0].qp[i].attr.timeout = TIMEOUT;
-		w.end[0].qp[i].attr.ways = &set.profile;
+		w.end[0].qp[i].attr.evs = &set.profile;
 	}
 	connect();
 }
@@ -95,19 +95,19 @@ static void an_offer_goes_on_to_half_a_message(void **state)
 /* Queue pair 1 was offered it, and moves to a port that is shut. */
 static void an_offer_goes_on_when_a_pair_moves(void **state)
 {
-	static const struct path_way other = {0xaaaa0001, 1};
-	struct ways set;
+	static const struct path_ev other = {0xaaaa0001, 1};
+	struct evs set;
 	struct mrc_attr attr;
 
 	(void)state;
 	begin_short();
-	ways_make(&set, &other, 1);
+	evs_make(&set, &other, 1);
 	for (uint32_t i = 0; i < PAIRS; i++)
 		post_on(i, 1);
 	assert_int_equal(pull_all(), 1);
 	ack(0);
 	attr = pair_of(0, 1)->attr;
-	attr.ways = &set.profile;
+	attr.evs = &set.profile;
 	assert_int_equal(
 		mrc_qp_modify(w.end[0].e, w.now, w.end[0].qp[1].number, &attr, MRC_SET_PATH), 0);
 	expect_third(1);

@@ -18,7 +18,7 @@ static struct mrc_endpoint probe(uint64_t cookie)
 {
 	return (struct mrc_endpoint){.peer = PEER,
 				     .local = LOCAL,
-				     .way = {.ev = 0xc0de0000 + (uint32_t)cookie, .port = 1},
+				     .ev = {.value = 0xc0de0000 + (uint32_t)cookie, .port = 1},
 				     .op = MRC_ENDPOINT_EV_PROBE,
 				     .tclass = ENGINE_DATA,
 				     .cookie = cookie};
@@ -117,8 +117,8 @@ static void probe_and_answer(void **state)
 	assert_int_equal(asked->h.erth.tx_timestamp, 50);
 	assert_int_equal(asked->h.erth.tsr, 0);
 	assert_int_equal(asked->h.erth.ftype, 1);
-	assert_int_equal(asked->ev, r.way.ev);
-	assert_int_equal(asked->port, r.way.port);
+	assert_int_equal(asked->ev, r.ev.value);
+	assert_int_equal(asked->port, r.ev.port);
 	assert_int_equal(asked->tclass, ENGINE_DATA);
 	assert_int_equal(answer->h.bth.dest_qp, 2);
 	assert_int_equal(answer->h.bth.psn, asked->h.bth.psn);
@@ -126,15 +126,15 @@ static void probe_and_answer(void **state)
 	assert_int_equal(answer->h.eeth.op, 1);
 	assert_int_equal(answer->h.eeth.tx_timestamp, 50);
 	/* Back the way it came. */
-	assert_int_equal(answer->port, r.way.port);
-	assert_int_equal(answer->ev, r.way.ev);
+	assert_int_equal(answer->port, r.ev.port);
+	assert_int_equal(answer->ev, r.ev.value);
 	assert_int_equal(answer->tclass, ENGINE_CONTROL);
 	struct mrc_endpoint_done d = take_done(0);
 
 	assert_int_equal(d.news, MRC_ENDPOINT_ANSWERED);
 	assert_int_equal(d.cookie, 7);
 	assert_int_equal(d.rtt_ns, 2 * w.delay);
-	assert_int_equal(d.port, r.way.port);
+	assert_int_equal(d.port, r.ev.port);
 	assert_false(d.is_adjusted);
 	expect_none(0);
 	expect_none(1);
@@ -531,7 +531,7 @@ static void request_flood(void **state)
 	assert_int_equal(c->rx_endpoint, 16);
 	assert_int_equal(c->drop_busy, 984);
 	/* Our own requests take turns with them. */
-	own.way.port = 0;
+	own.ev.port = 0;
 	ask(1, own);
 	ask(1, own);
 	assert_int_equal(end_pull(&w.end[1], w.now, wide, 6), 6);
@@ -598,7 +598,7 @@ static void strangers_get_no_answer(void **state)
 	assert_int_equal(answered_to(70, 10), 0);
 }
 
-/* A peer's ways are all probed every few milliseconds, whatever strangers do; it is a peer as long
+/* A peer's EVs are all probed every few milliseconds, whatever strangers do; it is a peer as long
  * as it has a queue pair here. */
 static void peers_get_all_answers(void **state)
 {
@@ -683,7 +683,7 @@ static void ports_apart(void **state)
 	(void)state;
 	open_ends(1);
 	for (uint32_t i = 0; i < 8; i++) {
-		r.way.port = i % 4;
+		r.ev.port = i % 4;
 		r.cookie = i;
 		ask(0, r);
 	}
@@ -695,7 +695,7 @@ static void ports_apart(void **state)
 	assert_int_equal(w.end[0].out[0].tx.port, 1);
 	assert_int_equal(end_pull(&w.end[0], w.now, only_1, 8), 1);
 	assert_true(mrc_ops.deadline(w.end[0].e, ALL_FREE) == NSEC_NEVER);
-	r.way.port = 4;
+	r.ev.port = 4;
 	assert_int_equal(try_ask(0, r), -EINVAL);
 	r = probe(1);
 	r.op = 2;

@@ -208,9 +208,9 @@ static void check_thousand(void)
  * one in the end. */
 static void thousand_pairs(uint32_t max_out_pkts, uint32_t lose, bool is_apart)
 {
-	static const struct path_way ways[4] = {
+	static const struct path_ev evs[4] = {
 		{0xaaaa0000, 0}, {0xaaaa0001, 1}, {0xaaaa0002, 2}, {0xaaaa0003, 3}};
-	static struct ways sets[4];
+	static struct evs sets[4];
 	struct work k = {.code = ENGINE_WRITE, .len = 1500};
 
 	start(max_out_pkts);
@@ -224,8 +224,8 @@ static void thousand_pairs(uint32_t max_out_pkts, uint32_t lose, bool is_apart)
 			q->caps.max_send_sge = 1;
 			q->attr.pmtu = 256;
 			q->attr.exp_retries = MRC_EXP_MAX;
-			ways_make(&sets[i % 4], &ways[i % 4], 1);
-			q->attr.ways = is_apart ? &sets[i % 4].profile : NULL;
+			evs_make(&sets[i % 4], &evs[i % 4], 1);
+			q->attr.evs = is_apart ? &sets[i % 4].profile : NULL;
 		}
 	w.end[0].cfg.max_out_pkts = max_out_pkts;
 	w.end[1].cfg.max_early_pkts = 2048;
@@ -309,8 +309,8 @@ static void shut_ports(void **state)
 	static const uint16_t rooms[][ENGINE_PORTS] = {
 		{0}, {9}, {0, 9}, {9, 9}, {1, 1}, {2, 0, 1}, {0, 1, 1}, {1}, {0, 0, 9},
 	};
-	struct path_way way[2] = {{0xaaaa0000, 0}, {0xaaaa0001, 1}};
-	struct ways set[2];
+	struct path_ev ev[2] = {{0xaaaa0000, 0}, {0xaaaa0001, 1}};
+	struct evs set[2];
 
 	(void)state;
 	for (uint32_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++) {
@@ -320,8 +320,8 @@ static void shut_ports(void **state)
 		w.end[0].n_qps = 3;
 		w.end[0].cfg.n_ports = 3;
 		for (uint32_t q = 0; q < 2; q++) {
-			ways_make(&set[q], &way[q], 1);
-			w.end[0].qp[q].attr.ways = &set[q].profile;
+			evs_make(&set[q], &ev[q], 1);
+			w.end[0].qp[q].attr.evs = &set[q].profile;
 		}
 		join();
 		for (uint32_t q = 0; q < 3; q++)

@@ -112,27 +112,27 @@ static void progress_elsewhere_does_not_keep_it_alive(void **state)
 	assert_int_equal(COUNT(timeouts), 0);
 }
 
-/* How often end `from` used each way for data, or for answers: evenly. Ways of data are drawn anew
+/* How often end `from` used each EV for data, or for answers: evenly. EVs of data are drawn anew
  * each round, and one that would come twice in a row loses a turn. */
-static void expect_all_ways(uint32_t from, bool is_of_data)
+static void expect_all_evs(uint32_t from, bool is_of_data)
 {
-	uint32_t n[END_WAYS] = {0}, total = 0;
+	uint32_t n[END_EVS] = {0}, total = 0;
 
 	for (uint32_t i = 0; i < w.n_log; i++) {
 		if (w.log[i].from != from || is_data(w.log[i].h.bth.opcode) != is_of_data)
 			continue;
-		n[w.log[i].ev - w.end[from].ways[0].ev]++;
+		n[w.log[i].ev - w.end[from].evs[0].value]++;
 		total++;
 	}
 	assert_true(total >= ROUNDS && w.n_log < SIGHTINGS);
-	for (uint32_t i = 0; i < END_WAYS; i++)
-		assert_in_range(n[i], total / END_WAYS - (is_of_data ? 2 : 0),
-				total / END_WAYS + (is_of_data ? 3 : 1));
+	for (uint32_t i = 0; i < END_EVS; i++)
+		assert_in_range(n[i], total / END_EVS - (is_of_data ? 2 : 0),
+				total / END_EVS + (is_of_data ? 3 : 1));
 }
 
 /* Each answers a message with one of its own: two packets and as many answers, time after time.
- * Data takes all ways, and so do answers. */
-static void ping_pong_takes_all_ways(void **state)
+ * Data takes all EVs, and so do answers. */
+static void ping_pong_takes_all_evs(void **state)
 {
 	(void)state;
 	begin_long();
@@ -154,8 +154,8 @@ static void ping_pong_takes_all_ways(void **state)
 	for (uint32_t side = 0; side < 2; side++) {
 		assert_int_equal(w.n_new[side], 2 * ROUNDS);
 		assert_int_equal(w.n_retx[side], 0);
-		expect_all_ways(side, true);
-		expect_all_ways(side, false);
+		expect_all_evs(side, true);
+		expect_all_evs(side, false);
 	}
 	check_ends();
 }
@@ -245,7 +245,7 @@ static void a_transport_ack_is_asked_for_before_failed_work(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(what_is_trimmed_without_end_is_given_up),
 	cmocka_unit_test(progress_elsewhere_does_not_keep_it_alive),
-	cmocka_unit_test(ping_pong_takes_all_ways),
+	cmocka_unit_test(ping_pong_takes_all_evs),
 	cmocka_unit_test(the_range_is_learnt_behind_a_transport_ack),
 	cmocka_unit_test(a_transport_ack_is_asked_for_before_failed_work),
 };

@@ -537,7 +537,7 @@ static void endless_retries_never_fail(void **state)
 	assert_int_equal(COUNT(failed), 0);
 }
 
-/* Until the timeout, probes go in doubled distances, each on another way. */
+/* Until the timeout, probes go in doubled distances, each on another EV. */
 static void unanswered_probes_are_repeated_more_and_more_slowly(void **state)
 {
 	(void)state;

@@ -1,32 +1,32 @@
-/* Which way a mark is about (9.3.1): the one whose entropy value comes back with it, behind the
+/* Which EV a mark is about (9.3.1): the one whose entropy value comes back with it, behind the
  * port that the packet left by. */
-#include "mrc_ways.h"
+#include "mrc_evs.h"
 
 /* Both values behind both ports, with a flow label. */
-static const struct path_way twins[] = {
+static const struct path_ev twins[] = {
 	{0xa0001234, 0}, {0xb0005678, 0}, {0xa0001234, 1}, {0xb0005678, 1}};
 
 static void begin_twins(uint32_t n)
 {
-	static struct ways set;
+	static struct evs set;
 
-	begin_ways(2);
-	ways_make(&set, twins, 4);
-	w.end[0].qp[0].attr.ways = &set.profile;
+	begin_evs(2);
+	evs_make(&set, twins, 4);
+	w.end[0].qp[0].attr.evs = &set.profile;
 	connect();
 	for (uint32_t i = 0; i < n; i++)
 		post_packets(1);
 	assert_int_equal(gather(), n);
 }
 
-static void expect_skipped(uint32_t way)
+static void expect_skipped(uint32_t ev)
 {
-	EXPECT_WAYS(.good = 3, .skip = 1);
-	assert_int_equal(state_of(way), PATH_SKIP);
+	EXPECT_EVS(.good = 3, .skip = 1);
+	assert_int_equal(state_of(ev), PATH_SKIP);
 }
 
 /* A SACK that names the packet acknowledged last, as it must where another is out of reach or was
- * trimmed (M-20, M-41), is about the way that it reflects (M-51). */
+ * trimmed (M-20, M-41), is about the EV that it reflects (M-51). */
 static void a_mark_is_about_what_it_reflects(void **state)
 {
 	(void)state;
@@ -34,17 +34,17 @@ static void a_mark_is_about_what_it_reflects(void **state)
 		uint32_t n = i / 2;
 
 		begin_twins(8);
-		uint32_t way = way_taken(n), value = twins[way].ev;
-		uint32_t other = value == twins[0].ev ? twins[1].ev : twins[0].ev;
+		uint32_t ev = ev_taken(n), value = twins[ev].value;
+		uint32_t other = value == twins[0].value ? twins[1].value : twins[0].value;
 
 		SACK(.cack = n, .from = n, .acked = n, .ev = other,
 		     .mark = i % 2 ? MRC_MARK_SKIP : MRC_MARK_ALWAYS_SKIP);
 		if (i % 2)
-			EXPECT_WAYS(.good = 3, .skip = 1);
+			EXPECT_EVS(.good = 3, .skip = 1);
 		else
-			EXPECT_WAYS(.good = 3, .bad = 1);
+			EXPECT_EVS(.good = 3, .bad = 1);
 		for (uint32_t k = 0; k < 4; k++)
-			assert_true(state_of(k) == PATH_GOOD || twins[k].ev == other);
+			assert_true(state_of(k) == PATH_GOOD || twins[k].value == other);
 	}
 }
 
@@ -56,14 +56,14 @@ static void the_plane_of_a_retransmitted_packet_is_known(void **state)
 		begin_twins(1 + i / 2);
 		nack(0, MRC_NACK_NO_BITMAP);
 		assert_int_equal(gather(), 1);
-		uint32_t way = way_taken(0);
+		uint32_t ev = ev_taken(0);
 
 		if (i % 2)
 			SACK(.cack = 0, .from = 0, .acked = 0, .is_retx = true,
 			     .mark = MRC_MARK_SKIP);
 		else
 			nack(0, MRC_NACK_TRIMMED);
-		expect_skipped(way);
+		expect_skipped(ev);
 	}
 }
 
@@ -75,9 +75,9 @@ static void a_label_that_did_not_travel_is_no_difference(void **state)
 		begin_twins(8);
 		uint32_t n = 0;
 
-		while (way_taken(n) != i)
+		while (ev_taken(n) != i)
 			n++;
-		nack_marked(n, MRC_NACK_TRIMMED, twins[i].ev & 0xffff0000);
+		nack_marked(n, MRC_NACK_TRIMMED, twins[i].value & 0xffff0000);
 		expect_skipped(i);
 	}
 	/* Also of packets that are out no more. */
@@ -91,61 +91,61 @@ static void a_label_that_did_not_travel_is_no_difference(void **state)
 	expect_skipped(1);
 }
 
-/* Where a value comes back that is of no way, as over a kernel whose source port was taken, the
+/* Where a value comes back that is of no EV, as over a kernel whose source port was taken, the
  * packet tells, if it surely is the one. */
-static void a_value_of_no_way_is_that_of_its_packet(void **state)
+static void a_value_of_no_ev_is_that_of_its_packet(void **state)
 {
 	const uint32_t nobodys = 0xdead0001;
 
 	(void)state;
 	begin_twins(8);
 	SACK(.cack = -1, .from = 3, .acked = 3, .ev = nobodys, .mark = MRC_MARK_SKIP);
-	expect_skipped(way_taken(3));
+	expect_skipped(ev_taken(3));
 	begin_twins(8);
 	nack_marked(3, MRC_NACK_TRIMMED, nobodys);
-	expect_skipped(way_taken(3));
+	expect_skipped(ev_taken(3));
 	/* Of the packet acknowledged last only its stamp is sure to tell. */
 	begin_twins(8);
 	w.now += 50000;
-	uint32_t way = way_taken(0);
+	uint32_t ev = ev_taken(0);
 	uint16_t stamp = stamp_of(0);
 
 	SACK(.cack = 0, .from = 0, .acked = 0, .ev = nobodys, .stamp = stamp + 100u,
 	     .mark = MRC_MARK_SKIP);
-	EXPECT_WAYS(.good = 4);
+	EXPECT_EVS(.good = 4);
 	begin_twins(8);
 	w.now += 50000;
 	SACK(.cack = 0, .from = 0, .acked = 0, .ev = nobodys, .stamp = stamp,
 	     .mark = MRC_MARK_SKIP);
-	expect_skipped(way);
+	expect_skipped(ev);
 }
 
-/* 8.5, MRC-9.3.1-X09: a trim NACK tells of its way, whatever became of the packet. */
-static void a_trim_of_what_arrived_skips_its_way(void **state)
+/* 8.5, MRC-9.3.1-X09: a trim NACK tells of its EV, whatever became of the packet. */
+static void a_trim_of_what_arrived_skips_its_ev(void **state)
 {
 	(void)state;
 	begin_twins(4);
-	uint32_t way = way_taken(0);
+	uint32_t ev = ev_taken(0);
 
 	ack(0);
-	nack_marked(0, MRC_NACK_TRIMMED, twins[way].ev);
+	nack_marked(0, MRC_NACK_TRIMMED, twins[ev].value);
 	assert_int_equal(COUNT(rx_nack), 1);
-	EXPECT_WAYS(.good = 3, .skip = 1);
-	assert_int_equal(twins[way].ev, twins[state_of(0) == PATH_SKIP ? 0 : 1].ev);
+	EXPECT_EVS(.good = 3, .skip = 1);
+	assert_int_equal(twins[ev].value, twins[state_of(0) == PATH_SKIP ? 0 : 1].value);
 	/* Here, ahead of a gap; and to be retransmitted. */
 	begin_twins(4);
 	SACK(.cack = -1, .from = 2, .acked = 2, .ooo = UINT16_MAX);
 	nack(2, MRC_NACK_TRIMMED);
-	expect_skipped(way_taken(2));
+	expect_skipped(ev_taken(2));
 	begin_twins(4);
 	nack(2, MRC_NACK_NO_BITMAP);
 	nack(2, MRC_NACK_TRIMMED);
-	expect_skipped(way_taken(2));
+	expect_skipped(ev_taken(2));
 }
 
-/* MRC-7.4.4-16: whatever it was refused for, a packet takes another way when it is retransmitted,
+/* MRC-7.4.4-16: whatever it was refused for, a packet takes another EV when it is retransmitted,
  * also where many in a row take one. */
-static void a_packet_is_retransmitted_by_another_way(void **state)
+static void a_packet_is_retransmitted_by_another_ev(void **state)
 {
 	static const uint8_t reasons[] = {MRC_NACK_TRIMMED_LASTHOP, MRC_NACK_NO_BITMAP,
 					  MRC_NACK_NO_PKT_BUFFER, MRC_NACK_NO_RESOURCE,
@@ -153,26 +153,26 @@ static void a_packet_is_retransmitted_by_another_way(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 400; i++) {
-		begin_ways(1);
+		begin_evs(1);
 		w.end[0].qp[0].attr.burst = i % 2 ? 15 : 1;
 		connect();
 		for (uint32_t k = 0; k < 16 + i / 20; k++)
 			post_packets(1);
 		gather();
-		uint32_t n = i % 16, way = way_taken(n);
+		uint32_t n = i % 16, ev = ev_taken(n);
 
 		nack(n, reasons[i % sizeof reasons]);
 		if (w.now < q->req.pause_until)
 			w.now = q->req.pause_until;
 		assert_int_equal(gather(), 1);
-		assert_int_not_equal(gone[0].way, way);
+		assert_int_not_equal(gone[0].ev_number, ev);
 	}
 	/* There is no other. */
-	static struct ways set;
+	static struct evs set;
 
-	begin_ways(1);
-	ways_make(&set, twins, 1);
-	w.end[0].qp[0].attr.ways = &set.profile;
+	begin_evs(1);
+	evs_make(&set, twins, 1);
+	w.end[0].qp[0].attr.evs = &set.profile;
 	connect();
 	post_packets(1);
 	assert_int_equal(gather(), 1);
@@ -184,9 +184,9 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_mark_is_about_what_it_reflects),
 	cmocka_unit_test(the_plane_of_a_retransmitted_packet_is_known),
 	cmocka_unit_test(a_label_that_did_not_travel_is_no_difference),
-	cmocka_unit_test(a_value_of_no_way_is_that_of_its_packet),
-	cmocka_unit_test(a_trim_of_what_arrived_skips_its_way),
-	cmocka_unit_test(a_packet_is_retransmitted_by_another_way),
+	cmocka_unit_test(a_value_of_no_ev_is_that_of_its_packet),
+	cmocka_unit_test(a_trim_of_what_arrived_skips_its_ev),
+	cmocka_unit_test(a_packet_is_retransmitted_by_another_ev),
 };
 
 CHECK_MAIN(cases)

@@ -182,7 +182,7 @@ static void what_steps_need(void **state)
 	end_rise(me, w.now, 0, MRC_RTS);
 }
 
-static struct ways none, far;
+static struct evs none, far;
 /* Congestion control of a queue pair's own: one that is fine, one without a window. */
 static const struct cc_cfg narrow = {.window_bytes = 4096}, shut = {.window_bytes = 0};
 
@@ -198,10 +198,10 @@ static const struct {
 	{MRC_SET_PMTU, {.pmtu = 1500}, false},
 	{MRC_SET_PMTU, {.pmtu = 4096}, true},
 	{MRC_SET_PMTU, {.pmtu = 8192}, false},
-	{MRC_SET_PATH, {.ways = NULL}, false},
-	{MRC_SET_PATH, {.ways = &none.profile}, false},
-	{MRC_SET_PATH, {.ways = &far.profile}, false},
-	{MRC_SET_PATH, {.ways = &w.end[0].set.profile}, true},
+	{MRC_SET_PATH, {.evs = NULL}, false},
+	{MRC_SET_PATH, {.evs = &none.profile}, false},
+	{MRC_SET_PATH, {.evs = &far.profile}, false},
+	{MRC_SET_PATH, {.evs = &w.end[0].set.profile}, true},
 	{MRC_SET_REMOTE_QP, {.remote_qp = MRC_NUMBERS - 1}, true},
 	{MRC_SET_REMOTE_QP, {.remote_qp = MRC_NUMBERS}, false},
 	{MRC_SET_RQ_PSN, {.rq_psn = MRC_NUMBERS - 1}, true},
@@ -241,7 +241,7 @@ static void expect_same(const struct mrc_attr *a, const struct mrc_attr *b)
 	assert_int_equal(a->pmtu, b->pmtu);
 	assert_int_equal(a->peer, b->peer);
 	assert_int_equal(a->local, b->local);
-	assert_ptr_equal(a->ways, b->ways);
+	assert_ptr_equal(a->evs, b->evs);
 	assert_int_equal(a->remote_qp, b->remote_qp);
 	assert_int_equal(a->rq_psn, b->rq_psn);
 	assert_int_equal(a->sq_psn, b->sq_psn);
@@ -262,10 +262,10 @@ static void expect_same(const struct mrc_attr *a, const struct mrc_attr *b)
 /* An attribute out of range, each alone, and nothing of the others taken with it. */
 static void ranges(void **state)
 {
-	static const struct path_way beyond = {.port = 1};
+	static const struct path_ev beyond = {.port = 1};
 
 	(void)state;
-	ways_make(&far, &beyond, 1);
+	evs_make(&far, &beyond, 1);
 	for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
 		struct mrc_attr attr = settings[i].attr, before;
 
@@ -305,7 +305,7 @@ static void when_it_may_change(void **state)
 		.pmtu = 512,
 		.peer = PEER + 1,
 		.local = LOCAL,
-		.ways = &me->set.profile,
+		.evs = &me->set.profile,
 		.remote_qp = 99,
 		.rq_psn = 5,
 		.timeout = 9,
@@ -327,7 +327,7 @@ static void when_it_may_change(void **state)
 			assert_int_equal(modify(&attr, bit), allowed[s] & bit ? 0 : -EINVAL);
 			assert_int_equal(end_state(me, 0), s);
 		}
-	/* Other ways to the same peer, and flags that nobody agreed on, also at work. */
+	/* Other EVs to the same peer, and flags that nobody agreed on, also at work. */
 	rise(MRC_RTS);
 	attr.peer = PEER;
 	attr.flags = query().flags | MRC_NO_TRIM | MRC_RESTORE_CWND | MRC_COUNT_TRIMS;
@@ -369,7 +369,7 @@ static void query_tells(void **state)
 	assert_int_equal(a.mpr, 8);
 	assert_int_equal(a.mpr_dest, 8);
 	assert_int_equal(a.remote_qp, w.end[1].qp[0].number);
-	assert_ptr_equal(a.ways, &me->set.profile);
+	assert_ptr_equal(a.evs, &me->set.profile);
 	post(k);
 	run();
 	/* Five packets later. */
@@ -605,29 +605,29 @@ static void draining_called_off(void **state)
 	expect_no_event(me);
 }
 
-/* New ways are taken at once, and a turn is kept over the change: on the ports of the new ones. */
-static void other_ways(void **state)
+/* New EVs are taken at once, and a turn is kept over the change: on the ports of the new ones. */
+static void other_evs(void **state)
 {
-	static const struct path_way ways[] = {{0xaaaa0001, 1}, {0xaaaa0002, 2}};
+	static const struct path_ev evs[] = {{0xaaaa0001, 1}, {0xaaaa0002, 2}};
 	static const uint16_t only_0[ENGINE_PORTS] = {9}, only_2[ENGINE_PORTS] = {0, 0, 9};
 	struct work k = {.cookie = 1, .code = ENGINE_WRITE, .len = 20000};
-	struct ways set, one;
+	struct evs set, one;
 	struct mrc_attr attr;
 
 	(void)state;
 	start(1);
 	w.end[0].cfg.n_ports = 4;
-	w.end[0].n_ways = 1;
+	w.end[0].n_evs = 1;
 	join();
-	me->n_ways = END_WAYS;
-	ways_make(&set, &ways[1], 1);
-	ways_make(&one, ways, 1);
+	me->n_evs = END_EVS;
+	evs_make(&set, &evs[1], 1);
+	evs_make(&one, evs, 1);
 	post(k);
 	assert_int_equal(mrc_ops.deadline(me->e, 1), w.now);
 	assert_true(mrc_ops.deadline(me->e, 0xe) > w.now);
 	attr = query();
-	attr.ways = &set.profile;
-	me->qp[0].attr.ways = &set.profile;
+	attr.evs = &set.profile;
+	me->qp[0].attr.evs = &set.profile;
 	assert_int_equal(modify(&attr, MRC_SET_PATH), 0);
 	assert_true(mrc_ops.deadline(me->e, 0xb) > w.now);
 	assert_int_equal(mrc_ops.deadline(me->e, 4), w.now);
@@ -637,7 +637,7 @@ static void other_ways(void **state)
 		assert_int_equal(w.end[0].out[i].tx.ev, 0xaaaa0002);
 		send_one(0, &w.end[0].out[i]);
 	}
-	attr.ways = &one.profile;
+	attr.evs = &one.profile;
 	assert_int_equal(modify(&attr, MRC_SET_PATH), 0);
 	run();
 	/* The first of the message and four more had left before. */
@@ -647,8 +647,8 @@ static void other_ways(void **state)
 	check_ends();
 }
 
-/* A way that is changed while it drains: what has begun still leaves. */
-static void other_ways_while_draining(void **state)
+/* An EV that is changed while it drains: what has begun still leaves. */
+static void other_evs_while_draining(void **state)
 {
 	struct work k = {.cookie = 1, .code = ENGINE_WRITE, .len = 40000};
 
@@ -774,8 +774,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(freed_in_every_state),
 	cmocka_unit_test(drained),
 	cmocka_unit_test(draining_called_off),
-	cmocka_unit_test(other_ways),
-	cmocka_unit_test(other_ways_while_draining),
+	cmocka_unit_test(other_evs),
+	cmocka_unit_test(other_evs_while_draining),
 	cmocka_unit_test(ended_while_starved),
 	cmocka_unit_test(failed_once),
 	cmocka_unit_test(events_in_order),

@@ -1,5 +1,5 @@
 /* MRC and its planes: what is out by a port that dies, and who is told of ports, and when. */
-#include "mrc_ways.h"
+#include "mrc_evs.h"
 
 #define PLANES       2u
 #define OUT_PKTS     500u /* packets sent at most */
@@ -50,13 +50,13 @@ static void what_is_out_by_a_dead_port_is_retransmitted(void **state)
 	(void)state;
 	memset(comes_at, 0, sizeof comes_at);
 	memset(is_here, 0, sizeof is_here);
-	begin_ways(PLANES);
+	begin_evs(PLANES);
 	warm();
 	is_here[0] = true;
 	for (uint32_t i = 1; i < OUT_PKTS && fare().open_ports == 3; i++) {
 		out = 0;
 		for (uint64_t n = q->req.sent.una; n < q->req.sent.next; n++)
-			out += q->attr.ways->set.ways[way_taken(n)].port == 1 && !is_here[n];
+			out += q->attr.evs->set.evs[ev_taken(n)].port == 1 && !is_here[n];
 		w.now += 1000;
 		post_packets(1);
 		gather();
@@ -71,7 +71,7 @@ static void what_is_out_by_a_dead_port_is_retransmitted(void **state)
 	assert_int_equal(q->req.sent.n_lost, 0);
 	assert_true(COUNT(tx_retx) >= COUNT(lost_port));
 	for (uint64_t n = q->req.sent.una; n < q->req.sent.next; n++)
-		assert_true(is_here[n] || q->attr.ways->set.ways[way_taken(n)].port == 0);
+		assert_true(is_here[n] || q->attr.evs->set.evs[ev_taken(n)].port == 0);
 }
 
 /* An answer that shows a part of what is out is followed by the next probe at once; one that shows
@@ -82,7 +82,7 @@ static void probes_follow_each_other(void **state)
 	for (uint32_t is_all = 0; is_all < 2; is_all++) {
 		uint32_t steps = 0, n = 0;
 
-		begin_ways(1);
+		begin_evs(1);
 		w.end[0].qp[0].attr.flags = MRC_OBLIVIOUS;
 		warm();
 		send_each(140);
@@ -115,7 +115,7 @@ static void probes_follow_each_other(void **state)
 static void a_peer_port_down_is_asked_for(void **state)
 {
 	(void)state;
-	begin_ways(PLANES);
+	begin_evs(PLANES);
 	warm();
 	report_ports(1);
 	assert_int_equal(fare().open_ports, 1);
@@ -143,7 +143,7 @@ static void by_a_port_that_is_down_nobody_answers(void **state)
 	};
 
 	(void)state;
-	begin_ways(PLANES);
+	begin_evs(PLANES);
 	warm();
 	mrc_ports_down(w.end[0].e, w.now, 2);
 	for (uint8_t port = 0; port < PLANES; port++)
@@ -158,7 +158,7 @@ static void an_update_outlives_its_queue_pair(void **state)
 	uint32_t n = 0;
 
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	w.end[0].n_qps = 2;
 	connect();
 	mrc_ports_down(w.end[0].e, w.now, 2);
@@ -187,7 +187,7 @@ static void many_peers_are_told(void **state)
 	uint32_t peers = 0;
 
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	w.end[0].cfg.max_probes = 4;
 	w.end[0].n_qps = 4;
 	for (uint32_t i = 0; i < 4; i++)
@@ -208,7 +208,7 @@ static void many_peers_are_told(void **state)
 static void a_new_peer_is_told(void **state)
 {
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	connect();
 	mrc_ports_down(w.end[0].e, w.now, 2);
 	gather();
@@ -227,10 +227,10 @@ static void a_new_peer_is_told(void **state)
 static void what_was_not_asked_is_no_evidence(void **state)
 {
 	struct mrc_endpoint r = {
-		.peer = PEER, .local = LOCAL, .way = {.ev = 1}, .op = MRC_ENDPOINT_EV_PROBE};
+		.peer = PEER, .local = LOCAL, .ev = {.value = 1}, .op = MRC_ENDPOINT_EV_PROBE};
 
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	w.end[0].cfg.max_probes = 2;
 	warm();
 	assert_int_equal(mrc_endpoint_post(w.end[0].e, w.now, &r), 0);

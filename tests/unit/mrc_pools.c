@@ -1,5 +1,5 @@
 /* What a thousand queue pairs of the largest range share: two engines as large as a device's, side
- * by side in one process, whose packets overtake each other as they may on 256 ways. */
+ * by side in one process, whose packets overtake each other as they may on 256 EVs. */
 #include <stdalign.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -58,17 +58,17 @@ static const struct mrc_caps caps = {
 	.max_send_sge = 1,
 	.pd = PD,
 	.max_mpr = MRC_MPR_MAX,
-	.max_ways = EVS,
+	.max_evs = EVS,
 };
 
-static void make_ways(void)
+static void make_evs(void)
 {
-	struct path_way ways[EVS];
+	struct path_ev evs[EVS];
 
 	for (uint32_t i = 0; i < EVS; i++)
-		ways[i] = (struct path_way){0xc0000000u + i, 0};
+		evs[i] = (struct path_ev){0xc0000000u + i, 0};
 	w.profile_memory = map(path_profile_size(EVS));
-	assert_int_equal(path_profile_explicit(&w.profile, w.profile_memory, ways, EVS), PATH_OK);
+	assert_int_equal(path_profile_explicit(&w.profile, w.profile_memory, evs, EVS), PATH_OK);
 }
 
 static void set(uint32_t side, uint32_t i, uint8_t state, uint32_t what)
@@ -130,11 +130,11 @@ static void start(uint64_t pool_bytes)
 	assert_in_range(mem_bytes(4), 1, sizeof w.table);
 	w.mem = mem_init(w.table, 4);
 	assert_int_equal(mem_add(w.mem, &entry), 0);
-	make_ways();
+	make_evs();
 	w.attr = (struct mrc_attr){
 		.access = MEM_REMOTE_WRITE,
 		.pmtu = PMTU,
-		.ways = &w.profile,
+		.evs = &w.profile,
 		.timeout = 20,
 		.linear_retries = 3,
 		.mpr = MRC_MPR_MAX,
@@ -330,9 +330,9 @@ static void what_does_not_fit_is_refused(void **state)
 	stop();
 }
 
-/* As many ways of each queue pair as may be out at once are said to be bad, and every one is out;
+/* As many EVs of each queue pair as may be out at once are said to be bad, and every one is out;
  * of the others, too, each has a record that it was. */
-static void every_way_may_be_bad(void **state)
+static void every_ev_may_be_bad(void **state)
 {
 	(void)state;
 	start_all(NIC_POOL_BYTES);
@@ -340,12 +340,12 @@ static void every_way_may_be_bad(void **state)
 		struct mrc_progress p;
 		struct mrc_qp *q = mrc_find(mrc_of(w.e[0]), FIRST + i);
 
-		for (uint32_t way = 0; way < EVS; way++) {
-			mrc_way_avoid(mrc_of(w.e[0]), q, way);
-			if (way + 1 != PATH_FEW / 4)
+		for (uint32_t ev = 0; ev < EVS; ev++) {
+			mrc_ev_avoid(mrc_of(w.e[0]), q, ev);
+			if (ev + 1 != PATH_FEW / 4)
 				continue;
 			assert_int_equal(mrc_qp_progress(w.e[0], FIRST + i, &p), 0);
-			assert_int_equal(p.ways[PATH_ASSUMED_BAD], PATH_FEW / 4);
+			assert_int_equal(p.evs[PATH_ASSUMED_BAD], PATH_FEW / 4);
 		}
 	}
 	assert_int_equal(mrc_usage(w.e[0]).ev_faults, PAIRS * EVS);
@@ -407,7 +407,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_thousand_pairs_out_of_order),
 	cmocka_unit_test(every_pair_tracks_its_whole_range),
 	cmocka_unit_test(what_does_not_fit_is_refused),
-	cmocka_unit_test(every_way_may_be_bad),
+	cmocka_unit_test(every_ev_may_be_bad),
 	cmocka_unit_test(pools_grow_with_their_pairs),
 	cmocka_unit_test(the_bound_is_kept),
 };

@@ -1,6 +1,6 @@
 /* Ports that go down and come up, ours and the peer's (MRC 7.4.8, 9.3.2): what leaves by which, who
  * is told, and that work goes on when one opens. */
-#include "mrc_ways.h"
+#include "mrc_evs.h"
 
 #define ROUNDS 400u
 
@@ -34,10 +34,10 @@ static void check_turns(uint32_t side)
 	check_turns_of(side, &engine_of(side)->answering, true);
 }
 
-/* Two ends with two queue pairs, four ways behind each of two ports. */
+/* Two ends with two queue pairs, four EVs behind each of two ports. */
 static void begin_both(void)
 {
-	begin_ways(2);
+	begin_evs(2);
 	w.is_held[1] = false;
 	w.end[1].cfg.n_ports = 2;
 	w.end[0].n_qps = w.end[1].n_qps = 2;
@@ -195,7 +195,7 @@ static void every_peer_is_told(void **state)
 	uint32_t peers = 0;
 
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	w.end[0].n_qps = 4;
 	w.end[0].qp[1].attr.peer = PEER + 1;
 	w.end[0].qp[3].attr.peer = PEER + 1;
@@ -217,20 +217,20 @@ static void a_peers_word_is_about_itself(void **state)
 	struct mrc_progress p;
 
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	w.end[0].n_qps = 2;
 	w.end[0].qp[1].attr.peer = PEER + 1;
 	connect();
 	report_ports(0xfffffffe);
-	EXPECT_WAYS(.good = 4, .bad = 4);
+	EXPECT_EVS(.good = 4, .bad = 4);
 	assert_int_equal(fare().open_ports, 2);
 	assert_int_equal(mrc_qp_progress(w.end[0].e, w.end[0].qp[1].number, &p), 0);
 	assert_int_equal(p.open_ports, 3);
-	/* Other ways to it change nothing of that. */
-	set_ways(q->attr.ways, 0);
+	/* Other EVs to it change nothing of that. */
+	set_evs(q->attr.evs, 0);
 	assert_int_equal(fare().open_ports, 2);
 	report_ports(3);
-	EXPECT_WAYS(.good = 8);
+	EXPECT_EVS(.good = 8);
 }
 
 /* The ports that the peer was asked by with the last gather. */
@@ -252,7 +252,7 @@ static void a_peers_word_is_confirmed(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 4; i++) {
-		begin_ways(2);
+		begin_evs(2);
 		warm();
 		say_ports(1);
 		assert_int_equal(fare().open_ports, 3);
@@ -280,7 +280,7 @@ static void what_arrives_speaks_for_its_port(void **state)
 	for (uint32_t is_before = 0; is_before < 2; is_before++) {
 		uint64_t last;
 
-		begin_ways(2);
+		begin_evs(2);
 		warm();
 		if (!is_before)
 			say_ports(1);
@@ -315,17 +315,17 @@ static uint32_t ask_by(uint16_t port0, uint16_t port1)
 	return ports;
 }
 
-/* A question to a port goes by any of its ways, but by none that is denied meanwhile (9.3.2.1). */
-static void a_question_takes_no_way_that_is_denied(void **state)
+/* A question to a port goes by any of its EVs, but by none that is denied meanwhile (9.3.2.1). */
+static void a_question_takes_no_ev_that_is_denied(void **state)
 {
 	uint32_t first, n;
 
 	(void)state;
 	for (uint32_t is_all = 0; is_all < 2; is_all++) {
-		begin_ways(2);
+		begin_evs(2);
 		warm();
-		first = q->attr.ways->first[1];
-		n = is_all ? q->attr.ways->first[2] - first : 2;
+		first = q->attr.evs->first[1];
+		n = is_all ? q->attr.evs->first[2] - first : 2;
 		say_ports(1);
 		assert_int_equal(ask_by(9, 0), 1);
 		for (uint32_t i = 0; i < n; i++)
@@ -333,7 +333,7 @@ static void a_question_takes_no_way_that_is_denied(void **state)
 		gather();
 		assert_int_equal(ports_asked(), is_all ? 0 : 2);
 		for (uint32_t i = 0; i < n_gone; i++)
-			assert_true(!gone[i].is_probe || gone[i].way == first + n);
+			assert_true(!gone[i].is_probe || gone[i].ev_number == first + n);
 	}
 }
 
@@ -342,7 +342,7 @@ static void a_question_takes_no_way_that_is_denied(void **state)
 static void a_question_waits_for_its_port(void **state)
 {
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	warm();
 	say_ports(1);
 	assert_int_equal(ask_by(9, 0), 1);
@@ -358,32 +358,32 @@ static void a_question_waits_for_its_port(void **state)
 	assert_int_equal(fare().open_ports, 1);
 }
 
-/* Nor is it forgotten where it may not be put, or the queue pair takes other ways meanwhile. */
+/* Nor is it forgotten where it may not be put, or the queue pair takes other EVs meanwhile. */
 static void a_question_is_put_when_it_may(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < 4; i++) {
-		begin_ways(2);
+		begin_evs(2);
 		warm();
 		if (i == 1)
 			deny_ports(2);
 		if (i == 2)
 			ports_down(0, 2);
 		if (i == 3)
-			for (uint32_t way = 0; way < 8; way++)
-				mrc_qp_deny(w.end[0].e, w.now, OURS, way, true);
+			for (uint32_t ev = 0; ev < 8; ev++)
+				mrc_qp_deny(w.end[0].e, w.now, OURS, ev, true);
 		say_ports(1);
 		assert_int_equal(ask_by(9, 0) & 2, 0);
 		w.now += 20 * mrc_probe_timeout_ns(q);
 		if (i == 0)
-			set_ways(q->attr.ways, 0);
+			set_evs(q->attr.evs, 0);
 		if (i == 1)
 			deny_ports(0);
 		if (i == 2)
 			ports_down(0, 0);
 		if (i == 3)
-			for (uint32_t way = 0; way < 8; way++)
-				mrc_qp_deny(w.end[0].e, w.now, OURS, way, false);
+			for (uint32_t ev = 0; ev < 8; ev++)
+				mrc_qp_deny(w.end[0].e, w.now, OURS, ev, false);
 		gather();
 		assert_int_equal(ports_asked() & 2, 2);
 	}
@@ -418,12 +418,12 @@ static void any_probe_speaks_for_its_port(void **state)
 		struct gone control = {0}, probe = {0};
 		uint64_t n = 1;
 
-		begin_ways(2);
+		begin_evs(2);
 		w.end[0].n_qps = 2;
 		warm();
 		post_packets(8);
 		gather();
-		while (q->attr.ways->set.ways[way_taken(n)].port != 1)
+		while (q->attr.evs->set.evs[ev_taken(n)].port != 1)
 			n++;
 		w.now += 1000;
 		for (uint32_t k = 0; k < 2; k++) {
@@ -460,7 +460,7 @@ static void one_asks_for_all(void **state)
 	struct mrc_progress p;
 
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	w.end[0].n_qps = 3;
 	warm();
 	say_ports(1);
@@ -480,28 +480,28 @@ static void one_asks_for_all(void **state)
 static void a_queue_pair_begins_behind_a_port_that_is_down(void **state)
 {
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	join_to(MRC_RESET);
 	ports_down(0, 1);
 	end_rise(&w.end[0], w.now, 0, MRC_RTS);
 	q = pair_of(0, 0);
 	assert_int_equal(fare().open_ports, 2);
-	EXPECT_WAYS(.good = 4, .bad = 4);
+	EXPECT_EVS(.good = 4, .bad = 4);
 	ports_down(0, 0);
-	EXPECT_WAYS(.good = 8);
+	EXPECT_EVS(.good = 8);
 }
 
 /* Nothing leaves, nobody waits in vain: law 3 is held by every pull. */
 static void all_ports_shut(void **state)
 {
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	warm();
 	ports_down(0, 3);
 	post_packets(4);
 	assert_int_equal(gather(), 0);
 	assert_int_equal(fare().open_ports, 0);
-	EXPECT_WAYS(.bad = 8);
+	EXPECT_EVS(.bad = 8);
 	assert_true(mrc_ops.deadline(w.end[0].e, ALL_FREE) > w.now);
 	check_turns(0);
 	ports_down(0, 1);
@@ -515,7 +515,7 @@ static void all_ports_shut(void **state)
 /* Two ports, and a queue pair that gives up after few timeouts. */
 static void begin_impatient(void)
 {
-	begin_ways(2);
+	begin_evs(2);
 	w.end[0].qp[0].attr.timeout = 10;
 	w.end[0].qp[0].attr.linear_retries = 1;
 	w.end[0].qp[0].attr.exp_retries = 2;
@@ -586,7 +586,7 @@ static void what_waits_ends_behind_peer_ports_down(void **state)
 static void all_ports_denied(void **state)
 {
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	connect();
 	post_packets(4);
 	deny_ports(3);
@@ -603,7 +603,7 @@ static void what_is_out_ends_behind_shut_ports(void **state)
 	uint32_t steps = 0;
 
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	w.end[0].qp[0].attr.timeout = 10;
 	w.end[0].qp[0].attr.linear_retries = 1;
 	w.end[0].qp[0].attr.exp_retries = 2;
@@ -638,7 +638,7 @@ static uint32_t expect_one_data(void)
 static void the_starved_wait_for_a_port(void **state)
 {
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	w.end[0].n_qps = 3;
 	w.end[0].cfg.max_out_pkts = ENGINE_SENT_PKTS;
 	connect();
@@ -742,7 +742,7 @@ static uint32_t ports_of_answers(nsec wait)
 static void answers_keep_to_the_ports_in_use(void **state)
 {
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	connect();
 	/* Where a packet came in, that plane works: others only when that is long ago. */
 	assert_int_equal(ports_of_answers(0), 1);
@@ -777,7 +777,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_peers_word_is_about_itself),
 	cmocka_unit_test(a_peers_word_is_confirmed),
 	cmocka_unit_test(what_arrives_speaks_for_its_port),
-	cmocka_unit_test(a_question_takes_no_way_that_is_denied),
+	cmocka_unit_test(a_question_takes_no_ev_that_is_denied),
 	cmocka_unit_test(a_question_waits_for_its_port),
 	cmocka_unit_test(a_question_is_put_when_it_may),
 	cmocka_unit_test(any_probe_speaks_for_its_port),

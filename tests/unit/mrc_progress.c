@@ -1,6 +1,6 @@
 /* The requestor's books for its congestion controller, and how far it is (MRC 8.3 to 8.5, 8.7):
  * what is in flight, what the controller is told, and what its window lets go. */
-#include "mrc_ways.h"
+#include "mrc_evs.h"
 
 #define WRAP (UINT64_C(1) << 32) /* bytes that rcvd_bytes counts before it wraps */
 #define MOST 8u                  /* packets of the largest window of NSCC */
@@ -62,7 +62,7 @@ static void place_spy(void)
 /* n packets are out, of one work each. */
 static void begin_out(uint32_t n)
 {
-	begin_ways(1);
+	begin_evs(1);
 	connect();
 	place_spy();
 	for (uint32_t i = 0; i < n; i++)
@@ -113,7 +113,7 @@ static void inflight_is_of_nominal_sizes(void **state)
 static void a_packet_that_cannot_go_is_not_counted(void **state)
 {
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	w.end[0].n_qps = 2;
 	w.end[0].cfg.max_out_pkts = ENGINE_SENT_PKTS;
 	connect();
@@ -227,7 +227,7 @@ static void the_count_wraps(void **state)
 	struct mrc_requester *req;
 
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	connect();
 	place_spy();
 	req = &q->req;
@@ -289,7 +289,7 @@ static void every_event_has_its_action(void **state)
 	assert_int_equal(why, CC_LOSS_TIMEOUT);
 	assert_int_equal(reported.bytes, 2 * one);
 	assert_int_equal(reported.out_bytes, 0);
-	begin_ways(1);
+	begin_evs(1);
 	warm();
 	place_spy();
 	lose_by_gap();
@@ -308,7 +308,7 @@ static void new_work_is_told_of(void **state)
 	for (uint32_t k = 0; k < 4; k++) {
 		uint64_t reported_new = 0;
 
-		begin_ways(1);
+		begin_evs(1);
 		w.end[0].qp[0].attr.flags = k & 1 ? MRC_NO_TIMESTAMPS : 0;
 		connect();
 		place_spy();
@@ -338,7 +338,7 @@ static void new_work_is_told_of(void **state)
  * that what takes from them is seen. */
 static void begin_nscc(void)
 {
-	begin_ways(1);
+	begin_evs(1);
 	w.end[0].cfg.cc = (struct cc_cfg){
 		.kind = CC_NSCC,
 		.window_bytes = UINT64_C(1) << 24,
@@ -368,14 +368,14 @@ static void expect_activity(enum mrc_activity a)
 static void a_window_that_is_full_to_the_byte(void **state)
 {
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	w.end[0].cfg.cc.window_bytes = 2 * one;
 	connect();
 	post_packets(3);
 	assert_int_equal(gather(), 2);
 	assert_int_equal(fare().inflight_bytes, 2 * one);
 	expect_activity(MRC_ACTIVE);
-	begin_ways(1);
+	begin_evs(1);
 	w.end[0].cfg.cc.window_bytes = 2 * one + 1;
 	connect();
 	post_packets(3);
@@ -568,7 +568,7 @@ static void repairs_move_it_too(void **state)
 }
 
 /* MRC-8.3-01: records of packets stay until they are acknowledged, and the window and what is known
- * of ways and round trips even then; all ends in MRC_ERROR, or with the queue pair. */
+ * of EVs and round trips even then; all ends in MRC_ERROR, or with the queue pair. */
 static void state_is_kept_while_not_idle(void **state)
 {
 	struct mrc_attr attr = {.state = MRC_ERROR};
@@ -596,7 +596,7 @@ static void state_is_kept_while_not_idle(void **state)
 	w.now += TIMEOUT_NS(24);
 	gather();
 	assert_int_equal(cwnd(), window);
-	assert_int_equal(fare().ways[PATH_ASSUMED_BAD], 1);
+	assert_int_equal(fare().evs[PATH_ASSUMED_BAD], 1);
 	assert_in_range(fare().srtt_ns, 1, 2 * RTT);
 	/* PENDING, and the queue pair fails. */
 	post_packets(1);
@@ -612,14 +612,14 @@ static void progress_of_nobody(void **state)
 	struct mrc_progress p;
 
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	join_to(MRC_RESET);
 	assert_int_equal(mrc_qp_progress(w.end[0].e, OURS + 1, &p), -ENOENT);
 	assert_int_equal(mrc_qp_progress(w.end[0].e, OURS, &p), 0);
 	assert_int_equal(p.activity, MRC_IDLE);
 	assert_int_equal(p.open_ports, 0);
 	for (uint32_t i = 0; i < PATH_STATES; i++)
-		assert_int_equal(p.ways[i], 0);
+		assert_int_equal(p.evs[i], 0);
 }
 
 static const struct CMUnitTest cases[] = {

@@ -1,6 +1,6 @@
 /* What a queue pair has of its own beside the engine's, and what it tells of itself: its congestion
- * control, the states of its ways and the event of their change, and its counts. */
-#include "mrc_ways.h"
+ * control, the states of its EVs and the event of their change, and its counts. */
+#include "mrc_evs.h"
 
 #define MOST 4u /* packets of the narrow window */
 
@@ -20,7 +20,7 @@ static int set_cc(uint32_t qp, const struct cc_cfg *cc)
 /* Queue pairs 0 and 1 in MRC_RTR; 0 has a congestion control of its own. */
 static void begin_own(void)
 {
-	begin_ways(1);
+	begin_evs(1);
 	w.end[0].n_qps = 2;
 	w.end[0].cfg.sack_every_bytes = MOST * one + 1;
 	join_to(MRC_RTR);
@@ -92,98 +92,98 @@ static void the_engines_is_back_by_name_and_with_reset(void **state)
 static void expect_news(bool has_news)
 {
 	if (has_news)
-		expect_event(&w.end[0], OURS, MRC_EVENT_WAYS);
+		expect_event(&w.end[0], OURS, MRC_EVENT_EV_STATE);
 	expect_no_event(&w.end[0]);
 }
 
-static void expect_states(uint32_t way, enum path_state its, enum path_state of_others)
+static void expect_states(uint32_t ev, enum path_state its, enum path_state of_others)
 {
-	uint8_t states[END_WAYS] = {0};
+	uint8_t states[END_EVS] = {0};
 	uint32_t n = 0;
 
-	assert_int_equal(mrc_qp_ways(w.end[0].e, OURS, states, END_WAYS, &n), 0);
-	assert_int_equal(n, END_WAYS);
+	assert_int_equal(mrc_qp_evs(w.end[0].e, OURS, states, END_EVS, &n), 0);
+	assert_int_equal(n, END_EVS);
 	for (uint32_t i = 0; i < n; i++)
-		assert_int_equal(states[i], i == way ? its : of_others);
+		assert_int_equal(states[i], i == ev ? its : of_others);
 }
 
-static void a_lost_way_is_news_and_so_is_its_return(void **state)
+static void a_lost_ev_is_news_and_so_is_its_return(void **state)
 {
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	warm();
 	expect_news(false);
 	expect_states(0, PATH_GOOD, PATH_GOOD);
-	uint32_t way = lose_by_gap();
+	uint32_t ev = lose_by_gap();
 
 	expect_news(true);
-	expect_states(way, PATH_ASSUMED_BAD, PATH_GOOD);
-	/* A way that is to be skipped is still in use. */
-	sack_marked(q->req.sent.una, MRC_MARK_SKIP, q->attr.ways->set.ways[(way + 1) % 8].ev);
+	expect_states(ev, PATH_ASSUMED_BAD, PATH_GOOD);
+	/* An EV that is to be skipped is still in use. */
+	sack_marked(q->req.sent.una, MRC_MARK_SKIP, q->attr.evs->set.evs[(ev + 1) % 8].value);
 	expect_news(false);
-	for (uint32_t i = 0; i < 4 * TRAIN && state_of(way) == PATH_ASSUMED_BAD; i++) {
+	for (uint32_t i = 0; i < 4 * TRAIN && state_of(ev) == PATH_ASSUMED_BAD; i++) {
 		w.now += RTT;
 		gather();
 		expect_news(false);
 		respond();
 	}
-	assert_int_equal(state_of(way), PATH_GOOD);
+	assert_int_equal(state_of(ev), PATH_GOOD);
 	expect_news(true);
 }
 
-/* 9.3.2: ports that are down, ours or the peer's, take their ways with them. */
+/* 9.3.2: ports that are down, ours or the peer's, take their EVs with them. */
 static void ports_that_go_and_come_are_news(void **state)
 {
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	warm();
 	expect_news(false);
 	mrc_ports_down(w.end[0].e, w.now, 2);
 	expect_news(true);
-	EXPECT_WAYS(.good = 4, .bad = 4);
+	EXPECT_EVS(.good = 4, .bad = 4);
 	mrc_ports_down(w.end[0].e, w.now, 2);
 	expect_news(false);
 	mrc_ports_down(w.end[0].e, w.now, 0);
 	expect_news(true);
-	EXPECT_WAYS(.good = 8);
-	/* One that begins behind such a port finds its ways so. */
+	EXPECT_EVS(.good = 8);
+	/* One that begins behind such a port finds its EVs so. */
 	mrc_ports_down(w.end[0].e, w.now, 1);
 	expect_news(true);
-	set_ways(q->attr.ways, 1);
+	set_evs(q->attr.evs, 1);
 	expect_news(true);
 }
 
-/* Denial is no failure, unless it ends one; and it is not for the way that it is said of alone. */
-static void denial_is_news_of_bad_ways_only(void **state)
+/* Denial is no failure, unless it ends one; and it is not for the EV that it is said of alone. */
+static void denial_is_news_of_bad_evs_only(void **state)
 {
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	warm();
-	uint32_t way = lose_by_gap();
+	uint32_t ev = lose_by_gap();
 
 	expect_news(true);
 	for (uint32_t i = 0; i < 2; i++) {
-		assert_int_equal(mrc_qp_deny(w.end[0].e, w.now, OURS, (way + 1) % 8, i == 0), 0);
+		assert_int_equal(mrc_qp_deny(w.end[0].e, w.now, OURS, (ev + 1) % 8, i == 0), 0);
 		expect_news(false);
 	}
-	assert_int_equal(mrc_qp_deny(w.end[0].e, w.now, OURS, way, true), 0);
+	assert_int_equal(mrc_qp_deny(w.end[0].e, w.now, OURS, ev, true), 0);
 	expect_news(true);
-	expect_states(way, PATH_DENIED, PATH_GOOD);
-	assert_int_equal(mrc_qp_deny(w.end[0].e, w.now, OURS, way, false), 0);
+	expect_states(ev, PATH_DENIED, PATH_GOOD);
+	assert_int_equal(mrc_qp_deny(w.end[0].e, w.now, OURS, ev, false), 0);
 	expect_news(false);
-	expect_states(way, PATH_GOOD, PATH_GOOD);
+	expect_states(ev, PATH_GOOD, PATH_GOOD);
 }
 
 /* 9.3.2.1: a denied value is used for nothing, while there are others. */
-static void answers_do_without_denied_ways(void **state)
+static void answers_do_without_denied_evs(void **state)
 {
 	uint32_t evs = 0;
 
 	(void)state;
 	start(5);
 	join();
-	for (uint32_t way = 1; way < END_WAYS; way++)
-		assert_int_equal(mrc_qp_deny(w.end[1].e, w.now, w.end[1].qp[0].number, way, true),
+	for (uint32_t ev = 1; ev < END_EVS; ev++)
+		assert_int_equal(mrc_qp_deny(w.end[1].e, w.now, w.end[1].qp[0].number, ev, true),
 				 0);
 	for (uint32_t i = 0; i < 20; i++) {
 		post((struct work){.cookie = i, .len = 5000, .code = ENGINE_WRITE});
@@ -191,7 +191,7 @@ static void answers_do_without_denied_ways(void **state)
 	}
 	for (uint32_t i = 0; i < w.n_log; i++)
 		if (w.log[i].from == 1 && !is_endpoint(w.log[i].h.bth.opcode)) {
-			assert_int_equal(w.log[i].ev, w.end[1].set.profile.set.ways[0].ev);
+			assert_int_equal(w.log[i].ev, w.end[1].set.profile.set.evs[0].value);
 			evs++;
 		}
 	assert_true(evs >= 20);
@@ -202,28 +202,28 @@ static void answers_do_without_denied_ways(void **state)
 	assert_int_equal(counts(&w.end[0])->timeouts, 0);
 }
 
-static void ways_of_one_that_has_none(void **state)
+static void evs_of_one_that_has_none(void **state)
 {
 	uint8_t states[4] = {99, 99, 99, 99};
 	uint32_t n = 99;
 
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	connect();
-	assert_int_equal(mrc_qp_ways(w.end[0].e, 0x999, states, 4, &n), -ENOENT);
-	assert_int_equal(mrc_qp_ways(w.end[0].e, OURS, states, 3, &n), 0);
-	assert_int_equal(n, END_WAYS);
+	assert_int_equal(mrc_qp_evs(w.end[0].e, 0x999, states, 4, &n), -ENOENT);
+	assert_int_equal(mrc_qp_evs(w.end[0].e, OURS, states, 3, &n), 0);
+	assert_int_equal(n, END_EVS);
 	assert_int_equal(states[2], PATH_GOOD);
 	assert_int_equal(states[3], 99);
 	assert_int_equal(end_set(&w.end[0], w.now, 0, MRC_RESET, 0), 0);
-	assert_int_equal(mrc_qp_ways(w.end[0].e, OURS, states, 4, &n), 0);
+	assert_int_equal(mrc_qp_evs(w.end[0].e, OURS, states, 4, &n), 0);
 	assert_int_equal(n, 0);
 }
 
 static void what_was_sent_is_counted(void **state)
 {
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	connect();
 	/* 2.5 packets, and 3. */
 	post((struct work){.cookie = next_cookie(), .len = 5 * PMTU / 2, .code = ENGINE_WRITE});
@@ -258,7 +258,7 @@ static void what_was_sent_is_counted(void **state)
 static void flushed_work_is_not_counted(void **state)
 {
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	w.end[0].cfg.cc.window_bytes = 4 * one;
 	connect();
 	post_packets(20);
@@ -301,11 +301,11 @@ static void what_is_placed_is_counted_by_its_queue_pair(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_congestion_control_of_its_own),
 	cmocka_unit_test(the_engines_is_back_by_name_and_with_reset),
-	cmocka_unit_test(a_lost_way_is_news_and_so_is_its_return),
+	cmocka_unit_test(a_lost_ev_is_news_and_so_is_its_return),
 	cmocka_unit_test(ports_that_go_and_come_are_news),
-	cmocka_unit_test(denial_is_news_of_bad_ways_only),
-	cmocka_unit_test(answers_do_without_denied_ways),
-	cmocka_unit_test(ways_of_one_that_has_none),
+	cmocka_unit_test(denial_is_news_of_bad_evs_only),
+	cmocka_unit_test(answers_do_without_denied_evs),
+	cmocka_unit_test(evs_of_one_that_has_none),
 	cmocka_unit_test(what_was_sent_is_counted),
 	cmocka_unit_test(flushed_work_is_not_counted),
 	cmocka_unit_test(what_is_placed_is_counted_by_its_queue_pair),

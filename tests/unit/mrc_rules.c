@@ -1,6 +1,6 @@
 /* Rules for a requestor that packets in order, without faults, keep by themselves: here something
  * stands in their way. */
-#include "mrc_ways.h"
+#include "mrc_evs.h"
 
 static uint64_t *window_of(void)
 {
@@ -25,15 +25,15 @@ static void retransmissions_wait_for_the_window(void **state)
 	assert_int_equal(pull_all(), 0);
 }
 
-/* MRC-8.3-X18: what waits has no way yet. All ways of a port are denied while it waits for the
+/* MRC-8.3-X18: what waits has no EV yet. All EVs of a port are denied while it waits for the
  * window, and it does not leave by one of them. */
-static void what_waits_has_no_way(void **state)
+static void what_waits_has_no_ev(void **state)
 {
 	(void)state;
 	for (uint32_t k = 0; k < 8; k++) {
-		begin_ways(2);
+		begin_evs(2);
 		connect();
-		/* So many before it that the next way is by either port. */
+		/* So many before it that the next EV is by either port. */
 		*window_of() = 1 + k * PMTU;
 		for (uint32_t i = 0; i < 16; i++)
 			post_packets(1);
@@ -58,7 +58,7 @@ static uint64_t window_at(uint32_t qp)
 /* Two queue pairs under NSCC, each with as much on its way as its window lets go. */
 static void begin_full(void)
 {
-	begin_ways(1);
+	begin_evs(1);
 	w.end[0].n_qps = 2;
 	w.end[0].cfg.cc = (struct cc_cfg){
 		.kind = CC_NSCC,
@@ -120,7 +120,7 @@ static void queue_pairs_send_in_turn(void **state)
 	uint32_t row = 0, last = UINT32_MAX, sent[3] = {0};
 
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	w.end[0].n_qps = 3;
 	connect();
 	for (uint32_t i = 0; i < 3; i++)
@@ -144,7 +144,7 @@ static void queue_pairs_send_in_turn(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(retransmissions_wait_for_the_window),
-	cmocka_unit_test(what_waits_has_no_way),
+	cmocka_unit_test(what_waits_has_no_ev),
 	cmocka_unit_test(windows_are_apart),
 	cmocka_unit_test(queue_pairs_send_in_turn),
 	cmocka_unit_test(state_of_another_kind_is_not_read),

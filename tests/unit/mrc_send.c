@@ -616,12 +616,12 @@ static void a_send_queue_is_drained(void **state)
 	expect_no_event(&w.end[0]);
 }
 
-/* Every packet takes another way than the one before it, also one that is retransmitted, and all
- * ways have their turns; a port without room is passed over. */
-static void packets_walk_over_the_ways(void **state)
+/* Every packet takes another EV than the one before it, also one that is retransmitted, and all
+ * EVs have their turns; a port without room is passed over. */
+static void packets_walk_over_the_evs(void **state)
 {
 	static const uint16_t second[ENGINE_PORTS] = {0, 3}, none[ENGINE_PORTS] = {0};
-	uint32_t turns[END_WAYS] = {0}, last = 0;
+	uint32_t turns[END_EVS] = {0}, last = 0;
 
 	(void)state;
 	begin();
@@ -632,9 +632,9 @@ static void packets_walk_over_the_ways(void **state)
 	for (uint32_t i = 0; i < 20; i++) {
 		assert_int_not_equal(w.end[0].out[i].tx.ev, last);
 		last = w.end[0].out[i].tx.ev;
-		turns[last - w.end[0].ways[0].ev]++;
+		turns[last - w.end[0].evs[0].value]++;
 	}
-	for (uint32_t i = 0; i < END_WAYS; i++)
+	for (uint32_t i = 0; i < END_EVS; i++)
 		assert_in_range(turns[i], 2, 3);
 	nack(3, MRC_NACK_TRIMMED);
 	assert_int_equal(end_pull(&w.end[0], w.now, none, END_BATCH), 0);
@@ -774,7 +774,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_paced_packet_is_no_silence),
 	cmocka_unit_test(a_shut_port_keeps_the_turn),
 	cmocka_unit_test(a_send_queue_is_drained),
-	cmocka_unit_test(packets_walk_over_the_ways),
+	cmocka_unit_test(packets_walk_over_the_evs),
 	cmocka_unit_test(a_repeated_packet_is_marked),
 	cmocka_unit_test(a_packet_that_arrived_is_spared),
 	cmocka_unit_test(silent_work_and_flushed_work),

@@ -1,7 +1,7 @@
 /* Trim NACKs as tries (Table 7-3): to the letter with MRC_COUNT_TRIMS; without it only those that
  * come while nothing else arrives, one in the time of a timeout. And what else they tell. The peer
  * is made by hand. */
-#include "mrc_ways.h"
+#include "mrc_evs.h"
 
 #define RETRIES 3u
 #define PACKETS 12u
@@ -186,20 +186,20 @@ static void lose_among_trims(bool is_trimmed)
 }
 
 /* Where switches cut packets, they may drop some too: that is congestion, as with the trims, and
- * not the fault of a way. At any other time it is. */
+ * not the fault of an EV. At any other time it is. */
 static void a_loss_among_trims_takes_nothing_out(void **state)
 {
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	warm();
 	lose_among_trims(true);
 	assert_int_equal(COUNT(lost_gap), 1);
 	assert_int_equal(COUNT(lost_nack), 1);
-	assert_int_equal(fare().ways[PATH_ASSUMED_BAD], 0);
+	assert_int_equal(fare().evs[PATH_ASSUMED_BAD], 0);
 	w.now += 5 * RTT;
 	lose_among_trims(false);
 	assert_int_equal(COUNT(lost_gap), 2);
-	assert_int_equal(fare().ways[PATH_ASSUMED_BAD], 1);
+	assert_int_equal(fare().evs[PATH_ASSUMED_BAD], 1);
 }
 
 /* All of a first window may be cut: a trim is a round trip until a SACK brings a better one, so

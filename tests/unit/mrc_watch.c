@@ -1,22 +1,22 @@
-/* What the engine asks of its own: probes of ways, and the one that measures an idle path. How many
+/* What the engine asks of its own: probes of EVs, and the one that measures an idle path. How many
  * there are, who sees them, when they go and how they end. */
-#include "mrc_ways.h"
+#include "mrc_evs.h"
 
 #define MANY   32u
 #define BAD    8u /* of them out of use: as many as may be on suspicion */
 #define PLACES 8u /* for requests: half of them are the engine's */
 
-/* Many ways, some of which the peer calls bad. */
+/* Many EVs, some of which the peer calls bad. */
 static void begin_bad(uint32_t n)
 {
-	static struct path_way list[MANY];
-	static struct ways set;
+	static struct path_ev list[MANY];
+	static struct evs set;
 
-	begin_ways(1);
+	begin_evs(1);
 	for (uint32_t i = 0; i < MANY; i++)
-		list[i] = (struct path_way){0xc0000000 + i, 0};
-	ways_make(&set, list, MANY);
-	w.end[0].qp[0].attr.ways = &set.profile;
+		list[i] = (struct path_ev){0xc0000000 + i, 0};
+	evs_make(&set, list, MANY);
+	w.end[0].qp[0].attr.evs = &set.profile;
 	w.end[0].cfg.max_probes = PLACES;
 	warm();
 	for (uint32_t i = 0; i < n; i++)
@@ -25,7 +25,7 @@ static void begin_bad(uint32_t n)
 	for (uint64_t i = 1; i < n; i++)
 		sack_marked(i + 1, MRC_MARK_ALWAYS_SKIP, 0);
 	sack_marked(1, MRC_MARK_ALWAYS_SKIP, 0);
-	EXPECT_WAYS(.good = MANY - n, .bad = n);
+	EXPECT_EVS(.good = MANY - n, .bad = n);
 	/* The Transport ACK is missing: there is work. */
 	assert_int_equal(q->req.sent.una, q->req.sent.next);
 	assert_true(q->req.executed < q->req.end);
@@ -40,7 +40,7 @@ static int post_probe(uint64_t number)
 {
 	struct mrc_endpoint r = {.peer = PEER,
 				 .local = LOCAL,
-				 .way = {.ev = 0xd0000000 + (uint32_t)number},
+				 .ev = {.value = 0xd0000000 + (uint32_t)number},
 				 .op = MRC_ENDPOINT_EV_PROBE,
 				 .cookie = number};
 
@@ -67,7 +67,7 @@ static void half_of_the_places_are_the_callers(void **state)
 		gather();
 		assert_true(probes_used() <= PLACES);
 	}
-	assert_true(COUNT(tx_way_probe) > 2 * PLACES);
+	assert_true(COUNT(tx_fault_probe) > 2 * PLACES);
 	assert_int_equal(COUNT(rx_endpoint_re), PLACES / 2);
 	/* And only the caller's are told of, to the caller. */
 	for (uint32_t i = 0; i < PLACES / 2; i++) {
@@ -124,7 +124,7 @@ static void probes_end_with_their_queue_pair(void **state)
 			assert_int_equal(
 				mrc_qp_modify(w.end[0].e, w.now, OURS, &attr, MRC_SET_STATE), 0);
 		assert_int_equal(probes_used(), 0);
-		/* What is known of ways goes when they do. */
+		/* What is known of EVs goes when they do. */
 		assert_int_equal(pool_in_use(&engine_of(0)->ev_faults), to == MRC_RESET ? 0 : 3);
 		w.end[0].n_qps = k / 2 == 2 ? 0 : 1;
 		respond();
@@ -157,8 +157,8 @@ static void those_that_wait_close_ranks(void **state)
 	assert_int_equal(gone[1].ev, 0xd0000002);
 }
 
-/* Given up, what its answer says of the way does not count; of packets it does. */
-static void late_answers_bring_no_way_back(void **state)
+/* Given up, what its answer says of the EV does not count; of packets it does. */
+static void late_answers_bring_no_ev_back(void **state)
 {
 	(void)state;
 	begin_bad(1);
@@ -175,14 +175,14 @@ static void late_answers_bring_no_way_back(void **state)
 	assert_in_range(steps, 2, 999);
 	answer_probe(&probe, MRC_MARK_NONE);
 	assert_int_equal(COUNT(drop_unasked), 0);
-	EXPECT_WAYS(.good = MANY - 1, .bad = 1);
+	EXPECT_EVS(.good = MANY - 1, .bad = 1);
 }
 
 /* One that was asked for before the round trip was known waits long; those behind it do not. */
 static void a_slow_request_holds_up_no_other(void **state)
 {
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	connect();
 	mrc_ports_down(w.end[0].e, w.now, 2);
 	gather();
@@ -210,7 +210,7 @@ static void silence_is_probed_a_few_times(void **state)
 	nsec last = 0;
 
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	w.end[0].qp[0].attr.timeout = 12;
 	w.end[0].qp[0].attr.linear_retries = 7;
 	connect();
@@ -255,7 +255,7 @@ static void an_idle_queue_pair_probes_nothing(void **state)
 	}
 	assert_int_equal(probes_used(), 0);
 	assert_int_equal(mrc_ops.deadline(w.end[0].e, ALL_FREE), NSEC_NEVER);
-	EXPECT_WAYS(.good = MANY - 2, .bad = 2);
+	EXPECT_EVS(.good = MANY - 2, .bad = 2);
 	post_packets(1);
 	w.now += 2 * WIDTH;
 	gather();
@@ -264,11 +264,11 @@ static void an_idle_queue_pair_probes_nothing(void **state)
 }
 
 /* A peer need not answer endpoint requests (7.4.7). What it was told of our ports is waited for,
- * longer and longer; ways are probed as soon as there is work again all the same. */
+ * longer and longer; EVs are probed as soon as there is work again all the same. */
 static void an_update_without_an_answer_holds_up_no_probe(void **state)
 {
 	(void)state;
-	begin_ways(2);
+	begin_evs(2);
 	warm();
 	mrc_ports_down(w.end[0].e, w.now, 2);
 	post_packets(1);
@@ -277,7 +277,7 @@ static void an_update_without_an_answer_holds_up_no_probe(void **state)
 	w.now += RTT;
 	sack_marked(1, MRC_MARK_ALWAYS_SKIP, 0);
 	ack(1);
-	EXPECT_WAYS(.good = 3, .bad = 5);
+	EXPECT_EVS(.good = 3, .bad = 5);
 	for (uint32_t i = 0; i < 1000; i++) {
 		w.now += 10000;
 		gather();
@@ -306,7 +306,7 @@ static void spy_on_ack(struct cc *c, const struct cc_ack *ack)
 /* Room for two packets at a time: more is to be sent when the first answer comes. */
 static void begin_base(uint32_t n_pkts, bool has_base_probe)
 {
-	begin_ways(1);
+	begin_evs(1);
 	w.end[0].cfg.has_base_probe = has_base_probe;
 	w.end[0].cfg.cc.window_bytes = 2 * PMTU;
 	connect();
@@ -350,7 +350,7 @@ static void the_idle_path_is_measured_once(void **state)
 		sack_all(1);
 		gather();
 		assert_int_equal(n_requests(MRC_ENDPOINT_EV_PROBE), 0);
-		EXPECT_WAYS(.good = 7 + !is_nack, .skip = is_nack);
+		EXPECT_EVS(.good = 7 + !is_nack, .skip = is_nack);
 	}
 }
 
@@ -358,7 +358,7 @@ static void the_idle_path_is_measured_once(void **state)
 static void the_peers_time_is_not_measured(void **state)
 {
 	(void)state;
-	begin_ways(1);
+	begin_evs(1);
 	w.end[0].cfg.has_base_probe = true;
 	w.end[1].cfg.has_service_time = true;
 	w.end[0].cfg.cc.window_bytes = 2 * PMTU;
@@ -400,7 +400,7 @@ static void the_controller_is_not_told_how_long_a_probe_took(void **state)
 	assert_int_equal(reported.rtt_ns, 0);
 	assert_int_equal(q->req.srtt, srtt);
 	/* Nor of one that asks what arrived, though that is a round trip to us. */
-	begin_ways(1);
+	begin_evs(1);
 	warm();
 	spy = *q->req.cc.ops;
 	spy.on_ack = spy_on_ack;
@@ -420,7 +420,7 @@ static void the_controller_is_not_told_how_long_a_probe_took(void **state)
 }
 
 /* A probe that waits for its port is a packet on its way all the same (9.3.2.1). */
-static void no_probe_leaves_on_a_way_that_was_denied(void **state)
+static void no_probe_leaves_on_an_ev_that_was_denied(void **state)
 {
 	static const uint16_t none[ENGINE_PORTS];
 
@@ -468,7 +468,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(own_probes_are_not_expired),
 	cmocka_unit_test(probes_end_with_their_queue_pair),
 	cmocka_unit_test(those_that_wait_close_ranks),
-	cmocka_unit_test(late_answers_bring_no_way_back),
+	cmocka_unit_test(late_answers_bring_no_ev_back),
 	cmocka_unit_test(a_slow_request_holds_up_no_other),
 	cmocka_unit_test(silence_is_probed_a_few_times),
 	cmocka_unit_test(an_idle_queue_pair_probes_nothing),
@@ -476,7 +476,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(the_idle_path_is_measured_once),
 	cmocka_unit_test(the_peers_time_is_not_measured),
 	cmocka_unit_test(the_controller_is_not_told_how_long_a_probe_took),
-	cmocka_unit_test(no_probe_leaves_on_a_way_that_was_denied),
+	cmocka_unit_test(no_probe_leaves_on_an_ev_that_was_denied),
 	cmocka_unit_test(what_needs_no_window_measures_nothing),
 };
 

@@ -243,7 +243,7 @@ static void two_controllers_at_once(void **state)
 	control_free(c);
 }
 
-/* A process with a queue pair that uses both profiles, assumes way 2 bad, and lives until it is
+/* A process with a queue pair that uses both profiles, assumes EV 2 bad, and lives until it is
  * killed. */
 static int use_both(void *context)
 {

@@ -17,7 +17,7 @@
 static struct ctl_device rig_device = {.n_ports = 2, .has_segments = true};
 static struct control *rig_state;
 static uint32_t rig_users;
-static uint64_t rig_bad_ways; /* bit per way that some queue pair assumes bad */
+static uint64_t rig_bad_evs; /* bit per EV that some queue pair assumes bad */
 static struct ctl_edit rig_last;
 
 static inline int rig_setup(void **state)
@@ -25,7 +25,7 @@ static inline int rig_setup(void **state)
 	(void)state;
 	rig_device = (struct ctl_device){.n_ports = 2, .has_segments = true};
 	rig_users = 0;
-	rig_bad_ways = 0;
+	rig_bad_evs = 0;
 	rig_state = control_new();
 	return rig_state ? 0 : -1;
 }
@@ -37,11 +37,11 @@ static inline int rig_teardown(void **state)
 	return 0;
 }
 
-static inline bool rig_is_bad(void *whom, uint64_t id, uint32_t way)
+static inline bool rig_is_bad(void *whom, uint64_t id, uint32_t ev)
 {
 	(void)whom;
 	(void)id;
-	return way < 64 && rig_bad_ways >> way & 1;
+	return ev < 64 && rig_bad_evs >> ev & 1;
 }
 
 static inline struct ctl_edit rig_edit(uint64_t id, int mask)

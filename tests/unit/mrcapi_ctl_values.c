@@ -116,7 +116,7 @@ static void places_are_filled_one_by_one(void **state)
 	assert_int_equal(rig_query_ev(5, &a, VALUES), -E2BIG);
 	assert_int_equal(a.ev_op.entry_count, 3);
 	a.ev_op.entry_count = 4;
-	rig_bad_ways = 1 << 1 | 1 << 2;
+	rig_bad_evs = 1 << 1 | 1 << 2;
 	assert_int_equal(rig_query_ev(5, &a, VALUES), 0);
 	assert_int_equal(a.ev_op.entry_count, 3);
 	assert_memory_equal(&array[0].ev, &a1, sizeof a1);

@@ -13,7 +13,7 @@
 #include "nic/mrc_inside.h"
 
 #define FIRST   30001u /* source ports of the profile, none of which the device takes by itself */
-#define BURST   60u    /* packets in a row that take one way here */
+#define BURST   60u    /* packets in a row that take one EV here */
 #define VALUES  4u
 #define PROFILE UINT64_C(0x700000007)
 #define ROCE    4791u
@@ -130,14 +130,14 @@ static void packets_take_the_values_of_a_profile(void **state)
 	if (fd < 0)
 		skip();
 	open_all();
-	/* Both sides, that share an address: the driver has no more ports than the device's ways.
+	/* Both sides, that share an address: the driver has no more ports than the device's EVs.
 	 */
 	for (uint32_t i = 0; i < SIDES; i++)
 		assert_int_equal(name_ev(s[i].qp, PROFILE), 0);
 	connect_all();
 	assert_int_equal(nic_mrc_qp_query(s[0].qp, &attr, NULL, NULL), 0);
-	assert_int_equal(attr.ways->set.n, VALUES);
-	assert_int_equal(fare().ways[PATH_GOOD], VALUES);
+	assert_int_equal(attr.evs->set.n, VALUES);
+	assert_int_equal(fare().evs[PATH_GOOD], VALUES);
 	assert_int_equal(ports_taken(fd, 2 * BURST * VALUES), (1u << VALUES) - 1);
 	close_all();
 	close(fd);
@@ -154,7 +154,7 @@ static void profiles_are_in_use(void **state)
 	for (uint32_t i = 0; i < SIDES; i++)
 		assert_int_equal(name_ev(s[i].qp, PROFILE), 0);
 	assert_int_equal(controller_count(&c, CONTROL_EV, PROFILE), 2);
-	assert_ptr_equal(s[0].qp->naming->ways, s[1].qp->naming->ways);
+	assert_ptr_equal(s[0].qp->naming->evs, s[1].qp->naming->evs);
 	/* The same once more, and another. */
 	assert_int_equal(name_ev(s[0].qp, PROFILE), 0);
 	assert_int_equal(controller_count(&c, CONTROL_EV, PROFILE), 2);
@@ -170,7 +170,7 @@ static void profiles_are_in_use(void **state)
 	assert_int_equal(nic_qp_free(s[1].qp), 0);
 	s[1].qp = NULL;
 	assert_int_equal(controller_count(&c, CONTROL_EV, PROFILE), 0);
-	assert_null(s[0].user->device->control->ways);
+	assert_null(s[0].user->device->control->evs);
 	close_all();
 }
 
@@ -236,7 +236,7 @@ static void values_must_make_sense_here(void **state)
 	assert_non_null(strstr(nic_error(), "raw"));
 	for (uint64_t id = 1; id <= 3; id++)
 		assert_int_equal(controller_count(&c, CONTROL_EV, id), 0);
-	assert_null(s[0].user->device->control->ways);
+	assert_null(s[0].user->device->control->evs);
 	close_all();
 }
 
@@ -256,9 +256,9 @@ static void a_profile_may_be_large(void **state)
 	assert_int_equal(name_ev(s[0].qp, 1), 0);
 	connect_all();
 	assert_int_equal(nic_mrc_qp_query(s[0].qp, &attr, NULL, NULL), 0);
-	assert_int_equal(attr.ways->set.n, CONTROL_EVS - 1);
-	assert_int_equal(attr.ways->min_active, CONTROL_EVS - 1);
-	assert_int_equal(attr.ways->set.ways[5].ev, 20006u << 16);
+	assert_int_equal(attr.evs->set.n, CONTROL_EVS - 1);
+	assert_int_equal(attr.evs->min_active, CONTROL_EVS - 1);
+	assert_int_equal(attr.evs->set.evs[5].value, 20006u << 16);
 	write_some(10);
 	close_all();
 }
@@ -283,40 +283,40 @@ static void a_controller_denies_values_of_those_that_run(void **state)
 	assert_int_equal(name_ev(s[0].qp, PROFILE), 0);
 	assert_int_equal(name_ev(s[1].qp, PROFILE), 0);
 	deny(1);
-	WAIT_FOR(s[0].qp->naming->ways->profile.denied[0] == 1);
+	WAIT_FOR(s[0].qp->naming->evs->profile.denied[0] == 1);
 	connect_all();
-	assert_int_equal(fare().ways[PATH_DENIED], 1);
+	assert_int_equal(fare().evs[PATH_DENIED], 1);
 	deny(7);
-	WAIT_FOR(fare().ways[PATH_DENIED] == 3);
+	WAIT_FOR(fare().evs[PATH_DENIED] == 3);
 	assert_int_equal(ports_taken(fd, BURST), 8);
 	deny(8);
-	WAIT_FOR(fare().ways[PATH_DENIED] == 1);
+	WAIT_FOR(fare().evs[PATH_DENIED] == 1);
 	/* Values that became allowed are good again. */
-	assert_int_equal(fare().ways[PATH_GOOD], 3);
+	assert_int_equal(fare().evs[PATH_GOOD], 3);
 	assert_int_equal(ports_taken(fd, 2 * BURST * VALUES), 7);
 	close_all();
 	close(fd);
 }
 
-static enum path_state state_of(uint32_t way)
+static enum path_state state_of(uint32_t ev)
 {
 	uint8_t states[VALUES];
 	uint32_t n;
 
 	assert_int_equal(
-		mrc_qp_ways(s[0].user->device->engine, nic_qp_number(s[0].qp), states, VALUES, &n),
+		mrc_qp_evs(s[0].user->device->engine, nic_qp_number(s[0].qp), states, VALUES, &n),
 		0);
 	assert_int_equal(n, VALUES);
-	return (enum path_state)states[way];
+	return (enum path_state)states[ev];
 }
 
-/* One way is assumed bad, as the device knows; the device is held, or it would find out better. */
-static void spoil(struct device *d, uint32_t way)
+/* One EV is assumed bad, as the device knows; the device is held, or it would find out better. */
+static void spoil(struct device *d, uint32_t ev)
 {
-	assert_int_equal(mrc_qp_judge(d->engine, d->clock, nic_qp_number(s[0].qp), way, true), 0);
-	mrc_follow_ways(s[0].qp);
-	assert_int_equal(state_of(way), PATH_ASSUMED_BAD);
-	assert_int_equal(s[0].qp->naming->ways->n_bad[way], 1);
+	assert_int_equal(mrc_qp_judge(d->engine, d->clock, nic_qp_number(s[0].qp), ev, true), 0);
+	mrc_follow_evs(s[0].qp);
+	assert_int_equal(state_of(ev), PATH_ASSUMED_BAD);
+	assert_int_equal(s[0].qp->naming->evs->n_bad[ev], 1);
 }
 
 static void look_now(struct device *d)
@@ -344,8 +344,8 @@ static void a_controller_says_that_a_value_is_good(void **state)
 	controller_commit(&c);
 	look_now(d);
 	assert_int_equal(state_of(2), PATH_GOOD);
-	mrc_follow_ways(s[0].qp);
-	assert_int_equal(s[0].qp->naming->ways->n_bad[2], 0);
+	mrc_follow_evs(s[0].qp);
+	assert_int_equal(s[0].qp->naming->evs->n_bad[2], 0);
 	device_leave(d);
 	close_all();
 }
@@ -353,7 +353,7 @@ static void a_controller_says_that_a_value_is_good(void **state)
 /* 10.2.2: a value is replaced under those who use it; what they assume of the others stays. */
 static void a_controller_replaces_a_value_of_those_that_run(void **state)
 {
-	const struct mrc_ways *before;
+	const struct mrc_evs *before;
 	struct device *d;
 	int fd = watch_lo();
 
@@ -371,7 +371,7 @@ static void a_controller_replaces_a_value_of_those_that_run(void **state)
 	assert_int_equal(ports_taken(fd, 2 * BURST * VALUES), 7);
 	d = s[0].user->device;
 	device_enter(d);
-	before = s[0].qp->naming->ways;
+	before = s[0].qp->naming->evs;
 	spoil(d, 1);
 	spoil(d, 0);
 	controller_begin(&c);
@@ -381,18 +381,18 @@ static void a_controller_replaces_a_value_of_those_that_run(void **state)
 	p->evs[0].val[1] = (uint8_t)(FIRST + VALUES + 2);
 	controller_commit(&c);
 	look_now(d);
-	assert_ptr_not_equal(s[0].qp->naming->ways, before);
-	assert_ptr_equal(s[0].qp->naming->ways, s[1].qp->naming->ways);
-	assert_ptr_equal(d->control->ways, s[0].qp->naming->ways);
-	assert_null(d->control->ways->next);
+	assert_ptr_not_equal(s[0].qp->naming->evs, before);
+	assert_ptr_equal(s[0].qp->naming->evs, s[1].qp->naming->evs);
+	assert_ptr_equal(d->control->evs, s[0].qp->naming->evs);
+	assert_null(d->control->evs->next);
 	assert_int_equal(state_of(1), PATH_ASSUMED_BAD);
 	assert_int_equal(state_of(0), PATH_GOOD);
-	assert_int_equal(d->control->ways->n_bad[1], 1);
-	assert_int_equal(d->control->ways->n_bad[0], 0);
+	assert_int_equal(d->control->evs->n_bad[1], 1);
+	assert_int_equal(d->control->evs->n_bad[0], 0);
 	device_leave(d);
 	assert_int_equal(controller_count(&c, CONTROL_EV, PROFILE), SIDES);
 	/* A queue pair that sends finds out that the other was not so bad. */
-	WAIT_FOR((write_some(1), fare().ways[PATH_GOOD] == VALUES));
+	WAIT_FOR((write_some(1), fare().evs[PATH_GOOD] == VALUES));
 	assert_int_equal(ports_taken(fd, 2 * BURST * VALUES), 0xe);
 	close_all();
 	close(fd);
@@ -604,13 +604,13 @@ static void a_process_shows_how_it_fares(void **state)
 	connect_all();
 	write_some(10);
 	WAIT_FOR(read_pair(number, &device, &pair) && pair.sent_bytes == 10 * PMTU &&
-		 pair.ways[PATH_DENIED] == 1);
+		 pair.evs[PATH_DENIED] == 1);
 	assert_int_equal(pair.state, 3);
 	assert_int_equal(pair.remote, nic_qp_number(s[1].qp));
 	assert_memory_equal(pair.peer, info.gids[stage_gid(&info, AF_INET)].raw, 16);
 	assert_int_equal(pair.profile, PROFILE);
-	assert_int_equal(pair.n_ways, VALUES);
-	assert_int_equal(pair.way_state[0], PATH_DENIED);
+	assert_int_equal(pair.n_evs, VALUES);
+	assert_int_equal(pair.ev_state[0], PATH_DENIED);
 	assert_int_equal(pair.sent_packets, 10);
 	assert_int_equal(pair.open_ports, 1);
 	assert_true(device.tx_packets > 0 && device.at > 0);

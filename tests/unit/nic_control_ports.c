@@ -1,4 +1,4 @@
-/* MRC devices of two ports, raw frames over veth pairs, under control: the events of ways that fail
+/* MRC devices of two ports, raw frames over veth pairs, under control: the events of EVs that fail
  * and recover, ports that a controller disables, and entropy values that are SRv6 segments. */
 #include "veth.h"
 
@@ -124,7 +124,7 @@ static void write_some(uint32_t n)
 	}
 }
 
-/* Ways whose neighbours are not known yet lose packets, and are out of use for a while. */
+/* EVs whose neighbours are not known yet lose packets, and are out of use for a while. */
 static void write_by_both(void)
 {
 	uint64_t end = stage_now() + STAGE_NS;
@@ -195,7 +195,7 @@ static uint32_t n_bad(void)
 }
 
 /* Once for a device, however many queue pairs find the same; and good again when none does. */
-static void ways_that_fail_are_told(void **state)
+static void evs_that_fail_are_told(void **state)
 {
 	struct nic_qp *more[SIDES];
 
@@ -227,7 +227,7 @@ static void ways_that_fail_are_told(void **state)
 	close_all();
 }
 
-/* Nobody assumes its ways bad any more. */
+/* Nobody assumes its EVs bad any more. */
 static void who_ends_was_the_last_to_assume(void **state)
 {
 	(void)state;
@@ -254,7 +254,7 @@ static void events_are_told_by_the_mask(void **state)
 	controller_begin(&c);
 	control_find_profile(c.state, PROFILE)->event_mask = CONTROL_REPORT_GOOD;
 	controller_commit(&c);
-	WAIT_FOR(s[0].qp->naming->ways->event_mask == CONTROL_REPORT_GOOD);
+	WAIT_FOR(s[0].qp->naming->evs->event_mask == CONTROL_REPORT_GOOD);
 	take_down();
 	WAIT_FOR(n_bad() == 3);
 	bring_up();
@@ -286,7 +286,7 @@ static void ask_by_port_1(void)
 	struct mrc_endpoint request = {
 		.peer = s[0].qp->addrs.peer,
 		.local = s[0].qp->addrs.local,
-		.way = d->ways->set.ways[d->ways->first[1]],
+		.ev = d->evs->set.evs[d->evs->first[1]],
 		.op = MRC_ENDPOINT_EV_PROBE,
 	};
 
@@ -328,18 +328,18 @@ static void nothing_is_received_by_a_disabled_port(void **state)
 {
 	struct driver_counters count;
 	nsec rtt_ns;
-	uint32_t way;
+	uint32_t ev;
 
 	(void)state;
 	open_all();
 	connect_pair(s[0].qp, s[1].qp);
 	/* The first may meet a neighbour that is not known yet. */
-	way = s[1].user->device->ways->first[1];
-	for (uint32_t i = 0; i < 3 && nic_mrc_ping(s[1].qp, way, &rtt_ns); i++)
+	ev = s[1].user->device->evs->first[1];
+	for (uint32_t i = 0; i < 3 && nic_mrc_ping(s[1].qp, ev, &rtt_ns); i++)
 		continue;
 	disable(2);
 	WAIT_FOR(ports_up() == 1);
-	assert_int_equal(nic_mrc_ping(s[1].qp, way, &rtt_ns), -ETIMEDOUT);
+	assert_int_equal(nic_mrc_ping(s[1].qp, ev, &rtt_ns), -ETIMEDOUT);
 	nic_mrc_counters(s[0].user, NULL, &count);
 	assert_true(count.drop_disabled > 0);
 	disable(0);
@@ -413,19 +413,19 @@ static void values_may_be_segments(void **state)
 	assert_int_equal(nic_mrc_qp_query(s[0].qp, &attr[0], NULL, NULL), 0);
 	assert_int_equal(nic_mrc_qp_query(more[0], &attr[1], NULL, NULL), 0);
 	for (uint32_t i = 0; i < VALUES; i++) {
-		const struct path_way *way = &attr[0].ways->set.ways[i];
-		const struct encap_segments *segments = &s[0].qp->naming->ways->segments[i];
+		const struct path_ev *ev = &attr[0].evs->set.evs[i];
+		const struct encap_segments *segments = &s[0].qp->naming->evs->segments[i];
 
-		assert_int_equal(way->port, i / 3);
+		assert_int_equal(ev->port, i / 3);
 		assert_int_equal(segments->n, 1);
 		assert_int_equal(segments->at[0][14], 10 + 2 * (i % 3) + i / 3);
-		assert_int_equal(path_profile_find(attr[1].ways, way->ev, PATH_ANY_PORT),
+		assert_int_equal(path_profile_find(attr[1].evs, ev->value, PATH_ANY_PORT),
 				 PATH_NONE);
 	}
 	for (unsigned side = 0; side < SIDES; side++)
 		assert_int_equal(nic_qp_free(more[side]), 0);
-	assert_int_equal(s[0].user->device->control->ways->id, 20);
-	assert_null(s[0].user->device->control->ways->next);
+	assert_int_equal(s[0].user->device->control->evs->id, 20);
+	assert_null(s[0].user->device->control->evs->next);
 	/* IPv4 has no segments. */
 	more[0] = new_qp(&s[0]);
 	name(more[0], 20);
@@ -499,7 +499,7 @@ static void the_engine_does_what_is_said(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(ways_that_fail_are_told),
+	cmocka_unit_test(evs_that_fail_are_told),
 	cmocka_unit_test(who_ends_was_the_last_to_assume),
 	cmocka_unit_test(events_are_told_by_the_mask),
 	cmocka_unit_test(one_of_two_ports_is_disabled),

@@ -1,5 +1,5 @@
 /* MRC on the soft device, over kernel UDP on loopback: writes, immediate data, what happens to bad
- * requests and to a peer that is gone, many queue pairs, and the ways that packets take. */
+ * requests and to a peer that is gone, many queue pairs, and the EVs that packets take. */
 #include "nic_mrc_stage.h"
 
 #include <arpa/inet.h>
@@ -397,7 +397,7 @@ static void pools_are_as_large_as_pairs_need(void **state)
 }
 
 /* Over kernel UDP the receiver sees the entropy value that was meant, of as many as there are
- * sources: what SACKs reflect names a way. */
+ * sources: what SACKs reflect names an EV. */
 static void the_value_that_was_meant_is_seen(void **state)
 {
 	const struct udp_cfg cfg = {.port = 20000, .sources = 64, .has_ports_of_ev = true};
@@ -430,8 +430,8 @@ static void the_value_that_was_meant_is_seen(void **state)
 	driver_free(u);
 }
 
-/* By every way there is one. */
-static void every_way_answers(void **state)
+/* By every EV there is one. */
+static void every_ev_answers(void **state)
 {
 	struct side s[SIDES];
 	struct mrc_attr attr;
@@ -441,19 +441,19 @@ static void every_way_answers(void **state)
 	(void)state;
 	pair_open(s, AF_INET);
 	assert_int_equal(nic_mrc_qp_query(s[0].qp, &attr, NULL, NULL), 0);
-	assert_int_equal(attr.ways->set.n, 64);
+	assert_int_equal(attr.evs->set.n, 64);
 	assert_int_equal(nic_mrc_qp_progress(s[0].qp, &progress), 0);
-	assert_int_equal(progress.ways[PATH_GOOD], 64);
-	for (uint32_t way = 0; way < attr.ways->set.n; way++) {
-		if (nic_mrc_ping(s[0].qp, way, &rtt_ns))
-			fail_msg("way %u: %s", way, nic_error());
+	assert_int_equal(progress.evs[PATH_GOOD], 64);
+	for (uint32_t ev = 0; ev < attr.evs->set.n; ev++) {
+		if (nic_mrc_ping(s[0].qp, ev, &rtt_ns))
+			fail_msg("EV %u: %s", ev, nic_error());
 		assert_true(rtt_ns > 0);
 	}
 	assert_int_equal(nic_mrc_ping(s[0].qp, 64, &rtt_ns), -EINVAL);
 	pair_close(s);
 }
 
-/* What takes one way in a row: what one call to the kernel takes, unless the device says. */
+/* What takes one EV in a row: what one call to the kernel takes, unless the device says. */
 static void bursts_fit_the_offload(void **state)
 {
 	static const struct {
@@ -540,7 +540,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(capabilities_are_those_of_the_peer),
 	cmocka_unit_test(pools_are_as_large_as_pairs_need),
 	cmocka_unit_test(the_value_that_was_meant_is_seen),
-	cmocka_unit_test(every_way_answers),
+	cmocka_unit_test(every_ev_answers),
 	cmocka_unit_test(bursts_fit_the_offload),
 	cmocka_unit_test(rc_and_mrc_are_told_apart),
 	cmocka_unit_test(what_mrc_cannot_do_is_refused),

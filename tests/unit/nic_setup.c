@@ -126,7 +126,7 @@ static void every_key_is_read(void **state)
 				     "dscp-data = 1\ndscp-retransmit = 0x2\ndscp-no-trim = 3\n"
 				     "dscp-control = 63\necn = off\ntrim = 5 6\ncc = fixed\n"
 				     "window = 2 MiB\nrate = 400Gb/s\n"
-				     "ev = auto\nev-ways = 64\nev-min-active = 8\nev-burst = 3");
+				     "ev = auto\nev-count = 64\nev-min-active = 8\nev-burst = 3");
 	const struct nic_setup *s = &d.setup;
 
 	(void)state;
@@ -200,7 +200,7 @@ static void entropy_values_have_formats(void **state)
 	assert_int_equal(e.fields[1].init, 7);
 	assert_int_equal(e.fields[1].mask, 0);
 	assert_int_equal(mrc("ev = ecmp:16:0xc000:0xff:0:255").evs.encoding, PATH_ECMP);
-	e = mrc("ev-ways = 16\nev = usid:32:0xfc000000,16:0x100:0xff:0:255").evs;
+	e = mrc("ev-count = 16\nev = usid:32:0xfc000000,16:0x100:0xff:0:255").evs;
 	assert_int_equal(e.encoding, PATH_USID);
 	assert_int_equal(e.n, 16);
 	assert_int_equal(mrc("ev = usid-srh:32:1,32:2,32:3,32:4,32:5").evs.encoding, PATH_USID_SRH);
@@ -245,11 +245,12 @@ struct mistake {
 
 static const struct mistake mistakes[] = {
 	{"port = eth0", "some.conf:1: there is no key 'port'; did you mean 'ports'?"},
+	{M "ev-ways = 16", "some.conf:3: the key 'ev-ways' is called 'ev-count' now"},
 	{M "wimdow = 1", "some.conf:3: there is no key 'wimdow'; did you mean 'window'?"},
 	{M "zzz\033zzzzzzzz = 1",
 	 "some.conf:3: there is no key 'zzz?zzzzzzzz', only transport driver ports addresses "
 	 "dscp-data dscp-retransmit dscp-no-trim dscp-control service-levels ecn trim cc "
-	 "cnp-port window rate ev ev-ways ev-min-active ev-burst pool-memory stranger-rate"},
+	 "cnp-port window rate ev ev-count ev-min-active ev-burst pool-memory stranger-rate"},
 	{"ports = eth0", "some.conf:1: ports = ... stands before the first [NAME]"},
 	{"[a", "some.conf:1: '[a': a section is [NAME]"},
 	{"[]", "some.conf:1: '': a name is 1 to 31 letters, digits and _ . -"},
@@ -351,10 +352,10 @@ static const struct mistake mistakes[] = {
 	{M "ev = auto:0", "some.conf:3: ev = auto:0: give auto, or auto:N with N from 1 to 4096"},
 	{M "ev = auto:4097",
 	 "some.conf:3: ev = auto:4097: give auto, or auto:N with N from 1 to 4096"},
-	{M "ev = auto:16\nev-ways = 16",
-	 "some.conf:4: ev-ways = 16: ev says how many there are; leave one of them out"},
-	{M "ev-ways = 16\nev = auto:16",
-	 "some.conf:4: ev = auto:16: ev-ways says how many there are; leave one of them out"},
+	{M "ev = auto:16\nev-count = 16",
+	 "some.conf:4: ev-count = 16: ev says how many there are; leave one of them out"},
+	{M "ev-count = 16\nev = auto:16",
+	 "some.conf:4: ev = auto:16: ev-count says how many there are; leave one of them out"},
 	{M "ev = usid:", "some.conf:3: ev = usid:: field 1: give width:init or "
 			 "width:init:mask:min:max"},
 	{M "ev = usid:16:1,16:1:2",
@@ -374,11 +375,11 @@ static const struct mistake mistakes[] = {
 	 "some.conf:4: weft_mrc0: ev: udp cannot carry entropy values of a format; give driver = "
 	 "raw or xdp"},
 	{R "ev = auto", "some.conf:3: weft_rc0: ev: is for devices with transport = mrc"},
-	{M "ev-ways = 0", "some.conf:3: ev-ways = 0: give a number from 1 to 4096"},
+	{M "ev-count = 0", "some.conf:3: ev-count = 0: give a number from 1 to 4096"},
 	{M "ev-min-active = 129",
-	 "some.conf:3: weft_mrc0: ev-min-active: 129 of 128 ways: too many entropy values"},
+	 "some.conf:3: weft_mrc0: ev-min-active: 129 of 128 EVs: too many entropy values"},
 	{M "ev = usid:4:0:3:0:3\nev-min-active = 5",
-	 "some.conf:4: weft_mrc0: ev-min-active: 5 of 4 ways: too many entropy values"},
+	 "some.conf:4: weft_mrc0: ev-min-active: 5 of 4 EVs: too many entropy values"},
 	{M "ev-burst = 65536", "some.conf:3: ev-burst = 65536: give a number from 1 to 65535"},
 	{M "ev-burst = 0", "some.conf:3: ev-burst = 0: give a number from 1 to 65535"},
 };
@@ -436,7 +437,7 @@ static void the_environment_has_the_last_word(void **state)
 	setenv("WEFT_EV", "auto:7", 1);
 	setenv("WEFT_EV_BURST", "9", 1);
 	setenv("WEFT_STRANGER_RATE", "5", 1);
-	struct nic_described d = one(M "driver = xdp\nwindow = 8192\nev-ways = 100\nev-burst = 2");
+	struct nic_described d = one(M "driver = xdp\nwindow = 8192\nev-count = 100\nev-burst = 2");
 
 	assert_string_equal(d.why, "raw: asked for by WEFT_DRIVER");
 	assert_int_equal(d.setup.driver, NIC_RAW);
@@ -621,7 +622,7 @@ static const char *const lines[] = {
 	"ev = auto",
 	"ev = structured:16:0xc000:0xff:0:255,16:0:0xf:0:9",
 	"ev = usid-srh:32:0xfc000000,16:0x100:0xff:0:255",
-	"ev-ways = 16",
+	"ev-count = 16",
 	"ev-min-active = 4",
 	"ev-burst = 15",
 	"stranger-rate = 0",
@@ -697,7 +698,7 @@ static void check_any(const char *text, size_t len)
 
 		assert_true(s->n_ports >= 1 && s->n_ports <= ENGINE_PORTS);
 		assert_true(s->driver < NIC_DRIVERS && s->transport);
-		assert_true(s->evs.n <= PATH_WAYS_MAX && s->evs.n_fields <= PATH_FIELDS_MAX);
+		assert_true(s->evs.n <= PATH_EVS_MAX && s->evs.n_fields <= PATH_FIELDS_MAX);
 		assert_true(strlen(list[i].name) > 0 && strlen(list[i].why) > 0);
 	}
 	free(list);

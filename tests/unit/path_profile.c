@@ -1,5 +1,5 @@
 /* Entropy values: what the fields of a format make of a number, which profiles are good, and that
- * their ways are as many as wanted, none twice, and spread over the ports. */
+ * their EVs are as many as wanted, none twice, and spread over the ports. */
 #include "path/profile.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/prng.h"
 #include "check.h"
 
-static uint64_t memory[PATH_WAYS_MAX * 2];
+static uint64_t memory[PATH_EVS_MAX * 2];
 
 /* Table 9-2: hops of 10, 8 and 4 bits. */
 static const struct path_field hops[] = {
@@ -148,7 +148,7 @@ static void bad_formats(void **state)
 		assert_int_equal(path_encoding_bits((enum path_encoding)i), bits[i]);
 }
 
-/* As many ways as said, grouped by port, each port with its share, no value twice, all found. */
+/* As many EVs as said, grouped by port, each port with its share, no value twice, all found. */
 static void check_set(const struct path_profile *f, uint32_t n, uint32_t ports)
 {
 	uint32_t n_ports = (uint32_t)__builtin_popcount(ports), last = 0;
@@ -164,10 +164,11 @@ static void check_set(const struct path_profile *f, uint32_t n, uint32_t ports)
 				    ? share >= n / n_ports && share <= (n + n_ports - 1) / n_ports
 				    : share == 0);
 		for (uint32_t i = f->first[port]; i < last; i++) {
-			assert_int_equal(f->set.ways[i].port, port);
-			assert_int_equal(path_profile_find(f, f->set.ways[i].ev, port), i);
-			assert_int_equal(path_profile_find(f, f->set.ways[i].ev, PATH_ANY_PORT), i);
-			assert_int_equal(path_profile_find(f, f->set.ways[i].ev, port + 1),
+			assert_int_equal(f->set.evs[i].port, port);
+			assert_int_equal(path_profile_find(f, f->set.evs[i].value, port), i);
+			assert_int_equal(path_profile_find(f, f->set.evs[i].value, PATH_ANY_PORT),
+					 i);
+			assert_int_equal(path_profile_find(f, f->set.evs[i].value, port + 1),
 					 PATH_NONE);
 			assert_int_equal(path_profile_copy(f, i), PATH_NONE);
 		}
@@ -178,10 +179,10 @@ static void check_set(const struct path_profile *f, uint32_t n, uint32_t ports)
 static void automatic(void **state)
 {
 	static const uint32_t ports[] = {1, 0xff, 0x07, 0x92, 0x80};
-	static const uint32_t counts[] = {0, 1, 5, 64, 250, PATH_WAYS_MAX};
+	static const uint32_t counts[] = {0, 1, 5, 64, 250, PATH_EVS_MAX};
 	uint64_t seed = check_seed(41);
 	struct path_profile f, g;
-	static uint64_t other[PATH_WAYS_MAX * 2];
+	static uint64_t other[PATH_EVS_MAX * 2];
 
 	(void)state;
 	for (uint32_t i = 0; i < 5; i++)
@@ -193,14 +194,14 @@ static void automatic(void **state)
 			assert_int_equal(path_profile_auto(&f, memory, &w), PATH_OK);
 			check_set(&f, n, w.ports);
 			assert_int_equal(f.min_active, 1);
-			for (uint32_t way = 0; way < n; way++)
-				assert_true(f.set.ways[way].ev >= 0xc0000000);
+			for (uint32_t ev = 0; ev < n; ev++)
+				assert_true(f.set.evs[ev].value >= 0xc0000000);
 			/* The seed says which, and nothing else. */
 			assert_int_equal(path_profile_auto(&g, other, &w), PATH_OK);
-			assert_memory_equal(f.set.ways, g.set.ways, n * sizeof *f.set.ways);
+			assert_memory_equal(f.set.evs, g.set.evs, n * sizeof *f.set.evs);
 			w.seed ^= 1;
 			assert_int_equal(path_profile_auto(&g, other, &w), PATH_OK);
-			assert_memory_not_equal(f.set.ways, g.set.ways, n * sizeof *f.set.ways);
+			assert_memory_not_equal(f.set.evs, g.set.evs, n * sizeof *f.set.evs);
 		}
 	assert_int_equal(path_profile_default(0xff), 128);
 	assert_int_equal(path_profile_default(0x7), 129);
@@ -210,48 +211,48 @@ static void automatic(void **state)
 	assert_int_equal(path_profile_auto(&f, memory, &(struct path_wanted){8, 0x101, 1}),
 			 PATH_BAD_PORT);
 	assert_int_equal(
-		path_profile_auto(&f, memory, &(struct path_wanted){PATH_WAYS_MAX + 1, 1, 1}),
+		path_profile_auto(&f, memory, &(struct path_wanted){PATH_EVS_MAX + 1, 1, 1}),
 		PATH_TOO_MANY);
 }
 
 static void explicit_ones(void **state)
 {
-	static struct path_way ways[PATH_WAYS_MAX + 1];
+	static struct path_ev evs[PATH_EVS_MAX + 1];
 	struct path_profile f;
 
 	(void)state;
 	for (uint32_t i = 0; i < 10; i++)
-		ways[i] = (struct path_way){100 - i, i * 5 % 4};
-	assert_int_equal(path_profile_explicit(&f, memory, ways, 0), PATH_NO_EVS);
-	assert_int_equal(path_profile_explicit(&f, memory, ways, PATH_WAYS_MAX + 1), PATH_TOO_MANY);
-	assert_int_equal(path_profile_explicit(&f, memory, ways, 10), PATH_OK);
+		evs[i] = (struct path_ev){100 - i, i * 5 % 4};
+	assert_int_equal(path_profile_explicit(&f, memory, evs, 0), PATH_NO_EVS);
+	assert_int_equal(path_profile_explicit(&f, memory, evs, PATH_EVS_MAX + 1), PATH_TOO_MANY);
+	assert_int_equal(path_profile_explicit(&f, memory, evs, 10), PATH_OK);
 	check_set(&f, 10, 15);
 	assert_true(path_profile_is_split(&f));
 	/* In their order within a port. */
 	static const uint32_t order[] = {100, 96, 92, 99, 95, 91, 98, 94, 97, 93};
 
 	for (uint32_t i = 0; i < 10; i++)
-		assert_int_equal(f.set.ways[i].ev, order[i]);
+		assert_int_equal(f.set.evs[i].value, order[i]);
 	assert_int_equal(path_profile_find(&f, 90, PATH_ANY_PORT), PATH_NONE);
-	ways[9].port = PATH_PORTS;
-	assert_int_equal(path_profile_explicit(&f, memory, ways, 10), PATH_BAD_PORT);
+	evs[9].port = PATH_PORTS;
+	assert_int_equal(path_profile_explicit(&f, memory, evs, 10), PATH_BAD_PORT);
 	/* Copies, and the same value behind two ports. */
-	for (uint32_t i = 0; i < PATH_WAYS_MAX; i++)
-		ways[i] = (struct path_way){7, i % 3};
-	assert_int_equal(path_profile_explicit(&f, memory, ways, PATH_WAYS_MAX), PATH_OK);
+	for (uint32_t i = 0; i < PATH_EVS_MAX; i++)
+		evs[i] = (struct path_ev){7, i % 3};
+	assert_int_equal(path_profile_explicit(&f, memory, evs, PATH_EVS_MAX), PATH_OK);
 	assert_false(path_profile_is_split(&f));
 	for (uint32_t port = 0; port < 3; port++) {
 		uint32_t n = 0;
 
-		for (uint32_t way = path_profile_find(&f, 7, port); way != PATH_NONE;
-		     way = path_profile_copy(&f, way), n++)
-			assert_int_equal(way, f.first[port] + n);
+		for (uint32_t ev = path_profile_find(&f, 7, port); ev != PATH_NONE;
+		     ev = path_profile_copy(&f, ev), n++)
+			assert_int_equal(ev, f.first[port] + n);
 		assert_int_equal(n, f.first[port + 1] - f.first[port]);
 	}
 	assert_int_equal(path_profile_find(&f, 7, 3), PATH_NONE);
-	assert_int_equal(path_profile_set_min_active(&f, PATH_WAYS_MAX + 1), PATH_TOO_MANY);
-	assert_int_equal(path_profile_set_min_active(&f, PATH_WAYS_MAX), PATH_OK);
-	assert_int_equal(f.min_active, PATH_WAYS_MAX);
+	assert_int_equal(path_profile_set_min_active(&f, PATH_EVS_MAX + 1), PATH_TOO_MANY);
+	assert_int_equal(path_profile_set_min_active(&f, PATH_EVS_MAX), PATH_OK);
+	assert_int_equal(f.min_active, PATH_EVS_MAX);
 	assert_int_equal(path_profile_set_min_active(&f, 0), PATH_OK);
 	assert_int_equal(f.min_active, 1);
 }
@@ -262,14 +263,14 @@ static void generated(void **state)
 	struct path_profile f;
 
 	(void)state;
-	for (uint32_t n = 0; n <= PATH_WAYS_MAX; n = n * 3 + 1) {
+	for (uint32_t n = 0; n <= PATH_EVS_MAX; n = n * 3 + 1) {
 		struct path_wanted w = {n, 0xff, seed};
 		uint32_t hop0[16] = {0};
 
 		assert_int_equal(path_profile_generated(&f, memory, &three, &w), PATH_OK);
 		check_set(&f, n ? n : 128, 0xff);
 		for (uint32_t i = 0; i < f.set.n; i++) {
-			uint32_t ev = f.set.ways[i].ev;
+			uint32_t ev = f.set.evs[i].value;
 
 			assert_in_range(ev >> 14 & 0xff, 16, 31);
 			assert_int_equal(ev & 0x3fff, 1 << 10);
@@ -289,7 +290,7 @@ static void generated(void **state)
 		PATH_OK);
 	check_set(&f, 20, 5);
 	for (uint32_t i = 0; i < 20; i++)
-		seen |= UINT32_C(1) << (f.set.ways[i].ev >> 27);
+		seen |= UINT32_C(1) << (f.set.evs[i].value >> 27);
 	assert_int_equal(seen, 0x3ffffc);
 	few.max = 32;
 	assert_int_equal(

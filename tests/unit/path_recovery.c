@@ -1,4 +1,4 @@
-/* Ways and planes that fail, and their return: a small fabric that loses packets by rule, with the
+/* EVs and planes that fail, and their return: a small fabric that loses packets by rule, with the
  * delays of a real one, around one sender. Time goes by packets; news of a packet or probe comes a
  * round trip after it was sent, news of its loss some time later. */
 #include "path/path.h"
@@ -34,17 +34,17 @@ static struct fabric {
 	struct prng rng;
 	nsec now, tick;
 	struct line arrived, lost, clean, failed;
-	uint32_t loss[256]; /* of each way, in 1 / 10000 */
+	uint32_t loss[256]; /* of each EV, in 1 / 10000 */
 	uint32_t dead;      /* ports */
 	nsec evidence;      /* first news of a loss since it was set to NSEC_NEVER */
 	uint64_t sent[256], n_sent, n_lost, n_probes;
-	nsec sent_at[256];   /* newest packet of a way */
-	uint32_t fewest;     /* usable ways, since it was set */
+	nsec sent_at[256];   /* newest packet of an EV */
+	uint32_t fewest;     /* usable EVs, since it was set */
 	uint64_t sum_usable; /* over all ticks */
 	uint64_t n_ticks;
 } w;
 
-static uint64_t memory[PATH_WAYS_MAX], bits[64], pool_memory[RECORDS * 16];
+static uint64_t memory[PATH_EVS_MAX], bits[64], pool_memory[RECORDS * 16];
 
 static void make(uint32_t n, uint32_t ports, uint32_t records, uint64_t seed)
 {
@@ -71,9 +71,9 @@ static void make(uint32_t n, uint32_t ports, uint32_t records, uint64_t seed)
 	w.fewest = UINT32_MAX;
 }
 
-static void put(struct line *l, uint32_t way, uint32_t tag)
+static void put(struct line *l, uint32_t ev, uint32_t tag)
 {
-	l->items[l->head++ % RING] = (struct item){w.now, {(uint16_t)way, (uint16_t)tag}};
+	l->items[l->head++ % RING] = (struct item){w.now, {(uint16_t)ev, (uint16_t)tag}};
 	assert_true(l->head - l->tail <= RING);
 }
 
@@ -87,10 +87,9 @@ static struct item *take(struct line *l)
 	return i;
 }
 
-static bool is_lost(uint32_t way)
+static bool is_lost(uint32_t ev)
 {
-	return w.dead >> w.profile.set.ways[way].port & 1 ||
-	       prng_below(&w.rng, 10000) < w.loss[way];
+	return w.dead >> w.profile.set.evs[ev].port & 1 || prng_below(&w.rng, 10000) < w.loss[ev];
 }
 
 static uint32_t usable(void)
@@ -107,11 +106,11 @@ static void news(void)
 	struct item *i;
 
 	while ((i = take(&w.arrived)))
-		path_on_arrived(&w.path, i->probe.way, i->sent, w.now);
+		path_on_arrived(&w.path, i->probe.ev, i->sent, w.now);
 	while ((i = take(&w.lost))) {
 		if (w.evidence == NSEC_NEVER)
 			w.evidence = w.now;
-		path_on_lost(&w.path, i->probe.way, i->sent, w.now);
+		path_on_lost(&w.path, i->probe.ev, i->sent, w.now);
 	}
 	while ((i = take(&w.clean)))
 		path_on_probe(&w.path, i->probe, PATH_PROBE_CLEAN, w.now);
@@ -127,23 +126,23 @@ static void run(nsec until)
 	for (; w.now < until; w.now += w.tick, w.n_ticks++) {
 		news();
 		while (path_probe_next(&w.path, w.now, UINT32_MAX, &probe)) {
-			put(is_lost(probe.way) ? &w.failed : &w.clean, probe.way, probe.tag);
+			put(is_lost(probe.ev) ? &w.failed : &w.clean, probe.ev, probe.tag);
 			w.n_probes++;
 		}
 		assert_true(path_deadline(&w.path, UINT32_MAX) > w.now);
-		const struct path_way *next = path_next(&w.path, UINT32_MAX);
+		const struct path_ev *next = path_next(&w.path, UINT32_MAX);
 
 		if (next) {
-			uint32_t way = path_number(&w.path, next);
+			uint32_t ev = path_number(&w.path, next);
 
-			assert_true(path_state(&w.path, way) == PATH_GOOD);
-			w.sent[way]++;
+			assert_true(path_state(&w.path, ev) == PATH_GOOD);
+			w.sent[ev]++;
 			w.n_sent++;
-			w.sent_at[way] = w.now;
-			bool is_gone = is_lost(way);
+			w.sent_at[ev] = w.now;
+			bool is_gone = is_lost(ev);
 
 			w.n_lost += is_gone;
-			put(is_gone ? &w.lost : &w.arrived, way, 0);
+			put(is_gone ? &w.lost : &w.arrived, ev, 0);
 		}
 		uint32_t n = 0;
 
@@ -171,7 +170,7 @@ static void set_loss(uint32_t loss)
 		w.loss[i] = loss;
 }
 
-/* Loss that hits all ways alike costs few of them, at any rate of packets. */
+/* Loss that hits all EVs alike costs few of them, at any rate of packets. */
 static void loss_everywhere(void **state)
 {
 	static const uint32_t counts[] = {64, 128, 256}, losses[] = {10, 100, 500};
@@ -187,7 +186,7 @@ static void loss_everywhere(void **state)
 			run(w.now + 3 * MS);
 			uint32_t mean = (uint32_t)(w.sum_usable / w.n_ticks);
 
-			printf("%3u ways, %u.%02u %% lost: usable %u on average, %u at least; "
+			printf("%3u EVs, %u.%02u %% lost: usable %u on average, %u at least; "
 			       "%u packets, %u probes\n",
 			       n, losses[k] / 100, losses[k] % 100, mean, w.fewest,
 			       (uint32_t)w.n_sent, (uint32_t)w.n_probes);
@@ -204,8 +203,8 @@ static void loss_everywhere(void **state)
 		}
 }
 
-/* One way that drops a fifth goes with its first loss, stays out, and is back when it is well. */
-static void one_gray_way(void **state)
+/* One EV that drops a fifth goes with its first loss, stays out, and is back when it is well. */
+static void one_gray_ev(void **state)
 {
 	static const uint32_t counts[] = {64, 128, 256};
 	uint64_t seed = check_seed(201);
@@ -228,9 +227,9 @@ static void one_gray_way(void **state)
 	}
 }
 
-/* Ways that are dead, without their port: up to half of them. Of more than 64 not all are found, as
+/* EVs that are dead, without their port: up to half of them. Of more than 64 not all are found, as
  * not all are used, but none that is used is dead. */
-static void dead_ways(void **state)
+static void dead_evs(void **state)
 {
 	uint64_t seed = check_seed(301);
 
@@ -239,8 +238,8 @@ static void dead_ways(void **state)
 		uint32_t n = i % 2 ? 128 : 64, share = 2u << i / 2;
 
 		make(n, 1, RECORDS, seed);
-		for (uint32_t way = 0; way < n; way += share)
-			w.loss[way] = 10000;
+		for (uint32_t ev = 0; ev < n; ev += share)
+			w.loss[ev] = 10000;
 		run(w.now + MS);
 		assert_true(i % 2 || usable() == n - n / share);
 		w.fewest = UINT32_MAX;
@@ -255,21 +254,21 @@ static void dead_ways(void **state)
 	}
 }
 
-/* The ways of a port that carry packets for a while. */
+/* The EVs of a port that carry packets for a while. */
 static uint32_t in_use(uint32_t port)
 {
 	uint32_t n = 0;
 
 	memset(w.sent, 0, sizeof w.sent);
 	run(w.now + MS);
-	for (uint32_t way = w.profile.first[port]; way < w.profile.first[port + 1]; way++)
-		n += w.sent[way] > 0;
+	for (uint32_t ev = w.profile.first[port]; ev < w.profile.first[port + 1]; ev++)
+		n += w.sent[ev] > 0;
 	return n;
 }
 
-/* A sixteenth of the ways drops a fifth, all of one port: that port goes on with a quarter of its
- * ways, so that the bad ones among them show soon, and with all when it is well. */
-static void few_ways_where_some_are_bad(void **state)
+/* A sixteenth of the EVs drops a fifth, all of one port: that port goes on with a quarter of its
+ * EVs, so that the bad ones among them show soon, and with all when it is well. */
+static void few_evs_where_some_are_bad(void **state)
 {
 	uint64_t seed = check_seed(251);
 
@@ -278,14 +277,14 @@ static void few_ways_where_some_are_bad(void **state)
 		uint32_t n_ports = 1 + i % 2, n = 256 / n_ports;
 
 		make(256, n_ports == 2 ? 3 : 1, RECORDS, seed + i);
-		for (uint32_t way = i; way < n; way += 16)
-			w.loss[way] = 2000;
+		for (uint32_t ev = i; ev < n; ev += 16)
+			w.loss[ev] = 2000;
 		run(w.now + MS);
 		uint64_t lost = w.n_lost;
 
 		assert_in_range(in_use(0), n / 4 * 3 / 4, n / 4);
 		assert_true(n_ports == 1 || in_use(1) == n);
-		/* Only a way that passed all its probes by chance would lose one more. */
+		/* Only an EV that passed all its probes by chance would lose one more. */
 		assert_in_range(w.n_lost, lost, lost + 1);
 		set_loss(0);
 		run(w.now + 6 * MS);
@@ -303,8 +302,8 @@ static void others_for_the_few(void **state)
 	w.loss[0] = w.loss[1] = 10000;
 	run(w.now + MS);
 	assert_in_range(in_use(0), 60, 64);
-	for (uint32_t way = 0; way < 256; way++)
-		w.loss[way] = w.sent[way] && way % 8 ? 10000 : 0;
+	for (uint32_t ev = 0; ev < 256; ev++)
+		w.loss[ev] = w.sent[ev] && ev % 8 ? 10000 : 0;
 	run(w.now + MS);
 	assert_in_range(in_use(0), 32, 64);
 }
@@ -363,7 +362,7 @@ static void planes_one_after_another(void **state)
 	w.dead = 0;
 	run(w.now + MS);
 	assert_int_equal(usable(), 128);
-	/* A plane of which only some ways return. */
+	/* A plane of which only some EVs return. */
 	w.dead = 1;
 	run(w.now + MS);
 	for (uint32_t i = 0; i < 16; i += 2)
@@ -434,7 +433,7 @@ static void min_active(void **state)
 		if (i >= 20)
 			assert_int_equal(path_state(&w.path, i), PATH_GOOD);
 	}
-	/* The controller takes ways that are well: others come back for them. */
+	/* The controller takes EVs that are well: others come back for them. */
 	make(8, 1, RECORDS, seed);
 	assert_int_equal(path_profile_set_min_active(&w.profile, 4), PATH_OK);
 	for (uint32_t i = 0; i < 3; i++)
@@ -487,7 +486,7 @@ static void ports_down_and_up(void **state)
 	assert_int_equal(usable(), 128);
 }
 
-/* A way that was dead before its plane: it need not wait for its own time. */
+/* An EV that was dead before its plane: it need not wait for its own time. */
 static void dead_in_a_dead_plane(void **state)
 {
 	uint64_t seed = check_seed(951);
@@ -557,14 +556,14 @@ static void late_news(void **state)
 	path_on_lost(&w.path, 7, w.now, w.now + 2);
 	assert_int_equal(w.path.dead, 1);
 	assert_int_equal(path_ports(&w.path), 2);
-	/* While its ways wait for their probes the other port goes: they are used at once. */
+	/* While its EVs wait for their probes the other port goes: they are used at once. */
 	struct path_probe probe;
 
 	w.now += 100;
 	assert_true(path_probe_next(&w.path, w.now, 1, &probe));
 	path_on_probe(&w.path, probe, PATH_PROBE_CLEAN, w.now);
 	assert_int_equal(path_ports(&w.path), 3);
-	path_deny(&w.path, probe.way, true, w.now);
+	path_deny(&w.path, probe.ev, true, w.now);
 	assert_int_equal(path_ports(&w.path), 2);
 	path_block(&w.path, PATH_BLOCK_LINK, 2, w.now);
 	assert_int_equal(path_ports(&w.path), 1);
@@ -579,9 +578,9 @@ static void late_news(void **state)
 	path_stop(&w.path);
 }
 
-/* A way that failed lately, and is then found dead in a sweep, is known once: when it is denied, or
+/* An EV that failed lately, and is then found dead in a sweep, is known once: when it is denied, or
  * its port is swept, nothing of it is left. */
-static void remembered_ways_are_swept(void **state)
+static void remembered_evs_are_swept(void **state)
 {
 	(void)state;
 	for (uint32_t is_dead = 0; is_dead < 2; is_dead++) {
@@ -595,7 +594,7 @@ static void remembered_ways_are_swept(void **state)
 		for (uint32_t i = 1; i < 5; i++)
 			path_on_lost(&w.path, i, w.now, w.now);
 		assert_int_equal(w.path.dead, 1);
-		while (w.path.dead || probe.way != 0) {
+		while (w.path.dead || probe.ev != 0) {
 			path_on_probe(&w.path, probe, PATH_PROBE_CLEAN, w.now);
 			do {
 				w.now += 100;
@@ -608,14 +607,14 @@ static void remembered_ways_are_swept(void **state)
 			w.now += 1000;
 			if (!path_probe_next(&w.path, w.now, 3, &probe))
 				continue;
-			assert_int_not_equal(probe.way, 0);
+			assert_int_not_equal(probe.ev, 0);
 			path_on_probe(&w.path, probe, PATH_PROBE_CLEAN, w.now);
 		}
 		assert_int_equal(pool_in_use(&w.pool), 0);
 	}
 }
 
-/* With one record, for the port: ways that a sweep finds dead wait for the next one. And memories
+/* With one record, for the port: EVs that a sweep finds dead wait for the next one. And memories
  * make room. */
 static void few_records(void **state)
 {
@@ -669,7 +668,7 @@ static void congestion(void **state)
 	assert_int_equal(usable(), 128);
 }
 
-/* The pool may be empty at any time: no way is lost for good, no record either. */
+/* The pool may be empty at any time: no EV is lost for good, no record either. */
 static void empty_pool(void **state)
 {
 	uint64_t seed = check_seed(1101);
@@ -707,9 +706,9 @@ static void empty_pool(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(loss_everywhere),
-	cmocka_unit_test(one_gray_way),
-	cmocka_unit_test(dead_ways),
-	cmocka_unit_test(few_ways_where_some_are_bad),
+	cmocka_unit_test(one_gray_ev),
+	cmocka_unit_test(dead_evs),
+	cmocka_unit_test(few_evs_where_some_are_bad),
 	cmocka_unit_test(others_for_the_few),
 	cmocka_unit_test(a_dead_plane),
 	cmocka_unit_test(planes_one_after_another),
@@ -719,7 +718,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(ports_down_and_up),
 	cmocka_unit_test(dead_in_a_dead_plane),
 	cmocka_unit_test(late_news),
-	cmocka_unit_test(remembered_ways_are_swept),
+	cmocka_unit_test(remembered_evs_are_swept),
 	cmocka_unit_test(few_records),
 	cmocka_unit_test(congestion),
 	cmocka_unit_test(empty_pool),

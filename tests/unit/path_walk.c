@@ -1,55 +1,55 @@
-/* The plain walk: it is even over all its ways; and what free ports do to it. */
+/* The plain walk: it is even over all its EVs; and what free ports do to it. */
 #include "path/walk.h"
 
 #include "base/prng.h"
 #include "check.h"
 
-#define WAYS 12u
+#define EVS 12u
 
-static struct path_way ways[PATH_WAYS_MAX];
+static struct path_ev evs[PATH_EVS_MAX];
 
-/* n ways over n_ports ports, each with an entropy of its own. */
-static void make_ways(uint32_t n, uint32_t n_ports)
+/* n EVs over n_ports ports, each with an entropy of its own. */
+static void make_evs(uint32_t n, uint32_t n_ports)
 {
 	for (uint32_t i = 0; i < n; i++)
-		ways[i] = (struct path_way){0xc0000000 + i, i % n_ports};
+		evs[i] = (struct path_ev){0xc0000000 + i, i % n_ports};
 }
 
-static uint32_t index_of(const struct path_way *way)
+static uint32_t index_of(const struct path_ev *ev)
 {
-	assert_non_null(way);
-	return way->ev - 0xc0000000;
+	assert_non_null(ev);
+	return ev->value - 0xc0000000;
 }
 
 static struct path_set set_of(uint32_t n)
 {
-	struct path_set s = {ways, n, 0};
+	struct path_set s = {evs, n, 0};
 
 	for (uint32_t i = 0; i < n; i++)
-		s.ports |= UINT32_C(1) << ways[i].port;
+		s.ports |= UINT32_C(1) << evs[i].port;
 	return s;
 }
 
-/* Every way once in each round, in their order, from wherever the walk starts. */
+/* Every EV once in each round, in their order, from wherever the walk starts. */
 static void even_walk(void **state)
 {
 	struct path_set s;
 	struct path_walk p;
 
 	(void)state;
-	make_ways(WAYS, 4);
-	s = set_of(WAYS);
+	make_evs(EVS, 4);
+	s = set_of(EVS);
 	assert_int_equal(s.ports, 0xf);
 	for (uint32_t salt = 0; salt < 100; salt++) {
 		path_walk_start(&p, &s, salt);
 		uint32_t at = index_of(path_walk_next(&p, UINT32_MAX));
 
-		for (uint32_t i = 1; i < 3 * WAYS; i++)
-			assert_int_equal(index_of(path_walk_next(&p, UINT32_MAX)), (at + i) % WAYS);
+		for (uint32_t i = 1; i < 3 * EVS; i++)
+			assert_int_equal(index_of(path_walk_next(&p, UINT32_MAX)), (at + i) % EVS);
 	}
 }
 
-/* Senders that share a set do not all begin at one way: a thousand neighbours load each of ten as
+/* Senders that share a set do not all begin at one EV: a thousand neighbours load each of ten as
  * evenly as they can, within a few. */
 static void spread_starts(void **state)
 {
@@ -58,7 +58,7 @@ static void spread_starts(void **state)
 	uint32_t n[10] = {0};
 
 	(void)state;
-	make_ways(10, 1);
+	make_evs(10, 1);
 	s = set_of(10);
 	for (uint32_t salt = 0; salt < 1000; salt++) {
 		path_walk_start(&p, &s, salt);
@@ -73,7 +73,7 @@ static void spread_starts(void **state)
 	}
 }
 
-/* Only free ports are used, none of their ways is left out, and a walk that finds none free does
+/* Only free ports are used, none of their EVs is left out, and a walk that finds none free does
  * not move. */
 static void free_ports_only(void **state)
 {
@@ -81,20 +81,20 @@ static void free_ports_only(void **state)
 	struct path_walk p;
 
 	(void)state;
-	make_ways(WAYS, 4);
-	s = set_of(WAYS);
+	make_evs(EVS, 4);
+	s = set_of(EVS);
 	for (uint32_t free_ports = 1; free_ports < 16; free_ports++) {
 		uint32_t seen = 0, n = 0;
 
-		for (uint32_t i = 0; i < WAYS; i++)
-			n += free_ports >> ways[i].port & 1;
+		for (uint32_t i = 0; i < EVS; i++)
+			n += free_ports >> evs[i].port & 1;
 		path_walk_start(&p, &s, 7);
 		for (uint32_t i = 0; i < n; i++) {
-			const struct path_way *way = path_walk_next(&p, free_ports);
+			const struct path_ev *ev = path_walk_next(&p, free_ports);
 
-			assert_true(free_ports >> ways[index_of(way)].port & 1);
-			assert_false(seen >> index_of(way) & 1);
-			seen |= UINT32_C(1) << index_of(way);
+			assert_true(free_ports >> evs[index_of(ev)].port & 1);
+			assert_false(seen >> index_of(ev) & 1);
+			seen |= UINT32_C(1) << index_of(ev);
 			assert_null(path_walk_next(&p, 0));
 			assert_null(path_walk_next(&p, 0xf0));
 		}
@@ -114,9 +114,9 @@ static void like_a_naive_walk(void **state)
 		uint32_t n = 1 + (uint32_t)prng_below(&rng, 40);
 		uint32_t n_ports = 1 + (uint32_t)prng_below(&rng, 8);
 
-		make_ways(n, 1);
+		make_evs(n, 1);
 		for (uint32_t i = 0; i < n; i++)
-			ways[i].port = (uint32_t)prng_below(&rng, n_ports);
+			evs[i].port = (uint32_t)prng_below(&rng, n_ports);
 		s = set_of(n);
 		path_walk_start(&p, &s, prng_u32(&rng));
 		uint32_t at = p.at;
@@ -124,15 +124,15 @@ static void like_a_naive_walk(void **state)
 		for (uint32_t step = 0; step < 100; step++) {
 			uint32_t free_ports = prng_u32(&rng) & 0xff, tried = 0;
 
-			while (tried < n && !(free_ports >> ways[(at + tried) % n].port & 1))
+			while (tried < n && !(free_ports >> evs[(at + tried) % n].port & 1))
 				tried++;
-			const struct path_way *way = path_walk_next(&p, free_ports);
+			const struct path_ev *ev = path_walk_next(&p, free_ports);
 
 			if (tried == n) {
-				assert_null(way);
+				assert_null(ev);
 				continue;
 			}
-			assert_int_equal(index_of(way), (at + tried) % n);
+			assert_int_equal(index_of(ev), (at + tried) % n);
 			at = (at + tried + 1) % n;
 		}
 	}

@@ -52,7 +52,8 @@ static void mistakes_are_told(void **state)
 		{"retries: 3", "retries: unknown key in an mrc transport; "},
 		{"ack_every: 4", "ack_every: unknown key in an mrc transport; "},
 		{"cc: dcqcn", "cc: \"dcqcn\" is unknown; one of nscc, fixed, none"},
-		{"ways: random", "ways: \"random\" is unknown; one of aware, oblivious"},
+		{"ways: oblivious", "ways: this key is called \"evs\" now"},
+		{"evs: random", "evs: \"random\" is unknown; one of aware, oblivious"},
 	};
 	char text[512], want[256];
 
@@ -66,7 +67,7 @@ static void mistakes_are_told(void **state)
 		if (strncmp(error, want, strlen(want)) != 0)
 			fail_msg("case %u: \"%s\"\n   instead of \"%s\"", i, error, want);
 	}
-	/* A way for each port at least. */
+	/* An EV for each port at least. */
 	assert_int_equal(read_text("topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, "
 				   "planes: 4}\n" PERM "transport:\n  kind: mrc\n  entropies: 3\n"),
 			 -EINVAL);
@@ -112,7 +113,7 @@ static void settings_reach_the_engine(void **state)
 	static const char yaml[] =
 		"topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, planes: 2}\n"
 		"transport: {kind: mrc, cc: fixed, payload: 1024, window: 20, entropies: 6,\n"
-		"            timeout: 50us, ways: oblivious,\n"
+		"            timeout: 50us, evs: oblivious,\n"
 		"            linear_retries: 3, exponential_retries: 11, mpr: 9}\n" PERM;
 	struct mrc_attr attr;
 
@@ -142,8 +143,8 @@ static void settings_reach_the_engine(void **state)
 		assert_int_equal(attr.flags,
 				 MRC_OBLIVIOUS |
 					 (has_nack ? MRC_PEER_TRIM_NACK | MRC_COUNT_TRIMS : 0));
-		assert_int_equal(attr.ways->set.n, 6);
-		assert_int_equal(attr.ways->set.ports, 3);
+		assert_int_equal(attr.evs->set.n, 6);
+		assert_int_equal(attr.evs->set.ports, 3);
 		runs_end();
 	}
 }
@@ -549,10 +550,10 @@ static void a_long_black_out_is_one_error(void **state)
 	}
 }
 
-/* Recovery depends on nothing that a peer may leave out (M-47): one way on each of 8 planes, each
+/* Recovery depends on nothing that a peer may leave out (M-47): one EV on each of 8 planes, each
  * of which loses packets for a while; then all of them are in use again, and nobody sent an EV
  * probe. */
-static void ways_come_back_without_ev_probes(void **state)
+static void evs_come_back_without_ev_probes(void **state)
 {
 	static const char yaml[] =
 		"topology: {kind: leaf-spine, hosts: 4, hosts_per_leaf: 2, spines: 2, planes: 8,\n"
@@ -571,14 +572,14 @@ static void ways_come_back_without_ev_probes(void **state)
 		assert_int_equal(mrc_qp_progress(runs_run.sim.hosts[0].engine,
 						 runs_run.hosts.sim.first_qp, &p),
 				 0);
-		least = p.ways[PATH_GOOD] < least ? p.ways[PATH_GOOD] : least;
+		least = p.evs[PATH_GOOD] < least ? p.evs[PATH_GOOD] : least;
 	}
 	assert_true(runs_drops() > 20);
 	assert_true(least < 8);
-	assert_int_equal(p.ways[PATH_GOOD] + p.ways[PATH_SKIP], 8);
+	assert_int_equal(p.evs[PATH_GOOD] + p.evs[PATH_SKIP], 8);
 	struct mrc_counters c = counters();
 
-	assert_true(c.tx_way_probe > 0);
+	assert_true(c.tx_fault_probe > 0);
 	assert_int_equal(c.tx_endpoint, 0);
 	runs_end();
 }
@@ -616,7 +617,7 @@ static void trimmed_packets_are_retransmitted(void **state)
 				has_nack ? trimmed : 0);
 		assert_int_equal(c.rx_nack, c.tx_nack);
 		assert_int_equal(c.lost_nack, c.tx_nack);
-		/* Losses that nobody tells of take ways out of use, and some wait for timeouts. */
+		/* Losses that nobody tells of take EVs out of use, and some wait for timeouts. */
 		assert_in_range(sim_now(&runs_run.sim), ideal,
 				has_nack ? ideal + ideal / 4 : 4 * ideal);
 		nothing_is_held();
@@ -641,7 +642,7 @@ static void cut_behind_the_base_header(void **state)
 
 		assert_int_equal(runs_drops(), 0);
 		/* So short, probes are cut as well, and say nothing then. */
-		assert_in_range(c.drop_malformed, 0, c.tx_way_probe);
+		assert_in_range(c.drop_malformed, 0, c.tx_fault_probe);
 		assert_int_equal(c.timeouts, 0);
 		assert_true(c.rx_trimmed > 0);
 		assert_int_equal(c.rx_trimmed + c.drop_malformed, runs_run.sim.totals.trimmed);
@@ -684,7 +685,7 @@ static void trims_are_counted_if_wanted(void **state)
 	}
 }
 
-/* Each packet takes the next way, also when it is retransmitted: one plane of four that is gone
+/* Each packet takes the next EV, also when it is retransmitted: one plane of four that is gone
  * costs time, and no flow. */
 static void a_lost_plane_is_gone_round(void **state)
 {
@@ -775,7 +776,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(answers_are_not_starved_by_data),
 	cmocka_unit_test(a_black_out_is_survived),
 	cmocka_unit_test(a_long_black_out_is_one_error),
-	cmocka_unit_test(ways_come_back_without_ev_probes),
+	cmocka_unit_test(evs_come_back_without_ev_probes),
 	cmocka_unit_test(trimmed_packets_are_retransmitted),
 	cmocka_unit_test(cut_behind_the_base_header),
 	cmocka_unit_test(trims_are_counted_if_wanted),

@@ -321,7 +321,7 @@ static void entropy_leads_everywhere(void **state)
 
 /* One flow uses every way there is, in equal parts where the sender says which: 256 packets over
  * four spines, 64 entropy values. */
-static void one_flow_uses_every_way(void **state)
+static void one_flow_uses_every_path(void **state)
 {
 	static const char *const modes[] = {"ecmp", "structured", "usid", "usid+srh"};
 
@@ -671,7 +671,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(nothing_is_lost_without_reason),
 	cmocka_unit_test(source_routes_lead_everywhere),
 	cmocka_unit_test(entropy_leads_everywhere),
-	cmocka_unit_test(one_flow_uses_every_way),
+	cmocka_unit_test(one_flow_uses_every_path),
 	cmocka_unit_test(trimming_replaces_timeouts),
 	cmocka_unit_test(without_trimming_packets_are_dropped),
 	cmocka_unit_test(flow_control_loses_nothing),

@@ -363,9 +363,9 @@ static void a_share_counts_degraded_links(void **state)
 		run_all(text, "");
 		psec hosts = metric_ideal_last(&runs_run, false);
 		psec share = metric_ideal_last(&runs_run, true);
-		psec way = ideal_time(&runs_run.sim, 0, 4, 4096);
+		psec ev = ideal_time(&runs_run.sim, 0, 4, 4096);
 
-		assert_in_range((share - way) * 1000 / (hosts - way), 1142, 1144); /* 4 / 3.5 */
+		assert_in_range((share - ev) * 1000 / (hosts - ev), 1142, 1144); /* 4 / 3.5 */
 		runs_end();
 	}
 }
@@ -507,7 +507,7 @@ static void bounds_are_met_or_not(void **state)
 
 #define DEAD                                                                     \
 	"topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, spines: 4}\n" \
-	"transport: {kind: mrc, cc: fixed, ways: oblivious}\n"                   \
+	"transport: {kind: mrc, cc: fixed, evs: oblivious}\n"                    \
 	"workload: [{kind: single, src: 0, dst: 7, bytes: 4MB},\n"               \
 	"           {kind: single, src: 7, dst: 0, bytes: 4MB}]\n"               \
 	"targets: [{what: quiet_after, most: 1us}]\n"
@@ -573,7 +573,7 @@ static void packets_are_counted_by_kind(void **state)
 	for (uint32_t h = 0; h < runs_run.sim.n_hosts; h++) {
 		const struct mrc_counters *c = mrc_counters(runs_run.sim.hosts[h].engine);
 
-		probes += c->tx_probe + c->tx_way_probe;
+		probes += c->tx_probe + c->tx_fault_probe;
 	}
 	assert_true(probes > 0);
 	assert_int_equal(known_figure(SCENARIO_PROBES_PER_DATA, SCENARIO_NONE),

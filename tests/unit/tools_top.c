@@ -19,10 +19,10 @@ struct rig {
 	struct member_pair pairs[2];
 };
 
-static void set_way(struct member_pair *p, uint32_t way, enum top_way state)
+static void set_ev(struct member_pair *p, uint32_t ev, enum top_ev state)
 {
-	p->way_state[way / 4] =
-		(uint8_t)((p->way_state[way / 4] & ~(3u << way % 4 * 2)) | state << way % 4 * 2);
+	p->ev_state[ev / 4] =
+		(uint8_t)((p->ev_state[ev / 4] & ~(3u << ev % 4 * 2)) | state << ev % 4 * 2);
 }
 
 static void open_rig(struct rig *r)
@@ -56,12 +56,12 @@ static void open_rig(struct rig *r)
 						   .remote = 0x21 + i,
 						   .state = 3,
 						   .open_ports = 1,
-						   .n_ways = 5,
+						   .n_evs = 5,
 						   .peer = {[10] = 0xff, 0xff, 192, 0, 2, 7},
 						   .srtt_ns = 25000,
-						   .ways = {3, 1, 1, 0}};
-	set_way(&r->pairs[0], 1, TOP_SKIP);
-	set_way(&r->pairs[0], 4, TOP_BAD);
+						   .evs = {3, 1, 1, 0}};
+	set_ev(&r->pairs[0], 1, TOP_SKIP);
+	set_ev(&r->pairs[0], 4, TOP_BAD);
 	member_show(r->member, &r->device, r->pairs, 2);
 }
 
@@ -188,8 +188,8 @@ static void who_leaves_is_gone(void **state)
 	close_rig(&r);
 }
 
-/* Ways of the device's own setup are dealt out to its ports: three and two. */
-static void ways_stand_by_port(void **state)
+/* EVs of the device's own setup are dealt out to its ports: three and two. */
+static void evs_stand_by_port(void **state)
 {
 	struct rig r;
 
@@ -208,7 +208,7 @@ static void ways_stand_by_port(void **state)
 	assert_has(text, "\033[31mDOWN");
 	free(text);
 	text = write_text(&r, false, true);
-	assert_has(text, "\"ways_of_ports\":{\"1\":\"gsg\",\"2\":\"gb\"}");
+	assert_has(text, "\"evs_of_ports\":{\"1\":\"gsg\",\"2\":\"gb\"}");
 	assert_has(text, "\"up\":false");
 	assert_int_equal(text[strlen(text) - 1], '\n');
 	free(text);
@@ -231,7 +231,7 @@ static void sockets_have_one_port(void **state)
 	assert_null(strstr(text, "    port 2"));
 	free(text);
 	text = write_text(&r, false, true);
-	assert_has(text, "\"ways_of_ports\":{\"1\":\"gsggb\"}");
+	assert_has(text, "\"evs_of_ports\":{\"1\":\"gsggb\"}");
 	free(text);
 	close_rig(&r);
 }
@@ -261,7 +261,7 @@ static void make_profile(const struct rig *r)
 }
 
 /* Those of a profile are where the controller put them. */
-static void ways_of_a_profile_are_on_its_ports(void **state)
+static void evs_of_a_profile_are_on_its_ports(void **state)
 {
 	struct rig r;
 
@@ -295,7 +295,7 @@ static void hostile_text_is_harmless(void **state)
 	strcpy(r.device.port[0], "\033[2Jx");
 	r.device.n_ports = 1000;
 	r.pairs[0].state = 200;
-	r.pairs[0].n_ways = 60000;
+	r.pairs[0].n_evs = 60000;
 	member_show(r.member, &r.device, r.pairs, 2);
 	assert_int_equal(top_look(&r.top, r.device.at), 0);
 	char *text = write_text(&r, false, false);
@@ -311,9 +311,9 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(rates_come_from_two_looks),
 	cmocka_unit_test(a_number_that_begins_anew_has_no_rate),
 	cmocka_unit_test(who_leaves_is_gone),
-	cmocka_unit_test(ways_stand_by_port),
+	cmocka_unit_test(evs_stand_by_port),
 	cmocka_unit_test(sockets_have_one_port),
-	cmocka_unit_test(ways_of_a_profile_are_on_its_ports),
+	cmocka_unit_test(evs_of_a_profile_are_on_its_ports),
 	cmocka_unit_test(hostile_text_is_harmless),
 };
 

@@ -201,18 +201,18 @@ static int change_state(struct ibv_qp *qp, enum ibv_qp_state from, enum ibv_qp_s
 
 static void go_to(struct ibv_qp *qp, enum ibv_qp_state to)
 {
-	static const enum ibv_qp_state way[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
-						IBV_QPS_RTS, IBV_QPS_SQD};
+	static const enum ibv_qp_state ev[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
+					       IBV_QPS_RTS, IBV_QPS_SQD};
 
 	assert_int_equal(change_state(qp, IBV_QPS_RESET, IBV_QPS_RESET, 0), 0);
 	if (to == IBV_QPS_ERR) {
 		assert_int_equal(change_state(qp, IBV_QPS_RESET, to, 0), 0);
 		return;
 	}
-	for (int i = 0; way[i] != to; i++)
-		assert_int_equal(change_state(qp, way[i], way[i + 1],
-					      find_change(way[i], way[i + 1])->required),
-				 0);
+	for (int i = 0; ev[i] != to; i++)
+		assert_int_equal(
+			change_state(qp, ev[i], ev[i + 1], find_change(ev[i], ev[i + 1])->required),
+			0);
 	assert_int_equal(qp->state, to);
 }
 

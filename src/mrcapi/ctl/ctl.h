@@ -29,8 +29,8 @@ struct ctl_edit {
 	uint64_t id;
 	int mask;
 	uint32_t n_users; /* queue pairs that use the profile */
-	/* Whether some queue pair assumes value number way bad; NULL: nobody is asked. */
-	bool (*is_bad)(void *whom, uint64_t id, uint32_t way);
+	/* Whether some queue pair assumes EV number ev bad; NULL: nobody is asked. */
+	bool (*is_bad)(void *whom, uint64_t id, uint32_t ev);
 	void *whom;
 	/* What the function says of its work. */
 	bool is_changed;   /* c is another than before */

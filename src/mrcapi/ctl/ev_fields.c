@@ -105,16 +105,16 @@ int ctl_fields_query(const struct control_profile *p, struct mrc_ctl_ev_profile_
 	return 0;
 }
 
-/* A way of the path room as a value: wide ones are the number of a combination there. */
-static void fill(struct control_ev *to, const struct path_way *way, const struct path_format *f)
+/* An EV of the path room as a value: wide ones are the number of a combination there. */
+static void fill(struct control_ev *to, const struct path_ev *ev, const struct path_format *f)
 {
-	*to = (struct control_ev){.port = (uint8_t)(way->port + 1)};
+	*to = (struct control_ev){.port = (uint8_t)(ev->port + 1)};
 	if (f->encoding == PATH_USID || f->encoding == PATH_USID_SRH) {
-		path_format_value(f, way->ev, to->val);
+		path_format_value(f, ev->value, to->val);
 		return;
 	}
 	for (uint32_t i = 0; i < 4; i++)
-		to->val[i] = (uint8_t)(way->ev >> (24 - 8 * i));
+		to->val[i] = (uint8_t)(ev->value >> (24 - 8 * i));
 }
 
 /* The id is the seed: a profile that is put online again has the values it had. */
@@ -142,7 +142,7 @@ int ctl_draw(struct ctl_edit *e, struct control_profile *p)
 	else if (drawn.set.n != p->count && control_set_count(e->c, p, drawn.set.n))
 		error = -ENOMEM;
 	for (uint32_t i = 0; !error && i < p->count; i++)
-		fill(&p->evs[i], &drawn.set.ways[i], &shape);
+		fill(&p->evs[i], &drawn.set.evs[i], &shape);
 	if (p->min_active > p->count)
 		p->min_active = p->count;
 	free(memory);

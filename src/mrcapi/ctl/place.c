@@ -41,9 +41,9 @@ struct work {
 	struct control *before; /* NULL: it will not be needed */
 };
 
-static bool is_bad(void *whom, uint64_t id, uint32_t way)
+static bool is_bad(void *whom, uint64_t id, uint32_t ev)
 {
-	return members_find_bad(whom, id, way);
+	return members_find_bad(whom, id, ev);
 }
 
 static int look_for_users(const struct work *w, const struct ctl_call *call, uint32_t *n)

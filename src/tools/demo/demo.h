@@ -103,7 +103,7 @@ struct demo {
 	uint32_t planes_up, open_ports, most_out;
 	bool is_gray, has_lost, is_crossed, has_marked, has_skipped, is_out;
 	psec changed_ps, changed_back_ps; /* when a fault began last, and ended last */
-	psec out_ps;                      /* when the first of the ways went out */
+	psec out_ps;                      /* when the first of the EVs went out */
 	uint64_t marked_before, retx_before;
 	/* Filled in at the end. */
 	char sent_hash[DEMO_SIDES][DEMO_HEX_MAX], got_hash[DEMO_SIDES][DEMO_HEX_MAX];

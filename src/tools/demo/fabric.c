@@ -161,7 +161,7 @@ static uint64_t plane_bps(const struct run *r)
 			   whole);
 }
 
-/* Keeps a cross flow of MRC on the congested path: its controller denies all other ways. */
+/* Keeps a cross flow of MRC on the congested path: its controller denies all other EVs. */
 static int steer_mrc(const struct demo *d, struct run *r, uint32_t flow)
 {
 	const struct workload_flow *w = &r->scenario->workload.flows[flow];
@@ -170,9 +170,9 @@ static int steer_mrc(const struct demo *d, struct run *r, uint32_t flow)
 	struct mrc_attr attr;
 	int error = mrc_qp_query(e, qp, &attr, NULL, NULL);
 
-	for (uint32_t i = 0; !error && i < attr.ways->set.n; i++) {
-		const struct path_way *way = &attr.ways->set.ways[i];
-		uint32_t n = routing_hops(&r->routing, w->src, way->port, w->dst, way->ev, hops,
+	for (uint32_t i = 0; !error && i < attr.evs->set.n; i++) {
+		const struct path_ev *ev = &attr.evs->set.evs[i];
+		uint32_t n = routing_hops(&r->routing, w->src, ev->port, w->dst, ev->value, hops,
 					  HOPS_MAX);
 
 		if (n < 2 || hops[1] != d->place.uplink)

@@ -40,11 +40,11 @@ static void put_row(struct json_writer *w, const char *key, const struct demo *d
 	json_number(w, "at_ps", r->at_ps);
 	for (uint32_t i = 0; i < DEMO_SIDES; i++)
 		put_rate(w, d->sides[i].key, r, i);
-	json_object(w, "ways", JSON_INLINE);
-	json_number(w, "good", p->ways[PATH_GOOD]);
-	json_number(w, "skip", p->ways[PATH_SKIP]);
-	json_number(w, "assumed_bad", p->ways[PATH_ASSUMED_BAD]);
-	json_number(w, "denied", p->ways[PATH_DENIED]);
+	json_object(w, "evs", JSON_INLINE);
+	json_number(w, "good", p->evs[PATH_GOOD]);
+	json_number(w, "skip", p->evs[PATH_SKIP]);
+	json_number(w, "assumed_bad", p->evs[PATH_ASSUMED_BAD]);
+	json_number(w, "denied", p->evs[PATH_DENIED]);
 	json_close(w);
 	json_number(w, "window_bytes", p->window_bytes);
 	json_number(w, "inflight_bytes", p->inflight_bytes);

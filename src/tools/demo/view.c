@@ -45,7 +45,7 @@ static void put_title(const struct demo_view *v, const struct demo *d)
 	printf("%sweft demo: 128 MiB over 8 planes of 50 Gb/s, two tiers, SRv6 uSID%s (seed "
 	       "%" PRIu64 ")\n",
 	       tone(v, TONE_BOLD), tone(v, TONE_NONE), d->seed);
-	printf("MRC     one queue pair, NSCC, sprays over 128 ways\n"
+	printf("MRC     one queue pair, NSCC, sprays over 128 EVs\n"
 	       "RC      one queue pair, DCQCN, on its one path, by plane %u\n"
 	       "RC x8   eight queue pairs, DCQCN, 16 MiB each, one by each plane\n\n",
 	       d->place.plane);
@@ -53,7 +53,7 @@ static void put_title(const struct demo_view *v, const struct demo *d)
 
 static void put_heading(void)
 {
-	printf("            Gb/s                           MRC: ways           MRC: kB"
+	printf("            Gb/s                           MRC: EVs            MRC: kB"
 	       "      packets retransmitted\n"
 	       " time/ms     MRC  (ideal)     RC   RC x8   good  skip   bad  window  flight"
 	       "     MRC      RC   RC x8\n");
@@ -66,8 +66,8 @@ static void put_slice(const struct demo_row *r)
 	printf("%8s  %6s  %7s %6s  %6s  %5u %5u %5u  %6" PRIu64 "  %6" PRIu64 "  %6" PRIu64
 	       "  %6" PRIu64 "  %6" PRIu64 "\n",
 	       millis(r->at_ps).at, gbps(r->bps[DEMO_MRC]).at, gbps(r->ideal_bps[DEMO_MRC]).at,
-	       gbps(r->bps[DEMO_RC]).at, gbps(r->bps[DEMO_RC8]).at, p->ways[PATH_GOOD],
-	       p->ways[PATH_SKIP], p->ways[PATH_ASSUMED_BAD], p->window_bytes / 1000,
+	       gbps(r->bps[DEMO_RC]).at, gbps(r->bps[DEMO_RC8]).at, p->evs[PATH_GOOD],
+	       p->evs[PATH_SKIP], p->evs[PATH_ASSUMED_BAD], p->window_bytes / 1000,
 	       p->inflight_bytes / 1000, r->retx[DEMO_MRC], r->retx[DEMO_RC], r->retx[DEMO_RC8]);
 }
 
@@ -114,8 +114,8 @@ static void put_state(struct demo_view *v, const struct demo *d, const struct de
 		       tone(v, TONE_NONE));
 	}
 	end_line(v);
-	printf("  ways        %u good, %u skip, %u assumed bad, %u denied", p->ways[PATH_GOOD],
-	       p->ways[PATH_SKIP], p->ways[PATH_ASSUMED_BAD], p->ways[PATH_DENIED]);
+	printf("  EVs         %u good, %u skip, %u assumed bad, %u denied", p->evs[PATH_GOOD],
+	       p->evs[PATH_SKIP], p->evs[PATH_ASSUMED_BAD], p->evs[PATH_DENIED]);
 	end_line(v);
 	printf("  window      %s, in flight %s", amount_bytes(p->window_bytes).at,
 	       amount_bytes(p->inflight_bytes).at);

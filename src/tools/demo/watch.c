@@ -44,14 +44,14 @@ static struct mrc_progress progress_of(const struct demo *d)
 	return p;
 }
 
-static uint32_t ways_out(const struct mrc_progress *p)
+static uint32_t evs_out(const struct mrc_progress *p)
 {
-	return p->ways[PATH_ASSUMED_BAD] + p->ways[PATH_DENIED];
+	return p->evs[PATH_ASSUMED_BAD] + p->evs[PATH_DENIED];
 }
 
-static const char *ways_word(uint32_t n)
+static const char *evs_word(uint32_t n)
 {
-	return n == 1 ? "way" : "ways";
+	return n == 1 ? "EV" : "EVs";
 }
 
 static uint32_t planes_up(const struct demo *d)
@@ -78,7 +78,7 @@ static uint32_t cross_running(const struct demo_side *side)
 }
 
 /* Payload that may arrive: MRC's by every plane that is up, that of a queue pair of RC by its own,
- * until it is done. Cross traffic has no claim on MRC, whose other ways have room for all of it; of
+ * until it is done. Cross traffic has no claim on MRC, whose other EVs have room for all of it; of
  * RC's path it has its share. */
 static uint64_t ideal_bps(const struct demo *d, uint32_t which)
 {
@@ -233,8 +233,8 @@ static void watch_planes(struct demo *d, const struct mrc_progress *p)
 			d->changed_back_ps = d->now_ps;
 		}
 		if (d->open_ports & ~p->open_ports & bit)
-			note(d, "plane-unused", "MRC: plane %u out of use, %u ways, %s later", i,
-			     ways_out(p), amount_time(d->now_ps - d->changed_ps).at);
+			note(d, "plane-unused", "MRC: plane %u out of use, %u EVs, %s later", i,
+			     evs_out(p), amount_time(d->now_ps - d->changed_ps).at);
 		if (~d->open_ports & p->open_ports & bit)
 			note(d, "plane-used", "MRC: plane %u in use again, %s later", i,
 			     amount_time(d->now_ps - d->changed_back_ps).at);
@@ -243,25 +243,25 @@ static void watch_planes(struct demo *d, const struct mrc_progress *p)
 	d->open_ports = p->open_ports;
 }
 
-/* Ways come back when what ailed them ends, or while it goes on. */
+/* EVs come back when what ailed them ends, or while it goes on. */
 static void note_good(struct demo *d, uint32_t all)
 {
 	bool is_over = d->changed_back_ps >= d->out_ps;
 	psec since = is_over ? d->changed_back_ps : d->out_ps;
 
-	note(d, "ways-good", "MRC: all %u ways good again, %s%s; at most %u were out", all,
+	note(d, "evs-good", "MRC: all %u EVs good again, %s%s; at most %u were out", all,
 	     amount_time(d->now_ps - since).at, is_over ? " later" : " after the first went",
 	     d->most_out);
 }
 
-static void watch_ways(struct demo *d, const struct mrc_progress *p)
+static void watch_evs(struct demo *d, const struct mrc_progress *p)
 {
-	uint32_t out = ways_out(p), all = out + p->ways[PATH_GOOD] + p->ways[PATH_SKIP];
+	uint32_t out = evs_out(p), all = out + p->evs[PATH_GOOD] + p->evs[PATH_SKIP];
 
 	if (out > d->most_out)
 		d->most_out = out;
 	if (out && !d->is_out) {
-		note(d, "ways-out", "MRC: %u %s out of use, %s later", out, ways_word(out),
+		note(d, "evs-out", "MRC: %u %s out of use, %s later", out, evs_word(out),
 		     amount_time(d->now_ps - d->changed_ps).at);
 		d->is_out = true;
 		d->out_ps = d->now_ps;
@@ -318,9 +318,9 @@ static void watch_cross(struct demo *d, const struct mrc_progress *p)
 		     c->trimmed ? "trimmed" : "marked", amount_time(d->now_ps - d->changed_ps).at);
 		d->has_marked = true;
 	}
-	if (d->has_marked && !d->has_skipped && p->ways[PATH_SKIP]) {
-		note(d, "skipped", "MRC: %u %s to be skipped, %s later", p->ways[PATH_SKIP],
-		     ways_word(p->ways[PATH_SKIP]), amount_time(d->now_ps - d->changed_ps).at);
+	if (d->has_marked && !d->has_skipped && p->evs[PATH_SKIP]) {
+		note(d, "skipped", "MRC: %u %s to be skipped, %s later", p->evs[PATH_SKIP],
+		     evs_word(p->evs[PATH_SKIP]), amount_time(d->now_ps - d->changed_ps).at);
 		d->has_skipped = true;
 	}
 	if (!n && d->is_crossed) {
@@ -344,7 +344,7 @@ void demo_watch(struct demo *d)
 	watch_planes(d, &p);
 	watch_gray(d);
 	watch_cross(d, &p);
-	watch_ways(d, &p);
+	watch_evs(d, &p);
 	if (d->now_ps % DEMO_SLICE_PS == 0)
 		end_slice(d);
 }

@@ -26,7 +26,7 @@ static const char notes[] =
 	"  WEFT_CC=fixed|dcqcn|nscc        congestion control, where the transport has it\n"
 	"  WEFT_WINDOW=BYTES               that a queue pair has out at once\n"
 	"  WEFT_EV=auto:128                entropy values of MRC devices\n"
-	"  WEFT_EV_BURST=N                 packets in a row that take one way\n"
+	"  WEFT_EV_BURST=N                 packets in a row that take one EV\n"
 	"  WEFT_STRANGER_RATE=N            endpoint requests of strangers answered in a second\n"
 	"\n"
 	"exit status:\n"

@@ -78,7 +78,7 @@ uint16_t perf_best_pmtu(struct perf_link *l, uint8_t transport)
 		return 0;
 	uint32_t pmtu = nic_pmtu(&info.setup, info.mtu);
 
-	/* A way that carries no packet of ours says so when it is opened. */
+	/* A route that carries no packet of ours says so when it is opened. */
 	return pmtu ? (uint16_t)pmtu : 256;
 }
 

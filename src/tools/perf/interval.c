@@ -100,7 +100,7 @@ void perf_interval_end(struct perf_interval *i, const struct perf_end *e, const 
 
 	f.bits_per_second = stats_scale(f.messages * t->size, UINT64_C(8000000000), ns);
 	f.messages_per_second = stats_scale(f.messages, UINT64_C(1000000000), ns);
-	f.mean_ns = f.messages ? ns / f.messages / so_far.ways : 0;
+	f.mean_ns = f.messages ? ns / f.messages / so_far.legs : 0;
 	i->n++;
 	if (l->json)
 		print_json(stdout, i, &f);

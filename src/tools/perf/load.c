@@ -289,20 +289,20 @@ static int turn(struct load *d, uint64_t left)
 }
 
 /* Reports an interval that is over. */
-static inline void look(struct load *d, uint64_t now, uint64_t messages, uint64_t ways)
+static inline void look(struct load *d, uint64_t now, uint64_t messages, uint64_t legs)
 {
 	if (now >= d->interval.next_ns)
 		perf_interval_end(&d->interval, d->e, d->l,
-				  (struct perf_so_far){now, messages, ways});
+				  (struct perf_so_far){now, messages, legs});
 }
 
 /* The last one, which need not be whole. The end of the test may lie before a look that saw nothing
  * new. */
-static void finish_look(struct load *d, uint64_t end, uint64_t messages, uint64_t ways)
+static void finish_look(struct load *d, uint64_t end, uint64_t messages, uint64_t legs)
 {
 	if (end > d->interval.from_ns)
 		perf_interval_end(&d->interval, d->e, d->l,
-				  (struct perf_so_far){end, messages, ways});
+				  (struct perf_so_far){end, messages, legs});
 }
 
 static int drive_bandwidth(struct load *d, struct perf_result *r)
@@ -406,7 +406,7 @@ static int drive_latency(struct load *d, struct perf_result *r)
 	bool is_mutual = t->op == PERF_WRITE || takes_receives(t);
 	uint64_t most = t->count && t->count < SAMPLES_MAX ? t->count : SAMPLES_MAX;
 	uint64_t *samples = malloc(most * sizeof *samples);
-	uint64_t start = clock_now(), n = 0, now = start, ways = is_mutual ? 2 : 1;
+	uint64_t start = clock_now(), n = 0, now = start, legs = is_mutual ? 2 : 1;
 	int answer = samples ? 0 : -ENOMEM;
 
 	perf_interval_begin(&d->interval, d->e, d->l, start);
@@ -416,11 +416,11 @@ static int drive_latency(struct load *d, struct perf_result *r)
 
 		answer = is_mutual ? ping(d, (uint8_t)(n % 255 + 1)) : round_trip(d);
 		now = clock_now();
-		samples[n++ % most] = (now - before) / ways;
-		look(d, now, n, ways);
+		samples[n++ % most] = (now - before) / legs;
+		look(d, now, n, legs);
 	}
 	if (answer == 0)
-		finish_look(d, now, n, ways);
+		finish_look(d, now, n, legs);
 	r->messages = n;
 	r->elapsed_ns = now - start;
 	if (answer == 0)
@@ -465,9 +465,9 @@ static void count_mrc(struct perf_end *e, struct perf_result *r)
 
 		if (nic_mrc_qp_progress(e->qps[i], &p) != 0)
 			continue;
-		r->ways_used += p.ways[PATH_GOOD] + p.ways[PATH_SKIP];
+		r->evs_used += p.evs[PATH_GOOD] + p.evs[PATH_SKIP];
 		for (uint32_t state = 0; state < PATH_STATES; state++)
-			r->ways += p.ways[state];
+			r->evs += p.evs[state];
 	}
 }
 

@@ -60,9 +60,9 @@ struct perf_result {
 	uint64_t messages, elapsed_ns;
 	uint64_t retransmitted; /* packets, by the client */
 	const char *driver;     /* of the client */
-	/* Of MRC: the ways of all queue pairs, how many are in use at the end, and why packets were
+	/* Of MRC: the EVs of all queue pairs, how many are in use at the end, and why packets were
 	 * retransmitted. */
-	uint64_t ways, ways_used, lost_gap, lost_probe, lost_nack, lost_port, lost_timeout, spared;
+	uint64_t evs, evs_used, lost_gap, lost_probe, lost_nack, lost_port, lost_timeout, spared;
 	bool has_profile;
 	uint64_t profile;      /* the EV profile that was named, if has_profile */
 	uint64_t retx_for_ack; /* had arrived, and were retransmitted for their Transport ACK */
@@ -238,10 +238,10 @@ struct perf_interval_figures {
 	bool is_latency;
 };
 
-/* What a test has done; ways: of a message, whose time is divided by it. A server knows messages by
- * the bytes that arrived. */
+/* What a test has done; legs: there, or there and back, by which the time of a message is divided.
+ * A server knows messages by the bytes that arrived. */
 struct perf_so_far {
-	uint64_t now, messages, ways;
+	uint64_t now, messages, legs;
 };
 
 void perf_interval_begin(struct perf_interval *i, const struct perf_end *e,

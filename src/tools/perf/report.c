@@ -33,16 +33,16 @@ void perf_print_head(FILE *out, uint8_t mode)
 }
 
 /* The reasons add up to what was retransmitted. */
-static void print_ways(FILE *out, const struct perf_result *r)
+static void print_evs(FILE *out, const struct perf_result *r)
 {
 	uint64_t lost = r->lost_gap + r->lost_probe + r->lost_nack + r->lost_port + r->lost_timeout;
 
 	fprintf(out,
-		"  ways in use %" PRIu64 " of %" PRIu64 "; retransmitted %" PRIu64 ": %" PRIu64
+		"  EVs in use %" PRIu64 " of %" PRIu64 "; retransmitted %" PRIu64 ": %" PRIu64
 		" taken for lost (by a gap %" PRIu64 ", by a probe %" PRIu64 ", by a NACK %" PRIu64
 		", by their port %" PRIu64 ", in silence %" PRIu64 ") less %" PRIu64
 		" that came after all, and %" PRIu64 " for their Transport ACK\n",
-		r->ways_used, r->ways, r->retransmitted, lost, r->lost_gap, r->lost_probe,
+		r->evs_used, r->evs, r->retransmitted, lost, r->lost_gap, r->lost_probe,
 		r->lost_nack, r->lost_port, r->lost_timeout, r->spared, r->retx_for_ack);
 }
 
@@ -61,7 +61,7 @@ void perf_print(FILE *out, const struct perf_result *r)
 			perf_op_names[t->op], t->size, t->qps, r->messages,
 			(double)bits_per_second(r) / 1e9, messages_per_second(r), r->retransmitted);
 	if (transport_has(transports[t->transport], TRANSPORT_PROFILES))
-		print_ways(out, r);
+		print_evs(out, r);
 	if (*r->digest)
 		fprintf(out, "  payload verified: SHA-256 %s\n", r->digest);
 	fflush(out);
@@ -98,13 +98,13 @@ static void json_latency(struct json_writer *w, const struct perf_result *r)
 	json_number(w, "max_ns", r->most_ns);
 }
 
-static void json_ways(struct json_writer *w, const struct perf_result *r)
+static void json_evs(struct json_writer *w, const struct perf_result *r)
 {
 	/* As weft ctl writes it: it may have 64 bits. */
 	if (r->has_profile)
 		json_number_text(w, "profile", r->profile);
-	json_number(w, "ways", r->ways);
-	json_number(w, "ways_used", r->ways_used);
+	json_number(w, "evs", r->evs);
+	json_number(w, "evs_used", r->evs_used);
 	json_number(w, "lost_gap", r->lost_gap);
 	json_number(w, "lost_probe", r->lost_probe);
 	json_number(w, "lost_nack", r->lost_nack);
@@ -149,7 +149,7 @@ void perf_json(FILE *out, const struct perf_result *r, const struct perf_baselin
 	json_number(&w, "elapsed_ns", r->elapsed_ns);
 	json_number(&w, "retransmitted", r->retransmitted);
 	if (transport_has(transports[t->transport], TRANSPORT_PROFILES))
-		json_ways(&w, r);
+		json_evs(&w, r);
 	if (*r->digest)
 		json_text(&w, "payload_sha256", r->digest);
 	if (t->mode == PERF_LATENCY) {

@@ -225,24 +225,24 @@ static int check_counts(const struct ping *p, int n_peers)
 int ping_find_paths(struct ping *p, char *const *peers, int n_peers)
 {
 	struct ends ends[ENGINE_PORTS] = {{.sgid = {0}}};
-	struct nic_mrc_question *ways = calloc(PING_PATHS, sizeof *ways);
+	struct nic_mrc_question *evs = calloc(PING_PATHS, sizeof *evs);
 	int status = STATUS_OK;
 
 	p->paths = calloc(PING_PATHS, sizeof *p->paths);
-	if (!ways || !p->paths) {
-		free(ways);
+	if (!evs || !p->paths) {
+		free(evs);
 		return memory_error(p->name);
 	}
 	if (p->has_profile) {
 		status = find_profile(p);
 	} else {
-		p->n_paths = nic_mrc_ways(p->user, ways, PING_PATHS);
+		p->n_paths = nic_mrc_evs(p->user, evs, PING_PATHS);
 		for (uint32_t i = 0; i < p->n_paths; i++) {
-			p->paths[i].question = ways[i];
-			memcpy(p->paths[i].value, ways[i].val, PATH_VALUE_BYTES);
+			p->paths[i].question = evs[i];
+			memcpy(p->paths[i].value, evs[i].val, PATH_VALUE_BYTES);
 		}
 	}
-	free(ways);
+	free(evs);
 	if (!status)
 		status = check_counts(p, n_peers);
 	for (int i = 0; !status && i < n_peers; i++) {

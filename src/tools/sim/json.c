@@ -57,7 +57,7 @@ static void put_mrc(struct json_writer *w, const struct run *run)
 	static const char *const names[] = {"nscc", "fixed", "none"};
 	const struct scenario_transport *t = &run->scenario->transport;
 
-	json_text(w, "ways", t->is_oblivious ? "oblivious" : "aware");
+	json_text(w, "evs", t->is_oblivious ? "oblivious" : "aware");
 	json_text(w, "cc", names[t->cc]);
 	if (t->cc == SCENARIO_CC_NSCC)
 		put_nscc(w, run);

@@ -17,25 +17,25 @@ static void put_ports(struct json_writer *w, const struct member_device *d)
 	json_close(w);
 }
 
-/* The ways of each port, a letter each: good, skip, bad, denied. */
-static void put_ways(struct json_writer *w, const struct top_pair *pair)
+/* The EVs of each port, a letter each: good, skip, bad, denied. */
+static void put_evs(struct json_writer *w, const struct top_pair *pair)
 {
-	static const char letters[TOP_WAYS] = {'g', 's', 'b', 'd'};
-	uint32_t shown = top_ways_shown(&pair->p);
+	static const char letters[TOP_EVS] = {'g', 's', 'b', 'd'};
+	uint32_t shown = top_evs_shown(&pair->p);
 
-	json_object(w, "ways_of_ports", JSON_INLINE);
+	json_object(w, "evs_of_ports", JSON_INLINE);
 	for (uint32_t port = 0; port < MEMBER_PORTS; port++) {
 		uint32_t end = pair->first[port + 1] < shown ? pair->first[port + 1] : shown;
-		char name[16], ways[MEMBER_WAYS + 1];
+		char name[16], evs[MEMBER_EVS + 1];
 		uint32_t n = 0;
 
 		if (pair->first[port] >= end)
 			continue;
 		for (uint32_t i = pair->first[port]; i < end; i++)
-			ways[n++] = letters[top_way_state(&pair->p, i)];
-		ways[n] = '\0';
+			evs[n++] = letters[top_ev_state(&pair->p, i)];
+		evs[n] = '\0';
 		snprintf(name, sizeof name, "%u", port + 1);
-		json_text(w, name, ways);
+		json_text(w, name, evs);
 	}
 	json_close(w);
 }
@@ -66,13 +66,13 @@ static void put_pair(struct json_writer *w, const struct top_pair *pair)
 		json_number(w, "retx", pair->retx);
 	}
 	json_number(w, "open_ports", p->open_ports);
-	json_object(w, "ways", JSON_INLINE);
-	json_number(w, "good", p->ways[TOP_GOOD]);
-	json_number(w, "skip", p->ways[TOP_SKIP]);
-	json_number(w, "bad", p->ways[TOP_BAD]);
-	json_number(w, "denied", p->ways[TOP_DENIED]);
+	json_object(w, "evs", JSON_INLINE);
+	json_number(w, "good", p->evs[TOP_GOOD]);
+	json_number(w, "skip", p->evs[TOP_SKIP]);
+	json_number(w, "bad", p->evs[TOP_BAD]);
+	json_number(w, "denied", p->evs[TOP_DENIED]);
 	json_close(w);
-	put_ways(w, pair);
+	put_evs(w, pair);
 	json_close(w);
 }
 

@@ -86,11 +86,11 @@ static uint32_t count_ports(const struct member_device *d)
 	return d->n_ports == 0 || d->n_ports > MEMBER_PORTS ? 1 : d->n_ports;
 }
 
-/* How the ways of a pair are spread over ports: by its profile, or evenly where the device's own
+/* How the EVs of a pair are spread over ports: by its profile, or evenly where the device's own
  * setup made them. */
 static void spread(struct top_pair *pair, const struct control *c, const struct member_device *d)
 {
-	uint32_t count[MEMBER_PORTS] = {0}, n = pair->p.n_ways, at = 0, n_ports = count_ports(d);
+	uint32_t count[MEMBER_PORTS] = {0}, n = pair->p.n_evs, at = 0, n_ports = count_ports(d);
 	const struct control_profile *p = NULL;
 
 	for (uint32_t i = 0; c && i < c->n_profiles; i++) {
@@ -249,14 +249,14 @@ int top_look(struct top *t, nsec now)
 	return r;
 }
 
-uint32_t top_ways_shown(const struct member_pair *p)
+uint32_t top_evs_shown(const struct member_pair *p)
 {
-	return p->n_ways < MEMBER_WAYS ? p->n_ways : MEMBER_WAYS;
+	return p->n_evs < MEMBER_EVS ? p->n_evs : MEMBER_EVS;
 }
 
-enum top_way top_way_state(const struct member_pair *p, uint32_t i)
+enum top_ev top_ev_state(const struct member_pair *p, uint32_t i)
 {
-	return (enum top_way)(p->way_state[i / 4] >> i % 4 * 2 & 3);
+	return (enum top_ev)(p->ev_state[i / 4] >> i % 4 * 2 & 3);
 }
 
 const char *top_state_word(uint8_t state)

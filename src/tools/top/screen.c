@@ -22,7 +22,7 @@
 
 enum tone { TONE_PLAIN, TONE_GOOD, TONE_WARN, TONE_BAD };
 
-/* What a line is about: a device, a process of it, a queue pair, or the ways of a port. */
+/* What a line is about: a device, a process of it, a queue pair, or the EVs of a port. */
 struct line {
 	const struct top_device *device;
 	const struct top_process *process;
@@ -195,8 +195,8 @@ static void write_cell(const struct top_pair *pair, enum column c, char text[CEL
 	case COLUMN_RETX: snprintf(text, CELL_MAX, "%" PRIu64, p->retx_packets); break;
 	case COLUMN_TIMEOUTS: snprintf(text, CELL_MAX, "%" PRIu64, p->timeouts); break;
 	default:
-		if (p->n_ways)
-			snprintf(text, CELL_MAX, "%u", p->ways[TOP_GOOD + (c - COLUMN_GOOD)]);
+		if (p->n_evs)
+			snprintf(text, CELL_MAX, "%u", p->evs[TOP_GOOD + (c - COLUMN_GOOD)]);
 		else
 			snprintf(text, CELL_MAX, "-");
 		break;
@@ -232,18 +232,18 @@ static void put_columns(const struct top_pair *pair, int attributes)
 	}
 }
 
-static void put_ways(const struct top_screen *s, const struct line *line)
+static void put_evs(const struct top_screen *s, const struct line *line)
 {
 	static const char letters[] = ".sXd";
-	static const enum tone tones[TOP_WAYS] = {TONE_GOOD, TONE_WARN, TONE_BAD, TONE_PLAIN};
+	static const enum tone tones[TOP_EVS] = {TONE_GOOD, TONE_WARN, TONE_BAD, TONE_PLAIN};
 	const struct top_pair *pair = line->pair;
-	uint32_t port = (uint32_t)line->port, shown = top_ways_shown(&pair->p);
+	uint32_t port = (uint32_t)line->port, shown = top_evs_shown(&pair->p);
 	bool is_open = pair->p.open_ports >> port & 1;
 
 	put(tone(s, is_open ? TONE_PLAIN : TONE_BAD), "    port %u%s ", port + 1,
 	    is_open ? " " : "!");
 	for (uint32_t i = pair->first[port]; i < pair->first[port + 1] && i < shown; i++) {
-		enum top_way state = top_way_state(&pair->p, i);
+		enum top_ev state = top_ev_state(&pair->p, i);
 
 		put(tone(s, tones[state]), "%c", letters[state]);
 	}
@@ -280,7 +280,7 @@ static void put_process(const struct top_screen *s, const struct top_process *p)
 static void put_line(const struct top_screen *s, const struct line *line)
 {
 	if (line->port >= 0)
-		put_ways(s, line);
+		put_evs(s, line);
 	else if (line->pair)
 		put_columns(line->pair, A_NORMAL);
 	else if (line->process)
@@ -319,7 +319,7 @@ static void list_process(struct top_screen *s, const struct top_device *d,
 		has_room = add(s, (struct line){d, p, pair, -1});
 		for (int port = 0; port < (int)MEMBER_PORTS && !s->is_brief && has_room; port++)
 			if (pair->first[port] < pair->first[port + 1] &&
-			    pair->first[port] < top_ways_shown(&pair->p))
+			    pair->first[port] < top_evs_shown(&pair->p))
 				has_room = add(s, (struct line){d, p, pair, port});
 	}
 }
@@ -339,7 +339,7 @@ static void put_help(const struct top_screen *s)
 	uint32_t end = s->first + rows_between();
 
 	move(LINES - 1, 0);
-	put(A_REVERSE, "%u-%u of %u  q quit  s sort: %s (%s)  w ways  arrows PgUp PgDn",
+	put(A_REVERSE, "%u-%u of %u  q quit  s sort: %s (%s)  w EVs  arrows PgUp PgDn",
 	    s->n ? s->first + 1 : 0, end < s->n ? end : s->n, s->n, key_names[s->by], key_letters);
 }
 

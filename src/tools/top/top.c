@@ -18,17 +18,17 @@ static const char usage[] =
 	"usage: weft top [OPTION...]\n"
 	"\n"
 	"Shows how the queue pairs of all processes on devices fare, MRC and RC, again each\n"
-	"second: goodput, window, round trip, packets retransmitted, and of MRC each way's "
+	"second: goodput, window, round trip, packets retransmitted, and of MRC each EV's "
 	"state.\n";
 
 static const char notes[] =
-	"A way is a character in the row of its port: . good, s skipped for a turn, X assumed\n"
-	"bad, d denied; ! behind a port says that no way of it is usable. RC has no ways.\n"
+	"An EV is a character in the row of its port: . good, s skipped for a turn, X assumed\n"
+	"bad, d denied; ! behind a port says that no EV of it is usable. RC has no EVs.\n"
 	"`retx` and `timeouts` count since the queue pair was made.\n"
 	"\n"
 	"On a terminal the view has as many columns as fit, and keys: q ends it, s sorts by\n"
 	"the next of rate, QP number, peer, packets retransmitted and round trip (r n p x t: by\n"
-	"that one), w hides the ways, arrows, PgUp, PgDn, Home and End scroll. Elsewhere looks\n"
+	"that one), w hides the EVs, arrows, PgUp, PgDn, Home and End scroll. Elsewhere looks\n"
 	"follow each other. Queue pairs are shown to their own user, and to root those of all.\n"
 	"\n"
 	"exit status:\n"
@@ -52,7 +52,7 @@ static const struct command_option options[] = {
 	 .high = 3600000},
 	{"count", "N", "end after so many views", OPTION_INTO(count), .low = 1, .high = UINT32_MAX},
 	{"once", NULL, "one view, of two looks", OPTION_INTO(is_once)},
-	{"brief", NULL, "without the rows of ways", OPTION_INTO(is_brief)},
+	{"brief", NULL, "without the rows of EVs", OPTION_INTO(is_brief)},
 	{"json", NULL, "one JSON document a line instead", OPTION_INTO(has_json)},
 	{.name = NULL},
 };

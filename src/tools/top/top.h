@@ -13,15 +13,15 @@
 #include "control/members.h"
 #include "control/store.h"
 
-/* States of a way, in the order of struct member_pair. */
-enum top_way { TOP_GOOD, TOP_SKIP, TOP_BAD, TOP_DENIED, TOP_WAYS };
+/* States of an EV, in the order of struct member_pair. */
+enum top_ev { TOP_GOOD, TOP_SKIP, TOP_BAD, TOP_DENIED, TOP_EVS };
 
 struct top_pair {
 	struct member_pair p;
 	bool has_rate; /* it was there at the look before */
 	uint64_t tx_bps, rx_bps;
 	uint64_t retx; /* packets retransmitted since then */
-	/* Ways stand port by port: those of port i are first[i] .. first[i + 1] - 1. */
+	/* EVs stand port by port: those of port i are first[i] .. first[i + 1] - 1. */
 	uint16_t first[MEMBER_PORTS + 1];
 };
 
@@ -36,7 +36,7 @@ struct top_process {
 struct top_device {
 	char name[64];
 	const char *transport;
-	bool is_governed; /* by a controller, whose profiles say what the ways are */
+	bool is_governed; /* by a controller, whose profiles say what the EVs are */
 	char store[STORE_NAME_MAX];
 	struct members *members;
 	uint32_t n;
@@ -58,10 +58,10 @@ int top_look(struct top *t, nsec now);
 /* Ends what top_look and members_open made. */
 void top_fini(struct top *t);
 
-/* State of way i < n_ways of a pair that shows it (i < MEMBER_WAYS). */
-enum top_way top_way_state(const struct member_pair *p, uint32_t i);
-/* How many of its ways a pair shows. */
-uint32_t top_ways_shown(const struct member_pair *p);
+/* State of EV i < n_evs of a pair that shows it (i < MEMBER_EVS). */
+enum top_ev top_ev_state(const struct member_pair *p, uint32_t i);
+/* How many of its EVs a pair shows. */
+uint32_t top_evs_shown(const struct member_pair *p);
 /* "RTS" and so on. */
 const char *top_state_word(uint8_t state);
 /* The peer's address as text. */

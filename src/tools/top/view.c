@@ -87,24 +87,24 @@ static void put_pair(const struct top_pair *pair, FILE *out)
 		gbps(pair, pair->rx_bps).at, amount_bytes(p->window_bytes).at,
 		amount_bytes(p->inflight_bytes).at,
 		p->srtt_ns ? amount_time(p->srtt_ns * NS_PS).at : "-", p->retx_packets, p->timeouts,
-		p->ways[TOP_GOOD], p->ways[TOP_SKIP], p->ways[TOP_BAD], p->ways[TOP_DENIED]);
+		p->evs[TOP_GOOD], p->evs[TOP_SKIP], p->evs[TOP_BAD], p->evs[TOP_DENIED]);
 }
 
-/* The ways of a port, a character each. */
-static void put_ways(const struct top_pair *pair, uint32_t port, const struct top_style *style,
-		     FILE *out)
+/* The EVs of a port, a character each. */
+static void put_evs(const struct top_pair *pair, uint32_t port, const struct top_style *style,
+		    FILE *out)
 {
 	static const char letters[] = ".sXd";
-	static const enum tone tones[TOP_WAYS] = {TONE_GOOD, TONE_WARN, TONE_BAD, TONE_FAINT};
-	uint32_t shown = top_ways_shown(&pair->p);
-	enum top_way before = TOP_WAYS;
+	static const enum tone tones[TOP_EVS] = {TONE_GOOD, TONE_WARN, TONE_BAD, TONE_FAINT};
+	uint32_t shown = top_evs_shown(&pair->p);
+	enum top_ev before = TOP_EVS;
 	uint32_t first = pair->first[port], end = pair->first[port + 1];
 
 	if (first == end || first >= shown)
 		return;
 	fprintf(out, "    port %u%s ", port + 1, pair->p.open_ports >> port & 1 ? " " : "!");
 	for (uint32_t i = first; i < end && i < shown; i++) {
-		enum top_way state = top_way_state(&pair->p, i);
+		enum top_ev state = top_ev_state(&pair->p, i);
 
 		if (state != before)
 			fputs(tone(style, tones[state]), out);
@@ -127,7 +127,7 @@ static void put_device(const struct top_device *d, const struct top_style *style
 		for (uint32_t k = 0; k < p->n; k++) {
 			put_pair(&p->pairs[k], out);
 			for (uint32_t port = 0; port < MEMBER_PORTS && !style->is_brief; port++)
-				put_ways(&p->pairs[k], port, style, out);
+				put_evs(&p->pairs[k], port, style, out);
 		}
 	}
 }

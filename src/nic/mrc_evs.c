@@ -1,4 +1,4 @@
-/* The ways of MRC's queue pairs (MRC 9.4): the device's own, as its setup says, and those of
+/* The EVs of MRC's queue pairs (MRC 9.4): the device's own, as its setup says, and those of
  * profiles that controllers made, shared by all queue pairs that name the same. */
 #include <errno.h>
 #include <stdlib.h>
@@ -6,22 +6,22 @@
 
 #include "nic/mrc_inside.h"
 
-#define UDP_WAYS 64u /* as many as the driver has sources */
+#define UDP_EVS 64u /* as many as the driver has sources */
 
-/* A profile that ways are made of. */
+/* A profile that EVs are made of. */
 struct source_list {
 	const struct control *control;
 	const struct control_profile *profile;
 	const struct control_format *format; /* NULL: structured */
 };
 
-/* Room for n ways: the profile's memory is behind the struct, and behind that the rest. */
-static struct mrc_ways *ways_new(uint32_t n, bool has_segments)
+/* Room for n EVs: the profile's memory is behind the struct, and behind that the rest. */
+static struct mrc_evs *evs_new(uint32_t n, bool has_segments)
 {
 	size_t profile = (path_profile_size(n) + 7) & ~(size_t)7;
 	size_t segments = has_segments ? (n * sizeof(struct encap_segments) + 7) & ~(size_t)7 : 0;
 	size_t each = 2 * sizeof(uint16_t) + sizeof(struct control_ev);
-	struct mrc_ways *w = calloc(1, sizeof *w + profile + segments + n * each);
+	struct mrc_evs *w = calloc(1, sizeof *w + profile + segments + n * each);
 
 	if (!w)
 		return NULL;
@@ -53,7 +53,7 @@ static struct encap_segments generated_segments(const struct path_format *format
 	return segments_of(value, format->encoding == PATH_USID_SRH ? 2 : 1);
 }
 
-int mrc_make_own_ways(struct device *d)
+int mrc_make_own_evs(struct device *d)
 {
 	const struct nic_evs *evs = &d->info.setup.evs;
 	struct path_wanted wanted = {
@@ -64,42 +64,42 @@ int mrc_make_own_ways(struct device *d)
 	const struct path_format format = mrc_format(evs);
 
 	if (!evs->n && !evs->is_generated && d->info.setup.driver == NIC_UDP)
-		wanted.n = UDP_WAYS;
+		wanted.n = UDP_EVS;
 	uint32_t most = wanted.n ? wanted.n : path_profile_default(wanted.ports);
-	struct mrc_ways *w = ways_new(most, evs->is_generated && evs->encoding >= PATH_USID);
+	struct mrc_evs *w = evs_new(most, evs->is_generated && evs->encoding >= PATH_USID);
 
 	if (!w)
-		return nic_fail(ENOMEM, "no memory for the ways of %s", d->info.name);
+		return nic_fail(ENOMEM, "no memory for the EVs of %s", d->info.name);
 	struct path_profile *f = &w->profile;
 	enum path_error error = evs->is_generated
 					? path_profile_generated(f, w + 1, &format, &wanted)
 					: path_profile_auto(f, w + 1, &wanted);
 
-	d->ways = f;
+	d->evs = f;
 	if (!error)
 		error = path_profile_set_min_active(f, evs->min_active);
 	if (error)
 		return nic_fail(EINVAL, "%s: no entropy values can be made: %s", d->info.name,
 				path_error_name(error));
 	for (uint32_t i = 0; w->segments && i < f->set.n; i++)
-		w->segments[i] = generated_segments(&format, f->set.ways[i].ev);
+		w->segments[i] = generated_segments(&format, f->set.evs[i].value);
 	return 0;
 }
 
-static struct mrc_ways *own_ways(const struct device *d)
+static struct mrc_evs *own_evs(const struct device *d)
 {
-	return (struct mrc_ways *)(void *)d->ways;
+	return (struct mrc_evs *)(void *)d->evs;
 }
 
-void mrc_free_own_ways(struct device *d)
+void mrc_free_own_evs(struct device *d)
 {
-	free(own_ways(d));
-	d->ways = NULL;
+	free(own_evs(d));
+	d->evs = NULL;
 }
 
-const struct mrc_ways *mrc_ways_of(const struct nic_qp *qp)
+const struct mrc_evs *mrc_evs_of(const struct nic_qp *qp)
 {
-	return qp->naming && qp->naming->ways ? qp->naming->ways : own_ways(qp->user->device);
+	return qp->naming && qp->naming->evs ? qp->naming->evs : own_evs(qp->user->device);
 }
 
 /* An entropy value for segments: what it is does not matter, as long as no other list to the same
@@ -110,7 +110,7 @@ static uint32_t new_ev(struct device *d)
 
 	do
 		ev = ++d->control->n_evs * UINT32_C(0x9e3779b1);
-	while (ev >= DRIVER_EV_ALONE || path_profile_find(d->ways, ev, PATH_ANY_PORT) != PATH_NONE);
+	while (ev >= DRIVER_EV_ALONE || path_profile_find(d->evs, ev, PATH_ANY_PORT) != PATH_NONE);
 	return ev;
 }
 
@@ -126,10 +126,10 @@ static uint32_t ev_of(const struct source_list *from, uint32_t i)
 	return port << 16 | (from->format && from->format->wide == CONTROL_UDP ? 0 : label);
 }
 
-/* The ways of a list by port, as path_profile_explicit groups them; w->values tells which is which.
+/* The EVs of a list by port, as path_profile_explicit groups them; w->values tells which is which.
  * -EINVAL: a port that there is not. */
-static int fill_ways(struct device *d, const struct source_list *from, struct path_way *ways,
-		     struct mrc_ways *w)
+static int fill_evs(struct device *d, const struct source_list *from, struct path_ev *evs,
+		    struct mrc_evs *w)
 {
 	bool is_udp = d->info.setup.driver == NIC_UDP;
 	const struct control_profile *p = from->profile;
@@ -146,8 +146,8 @@ static int fill_ways(struct device *d, const struct source_list *from, struct pa
 						"%s has %u ports, and value %u of the profile is "
 						"for port %u",
 						d->info.name, d->info.n_ports, i, port);
-			ways[n].ev = w->segments ? new_ev(d) : ev_of(from, i);
-			ways[n].port = is_udp ? 0 : port - 1;
+			evs[n].value = w->segments ? new_ev(d) : ev_of(from, i);
+			evs[n].port = is_udp ? 0 : port - 1;
 			w->values[n] = (uint16_t)i;
 			w->evs[n] = *v;
 			w->evs[n++].is_denied = false;
@@ -155,8 +155,8 @@ static int fill_ways(struct device *d, const struct source_list *from, struct pa
 	return (int)n;
 }
 
-/* The segments of way i. */
-static void lay_out(const struct source_list *from, struct mrc_ways *w, uint32_t i)
+/* The segments of EV i. */
+static void lay_out(const struct source_list *from, struct mrc_evs *w, uint32_t i)
 {
 	bool has_two = control_encoding(from->format) == PATH_USID_SRH;
 	uint8_t value[PATH_VALUE_BYTES];
@@ -165,15 +165,15 @@ static void lay_out(const struct source_list *from, struct mrc_ways *w, uint32_t
 	w->segments[i] = segments_of(value, has_two ? 2 : 1);
 }
 
-static int fill(struct device *d, const struct source_list *from, struct mrc_ways *w)
+static int fill(struct device *d, const struct source_list *from, struct mrc_evs *w)
 {
 	const struct control_profile *p = from->profile;
-	struct path_way ways[CONTROL_EVS];
-	int n = fill_ways(d, from, ways, w);
+	struct path_ev evs[CONTROL_EVS];
+	int n = fill_evs(d, from, evs, w);
 
 	if (n < 0)
 		return n;
-	enum path_error error = path_profile_explicit(&w->profile, w + 1, ways, (uint32_t)n);
+	enum path_error error = path_profile_explicit(&w->profile, w + 1, evs, (uint32_t)n);
 
 	if (!error)
 		error = path_profile_set_min_active(
@@ -194,17 +194,17 @@ static int fill(struct device *d, const struct source_list *from, struct mrc_way
 	return 0;
 }
 
-/* Whether both lead the same ways. Entropy values for segments are made up, and no matter. */
-static bool is_same_way(const struct mrc_ways *a, const struct mrc_ways *b, uint32_t i)
+/* Whether both are the same EVs. Entropy values for segments are made up, and no matter. */
+static bool is_same_ev(const struct mrc_evs *a, const struct mrc_evs *b, uint32_t i)
 {
 	if (a->evs[i].port != b->evs[i].port ||
 	    memcmp(a->evs[i].val, b->evs[i].val, sizeof a->evs[i].val) != 0)
 		return false;
 	return a->segments ? memcmp(&a->segments[i], &b->segments[i], sizeof a->segments[i]) == 0
-			   : a->profile.set.ways[i].ev == b->profile.set.ways[i].ev;
+			   : a->profile.set.evs[i].value == b->profile.set.evs[i].value;
 }
 
-static bool are_same(const struct mrc_ways *a, const struct mrc_ways *b)
+static bool are_same(const struct mrc_evs *a, const struct mrc_evs *b)
 {
 	uint32_t n = a->profile.set.n;
 
@@ -213,12 +213,12 @@ static bool are_same(const struct mrc_ways *a, const struct mrc_ways *b)
 	    memcmp(a->values, b->values, n * sizeof *a->values) != 0)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		if (!is_same_way(a, b, i))
+		if (!is_same_ev(a, b, i))
 			return false;
 	return true;
 }
 
-struct mrc_ways *mrc_ways_get(struct device *d, struct control *c, const struct control_profile *p)
+struct mrc_evs *mrc_evs_get(struct device *d, struct control *c, const struct control_profile *p)
 {
 	const struct source_list from = {
 		.control = c,
@@ -232,10 +232,10 @@ struct mrc_ways *mrc_ways_get(struct device *d, struct control *c, const struct 
 				     "%s: the profile's values are SRv6, which needs the raw or "
 				     "the xdp driver",
 				     d->info.name);
-	struct mrc_ways *w = ways_new(p->count, has_segments);
+	struct mrc_evs *w = evs_new(p->count, has_segments);
 
 	if (!w)
-		return nic_fail_null(ENOMEM, "no memory for %u ways", p->count);
+		return nic_fail_null(ENOMEM, "no memory for %u EVs", p->count);
 	int r = fill(d, &from, w);
 
 	if (r) {
@@ -243,79 +243,79 @@ struct mrc_ways *mrc_ways_get(struct device *d, struct control *c, const struct 
 		errno = -r;
 		return NULL;
 	}
-	for (struct mrc_ways *other = d->control->ways; other; other = other->next)
+	for (struct mrc_evs *other = d->control->evs; other; other = other->next)
 		if (are_same(w, other)) {
 			free(w);
 			return other;
 		}
-	w->next = d->control->ways;
-	d->control->ways = w;
+	w->next = d->control->evs;
+	d->control->evs = w;
 	return w;
 }
 
-void mrc_ways_join(struct mrc_ways *ways, struct mrc_naming *user)
+void mrc_evs_join(struct mrc_evs *evs, struct mrc_naming *user)
 {
-	user->ways = ways;
-	user->next = ways->users;
-	ways->users = user;
+	user->evs = evs;
+	user->next = evs->users;
+	evs->users = user;
 }
 
-void mrc_ways_leave(struct device *d, struct mrc_naming *user)
+void mrc_evs_leave(struct device *d, struct mrc_naming *user)
 {
-	struct mrc_ways *ways = user->ways;
-	struct mrc_naming **at = &ways->users;
+	struct mrc_evs *evs = user->evs;
+	struct mrc_naming **at = &evs->users;
 
 	mrc_forget_bad(d, user);
 	while (*at != user)
 		at = &(*at)->next;
 	*at = user->next;
-	user->ways = NULL;
+	user->evs = NULL;
 	if (user->qp->addrs.peer != DRIVER_NO_HANDLE)
-		mrc_ways_lift(d, ways, user->qp->addrs.peer);
-	mrc_ways_put(d, ways);
+		mrc_evs_lift(d, evs, user->qp->addrs.peer);
+	mrc_evs_put(d, evs);
 }
 
-void mrc_ways_put(struct device *d, struct mrc_ways *ways)
+void mrc_evs_put(struct device *d, struct mrc_evs *evs)
 {
-	struct mrc_ways **at = &d->control->ways;
+	struct mrc_evs **at = &d->control->evs;
 
-	if (ways->users)
+	if (evs->users)
 		return;
-	while (*at != ways)
+	while (*at != evs)
 		at = &(*at)->next;
-	*at = ways->next;
-	free(ways);
+	*at = evs->next;
+	free(evs);
 }
 
-int mrc_ways_lay(struct device *d, const struct mrc_ways *ways, uint32_t peer)
+int mrc_evs_lay(struct device *d, const struct mrc_evs *evs, uint32_t peer)
 {
-	const struct path_set *set = &ways->profile.set;
+	const struct path_set *set = &evs->profile.set;
 
-	for (uint32_t i = 0; ways->segments && i < set->n; i++) {
-		int r = driver_peer_segments(d->io, peer, set->ways[i].port, set->ways[i].ev,
-					     &ways->segments[i]);
+	for (uint32_t i = 0; evs->segments && i < set->n; i++) {
+		int r = driver_peer_segments(d->io, peer, set->evs[i].port, set->evs[i].value,
+					     &evs->segments[i]);
 
 		if (!r)
 			continue;
-		mrc_ways_lift(d, ways, peer);
-		return nic_fail(-r, "%s: no segments for way %u: %s", d->info.name, i,
+		mrc_evs_lift(d, evs, peer);
+		return nic_fail(-r, "%s: no segments for EV %u: %s", d->info.name, i,
 				r == -ENOTSUP ? "SRv6 needs the raw or the xdp driver"
 					      : strerror(-r));
 	}
 	return 0;
 }
 
-void mrc_ways_lift(struct device *d, const struct mrc_ways *ways, uint32_t peer)
+void mrc_evs_lift(struct device *d, const struct mrc_evs *evs, uint32_t peer)
 {
 	static const struct encap_segments none;
-	const struct path_set *set = &ways->profile.set;
+	const struct path_set *set = &evs->profile.set;
 
 	/* The device's own serve every peer that it has. */
-	if (!ways->segments || ways == own_ways(d))
+	if (!evs->segments || evs == own_evs(d))
 		return;
-	for (const struct mrc_naming *user = ways->users; user; user = user->next)
+	for (const struct mrc_naming *user = evs->users; user; user = user->next)
 		if (user->qp->addrs.peer == peer)
 			return;
 	for (uint32_t i = 0; i < set->n; i++)
-		driver_peer_segments(d->io, peer, set->ways[i].port, set->ways[i].ev, &none);
+		driver_peer_segments(d->io, peer, set->evs[i].port, set->evs[i].value, &none);
 }

@@ -1,21 +1,21 @@
-/* The requestor's ways (9.3): the engine reports to struct path what happened to packets, and does
- * what that asks for in return: probes of ways out of use, and turns by the ports that are left. A
+/* The requestor's EVs (9.3): the engine reports to struct path what happened to packets, and does
+ * what that asks for in return: probes of EVs out of use, and turns by the ports that are left. A
  * single EV probe may measure the round trip of an idle path; nothing depends on its answer. */
 #include <errno.h>
 
 #include "mrc/state.h"
 
 #define STATUS_DOUBLINGS 10u /* of the wait for the answer to a Port Status Update */
-#define SILENT_PROBES    4u  /* times in a timeout that ways are probed when nothing is received */
+#define SILENT_PROBES    4u  /* times in a timeout that EVs are probed when nothing is received */
 #define UNSENT_TIMEOUTS  4u  /* times that of an answer: for a probe whose port stays shut */
 
-/* Whether what happens to packets of this way counts. */
-static bool is_counted(const struct mrc_qp *q, uint32_t way)
+/* Whether what happens to packets of this EV counts. */
+static bool is_counted(const struct mrc_qp *q, uint32_t ev)
 {
-	return !(q->attr.flags & MRC_OBLIVIOUS) && way < q->attr.ways->set.n;
+	return !(q->attr.flags & MRC_OBLIVIOUS) && ev < q->attr.evs->set.n;
 }
 
-/* When the ways want to be probed: not for a queue pair that has nothing to send; and while the
+/* When the EVs want to be probed: not for a queue pair that has nothing to send; and while the
  * peer is silent, with timeout after timeout, a few times in each: it may be gone. */
 static nsec probes_due(const struct mrc *m, const struct mrc_qp *q)
 {
@@ -49,7 +49,7 @@ static nsec given_up_at(const struct mrc_qp *q)
 	return due;
 }
 
-void mrc_ways_plan(struct mrc *m, struct mrc_qp *q)
+void mrc_evs_plan(struct mrc *m, struct mrc_qp *q)
 {
 	nsec due = mrc_status_due(m, q) ? m->now : probes_due(m, q), given_up = given_up_at(q);
 
@@ -60,7 +60,7 @@ void mrc_ways_plan(struct mrc *m, struct mrc_qp *q)
 	mrc_arm(m, q);
 }
 
-void mrc_ways_changed(struct mrc *m, struct mrc_qp *q)
+void mrc_evs_changed(struct mrc *m, struct mrc_qp *q)
 {
 	uint32_t was = q->send_ports, dead = path_dead(&q->req.path);
 	uint32_t died = dead & ~(uint32_t)q->req.dead_ports;
@@ -72,14 +72,14 @@ void mrc_ways_changed(struct mrc *m, struct mrc_qp *q)
 	if (died)
 		mrc_lose_ports(m, q, died);
 	if (path_take_news(&q->req.path))
-		mrc_raise(m, q, MRC_EVENT_WAYS);
-	mrc_ways_plan(m, q);
+		mrc_raise(m, q, MRC_EVENT_EV_STATE);
+	mrc_evs_plan(m, q);
 }
 
 /* Denied by whoever made the profile, or for this queue pair. */
 static uint32_t denied_ports(const struct mrc_qp *q)
 {
-	return (uint32_t)q->attr.ways->denied_ports | q->attr.denied_ports;
+	return (uint32_t)q->attr.evs->denied_ports | q->attr.denied_ports;
 }
 
 /* Another queue pair with this peer than q, or NULL. */
@@ -92,25 +92,25 @@ static struct mrc_qp *other_with_peer(const struct mrc *m, const struct mrc_qp *
 	return other;
 }
 
-/* Whether two queue pairs with one peer take the same ways to it. */
+/* Whether two queue pairs with one peer take the same EVs to it. */
 static bool are_fellows(const struct mrc_qp *a, const struct mrc_qp *b)
 {
 	return a != b && a->state != MRC_ERROR && b->state != MRC_ERROR &&
 	       a->req.path.profile == b->req.path.profile;
 }
 
-/* A way that q found dead is so for its fellows: none of them is to lose a packet to know it. One
+/* An EV that q found dead is so for its fellows: none of them is to lose a packet to know it. One
  * loss alone is a suspicion, and stays with who met it. */
-static void report_to_fellows(struct mrc *m, const struct mrc_qp *q, uint32_t way)
+static void report_to_fellows(struct mrc *m, const struct mrc_qp *q, uint32_t ev)
 {
 	uint32_t peer = q->known_peer;
 	struct mrc_qp *other = mrc_next_with_peer(m, peer, NULL);
 
 	for (; other; other = mrc_next_with_peer(m, peer, other)) {
-		if (!are_fellows(other, q) || !is_counted(other, way))
+		if (!are_fellows(other, q) || !is_counted(other, ev))
 			continue;
-		path_on_dead(&other->req.path, way, m->now);
-		mrc_ways_changed(m, other);
+		path_on_dead(&other->req.path, ev, m->now);
+		mrc_evs_changed(m, other);
 	}
 }
 
@@ -121,14 +121,14 @@ static void learn_of_fellows(struct mrc *m, struct mrc_qp *q)
 
 	while (other && (!are_fellows(other, q) || !is_counted(other, 0)))
 		other = mrc_next_with_peer(m, q->known_peer, other);
-	for (uint32_t way = 0; other && way < q->attr.ways->set.n; way++)
-		if (is_counted(q, way) && path_is_silent(&other->req.path, way))
-			path_on_dead(&q->req.path, way, m->now);
+	for (uint32_t ev = 0; other && ev < q->attr.evs->set.n; ev++)
+		if (is_counted(q, ev) && path_is_silent(&other->req.path, ev))
+			path_on_dead(&q->req.path, ev, m->now);
 }
 
 /* If one of q's requests was to report our ports, another queue pair does it now; q may be for
  * another peer already. */
-void mrc_ways_quiet(struct mrc *m, struct mrc_qp *q)
+void mrc_evs_quiet(struct mrc *m, struct mrc_qp *q)
 {
 	bool was_reporting = false;
 	uint32_t peer = 0;
@@ -148,13 +148,13 @@ void mrc_ways_quiet(struct mrc *m, struct mrc_qp *q)
 
 	if (other) {
 		other->reported_up = 0;
-		mrc_ways_plan(m, other);
+		mrc_evs_plan(m, other);
 	}
 }
 
-void mrc_ways_stop(struct mrc *m, struct mrc_qp *q)
+void mrc_evs_stop(struct mrc *m, struct mrc_qp *q)
 {
-	mrc_ways_quiet(m, q);
+	mrc_evs_quiet(m, q);
 	if (q->req.path.profile) {
 		path_stop(&q->req.path);
 		mrc_peer_leave(q);
@@ -162,16 +162,16 @@ void mrc_ways_stop(struct mrc *m, struct mrc_qp *q)
 	q->req.path.profile = NULL;
 }
 
-/* Whatever is out went by no way that is known. */
-static void forget_ways(struct mrc_requester *req)
+/* Whatever is out went by no EV that is known. */
+static void forget_evs(struct mrc_requester *req)
 {
 	for (uint64_t n = req->sent.una; n < req->sent.next; n++)
-		engine_sent_at(&req->sent, n)->user = MRC_NO_WAY;
+		engine_sent_at(&req->sent, n)->user = MRC_NO_EV;
 }
 
-/* What the peer said of its ports, and what was reported to it of ours, holds for other ways to it.
+/* What the peer said of its ports, and what was reported to it of ours, holds for other EVs to it.
  */
-void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
+void mrc_evs_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 {
 	struct mrc_requester *req = &q->req;
 	const struct mrc_qp *like =
@@ -180,18 +180,18 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 		 reported = like ? like->reported_up : mrc_all_ports(m);
 	uint8_t doubted = like ? like->req.doubted : 0;
 	const struct path_sender sender = {
-		.profile = q->attr.ways,
+		.profile = q->attr.evs,
 		.cfg = &m->cfg.path,
-		.bits = q->way_bits,
-		/* Queue pairs take the same ways in different orders (MRC-9.3.1-02). */
+		.bits = q->ev_bits,
+		/* Queue pairs take the same EVs in different orders (MRC-9.3.1-02). */
 		.seed = m->cfg.seed + q->id.number * UINT64_C(0x9e3779b97f4a7c15),
 		.burst = q->attr.burst,
 	};
 
-	bool had_ways = req->path.profile;
+	bool had_evs = req->path.profile;
 
-	mrc_ways_stop(m, q);
-	forget_ways(req);
+	mrc_evs_stop(m, q);
+	forget_evs(req);
 	path_start(&req->path, &sender);
 	mrc_peer_join(m, q);
 	path_block(&req->path, PATH_BLOCK_DENIED, denied_ports(q), m->now);
@@ -206,88 +206,87 @@ void mrc_ways_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	req->peer_port_due = req->doubted ? m->now : m->now + MRC_PEER_PORT_NS;
 	req->dead_ports = 0;
 	q->reported_up = (uint8_t)reported;
-	path_walk_start(&req->answer_path, &q->attr.ways->set, ~q->id.number);
-	if (path_take_news(&req->path) || had_ways)
-		mrc_raise(m, q, MRC_EVENT_WAYS);
-	mrc_ways_plan(m, q);
+	path_walk_start(&req->answer_path, &q->attr.evs->set, ~q->id.number);
+	if (path_take_news(&req->path) || had_evs)
+		mrc_raise(m, q, MRC_EVENT_EV_STATE);
+	mrc_evs_plan(m, q);
 }
 
-void mrc_way_marked(struct mrc_qp *q, uint32_t way)
+void mrc_ev_marked(struct mrc_qp *q, uint32_t ev)
 {
-	if (is_counted(q, way))
-		path_on_marked(&q->req.path, way);
+	if (is_counted(q, ev))
+		path_on_marked(&q->req.path, ev);
 }
 
-void mrc_way_trimmed(struct mrc_qp *q, uint32_t way)
+void mrc_ev_trimmed(struct mrc_qp *q, uint32_t ev)
 {
-	if (is_counted(q, way))
-		path_on_trimmed(&q->req.path, way);
+	if (is_counted(q, ev))
+		path_on_trimmed(&q->req.path, ev);
 }
 
-void mrc_way_avoid(struct mrc *m, struct mrc_qp *q, uint32_t way)
+void mrc_ev_avoid(struct mrc *m, struct mrc_qp *q, uint32_t ev)
 {
-	if (!is_counted(q, way))
+	if (!is_counted(q, ev))
 		return;
-	path_on_avoid(&q->req.path, way, m->now);
-	mrc_ways_changed(m, q);
+	path_on_avoid(&q->req.path, ev, m->now);
+	mrc_evs_changed(m, q);
 }
 
-void mrc_way_lost(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at)
+void mrc_ev_lost(struct mrc *m, struct mrc_qp *q, uint32_t ev, nsec at)
 {
-	if (is_counted(q, way))
-		path_on_lost(&q->req.path, way, at, m->now);
+	if (is_counted(q, ev))
+		path_on_lost(&q->req.path, ev, at, m->now);
 }
 
-void mrc_way_arrived(struct mrc *m, struct mrc_qp *q, uint32_t way, nsec at)
+void mrc_ev_arrived(struct mrc *m, struct mrc_qp *q, uint32_t ev, nsec at)
 {
 	/* What was sent since the port is said to be down at the peer arrived there. */
-	if (q->req.doubted && way < q->attr.ways->set.n && at > q->req.doubted_at) {
-		uint32_t port = 1u << q->attr.ways->set.ways[way].port & q->req.doubted;
+	if (q->req.doubted && ev < q->attr.evs->set.n && at > q->req.doubted_at) {
+		uint32_t port = 1u << q->attr.evs->set.evs[ev].port & q->req.doubted;
 
 		if (port)
 			mrc_settle_doubt(m, q->attr.peer, port, false);
 	}
-	if (is_counted(q, way))
-		path_on_arrived(&q->req.path, way, at, m->now);
+	if (is_counted(q, ev))
+		path_on_arrived(&q->req.path, ev, at, m->now);
 }
 
-/* Asks the peer something on a way; there is room for it. */
-void mrc_ways_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r,
-		  const struct path_way *way)
+/* Asks the peer something on an EV; there is room for it. */
+void mrc_evs_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r, const struct path_ev *ev)
 {
 	r->owner = q;
 	r->due = m->now + (mrc_probe_timeout_ns(q) << r->tries) * UNSENT_TIMEOUTS;
-	if (r->own == MRC_OWN_PEER_PORT && q->req.to_ask >> r->what.way.port & 1)
+	if (r->own == MRC_OWN_PEER_PORT && q->req.to_ask >> r->what.ev.port & 1)
 		r->due = NSEC_NEVER;
 	r->what.peer = q->attr.peer;
 	r->what.local = q->attr.local;
-	r->what.way = *way;
+	r->what.ev = *ev;
 	r->what.has_service_time = q->attr.flags & MRC_PEER_SERVICE_TIME;
 	mrc_endpoint_ask(m, r);
 }
 
 /* The timeout counts from here on: many probes at a time wait for each other, and none of them is
  * to fail for that. */
-void mrc_ways_asked(struct mrc *m, struct mrc_request *r)
+void mrc_evs_asked(struct mrc *m, struct mrc_request *r)
 {
 	r->due = m->now + (mrc_probe_timeout_ns(r->owner) << r->tries);
 	if (r->own == MRC_OWN_PEER_PORT)
 		mrc_peer_port_asked(m, r);
-	mrc_ways_plan(m, r->owner);
+	mrc_evs_plan(m, r->owner);
 }
 
-/* By reliability probes on these very ways (9.3.1): a peer must answer those, and may leave EV
+/* By reliability probes on these very EVs (9.3.1): a peer must answer those, and may leave EV
  * probes unanswered (7.4.7). None is drawn that there is no room for: what was not asked is no
  * evidence. */
-static void probe_ways(struct mrc *m, struct mrc_qp *q)
+static void probe_evs(struct mrc *m, struct mrc_qp *q)
 {
 	struct path *p = &q->req.path;
 	struct path_probe probe;
 
 	while (mrc_endpoint_has_room(m) && path_probe_next(p, m->now, mrc_all_ports(m), &probe)) {
-		struct mrc_request r = {.own = MRC_OWN_WAY, .probe = probe};
+		struct mrc_request r = {.own = MRC_OWN_EV, .probe = probe};
 
-		mrc_ways_ask(m, q, &r, &p->profile->set.ways[probe.way]);
+		mrc_evs_ask(m, q, &r, &p->profile->set.evs[probe.ev]);
 	}
 }
 
@@ -300,20 +299,20 @@ static void give_up(struct mrc *m, struct mrc_request *r)
 
 	list_remove(&q->req.own_probes, &r->own_link);
 	mrc_endpoint_withdraw(m, r);
-	if (was.own == MRC_OWN_WAY) {
-		bool was_silent = path_is_silent(&q->req.path, was.probe.way);
+	if (was.own == MRC_OWN_EV) {
+		bool was_silent = path_is_silent(&q->req.path, was.probe.ev);
 
 		path_on_probe(&q->req.path, was.probe, PATH_PROBE_FAILED, m->now);
 		/* One that never left says nothing to others. */
-		if (was.is_sent && !was_silent && path_is_silent(&q->req.path, was.probe.way))
-			report_to_fellows(m, q, was.probe.way);
+		if (was.is_sent && !was_silent && path_is_silent(&q->req.path, was.probe.ev))
+			report_to_fellows(m, q, was.probe.ev);
 	} else if (was.own == MRC_OWN_PORTS) {
 		q->reported_up = 0;
 		q->status_tries = (uint8_t)(q->status_tries + (q->status_tries < STATUS_DOUBLINGS));
 	}
 }
 
-/* Whether a probe waits for a port by which, or is of a way on which, nothing shall go any more
+/* Whether a probe waits for a port by which, or is of an EV on which, nothing shall go any more
  * (9.3.2.1). */
 static bool is_barred(const struct mrc_qp *q, const struct mrc_request *r)
 {
@@ -324,10 +323,10 @@ static bool is_barred(const struct mrc_qp *q, const struct mrc_request *r)
 
 	if (!mrc_is_path_probe(r->own) || r->is_sent)
 		return false;
-	return shut >> r->what.way.port & 1 || path_is_denied(p, r->probe.way);
+	return shut >> r->what.ev.port & 1 || path_is_denied(p, r->probe.ev);
 }
 
-void mrc_ways_barred(struct mrc *m, struct mrc_qp *q)
+void mrc_evs_barred(struct mrc *m, struct mrc_qp *q)
 {
 	const struct list *own = &q->req.own_probes;
 	struct list_link *link = list_first(own), *next;
@@ -341,7 +340,7 @@ void mrc_ways_barred(struct mrc *m, struct mrc_qp *q)
 			give_up(m, r);
 	}
 	mrc_ask_first(m, q);
-	mrc_ways_changed(m, q);
+	mrc_evs_changed(m, q);
 }
 
 /* Returns the ports that the peer says are down there, and now did not answer by while it did
@@ -359,13 +358,13 @@ static uint32_t give_up_late(struct mrc *m, struct mrc_qp *q)
 		if (r->due > m->now)
 			continue;
 		if (r->own == MRC_OWN_PEER_PORT && r->is_sent && q->req.control_at > r->sent_at)
-			silent |= UINT32_C(1) << r->what.way.port;
+			silent |= UINT32_C(1) << r->what.ev.port;
 		give_up(m, r);
 	}
 	return silent & q->req.doubted;
 }
 
-void mrc_ways_run(struct mrc *m, struct mrc_qp *q)
+void mrc_evs_run(struct mrc *m, struct mrc_qp *q)
 {
 	uint32_t silent = give_up_late(m, q);
 
@@ -377,12 +376,12 @@ void mrc_ways_run(struct mrc *m, struct mrc_qp *q)
 		q->req.probed_at = m->now;
 		if (mrc_asked_ports(q) && q->req.peer_port_due <= m->now)
 			mrc_probe_peer_ports(m, q);
-		probe_ways(m, q);
+		probe_evs(m, q);
 	}
-	mrc_ways_changed(m, q);
+	mrc_evs_changed(m, q);
 }
 
-void mrc_ways_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns)
+void mrc_evs_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns)
 {
 	struct mrc_qp *q = r->owner;
 	struct cc_ack ack = {.now = m->now, .rtt_ns = rtt_ns, .out_bytes = mrc_inflight(&q->req)};
@@ -391,10 +390,10 @@ void mrc_ways_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns)
 		cc_on_ack(&q->req.cc, &ack);
 	else
 		mrc_ports_reported(m, r->what.peer, r->what.port_status);
-	mrc_ways_changed(m, q);
+	mrc_evs_changed(m, q);
 }
 
-struct mrc_request *mrc_ways_find(const struct mrc_qp *q, uint16_t probe_id)
+struct mrc_request *mrc_evs_find(const struct mrc_qp *q, uint16_t probe_id)
 {
 	const struct list *own = &q->req.own_probes;
 
@@ -410,11 +409,11 @@ struct mrc_request *mrc_ways_find(const struct mrc_qp *q, uint16_t probe_id)
 /* Whatever it was asked for, it arrived at the peer: by a port that it said is down there, that is
  * not so, as far as it was sent since. By one that it never said so of, nothing is new but that
  * questions to ports are answered. */
-void mrc_ways_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
-			   const struct mrc_request *r)
+void mrc_evs_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
+			  const struct mrc_request *r)
 {
 	const struct mrc_requester *req = &q->req;
-	uint32_t port = r ? r->what.way.port : req->probe_ports[probe_id % MRC_PROBES];
+	uint32_t port = r ? r->what.ev.port : req->probe_ports[probe_id % MRC_PROBES];
 	bool is_since = r ? r->sent_at >= req->doubted_at
 			  : (uint16_t)(req->probe_id - probe_id) < req->n_since;
 
@@ -426,7 +425,7 @@ void mrc_ways_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
 	}
 }
 
-void mrc_ways_probed(struct mrc *m, struct mrc_request *r, uint8_t mark)
+void mrc_evs_probed(struct mrc *m, struct mrc_request *r, uint8_t mark)
 {
 	const struct mrc_request was = *r;
 	struct mrc_qp *q = was.owner;
@@ -436,14 +435,14 @@ void mrc_ways_probed(struct mrc *m, struct mrc_request *r, uint8_t mark)
 
 	list_remove(&q->req.own_probes, &r->own_link);
 	mrc_endpoint_withdraw(m, r);
-	if (was.own == MRC_OWN_WAY)
+	if (was.own == MRC_OWN_EV)
 		path_on_probe(&q->req.path, was.probe, outcome, m->now);
-	mrc_ways_changed(m, q);
+	mrc_evs_changed(m, q);
 	mrc_clock_follow(m, q);
 }
 
 /* Whoever has nothing more to send needs no window. */
-void mrc_ways_measure(struct mrc *m, struct mrc_qp *q)
+void mrc_evs_measure(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
 	struct mrc_request r = {
@@ -454,31 +453,31 @@ void mrc_ways_measure(struct mrc *m, struct mrc_qp *q)
 	req->is_base_known = true;
 	if (!m->cfg.has_base_probe || req->sent.next == req->end || !mrc_endpoint_has_room(m))
 		return;
-	const struct path_way *way = path_next(&req->path, mrc_all_ports(m));
+	const struct path_ev *ev = path_next(&req->path, mrc_all_ports(m));
 
-	if (!way)
+	if (!ev)
 		return;
-	mrc_ways_ask(m, q, &r, way);
-	mrc_ways_plan(m, q);
+	mrc_evs_ask(m, q, &r, ev);
+	mrc_evs_plan(m, q);
 }
 
-void mrc_ways_deny_ports(struct mrc *m, struct mrc_qp *q)
+void mrc_evs_deny_ports(struct mrc *m, struct mrc_qp *q)
 {
 	path_block(&q->req.path, PATH_BLOCK_DENIED, denied_ports(q), m->now);
-	mrc_ways_barred(m, q);
+	mrc_evs_barred(m, q);
 }
 
-int mrc_qp_deny(struct engine *e, nsec now, uint32_t number, uint32_t way, bool is_denied)
+int mrc_qp_deny(struct engine *e, nsec now, uint32_t number, uint32_t ev, bool is_denied)
 {
 	struct mrc *m = mrc_of(e);
 	struct mrc_qp *q = mrc_find(m, number);
 
 	if (!q)
 		return -ENOENT;
-	if (!q->attr.ways || way >= q->attr.ways->set.n)
+	if (!q->attr.evs || ev >= q->attr.evs->set.n)
 		return -EINVAL;
 	m->now = now;
-	path_deny(&q->req.path, way, is_denied, now);
-	mrc_ways_barred(m, q);
+	path_deny(&q->req.path, ev, is_denied, now);
+	mrc_evs_barred(m, q);
 	return 0;
 }

@@ -1,9 +1,9 @@
-/* The ways of MRC's answers: which one they tell of, and which they take (7.5.2.1). */
+/* The EVs of MRC's answers: which one they tell of, and which they take (7.5.2.1). */
 #include "frame.h"
 #include "mrc_responder.h"
 
-/* The field tells the way of the packet that caused the answer (MRC-7.5.2.1-01), the answer takes
- * ways of its own. */
+/* The field tells the EV of the packet that caused the answer (MRC-7.5.2.1-01), the answer takes
+ * EVs of its own. */
 static void entropy_comes_back(void **state)
 {
 	static const uint32_t evs[] = {0, 1, 0xffffffff, 0x80000000, 0x0000c0de, 0xc0de0000};
@@ -19,7 +19,7 @@ static void entropy_comes_back(void **state)
 	}
 }
 
-/* A write of 8 bytes that asks, in a frame whose sender has the way 0xc0015678; as a driver reads
+/* A write of 8 bytes that asks, in a frame whose sender has the EV 0xc0015678; as a driver reads
  * that, perhaps behind a switch that cut it. */
 static void arrive_in_frame(uint8_t ip_version, bool is_trimmed)
 {
@@ -81,10 +81,10 @@ static void reported_to_avoid(uint32_t ev)
 		0);
 }
 
-/* How many of 30 answers take each way. */
-static void count_answers(uint32_t n_on[N_WAYS])
+/* How many of 30 answers take each EV. */
+static void count_answers(uint32_t n_on[N_EVS])
 {
-	memset(n_on, 0, N_WAYS * sizeof *n_on);
+	memset(n_on, 0, N_EVS * sizeof *n_on);
 	for (uint16_t i = 0; i < 30; i++) {
 		probe(i);
 		w.now += MRC_RX_PORT_NS;
@@ -94,16 +94,16 @@ static void count_answers(uint32_t n_on[N_WAYS])
 }
 
 /* Answers are for the same peer as requests, and leave out what is bad for those (MRC-7.5.2.1-03);
- * where requests have no way at all, what is denied; and where everything is they go all the same.
+ * where requests have no EV at all, what is denied; and where everything is they go all the same.
  */
-static void answers_shun_bad_ways(void **state)
+static void answers_shun_bad_evs(void **state)
 {
-	uint32_t n_on[N_WAYS];
+	uint32_t n_on[N_EVS];
 
 	(void)state;
 	start();
 	to_rts();
-	reported_to_avoid(w.ways[0].ev);
+	reported_to_avoid(w.evs[0].value);
 	assert_int_equal(path_state(&w.q->req.path, 0), PATH_ASSUMED_BAD);
 	count_answers(n_on);
 	assert_int_equal(n_on[0], 0);
@@ -115,7 +115,7 @@ static void answers_shun_bad_ways(void **state)
 	assert_int_equal(mrc_qp_deny(w.e, w.now, NUMBER, 2, true), 0);
 	assert_int_equal(path_ports(&w.q->req.path), 0);
 	count_answers(n_on);
-	assert_int_equal(n_on[w.set.profile.set.ways[2].ev & 3], 0);
+	assert_int_equal(n_on[w.set.profile.set.evs[2].value & 3], 0);
 	assert_int_equal(n_on[0], 15);
 	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(mrc_qp_deny(w.e, w.now, NUMBER, i, true), 0);
@@ -123,10 +123,10 @@ static void answers_shun_bad_ways(void **state)
 	assert_int_equal(n_on[0] + n_on[1] + n_on[2], 30);
 }
 
-/* Answers walk over the ways evenly, among the ports that have room; without any they wait. */
-static void ways_of_answers(void **state)
+/* Answers walk over the EVs evenly, among the ports that have room; without any they wait. */
+static void evs_of_answers(void **state)
 {
-	uint32_t n_on[N_WAYS] = {0};
+	uint32_t n_on[N_EVS] = {0};
 
 	(void)state;
 	start();
@@ -137,7 +137,7 @@ static void ways_of_answers(void **state)
 		assert_true(pull());
 		n_on[w.tx.ev & 3]++;
 	}
-	for (uint32_t i = 0; i < N_WAYS; i++)
+	for (uint32_t i = 0; i < N_EVS; i++)
 		assert_int_equal(n_on[i], 10);
 	for (uint16_t i = 0; i < 20; i++) {
 		probe(i);
@@ -152,12 +152,12 @@ static void ways_of_answers(void **state)
 	assert_true(mrc_ops.deadline(w.e, 3) > w.now);
 }
 
-/* One way only, and its port is shut. */
-static void no_way_is_free(void **state)
+/* One EV only, and its port is shut. */
+static void no_ev_is_free(void **state)
 {
 	(void)state;
 	defaults();
-	ways_make(&w.set, &w.ways[1], 1);
+	evs_make(&w.set, &w.evs[1], 1);
 	open_engine();
 	ask(0);
 	assert_false(pull_on(8, 0));
@@ -169,9 +169,9 @@ static void no_way_is_free(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(entropy_comes_back),    cmocka_unit_test(entropy_without_a_flow_label),
-	cmocka_unit_test(answers_shun_bad_ways), cmocka_unit_test(ways_of_answers),
-	cmocka_unit_test(no_way_is_free),
+	cmocka_unit_test(entropy_comes_back),   cmocka_unit_test(entropy_without_a_flow_label),
+	cmocka_unit_test(answers_shun_bad_evs), cmocka_unit_test(evs_of_answers),
+	cmocka_unit_test(no_ev_is_free),
 };
 
 CHECK_MAIN(cases)

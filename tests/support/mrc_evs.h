@@ -1,12 +1,12 @@
-/* A requestor with ways, whose peer is a script (mrc_peer.h): what left, by which way, and the
+/* A requestor with EVs, whose peer is a script (mrc_peer.h): what left, by which EV, and the
  * peer's words about that. */
-#ifndef WEFT_TESTS_SUPPORT_MRC_WAYS_H
-#define WEFT_TESTS_SUPPORT_MRC_WAYS_H
+#ifndef WEFT_TESTS_SUPPORT_MRC_EVS_H
+#define WEFT_TESTS_SUPPORT_MRC_EVS_H
 
 #include "mrc_peer.h"
 
 #define RTT          40000u
-#define TRAIN        40u /* clean probes that bring a way back which failed once */
+#define TRAIN        40u /* clean probes that bring an EV back which failed once */
 #define GONE_MOST    1024u
 #define LONG_TIMEOUT 14u /* 16.8 ms */
 
@@ -15,15 +15,15 @@ struct gone {
 	struct mrc_pkt h;
 	nsec at;
 	uint32_t ev, peer;
-	uint32_t way; /* of queue pair 0, or PATH_NONE */
+	uint32_t ev_number; /* of queue pair 0, or PATH_NONE */
 	uint8_t port, tclass, not_ect;
-	bool is_probe; /* a reliability probe of a way, or of a port */
+	bool is_probe; /* a reliability probe of an EV, or of a port */
 };
 
 static struct gone gone[GONE_MOST]; /* with the last gather */
 static uint32_t n_gone;
 
-static inline void begin_ways(uint32_t n_ports)
+static inline void begin_evs(uint32_t n_ports)
 {
 	begin();
 	w.end[0].cfg.n_ports = n_ports;
@@ -36,7 +36,7 @@ static inline void begin_ways(uint32_t n_ports)
 	w.end[0].is_virtual = w.end[1].is_virtual = true;
 }
 
-/* The queue pair that sent a reliability probe for the sake of a way or a port; NULL: it asks what
+/* The queue pair that sent a reliability probe for the sake of an EV or a port; NULL: it asks what
  * arrived, or is none. */
 static inline struct mrc_qp *prober_of(const struct mrc_pkt *h)
 {
@@ -44,7 +44,7 @@ static inline struct mrc_qp *prober_of(const struct mrc_pkt *h)
 		return NULL;
 	for (uint32_t i = 0; i < w.end[0].n_qps; i++)
 		if ((uint16_t)pair_of(0, i)->id.number == h->peth.spdcid &&
-		    mrc_ways_find(pair_of(0, i), h->peth.probe_id))
+		    mrc_evs_find(pair_of(0, i), h->peth.probe_id))
 			return pair_of(0, i);
 	return NULL;
 }
@@ -63,7 +63,7 @@ static inline uint32_t gather(void)
 				.at = w.now,
 				.ev = p->tx.ev,
 				.peer = p->tx.peer,
-				.way = path_profile_find(q->attr.ways, p->tx.ev, p->tx.port),
+				.ev_number = path_profile_find(q->attr.evs, p->tx.ev, p->tx.port),
 				.port = p->tx.port,
 				.tclass = p->tx.tclass,
 				.not_ect = p->tx.not_ect,
@@ -87,7 +87,7 @@ static inline uint32_t n_requests(uint8_t op)
 	return n;
 }
 
-/* Of ways and ports. */
+/* Of EVs and ports. */
 static inline uint32_t n_probes(void)
 {
 	uint32_t n = 0;
@@ -122,7 +122,7 @@ static inline void respond_to(const struct gone *g)
 	check_balance(&w.end[0]);
 }
 
-/* The peer's SACK for a reliability probe that left, with what it says of the way: of packets no
+/* The peer's SACK for a reliability probe that left, with what it says of the EV: of packets no
  * more than is known. The queue pair may have ended meanwhile. */
 static inline void answer_probe(const struct gone *g, uint8_t m)
 {
@@ -180,7 +180,7 @@ static inline void say_ports(uint32_t up)
 	check_books(0);
 }
 
-/* It answers what left by these ports to ask for a way or a port. */
+/* It answers what left by these ports to ask for an EV or a port. */
 static inline void answer_by(uint32_t ports)
 {
 	for (uint32_t i = 0; i < n_gone; i++)
@@ -211,8 +211,8 @@ static inline void send_each(uint32_t n)
 	}
 }
 
-/* The way that a packet which is out took. */
-static inline uint32_t way_taken(uint64_t n)
+/* The EV that a packet which is out took. */
+static inline uint32_t ev_taken(uint64_t n)
 {
 	return engine_sent_at(&q->req.sent, n)->user;
 }
@@ -229,21 +229,21 @@ struct states {
 	uint32_t good, skip, bad, denied;
 };
 
-static inline void expect_ways(struct states s)
+static inline void expect_evs(struct states s)
 {
 	struct mrc_progress p = fare();
 
-	assert_int_equal(p.ways[PATH_GOOD], s.good);
-	assert_int_equal(p.ways[PATH_SKIP], s.skip);
-	assert_int_equal(p.ways[PATH_ASSUMED_BAD], s.bad);
-	assert_int_equal(p.ways[PATH_DENIED], s.denied);
+	assert_int_equal(p.evs[PATH_GOOD], s.good);
+	assert_int_equal(p.evs[PATH_SKIP], s.skip);
+	assert_int_equal(p.evs[PATH_ASSUMED_BAD], s.bad);
+	assert_int_equal(p.evs[PATH_DENIED], s.denied);
 }
 
-#define EXPECT_WAYS(...) expect_ways((struct states){__VA_ARGS__})
+#define EXPECT_EVS(...) expect_evs((struct states){__VA_ARGS__})
 
-static inline enum path_state state_of(uint32_t way)
+static inline enum path_state state_of(uint32_t ev)
 {
-	return path_state(&q->req.path, way);
+	return path_state(&q->req.path, ev);
 }
 
 /* A SACK for packet n alone, with what it says of the path; of entropy 0: of that which n took. */
@@ -275,21 +275,21 @@ static inline void nack_marked(uint64_t n, uint8_t reason, uint32_t entropy)
 static inline uint32_t lose_by_gap(void)
 {
 	send_each(30);
-	uint32_t way = way_taken(3);
+	uint32_t ev = ev_taken(3);
 
 	w.now += 10000;
 	SACK(.cack = 2, .from = 4, .map = (1u << 27) - 1, .acked = 30);
 	assert_int_equal(COUNT(lost_gap), 1);
-	return way;
+	return ev;
 }
 
-static inline void set_ways(const struct path_profile *ways, uint16_t burst)
+static inline void set_evs(const struct path_profile *evs, uint16_t burst)
 {
 	struct mrc_attr attr = q->attr;
 
-	attr.ways = ways;
+	attr.evs = evs;
 	attr.burst = burst;
-	w.end[0].qp[0].attr.ways = ways;
+	w.end[0].qp[0].attr.evs = evs;
 	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, OURS, &attr, MRC_SET_PATH), 0);
 	check_books(0);
 }

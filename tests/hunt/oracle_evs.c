@@ -1,52 +1,52 @@
-/* MRC's ways and windows (8.3, 9.3): which way a packet may take, that ways which are dead are left
- * and ways which are well come back, and how much may be out. Which way it was is read off the
- * wire; how the engine sees its ways and its window, it is asked. */
+/* MRC's EVs and windows (8.3, 9.3): which EV a packet may take, that EVs which are dead are left
+ * and EVs which are well come back, and how much may be out. Which EV it was is read off the
+ * wire; how the engine sees its EVs and its window, it is asked. */
 #include <inttypes.h>
 
 #include "wire_mrc.h"
 
 #define ALL_PORTS    UINT32_MAX
 #define DEAD_STILL   (100 * PSEC_US)  /* between losses that are not one and the same */
-#define DEAD_AFTER   (300 * PSEC_US)  /* losses of a way are known for so long: it is left */
-#define BACK_AFTER   (2500 * PSEC_US) /* nothing was lost for so long: all ways are back, ... */
+#define DEAD_AFTER   (300 * PSEC_US)  /* losses of an EV are known for so long: it is left */
+#define BACK_AFTER   (2500 * PSEC_US) /* nothing was lost for so long: all EVs are back, ... */
 #define BACK_RTTS    32u /* ... and for so many round trips: a train of probes is long */
 #define LATE_MOST    1u  /* but for trials, so many */
-#define FEW          64u /* EV faults or probes: too few for all ways of a host */
+#define FEW          64u /* EV faults or probes: too few for all EVs of a host */
 #define ENDS_MOST    8u  /* the probes of more may keep each other waiting */
 #define ASKED_AFTER  (1000 * PSEC_US) /* a peer that has a port down was asked, ... */
 #define ASKED_RTTS   16u              /* ... and in so many round trips */
 #define TURN_AFTER   (100 * PSEC_US)  /* what waited for a port has left, when others take turns */
 #define PROBE_GAP_NS 500u
-#define PROBES_FREE  24u            /* of a way, without an answer, and ... */
+#define PROBES_FREE  24u            /* of an EV, without an answer, and ... */
 #define PROBE_EVERY  (50 * PSEC_US) /* ... one more for each such time */
-#define PROBES_LEAST 160u /* what a way may need that failed time and again, and some more */
+#define PROBES_LEAST 160u /* what an EV may need that failed time and again, and some more */
 #define TRIES_LEAST  6u   /* that take an end over a plane's death */
 
-static const struct story_mrc_ways *set_of(const struct hunt_oracle *o, uint32_t end)
+static const struct story_mrc_evs *set_of(const struct hunt_oracle *o, uint32_t end)
 {
-	return &wire_story(o, end)->ways[wire_at(o, end)->turn];
+	return &wire_story(o, end)->evs[wire_at(o, end)->turn];
 }
 
-static bool is_alike(const struct path_way *a, const struct path_way *b)
+static bool is_alike(const struct path_ev *a, const struct path_ev *b)
 {
-	return a->ev == b->ev && a->port == b->port;
+	return a->value == b->value && a->port == b->port;
 }
 
-void wire_ways_begin(struct hunt_oracle *o, uint32_t end)
+void wire_evs_begin(struct hunt_oracle *o, uint32_t end)
 {
-	const struct story_mrc_ways *w = set_of(o, end);
+	const struct story_mrc_evs *w = set_of(o, end);
 	struct wire_end *e = wire_at(o, end);
 
 	/* Those of a set stand by port and entropy. */
 	for (uint32_t i = 0; i < w->n; i++)
-		e->ways[i] = (struct wire_way){
+		e->evs[i] = (struct wire_ev){
 			.is_denied = w->denied[i / 64] >> i % 64 & 1,
-			.is_single = !(i > 0 && is_alike(&w->ways[i], &w->ways[i - 1])) &&
-				     !(i + 1 < w->n && is_alike(&w->ways[i], &w->ways[i + 1])),
+			.is_single = !(i > 0 && is_alike(&w->evs[i], &w->evs[i - 1])) &&
+				     !(i + 1 < w->n && is_alike(&w->evs[i], &w->evs[i + 1])),
 		};
 	for (uint64_t n = 0; n < e->ask.high; n++)
-		e->ask.pkts[n].way = WIRE_NO_WAY;
-	e->last = WIRE_NO_WAY;
+		e->ask.pkts[n].ev_number = WIRE_NO_EV;
+	e->last = WIRE_NO_EV;
 	e->walk = (struct wire_walk){0};
 }
 
@@ -69,7 +69,7 @@ static void check_doubt(struct hunt_oracle *o, uint32_t end, const struct tx_pkt
 {
 	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;
 	const struct wire_station *s = wire_station(o, host);
-	const struct story_mrc_ways *w = set_of(o, end);
+	const struct story_mrc_evs *w = set_of(o, end);
 	psec late = s->said_at[peer] + ASKED_AFTER + ASKED_RTTS * v->srtt_ns * PSEC_NS;
 
 	if (oracle_mrc_peer_ports_down(o, end) & ~(uint32_t)s->peer_said[peer])
@@ -87,8 +87,8 @@ static void check_doubt(struct hunt_oracle *o, uint32_t end, const struct tx_pkt
 	    wire_host(o, end)->max_probes <= FEW)
 		return;
 	for (uint32_t i = 0; i < w->n; i++)
-		if (w->ways[i].port == tx->port &&
-		    wire_at(o, end)->ways[i].arrived_at > s->said_at[peer])
+		if (w->evs[i].port == tx->port &&
+		    wire_at(o, end)->evs[i].arrived_at > s->said_at[peer])
 			return;
 	oracle_fail(o, "end %u: a packet by port %u, which is down at the peer: nobody asked", end,
 		    tx->port);
@@ -105,40 +105,40 @@ void wire_port_used(struct hunt_oracle *o, uint32_t host, uint32_t port)
 	s->left_at[port] = o->now(o->clock);
 }
 
-static bool is_usable(const struct hunt_oracle *o, uint32_t end, uint32_t way)
+static bool is_usable(const struct hunt_oracle *o, uint32_t end, uint32_t ev)
 {
-	return oracle_mrc_way(o, end, way) <= PATH_SKIP;
+	return oracle_mrc_ev(o, end, ev) <= PATH_SKIP;
 }
 
-/* The first of the ways with that entropy and port, or WIRE_NO_WAY. */
-static uint16_t first_alike(const struct story_mrc_ways *w, uint32_t ev, uint32_t port)
+/* The first of the EVs with that entropy and port, or WIRE_NO_EV. */
+static uint16_t first_alike(const struct story_mrc_evs *w, uint32_t ev, uint32_t port)
 {
 	for (uint32_t i = 0; i < w->n; i++)
-		if (w->ways[i].ev == ev && w->ways[i].port == port)
+		if (w->evs[i].value == ev && w->evs[i].port == port)
 			return (uint16_t)i;
-	return WIRE_NO_WAY;
+	return WIRE_NO_EV;
 }
 
-uint16_t wire_way_of(const struct hunt_oracle *o, uint32_t end, uint32_t ev, uint32_t port)
+uint16_t wire_ev_of(const struct hunt_oracle *o, uint32_t end, uint32_t ev, uint32_t port)
 {
-	uint16_t way = first_alike(set_of(o, end), ev, port);
+	uint16_t number = first_alike(set_of(o, end), ev, port);
 
-	return way != WIRE_NO_WAY && wire_at(o, end)->ways[way].is_single ? way : WIRE_NO_WAY;
+	return number != WIRE_NO_EV && wire_at(o, end)->evs[number].is_single ? number : WIRE_NO_EV;
 }
 
 static uint32_t usable_by(const struct hunt_oracle *o, uint32_t end, uint32_t port)
 {
-	const struct story_mrc_ways *w = set_of(o, end);
+	const struct story_mrc_evs *w = set_of(o, end);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < w->n && n < 2; i++)
-		n += w->ways[i].port == port && is_usable(o, end, i);
+		n += w->evs[i].port == port && is_usable(o, end, i);
 	return n;
 }
 
-/* Another way than before, where its port has two, after as many in a row as there may be. What
+/* Another EV than before, where its port has two, after as many in a row as there may be. What
  * the engine asks for itself takes turns too, and may come later. */
-static void check_turn(struct hunt_oracle *o, uint32_t end, uint16_t way, const struct tx_pkt *tx,
+static void check_turn(struct hunt_oracle *o, uint32_t end, uint16_t ev, const struct tx_pkt *tx,
 		       bool is_retx)
 {
 	struct wire_end *e = wire_at(o, end);
@@ -146,17 +146,17 @@ static void check_turn(struct hunt_oracle *o, uint32_t end, uint16_t way, const 
 	bool is_plain = !wire_host(o, end)->has_base_probe &&
 			!wire_station(o, o->story->ends[end].host)->has_changed_ports;
 
-	e->in_a_row = way != WIRE_NO_WAY && way == e->last ? e->in_a_row + 1 : 1;
-	e->last = way;
+	e->in_a_row = ev != WIRE_NO_EV && ev == e->last ? e->in_a_row + 1 : 1;
+	e->last = ev;
 	/* Where there is no other, nobody knows how many more may follow when there is; and one
-	 * that is retransmitted leaves out the way that it took. */
+	 * that is retransmitted leaves out the EV that it took. */
 	if (usable_by(o, end, tx->port) < 2 || is_retx)
 		e->in_a_row = 0;
 	if (e->in_a_row > burst && is_plain)
-		oracle_fail(o, "end %u: way %u has %u packets in a row", end, way, e->in_a_row);
+		oracle_fail(o, "end %u: EV %u has %u packets in a row", end, ev, e->in_a_row);
 }
 
-/* Whether an engine leaves a way that is dead: there are others, by which its peer answers, and it
+/* Whether an engine leaves an EV that is dead: there are others, by which its peer answers, and it
  * can keep a record of it. */
 static bool can_leave(const struct hunt_oracle *o, uint32_t end, const struct oracle_mrc_view *v)
 {
@@ -165,10 +165,10 @@ static bool can_leave(const struct hunt_oracle *o, uint32_t end, const struct or
 	       wire_host(o, end)->max_probes > FEW;
 }
 
-static void check_dead(struct hunt_oracle *o, uint32_t end, uint16_t way,
+static void check_dead(struct hunt_oracle *o, uint32_t end, uint16_t ev,
 		       const struct oracle_mrc_view *v)
 {
-	struct wire_way *w = &wire_at(o, end)->ways[way];
+	struct wire_ev *w = &wire_at(o, end)->evs[ev];
 	psec now = o->now(o->clock);
 	uint32_t burst = wire_story(o, end)->burst ? wire_story(o, end)->burst : 1;
 
@@ -178,54 +178,54 @@ static void check_dead(struct hunt_oracle *o, uint32_t end, uint16_t way,
 		w->lost_at = 0;
 		w->was_left = false;
 	}
-	/* Losses that are found together may have it left and brought back at once, as one way too
+	/* Losses that are found together may have it left and brought back at once, as one EV too
 	 * many. One that is dead and used loses more, later. */
 	if (w->lost_twice_at < w->lost_at + DEAD_STILL)
 		return;
-	/* Where nothing else gets through, there or back, there is nothing that the way is worse
+	/* Where nothing else gets through, there or back, there is nothing that the EV is worse
 	 * than. */
 	if (w->lost_at == 0 || now < w->lost_at + DEAD_AFTER || !can_leave(o, end, v) ||
 	    wire_at(o, end)->came_at < w->lost_at || wire_at(o, end)->answered_at < w->lost_at)
 		return;
-	wire_met(o, MET_WAY_DEAD);
+	wire_met(o, MET_EV_DEAD);
 	if (w->late_uses == 0)
 		w->late_at = now;
 	/* What is used on trial is not known to be lost at once, however many packets take it
-	 * meanwhile. After a silence most ways are on trial together, and more wait than there are
-	 * ways. */
+	 * meanwhile. After a silence most EVs are on trial together, and more wait than there are
+	 * EVs. */
 	if (++w->late_uses > LATE_MOST * burst && now > w->late_at + DEAD_STILL)
 		oracle_fail(o,
-			    "end %u: way %u loses all packets since %.3f us, and is used %u times",
-			    end, way, (double)w->lost_at / PSEC_US, w->late_uses);
+			    "end %u: EV %u loses all packets since %.3f us, and is used %u times",
+			    end, ev, (double)w->lost_at / PSEC_US, w->late_uses);
 }
 
-/* Which ways that lose packets are left now, and whether one more could be. */
+/* Which EVs that lose packets are left now, and whether one more could be. */
 static void note_left(struct hunt_oracle *o, uint32_t end, const struct oracle_mrc_view *v)
 {
-	struct wire_way *ways = wire_at(o, end)->ways;
+	struct wire_ev *evs = wire_at(o, end)->evs;
 
 	if (v->n_usable <= set_of(o, end)->min_active)
 		wire_at(o, end)->fewest_at = o->now(o->clock);
 	for (uint32_t i = 0; i < set_of(o, end)->n; i++)
-		ways[i].was_left |= ways[i].lost_at > 0 && !is_usable(o, end, i);
+		evs[i].was_left |= evs[i].lost_at > 0 && !is_usable(o, end, i);
 }
 
 /* What is usable now that all is healed. */
 static void note_healed(struct hunt_oracle *o, uint32_t end)
 {
 	for (uint32_t i = 0; i < set_of(o, end)->n; i++)
-		wire_at(o, end)->ways[i].has_come_back |= is_usable(o, end, i);
+		wire_at(o, end)->evs[i].has_come_back |= is_usable(o, end, i);
 }
 
 static void note_request(struct hunt_oracle *o, uint32_t end, const struct oracle_mrc_view *v)
 {
-	const struct story_mrc_ways *w = set_of(o, end);
+	const struct story_mrc_evs *w = set_of(o, end);
 	uint32_t shut = shut_ports(o, end), n = 0;
 
 	for (uint32_t i = 0; i < w->n; i++)
-		n += !wire_at(o, end)->ways[i].is_denied && !(shut >> w->ways[i].port & 1);
+		n += !wire_at(o, end)->evs[i].is_denied && !(shut >> w->evs[i].port & 1);
 	if (v->n_usable < n)
-		wire_met(o, MET_WAY_OUT);
+		wire_met(o, MET_EV_OUT);
 	if (shut)
 		wire_met(o, MET_PORT_SHUT);
 	if (o->now(o->clock) >= o->story->healed_at)
@@ -259,24 +259,24 @@ static void check_window(struct hunt_oracle *o, uint32_t end, uint64_t window)
 		oracle_fail(o, "end %u: a window of %" PRIu64, end, window);
 }
 
-/* Probes that nobody answers become fewer. Where some ways must be in use however they fare, each
+/* Probes that nobody answers become fewer. Where some EVs must be in use however they fare, each
  * trial has its own probes. */
-static void check_rate(struct hunt_oracle *o, uint32_t end, uint16_t way)
+static void check_rate(struct hunt_oracle *o, uint32_t end, uint16_t ev)
 {
-	struct wire_way *w = &wire_at(o, end)->ways[way];
+	struct wire_ev *w = &wire_at(o, end)->evs[ev];
 	psec now = o->now(o->clock);
 
 	if (w->unanswered++ == 0)
 		w->probed_at = now;
 	if (set_of(o, end)->min_active <= 1 &&
 	    w->unanswered > PROBES_FREE + (now - w->probed_at) / PROBE_EVERY)
-		oracle_fail(o, "end %u: %u probes of way %u without an answer", end, w->unanswered,
-			    way);
+		oracle_fail(o, "end %u: %u probes of EV %u without an answer", end, w->unanswered,
+			    ev);
 }
 
-/* One of what arrived has a turn like any packet, which is not known from those of ways: nobody
+/* One of what arrived has a turn like any packet, which is not known from those of EVs: nobody
  * knows what came last. Where the peer has it down it may be asked whether that is still so. */
-void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
+void wire_evs_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
 {
 	struct wire_station *s = wire_station(o, o->story->ends[end].host);
 	struct wire_end *e = wire_at(o, end);
@@ -285,33 +285,33 @@ void wire_ways_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *t
 
 	s->asked[o->story->ends[end ^ 1].host] |= (uint8_t)(1u << tx->port);
 
-	if (first == WIRE_NO_WAY) {
-		oracle_fail(o, "end %u: a probe by none of its ways", end);
+	if (first == WIRE_NO_EV) {
+		oracle_fail(o, "end %u: a probe by none of its EVs", end);
 		return;
 	}
-	e->last = WIRE_NO_WAY;
+	e->last = WIRE_NO_EV;
 	if (o->ends[end].is_tainted || o->ends[end].is_gone)
 		return;
 	if (shut_ports(o, end) >> tx->port & 1 && !(down >> tx->port & 1))
 		oracle_fail(o, "end %u: a probe by port %u, which is shut", end, tx->port);
-	if (!e->ways[first].is_single)
+	if (!e->evs[first].is_single)
 		return;
-	if (e->ways[first].is_denied)
-		oracle_fail(o, "end %u: a probe of way %u, which is denied", end, first);
+	if (e->evs[first].is_denied)
+		oracle_fail(o, "end %u: a probe of EV %u, which is denied", end, first);
 	if (!is_usable(o, end, first))
-		wire_met(o, MET_WAY_PROBED);
+		wire_met(o, MET_EV_PROBED);
 	check_rate(o, end, first);
 }
 
-void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx, bool is_retx)
+void wire_evs_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx, bool is_retx)
 {
-	const struct story_mrc_ways *w = set_of(o, end);
+	const struct story_mrc_evs *w = set_of(o, end);
 	struct wire_end *e = wire_at(o, end);
-	uint16_t first = first_alike(w, tx->ev, tx->port), way = first;
+	uint16_t first = first_alike(w, tx->ev, tx->port), ev = first;
 	struct oracle_mrc_view v;
 
-	if (first == WIRE_NO_WAY) {
-		oracle_fail(o, "end %u: a packet by none of its ways", end);
+	if (first == WIRE_NO_EV) {
+		oracle_fail(o, "end %u: a packet by none of its EVs", end);
 		return;
 	}
 	if (o->ends[end].is_tainted || o->ends[end].is_gone || !oracle_mrc_view(o, end, &v))
@@ -321,52 +321,52 @@ void wire_ways_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt 
 	if (shut_ports(o, end) >> tx->port & 1)
 		oracle_fail(o, "end %u: a packet by port %u, which is shut", end, tx->port);
 	check_doubt(o, end, tx, &v);
-	while (way + 1u < w->n && is_alike(&w->ways[way], &w->ways[way + 1]) &&
-	       (e->ways[way].is_denied || !is_usable(o, end, way)))
-		way++;
-	if (e->ways[way].is_denied || !is_usable(o, end, way))
-		oracle_fail(o, "end %u: a packet by way %u, which is out of use (%u)", end, way,
-			    oracle_mrc_way(o, end, way));
+	while (ev + 1u < w->n && is_alike(&w->evs[ev], &w->evs[ev + 1]) &&
+	       (e->evs[ev].is_denied || !is_usable(o, end, ev)))
+		ev++;
+	if (e->evs[ev].is_denied || !is_usable(o, end, ev))
+		oracle_fail(o, "end %u: a packet by EV %u, which is out of use (%u)", end, ev,
+			    oracle_mrc_ev(o, end, ev));
 	if (!(v.open_ports >> tx->port & 1))
 		oracle_fail(o, "end %u: a packet by port %u, which is not open", end, tx->port);
-	way = e->ways[first].is_single ? first : WIRE_NO_WAY;
-	check_turn(o, end, way, tx, is_retx);
-	if (way != WIRE_NO_WAY)
-		check_dead(o, end, way, &v);
+	ev = e->evs[first].is_single ? first : WIRE_NO_EV;
+	check_turn(o, end, ev, tx, is_retx);
+	if (ev != WIRE_NO_EV)
+		check_dead(o, end, ev, &v);
 	note_left(o, end, &v);
 	note_request(o, end, &v);
 }
 
-/* The first answer may go any way that there is; the place of its way is not known if two are
+/* The first answer may take any EV that there is; the place of its EV is not known if two are
  * alike. */
 static void begin_walk(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
 {
 	struct wire_walk *walk = &wire_at(o, end)->walk;
-	uint16_t way = first_alike(set_of(o, end), tx->ev, tx->port);
+	uint16_t ev = first_alike(set_of(o, end), tx->ev, tx->port);
 
 	walk->has_begun = true;
-	walk->next = way + 1u;
-	walk->is_known = way != WIRE_NO_WAY && wire_at(o, end)->ways[way].is_single;
-	if (way == WIRE_NO_WAY)
-		oracle_fail(o, "end %u: an answer by none of its ways", end);
+	walk->next = ev + 1u;
+	walk->is_known = ev != WIRE_NO_EV && wire_at(o, end)->evs[ev].is_single;
+	if (ev == WIRE_NO_EV)
+		oracle_fail(o, "end %u: an answer by none of its EVs", end);
 }
 
 static bool is_denied_whole(struct hunt_oracle *o, uint32_t end, uint32_t port)
 {
-	const struct story_mrc_ways *w = set_of(o, end);
+	const struct story_mrc_evs *w = set_of(o, end);
 
 	for (uint32_t i = 0; i < w->n; i++)
-		if (w->ways[i].port == port && !wire_at(o, end)->ways[i].is_denied)
+		if (w->evs[i].port == port && !wire_at(o, end)->evs[i].is_denied)
 			return false;
 	return true;
 }
 
-/* Answers take the ways in turn; only those are left out that are denied, or out of use while
- * another is not, or whose port is not free, or has no usable way while another one has: never
- * another one of the port that is taken. Where nothing but denied ways is left they go anywhere. */
-void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
+/* Answers take the EVs in turn; only those are left out that are denied, or out of use while
+ * another is not, or whose port is not free, or has no usable EV while another one has: never
+ * another one of the port that is taken. Where nothing but denied EVs is left they go anywhere. */
+void wire_evs_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
 {
-	const struct story_mrc_ways *w = set_of(o, end);
+	const struct story_mrc_evs *w = set_of(o, end);
 	struct wire_walk *walk = &wire_at(o, end)->walk;
 	uint32_t open = o->ends[end].is_gone ? 0 : oracle_mrc_ports(o, end);
 
@@ -383,23 +383,23 @@ void wire_ways_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *
 	}
 	for (uint32_t i = 0; i < w->n; i++) {
 		uint32_t at = (walk->next + i) % w->n;
-		const struct path_way *way = &w->ways[at];
+		const struct path_ev *ev = &w->evs[at];
 
-		if (way->port != tx->port || wire_at(o, end)->ways[at].is_denied ||
+		if (ev->port != tx->port || wire_at(o, end)->evs[at].is_denied ||
 		    (open != 0 && !is_usable(o, end, (uint16_t)at)))
 			continue;
-		if (way->ev != tx->ev)
+		if (ev->value != tx->ev)
 			break;
 		walk->next = (walk->next + i + 1) % w->n;
 		return;
 	}
-	oracle_fail(o, "end %u: an answer by port %u and entropy %08x: not its next way", end,
+	oracle_fail(o, "end %u: an answer by port %u and entropy %08x: not its next EV", end,
 		    tx->port, tx->ev);
 }
 
-void wire_way_arrived(struct hunt_oracle *o, uint32_t end, uint32_t way)
+void wire_ev_arrived(struct hunt_oracle *o, uint32_t end, uint32_t ev)
 {
-	struct wire_way *w = &wire_at(o, end)->ways[way];
+	struct wire_ev *w = &wire_at(o, end)->evs[ev];
 
 	w->arrived_at = o->now(o->clock);
 	w->lost_at = 0;
@@ -408,14 +408,15 @@ void wire_way_arrived(struct hunt_oracle *o, uint32_t end, uint32_t way)
 	w->unanswered = 0;
 }
 
-void wire_way_retx(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p,
-		   const struct tx_pkt *tx)
+void wire_ev_retx(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p,
+		  const struct tx_pkt *tx)
 {
-	uint16_t way = wire_way_of(o, end, tx->ev, tx->port);
+	uint16_t ev = wire_ev_of(o, end, tx->ev, tx->port);
 
-	if (p->sends > 0 && way != WIRE_NO_WAY && way == p->way && usable_by(o, end, tx->port) > 1)
-		oracle_fail(o, "end %u: a packet is retransmitted by way %u, which it took", end,
-			    way);
+	if (p->sends > 0 && ev != WIRE_NO_EV && ev == p->ev_number &&
+	    usable_by(o, end, tx->port) > 1)
+		oracle_fail(o, "end %u: a packet is retransmitted by EV %u, which it took", end,
+			    ev);
 }
 
 void wire_fault(struct hunt_oracle *o, uint32_t end)
@@ -426,12 +427,13 @@ void wire_fault(struct hunt_oracle *o, uint32_t end)
 	e->busy = 0;
 }
 
-void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p)
+void wire_ev_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p)
 {
-	struct wire_way *w = &wire_at(o, end)->ways[p->way % STORY_MRC_WAYS];
+	struct wire_ev *w = &wire_at(o, end)->evs[p->ev_number % STORY_MRC_EVS];
 
 	wire_fault(o, end);
-	if (p->way == WIRE_NO_WAY || p->sends == 0 || p->has_come || p->sent_at <= w->arrived_at)
+	if (p->ev_number == WIRE_NO_EV || p->sends == 0 || p->has_come ||
+	    p->sent_at <= w->arrived_at)
 		return;
 	w->lost_twice_at = o->now(o->clock);
 	if (w->lost_at > 0)
@@ -440,18 +442,18 @@ void wire_way_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p
 	w->late_uses = 0;
 }
 
-void wire_way_marked(struct hunt_oracle *o, uint32_t end, uint32_t way)
+void wire_ev_marked(struct hunt_oracle *o, uint32_t end, uint32_t ev)
 {
 	/* A probe of the idle path may have taken a turn at once. */
-	if (way == WIRE_NO_WAY || wire_story(o, end)->is_oblivious || wire_is_dead(o, end) ||
+	if (ev == WIRE_NO_EV || wire_story(o, end)->is_oblivious || wire_is_dead(o, end) ||
 	    wire_host(o, end)->has_base_probe)
 		return;
-	if (oracle_mrc_way(o, end, way) == PATH_GOOD)
-		oracle_fail(o, "end %u: way %u met congestion, and is not skipped", end, way);
-	wire_met(o, MET_WAY_SKIPPED);
+	if (oracle_mrc_ev(o, end, ev) == PATH_GOOD)
+		oracle_fail(o, "end %u: EV %u met congestion, and is not skipped", end, ev);
+	wire_met(o, MET_EV_SKIPPED);
 }
 
-void wire_ways_changed(struct hunt_oracle *o, const struct story_mrc_change *c)
+void wire_evs_changed(struct hunt_oracle *o, const struct story_mrc_change *c)
 {
 	struct wire_end *e = wire_at(o, c->end);
 	struct wire_station *s = wire_station(o, o->story->ends[c->end].host);
@@ -459,8 +461,8 @@ void wire_ways_changed(struct hunt_oracle *o, const struct story_mrc_change *c)
 	switch (c->what) {
 	case STORY_MRC_DENY:
 	case STORY_MRC_ALLOW:
-		e->ways[c->way].is_denied = c->what == STORY_MRC_DENY;
-		wire_met(o, MET_WAY_DENIED);
+		e->evs[c->ev].is_denied = c->what == STORY_MRC_DENY;
+		wire_met(o, MET_EV_DENIED);
 		break;
 	case STORY_MRC_PORTS: e->denied_ports = c->ports; break;
 	default:
@@ -470,7 +472,7 @@ void wire_ways_changed(struct hunt_oracle *o, const struct story_mrc_change *c)
 	}
 }
 
-void wire_ways_look(struct hunt_oracle *o, uint32_t end)
+void wire_evs_look(struct hunt_oracle *o, uint32_t end)
 {
 	struct wire_end *e = wire_at(o, end);
 
@@ -489,9 +491,9 @@ void wire_ways_look(struct hunt_oracle *o, uint32_t end)
 		wire_ask_died(o, end, died);
 }
 
-void wire_ways_on_answer(struct hunt_oracle *o, uint32_t end)
+void wire_evs_on_answer(struct hunt_oracle *o, uint32_t end)
 {
-	wire_ways_look(o, end);
+	wire_evs_look(o, end);
 	if (!o->ends[end].is_gone)
 		wire_at(o, end)->window_before = oracle_mrc_window(o, end);
 }
@@ -546,10 +548,10 @@ void oracle_mrc_pulled(struct hunt_oracle *o, uint32_t host, const struct hunt_c
 				    "end %u: %" PRIu64 " bytes in flight, the window is %" PRIu64,
 				    end, v.inflight_bytes, v.window_bytes);
 		e->sent_bytes = 0;
-		wire_ways_look(o, end);
+		wire_evs_look(o, end);
 		if (is_nscc && has_lost) {
 			is_cut |= check_cut(o, end);
-			wire_ways_on_answer(o, end);
+			wire_evs_on_answer(o, end);
 		}
 	}
 	if (!is_nscc || !has_lost || !wire_is_honest(o, host))
@@ -559,8 +561,8 @@ void oracle_mrc_pulled(struct hunt_oracle *o, uint32_t host, const struct hunt_c
 	wire_met(o, MET_WINDOW_CUT);
 }
 
-/* Whether a fault lets some packets of a port through: a way that answered now and then is on trial
- * for long, and where a port is not lost as a whole, each of its ways is by itself. */
+/* Whether a fault lets some packets of a port through: an EV that answered now and then is on trial
+ * for long, and where a port is not lost as a whole, each of its EVs is by itself. */
 static bool has_gray(const struct hunt_story *s)
 {
 	static const uint32_t kinds = 1u << FAULT_GRAY | 1u << FAULT_DROP | 1u << FAULT_BURST |
@@ -573,7 +575,7 @@ static bool has_gray(const struct hunt_story *s)
 	return false;
 }
 
-/* Whether all ways of an end had time to come back. They are probed while something is out, and
+/* Whether all EVs of an end had time to come back. They are probed while something is out, and
  * need room for that at both ends. */
 static bool has_healed(const struct hunt_oracle *o, uint32_t end)
 {
@@ -594,9 +596,9 @@ static bool has_healed(const struct hunt_oracle *o, uint32_t end)
 }
 
 /* 9.3.1: what is well again is used again. */
-void wire_ways_rest(struct hunt_oracle *o, uint32_t end)
+void wire_evs_rest(struct hunt_oracle *o, uint32_t end)
 {
-	const struct story_mrc_ways *w = set_of(o, end);
+	const struct story_mrc_evs *w = set_of(o, end);
 	const struct wire_end *e = wire_at(o, end);
 
 	if (oracle_mrc_is_sheltered(o, end) && o->story->n_faults > 0)
@@ -605,9 +607,9 @@ void wire_ways_rest(struct hunt_oracle *o, uint32_t end)
 		return;
 	wire_met(o, MET_TAILS);
 	for (uint32_t i = 0; i < w->n; i++)
-		if (!e->ways[i].is_denied && !(shut_ports(o, end) >> w->ways[i].port & 1) &&
-		    !e->ways[i].has_come_back && !is_usable(o, end, i))
-			oracle_fail(o, "end %u: way %u is still out of use", end, i);
+		if (!e->evs[i].is_denied && !(shut_ports(o, end) >> w->evs[i].port & 1) &&
+		    !e->evs[i].has_come_back && !is_usable(o, end, i))
+			oracle_fail(o, "end %u: EV %u is still out of use", end, i);
 }
 
 bool oracle_mrc_is_shut(const struct hunt_oracle *o, uint32_t end)
@@ -636,20 +638,20 @@ static uint32_t safe_planes(const struct hunt_story *s)
 	return planes;
 }
 
-/* Whether an end has a way through these planes that is never shut, whichever ways it takes. */
-static bool has_way(const struct hunt_story *s, uint32_t end, uint32_t planes)
+/* Whether an end has an EV through these planes that is never shut, whichever EVs it takes. */
+static bool has_open_ev(const struct hunt_story *s, uint32_t end, uint32_t planes)
 {
 	const struct story_mrc *m = story_mrc(s);
 	uint32_t each = s->shape.nic_ports / s->shape.planes;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct story_mrc_ways *w = &m->ends[end].ways[i];
+		const struct story_mrc_evs *w = &m->ends[end].evs[i];
 		uint32_t k = 0;
 
 		/* The first by an open port is never denied. */
-		while (k < w->n && !(m->open_ports >> w->ways[k].port & 1))
+		while (k < w->n && !(m->open_ports >> w->evs[k].port & 1))
 			k++;
-		if (k == w->n || !(planes >> w->ways[k].port / each & 1))
+		if (k == w->n || !(planes >> w->evs[k].port / each & 1))
 			return false;
 	}
 	return true;
@@ -665,5 +667,5 @@ bool oracle_mrc_is_sheltered(const struct hunt_oracle *o, uint32_t end)
 
 	return has_room && !e->is_oblivious &&
 	       (uint32_t)e->linear + e->exponential >= TRIES_LEAST &&
-	       has_way(o->story, end, planes) && has_way(o->story, end ^ 1, planes);
+	       has_open_ev(o->story, end, planes) && has_open_ev(o->story, end ^ 1, planes);
 }

@@ -1,5 +1,5 @@
-/* Which way the next packet takes, and the states of ways (MRC 9.3.1, 9.3.2, 11.2.2), against a
- * model that keeps one state for each way and knows nothing of orders, lanes or records. */
+/* Which EV the next packet takes, and the states of EVs (MRC 9.3.1, 9.3.2, 11.2.2), against a
+ * model that keeps one state for each EV and knows nothing of orders, lanes or records. */
 #include "path/path.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #define RECORDS 64u
 
-static uint64_t memory[PATH_WAYS_MAX * 2], bits[PATH_WAYS_MAX], pool_memory[RECORDS * 32];
+static uint64_t memory[PATH_EVS_MAX * 2], bits[PATH_EVS_MAX], pool_memory[RECORDS * 32];
 static struct path_profile profile;
 static struct pool pool;
 static struct path_cfg cfg = PATH_CFG_DEFAULT;
@@ -34,16 +34,16 @@ static void make(uint32_t n, uint32_t ports, uint64_t seed)
 
 static uint32_t next(uint32_t free_ports)
 {
-	const struct path_way *way = path_next(&path, free_ports);
+	const struct path_ev *ev = path_next(&path, free_ports);
 
-	return way ? path_number(&path, way) : PATH_NONE;
+	return ev ? path_number(&path, ev) : PATH_NONE;
 }
 
-/* Every way once a round, in another order each round, and another one for each sender. */
+/* Every EV once a round, in another order each round, and another one for each sender. */
 static void rounds(void **state)
 {
 	static const uint32_t counts[] = {1, 2, 3, 5, 16, 31, 64, 100, 256, 1000};
-	static uint16_t seen[2][PATH_WAYS_MAX];
+	static uint16_t seen[2][PATH_EVS_MAX];
 
 	(void)state;
 	for (uint32_t k = 0; k < sizeof counts / sizeof *counts; k++) {
@@ -54,17 +54,17 @@ static void rounds(void **state)
 			uint32_t used[1000] = {0}, before = PATH_NONE, got = 0;
 
 			for (uint32_t i = 0; i < 8 * n; i++) {
-				uint32_t way = next(1);
+				uint32_t ev = next(1);
 
-				assert_true(way < n && (way != before || n == 1));
-				before = way;
+				assert_true(ev < n && (ev != before || n == 1));
+				before = ev;
 				if (i < n)
-					seen[sender][i] = (uint16_t)way;
+					seen[sender][i] = (uint16_t)ev;
 				else if (i < 2 * n)
-					again += seen[sender][i - n] == way;
-				used[way]++;
+					again += seen[sender][i - n] == ev;
+				used[ev]++;
 			}
-			/* A way that is last and would be first loses a turn: seven at most. */
+			/* An EV that is last and would be first loses a turn: seven at most. */
 			for (uint32_t i = 0; i < n; i++) {
 				assert_in_range(used[i], n > 2 ? 5 : 1, n > 2 ? 11 : 8);
 				got += used[i];
@@ -87,7 +87,7 @@ static void rounds(void **state)
 	}
 }
 
-/* However ports become free, their ways get the same share as far as that is possible. */
+/* However ports become free, their EVs get the same share as far as that is possible. */
 static void even_over_ports(void **state)
 {
 	struct prng rng;
@@ -97,15 +97,15 @@ static void even_over_ports(void **state)
 	prng_init(&rng, check_seed(5), 0);
 	make(128, 0xff, 9);
 	for (uint32_t i = 0; i < 16000; i++) {
-		uint32_t way = next(UINT32_MAX);
+		uint32_t ev = next(UINT32_MAX);
 
-		used[way]++;
-		on[profile.set.ways[way].port]++;
+		used[ev]++;
+		on[profile.set.evs[ev].port]++;
 	}
 	for (uint32_t port = 0; port < PATH_PORTS; port++)
 		assert_in_range(on[port], 1998, 2002);
-	for (uint32_t way = 0; way < 128; way++)
-		assert_in_range(used[way], 118, 130);
+	for (uint32_t ev = 0; ev < 128; ev++)
+		assert_in_range(used[ev], 118, 130);
 	/* Ports come free in pairs, by turns, or as drawn. */
 	for (uint32_t how = 0; how < 3; how++) {
 		memset(on, 0, sizeof on);
@@ -113,29 +113,29 @@ static void even_over_ports(void **state)
 			uint32_t free_ports = how == 0   ? 3u << i % 4 * 2
 					      : how == 1 ? 1u << i * 3 % 8
 							 : prng_u32(&rng) & 0xff;
-			uint32_t way = next(free_ports);
+			uint32_t ev = next(free_ports);
 
 			if (!free_ports) {
-				assert_int_equal(way, PATH_NONE);
+				assert_int_equal(ev, PATH_NONE);
 				continue;
 			}
-			assert_true(free_ports >> profile.set.ways[way].port & 1);
-			on[profile.set.ways[way].port]++;
+			assert_true(free_ports >> profile.set.evs[ev].port & 1);
+			on[profile.set.evs[ev].port]++;
 		}
 		for (uint32_t port = 0; port < PATH_PORTS; port++)
 			assert_in_range(on[port], 1980, 2020);
 	}
 	/* One port was not free for long: it makes up for no more than a round. */
 	for (uint32_t i = 0; i < 100000; i++)
-		assert_true(profile.set.ways[next(0xfe)].port != 0);
+		assert_true(profile.set.evs[next(0xfe)].port != 0);
 	memset(on, 0, sizeof on);
 	for (uint32_t i = 0; i < 160; i++)
-		on[profile.set.ways[next(0xff)].port]++;
+		on[profile.set.evs[next(0xff)].port]++;
 	assert_in_range(on[0], 20, 36);
 }
 
-/* A port with half of its ways out gets half of the packets of others. */
-static void shares_by_ways(void **state)
+/* A port with half of its EVs out gets half of the packets of others. */
+static void shares_by_evs(void **state)
 {
 	uint32_t on[PATH_PORTS] = {0};
 
@@ -144,7 +144,7 @@ static void shares_by_ways(void **state)
 	for (uint32_t i = 0; i < 8; i++)
 		path_deny(&path, profile.first[2] + i, true, 0);
 	for (uint32_t i = 0; i < 15000; i++)
-		on[profile.set.ways[next(0xff)].port]++;
+		on[profile.set.evs[next(0xff)].port]++;
 	assert_in_range(on[2], 990, 1010);
 	assert_in_range(on[3], 1990, 2010);
 }
@@ -157,19 +157,19 @@ static void few_of_many(void **state)
 	for (uint32_t n_live = 1; n_live <= 5; n_live++) {
 		uint32_t used[5] = {0}, before = PATH_NONE;
 
-		make(PATH_WAYS_MAX, 1, 4);
-		for (uint32_t way = 0; way < PATH_WAYS_MAX; way++)
-			path_deny(&path, way, true, 0);
+		make(PATH_EVS_MAX, 1, 4);
+		for (uint32_t ev = 0; ev < PATH_EVS_MAX; ev++)
+			path_deny(&path, ev, true, 0);
 		assert_int_equal(next(1), PATH_NONE);
 		for (uint32_t i = 0; i < n_live; i++)
 			path_deny(&path, live[i], false, 0);
 		for (uint32_t i = 0; i < 100 * n_live; i++) {
-			uint32_t way = next(1), k = 0;
+			uint32_t ev = next(1), k = 0;
 
-			while (k < n_live && live[k] != way)
+			while (k < n_live && live[k] != ev)
 				k++;
-			assert_true(k < n_live && (way != before || n_live == 1));
-			before = way;
+			assert_true(k < n_live && (ev != before || n_live == 1));
+			before = ev;
 			used[k]++;
 		}
 		for (uint32_t i = 0; i < n_live; i++)
@@ -184,39 +184,39 @@ static void never_twice(void **state)
 
 	(void)state;
 	make(16, 1, 8);
-	for (uint32_t way = 5; way < 16; way++)
-		path_deny(&path, way, true, 0);
+	for (uint32_t ev = 5; ev < 16; ev++)
+		path_deny(&path, ev, true, 0);
 	for (uint32_t i = 0; i < 4000; i++) {
-		uint32_t way = next(1);
+		uint32_t ev = next(1);
 
-		assert_true(way != before);
-		before = way;
+		assert_true(ev != before);
+		before = ev;
 		path_deny(&path, 3, i % 4 == 0, 0);
 		path_deny(&path, 4, i % 4 < 2, 0);
 	}
 }
 
-/* Nor where a port with faulty ways goes on with few, and hardly any of those is usable. */
+/* Nor where a port with faulty EVs goes on with few, and hardly any of those is usable. */
 static void never_twice_of_few(void **state)
 {
-	static struct path_way ways[272];
+	static struct path_ev evs[272];
 
 	(void)state;
 	for (uint32_t i = 0; i < 272; i++)
-		ways[i] = (struct path_way){.ev = i, .port = i < 256 ? 0 : 1};
+		evs[i] = (struct path_ev){.value = i, .port = i < 256 ? 0 : 1};
 	for (uint64_t seed = 1; seed < 200; seed++) {
 		make(256, 1, seed);
-		assert_int_equal(path_profile_explicit(&profile, memory, ways, 272), PATH_OK);
+		assert_int_equal(path_profile_explicit(&profile, memory, evs, 272), PATH_OK);
 		path_start(&path, &(struct path_sender){&profile, &cfg, bits, seed, 0});
-		for (uint32_t way = 256; way < 266; way++)
-			path_on_avoid(&path, way, 0);
+		for (uint32_t ev = 256; ev < 266; ev++)
+			path_on_avoid(&path, ev, 0);
 		uint32_t before = PATH_NONE;
 
 		for (uint32_t i = 0; i < 100; i++) {
-			uint32_t way = next(2);
+			uint32_t ev = next(2);
 
-			assert_true(way >= 266 && way != before);
-			before = way;
+			assert_true(ev >= 266 && ev != before);
+			before = ev;
 		}
 	}
 }
@@ -230,7 +230,7 @@ static void opened_ports(void **state)
 	make(128, 0xff, 8);
 	for (uint32_t i = 0; i < 1000; i++) {
 		path_block(&path, PATH_BLOCK_LINK, i < 900 ? 1 : 0, i);
-		on += profile.set.ways[next(0xff)].port == 0 && i < 916;
+		on += profile.set.evs[next(0xff)].port == 0 && i < 916;
 	}
 	assert_in_range(on, 1, 3);
 }
@@ -243,32 +243,32 @@ static void bursts(void **state)
 	make(64, 0x3, 4);
 	path_start(&path, &(struct path_sender){&profile, &cfg, bits, 1, 16});
 	for (uint32_t i = 0; i < 1600; i++) {
-		uint32_t way = next(3);
+		uint32_t ev = next(3);
 
-		if (way == before) {
+		if (ev == before) {
 			run++;
 		} else {
 			assert_true(before == PATH_NONE || run == 16);
 			run = 1;
 		}
-		before = way;
+		before = ev;
 	}
 	/* Not beyond a mark, nor on a port that is not free. */
-	uint32_t way = next(3);
+	uint32_t ev = next(3);
 
-	path_on_marked(&path, way);
-	assert_true(next(3) != way);
-	way = next(3);
-	assert_true(next(3u ^ 1u << profile.set.ways[way].port) != way);
+	path_on_marked(&path, ev);
+	assert_true(next(3) != ev);
+	ev = next(3);
+	assert_true(next(3u ^ 1u << profile.set.evs[ev].port) != ev);
 }
 
-/* The first packet that meets a skipped way makes it good and goes on, past eight at most. */
+/* The first packet that meets a skipped EV makes it good and goes on, past eight at most. */
 static void skipping(void **state)
 {
 	(void)state;
 	make(16, 1, 4);
-	for (uint32_t way = 0; way < 16; way++)
-		path_on_marked(&path, way);
+	for (uint32_t ev = 0; ev < 16; ev++)
+		path_on_marked(&path, ev);
 	uint32_t n[PATH_STATES];
 
 	/* All are to be skipped: it takes the first that it made good. */
@@ -276,7 +276,7 @@ static void skipping(void **state)
 	path_count(&path, n);
 	assert_int_equal(n[PATH_GOOD], 8);
 	assert_int_equal(n[PATH_SKIP], 8);
-	/* A skipped way loses one turn: 15 others come, then it is used like them. */
+	/* A skipped EV loses one turn: 15 others come, then it is used like them. */
 	make(16, 1, 4);
 	path_on_marked(&path, 7);
 	uint32_t used[16] = {0};
@@ -287,44 +287,44 @@ static void skipping(void **state)
 	for (uint32_t i = 0; i < 16; i++)
 		used[next(1)]++;
 	assert_in_range(used[7], 1, 1);
-	/* A plane whose ways are skipped all the time gets fewer packets, not the same on fewer. */
+	/* A plane whose EVs are skipped all the time gets fewer packets, not the same on fewer. */
 	uint32_t on[2] = {0};
 
 	make(32, 3, 4);
 	for (uint32_t i = 0; i < 1000; i++) {
-		for (uint32_t way = 0; way < 8; way++)
-			path_on_marked(&path, way);
-		on[profile.set.ways[next(3)].port]++;
+		for (uint32_t ev = 0; ev < 8; ev++)
+			path_on_marked(&path, ev);
+		on[profile.set.evs[next(3)].port]++;
 	}
 	assert_in_range(on[0], 300, 400);
 }
 
-/* Packets that go, each way's marked with such a chance in 16; how many went by each way. */
+/* Packets that go, each EV's marked with such a chance in 16; how many went by each EV. */
 static void go_marked(uint32_t pkts, const uint8_t *chances, struct prng *rng, uint32_t *used)
 {
 	memset(used, 0, profile.set.n * sizeof *used);
 	for (uint32_t i = 0; i < pkts; i++) {
-		uint32_t way = next(UINT32_MAX);
+		uint32_t ev = next(UINT32_MAX);
 
-		used[way]++;
-		if (prng_u32(rng) % 16 < chances[way])
-			path_on_marked(&path, way);
+		used[ev]++;
+		if (prng_u32(rng) % 16 < chances[ev])
+			path_on_marked(&path, ev);
 	}
 }
 
-static bool is_slow(uint32_t way)
+static bool is_slow(uint32_t ev)
 {
-	return way % 128 == 45;
+	return ev % 128 == 45;
 }
 
-/* Chances of marks for slow ways, and for others. */
+/* Chances of marks for slow EVs, and for others. */
 static void set_chances(uint8_t *chances, uint8_t slow, uint8_t others)
 {
-	for (uint32_t way = 0; way < profile.set.n; way++)
-		chances[way] = is_slow(way) ? slow : others;
+	for (uint32_t ev = 0; ev < profile.set.n; ev++)
+		chances[ev] = is_slow(ev) ? slow : others;
 }
 
-/* A way that is marked more often than the others gives up more than the turns that it is skipped,
+/* An EV that is marked more often than the others gives up more than the turns that it is skipped,
  * but not all; marks that all have in common change nothing; without marks all is forgotten. */
 static void marked_more_than_others(void **state)
 {
@@ -350,12 +350,12 @@ static void marked_more_than_others(void **state)
 			set_chances(chances, table[k].slow, table[k].others);
 			go_marked(800 * n, chances, &rng, used);
 			go_marked(400 * n, chances, &rng, used);
-			for (uint32_t way = 0; way < n; way++)
-				if (is_slow(way))
-					assert_in_range(used[way], table[k].slow_min,
+			for (uint32_t ev = 0; ev < n; ev++)
+				if (is_slow(ev))
+					assert_in_range(used[ev], table[k].slow_min,
 							table[k].slow_max);
 				else
-					assert_in_range(used[way], table[k].others_min,
+					assert_in_range(used[ev], table[k].others_min,
 							table[k].others_max);
 		}
 	}
@@ -363,22 +363,22 @@ static void marked_more_than_others(void **state)
 
 enum sign { MARKED, TRIMMED, LOST, ALLOWED, SIGNS };
 
-static void show(enum sign sign, uint32_t way)
+static void show(enum sign sign, uint32_t ev)
 {
 	if (sign == MARKED)
-		path_on_marked(&path, way);
+		path_on_marked(&path, ev);
 	else if (sign == LOST)
-		path_on_lost(&path, way, 1, 1);
+		path_on_lost(&path, ev, 1, 1);
 	else
-		path_on_trimmed(&path, way);
+		path_on_trimmed(&path, ev);
 	if (sign == ALLOWED) {
-		path_deny(&path, way, true, 1);
-		path_deny(&path, way, false, 1);
+		path_deny(&path, ev, true, 1);
+		path_deny(&path, ev, false, 1);
 	}
 }
 
 /* A packet that met a full queue weighs more than one that was marked, also where nothing is taken
- * out for a loss; a way that is allowed again is as good as new. */
+ * out for a loss; an EV that is allowed again is as good as new. */
 static void full_queues_weigh_more(void **state)
 {
 	uint32_t turns[SIGNS] = {0};
@@ -401,30 +401,30 @@ static void full_queues_weigh_more(void **state)
 	assert_in_range(turns[ALLOWED], 1270, 1290);
 }
 
-/* The model: what a controller and the wire say of each way, and which ports are blocked. */
+/* The model: what a controller and the wire say of each EV, and which ports are blocked. */
 struct model {
-	enum path_state way[256];
+	enum path_state ev[256];
 	uint32_t blocked[PATH_BLOCKS];
 };
 
-static enum path_state model_state(const struct model *m, uint32_t way)
+static enum path_state model_state(const struct model *m, uint32_t ev)
 {
-	uint32_t port = profile.set.ways[way].port;
+	uint32_t port = profile.set.evs[ev].port;
 
-	if (m->way[way] == PATH_DENIED || m->blocked[PATH_BLOCK_DENIED] >> port & 1)
+	if (m->ev[ev] == PATH_DENIED || m->blocked[PATH_BLOCK_DENIED] >> port & 1)
 		return PATH_DENIED;
 	if ((m->blocked[PATH_BLOCK_LINK] | m->blocked[PATH_BLOCK_PEER]) >> port & 1)
 		return PATH_ASSUMED_BAD;
-	return m->way[way];
+	return m->ev[ev];
 }
 
 static void compare(const struct model *m)
 {
 	uint32_t n[PATH_STATES], wanted[PATH_STATES] = {0};
 
-	for (uint32_t way = 0; way < profile.set.n; way++) {
-		assert_int_equal(path_state(&path, way), model_state(m, way));
-		wanted[model_state(m, way)]++;
+	for (uint32_t ev = 0; ev < profile.set.n; ev++) {
+		assert_int_equal(path_state(&path, ev), model_state(m, ev));
+		wanted[model_state(m, ev)]++;
 	}
 	path_count(&path, n);
 	for (uint32_t i = 0; i < PATH_STATES; i++)
@@ -433,43 +433,43 @@ static void compare(const struct model *m)
 
 static void model_next(struct model *m, uint32_t free_ports)
 {
-	uint32_t way = next(free_ports), resets = 0, usable = 0;
+	uint32_t ev = next(free_ports), resets = 0, usable = 0;
 
 	for (uint32_t i = 0; i < profile.set.n; i++) {
 		enum path_state before = model_state(m, i);
 
-		if (free_ports >> profile.set.ways[i].port & 1)
+		if (free_ports >> profile.set.evs[i].port & 1)
 			usable += before == PATH_GOOD || before == PATH_SKIP;
 		if (before != path_state(&path, i)) {
 			assert_int_equal(before, PATH_SKIP);
 			assert_int_equal(path_state(&path, i), PATH_GOOD);
-			m->way[i] = PATH_GOOD;
+			m->ev[i] = PATH_GOOD;
 			resets++;
 		}
 	}
 	assert_true(resets <= 8);
-	assert_int_equal(usable == 0, way == PATH_NONE);
-	if (way == PATH_NONE)
+	assert_int_equal(usable == 0, ev == PATH_NONE);
+	if (ev == PATH_NONE)
 		return;
-	assert_int_equal(model_state(m, way), PATH_GOOD);
-	assert_true(free_ports >> profile.set.ways[way].port & 1);
+	assert_int_equal(model_state(m, ev), PATH_GOOD);
+	assert_true(free_ports >> profile.set.evs[ev].port & 1);
 }
 
-/* Runs all probes that are due at once; those of `way` end like this, others are clean. */
-static void model_probes(struct model *m, uint32_t way, enum path_outcome outcome, nsec now)
+/* Runs all probes that are due at once; those of `ev` end like this, others are clean. */
+static void model_probes(struct model *m, uint32_t ev, enum path_outcome outcome, nsec now)
 {
 	struct path_probe probe;
 	uint32_t n = 0;
 
 	while (path_probe_next(&path, now, UINT32_MAX, &probe)) {
-		assert_int_equal(m->way[probe.way], PATH_ASSUMED_BAD);
-		enum path_outcome this = probe.way == way ? outcome : PATH_PROBE_CLEAN;
+		assert_int_equal(m->ev[probe.ev], PATH_ASSUMED_BAD);
+		enum path_outcome this = probe.ev == ev ? outcome : PATH_PROBE_CLEAN;
 
 		path_on_probe(&path, probe, this, now);
-		if (path_state(&path, probe.way) != model_state(m, probe.way))
-			m->way[probe.way] = this == PATH_PROBE_CLEAN ? PATH_GOOD : PATH_SKIP;
+		if (path_state(&path, probe.ev) != model_state(m, probe.ev))
+			m->ev[probe.ev] = this == PATH_PROBE_CLEAN ? PATH_GOOD : PATH_SKIP;
 		if (this == PATH_PROBE_FAILED)
-			assert_int_equal(m->way[probe.way], PATH_ASSUMED_BAD);
+			assert_int_equal(m->ev[probe.ev], PATH_ASSUMED_BAD);
 		assert_true(n++ < 10000);
 	}
 	assert_true(path_deadline(&path, UINT32_MAX) > now);
@@ -482,46 +482,46 @@ static uint32_t some_ports(struct prng *rng)
 	return ports & ports >> 8 & 0xff;
 }
 
-/* A packet is lost, or the peer asks to avoid its way; but no more of them than an eighth, so that
+/* A packet is lost, or the peer asks to avoid its EV; but no more of them than an eighth, so that
  * none comes back because too many are out. What arrives next keeps the port above suspicion. */
-static void model_evidence(struct model *m, uint32_t way, bool is_loss, nsec now)
+static void model_evidence(struct model *m, uint32_t ev, bool is_loss, nsec now)
 {
-	uint32_t port = profile.set.ways[way].port, n_bad = 0;
+	uint32_t port = profile.set.evs[ev].port, n_bad = 0;
 	bool is_blocked = (m->blocked[0] | m->blocked[1] | m->blocked[2]) >> port & 1;
 
 	for (uint32_t i = 0; i < profile.set.n; i++)
-		n_bad += m->way[i] == PATH_ASSUMED_BAD;
+		n_bad += m->ev[i] == PATH_ASSUMED_BAD;
 	if (n_bad >= profile.set.n / 8)
 		return;
 	if (is_loss) {
-		path_on_lost(&path, way, now, now);
-		path_on_arrived(&path, way, now + 1, now);
+		path_on_lost(&path, ev, now, now);
+		path_on_arrived(&path, ev, now + 1, now);
 	} else {
-		path_on_avoid(&path, way, now);
+		path_on_avoid(&path, ev, now);
 	}
-	/* Loss behind a port that is down says nothing of the way. */
-	if ((m->way[way] == PATH_GOOD || m->way[way] == PATH_SKIP) && !(is_loss && is_blocked))
-		m->way[way] = PATH_ASSUMED_BAD;
+	/* Loss behind a port that is down says nothing of the EV. */
+	if ((m->ev[ev] == PATH_GOOD || m->ev[ev] == PATH_SKIP) && !(is_loss && is_blocked))
+		m->ev[ev] = PATH_ASSUMED_BAD;
 }
 
 static void model_step(struct model *m, struct prng *rng, nsec now)
 {
-	uint32_t way = (uint32_t)prng_below(rng, profile.set.n), what = prng_u32(rng) % 16;
+	uint32_t ev = (uint32_t)prng_below(rng, profile.set.n), what = prng_u32(rng) % 16;
 
 	if (what < 2) {
-		model_evidence(m, way, what == 0, now);
+		model_evidence(m, ev, what == 0, now);
 	} else if (what < 5) {
 		if (what == 2)
-			path_on_trimmed(&path, way);
+			path_on_trimmed(&path, ev);
 		else
-			path_on_marked(&path, way);
-		m->way[way] = m->way[way] == PATH_GOOD ? PATH_SKIP : m->way[way];
+			path_on_marked(&path, ev);
+		m->ev[ev] = m->ev[ev] == PATH_GOOD ? PATH_SKIP : m->ev[ev];
 	} else if (what == 5) {
-		path_deny(&path, way, true, now);
-		m->way[way] = PATH_DENIED;
+		path_deny(&path, ev, true, now);
+		m->ev[ev] = PATH_DENIED;
 	} else if (what == 6) {
-		path_deny(&path, way, false, now);
-		m->way[way] = m->way[way] == PATH_DENIED ? PATH_GOOD : m->way[way];
+		path_deny(&path, ev, false, now);
+		m->ev[ev] = m->ev[ev] == PATH_DENIED ? PATH_GOOD : m->ev[ev];
 	} else if (what == 7) {
 		uint32_t why = prng_u32(rng) % PATH_BLOCKS;
 
@@ -529,7 +529,7 @@ static void model_step(struct model *m, struct prng *rng, nsec now)
 		m->blocked[why] = some_ports(rng) & 0xfa;
 		path_block(&path, (enum path_block)why, m->blocked[why], now);
 	} else if (what == 8) {
-		model_probes(m, way, (enum path_outcome)(prng_u32(rng) % 3), now);
+		model_probes(m, ev, (enum path_outcome)(prng_u32(rng) % 3), now);
 	} else {
 		model_next(m, some_ports(rng));
 	}
@@ -573,7 +573,7 @@ static void cost(void **state)
 		for (uint32_t k = 0; k < 1000000; k++)
 			sum += next(shape[i][2] ? 1u << k % 8 : 0xff);
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
-		printf("%u ways, ports %#x, %s free: %.1f ns (%u)\n", shape[i][0], shape[i][1],
+		printf("%u EVs, ports %#x, %s free: %.1f ns (%u)\n", shape[i][0], shape[i][1],
 		       shape[i][2] ? "one" : "all",
 		       ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) /
 			       1e6,
@@ -583,7 +583,7 @@ static void cost(void **state)
 	       sizeof(struct path_ev_fault));
 }
 
-/* A controller's word that a way is good (10.2.2): whatever it was held for, but for denied ones.
+/* A controller's word that an EV is good (10.2.2): whatever it was held for, but for denied ones.
  */
 static void a_pardon(void **state)
 {
@@ -617,7 +617,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_pardon),
 	cmocka_unit_test(rounds),
 	cmocka_unit_test(even_over_ports),
-	cmocka_unit_test(shares_by_ways),
+	cmocka_unit_test(shares_by_evs),
 	cmocka_unit_test(few_of_many),
 	cmocka_unit_test(never_twice),
 	cmocka_unit_test(never_twice_of_few),

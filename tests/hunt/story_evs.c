@@ -1,4 +1,4 @@
-/* What a story has of MRC's ways and windows: which ways are denied, when and which ports are down,
+/* What a story has of MRC's EVs and windows: which EVs are denied, when and which ports are down,
  * and the congestion controller. Drawn from a stream of its own. */
 #include <stdio.h>
 
@@ -13,9 +13,9 @@
 #define DOWNS_EACH   2u
 #define Q32          (UINT64_C(1) << 32)
 
-enum { STREAM_WAYS = 201 };
+enum { STREAM_EVS = 201 };
 
-/* The round trip of a packet through an idle fabric, the longest way. */
+/* The round trip of a packet through an idle fabric, the longest path. */
 static nsec base_rtt_ns(const struct hunt_story *s)
 {
 	static const uint32_t links[] = {1, 4, 6};
@@ -90,12 +90,12 @@ static void draw_host(const struct hunt_story *s, struct prng *p, struct story_m
 	h->has_base_probe = prng_chance(p, 1, 3);
 }
 
-static uint8_t ports_of(const struct story_mrc_ways *w)
+static uint8_t ports_of(const struct story_mrc_evs *w)
 {
 	uint8_t ports = 0;
 
 	for (uint32_t i = 0; i < w->n; i++)
-		ports |= (uint8_t)(1u << w->ways[i].port);
+		ports |= (uint8_t)(1u << w->evs[i].port);
 	return ports;
 }
 
@@ -107,16 +107,16 @@ static void draw_open_ports(struct hunt_story *s, struct prng *p)
 	m->may_shut = s->n_faults > 0 && prng_chance(p, 1, 6);
 	for (uint32_t e = 0; e < s->n_ends; e++)
 		for (uint32_t i = 0; i < 2; i++)
-			if (!(ports_of(&m->ends[e].ways[i]) & m->open_ports))
-				m->open_ports |= (uint8_t)(1u << m->ends[e].ways[i].ways[0].port);
+			if (!(ports_of(&m->ends[e].evs[i]) & m->open_ports))
+				m->open_ports |= (uint8_t)(1u << m->ends[e].evs[i].evs[0].port);
 }
 
-/* Whether no change may touch a way: the first of those by an open port. */
-static bool is_kept(const struct story_mrc *m, const struct story_mrc_ways *w, uint32_t way)
+/* Whether no change may touch an EV: the first of those by an open port. */
+static bool is_kept(const struct story_mrc *m, const struct story_mrc_evs *w, uint32_t ev)
 {
 	for (uint32_t i = 0; i < w->n; i++)
-		if (m->open_ports >> w->ways[i].port & 1)
-			return i == way;
+		if (m->open_ports >> w->evs[i].port & 1)
+			return i == ev;
 	return false;
 }
 
@@ -128,7 +128,7 @@ static uint8_t draw_ports(const struct hunt_story *s, struct prng *p, bool is_fo
 	return (uint8_t)(ports & ~(is_for_ever || !m->may_shut ? m->open_ports : 0u));
 }
 
-static void draw_set(const struct hunt_story *s, struct prng *p, struct story_mrc_ways *w)
+static void draw_set(const struct hunt_story *s, struct prng *p, struct story_mrc_evs *w)
 {
 	const struct story_mrc *m = story_mrc(s);
 	uint32_t share = prng_chance(p, 1, 4) ? hunt_draw(p, 1, 4) : 0;
@@ -143,14 +143,14 @@ static void draw_set(const struct hunt_story *s, struct prng *p, struct story_mr
 
 static void draw_end(const struct hunt_story *s, struct prng *p, struct story_mrc_end *e)
 {
-	draw_set(s, p, &e->ways[0]);
-	draw_set(s, p, &e->ways[1]);
+	draw_set(s, p, &e->evs[0]);
+	draw_set(s, p, &e->evs[1]);
 	e->burst = (uint16_t)(prng_chance(p, 1, 4) ? hunt_draw(p, 1, 8) : hunt_draw(p, 0, 1));
 	e->is_oblivious = prng_chance(p, 1, 8);
 	e->denied_ports = prng_chance(p, 1, 8) ? draw_ports(s, p, true) : 0;
 }
 
-/* Ways denied and allowed again, of the controller's own will. */
+/* EVs denied and allowed again, of the controller's own will. */
 static void draw_denials(struct hunt_story *s, struct prng *p, uint32_t e)
 {
 	const struct story_mrc *m = story_mrc(s);
@@ -159,14 +159,13 @@ static void draw_denials(struct hunt_story *s, struct prng *p, uint32_t e)
 	uint32_t gap = s->is_slow ? 400000 : 60000;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t least = m->ends[e].ways[0].n < m->ends[e].ways[1].n ? m->ends[e].ways[0].n
-									     : m->ends[e].ways[1].n;
+		uint32_t least = m->ends[e].evs[0].n < m->ends[e].evs[1].n ? m->ends[e].evs[0].n
+									   : m->ends[e].evs[1].n;
 
 		c.at += hunt_draw(p, 0, gap) * PSEC_NS;
-		c.way = (uint16_t)hunt_draw(p, 0, least - 1);
+		c.ev = (uint16_t)hunt_draw(p, 0, least - 1);
 		c.what = prng_chance(p, 2, 3) ? STORY_MRC_DENY : STORY_MRC_ALLOW;
-		if (is_kept(m, &m->ends[e].ways[0], c.way) ||
-		    is_kept(m, &m->ends[e].ways[1], c.way))
+		if (is_kept(m, &m->ends[e].evs[0], c.ev) || is_kept(m, &m->ends[e].evs[1], c.ev))
 			continue;
 		story_mrc_add(s, &c);
 	}
@@ -207,12 +206,12 @@ static void draw_downs(struct hunt_story *s, struct prng *p, uint32_t host)
 	}
 }
 
-void story_mrc_draw_ways(struct hunt_story *s)
+void story_mrc_draw_evs(struct hunt_story *s)
 {
 	struct story_mrc *m = s->own;
 	struct prng p;
 
-	prng_init(&p, s->seed, STREAM_WAYS);
+	prng_init(&p, s->seed, STREAM_EVS);
 	draw_cc(s, &p);
 	for (uint32_t h = 0; h < s->topology.n_hosts; h++)
 		draw_host(s, &p, &m->hosts[h]);
@@ -225,7 +224,7 @@ void story_mrc_draw_ways(struct hunt_story *s)
 		draw_downs(s, &p, h);
 }
 
-static uint32_t n_denied(const struct story_mrc_ways *w)
+static uint32_t n_denied(const struct story_mrc_evs *w)
 {
 	uint32_t n = 0;
 
@@ -234,7 +233,7 @@ static uint32_t n_denied(const struct story_mrc_ways *w)
 	return n;
 }
 
-void story_mrc_tell_ways(const struct hunt_story *s, uint32_t end)
+void story_mrc_tell_evs(const struct hunt_story *s, uint32_t end)
 {
 	static const char *const kinds[] = {"fixed", "DCQCN", "NSCC"};
 	const struct story_mrc *m = story_mrc(s);
@@ -242,10 +241,10 @@ void story_mrc_tell_ways(const struct hunt_story *s, uint32_t end)
 	const struct story_mrc_host *h = &m->hosts[s->ends[end].host];
 
 	for (uint32_t i = 0; i < 2; i++)
-		printf("    ways %u: ports %02x, of them %02x denied; %u ways denied, at least %u "
+		printf("    EVs %u: ports %02x, of them %02x denied; %u EVs denied, at least %u "
 		       "in use\n",
-		       i, ports_of(&e->ways[i]), e->ways[i].denied_ports | e->denied_ports,
-		       n_denied(&e->ways[i]), e->ways[i].min_active);
+		       i, ports_of(&e->evs[i]), e->evs[i].denied_ports | e->denied_ports,
+		       n_denied(&e->evs[i]), e->evs[i].min_active);
 	printf("    %u in a row%s; %s window of %llu B, base RTT %llu ns; room for %u EV faults, "
 	       "%u probes%s\n",
 	       e->burst, e->is_oblivious ? ", oblivious" : "", kinds[m->cc.kind],
