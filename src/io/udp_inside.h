@@ -21,8 +21,8 @@
 #include "io/say.h"
 #include "io/udp.h"
 #include "io/udp_pseudo.h"
+#include "wire/carrier.h"
 #include "wire/icrc.h"
-#include "wire/mrc.h"
 
 /* Linux has these since 3.16, 4.18 and 5.0; headers of a C library may be older. */
 #ifndef UDP_NO_CHECK6_RX
@@ -45,9 +45,6 @@ enum {
 	UDP_SOURCES_MAX = 64,
 	UDP_PAYLOAD_MAX = UDP_BURST_MAX, /* of IPv4; a little less than IPv6 allows */
 	UDP_SHORTEST = UDP_BTH_BYTES + icrc_bytes,
-	UDP_TAG_AT = 5, /* of the transport header: the top byte of the destination queue pair */
-	UDP_QP_AT = 5,  /* all three bytes of it */
-	UDP_ID_AT = 10, /* the upper byte of an endpoint operation's id (MRC 7.3) */
 	UDP_IOV_MAX = 1024, /* UIO_MAXIOV of the kernel */
 
 	/* A payload of at most STAGE_WHOLE bytes, which is every RoCE packet's, and any piece of at
@@ -248,17 +245,18 @@ static inline bool udp_addr_equal(const struct udp_addr *a, const struct udp_add
 	return memcmp(a, b, sizeof *a) == 0;
 }
 
-/* Endpoint operations name queue pair 2, which is everybody's. */
-static inline bool udp_is_endpoint(const uint8_t *bth, uint8_t opcode)
-{
-	return bth[0] == opcode && bth[UDP_QP_AT] == 0 && bth[UDP_QP_AT + 1] == 0 &&
-	       bth[UDP_QP_AT + 2] == MRC_ENDPOINT_QP;
-}
+/* What the packets of this driver go by. */
+static const struct carrier *const udp_carrier = &carrier_roce;
 
-/* The tag of whose packet it is: of an answer the one that the question's id began with. */
-static inline uint8_t udp_owner(const uint8_t *bth)
+/* The tag of whose packet it is, by the rule that holds; where none names a number, by the number
+ * that it is to. */
+static inline uint8_t udp_owner(const struct carrier_rule *rule, const uint8_t *head)
 {
-	return bth[udp_is_endpoint(bth, MRC_OP_ENDPOINT_RESPONSE) ? UDP_ID_AT : UDP_TAG_AT];
+	const struct carrier_bits *b = &udp_carrier->number;
+
+	if (rule && rule->owner == CARRIER_NUMBER)
+		return carrier_tag(udp_carrier, rule, head);
+	return (uint8_t)(carrier_bits_get(b, head) >> (b->width - udp_carrier->tag_bits));
 }
 
 static inline struct udp_driver *udp_of(struct driver *d)

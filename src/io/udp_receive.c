@@ -291,8 +291,10 @@ static void lend(struct udp_driver *u, const struct udp_run *run, uint32_t len, 
 /* Whose packet it is; a question is for anybody who answers some. */
 static uint8_t owner_of(const struct udp_driver *u, const struct udp_run *run)
 {
-	if (!udp_is_endpoint(run->at, MRC_OP_ENDPOINT_REQUEST))
-		return udp_owner(run->at);
+	const struct carrier_rule *rule = carrier_rule_of(udp_carrier, run->at);
+
+	if (!rule || rule->owner != CARRIER_ANYONE)
+		return udp_owner(rule, run->at);
 	return u->cfg.has_endpoints ? u->tag : u->locals[run->local].answerer;
 }
 
@@ -300,8 +302,9 @@ static uint8_t owner_of(const struct udp_driver *u, const struct udp_run *run)
  * than the first: one question serves all of them. */
 static bool is_expected(const struct udp_driver *u, struct udp_run *run, uint32_t len)
 {
-	struct driver_call call = {
-		.qp = get_be24(run->at + UDP_QP_AT), .peer = run->peer, .len = len};
+	struct driver_call call = {.qp = carrier_bits_get(&udp_carrier->number, run->at),
+				   .peer = run->peer,
+				   .len = len};
 
 	if (call.qp == run->qp)
 		return true;

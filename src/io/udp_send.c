@@ -173,7 +173,7 @@ static uint32_t plan(struct udp_driver *u, const struct tx_pkt *pkts, uint32_t n
 		if (p->local != tx->local || (i > 0 && p->ev != pkts[i - 1].ev &&
 					      udp_source_of(u, p->local, p->ev) != tx->source))
 			break;
-		m.tag = udp_owner(p->head);
+		m.tag = udp_owner(carrier_rule_of(udp_carrier, p->head), p->head);
 		m.bytes = p->head_len + payload_bytes(p) + icrc_bytes;
 		if (m.bytes > UDP_PAYLOAD_MAX ||
 		    u->peers[p->peer].addr.family != u->locals[p->local].addr.family)

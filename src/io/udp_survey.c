@@ -26,17 +26,15 @@
 #include "io/udp_inside.h"
 
 #include <errno.h>
-#include <linux/filter.h>
 
 #include "base/bytes.h"
+#include "io/filter.h"
 #include "io/osrandom.h"
 
 enum {
-	/* An opcode whose first three bits are 111 is a manufacturer's (IBTA 9.2.1). */
-	PROBE_OPCODE = 0xe1,
 	PROBE_BYTES = 24,
 	PROBE_PROBER_AT = 4,
-	PROBE_PLACE_AT = UDP_TAG_AT, /* so that a program without a map takes it for a place too */
+	PROBE_PLACE_AT = 5,
 	PROBE_NONCE_AT = 8,
 	PROBE_BATCH = 8,
 	NOBODY = DRIVER_TAGS, /* of tag_at: no answer */
@@ -51,39 +49,36 @@ enum {
 #define GAP_MOST_NS  UINT64_C(800000000)
 
 /* The program sees the UDP payload. Its result is a place in the list of sockets; one past the end
- * makes the kernel choose by hash. */
-int udp_survey_attach(int fd, const struct udp_local *l)
+ * makes the kernel choose by hash. A question is to who answers; what is to nobody in particular is
+ * to the tag 0 of its number. */
+static void make_program(struct filter *f, const struct udp_local *l)
 {
 	const uint8_t *place_of = l->place_of;
-	struct sock_filter code[17 + 2 * DRIVER_TAGS] = {
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROBE_OPCODE, 0, 2),
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, PROBE_PLACE_AT),
-		BPF_STMT(BPF_RET | BPF_A, 0),
-		/* Endpoint operations: a question to who answers, an answer as udp_owner says. */
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MRC_OP_ENDPOINT_REQUEST, 1, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MRC_OP_ENDPOINT_RESPONSE, 0, 9),
-		BPF_STMT(BPF_MISC | BPF_TAX, 0),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, UDP_QP_AT - 1),
-		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xffffff),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MRC_ENDPOINT_QP, 0, 5),
-		BPF_STMT(BPF_MISC | BPF_TXA, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MRC_OP_ENDPOINT_REQUEST, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, place_of[l->answerer]),
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, UDP_ID_AT),
-		BPF_STMT(BPF_JMP | BPF_JA, 1),
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, UDP_TAG_AT),
-	};
-	struct sock_fprog prog = {16, code};
+	const struct filter_ends ends = {.anyone = place_of[l->answerer], .unknown = place_of[0]};
 
+	f->n = 0;
+	filter_step(f, BPF_LD | BPF_B | BPF_ABS, 0);
+	f->at[filter_jump_if(f, udp_carrier->spare)].jf = 2;
+	filter_step(f, BPF_LD | BPF_B | BPF_ABS, PROBE_PLACE_AT);
+	filter_step(f, BPF_RET | BPF_A, 0);
+	filter_step(f, BPF_LDX | BPF_IMM, 0);
+	filter_owner(f, udp_carrier, &ends);
 	for (uint32_t tag = 0; tag < DRIVER_TAGS; tag++) {
 		if (place_of[tag] == tag)
 			continue;
-		code[prog.len++] =
-			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, tag, 0, 1);
-		code[prog.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, place_of[tag]);
+		f->at[filter_jump_if(f, tag)].jf = 1;
+		filter_step(f, BPF_RET | BPF_K, place_of[tag]);
 	}
-	code[prog.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_A, 0);
+	filter_step(f, BPF_RET | BPF_A, 0);
+}
+
+int udp_survey_attach(int fd, const struct udp_local *l)
+{
+	struct filter f;
+	struct sock_fprog prog = {.filter = f.at};
+
+	make_program(&f, l);
+	prog.len = f.n;
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog, sizeof prog))
 		return -errno;
 	return 0;
@@ -140,7 +135,7 @@ static void ask(struct udp_driver *u, nsec now)
 {
 	struct udp_survey *s = &u->survey;
 	const struct udp_local *l = &u->locals[s->local];
-	uint8_t probe[PROBE_BYTES] = {[0] = PROBE_OPCODE, [PROBE_PROBER_AT] = u->tag};
+	uint8_t probe[PROBE_BYTES] = {[0] = udp_carrier->spare, [PROBE_PROBER_AT] = u->tag};
 	union udp_name name;
 	socklen_t len = udp_name_of(&l->addr, u->cfg.port, &name);
 
@@ -286,7 +281,7 @@ void udp_survey_step(struct udp_driver *u, nsec now)
 
 bool udp_survey_is_probe(const struct udp_run *run)
 {
-	return run->at[0] == PROBE_OPCODE;
+	return run->at[0] == udp_carrier->spare;
 }
 
 bool udp_survey_on_probe(struct udp_driver *u, const struct udp_run *run, uint32_t len, nsec now)
