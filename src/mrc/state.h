@@ -1,6 +1,7 @@
 /* The MRC engine's memory, shared by its own source files.
  *
- *	mrc.c       the block, numbers, post and poll, the turns of pull
+ *	mrc.c       the engine's operations: the block, post and poll, pull by turns
+ *	core.c      queue pairs by number, who has turns, what all packets have in common
  *	pair.c      queue pairs: make, modify, flush, free
  *	pools.c     how large the shared pools are
  *	input.c     what every packet must pass before either side looks at it
@@ -402,7 +403,7 @@ static inline void mrc_fetch(const void *at, size_t bytes)
 		__builtin_prefetch((const uint8_t *)at + i, 1);
 }
 
-/* mrc.c */
+/* core.c */
 struct mrc_qp *mrc_find(const struct mrc *m, uint32_t number);
 /* The queue pair behind q in an order of its own, the first for NULL, or NULL. */
 struct mrc_qp *mrc_next_qp(const struct mrc *m, const struct mrc_qp *q);
@@ -413,6 +414,11 @@ void mrc_wake_answer(struct mrc *m, struct mrc_qp *q);
 void mrc_unlist_turns(struct mrc *m, struct mrc_qp *q);
 /* The turns that q has are counted by the ports that it may leave by now. */
 void mrc_recount_turns(struct mrc *m, struct mrc_qp *q);
+/* Whether a queue pair has a turn that can leave by these ports. */
+bool mrc_has_turns(const struct mrc_turns *t, uint32_t free_ports);
+/* The first of them, of which there is one, has its turn now: those in front of it that cannot
+ * leave keep theirs. */
+struct mrc_qp *mrc_next_turn(struct mrc_turns *t, uint32_t free_ports, bool is_answer);
 /* No chunk was free for q's next packet: it gets a turn when one is. */
 void mrc_starve(struct mrc *m, struct mrc_qp *q);
 void mrc_unlist_starved(struct mrc *m, struct mrc_qp *q);
