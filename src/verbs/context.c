@@ -40,7 +40,7 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 }
 
 /* NULL and errno: nothing is left of it. */
-static struct verbs_opened *opened_new(struct verbs_card *card, struct nic_info *info)
+static struct verbs_opened *opened_new(struct verbs_device *d, struct nic_info *info)
 {
 	struct verbs_opened *opened = calloc(1, sizeof *opened);
 
@@ -52,33 +52,33 @@ static struct verbs_opened *opened_new(struct verbs_card *card, struct nic_info 
 		free(opened);
 		return NULL;
 	}
-	verbs_card_hold(card, info);
+	verbs_device_hold(d, info);
 	opened->extended.context.cmd_fd = fd;
 	opened->user = nic_open(info);
 	if (opened->user)
 		return opened;
 	int why = errno;
 
-	verbs_card_put(card);
+	verbs_device_put(d);
 	close(fd);
 	free(opened);
 	return verbs_null(why);
 }
 
-static struct ibv_context *open_card(struct verbs_card *card)
+static struct ibv_context *open_ours(struct verbs_device *d)
 {
 	struct nic_info info;
-	struct verbs_opened *opened = opened_new(card, &info);
+	struct verbs_opened *opened = opened_new(d, &info);
 
 	if (!opened)
 		return NULL;
 	struct ibv_context *context = &opened->extended.context;
 
-	opened->card = card;
+	opened->device = d;
 	opened->n_ports = info.setup.n_ports;
 	opened->is_mrc = !transport_has(info.setup.transport, TRANSPORT_VERBS);
 	opened->extended.sz = sizeof opened->extended;
-	context->device = &card->device;
+	context->device = &d->device;
 	context->async_fd = nic_event_fd(opened->user);
 	context->num_comp_vectors = 1;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -90,9 +90,9 @@ static struct ibv_context *open_card(struct verbs_card *card)
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	if (!verbs_is_our_card(device))
+	if (!verbs_is_our_device(device))
 		return VERBS_PASS_POINTER(ibv_open_device, device);
-	return open_card(verbs_card_of(device));
+	return open_ours(verbs_device_of(device));
 }
 
 int ibv_close_device(struct ibv_context *context)
@@ -109,7 +109,7 @@ int ibv_close_device(struct ibv_context *context)
 
 	if (error)
 		return verbs_minus_one(-error);
-	verbs_card_put(opened->card);
+	verbs_device_put(opened->device);
 	close(context->cmd_fd);
 	pthread_mutex_destroy(&context->mutex);
 	pthread_mutex_destroy(&opened->lock);

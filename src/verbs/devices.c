@@ -15,7 +15,7 @@ struct device_list {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct verbs_card *cards; /* under lock, as is all that follows */
+static struct verbs_device *devices; /* under lock, as is all that follows */
 static struct device_list *lists;
 
 static void lock_list(void)
@@ -41,18 +41,18 @@ static void our_mark(struct ibv_context *context)
 	(void)context;
 }
 
-bool verbs_is_our_card(const struct ibv_device *device)
+bool verbs_is_our_device(const struct ibv_device *device)
 {
 	return device->_ops._dummy2 == our_mark;
 }
 
-static struct verbs_card *card_new(const struct nic_info *info)
+static struct verbs_device *device_new(const struct nic_info *info)
 {
-	struct verbs_card *card = calloc(1, sizeof *card);
+	struct verbs_device *d = calloc(1, sizeof *d);
 
-	if (!card)
+	if (!d)
 		return NULL;
-	struct ibv_device *device = &card->device;
+	struct ibv_device *device = &d->device;
 
 	device->_ops._dummy2 = our_mark;
 	device->node_type = IBV_NODE_CA;
@@ -65,53 +65,52 @@ static struct verbs_card *card_new(const struct nic_info *info)
 		 info->name);
 	snprintf(device->ibdev_path, sizeof device->ibdev_path, "/sys/class/infiniband/%s",
 		 info->name);
-	card->next = cards;
-	cards = card;
-	return card;
+	d->next = devices;
+	devices = d;
+	return d;
 }
 
 /* The same interface is the same device for as long as anybody holds it, as with the real library:
  * programs compare pointers. */
-static struct verbs_card *card_get(const struct nic_info *info)
+static struct verbs_device *device_get(const struct nic_info *info)
 {
-	struct verbs_card *card = cards;
+	struct verbs_device *d = devices;
 
-	while (card &&
-	       (card->info.ifindex != info->ifindex || strcmp(card->info.name, info->name) != 0))
-		card = card->next;
-	if (!card)
-		card = card_new(info);
-	if (card) {
-		card->info = *info;
-		card->refs++;
+	while (d && (d->info.ifindex != info->ifindex || strcmp(d->info.name, info->name) != 0))
+		d = d->next;
+	if (!d)
+		d = device_new(info);
+	if (d) {
+		d->info = *info;
+		d->refs++;
 	}
-	return card;
+	return d;
 }
 
-static void card_put(struct verbs_card *card)
+static void device_put(struct verbs_device *d)
 {
-	struct verbs_card **link = &cards;
+	struct verbs_device **link = &devices;
 
-	if (--card->refs > 0)
+	if (--d->refs > 0)
 		return;
-	while (*link != card)
+	while (*link != d)
 		link = &(*link)->next;
-	*link = card->next;
-	free(card);
+	*link = d->next;
+	free(d);
 }
 
-void verbs_card_hold(struct verbs_card *card, struct nic_info *info)
+void verbs_device_hold(struct verbs_device *d, struct nic_info *info)
 {
 	lock_list();
-	card->refs++;
-	*info = card->info;
+	d->refs++;
+	*info = d->info;
 	unlock_list();
 }
 
-void verbs_card_put(struct verbs_card *card)
+void verbs_device_put(struct verbs_device *d)
 {
 	lock_list();
-	card_put(card);
+	device_put(d);
 	unlock_list();
 }
 
@@ -125,10 +124,10 @@ static struct device_list *list_new(const struct nic_info *infos, size_t n_infos
 		return NULL;
 	lock_list();
 	for (size_t i = 0; i < n_infos; i++) {
-		struct verbs_card *card = card_get(&infos[i]);
+		struct verbs_device *d = device_get(&infos[i]);
 
-		if (card)
-			list->at[list->n_ours++] = &card->device;
+		if (d)
+			list->at[list->n_ours++] = &d->device;
 	}
 	list->next = lists;
 	lists = list;
@@ -174,7 +173,7 @@ static struct device_list *take_list(struct ibv_device **at)
 	if (list) {
 		*link = list->next;
 		for (size_t i = 0; i < list->n_ours; i++)
-			card_put(verbs_card_of(list->at[i]));
+			device_put(verbs_device_of(list->at[i]));
 	}
 	return list;
 }
@@ -195,17 +194,17 @@ void ibv_free_device_list(struct ibv_device **at)
 
 const char *ibv_get_device_name(struct ibv_device *device)
 {
-	if (!verbs_is_our_card(device))
+	if (!verbs_is_our_device(device))
 		return VERBS_PASS_POINTER(ibv_get_device_name, device);
 	return device->name;
 }
 
 __be64 ibv_get_device_guid(struct ibv_device *device)
 {
-	if (!verbs_is_our_card(device))
+	if (!verbs_is_our_device(device))
 		return VERBS_PASS(ibv_get_device_guid, 0, device);
 	lock_list();
-	__be64 guid = verbs_card_of(device)->info.guid;
+	__be64 guid = verbs_device_of(device)->info.guid;
 
 	unlock_list();
 	return guid;
@@ -214,7 +213,7 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
 /* The kernel numbers its own devices only. */
 int ibv_get_device_index(struct ibv_device *device)
 {
-	if (!verbs_is_our_card(device))
+	if (!verbs_is_our_device(device))
 		return VERBS_PASS(ibv_get_device_index, -1, device);
 	return -1;
 }

@@ -6,7 +6,7 @@
  * libibverbs and goes there unchanged. Invariant: nothing of ours reaches the real library, which
  * would follow pointers that are not there. Locks: those of a batch (ibv_wr_start) and of a poll
  * (ibv_start_poll) are held between calls, and come before the others; of these never two at a
- * time: the list of cards, also held over a fork, one per context for its objects, one per pair
+ * time: the list of devices, also held over a fork, one per context for its objects, one per pair
  * around changes of its state. The soft device has its own. */
 #ifndef WEFT_VERBS_INSIDE_H
 #define WEFT_VERBS_INSIDE_H
@@ -36,10 +36,10 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned i
 
 /* An interface as a device. Behind its device the real library's providers look for their own
  * things before they decide that it is not theirs: they find zeros. */
-struct verbs_card {
+struct verbs_device {
 	struct ibv_device device; /* first: the two are one pointer */
 	void *provider[64];
-	struct verbs_card *next;
+	struct verbs_device *next;
 	uint32_t refs;        /* lists and contexts that hold it */
 	struct nic_info info; /* as last listed */
 };
@@ -63,7 +63,7 @@ struct verbs_link {
 };
 
 struct verbs_opened {
-	struct verbs_card *card;
+	struct verbs_device *device;
 	struct nic_user *user;
 	uint32_t n_ports;
 	bool is_mrc;          /* a device of MRC: it has no queue pairs of the verbs */
@@ -249,7 +249,7 @@ static inline bool verbs_is_ours(const struct ibv_context *context)
 	return context->ops.poll_cq == verbs_poll;
 }
 
-bool verbs_is_our_card(const struct ibv_device *device);
+bool verbs_is_our_device(const struct ibv_device *device);
 
 static inline struct verbs_opened *verbs_opened(struct ibv_context *context)
 {
@@ -265,7 +265,7 @@ static inline struct verbs_opened *verbs_opened(struct ibv_context *context)
 	{                                                         \
 		return (struct type *)(void *)name;               \
 	}
-VERBS_OURS(verbs_card, device, ibv_device)
+VERBS_OURS(verbs_device, device, ibv_device)
 VERBS_OURS(verbs_domain, pd, ibv_pd)
 VERBS_OURS(verbs_region, mr, ibv_mr)
 VERBS_OURS(verbs_window, mw, ibv_mw)
@@ -281,8 +281,8 @@ void verbs_leave(struct ibv_context *context, struct verbs_link *link);
 void verbs_destroy_all(struct ibv_context *context);
 
 /* Cards: a context holds one as a list does; info is a copy. */
-void verbs_card_hold(struct verbs_card *card, struct nic_info *info);
-void verbs_card_put(struct verbs_card *card);
+void verbs_device_hold(struct verbs_device *d, struct nic_info *info);
+void verbs_device_put(struct verbs_device *d);
 
 /* Fills in every operation that the header's inline functions call; those that are left NULL answer
  * EOPNOTSUPP there. */
