@@ -1,5 +1,5 @@
-/* One seed, one story. Everything is drawn from streams of the seed before anything runs, so that a
- * story can be told, and told again. */
+/* One seed, one plan. Everything is drawn from streams of the seed before anything runs, so that a
+ * plan can be told, and told again. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ nsec hunt_rnr_ns(uint8_t code)
 	return table[code % HUNT_RNR_CODE] * UINT64_C(10000);
 }
 
-uint32_t hunt_find_end(const struct hunt_story *s, uint32_t host, uint32_t qp)
+uint32_t hunt_find_end(const struct hunt_plan *s, uint32_t host, uint32_t qp)
 {
 	for (uint32_t i = 0; i < s->n_ends; i++)
 		if (s->ends[i].host == host && s->ends[i].qp == qp)
@@ -51,7 +51,7 @@ uint32_t hunt_find_end(const struct hunt_story *s, uint32_t host, uint32_t qp)
 	return HUNT_NOTHING;
 }
 
-struct hunt_target hunt_target(const struct hunt_story *s, uint32_t end, const struct hunt_work *w)
+struct hunt_target hunt_target(const struct hunt_plan *s, uint32_t end, const struct hunt_work *w)
 {
 	const struct hunt_arena *peers = &s->arenas[end ^ 1];
 	struct hunt_target to = {peers->iova + w->remote, peers->remote_key};
@@ -89,7 +89,7 @@ struct hunt_target hunt_target(const struct hunt_story *s, uint32_t end, const s
 }
 
 /* What all connections have in common, and whether packets may be forged. */
-static void draw_manner(struct hunt_story *s, struct prng *p)
+static void draw_manner(struct hunt_plan *s, struct prng *p)
 {
 	s->pmtu = 256u << hunt_draw(p, 0, 4);
 	s->has_dcqcn = prng_chance(p, 1, 4);
@@ -103,8 +103,8 @@ static void draw_manner(struct hunt_story *s, struct prng *p)
 			!s->has_forgery && prng_chance(p, 1, 3) && s->transport->open_shared;
 }
 
-/* Of a story with long messages, where much is out at a time. */
-static void lengthen(struct hunt_story *s, struct prng *p)
+/* Of a plan with long messages, where much is out at a time. */
+static void lengthen(struct hunt_plan *s, struct prng *p)
 {
 	if (!s->is_long)
 		return;
@@ -112,7 +112,7 @@ static void lengthen(struct hunt_story *s, struct prng *p)
 	s->window_bytes = s->pmtu * hunt_draw(p, 64, 1000);
 }
 
-static uint32_t draw_qp(const struct hunt_story *s, struct prng *p, uint32_t host)
+static uint32_t draw_qp(const struct hunt_plan *s, struct prng *p, uint32_t host)
 {
 	for (;;) {
 		uint32_t qp = hunt_draw(p, 0, 3) ? hunt_draw(p, 2, 0xffffff) : hunt_draw(p, 0, 40);
@@ -122,7 +122,7 @@ static uint32_t draw_qp(const struct hunt_story *s, struct prng *p, uint32_t hos
 	}
 }
 
-static void draw_end(struct hunt_story *s, struct prng *p, uint32_t host)
+static void draw_end(struct hunt_plan *s, struct prng *p, uint32_t host)
 {
 	bool is_calm = s->n_faults == 0;
 	struct hunt_end end = {
@@ -150,7 +150,7 @@ static void draw_end(struct hunt_story *s, struct prng *p, uint32_t host)
 	s->ends[s->n_ends++] = end;
 }
 
-static void draw_ends(struct hunt_story *s, struct prng *p)
+static void draw_ends(struct hunt_plan *s, struct prng *p)
 {
 	uint32_t n = hunt_draw(p, 1, prng_chance(p, 1, 2) ? 2 : HUNT_ENDS / 2);
 
@@ -170,7 +170,7 @@ static void draw_ends(struct hunt_story *s, struct prng *p)
 
 /* No two keys are alike, no window's is among them, and none is HUNT_NO_KEY. Half of the ends are
  * in the domain of another one of their host, if there is one. */
-static void draw_keys(struct hunt_story *s, struct prng *p)
+static void draw_keys(struct hunt_plan *s, struct prng *p)
 {
 	for (uint32_t i = 0; i < HUNT_ENDS + HUNT_HOSTS; i++) {
 		struct hunt_arena *a = &s->arenas[i];
@@ -220,7 +220,7 @@ static uint8_t draw_pieces(struct hunt_bump *b, uint32_t len, struct hunt_piece 
 	return n;
 }
 
-uint32_t hunt_draw_len(const struct hunt_story *s, struct prng *p)
+uint32_t hunt_draw_len(const struct hunt_plan *s, struct prng *p)
 {
 	switch (hunt_draw(p, 0, 5)) {
 	case 0: return hunt_draw(p, 0, 8);
@@ -277,7 +277,7 @@ static void draw_atomic(struct prng *p, struct hunt_work *w, uint64_t *word)
 }
 
 /* At most one such work of an end is flawed: nothing behind it is done. */
-static void draw_flaw(struct prng *p, const struct hunt_story *s, struct hunt_work *w,
+static void draw_flaw(struct prng *p, const struct hunt_plan *s, struct hunt_work *w,
 		      const struct hunt_end *peer)
 {
 	w->flaw = (uint8_t)hunt_draw(p, HUNT_BAD_KEY, HUNT_SHORT);
@@ -351,10 +351,10 @@ struct hunt_work *hunt_draft_add(struct hunt_draft *d, uint32_t side, uint8_t co
 	return w;
 }
 
-/* Puts the works of a side where the story has them. */
+/* Puts the works of a side where the plan has them. */
 static void keep_works(struct hunt_draft *d, uint32_t side)
 {
-	struct hunt_story *s = d->s;
+	struct hunt_plan *s = d->s;
 	struct hunt_end *end = &s->ends[d->first + side];
 	uint64_t first = 0;
 
@@ -385,7 +385,7 @@ static void draw_tail(struct hunt_draft *d)
 
 /* When its works are posted: those of the ends of a connection take turns, so that they do not
  * meet in a queue. */
-static void place_tail(struct hunt_story *s)
+static void place_tail(struct hunt_plan *s)
 {
 	for (uint32_t e = 0; e < s->n_ends; e++) {
 		struct hunt_end *end = &s->ends[e];
@@ -397,7 +397,7 @@ static void place_tail(struct hunt_story *s)
 }
 
 /* Works of one connection: those of its ends, and those that both play a part in, mixed. */
-static void draw_works(struct hunt_story *s, const struct hunt_transport *t, struct prng *p,
+static void draw_works(struct hunt_plan *s, const struct hunt_transport *t, struct prng *p,
 		       struct hunt_bump bumps[HUNT_ENDS], uint32_t first)
 {
 	static struct hunt_draft d;
@@ -449,7 +449,7 @@ static void draw_works(struct hunt_story *s, const struct hunt_transport *t, str
 }
 
 /* The work that takes receive number i of an end, or NULL. */
-static const struct hunt_work *message_at(const struct hunt_story *s, uint32_t e, uint32_t i)
+static const struct hunt_work *message_at(const struct hunt_plan *s, uint32_t e, uint32_t i)
 {
 	const struct hunt_end *end = &s->ends[e];
 
@@ -465,7 +465,7 @@ struct pace {
 	psec at;
 };
 
-static void draw_recv(struct hunt_story *s, struct hunt_bump *b, struct pace *pace,
+static void draw_recv(struct hunt_plan *s, struct hunt_bump *b, struct pace *pace,
 		      struct hunt_recv recv)
 {
 	if (can(s->transport, ENGINE_SEND))
@@ -478,7 +478,7 @@ static void draw_recv(struct hunt_story *s, struct hunt_bump *b, struct pace *pa
 	s->recvs[s->n_recvs++] = recv;
 }
 
-static struct pace draw_pace(const struct hunt_story *s, struct prng *p)
+static struct pace draw_pace(const struct hunt_plan *s, struct prng *p)
 {
 	uint32_t kind = s->transport->has_rnr ? hunt_draw(p, 0, 3) : 0;
 
@@ -488,7 +488,7 @@ static struct pace draw_pace(const struct hunt_story *s, struct prng *p)
 	};
 }
 
-static void draw_recvs(struct hunt_story *s, struct prng *p, struct hunt_bump *bumps, uint32_t e)
+static void draw_recvs(struct hunt_plan *s, struct prng *p, struct hunt_bump *bumps, uint32_t e)
 {
 	uint32_t n = s->ends[e ^ 1].n_messages + hunt_draw(p, 0, 2);
 	struct pace pace = draw_pace(s, p);
@@ -513,8 +513,7 @@ static void draw_recvs(struct hunt_story *s, struct prng *p, struct hunt_bump *b
 	}
 }
 
-static void draw_shared(struct hunt_story *s, struct prng *p, struct hunt_bump *bumps,
-			uint32_t host)
+static void draw_shared(struct hunt_plan *s, struct prng *p, struct hunt_bump *bumps, uint32_t host)
 {
 	struct pace pace = draw_pace(s, p);
 	uint32_t n = hunt_draw(p, 1, 3), len = 0;
@@ -536,8 +535,8 @@ static void draw_shared(struct hunt_story *s, struct prng *p, struct hunt_bump *
 }
 
 /* Runs are short: a fault that hits one packet in a million hits none, and most work is done early.
- * The first fault of a story with forgeries is one. */
-static void sharpen(const struct hunt_story *s, struct prng *p, struct fault *f)
+ * The first fault of a plan with forgeries is one. */
+static void sharpen(const struct hunt_plan *s, struct prng *p, struct fault *f)
 {
 	bool is_forgery = f == s->faults && s->has_forgery;
 	bool is_on_packets = f->kind <= FAULT_FORGE;
@@ -561,7 +560,7 @@ static void sharpen(const struct hunt_story *s, struct prng *p, struct fault *f)
 }
 
 /* Answers that come late, after what they tell of has changed. */
-static void delay_answers(const struct hunt_story *s, struct prng *p, struct fault *f)
+static void delay_answers(const struct hunt_plan *s, struct prng *p, struct fault *f)
 {
 	*f = (struct fault){
 		.kind = FAULT_REORDER,
@@ -574,7 +573,7 @@ static void delay_answers(const struct hunt_story *s, struct prng *p, struct fau
 }
 
 /* Part of the fabric is dead, or nearly so, for as long as work goes on. */
-static void lengthen_outage(const struct hunt_story *s, struct prng *p, struct fault *f)
+static void lengthen_outage(const struct hunt_plan *s, struct prng *p, struct fault *f)
 {
 	static const uint64_t kinds = UINT64_C(1) << FAULT_PLANE | UINT64_C(1) << FAULT_DOWN |
 				      UINT64_C(1) << FAULT_BLACK_HOLE | UINT64_C(1) << FAULT_GRAY;
@@ -585,7 +584,7 @@ static void lengthen_outage(const struct hunt_story *s, struct prng *p, struct f
 	f->match = FAULT_ANY;
 }
 
-static void draw_faults(struct hunt_story *s, struct prng *p)
+static void draw_faults(struct hunt_plan *s, struct prng *p)
 {
 	uint64_t kinds = (UINT64_C(1) << FAULT_KIND_COUNT) - 1;
 	psec until = hunt_draw(p, 10, 500) * PSEC_US;
@@ -614,7 +613,7 @@ static void draw_faults(struct hunt_story *s, struct prng *p)
 	}
 }
 
-static int make_arena(struct hunt_story *s, uint32_t i, const struct hunt_bump *b, struct prng *p)
+static int make_arena(struct hunt_plan *s, uint32_t i, const struct hunt_bump *b, struct prng *p)
 {
 	struct hunt_arena *a = &s->arenas[i];
 	uint32_t local = b->local - HUNT_GUARD;
@@ -657,7 +656,7 @@ static void gather(const uint8_t *memory, const struct hunt_piece *sg, uint8_t *
 	}
 }
 
-static int paint_work(struct hunt_story *s, uint32_t e, const struct hunt_work *w)
+static int paint_work(struct hunt_plan *s, uint32_t e, const struct hunt_work *w)
 {
 	uint8_t *own = s->arenas[e].shadow;
 	struct hunt_arena *peers = &s->arenas[e ^ 1];
@@ -680,7 +679,7 @@ static int paint_work(struct hunt_story *s, uint32_t e, const struct hunt_work *
 
 /* Gives arenas their bytes: sources anything, and what is to be written the opposite of what will
  * be there. */
-static int paint(struct hunt_story *s)
+static int paint(struct hunt_plan *s)
 {
 	for (uint32_t e = 0; e < s->n_ends; e++) {
 		bool has_word[HUNT_WORDS] = {false};
@@ -708,7 +707,7 @@ static int paint(struct hunt_story *s)
 
 /* By when everything is over: after the last fault each connection needs at most its timeouts and
  * waits, one after the other, and the time that its bytes take at the lowest rate. */
-static void compute_bound(struct hunt_story *s, const struct hunt_transport *t)
+static void compute_bound(struct hunt_plan *s, const struct hunt_transport *t)
 {
 	nsec most = 0;
 	uint64_t bytes = 0;
@@ -724,7 +723,7 @@ static void compute_bound(struct hunt_story *s, const struct hunt_transport *t)
 		   bytes * 80 * PSEC_NS;
 }
 
-int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t seed, bool is_plain)
+int hunt_expand(struct hunt_plan *s, const struct hunt_transport *t, uint64_t seed, bool is_plain)
 {
 	struct hunt_bump bumps[HUNT_ENDS + HUNT_HOSTS];
 	struct prng fabric, ends, work, recvs, faults, bytes, spray, tail;
@@ -779,7 +778,7 @@ int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t s
 	return error;
 }
 
-void hunt_story_free(struct hunt_story *s)
+void hunt_plan_free(struct hunt_plan *s)
 {
 	for (uint32_t i = 0; i < HUNT_ENDS + HUNT_HOSTS; i++) {
 		free(s->arenas[i].bytes);

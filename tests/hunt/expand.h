@@ -1,4 +1,4 @@
-/* What the files share that draw a story: expand.c, fabric.c, windows.c. */
+/* What the files share that draw a plan: expand.c, fabric.c, windows.c. */
 #ifndef WEFT_TESTS_HUNT_EXPAND_H
 #define WEFT_TESTS_HUNT_EXPAND_H
 
@@ -25,7 +25,7 @@ struct hunt_spare {
 /* Works of both ends of a connection, in an order of cause and effect: a work that waits for a
  * message is added after the one that sends it. */
 struct hunt_draft {
-	struct hunt_story *s;
+	struct hunt_plan *s;
 	const struct hunt_transport *t;
 	struct prng *p;
 	struct hunt_bump *bumps;
@@ -45,7 +45,7 @@ static inline uint32_t hunt_draw(struct prng *p, uint32_t low, uint32_t high)
 
 /* Draws and builds the fabric; spray is for what only transports have that spray, of which it also
  * decides whether messages are long. 0, or a negative errno. */
-int hunt_draw_fabric(struct hunt_story *s, struct prng *p, struct prng *spray);
+int hunt_draw_fabric(struct hunt_plan *s, struct prng *p, struct prng *spray);
 
 /* Adds a work of len bytes, with all that any work has; there is room. */
 struct hunt_work *hunt_draft_add(struct hunt_draft *d, uint32_t side, uint8_t code, uint32_t len);
@@ -54,7 +54,7 @@ struct hunt_work *hunt_draft_add(struct hunt_draft *d, uint32_t side, uint8_t co
 uint32_t hunt_take_remote(struct hunt_bump *b, uint32_t len, uint32_t align);
 
 /* A length of any kind: none, part of a packet, several, just beside whole ones. */
-uint32_t hunt_draw_len(const struct hunt_story *s, struct prng *p);
+uint32_t hunt_draw_len(const struct hunt_plan *s, struct prng *p);
 
 /* The life of one window, or part of it: bind, use, and end; or what must fail of it. Adds at most
  * HUNT_SESSION works to either side, and flaws if it may. */

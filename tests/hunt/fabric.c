@@ -1,17 +1,17 @@
-/* The fabric of a story: its shape, its routes and its queues. */
+/* The fabric of a plan: its shape, its routes and its queues. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "expand.h"
 
-#define LONG_PKTS  60u /* of a story with long messages, and at most ... */
+#define LONG_PKTS  60u /* of a plan with long messages, and at most ... */
 #define LONG_WORKS 16u /* ... so many of them */
 #define PORTS_MOST 4u
 
 static const struct fwd_names names = {0, 10, 12, 18, 20, 46};
 
-static void draw_shape(struct hunt_story *s, struct prng *p)
+static void draw_shape(struct hunt_plan *s, struct prng *p)
 {
 	static const uint64_t rates[] = {10, 25, 100, 400};
 	struct topology_link link = {
@@ -42,7 +42,7 @@ static void draw_shape(struct hunt_story *s, struct prng *p)
 
 /* What a transport needs that sprays: ports and planes, EVs, and now and then more packets than a
  * window or a range lets out. */
-static void widen(struct hunt_story *s, struct prng *p)
+static void widen(struct hunt_plan *s, struct prng *p)
 {
 	struct topology_cfg *t = &s->shape;
 
@@ -61,7 +61,7 @@ static void widen(struct hunt_story *s, struct prng *p)
 	}
 }
 
-int hunt_draw_fabric(struct hunt_story *s, struct prng *p, struct prng *spray)
+int hunt_draw_fabric(struct hunt_plan *s, struct prng *p, struct prng *spray)
 {
 	static const enum routing_mode modes[] = {ROUTING_ECMP, ROUTING_ECMP, ROUTING_STRUCTURED,
 						  ROUTING_USID};

@@ -1,20 +1,20 @@
-/* The seeded fault hunt: a seed becomes a story (a fabric, connections, work and faults), the story
+/* The seeded fault hunt: a seed becomes a plan (a fabric, connections, work and faults), the plan
  * is run in the simulator on a transport's engine, heals, and an oracle that shares no code with
  * the engine watches every call that goes into it and every byte and packet that comes out.
  *
- *	expand.c        seed to story
+ *	expand.c        seed to plan
  *	fabric.c        the part of it that is a fabric
  *	windows.c       the part of it that memory windows play
- *	tell.c          a story in lines that a person can read
+ *	tell.c          a plan in lines that a person can read
  *	memory.c        arenas, regions and windows in a host's memory table; guarded blocks
  *	oracle.c        memory and completions: the same for every transport
- *	run.c           one story in the simulator, with the oracle around each engine
+ *	run.c           one plan in the simulator, with the oracle around each engine
  *	main.c          the command
  *	oracle_X.c      what packets of transport X may be, seen on the wire
  *	transport_X.c   X behind struct hunt_transport
  *
  * The last two are all that knows of a transport; MRC's oracle is several files, see wire_mrc.h,
- * story_mrc.c and story_evs.c draw what only MRC has, and odd_mrc.c has peers that are not quite
+ * plan_mrc.c and plan_evs.c draw what only MRC has, and odd_mrc.c has peers that are not quite
  * like weft. docs/hunt.md says what is checked, and what holds under which fault. */
 #ifndef WEFT_TESTS_HUNT_HUNT_H
 #define WEFT_TESTS_HUNT_HUNT_H
@@ -151,7 +151,7 @@ struct hunt_end {
 
 struct hunt_transport;
 
-struct hunt_story {
+struct hunt_plan {
 	uint64_t seed;
 	bool is_plain; /* nobody is odd, see hunt_transport.odd_output */
 	const struct hunt_transport *transport;
@@ -188,11 +188,11 @@ struct hunt_story {
 };
 
 /* Expands a seed, for what the transport can do. is_plain: without odd peers. 0 or -ENOMEM. */
-int hunt_expand(struct hunt_story *s, const struct hunt_transport *t, uint64_t seed, bool is_plain);
-void hunt_story_free(struct hunt_story *s);
+int hunt_expand(struct hunt_plan *s, const struct hunt_transport *t, uint64_t seed, bool is_plain);
+void hunt_plan_free(struct hunt_plan *s);
 
-/* Writes the story to standard output. */
-void hunt_tell(const struct hunt_story *s);
+/* Writes the plan to standard output. */
+void hunt_tell(const struct hunt_plan *s);
 
 /* Name of a work's operation, and of a flaw. */
 const char *hunt_op_name(const struct hunt_work *w);
@@ -216,14 +216,14 @@ static inline bool hunt_is_local(const struct hunt_work *w)
 }
 
 /* The end of a host with that queue pair number, or HUNT_NOTHING. */
-uint32_t hunt_find_end(const struct hunt_story *s, uint32_t host, uint32_t qp);
+uint32_t hunt_find_end(const struct hunt_plan *s, uint32_t host, uint32_t qp);
 
 /* What a work names at its peer: as it is posted, flaws included. */
 struct hunt_target {
 	uint64_t va;
 	uint32_t key;
 };
-struct hunt_target hunt_target(const struct hunt_story *s, uint32_t end, const struct hunt_work *w);
+struct hunt_target hunt_target(const struct hunt_plan *s, uint32_t end, const struct hunt_work *w);
 
 /* The times of IBTA 9.7.5.2.8 and 9.7.6.1.3, as the specification has them. */
 nsec hunt_rnr_ns(uint8_t code);
@@ -253,16 +253,16 @@ struct hunt_transport {
 	bool is_sprayed;
 	bool has_rnr;            /* a message waits for its receive; else that is its end */
 	const char *const *more; /* names of hunt_counts.more, up to NULL: none may stay 0 */
-	/* Draws what only this transport has into s->own, one block that hunt_story_free frees; 0
+	/* Draws what only this transport has into s->own, one block that hunt_plan_free frees; 0
 	 * or -ENOMEM. tell writes that of an end to standard output. NULL: there is nothing. */
-	int (*draw)(struct hunt_story *s);
-	void (*tell)(const struct hunt_story *s, uint32_t end);
+	int (*draw)(struct hunt_plan *s);
+	void (*tell)(const struct hunt_plan *s, uint32_t end);
 	/* How long an end receives nothing, or is told to wait, until it tries once more, at the
 	 * most; and until it gives up. */
-	nsec (*try_ns)(const struct hunt_story *s, uint32_t end);
-	nsec (*give_up_ns)(const struct hunt_story *s, uint32_t end);
+	nsec (*try_ns)(const struct hunt_plan *s, uint32_t end);
+	nsec (*give_up_ns)(const struct hunt_plan *s, uint32_t end);
 	/* A device without queue pairs; NULL without memory. */
-	struct hunt_device *(*device_new)(const struct hunt_story *s, uint32_t host);
+	struct hunt_device *(*device_new)(const struct hunt_plan *s, uint32_t host);
 	/* Frees it; the sentence that says what the engine did to memory that is not its own, or
 	 * NULL. */
 	const char *(*device_free)(struct hunt_device *d);
@@ -270,7 +270,7 @@ struct hunt_transport {
 	/* Makes and connects the queue pair of an end, or the host's shared receive queue. */
 	int (*open)(struct hunt_device *d, struct engine *e, uint32_t end, nsec now);
 	int (*open_shared)(struct hunt_device *d, struct engine *e, uint32_t host);
-	/* Does what the story has at a host by now; when to come again. NULL: nothing. */
+	/* Does what the plan has at a host by now; when to come again. NULL: nothing. */
 	psec (*stir)(struct hunt_device *d, struct engine *e, struct hunt_oracle *o, uint32_t host,
 		     nsec now);
 	/* Ends work on an end: everything is flushed. */
@@ -308,7 +308,7 @@ struct hunt_transport {
 	void (*on_common)(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
 			  const struct hunt_counts *before, const struct hunt_counts *after);
 	/* The end that a packet is for, HUNT_NOTHING: none, HUNT_ALL: those of the host. */
-	uint32_t (*end_of)(const struct hunt_story *s, uint32_t host, struct cspan head);
+	uint32_t (*end_of)(const struct hunt_plan *s, uint32_t host, struct cspan head);
 	/* Odd peers, between an engine and the fabric; NULL: there are none. A packet leaves, as
 	 * the oracle has seen it, false: it does not; one comes, before the oracle sees it, false:
 	 * it does not; and behind it, true: another comes as well, which is put in its place. */
@@ -339,8 +339,8 @@ struct hunt_result {
 	struct hunt_met met;
 };
 
-/* Runs a story. is_traced: every packet, post and completion on standard output. */
-void hunt_run(struct hunt_story *s, const struct hunt_transport *t, bool is_traced,
+/* Runs a plan. is_traced: every packet, post and completion on standard output. */
+void hunt_run(struct hunt_plan *s, const struct hunt_transport *t, bool is_traced,
 	      struct hunt_result *result);
 
 #endif

@@ -13,7 +13,7 @@
 #include "tools/json_file.h"
 
 #define TWICE_EVERY  16u   /* so many seeds, one is run twice */
-#define SEED_SECONDS 30u   /* no story takes so long */
+#define SEED_SECONDS 30u   /* no plan takes so long */
 #define ENOUGH       1000u /* so many seeds must meet everything */
 #define FAILED_MOST  20u
 #define RANGES_MOST  100u
@@ -50,7 +50,7 @@ static void usage(FILE *out)
 	      "\n"
 	      "Expands each seed into a fabric, work and faults, runs it, and checks it against\n"
 	      "an oracle. The environment's HUNT_SEEDS overrides how many of A..B are run.\n"
-	      "--plain: no story has peers that behave in another way than weft.\n",
+	      "--plain: no plan has peers that behave in another way than weft.\n",
 	      out);
 }
 
@@ -163,29 +163,29 @@ static void add(struct hunt_met *sum, const struct hunt_met *met)
 static bool run_once(const struct job *job, uint64_t seed, bool is_traced,
 		     struct hunt_result *result)
 {
-	static struct hunt_story story;
-	int error = hunt_expand(&story, job->transport, seed, job->is_plain);
+	static struct hunt_plan plan;
+	int error = hunt_expand(&plan, job->transport, seed, job->is_plain);
 
 	if (error) {
 		*result = (struct hunt_result){.has_failed = true};
-		snprintf(result->why, sizeof result->why, "no story: %s", strerror(-error));
+		snprintf(result->why, sizeof result->why, "no plan: %s", strerror(-error));
 	} else {
 		if (is_traced)
-			hunt_tell(&story);
-		hunt_run(&story, job->transport, is_traced, result);
+			hunt_tell(&plan);
+		hunt_run(&plan, job->transport, is_traced, result);
 	}
-	hunt_story_free(&story);
+	hunt_plan_free(&plan);
 	return !result->has_failed;
 }
 
 static void tell(const struct job *job, uint64_t seed, const char *why)
 {
-	static struct hunt_story story;
+	static struct hunt_plan plan;
 
 	printf("FAILED seed %" PRIu64 ": %s\n", seed, why);
-	if (hunt_expand(&story, job->transport, seed, job->is_plain) == 0)
-		hunt_tell(&story);
-	hunt_story_free(&story);
+	if (hunt_expand(&plan, job->transport, seed, job->is_plain) == 0)
+		hunt_tell(&plan);
+	hunt_plan_free(&plan);
 	printf("replay: hunt --transport %s%s --seed %" PRIu64 " --trace\n", job->transport->name,
 	       job->is_plain ? " --plain" : "", seed);
 	fflush(stdout);

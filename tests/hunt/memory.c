@@ -7,9 +7,9 @@
 #define ENTRIES (3 * HUNT_ENDS + 1 + HUNT_WINDOWS)
 #define CANARY  0xa5
 
-int hunt_memory_init(struct hunt_memory *m, const struct hunt_story *s)
+int hunt_memory_init(struct hunt_memory *m, const struct hunt_plan *s)
 {
-	*m = (struct hunt_memory){.story = s, .table = calloc(1, mem_bytes(ENTRIES))};
+	*m = (struct hunt_memory){.plan = s, .table = calloc(1, mem_bytes(ENTRIES))};
 	if (!m->table)
 		return -ENOMEM;
 	m->mem = mem_init(m->table, ENTRIES);
@@ -79,10 +79,10 @@ static int add_windows(struct hunt_memory *m, uint32_t end)
 {
 	int error = 0;
 
-	for (uint32_t i = 0; i < m->story->n_windows && !error; i++) {
-		const struct hunt_window *w = &m->story->windows[i];
+	for (uint32_t i = 0; i < m->plan->n_windows && !error; i++) {
+		const struct hunt_window *w = &m->plan->windows[i];
 		struct mem_entry entry = {
-			.key = w->key, .kind = w->kind, .pd = m->story->arenas[end].pd};
+			.key = w->key, .kind = w->kind, .pd = m->plan->arenas[end].pd};
 
 		if (w->end == end)
 			error = mem_add(m->mem, &entry);
@@ -92,7 +92,7 @@ static int add_windows(struct hunt_memory *m, uint32_t end)
 
 int hunt_memory_add_end(struct hunt_memory *m, uint32_t end)
 {
-	const struct hunt_arena *a = &m->story->arenas[end];
+	const struct hunt_arena *a = &m->plan->arenas[end];
 	int error = add_local(m, a);
 
 	if (!error)
@@ -106,5 +106,5 @@ int hunt_memory_add_end(struct hunt_memory *m, uint32_t end)
 
 int hunt_memory_add_shared(struct hunt_memory *m, uint32_t host)
 {
-	return add_local(m, &m->story->arenas[HUNT_ENDS + host]);
+	return add_local(m, &m->plan->arenas[HUNT_ENDS + host]);
 }

@@ -9,7 +9,7 @@
 #define HUNT_BLOCKS (HUNT_ENDS + 1)
 
 struct hunt_memory {
-	const struct hunt_story *story;
+	const struct hunt_plan *plan;
 	struct mem *mem; /* for the engine's configuration */
 	void *table;
 	struct {
@@ -20,7 +20,7 @@ struct hunt_memory {
 };
 
 /* Makes an empty table. 0 or -ENOMEM. */
-int hunt_memory_init(struct hunt_memory *m, const struct hunt_story *s);
+int hunt_memory_init(struct hunt_memory *m, const struct hunt_plan *s);
 
 /* Frees all. The sentence that says what the engine did to memory that is not its own, or NULL. */
 const char *hunt_memory_fini(struct hunt_memory *m);

@@ -27,9 +27,9 @@ static const char *const names[] = {
 #undef ODD_MRC_NAME
 };
 
-void odd_mrc_draw(struct hunt_story *s)
+void odd_mrc_draw(struct hunt_plan *s)
 {
-	struct story_mrc *m = s->own;
+	struct plan_mrc *m = s->own;
 	struct prng p;
 
 	prng_init(&p, s->seed, STREAM_ODD);
@@ -41,10 +41,10 @@ void odd_mrc_draw(struct hunt_story *s)
 			m->hosts[h].odd |= 1u << hunt_draw(&p, 0, ODD_COUNT - 1);
 }
 
-void odd_mrc_tell(const struct hunt_story *s, uint32_t host)
+void odd_mrc_tell(const struct hunt_plan *s, uint32_t host)
 {
 	for (uint32_t i = 0; i < ODD_COUNT; i++)
-		if (story_mrc(s)->hosts[host].odd >> i & 1)
+		if (plan_mrc(s)->hosts[host].odd >> i & 1)
 			printf("    its host is %s\n", names[i]);
 }
 
@@ -52,13 +52,12 @@ void odd_mrc_begin(struct hunt_oracle *o)
 {
 	struct wire *wire = o->wire;
 
-	prng_init(&wire->whim, o->story->seed, STREAM_WHIM);
+	prng_init(&wire->whim, o->plan->seed, STREAM_WHIM);
 }
 
 bool odd_mrc_is(const struct hunt_oracle *o, uint32_t host, enum odd_mrc what)
 {
-	return host < o->story->topology.n_hosts &&
-	       story_mrc(o->story)->hosts[host].odd >> what & 1;
+	return host < o->plan->topology.n_hosts && plan_mrc(o->plan)->hosts[host].odd >> what & 1;
 }
 
 static void met(struct hunt_oracle *o, enum odd_mrc what)
@@ -82,7 +81,7 @@ static void put_big(uint8_t *at, uint32_t n, uint64_t value)
 /* What it says of congestion. */
 static void change_state(struct hunt_oracle *o, uint32_t end, uint8_t *m)
 {
-	uint32_t host = o->story->ends[end].host;
+	uint32_t host = o->plan->ends[end].host;
 	uint64_t rcvd = wire_big(m + RCVD, 3), extra = wire_at(o, end)->odd.counted_bytes >> 8;
 
 	if (odd_mrc_is(o, host, ODD_COUNTS) && extra > 0) {
@@ -124,7 +123,7 @@ static bool is_left_out(struct hunt_oracle *o, uint32_t end)
 	struct wire *wire = o->wire;
 	const struct wire_give *g = &wire->ends[end].give;
 	uint32_t next = oracle_work_at(o, end ^ 1, g->expected);
-	bool is_flawed = next != HUNT_NOTHING && o->story->works[next].flaw != HUNT_SOUND;
+	bool is_flawed = next != HUNT_NOTHING && o->plan->works[next].flaw != HUNT_SOUND;
 
 	return g->is_closed ? g->owes_nak : is_flawed && prng_chance(&wire->whim, 3, 4);
 }
@@ -133,8 +132,8 @@ static bool is_left_out(struct hunt_oracle *o, uint32_t end)
 static bool change_ack(struct hunt_oracle *o, uint32_t end, uint8_t *head)
 {
 	struct wire_end *e = wire_at(o, end);
-	uint32_t host = o->story->ends[end].host;
-	uint32_t cack = o->story->ends[end ^ 1].psn + (uint32_t)e->give.expected - 1;
+	uint32_t host = o->plan->ends[end].host;
+	uint32_t cack = o->plan->ends[end ^ 1].psn + (uint32_t)e->give.expected - 1;
 
 	if (o->ends[end].is_tainted)
 		return true;
@@ -165,10 +164,10 @@ bool odd_mrc_output(struct hunt_oracle *o, uint32_t host, struct tx_pkt *tx)
 	uint8_t *m = tx->head + BTH;
 	struct wire_head h;
 
-	if (!story_mrc(o->story)->hosts[host].odd ||
+	if (!plan_mrc(o->plan)->hosts[host].odd ||
 	    !wire_read((struct cspan){tx->head, tx->head_len}, &h))
 		return true;
-	uint32_t peer = hunt_find_end(o->story, tx->peer, h.qp);
+	uint32_t peer = hunt_find_end(o->plan, tx->peer, h.qp);
 
 	if (h.opcode == COMMON_REQUEST)
 		change_ports(o, host, m);
@@ -210,8 +209,8 @@ static void change_trimmed(struct hunt_oracle *o, uint32_t host, const struct wi
 		met(o, ODD_CUT_SHORT);
 	}
 	if (odd_mrc_is(o, host, ODD_UNCUT) && !rx->trimmed && rx->udp_len < SHORT_BYTES &&
-	    rx->tclass == ENGINE_DATA && !h->rtx && o->story->is_trimming &&
-	    o->now(o->clock) < o->story->healed_at && prng_chance(&wire->whim, 1, 4)) {
+	    rx->tclass == ENGINE_DATA && !h->rtx && o->plan->is_trimming &&
+	    o->now(o->clock) < o->plan->healed_at && prng_chance(&wire->whim, 1, 4)) {
 		rx->trimmed = rx->is_uncut = 1;
 		met(o, ODD_UNCUT);
 	}
@@ -243,7 +242,7 @@ bool odd_mrc_input(struct hunt_oracle *o, uint32_t host, struct rx_pkt *rx)
 	if (is_unanswered(o, host, &h))
 		return false;
 	change_trimmed(o, host, &h, rx);
-	uint32_t end = hunt_find_end(o->story, host, h.qp);
+	uint32_t end = hunt_find_end(o->plan, host, h.qp);
 
 	if (h.opcode == NACK && end != HUNT_NOTHING && odd_mrc_is(o, rx->peer, ODD_OLD_NACK))
 		keep_nack(o, end, rx);
@@ -253,7 +252,7 @@ bool odd_mrc_input(struct hunt_oracle *o, uint32_t host, struct rx_pkt *rx)
 bool odd_mrc_late(struct hunt_oracle *o, uint32_t host, struct rx_pkt *rx)
 {
 	struct wire_head h;
-	uint32_t end = wire_read(rx->head, &h) ? hunt_find_end(o->story, host, h.qp) : HUNT_NOTHING;
+	uint32_t end = wire_read(rx->head, &h) ? hunt_find_end(o->plan, host, h.qp) : HUNT_NOTHING;
 
 	if (end == HUNT_NOTHING || wire_at(o, end)->odd.late_in == 0 ||
 	    --wire_at(o, end)->odd.late_in > 0)

@@ -14,10 +14,10 @@
 
 #define WORD 8u
 
-int oracle_init(struct hunt_oracle *o, struct hunt_story *s, const struct hunt_transport *t,
+int oracle_init(struct hunt_oracle *o, struct hunt_plan *s, const struct hunt_transport *t,
 		struct hunt_result *result)
 {
-	*o = (struct hunt_oracle){.story = s, .transport = t, .result = result};
+	*o = (struct hunt_oracle){.plan = s, .transport = t, .result = result};
 	return t->wire_new(o);
 }
 
@@ -74,18 +74,18 @@ static void restore(const struct hunt_arena *a, const struct hunt_piece *sg, uin
 
 static uint32_t end_of_work(const struct hunt_oracle *o, uint32_t work)
 {
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
-		if (work - o->story->ends[e].first_work < o->story->ends[e].n_works)
+	for (uint32_t e = 0; e < o->plan->n_ends; e++)
+		if (work - o->plan->ends[e].first_work < o->plan->ends[e].n_works)
 			return e;
 	return HUNT_NOTHING;
 }
 
 uint32_t oracle_work_at(const struct hunt_oracle *o, uint32_t end, uint64_t count)
 {
-	const struct hunt_end *e = &o->story->ends[end];
+	const struct hunt_end *e = &o->plan->ends[end];
 
 	for (uint32_t i = e->first_work; i < e->first_work + e->n_works; i++)
-		if (count - o->story->works[i].first < o->story->works[i].n_pkts)
+		if (count - o->plan->works[i].first < o->plan->works[i].n_pkts)
 			return i;
 	return HUNT_NOTHING;
 }
@@ -100,7 +100,7 @@ struct aim {
 
 static struct aim aim_of(const struct hunt_oracle *o, uint32_t end, const struct hunt_work *w)
 {
-	const struct hunt_arena *own = &o->story->arenas[end], *peers = &o->story->arenas[end ^ 1];
+	const struct hunt_arena *own = &o->plan->arenas[end], *peers = &o->plan->arenas[end ^ 1];
 	struct aim aim = {.arena = own, .memory = peers->shadow};
 
 	memcpy(aim.sg, w->sg, sizeof aim.sg);
@@ -162,12 +162,12 @@ static uint64_t all_of(const struct hunt_work *w)
 
 bool oracle_is_placed(const struct hunt_oracle *o, uint32_t work, uint32_t i)
 {
-	return !places(&o->story->works[work]) || (o->works[work].placed >> i & 1);
+	return !places(&o->plan->works[work]) || (o->works[work].placed >> i & 1);
 }
 
 bool oracle_is_whole(const struct hunt_oracle *o, uint32_t work)
 {
-	const struct hunt_work *w = &o->story->works[work];
+	const struct hunt_work *w = &o->plan->works[work];
 
 	return !places(w) || o->works[work].placed == all_of(w);
 }
@@ -175,8 +175,8 @@ bool oracle_is_whole(const struct hunt_oracle *o, uint32_t work)
 /* Looks whether packet number i of a work was placed just now. True when something changed. */
 static bool look_at(struct hunt_oracle *o, uint32_t end, uint32_t work, uint32_t i)
 {
-	const struct hunt_work *w = &o->story->works[work];
-	uint32_t pmtu = o->story->pmtu, off = i * pmtu;
+	const struct hunt_work *w = &o->plan->works[work];
+	uint32_t pmtu = o->plan->pmtu, off = i * pmtu;
 	uint32_t len = w->len - off < pmtu ? w->len - off : pmtu;
 	struct aim aim = aim_of(o, end, w);
 	uint8_t want[4096];
@@ -201,11 +201,11 @@ static bool look_at(struct hunt_oracle *o, uint32_t end, uint32_t work, uint32_t
 /* Looks at the first work of a kind that is not wholly placed. *at is where to begin. */
 static void look_for(struct hunt_oracle *o, uint32_t end, uint32_t *at, bool is_answer)
 {
-	const struct hunt_end *e = &o->story->ends[end];
+	const struct hunt_end *e = &o->plan->ends[end];
 
 	for (uint32_t k = *at; k < o->ends[end].n_posted; k++) {
 		uint32_t work = e->first_work + k;
-		const struct hunt_work *w = &o->story->works[work];
+		const struct hunt_work *w = &o->plan->works[work];
 		bool is_read = w->code == ENGINE_READ || w->code == ENGINE_ATOMIC;
 		uint32_t first = 0;
 
@@ -223,12 +223,12 @@ static void look_for(struct hunt_oracle *o, uint32_t end, uint32_t *at, bool is_
 /* Whether the next atomic of an end was executed just now. */
 static void look_at_word(struct hunt_oracle *o, uint32_t end)
 {
-	const struct hunt_end *e = &o->story->ends[end];
-	struct hunt_arena *peers = &o->story->arenas[end ^ 1];
+	const struct hunt_end *e = &o->plan->ends[end];
+	struct hunt_arena *peers = &o->plan->arenas[end ^ 1];
 	uint32_t *at = &o->ends[end].atomic_at;
 
 	for (uint32_t i = 0; i < HUNT_WORDS; i++) {
-		uint32_t place = peers->remote.at + o->story->ends[end ^ 1].words[i];
+		uint32_t place = peers->remote.at + o->plan->ends[end ^ 1].words[i];
 		uint64_t is, was;
 
 		memcpy(&is, peers->bytes + place, WORD);
@@ -237,13 +237,13 @@ static void look_at_word(struct hunt_oracle *o, uint32_t end)
 			continue;
 		/* Those that change nothing were executed, or will be. */
 		while (*at < e->n_works &&
-		       (o->story->works[e->first_work + *at].code != ENGINE_ATOMIC ||
-			o->story->works[e->first_work + *at].before ==
-				o->story->works[e->first_work + *at].after_word))
+		       (o->plan->works[e->first_work + *at].code != ENGINE_ATOMIC ||
+			o->plan->works[e->first_work + *at].before ==
+				o->plan->works[e->first_work + *at].after_word))
 			(*at)++;
-		const struct hunt_work *w = &o->story->works[e->first_work + *at];
+		const struct hunt_work *w = &o->plan->works[e->first_work + *at];
 
-		if (*at == e->n_works || w->remote != o->story->ends[end ^ 1].words[i] ||
+		if (*at == e->n_works || w->remote != o->plan->ends[end ^ 1].words[i] ||
 		    w->before != was || w->after_word != is ||
 		    (w->flaw != HUNT_SOUND && w->flaw != HUNT_NO_LOCAL)) {
 			oracle_fail(o,
@@ -260,7 +260,7 @@ static void look_at_word(struct hunt_oracle *o, uint32_t end)
 
 void oracle_on_post(struct hunt_oracle *o, uint32_t work)
 {
-	const struct hunt_work *w = &o->story->works[work];
+	const struct hunt_work *w = &o->plan->works[work];
 	struct oracle_end *e = &o->ends[end_of_work(o, work)];
 
 	o->works[work].fate = HUNT_POSTED;
@@ -336,7 +336,7 @@ void oracle_on_leave(struct hunt_oracle *o, uint32_t host, nsec now, const struc
 	uint64_t hash = hash_of(host, pieces, tx->n_body + 1u);
 
 	o->result->hash = (o->result->hash ^ hash) * UINT64_C(0x100000001b3) + now;
-	if (o->story->has_forgery)
+	if (o->plan->has_forgery)
 		note_sent(o, hash);
 }
 
@@ -357,8 +357,8 @@ static void taint(struct hunt_oracle *o, uint32_t end)
 /* Those whom a packet that came to a host is for. */
 static void taint_all(struct hunt_oracle *o, uint32_t host, uint32_t end)
 {
-	for (uint32_t e = 0; e < o->story->n_ends; e++) {
-		bool is_common = end == HUNT_ALL && o->story->ends[e].host == host;
+	for (uint32_t e = 0; e < o->plan->n_ends; e++) {
+		bool is_common = end == HUNT_ALL && o->plan->ends[e].host == host;
 
 		if (e == end || is_common)
 			taint(o, e);
@@ -370,14 +370,14 @@ static void taint_all(struct hunt_oracle *o, uint32_t host, uint32_t end)
  * looked at when its own packet comes, and at the end. */
 static void await(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx)
 {
-	uint32_t end = o->transport->end_of(o->story, host, rx->head);
+	uint32_t end = o->transport->end_of(o->plan, host, rx->head);
 
 	o->coming = HUNT_NOTHING;
 	o->was_placed = false;
 	if (end >= HUNT_ENDS || o->ends[end].is_tainted)
 		return;
 	o->coming = o->transport->packet_of(o, end, rx, &o->coming_i);
-	if (o->coming == HUNT_NOTHING || !places(&o->story->works[o->coming]))
+	if (o->coming == HUNT_NOTHING || !places(&o->plan->works[o->coming]))
 		return;
 	if (look_at(o, end ^ 1, o->coming, o->coming_i))
 		oracle_fail(o, "end %u, work %u: packet %u of its payload was placed by another",
@@ -388,8 +388,8 @@ void oracle_before_input(struct hunt_oracle *o, uint32_t host, nsec now, const s
 {
 	struct cspan pieces[3] = {rx->head, rx->body[0], rx->body[1]};
 
-	if (o->story->has_forgery && !was_sent(o, hash_of(rx->peer, pieces, 3))) {
-		taint_all(o, host, o->transport->end_of(o->story, host, rx->head));
+	if (o->plan->has_forgery && !was_sent(o, hash_of(rx->peer, pieces, 3))) {
+		taint_all(o, host, o->transport->end_of(o->plan, host, rx->head));
 		return;
 	}
 	if (o->transport->is_sprayed)
@@ -400,14 +400,14 @@ void oracle_before_input(struct hunt_oracle *o, uint32_t host, nsec now, const s
 void oracle_after_input(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
 			const struct hunt_counts *before, const struct hunt_counts *after)
 {
-	uint32_t end = o->transport->end_of(o->story, host, rx->head);
+	uint32_t end = o->transport->end_of(o->plan, host, rx->head);
 
 	if (end == HUNT_ALL)
 		o->transport->on_common(o, host, rx, before, after);
 	if (end >= HUNT_ENDS || o->ends[end].is_tainted)
 		return;
 	if (o->transport->is_sprayed) {
-		if (o->coming != HUNT_NOTHING && places(&o->story->works[o->coming]))
+		if (o->coming != HUNT_NOTHING && places(&o->plan->works[o->coming]))
 			o->was_placed = look_at(o, end ^ 1, o->coming, o->coming_i);
 		o->transport->on_taken(o, end, before, after);
 		return;
@@ -421,7 +421,7 @@ void oracle_after_input(struct hunt_oracle *o, uint32_t host, const struct rx_pk
 /* Everything that a work promised is there, now that it is done. */
 static void check_done(struct hunt_oracle *o, uint32_t end, uint32_t work)
 {
-	const struct hunt_work *w = &o->story->works[work];
+	const struct hunt_work *w = &o->plan->works[work];
 
 	o->works[work].fate = HUNT_DONE;
 	if (o->ends[end].is_tainted)
@@ -441,10 +441,10 @@ static void check_done(struct hunt_oracle *o, uint32_t end, uint32_t work)
 		 !o->works[work].is_executed)
 		oracle_fail(o, "end %u, work %u: done before it was executed", end, work);
 	if (w->window != HUNT_NOTHING && hunt_is_remote(w))
-		o->result->met.through[o->story->windows[w->window].kind == MEM_WINDOW_2]++;
+		o->result->met.through[o->plan->windows[w->window].kind == MEM_WINDOW_2]++;
 }
 
-static bool has_flaw(const struct hunt_story *s, uint32_t end)
+static bool has_flaw(const struct hunt_plan *s, uint32_t end)
 {
 	for (uint32_t i = 0; i < s->ends[end].n_works; i++)
 		if (s->works[s->ends[end].first_work + i].flaw != HUNT_SOUND)
@@ -490,7 +490,7 @@ static bool is_due(const struct hunt_work *w, int16_t status)
  * and the faults were not over long ago while the other side is there. */
 static bool may_give_up(const struct hunt_oracle *o, uint32_t end)
 {
-	const struct hunt_story *s = o->story;
+	const struct hunt_plan *s = o->plan;
 	bool is_dead_peer = is_dead(o, end ^ 1);
 	bool has_flaws = has_flaw(s, end) || has_flaw(s, end ^ 1);
 
@@ -511,7 +511,7 @@ static bool may_give_up(const struct hunt_oracle *o, uint32_t end)
 static bool may_fail(const struct hunt_oracle *o, uint32_t end, const struct hunt_work *w,
 		     int16_t status)
 {
-	const struct hunt_story *s = o->story;
+	const struct hunt_plan *s = o->plan;
 	const struct oracle_end *e = &o->ends[end];
 
 	if (e->is_tainted || o->works[w - s->works].refusal == status)
@@ -529,17 +529,17 @@ static bool may_fail(const struct hunt_oracle *o, uint32_t end, const struct hun
 static void on_sent(struct hunt_oracle *o, uint32_t host, const struct done *done)
 {
 	uint32_t work = (uint32_t)done->cookie;
-	uint32_t end = work < o->story->n_works ? end_of_work(o, work) : HUNT_NOTHING;
+	uint32_t end = work < o->plan->n_works ? end_of_work(o, work) : HUNT_NOTHING;
 
-	if (end == HUNT_NOTHING || o->story->ends[end].host != host ||
-	    o->story->ends[end].qp != done->qp) {
+	if (end == HUNT_NOTHING || o->plan->ends[end].host != host ||
+	    o->plan->ends[end].qp != done->qp) {
 		oracle_fail(o, "h%u: a completion of no work: cookie %" PRIu64 ", qp %u", host,
 			    done->cookie, done->qp);
 		return;
 	}
 	struct oracle_end *e = &o->ends[end];
-	const struct hunt_work *works = &o->story->works[o->story->ends[end].first_work];
-	const struct hunt_work *w = &o->story->works[work];
+	const struct hunt_work *works = &o->plan->works[o->plan->ends[end].first_work];
+	const struct hunt_work *w = &o->plan->works[work];
 	uint32_t k = (uint32_t)(w - works);
 
 	if (o->works[work].fate != HUNT_POSTED || k < e->n_done || k >= e->n_posted || e->is_gone) {
@@ -550,7 +550,7 @@ static void on_sent(struct hunt_oracle *o, uint32_t host, const struct done *don
 		if (!(works[e->n_done].flags & ENGINE_SILENT) || e->has_failed)
 			oracle_fail(o, "end %u, work %u: completed before the one in front of it",
 				    end, work);
-		check_done(o, end, o->story->ends[end].first_work + e->n_done);
+		check_done(o, end, o->plan->ends[end].first_work + e->n_done);
 	}
 	e->n_done++;
 	o->result->met.statuses[done->status]++;
@@ -585,10 +585,10 @@ static void on_sent(struct hunt_oracle *o, uint32_t host, const struct done *don
 /* The message that an end receives next. */
 static uint32_t next_message(const struct hunt_oracle *o, uint32_t end)
 {
-	const struct hunt_end *peer = &o->story->ends[end ^ 1];
+	const struct hunt_end *peer = &o->plan->ends[end ^ 1];
 
 	for (uint32_t i = peer->first_work; i < peer->first_work + peer->n_works; i++)
-		if (o->story->works[i].message == o->ends[end].n_received)
+		if (o->plan->works[i].message == o->ends[end].n_received)
 			return i;
 	return HUNT_NOTHING;
 }
@@ -596,8 +596,8 @@ static uint32_t next_message(const struct hunt_oracle *o, uint32_t end)
 /* Everything written before this work, and by it, is where it belongs. */
 static bool is_placed_before(const struct hunt_oracle *o, uint32_t end, uint32_t work)
 {
-	for (uint32_t k = o->story->ends[end].first_work; k <= work; k++) {
-		const struct hunt_work *w = &o->story->works[k];
+	for (uint32_t k = o->plan->ends[end].first_work; k <= work; k++) {
+		const struct hunt_work *w = &o->plan->works[k];
 
 		if ((w->code == ENGINE_WRITE || w->code == ENGINE_WRITE_IMM) &&
 		    !oracle_is_whole(o, k))
@@ -610,19 +610,19 @@ static void check_message(struct hunt_oracle *o, uint32_t end, uint32_t recv,
 			  const struct done *done)
 {
 	uint32_t work = next_message(o, end);
-	const struct hunt_recv *r = &o->story->recvs[recv];
+	const struct hunt_recv *r = &o->plan->recvs[recv];
 	const struct hunt_arena *own =
-		&o->story->arenas[r->end == HUNT_NOTHING ? HUNT_ENDS + r->host : end];
+		&o->plan->arenas[r->end == HUNT_NOTHING ? HUNT_ENDS + r->host : end];
 
 	if (work == HUNT_NOTHING) {
 		oracle_fail(o, "end %u, receive %u: a message that was never sent", end, recv);
 		return;
 	}
-	const struct hunt_work *w = &o->story->works[work];
+	const struct hunt_work *w = &o->plan->works[work];
 	bool is_write = w->code == ENGINE_WRITE_IMM, has_inv = w->code == ENGINE_SEND_INV;
 	bool has_imm = is_write || w->code == ENGINE_SEND_IMM;
 	uint8_t *bytes = malloc(w->len + 1);
-	struct aim aim = {.memory = o->story->arenas[end ^ 1].shadow};
+	struct aim aim = {.memory = o->plan->arenas[end ^ 1].shadow};
 
 	if (!bytes)
 		abort();
@@ -658,21 +658,21 @@ static void check_message(struct hunt_oracle *o, uint32_t end, uint32_t recv,
 static void check_order(struct hunt_oracle *o, uint32_t end, uint32_t recv)
 {
 	for (uint32_t i = 0; i < recv; i++)
-		if (o->story->recvs[i].end == end && o->recv_fates[i] == HUNT_POSTED)
+		if (o->plan->recvs[i].end == end && o->recv_fates[i] == HUNT_POSTED)
 			oracle_fail(o, "end %u, receive %u: done before receive %u", end, recv, i);
 }
 
 static void on_received(struct hunt_oracle *o, uint32_t host, const struct done *done)
 {
-	uint32_t recv = (uint32_t)done->cookie, end = hunt_find_end(o->story, host, done->qp);
+	uint32_t recv = (uint32_t)done->cookie, end = hunt_find_end(o->plan, host, done->qp);
 
-	if (recv >= o->story->n_recvs || o->recv_fates[recv] != HUNT_POSTED ||
-	    o->story->recvs[recv].host != host || end == HUNT_NOTHING) {
+	if (recv >= o->plan->n_recvs || o->recv_fates[recv] != HUNT_POSTED ||
+	    o->plan->recvs[recv].host != host || end == HUNT_NOTHING) {
 		oracle_fail(o, "h%u: a completion of no receive: cookie %" PRIu64 ", qp %u", host,
 			    done->cookie, done->qp);
 		return;
 	}
-	const struct hunt_recv *r = &o->story->recvs[recv];
+	const struct hunt_recv *r = &o->plan->recvs[recv];
 	struct oracle_end *e = &o->ends[end];
 
 	if (r->end != HUNT_NOTHING)
@@ -682,7 +682,7 @@ static void on_received(struct hunt_oracle *o, uint32_t host, const struct done 
 		oracle_fail(o, "end %u, receive %u: done well after an error", end, recv);
 	if (done->status == ENGINE_OK && !e->is_tainted)
 		check_message(o, end, recv, done);
-	restore(&o->story->arenas[r->end == HUNT_NOTHING ? HUNT_ENDS + host : end], r->sg, 0,
+	restore(&o->plan->arenas[r->end == HUNT_NOTHING ? HUNT_ENDS + host : end], r->sg, 0,
 		r->len);
 	if (done->status == ENGINE_OK) {
 		e->n_received++;
@@ -711,15 +711,15 @@ void oracle_on_done(struct hunt_oracle *o, uint32_t host, const struct done *don
 
 void oracle_on_restart(struct hunt_oracle *o, uint32_t host)
 {
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
-		o->ends[e].is_gone |= o->story->ends[e].host == host;
-	for (uint32_t i = 0; i < o->story->n_recvs; i++) {
-		const struct hunt_recv *r = &o->story->recvs[i];
+	for (uint32_t e = 0; e < o->plan->n_ends; e++)
+		o->ends[e].is_gone |= o->plan->ends[e].host == host;
+	for (uint32_t i = 0; i < o->plan->n_recvs; i++) {
+		const struct hunt_recv *r = &o->plan->recvs[i];
 
 		if (r->host != host || o->recv_fates[i] == HUNT_DONE)
 			continue;
-		restore(&o->story->arenas[r->end == HUNT_NOTHING ? HUNT_ENDS + host : r->end],
-			r->sg, 0, r->len);
+		restore(&o->plan->arenas[r->end == HUNT_NOTHING ? HUNT_ENDS + host : r->end], r->sg,
+			0, r->len);
 		o->recv_fates[i] = HUNT_DONE;
 	}
 	o->result->met.restarted++;
@@ -727,9 +727,9 @@ void oracle_on_restart(struct hunt_oracle *o, uint32_t host)
 
 bool oracle_is_idle(const struct hunt_oracle *o)
 {
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
+	for (uint32_t e = 0; e < o->plan->n_ends; e++)
 		if (!o->ends[e].is_gone && !o->ends[e].is_muted &&
-		    o->ends[e].n_done < o->story->ends[e].n_works)
+		    o->ends[e].n_done < o->plan->ends[e].n_works)
 			return false;
 	return true;
 }
@@ -737,7 +737,7 @@ bool oracle_is_idle(const struct hunt_oracle *o)
 /* Bytes of [from, from + len) that are not as they must be. */
 static void check_bytes(struct hunt_oracle *o, uint32_t arena, uint32_t from, uint32_t len)
 {
-	const struct hunt_arena *a = &o->story->arenas[arena];
+	const struct hunt_arena *a = &o->plan->arenas[arena];
 
 	for (uint32_t i = from; i < from + len; i++)
 		if (a->bytes[i] != a->shadow[i]) {
@@ -751,7 +751,7 @@ static void check_bytes(struct hunt_oracle *o, uint32_t arena, uint32_t from, ui
 /* Of a connection that forged packets reached, only what lies outside its peer's reach. */
 static void check_arena(struct hunt_oracle *o, uint32_t i)
 {
-	const struct hunt_arena *a = &o->story->arenas[i];
+	const struct hunt_arena *a = &o->plan->arenas[i];
 
 	if (!a->bytes)
 		return;
@@ -762,8 +762,8 @@ static void check_arena(struct hunt_oracle *o, uint32_t i)
 	check_bytes(o, i, 0, HUNT_GUARD);
 	check_bytes(o, i, a->local.at + a->local.len, a->remote.at - a->local.at - a->local.len);
 	check_bytes(o, i, a->remote.at + a->remote.len, a->len - a->remote.at - a->remote.len);
-	for (uint32_t k = 0; k < o->story->ends[i].n_works; k++) {
-		const struct hunt_work *w = &o->story->works[o->story->ends[i].first_work + k];
+	for (uint32_t k = 0; k < o->plan->ends[i].n_works; k++) {
+		const struct hunt_work *w = &o->plan->works[o->plan->ends[i].first_work + k];
 
 		for (uint32_t m = 0; m < w->n_sg; m++)
 			if (w->code != ENGINE_READ && w->code != ENGINE_ATOMIC)
@@ -773,21 +773,21 @@ static void check_arena(struct hunt_oracle *o, uint32_t i)
 
 void oracle_finish(struct hunt_oracle *o)
 {
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
+	for (uint32_t e = 0; e < o->plan->n_ends; e++)
 		if (!o->ends[e].is_gone && !o->ends[e].is_muted &&
 		    o->ends[e].n_done < o->ends[e].n_posted)
 			oracle_fail(o, "end %u, work %u: never completed", e,
-				    o->story->ends[e].first_work + o->ends[e].n_done);
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
+				    o->plan->ends[e].first_work + o->ends[e].n_done);
+	for (uint32_t e = 0; e < o->plan->n_ends; e++)
 		if (o->ends[e].fell_early && !o->ends[e].has_failed && !o->ends[e].is_tainted &&
-		    !o->ends[e].has_lapsed && !o->ends[e].has_refused && !has_flaw(o->story, e) &&
-		    !has_flaw(o->story, e ^ 1))
+		    !o->ends[e].has_lapsed && !o->ends[e].has_refused && !has_flaw(o->plan, e) &&
+		    !has_flaw(o->plan, e ^ 1))
 			oracle_fail(o, "end %u: its receives failed without reason", e);
-	for (uint32_t i = 0; i < o->story->n_recvs; i++)
-		if (o->recv_fates[i] == HUNT_POSTED && o->story->recvs[i].end != HUNT_NOTHING &&
-		    !o->ends[o->story->recvs[i].end].is_gone)
-			oracle_fail(o, "end %u, receive %u: never completed",
-				    o->story->recvs[i].end, i);
+	for (uint32_t i = 0; i < o->plan->n_recvs; i++)
+		if (o->recv_fates[i] == HUNT_POSTED && o->plan->recvs[i].end != HUNT_NOTHING &&
+		    !o->ends[o->plan->recvs[i].end].is_gone)
+			oracle_fail(o, "end %u, receive %u: never completed", o->plan->recvs[i].end,
+				    i);
 	for (uint32_t i = 0; i < HUNT_ENDS + HUNT_HOSTS; i++)
 		check_arena(o, i);
 }

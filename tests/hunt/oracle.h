@@ -1,4 +1,4 @@
-/* The oracle: what a run must have been, from the story alone. */
+/* The oracle: what a run must have been, from the plan alone. */
 #ifndef WEFT_TESTS_HUNT_ORACLE_H
 #define WEFT_TESTS_HUNT_ORACLE_H
 
@@ -39,7 +39,7 @@ struct oracle_end {
 };
 
 struct hunt_oracle {
-	struct hunt_story *story;
+	struct hunt_plan *plan;
 	const struct hunt_transport *transport;
 	struct oracle_end ends[HUNT_ENDS];
 	struct oracle_work works[HUNT_WORKS];
@@ -59,7 +59,7 @@ struct hunt_oracle {
 };
 
 /* 0 or -ENOMEM. */
-int oracle_init(struct hunt_oracle *o, struct hunt_story *s, const struct hunt_transport *t,
+int oracle_init(struct hunt_oracle *o, struct hunt_plan *s, const struct hunt_transport *t,
 		struct hunt_result *result);
 void oracle_fini(struct hunt_oracle *o);
 

@@ -22,7 +22,7 @@ static bool has_come(const struct hunt_oracle *o, uint32_t end, uint64_t count)
 static const struct hunt_work *ended_by(const struct hunt_oracle *o, uint32_t end, uint64_t count)
 {
 	uint32_t work = oracle_work_at(o, end ^ 1, count);
-	const struct hunt_work *w = work == HUNT_NOTHING ? NULL : &o->story->works[work];
+	const struct hunt_work *w = work == HUNT_NOTHING ? NULL : &o->plan->works[work];
 
 	return w && count + 1 == w->first + w->n_pkts ? w : NULL;
 }
@@ -39,8 +39,8 @@ static bool has_room(const struct hunt_oracle *o, uint32_t end)
 {
 	uint32_t n = 0;
 
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
-		if (o->story->ends[e].host == o->story->ends[end].host && !wire_is_dead(o, e))
+	for (uint32_t e = 0; e < o->plan->n_ends; e++)
+		if (o->plan->ends[e].host == o->plan->ends[end].host && !wire_is_dead(o, e))
 			n += wire_at(o, e)->give.n;
 	return n < wire_host(o, end)->max_answers;
 }
@@ -114,7 +114,7 @@ static void run(struct hunt_oracle *o, uint32_t end, uint64_t count)
 
 		if (is_imm && g->n_recvs == 0) {
 			close(o, end, 1u << NAK_OPERATION,
-			      (o->story->ends[end ^ 1].psn + (uint32_t)g->expected) % WIRE_NUMBERS);
+			      (o->plan->ends[end ^ 1].psn + (uint32_t)g->expected) % WIRE_NUMBERS);
 			return;
 		}
 		g->n_recvs -= is_imm;
@@ -154,9 +154,9 @@ static void accept(struct hunt_oracle *o, uint32_t end)
 	struct wire_give *g = &wire_at(o, end)->give;
 	const struct wire_coming *c = &wire_at(o, end)->coming;
 	uint32_t work = oracle_work_at(o, end ^ 1, c->count);
-	const struct hunt_work *w = &o->story->works[work];
-	uint32_t off = (uint32_t)(c->count - w->first) * o->story->pmtu;
-	uint32_t len = w->len - off < o->story->pmtu ? w->len - off : o->story->pmtu;
+	const struct hunt_work *w = &o->plan->works[work];
+	uint32_t off = (uint32_t)(c->count - w->first) * o->plan->pmtu;
+	uint32_t len = w->len - off < o->plan->pmtu ? w->len - off : o->plan->pmtu;
 	uint32_t least = wire_host(o, end)->sack_least, msn = g->msn;
 	uint64_t before = g->expected;
 
@@ -187,7 +187,7 @@ static void accept(struct hunt_oracle *o, uint32_t end)
  * in use, and none of it is for the packet's own stretch. */
 static bool may_lack(const struct hunt_oracle *o, uint32_t end, uint64_t count)
 {
-	uint32_t unit = STORY_MRC_RANGE, used = 0;
+	uint32_t unit = PLAN_MRC_RANGE, used = 0;
 	uint32_t room = (wire_host(o, end)->max_early + unit - 1) / unit;
 	uint64_t first = count / unit * unit;
 
@@ -196,10 +196,10 @@ static bool may_lack(const struct hunt_oracle *o, uint32_t end, uint64_t count)
 	for (uint64_t n = first; n < first + unit; n++)
 		if (n > wire_at(o, end)->give.expected && has_come(o, end, n))
 			return false;
-	for (uint32_t e = 0; e < o->story->n_ends; e++) {
+	for (uint32_t e = 0; e < o->plan->n_ends; e++) {
 		const struct wire_give *g = &wire_at(o, e)->give;
 
-		if (o->story->ends[e].host == o->story->ends[end].host && g->early > 0 &&
+		if (o->plan->ends[e].host == o->plan->ends[end].host && g->early > 0 &&
 		    !wire_is_dead(o, e))
 			used += (uint32_t)((g->seen - 1) / unit - g->expected / unit) + 1;
 	}
@@ -210,14 +210,14 @@ static bool may_lack(const struct hunt_oracle *o, uint32_t end, uint64_t count)
 static uint8_t refusals(const struct hunt_oracle *o, uint32_t end, uint64_t count)
 {
 	const struct wire_give *g = &wire_at(o, end)->give;
-	const struct hunt_work *w = &o->story->works[oracle_work_at(o, end ^ 1, count)];
+	const struct hunt_work *w = &o->plan->works[oracle_work_at(o, end ^ 1, count)];
 	uint8_t codes = 0;
 
 	if (w->flaw >= HUNT_BAD_KEY && w->flaw <= HUNT_FORBIDDEN)
 		codes |= 1u << NAK_ACCESS;
 	if (!has_imm(o, end, count))
 		return codes;
-	if (count != g->expected && g->stashed >= wire_story(o, end)->max_wimm)
+	if (count != g->expected && g->stashed >= wire_plan(o, end)->max_wimm)
 		codes |= 1u << NAK_INVALID;
 	if (count == g->expected && g->n_recvs == 0)
 		codes |= 1u << NAK_OPERATION;
@@ -247,7 +247,7 @@ static void expect_data(const struct hunt_oracle *o, uint32_t end, struct wire_c
 {
 	const struct wire_give *g = &wire_at(o, end)->give;
 	uint32_t ahead =
-		(c->h.psn - o->story->ends[end ^ 1].psn - (uint32_t)g->expected) % WIRE_NUMBERS;
+		(c->h.psn - o->plan->ends[end ^ 1].psn - (uint32_t)g->expected) % WIRE_NUMBERS;
 	uint32_t busy = has_room(o, end) ? 0 : 1u << WIRE_DROPPED;
 
 	c->count = wire_count(o, end ^ 1, c->h.psn, g->expected);
@@ -317,7 +317,7 @@ void wire_give_resize(struct hunt_oracle *o, uint32_t end, uint8_t mpr)
 	struct wire_give *g = &wire_at(o, end)->give;
 
 	g->mpr = mpr;
-	g->range = mpr * STORY_MRC_RANGE;
+	g->range = mpr * PLAN_MRC_RANGE;
 	if (g->promised < g->expected + g->range)
 		g->promised = g->expected + g->range;
 }
@@ -325,7 +325,7 @@ void wire_give_resize(struct hunt_oracle *o, uint32_t end, uint8_t mpr)
 static bool is_stamp(const struct hunt_oracle *o, uint32_t end, const struct wire_answer *a,
 		     nsec now, uint16_t stamp)
 {
-	return wire_is_reflected(o, o->story->ends[end].host,
+	return wire_is_reflected(o, o->plan->ends[end].host,
 				 &(struct wire_reflected){.at = a->at,
 							  .now = now,
 							  .has_stamp = a->has_stamp,
@@ -361,7 +361,7 @@ static uint64_t map_from(const struct hunt_oracle *o, uint32_t end, int64_t base
 static int64_t offset_of(const struct hunt_oracle *o, uint32_t end, const struct wire_answer *a)
 {
 	const struct wire_give *g = &wire_at(o, end)->give;
-	uint32_t cack = o->story->ends[end ^ 1].psn + (uint32_t)g->expected - 1;
+	uint32_t cack = o->plan->ends[end ^ 1].psn + (uint32_t)g->expected - 1;
 	uint32_t ahead = (a->psn - cack) % WIRE_NUMBERS;
 	int64_t offset = ahead < WIRE_HALF ? ahead : (int64_t)ahead - WIRE_NUMBERS;
 
@@ -373,10 +373,10 @@ static void check_sack(struct hunt_oracle *o, uint32_t end, nsec now, const stru
 		       const struct wire_answer *a)
 {
 	struct wire_give *g = &wire_at(o, end)->give;
-	const struct story_mrc_end *e = wire_story(o, end);
+	const struct plan_mrc_end *e = wire_plan(o, end);
 	const uint8_t *m = h->more;
 	bool is_probed = a->kind == ANSWER_PROBED;
-	uint32_t cack = (o->story->ends[end ^ 1].psn + (uint32_t)g->expected - 1) % WIRE_NUMBERS;
+	uint32_t cack = (o->plan->ends[end ^ 1].psn + (uint32_t)g->expected - 1) % WIRE_NUMBERS;
 	int64_t base = base_of(g);
 	uint64_t map = wire_big(m + 20, 8), want = map_from(o, end, base);
 	uint16_t of = (uint16_t)(is_probed ? a->probe_id : offset_of(o, end, a));
@@ -441,7 +441,7 @@ static void check_nack(struct hunt_oracle *o, uint32_t end, nsec now, const stru
 static void check_ack(struct hunt_oracle *o, uint32_t end, const struct wire_head *h)
 {
 	struct wire_give *g = &wire_at(o, end)->give;
-	uint32_t cack = (o->story->ends[end ^ 1].psn + (uint32_t)g->expected - 1) % WIRE_NUMBERS;
+	uint32_t cack = (o->plan->ends[end ^ 1].psn + (uint32_t)g->expected - 1) % WIRE_NUMBERS;
 	uint8_t type = h->more[0] >> 5, code = h->more[0] & 31;
 
 	if (h->n_more != 4 || (type != 0 && type != 3)) {
@@ -467,7 +467,7 @@ void wire_give_answer(struct hunt_oracle *o, uint32_t end, nsec now, const struc
 		      const struct tx_pkt *tx)
 {
 	struct wire_give *g = &wire_at(o, end)->give;
-	uint16_t own = (uint16_t)o->story->ends[end].qp, peer = (uint16_t)h->qp;
+	uint16_t own = (uint16_t)o->plan->ends[end].qp, peer = (uint16_t)h->qp;
 	bool is_sack = h->opcode == SACK;
 	struct wire_answer a;
 

@@ -23,10 +23,10 @@ static uint8_t opcode_of(const struct hunt_work *w, uint32_t i)
 static bool is_extension(const struct hunt_oracle *o, uint32_t end, uint32_t work, uint32_t i,
 			 const struct wire_head *h, nsec now)
 {
-	const struct hunt_work *w = &o->story->works[work];
-	struct hunt_target to = hunt_target(o->story, end, w);
+	const struct hunt_work *w = &o->plan->works[work];
+	struct hunt_target to = hunt_target(o->plan, end, w);
 	uint32_t first = wire_host(o, end)->first_msn, n = 4;
-	uint32_t index = work - o->story->ends[end].first_work;
+	uint32_t index = work - o->plan->ends[end].first_work;
 	bool is_imm = w->code == ENGINE_WRITE_IMM;
 	uint16_t stamp;
 
@@ -39,7 +39,7 @@ static bool is_extension(const struct hunt_oracle *o, uint32_t end, uint32_t wor
 			return false;
 		n += 4;
 	}
-	if (h->n_more < n + RETH_BYTES || wire_big(h->more + n, 8) != to.va + i * o->story->pmtu ||
+	if (h->n_more < n + RETH_BYTES || wire_big(h->more + n, 8) != to.va + i * o->plan->pmtu ||
 	    wire_big(h->more + n + 8, 4) != to.key || wire_big(h->more + n + 12, 4) != w->len)
 		return false;
 	n += RETH_BYTES;
@@ -55,7 +55,7 @@ static bool is_extension(const struct hunt_oracle *o, uint32_t end, uint32_t wor
 static bool is_payload(const struct hunt_oracle *o, uint32_t end, const struct hunt_work *w,
 		       uint32_t off, uint32_t len, const struct tx_pkt *tx)
 {
-	const uint8_t *memory = o->story->arenas[end].bytes;
+	const uint8_t *memory = o->plan->arenas[end].bytes;
 
 	for (uint32_t i = 0; i < tx->n_body && len > 0; i++) {
 		uint32_t n = tx->body[i].len < len ? tx->body[i].len : len;
@@ -81,8 +81,8 @@ static uint32_t body_bytes(const struct tx_pkt *tx)
 static void check_bytes(struct hunt_oracle *o, uint32_t end, uint32_t work, uint32_t i, nsec now,
 			const struct wire_head *h, const struct tx_pkt *tx)
 {
-	const struct hunt_work *w = &o->story->works[work];
-	uint32_t pmtu = o->story->pmtu, off = i * pmtu;
+	const struct hunt_work *w = &o->plan->works[work];
+	uint32_t pmtu = o->plan->pmtu, off = i * pmtu;
 	uint32_t len = w->len - off < pmtu ? w->len - off : pmtu;
 	bool is_solicited =
 		w->code == ENGINE_WRITE_IMM && i + 1 == w->n_pkts && (w->flags & ENGINE_SOLICITED);
@@ -90,7 +90,7 @@ static void check_bytes(struct hunt_oracle *o, uint32_t end, uint32_t work, uint
 	if (h->opcode != opcode_of(w, i))
 		oracle_fail(o, "end %u, work %u, packet %u: opcode %02x, not %02x", end, work, i,
 			    h->opcode, opcode_of(w, i));
-	else if (h->ts != wire_story(o, end)->has_stamps || !is_extension(o, end, work, i, h, now))
+	else if (h->ts != wire_plan(o, end)->has_stamps || !is_extension(o, end, work, i, h, now))
 		oracle_fail(o, "end %u, work %u, packet %u: its headers are wrong", end, work, i);
 	else if (h->pad != (-len & 3u) || body_bytes(tx) != len + h->pad || tx->udp_len != 0)
 		oracle_fail(o, "end %u, work %u, packet %u: %u bytes and padding of %u, not %u",
@@ -106,12 +106,12 @@ static void check_bytes(struct hunt_oracle *o, uint32_t end, uint32_t work, uint
  * SACK may have had that one retransmitted, and its time is as at first then (M-23). */
 static uint32_t silences(const struct hunt_oracle *o, uint32_t end, nsec now)
 {
-	const struct story_mrc_end *e = wire_story(o, end);
+	const struct plan_mrc_end *e = wire_plan(o, end);
 	nsec since = now - wire_at(o, end)->ask.quiet_at + SLACK_NS, sum = 0;
 	uint32_t n = 0;
 
 	for (; n < 64; n++) {
-		sum += story_mrc_silence_ns(e, wire_at(o, end)->ask.is_vague ? 0 : n);
+		sum += plan_mrc_silence_ns(e, wire_at(o, end)->ask.is_vague ? 0 : n);
 		if (sum > since)
 			break;
 	}
@@ -122,24 +122,24 @@ static uint32_t silences(const struct hunt_oracle *o, uint32_t end, nsec now)
  * that others have. */
 static bool is_punctual(const struct hunt_oracle *o, uint32_t end)
 {
-	for (uint32_t i = 0; i < o->story->n_faults; i++)
-		if (o->story->faults[i].kind == FAULT_JUMP)
+	for (uint32_t i = 0; i < o->plan->n_faults; i++)
+		if (o->plan->faults[i].kind == FAULT_JUMP)
 			return false;
-	return !o->story->has_dcqcn && wire_host(o, end)->max_out >= STORY_MRC_PLENTY;
+	return !o->plan->has_dcqcn && wire_host(o, end)->max_out >= PLAN_MRC_PLENTY;
 }
 
 bool oracle_mrc_may_give_up(const struct hunt_oracle *o, uint32_t end)
 {
-	const struct story_mrc_end *e = wire_story(o, end);
+	const struct plan_mrc_end *e = wire_plan(o, end);
 	const struct wire_ask *ask = &wire_at(o, end)->ask;
-	nsec now = o->host_now[o->story->ends[end].host];
+	nsec now = o->host_now[o->plan->ends[end].host];
 	uint32_t n = silences(o, end, now), most = (uint32_t)e->linear + e->exponential;
 
 	/* Not one more than it has, where nothing else keeps it from counting them. With nothing
 	 * out it counts from the time that its last port was shut. */
 	if (n > most + 1 && ask->executed_pkts < ask->high && !ask->is_vague && is_punctual(o, end))
 		return false;
-	return e->exponential != STORY_MRC_ENDLESS && n > most;
+	return e->exponential != PLAN_MRC_ENDLESS && n > most;
 }
 
 /* Packet p may be taken for lost from now on, or is known to have arrived. */
@@ -208,8 +208,8 @@ static uint64_t all_out(const struct hunt_oracle *o, uint32_t host)
 {
 	uint64_t n = 0;
 
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
-		if (o->story->ends[e].host == host && !wire_is_dead(o, e) &&
+	for (uint32_t e = 0; e < o->plan->n_ends; e++)
+		if (o->plan->ends[e].host == host && !wire_is_dead(o, e) &&
 		    !oracle_mrc_may_give_up(o, e))
 			n += wire_at(o, e)->ask.high - wire_at(o, e)->ask.una;
 	return n;
@@ -231,7 +231,7 @@ static void check_limits(struct hunt_oracle *o, uint32_t end, uint64_t count, bo
 	uint32_t range = ask->range > ask->range_also ? ask->range : ask->range_also;
 	uint32_t max_out = wire_host(o, end)->max_out;
 	uint64_t window = wire_at(o, end)->window_bytes;
-	uint32_t room = (max_out + STORY_MRC_CHUNK - 1) / STORY_MRC_CHUNK * STORY_MRC_CHUNK;
+	uint32_t room = (max_out + PLAN_MRC_CHUNK - 1) / PLAN_MRC_CHUNK * PLAN_MRC_CHUNK;
 
 	/* M-17. */
 	if (count >= ask->una + range)
@@ -242,7 +242,7 @@ static void check_limits(struct hunt_oracle *o, uint32_t end, uint64_t count, bo
 			    "end %u: packet %" PRIu64 " with %" PRIu64
 			    " bytes out, the window is %" PRIu64,
 			    end, count, bytes_out(ask), window);
-	if (is_new && all_out(o, o->story->ends[end].host) >= room)
+	if (is_new && all_out(o, o->plan->ends[end].host) >= room)
 		oracle_fail(o, "end %u: packet %" PRIu64 ", and its host has no room for it", end,
 			    count);
 }
@@ -251,7 +251,7 @@ static void check_limits(struct hunt_oracle *o, uint32_t end, uint64_t count, bo
  * executed. */
 static uint32_t immediates_out(const struct hunt_oracle *o, uint32_t end, uint32_t work)
 {
-	const struct hunt_story *s = o->story;
+	const struct hunt_plan *s = o->plan;
 	uint32_t n = 0;
 
 	for (uint32_t k = s->ends[end].first_work; k <= work; k++)
@@ -262,7 +262,7 @@ static uint32_t immediates_out(const struct hunt_oracle *o, uint32_t end, uint32
 
 static void check_immediates(struct hunt_oracle *o, uint32_t end, uint32_t work)
 {
-	uint32_t n = immediates_out(o, end, work), limit = wire_story(o, end)->wimm_dest;
+	uint32_t n = immediates_out(o, end, work), limit = wire_plan(o, end)->wimm_dest;
 
 	/* M-61: none kept is one at a time. */
 	limit = limit ? limit : 1;
@@ -277,8 +277,8 @@ static void check_immediates(struct hunt_oracle *o, uint32_t end, uint32_t work)
 static void check_asks(struct hunt_oracle *o, uint32_t end, uint64_t count,
 		       const struct wire_head *h)
 {
-	const struct hunt_end *e = &o->story->ends[end];
-	const struct hunt_work *last = &o->story->works[e->first_work + o->ends[end].n_posted - 1];
+	const struct hunt_end *e = &o->plan->ends[end];
+	const struct hunt_work *last = &o->plan->works[e->first_work + o->ends[end].n_posted - 1];
 	struct wire_ask *ask = &wire_at(o, end)->ask;
 
 	ask->unasked = h->ack_req ? 0 : ask->unasked + 1;
@@ -304,7 +304,7 @@ static void note_sent(struct hunt_oracle *o, uint32_t end, uint64_t count, nsec 
 		ask->high++;
 		if (ask->high == ask->una + ask->range)
 			wire_met(o, MET_RANGE_FULL);
-		if (count > 0 && (o->story->ends[end].psn + count) % WIRE_NUMBERS == 0)
+		if (count > 0 && (o->plan->ends[end].psn + count) % WIRE_NUMBERS == 0)
 			wire_met(o, MET_PSN_WRAP);
 	}
 	if (count >= ask->una)
@@ -338,7 +338,7 @@ void wire_ask_data(struct hunt_oracle *o, uint32_t end, nsec now, const struct w
 		oracle_fail(o, "end %u: psn %u belongs to no work, or is not next", end, h->psn);
 		return;
 	}
-	const struct hunt_work *w = &o->story->works[work];
+	const struct hunt_work *w = &o->plan->works[work];
 	uint32_t i = (uint32_t)(count - w->first);
 	bool is_new = count == ask->high;
 
@@ -374,8 +374,8 @@ void wire_ask_probe(struct hunt_oracle *o, uint32_t end, nsec now, const struct 
 		    const struct tx_pkt *tx)
 {
 	struct wire_ask *ask = &wire_at(o, end)->ask;
-	uint16_t own = (uint16_t)o->story->ends[end].qp, peer = (uint16_t)h->qp, stamp;
-	bool has_stamps = wire_story(o, end)->has_stamps;
+	uint16_t own = (uint16_t)o->plan->ends[end].qp, peer = (uint16_t)h->qp, stamp;
+	bool has_stamps = wire_plan(o, end)->has_stamps;
 
 	if (wire_is_dead(o, end))
 		oracle_fail(o, "end %u: a probe after an error", end);
@@ -465,8 +465,8 @@ static void take_range(struct hunt_oracle *o, uint32_t end, const uint8_t *seth,
 		       bool is_ahead)
 {
 	struct wire_ask *ask = &wire_at(o, end)->ask;
-	const struct story_mrc_end *e = wire_story(o, end);
-	uint32_t range = (seth[17] < e->max_mpr ? seth[17] : e->max_mpr) * STORY_MRC_RANGE;
+	const struct plan_mrc_end *e = wire_plan(o, end);
+	uint32_t range = (seth[17] < e->max_mpr ? seth[17] : e->max_mpr) * PLAN_MRC_RANGE;
 
 	if (!e->is_dynamic)
 		return;
@@ -552,7 +552,7 @@ static void note_refused(struct hunt_oracle *o, uint32_t end)
 static void on_nack(struct hunt_oracle *o, uint32_t end, const struct wire_coming *c)
 {
 	struct wire_ask *ask = &wire_at(o, end)->ask;
-	const struct story_mrc_end *e = wire_story(o, end);
+	const struct plan_mrc_end *e = wire_plan(o, end);
 	struct wire_pkt *p = &ask->pkts[c->count];
 	uint32_t work = oracle_work_at(o, end, c->count);
 
@@ -561,8 +561,7 @@ static void on_nack(struct hunt_oracle *o, uint32_t end, const struct wire_comin
 	/* M-58: another copy is out than the one that it is about. */
 	if (c->h.rtx != (p->sends > 1))
 		return;
-	if (e->exponential != STORY_MRC_ENDLESS &&
-	    p->sends > (uint32_t)e->linear + e->exponential) {
+	if (e->exponential != PLAN_MRC_ENDLESS && p->sends > (uint32_t)e->linear + e->exponential) {
 		o->works[work].refusal = ENGINE_RETRY_EXCEEDED;
 		note_refused(o, end);
 	}
@@ -573,7 +572,7 @@ static void on_nack(struct hunt_oracle *o, uint32_t end, const struct wire_comin
 /* The time since then without faults: probes that meet one are of no use. */
 static psec busy_time(const struct hunt_oracle *o, psec from)
 {
-	const struct hunt_story *s = o->story;
+	const struct hunt_plan *s = o->plan;
 
 	for (uint32_t i = 0; i < s->n_faults; i++)
 		if (s->faults[i].until_ps > from)
@@ -596,7 +595,7 @@ static void on_ack(struct hunt_oracle *o, uint32_t end, const struct wire_coming
 		/* M-52: what was executed is done, and of what is done none fails. */
 		ask->executed = (uint32_t)wire_big(c->h.more + 1, 3);
 		uint32_t work = oracle_work_at(o, end, c->count);
-		uint32_t first = o->story->ends[end].first_work + ask->executed;
+		uint32_t first = o->plan->ends[end].first_work + ask->executed;
 
 		if (work == HUNT_NOTHING || work < first)
 			work = first;

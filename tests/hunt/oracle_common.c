@@ -11,7 +11,7 @@ enum { PORT_STATUS, EV_PROBE };
 
 bool wire_is_reflected(const struct hunt_oracle *o, uint32_t host, const struct wire_reflected *r)
 {
-	bool has_time = story_mrc(o->story)->hosts[host].has_service_time;
+	bool has_time = plan_mrc(o->plan)->hosts[host].has_service_time;
 	uint64_t held = has_time ? (r->now - r->at) >> WIRE_STAMP : 0;
 	uint16_t want = (uint16_t)((r->has_stamp ? r->stamp : 0) + held);
 
@@ -23,8 +23,8 @@ bool wire_is_reflected(const struct hunt_oracle *o, uint32_t host, const struct 
 /* Nobody knows what a host did before it restarted, or after something forged. */
 static bool is_known(const struct hunt_oracle *o, uint32_t host)
 {
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
-		if (o->story->ends[e].host == host && o->ends[e].is_gone)
+	for (uint32_t e = 0; e < o->plan->n_ends; e++)
+		if (o->plan->ends[e].host == host && o->ends[e].is_gone)
 			return false;
 	return wire_is_honest(o, host);
 }
@@ -43,7 +43,7 @@ static void *grown(void *items, uint32_t *room, uint32_t n, size_t bytes)
 /* Whether an end is one of a host's that speak to that peer. */
 static bool is_between(const struct hunt_oracle *o, uint32_t end, uint32_t host, uint32_t peer)
 {
-	return o->story->ends[end].host == host && o->story->ends[end ^ 1].host == peer;
+	return o->plan->ends[end].host == host && o->plan->ends[end ^ 1].host == peer;
 }
 
 /* Calls for the EVs of a host's ends to a peer that a request took; returns how many. */
@@ -52,8 +52,8 @@ static uint32_t each_ev(struct hunt_oracle *o, uint32_t host, const struct wire_
 {
 	uint32_t n = 0;
 
-	for (uint32_t e = 0; e < o->story->n_ends; e++) {
-		const struct story_mrc_evs *w = &wire_story(o, e)->evs[wire_at(o, e)->turn];
+	for (uint32_t e = 0; e < o->plan->n_ends; e++) {
+		const struct plan_mrc_evs *w = &wire_plan(o, e)->evs[wire_at(o, e)->turn];
 
 		if (!is_between(o, e, host, r->peer))
 			continue;
@@ -70,7 +70,7 @@ static void sent_request(struct hunt_oracle *o, uint32_t host, nsec now, const s
 			 const struct tx_pkt *tx)
 {
 	struct wire_station *s = wire_station(o, host);
-	uint32_t ports = (1u << o->story->shape.nic_ports) - 1;
+	uint32_t ports = (1u << o->plan->shape.nic_ports) - 1;
 	uint32_t mask = (uint32_t)wire_big(h->more + 4, 4);
 	struct wire_request r = {
 		.peer = tx->peer,
@@ -94,7 +94,7 @@ static void sent_request(struct hunt_oracle *o, uint32_t host, nsec now, const s
 		oracle_fail(o, "h%u: endpoint request %u again", host, h->psn);
 	s->requests[h->psn] = r;
 	/* EV probes need no answer: only the round trip of an idle path is asked for by one. */
-	if (r.op == EV_PROBE && !story_mrc(o->story)->hosts[host].has_base_probe)
+	if (r.op == EV_PROBE && !plan_mrc(o->plan)->hosts[host].has_base_probe)
 		oracle_fail(o, "h%u: an EV probe that nobody wants", host);
 	wire_met(o, r.op == EV_PROBE ? MET_BASE_PROBED : MET_PORTS_REPORTED);
 }
@@ -137,8 +137,8 @@ void wire_common_sent(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 	if (!is_request && h->opcode != COMMON_RESPONSE)
 		oracle_fail(o, "h%u: opcode %02x to queue pair 2", host, h->opcode);
 	if (tx->tclass != ENGINE_CONTROL || !tx->not_ect || tx->n_body > 0 || tx->udp_len != 0 ||
-	    h->version != 0 || h->pkey != story_mrc(o->story)->hosts[host].pkey || h->se ||
-	    h->pad || h->ts || h->ack_req || h->rtx || h->psn > UINT16_MAX)
+	    h->version != 0 || h->pkey != plan_mrc(o->plan)->hosts[host].pkey || h->se || h->pad ||
+	    h->ts || h->ack_req || h->rtx || h->psn > UINT16_MAX)
 		oracle_fail(o, "h%u: an endpoint packet with wrong headers", host);
 	if (!is_known(o, host))
 		return;
@@ -179,7 +179,7 @@ static void take_request(struct hunt_oracle *o, uint32_t host, const struct rx_p
 static void take_ports(struct hunt_oracle *o, uint32_t host, const struct rx_pkt *rx,
 		       const struct wire_head *h)
 {
-	uint32_t ports = (1u << o->story->shape.nic_ports) - 1;
+	uint32_t ports = (1u << o->plan->shape.nic_ports) - 1;
 	uint32_t up = ports & (uint32_t)wire_big(h->more + 4, 4) >> 1;
 
 	/* One that has no port up would not have said so. */
@@ -193,30 +193,30 @@ static void take_ports(struct hunt_oracle *o, uint32_t host, const struct rx_pkt
 	s->peer_down[rx->peer] = s->peer_said[rx->peer] = (uint8_t)(ports & ~up);
 	s->said_at[rx->peer] = o->now(o->clock);
 	s->has_doubts[rx->peer] |= s->peer_said[rx->peer] != 0;
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
+	for (uint32_t e = 0; e < o->plan->n_ends; e++)
 		if (is_between(o, e, host, rx->peer))
 			wire_at(o, e)->peer_ports_down &= s->peer_down[rx->peer];
 }
 
 bool wire_doubts(const struct hunt_oracle *o, uint32_t end)
 {
-	return wire_station(o, o->story->ends[end].host)->has_doubts[o->story->ends[end ^ 1].host];
+	return wire_station(o, o->plan->ends[end].host)->has_doubts[o->plan->ends[end ^ 1].host];
 }
 
 /* What was sent since the peer last spoke, it received by that port. What was sent before that
  * tells of a time before: it may count against what the peer said earlier still, or not. */
 void wire_ports_unsure(struct hunt_oracle *o, uint32_t end)
 {
-	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;
+	uint32_t host = o->plan->ends[end].host, peer = o->plan->ends[end ^ 1].host;
 
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
+	for (uint32_t e = 0; e < o->plan->n_ends; e++)
 		if (is_between(o, e, host, peer))
 			wire_at(o, e)->peer_ports_down = 0;
 }
 
 void wire_peer_answered(struct hunt_oracle *o, uint32_t end, const struct wire_probe *p)
 {
-	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;
+	uint32_t host = o->plan->ends[end].host, peer = o->plan->ends[end ^ 1].host;
 	struct wire_station *s = wire_station(o, host);
 	uint8_t bit = (uint8_t)(1u << p->port);
 
@@ -225,7 +225,7 @@ void wire_peer_answered(struct hunt_oracle *o, uint32_t end, const struct wire_p
 	if (p->sent_at >= s->said_at[peer])
 		s->peer_down[peer] &= (uint8_t)~bit;
 	/* EVs by that port come back from now on. */
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
+	for (uint32_t e = 0; e < o->plan->n_ends; e++)
 		if (is_between(o, e, host, peer)) {
 			wire_at(o, e)->peer_ports_down &= (uint8_t)~bit;
 			wire_fault(o, e);
@@ -255,14 +255,14 @@ void oracle_mrc_common(struct hunt_oracle *o, uint32_t host, const struct rx_pkt
 
 	if (!wire_read(rx->head, &h))
 		return;
-	if (h.opcode == COMMON_REQUEST && rx->peer < o->story->topology.n_hosts)
+	if (h.opcode == COMMON_REQUEST && rx->peer < o->plan->topology.n_hosts)
 		came_request(o, host, rx, &h);
 	if (is_request && h.n_more == REQUEST_BYTES)
 		take_ports(o, host, rx, &h);
 	/* A window hears of a round trip, also where something forged came to another end of its
 	 * host. */
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
-		if (is_response && o->story->ends[e].host == host && !o->ends[e].is_tainted)
+	for (uint32_t e = 0; e < o->plan->n_ends; e++)
+		if (is_response && o->plan->ends[e].host == host && !o->ends[e].is_tainted)
 			wire_evs_on_answer(o, e);
 	if (!is_known(o, host))
 		return;
@@ -270,7 +270,7 @@ void oracle_mrc_common(struct hunt_oracle *o, uint32_t host, const struct rx_pkt
 	bool is_whole = h.version == 0 && !rx->trimmed &&
 			((h.opcode == COMMON_REQUEST && bytes == REQUEST_BYTES) ||
 			 (h.opcode == COMMON_RESPONSE && bytes == RESPONSE_BYTES));
-	bool is_full = s->n_responses >= story_mrc(o->story)->hosts[host].max_probes;
+	bool is_full = s->n_responses >= plan_mrc(o->plan)->hosts[host].max_probes;
 	bool is_down = s->down >> rx->port & 1;
 
 	if ((is_request || is_response) && !is_whole)

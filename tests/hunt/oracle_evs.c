@@ -22,9 +22,9 @@
 #define PROBES_LEAST 160u /* what an EV may need that failed time and again, and some more */
 #define TRIES_LEAST  6u   /* that take an end over a plane's death */
 
-static const struct story_mrc_evs *set_of(const struct hunt_oracle *o, uint32_t end)
+static const struct plan_mrc_evs *set_of(const struct hunt_oracle *o, uint32_t end)
 {
-	return &wire_story(o, end)->evs[wire_at(o, end)->turn];
+	return &wire_plan(o, end)->evs[wire_at(o, end)->turn];
 }
 
 static bool is_alike(const struct path_ev *a, const struct path_ev *b)
@@ -34,7 +34,7 @@ static bool is_alike(const struct path_ev *a, const struct path_ev *b)
 
 void wire_evs_begin(struct hunt_oracle *o, uint32_t end)
 {
-	const struct story_mrc_evs *w = set_of(o, end);
+	const struct plan_mrc_evs *w = set_of(o, end);
 	struct wire_end *e = wire_at(o, end);
 
 	/* Those of a set stand by port and entropy. */
@@ -53,7 +53,7 @@ void wire_evs_begin(struct hunt_oracle *o, uint32_t end)
 /* Ports that an end is not to use, whatever happens to packets. */
 static uint32_t shut_ports(const struct hunt_oracle *o, uint32_t end)
 {
-	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;
+	uint32_t host = o->plan->ends[end].host, peer = o->plan->ends[end ^ 1].host;
 	const struct wire_station *s = wire_station(o, host);
 
 	/* A peer's word is to be confirmed, and only the engine knows by which probe; then it holds
@@ -67,9 +67,9 @@ static uint32_t shut_ports(const struct hunt_oracle *o, uint32_t end)
 static void check_doubt(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx,
 			const struct oracle_mrc_view *v)
 {
-	uint32_t host = o->story->ends[end].host, peer = o->story->ends[end ^ 1].host;
+	uint32_t host = o->plan->ends[end].host, peer = o->plan->ends[end ^ 1].host;
 	const struct wire_station *s = wire_station(o, host);
-	const struct story_mrc_evs *w = set_of(o, end);
+	const struct plan_mrc_evs *w = set_of(o, end);
 	psec late = s->said_at[peer] + ASKED_AFTER + ASKED_RTTS * v->srtt_ns * PSEC_NS;
 
 	if (oracle_mrc_peer_ports_down(o, end) & ~(uint32_t)s->peer_said[peer])
@@ -111,7 +111,7 @@ static bool is_usable(const struct hunt_oracle *o, uint32_t end, uint32_t ev)
 }
 
 /* The first of the EVs with that entropy and port, or WIRE_NO_EV. */
-static uint16_t first_alike(const struct story_mrc_evs *w, uint32_t ev, uint32_t port)
+static uint16_t first_alike(const struct plan_mrc_evs *w, uint32_t ev, uint32_t port)
 {
 	for (uint32_t i = 0; i < w->n; i++)
 		if (w->evs[i].value == ev && w->evs[i].port == port)
@@ -128,7 +128,7 @@ uint16_t wire_ev_of(const struct hunt_oracle *o, uint32_t end, uint32_t ev, uint
 
 static uint32_t usable_by(const struct hunt_oracle *o, uint32_t end, uint32_t port)
 {
-	const struct story_mrc_evs *w = set_of(o, end);
+	const struct plan_mrc_evs *w = set_of(o, end);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < w->n && n < 2; i++)
@@ -142,9 +142,9 @@ static void check_turn(struct hunt_oracle *o, uint32_t end, uint16_t ev, const s
 		       bool is_retx)
 {
 	struct wire_end *e = wire_at(o, end);
-	uint32_t burst = wire_story(o, end)->burst ? wire_story(o, end)->burst : 1;
+	uint32_t burst = wire_plan(o, end)->burst ? wire_plan(o, end)->burst : 1;
 	bool is_plain = !wire_host(o, end)->has_base_probe &&
-			!wire_station(o, o->story->ends[end].host)->has_changed_ports;
+			!wire_station(o, o->plan->ends[end].host)->has_changed_ports;
 
 	e->in_a_row = ev != WIRE_NO_EV && ev == e->last ? e->in_a_row + 1 : 1;
 	e->last = ev;
@@ -160,7 +160,7 @@ static void check_turn(struct hunt_oracle *o, uint32_t end, uint16_t ev, const s
  * can keep a record of it. */
 static bool can_leave(const struct hunt_oracle *o, uint32_t end, const struct oracle_mrc_view *v)
 {
-	return !wire_story(o, end)->is_oblivious && !wire_is_dead(o, end ^ 1) &&
+	return !wire_plan(o, end)->is_oblivious && !wire_is_dead(o, end ^ 1) &&
 	       v->n_usable > set_of(o, end)->min_active && wire_host(o, end)->max_ev_faults > FEW &&
 	       wire_host(o, end)->max_probes > FEW;
 }
@@ -170,7 +170,7 @@ static void check_dead(struct hunt_oracle *o, uint32_t end, uint16_t ev,
 {
 	struct wire_ev *w = &wire_at(o, end)->evs[ev];
 	psec now = o->now(o->clock);
-	uint32_t burst = wire_story(o, end)->burst ? wire_story(o, end)->burst : 1;
+	uint32_t burst = wire_plan(o, end)->burst ? wire_plan(o, end)->burst : 1;
 
 	/* It is on trial: what was known of it is used up. So it is where it could not be left,
 	 * since too few would have stayed. */
@@ -219,7 +219,7 @@ static void note_healed(struct hunt_oracle *o, uint32_t end)
 
 static void note_request(struct hunt_oracle *o, uint32_t end, const struct oracle_mrc_view *v)
 {
-	const struct story_mrc_evs *w = set_of(o, end);
+	const struct plan_mrc_evs *w = set_of(o, end);
 	uint32_t shut = shut_ports(o, end), n = 0;
 
 	for (uint32_t i = 0; i < w->n; i++)
@@ -228,7 +228,7 @@ static void note_request(struct hunt_oracle *o, uint32_t end, const struct oracl
 		wire_met(o, MET_EV_OUT);
 	if (shut)
 		wire_met(o, MET_PORT_SHUT);
-	if (o->now(o->clock) >= o->story->healed_at)
+	if (o->now(o->clock) >= o->plan->healed_at)
 		note_healed(o, end);
 }
 
@@ -236,7 +236,7 @@ static void note_request(struct hunt_oracle *o, uint32_t end, const struct oracl
  * Table 3-76). */
 static uint64_t most_window(const struct hunt_oracle *o)
 {
-	const struct cc_cfg *cc = &story_mrc(o->story)->cc;
+	const struct cc_cfg *cc = &plan_mrc(o->plan)->cc;
 	const struct nscc_cfg *n = &cc->nscc;
 	uint64_t most = cc->line_rate_bps / 8 * n->base_rtt_ns / 1000000000 * 3 / 2 + 2;
 
@@ -248,7 +248,7 @@ static uint64_t most_window(const struct hunt_oracle *o)
 /* MTU <= cwnd <= MaxWnd, and one MTU of it is kept back. */
 static void check_window(struct hunt_oracle *o, uint32_t end, uint64_t window)
 {
-	const struct cc_cfg *cc = &story_mrc(o->story)->cc;
+	const struct cc_cfg *cc = &plan_mrc(o->plan)->cc;
 	const struct nscc_cfg *n = &cc->nscc;
 	uint64_t most = most_window(o);
 
@@ -278,12 +278,12 @@ static void check_rate(struct hunt_oracle *o, uint32_t end, uint16_t ev)
  * knows what came last. Where the peer has it down it may be asked whether that is still so. */
 void wire_evs_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
 {
-	struct wire_station *s = wire_station(o, o->story->ends[end].host);
+	struct wire_station *s = wire_station(o, o->plan->ends[end].host);
 	struct wire_end *e = wire_at(o, end);
 	uint16_t first = first_alike(set_of(o, end), tx->ev, tx->port);
-	uint32_t down = s->peer_down[o->story->ends[end ^ 1].host];
+	uint32_t down = s->peer_down[o->plan->ends[end ^ 1].host];
 
-	s->asked[o->story->ends[end ^ 1].host] |= (uint8_t)(1u << tx->port);
+	s->asked[o->plan->ends[end ^ 1].host] |= (uint8_t)(1u << tx->port);
 
 	if (first == WIRE_NO_EV) {
 		oracle_fail(o, "end %u: a probe by none of its EVs", end);
@@ -305,7 +305,7 @@ void wire_evs_probe(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx
 
 void wire_evs_request(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx, bool is_retx)
 {
-	const struct story_mrc_evs *w = set_of(o, end);
+	const struct plan_mrc_evs *w = set_of(o, end);
 	struct wire_end *e = wire_at(o, end);
 	uint16_t first = first_alike(w, tx->ev, tx->port), ev = first;
 	struct oracle_mrc_view v;
@@ -353,7 +353,7 @@ static void begin_walk(struct hunt_oracle *o, uint32_t end, const struct tx_pkt 
 
 static bool is_denied_whole(struct hunt_oracle *o, uint32_t end, uint32_t port)
 {
-	const struct story_mrc_evs *w = set_of(o, end);
+	const struct plan_mrc_evs *w = set_of(o, end);
 
 	for (uint32_t i = 0; i < w->n; i++)
 		if (w->evs[i].port == port && !wire_at(o, end)->evs[i].is_denied)
@@ -366,7 +366,7 @@ static bool is_denied_whole(struct hunt_oracle *o, uint32_t end, uint32_t port)
  * another one of the port that is taken. Where nothing but denied EVs is left they go anywhere. */
 void wire_evs_answer(struct hunt_oracle *o, uint32_t end, const struct tx_pkt *tx)
 {
-	const struct story_mrc_evs *w = set_of(o, end);
+	const struct plan_mrc_evs *w = set_of(o, end);
 	struct wire_walk *walk = &wire_at(o, end)->walk;
 	uint32_t open = o->ends[end].is_gone ? 0 : oracle_mrc_ports(o, end);
 
@@ -429,7 +429,7 @@ void wire_fault(struct hunt_oracle *o, uint32_t end)
 
 void wire_ev_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p)
 {
-	struct wire_ev *w = &wire_at(o, end)->evs[p->ev_number % STORY_MRC_EVS];
+	struct wire_ev *w = &wire_at(o, end)->evs[p->ev_number % PLAN_MRC_EVS];
 
 	wire_fault(o, end);
 	if (p->ev_number == WIRE_NO_EV || p->sends == 0 || p->has_come ||
@@ -445,7 +445,7 @@ void wire_ev_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p)
 void wire_ev_marked(struct hunt_oracle *o, uint32_t end, uint32_t ev)
 {
 	/* A probe of the idle path may have taken a turn at once. */
-	if (ev == WIRE_NO_EV || wire_story(o, end)->is_oblivious || wire_is_dead(o, end) ||
+	if (ev == WIRE_NO_EV || wire_plan(o, end)->is_oblivious || wire_is_dead(o, end) ||
 	    wire_host(o, end)->has_base_probe)
 		return;
 	if (oracle_mrc_ev(o, end, ev) == PATH_GOOD)
@@ -453,18 +453,18 @@ void wire_ev_marked(struct hunt_oracle *o, uint32_t end, uint32_t ev)
 	wire_met(o, MET_EV_SKIPPED);
 }
 
-void wire_evs_changed(struct hunt_oracle *o, const struct story_mrc_change *c)
+void wire_evs_changed(struct hunt_oracle *o, const struct plan_mrc_change *c)
 {
 	struct wire_end *e = wire_at(o, c->end);
-	struct wire_station *s = wire_station(o, o->story->ends[c->end].host);
+	struct wire_station *s = wire_station(o, o->plan->ends[c->end].host);
 
 	switch (c->what) {
-	case STORY_MRC_DENY:
-	case STORY_MRC_ALLOW:
-		e->evs[c->ev].is_denied = c->what == STORY_MRC_DENY;
+	case PLAN_MRC_DENY:
+	case PLAN_MRC_ALLOW:
+		e->evs[c->ev].is_denied = c->what == PLAN_MRC_DENY;
 		wire_met(o, MET_EV_DENIED);
 		break;
-	case STORY_MRC_PORTS: e->denied_ports = c->ports; break;
+	case PLAN_MRC_PORTS: e->denied_ports = c->ports; break;
 	default:
 		s->down = c->ports;
 		s->has_changed_ports = true;
@@ -500,8 +500,8 @@ void wire_evs_on_answer(struct hunt_oracle *o, uint32_t end)
 
 bool wire_is_honest(const struct hunt_oracle *o, uint32_t host)
 {
-	for (uint32_t e = 0; e < o->story->n_ends; e++)
-		if (o->story->ends[e].host == host && o->ends[e].is_tainted)
+	for (uint32_t e = 0; e < o->plan->n_ends; e++)
+		if (o->plan->ends[e].host == host && o->ends[e].is_tainted)
 			return false;
 	return true;
 }
@@ -512,9 +512,9 @@ bool wire_is_honest(const struct hunt_oracle *o, uint32_t host)
 static bool check_cut(struct hunt_oracle *o, uint32_t end)
 {
 	const struct wire_end *e = wire_at(o, end);
-	uint64_t bound = story_mrc(o->story)->cc.window_bytes, window = oracle_mrc_window(o, end);
+	uint64_t bound = plan_mrc(o->plan)->cc.window_bytes, window = oracle_mrc_window(o, end);
 
-	uint32_t gate = story_mrc(o->story)->cc.nscc.qa_gate;
+	uint32_t gate = plan_mrc(o->plan)->cc.nscc.qa_gate;
 
 	if (e->window_before > 0 && window > e->window_before &&
 	    window > most_window(o) >> (gate ? gate : 3))
@@ -532,14 +532,14 @@ static uint64_t n_lost(const struct hunt_counts *c)
 void oracle_mrc_pulled(struct hunt_oracle *o, uint32_t host, const struct hunt_counts *before,
 		       const struct hunt_counts *after)
 {
-	bool is_nscc = story_mrc(o->story)->cc.kind == CC_NSCC;
+	bool is_nscc = plan_mrc(o->plan)->cc.kind == CC_NSCC;
 	bool has_lost = n_lost(after) > n_lost(before), is_cut = false;
 
-	for (uint32_t end = 0; end < o->story->n_ends; end++) {
+	for (uint32_t end = 0; end < o->plan->n_ends; end++) {
 		struct wire_end *e = wire_at(o, end);
 		struct oracle_mrc_view v;
 
-		if (o->story->ends[end].host != host || o->ends[end].is_tainted ||
+		if (o->plan->ends[end].host != host || o->ends[end].is_tainted ||
 		    o->ends[end].is_gone)
 			continue;
 		if (e->sent_bytes > 0 && oracle_mrc_view(o, end, &v) &&
@@ -563,7 +563,7 @@ void oracle_mrc_pulled(struct hunt_oracle *o, uint32_t host, const struct hunt_c
 
 /* Whether a fault lets some packets of a port through: an EV that answered now and then is on trial
  * for long, and where a port is not lost as a whole, each of its EVs is by itself. */
-static bool has_gray(const struct hunt_story *s)
+static bool has_gray(const struct hunt_plan *s)
 {
 	static const uint32_t kinds = 1u << FAULT_GRAY | 1u << FAULT_DROP | 1u << FAULT_BURST |
 				      1u << FAULT_CORRUPT | 1u << FAULT_DOWN | 1u << FAULT_FLAP |
@@ -579,29 +579,29 @@ static bool has_gray(const struct hunt_story *s)
  * need room for that at both ends. */
 static bool has_healed(const struct hunt_oracle *o, uint32_t end)
 {
-	const struct story_mrc_host *own = wire_host(o, end), *peer = wire_host(o, end ^ 1);
-	psec lost = wire_at(o, end)->fault_at, healed = o->story->healed_at;
-	uint32_t least = (has_gray(o->story) ? 16 : 2) * set_of(o, end)->n;
+	const struct plan_mrc_host *own = wire_host(o, end), *peer = wire_host(o, end ^ 1);
+	psec lost = wire_at(o, end)->fault_at, healed = o->plan->healed_at;
+	uint32_t least = (has_gray(o->plan) ? 16 : 2) * set_of(o, end)->n;
 	struct oracle_mrc_view v;
 
-	if (o->story->n_ends > ENDS_MOST || !oracle_mrc_view(o, end, &v) ||
+	if (o->plan->n_ends > ENDS_MOST || !oracle_mrc_view(o, end, &v) ||
 	    o->now(o->clock) <
 		    (lost > healed ? lost : healed) + BACK_AFTER + BACK_RTTS * v.srtt_ns * PSEC_NS)
 		return false;
 	if (own->max_ev_faults <= FEW || own->max_probes <= FEW || peer->max_answers <= FEW ||
-	    o->story->n_tail == 0)
+	    o->plan->n_tail == 0)
 		return false;
-	return o->story->n_tail + wire_at(o, end)->busy / (PROBE_GAP_NS * PSEC_NS) >=
+	return o->plan->n_tail + wire_at(o, end)->busy / (PROBE_GAP_NS * PSEC_NS) >=
 	       (least > PROBES_LEAST ? least : PROBES_LEAST);
 }
 
 /* 9.3.1: what is well again is used again. */
 void wire_evs_rest(struct hunt_oracle *o, uint32_t end)
 {
-	const struct story_mrc_evs *w = set_of(o, end);
+	const struct plan_mrc_evs *w = set_of(o, end);
 	const struct wire_end *e = wire_at(o, end);
 
-	if (oracle_mrc_is_sheltered(o, end) && o->story->n_faults > 0)
+	if (oracle_mrc_is_sheltered(o, end) && o->plan->n_faults > 0)
 		wire_met(o, MET_SHELTERED);
 	if (!has_healed(o, end))
 		return;
@@ -615,11 +615,11 @@ void wire_evs_rest(struct hunt_oracle *o, uint32_t end)
 bool oracle_mrc_is_shut(const struct hunt_oracle *o, uint32_t end)
 {
 	(void)end;
-	return story_mrc(o->story)->may_shut;
+	return plan_mrc(o->plan)->may_shut;
 }
 
 /* The planes that no fault touches, a bit each; none where a fault touches a host. */
-static uint32_t safe_planes(const struct hunt_story *s)
+static uint32_t safe_planes(const struct hunt_plan *s)
 {
 	uint32_t planes = (1u << s->shape.planes) - 1;
 
@@ -639,13 +639,13 @@ static uint32_t safe_planes(const struct hunt_story *s)
 }
 
 /* Whether an end has an EV through these planes that is never shut, whichever EVs it takes. */
-static bool has_open_ev(const struct hunt_story *s, uint32_t end, uint32_t planes)
+static bool has_open_ev(const struct hunt_plan *s, uint32_t end, uint32_t planes)
 {
-	const struct story_mrc *m = story_mrc(s);
+	const struct plan_mrc *m = plan_mrc(s);
 	uint32_t each = s->shape.nic_ports / s->shape.planes;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct story_mrc_evs *w = &m->ends[end].evs[i];
+		const struct plan_mrc_evs *w = &m->ends[end].evs[i];
 		uint32_t k = 0;
 
 		/* The first by an open port is never denied. */
@@ -659,13 +659,13 @@ static bool has_open_ev(const struct hunt_story *s, uint32_t end, uint32_t plane
 
 bool oracle_mrc_is_sheltered(const struct hunt_oracle *o, uint32_t end)
 {
-	const struct story_mrc_end *e = wire_story(o, end);
-	uint32_t planes = safe_planes(o->story);
-	bool has_room = wire_host(o, end)->max_out >= STORY_MRC_PLENTY &&
-			wire_host(o, end ^ 1)->max_early >= STORY_MRC_PLENTY &&
+	const struct plan_mrc_end *e = wire_plan(o, end);
+	uint32_t planes = safe_planes(o->plan);
+	bool has_room = wire_host(o, end)->max_out >= PLAN_MRC_PLENTY &&
+			wire_host(o, end ^ 1)->max_early >= PLAN_MRC_PLENTY &&
 			wire_host(o, end ^ 1)->max_answers > FEW;
 
 	return has_room && !e->is_oblivious &&
 	       (uint32_t)e->linear + e->exponential >= TRIES_LEAST &&
-	       has_open_ev(o->story, end, planes) && has_open_ev(o->story, end ^ 1, planes);
+	       has_open_ev(o->plan, end, planes) && has_open_ev(o->plan, end ^ 1, planes);
 }

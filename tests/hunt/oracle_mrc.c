@@ -11,7 +11,7 @@
 
 int oracle_mrc_new(struct hunt_oracle *o)
 {
-	const struct hunt_story *s = o->story;
+	const struct hunt_plan *s = o->plan;
 	struct wire *wire = calloc(1, sizeof *wire);
 
 	o->wire = wire;
@@ -22,20 +22,20 @@ int oracle_mrc_new(struct hunt_oracle *o)
 		const struct hunt_work *last = &s->works[own->first_work + own->n_works];
 		struct wire_ask *ask = &wire->ends[e].ask;
 		struct wire_give *give = &wire->ends[e].give;
-		uint8_t dest = wire_story(o, e ^ 1)->mpr, most = wire_story(o, e)->max_mpr;
+		uint8_t dest = wire_plan(o, e ^ 1)->mpr, most = wire_plan(o, e)->max_mpr;
 
 		ask->n_pkts = own->n_works ? last[-1].first + last[-1].n_pkts : 0;
 		ask->pkts = calloc(ask->n_pkts + 1, sizeof *ask->pkts);
-		ask->range = (dest < most ? dest : most) * STORY_MRC_RANGE;
-		give->mpr = wire_story(o, e)->mpr;
-		give->range = give->mpr * STORY_MRC_RANGE;
+		ask->range = (dest < most ? dest : most) * PLAN_MRC_RANGE;
+		give->mpr = wire_plan(o, e)->mpr;
+		give->range = give->mpr * PLAN_MRC_RANGE;
 		give->promised = give->range;
 		give->lowest = -1;
 		for (uint32_t i = 0; i < s->n_recvs; i++)
 			give->n_recvs += s->recvs[i].end == e;
 		if (!ask->pkts)
 			return -ENOMEM;
-		wire->ends[e].denied_ports = wire_story(o, e)->denied_ports;
+		wire->ends[e].denied_ports = wire_plan(o, e)->denied_ports;
 		wire_evs_begin(o, e);
 	}
 	return wire ? 0 : -ENOMEM;
@@ -149,7 +149,7 @@ void oracle_mrc_print(struct cspan bytes, uint32_t payload, char *text, size_t t
 		snprintf(text, text_len, ": id %u", (unsigned)wire_big(m + 4, 2));
 }
 
-uint32_t oracle_mrc_end_of(const struct hunt_story *s, uint32_t host, struct cspan bytes)
+uint32_t oracle_mrc_end_of(const struct hunt_plan *s, uint32_t host, struct cspan bytes)
 {
 	struct wire_head h;
 
@@ -160,7 +160,7 @@ uint32_t oracle_mrc_end_of(const struct hunt_story *s, uint32_t host, struct csp
 
 uint64_t wire_count(const struct hunt_oracle *o, uint32_t end, uint32_t psn, uint64_t near)
 {
-	uint32_t ahead = (psn - o->story->ends[end].psn - (uint32_t)near) % WIRE_NUMBERS;
+	uint32_t ahead = (psn - o->plan->ends[end].psn - (uint32_t)near) % WIRE_NUMBERS;
 
 	if (ahead < WIRE_HALF)
 		return near + ahead;
@@ -177,12 +177,12 @@ bool wire_is_dead(const struct hunt_oracle *o, uint32_t end)
 
 bool oracle_mrc_is_reported(const struct hunt_oracle *o, uint32_t end, uint32_t work)
 {
-	const struct hunt_work *w = &o->story->works[work];
+	const struct hunt_work *w = &o->plan->works[work];
 
 	const struct wire_ask *ask = &wire_at(o, end)->ask;
 
 	return ask->executed_pkts >= w->first + w->n_pkts ||
-	       work - o->story->ends[end].first_work < ask->executed;
+	       work - o->plan->ends[end].first_work < ask->executed;
 }
 
 uint32_t oracle_mrc_packet_of(const struct hunt_oracle *o, uint32_t end, const struct rx_pkt *rx,
@@ -196,7 +196,7 @@ uint32_t oracle_mrc_packet_of(const struct hunt_oracle *o, uint32_t end, const s
 	uint32_t work = oracle_work_at(o, end ^ 1, count);
 
 	if (work != HUNT_NOTHING)
-		*i = (uint32_t)(count - o->story->works[work].first);
+		*i = (uint32_t)(count - o->plan->works[work].first);
 	return work;
 }
 
@@ -204,7 +204,7 @@ uint32_t oracle_mrc_packet_of(const struct hunt_oracle *o, uint32_t end, const s
 static void check_common(struct hunt_oracle *o, uint32_t end, const struct wire_head *h,
 			 const struct tx_pkt *tx)
 {
-	const struct story_mrc_end *e = wire_story(o, end);
+	const struct plan_mrc_end *e = wire_plan(o, end);
 	bool is_answer = h->opcode == SACK || h->opcode == NACK || h->opcode == ACKNOWLEDGE;
 	uint8_t tclass = is_answer                                     ? ENGINE_CONTROL
 			 : wire_is_data(h->opcode) && !e->is_trimmable ? ENGINE_NO_TRIM
@@ -236,12 +236,12 @@ void oracle_mrc_output(struct hunt_oracle *o, uint32_t host, nsec now, const str
 
 	wire_port_used(o, host, tx->port);
 	if (wire_read((struct cspan){tx->head, tx->head_len}, &h))
-		peer = hunt_find_end(o->story, tx->peer, h.qp);
+		peer = hunt_find_end(o->plan, tx->peer, h.qp);
 	if (h.qp == WIRE_COMMON) {
 		wire_common_sent(o, host, now, &h, tx);
 		return;
 	}
-	if (peer == HUNT_NOTHING || o->story->ends[peer ^ 1].host != host) {
+	if (peer == HUNT_NOTHING || o->plan->ends[peer ^ 1].host != host) {
 		oracle_fail(o, "h%u: a packet to nobody", host);
 		return;
 	}
@@ -265,7 +265,7 @@ void oracle_mrc_output(struct hunt_oracle *o, uint32_t host, nsec now, const str
 /* Something of an end's came by an EV with this entropy: any that has it may be well. */
 static void came_by(struct hunt_oracle *o, uint32_t end, uint32_t ev)
 {
-	const struct story_mrc_evs *w = &wire_story(o, end)->evs[wire_at(o, end)->turn];
+	const struct plan_mrc_evs *w = &wire_plan(o, end)->evs[wire_at(o, end)->turn];
 
 	for (uint32_t i = 0; i < w->n; i++)
 		if (w->evs[i].value == ev)
@@ -274,7 +274,7 @@ static void came_by(struct hunt_oracle *o, uint32_t end, uint32_t ev)
 
 void oracle_mrc_input(struct hunt_oracle *o, uint32_t host, nsec now, const struct rx_pkt *rx)
 {
-	uint32_t end = oracle_mrc_end_of(o->story, host, rx->head);
+	uint32_t end = oracle_mrc_end_of(o->plan, host, rx->head);
 	struct wire_coming *c;
 
 	if (end >= HUNT_ENDS)
@@ -294,7 +294,7 @@ void oracle_mrc_input(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 	if (wire_is_data(c->h.opcode))
 		wire_at(o, end ^ 1)->came_at = o->now(o->clock);
 	/* Only data is ever cut, and its base header is left (M-49). */
-	if (wire_is_dead(o, end) || c->h.version != 0 || rx->peer != o->story->ends[end ^ 1].host ||
+	if (wire_is_dead(o, end) || c->h.version != 0 || rx->peer != o->plan->ends[end ^ 1].host ||
 	    (rx->trimmed && !rx->is_uncut && !wire_is_data(c->h.opcode)))
 		return;
 	if (wire_is_data(c->h.opcode) || c->h.opcode == PROBE)
@@ -347,9 +347,9 @@ void oracle_mrc_taken(struct hunt_oracle *o, uint32_t end, const struct hunt_cou
 
 void oracle_mrc_at_rest(struct hunt_oracle *o)
 {
-	for (uint32_t h = 0; h < o->story->topology.n_hosts; h++)
+	for (uint32_t h = 0; h < o->plan->topology.n_hosts; h++)
 		wire_common_rest(o, h);
-	for (uint32_t e = 0; e < o->story->n_ends; e++) {
+	for (uint32_t e = 0; e < o->plan->n_ends; e++) {
 		const struct wire_give *g = &wire_at(o, e)->give;
 		bool is_open = !wire_is_dead(o, e);
 
@@ -373,7 +373,7 @@ static bool is_drained(const struct hunt_oracle *o, uint32_t end)
 	uint32_t work = oracle_work_at(o, end, ask->high);
 
 	return ask->executed_pkts == ask->high &&
-	       (work == HUNT_NOTHING || o->story->works[work].first == ask->high);
+	       (work == HUNT_NOTHING || o->plan->works[work].first == ask->high);
 }
 
 void oracle_mrc_event(struct hunt_oracle *o, uint32_t end, enum oracle_mrc_news news)
@@ -408,22 +408,22 @@ void oracle_mrc_event(struct hunt_oracle *o, uint32_t end, enum oracle_mrc_news 
 	state->has_reported = true;
 }
 
-void oracle_mrc_changed(struct hunt_oracle *o, const struct story_mrc_change *c)
+void oracle_mrc_changed(struct hunt_oracle *o, const struct plan_mrc_change *c)
 {
 	struct wire_end *state = wire_at(o, c->end);
 
 	switch (c->what) {
-	case STORY_MRC_RESIZE: wire_give_resize(o, c->end, c->mpr); break;
-	case STORY_MRC_TURN:
+	case PLAN_MRC_RESIZE: wire_give_resize(o, c->end, c->mpr); break;
+	case PLAN_MRC_TURN:
 		state->turn ^= 1;
 		wire_evs_begin(o, c->end);
 		wire_met(o, MET_TURNED);
 		break;
-	case STORY_MRC_DRAIN:
+	case PLAN_MRC_DRAIN:
 		state->is_draining = true;
 		state->has_drained = false;
 		break;
-	case STORY_MRC_GO:
+	case PLAN_MRC_GO:
 		if (state->has_drained != is_drained(o, c->end) && !o->ends[c->end].is_tainted)
 			oracle_fail(o, "end %u: drained, and it did not say so", c->end);
 		if (!state->has_drained)

@@ -4,7 +4,7 @@
 
 #include "odd_mrc.h"
 #include "oracle.h"
-#include "story_mrc.h"
+#include "plan_mrc.h"
 
 /* clang-format off */
 /* Of hunt_counts.more. The first ones are what became of a packet. */
@@ -80,7 +80,7 @@ uint32_t oracle_mrc_packet_of(const struct hunt_oracle *o, uint32_t end, const s
 bool oracle_mrc_is_reported(const struct hunt_oracle *o, uint32_t end, uint32_t work);
 bool oracle_mrc_may_give_up(const struct hunt_oracle *o, uint32_t end);
 void oracle_mrc_at_rest(struct hunt_oracle *o);
-uint32_t oracle_mrc_end_of(const struct hunt_story *s, uint32_t host, struct cspan head);
+uint32_t oracle_mrc_end_of(const struct hunt_plan *s, uint32_t host, struct cspan head);
 void oracle_mrc_print(struct cspan bytes, uint32_t payload, char *text, size_t text_len);
 
 bool oracle_mrc_is_shut(const struct hunt_oracle *o, uint32_t end);
@@ -109,7 +109,7 @@ uint64_t oracle_mrc_port_losses(const struct hunt_oracle *o, uint32_t end);
 uint64_t oracle_mrc_window(const struct hunt_oracle *o, uint32_t end);
 
 /* Something changed at an end. All events that there were before it are known. */
-void oracle_mrc_changed(struct hunt_oracle *o, const struct story_mrc_change *c);
+void oracle_mrc_changed(struct hunt_oracle *o, const struct plan_mrc_change *c);
 
 /* What the engine tells of an end. */
 enum oracle_mrc_news {

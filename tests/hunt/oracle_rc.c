@@ -72,7 +72,7 @@ static struct wire_end *wire_at(const struct hunt_oracle *o, uint32_t end)
 
 int oracle_rc_new(struct hunt_oracle *o)
 {
-	const struct hunt_story *s = o->story;
+	const struct hunt_plan *s = o->plan;
 	struct wire_end *wire = calloc(HUNT_ENDS, sizeof *wire);
 
 	o->wire = wire;
@@ -181,7 +181,7 @@ void oracle_rc_print(struct cspan bytes, uint32_t payload, char *text, size_t te
 			 types[h.more[0] >> 5 & 3], h.more[0] & 31u, (unsigned)big(h.more + 1, 3));
 }
 
-uint32_t oracle_rc_end_of(const struct hunt_story *s, uint32_t host, struct cspan bytes)
+uint32_t oracle_rc_end_of(const struct hunt_plan *s, uint32_t host, struct cspan bytes)
 {
 	struct head h;
 
@@ -192,7 +192,7 @@ uint32_t oracle_rc_end_of(const struct hunt_story *s, uint32_t host, struct cspa
  * before the first. */
 static uint64_t count_of(const struct hunt_oracle *o, uint32_t end, uint32_t psn, uint64_t near)
 {
-	uint32_t ahead = (psn - o->story->ends[end].psn - (uint32_t)near) % NUMBERS;
+	uint32_t ahead = (psn - o->plan->ends[end].psn - (uint32_t)near) % NUMBERS;
 
 	if (ahead < MOST_OUT)
 		return near + ahead;
@@ -208,7 +208,7 @@ static bool is_fetch(const struct hunt_work *w)
 static uint64_t bytes_of(const struct hunt_oracle *o, const struct hunt_work *w, uint64_t from,
 			 uint64_t to)
 {
-	uint64_t pmtu = o->story->pmtu, first = (from - w->first) * pmtu,
+	uint64_t pmtu = o->plan->pmtu, first = (from - w->first) * pmtu,
 		 last = (to - w->first) * pmtu;
 
 	first = first < w->len ? first : w->len;
@@ -266,8 +266,8 @@ static bool is_extension(const struct hunt_oracle *o, uint32_t end, const struct
 			 uint32_t i, const struct head *h)
 {
 	const uint8_t *at = h->more;
-	uint32_t off = i * o->story->pmtu, n = 0;
-	struct hunt_target to = hunt_target(o->story, end, w);
+	uint32_t off = i * o->plan->pmtu, n = 0;
+	struct hunt_target to = hunt_target(o->plan, end, w);
 	bool has_inv = w->code == ENGINE_SEND_INV && i + 1 == w->n_pkts;
 	bool has_imm =
 		(w->code == ENGINE_WRITE_IMM || w->code == ENGINE_SEND_IMM) && i + 1 == w->n_pkts;
@@ -299,8 +299,8 @@ static bool is_extension(const struct hunt_oracle *o, uint32_t end, const struct
 static void check_bytes(struct hunt_oracle *o, uint32_t end, uint32_t work, uint32_t i,
 			const struct head *h, const struct tx_pkt *tx)
 {
-	const struct hunt_work *w = &o->story->works[work];
-	uint32_t pmtu = o->story->pmtu, off = i * pmtu;
+	const struct hunt_work *w = &o->plan->works[work];
+	uint32_t pmtu = o->plan->pmtu, off = i * pmtu;
 	uint32_t len = w->len - off < pmtu ? w->len - off : pmtu;
 	bool is_last = i + 1 == w->n_pkts;
 
@@ -314,7 +314,7 @@ static void check_bytes(struct hunt_oracle *o, uint32_t end, uint32_t work, uint
 	else if (h->pad != (-len & 3u) || body_bytes(tx) != len + h->pad)
 		oracle_fail(o, "end %u, work %u, packet %u: %u bytes and padding of %u, not %u",
 			    end, work, i, body_bytes(tx), h->pad, len);
-	else if (!is_payload(o->story->arenas[end].bytes, w->sg, off, len, tx))
+	else if (!is_payload(o->plan->arenas[end].bytes, w->sg, off, len, tx))
 		oracle_fail(o, "end %u, work %u, packet %u: not its payload", end, work, i);
 	else if (is_last && w->message != HUNT_NOTHING && h->se != !!(w->flags & ENGINE_SOLICITED))
 		oracle_fail(o, "end %u, work %u, packet %u: solicited, or not, wrongly", end, work,
@@ -324,13 +324,13 @@ static void check_bytes(struct hunt_oracle *o, uint32_t end, uint32_t work, uint
 /* Reads and atomics that are out, of those up to a work: the peer may have room for no more. */
 static void check_fetches(struct hunt_oracle *o, uint32_t end, uint32_t work, bool is_new)
 {
-	const struct hunt_end *e = &o->story->ends[end];
+	const struct hunt_end *e = &o->plan->ends[end];
 	const struct wire_end *state = wire_at(o, end);
-	bool has_fence = o->story->works[work].flags & ENGINE_FENCE;
+	bool has_fence = o->plan->works[work].flags & ENGINE_FENCE;
 	uint32_t n = 0;
 
 	for (uint32_t k = e->first_work + o->ends[end].n_done; k <= work; k++) {
-		const struct hunt_work *w = &o->story->works[k];
+		const struct hunt_work *w = &o->plan->works[k];
 
 		if (!is_fetch(w) || oracle_is_whole(o, k) || w->first >= state->high)
 			continue;
@@ -339,19 +339,19 @@ static void check_fetches(struct hunt_oracle *o, uint32_t end, uint32_t work, bo
 			oracle_fail(o, "end %u, work %u: sent before work %u behind its fence", end,
 				    work, k);
 	}
-	if (is_fetch(&o->story->works[work]) && n > e->rd_atomic)
+	if (is_fetch(&o->plan->works[work]) && n > e->rd_atomic)
 		oracle_fail(o, "end %u, work %u: %u reads and atomics out, not %u", end, work, n,
 			    e->rd_atomic);
 }
 
 static void check_window(struct hunt_oracle *o, uint32_t end, uint32_t work, uint64_t last)
 {
-	const struct hunt_end *e = &o->story->ends[end];
+	const struct hunt_end *e = &o->plan->ends[end];
 	const struct wire_end *state = wire_at(o, end);
 	uint64_t bytes = 0, own = 0;
 
 	for (uint32_t k = e->first_work; k <= work; k++) {
-		const struct hunt_work *w = &o->story->works[k];
+		const struct hunt_work *w = &o->plan->works[k];
 		uint64_t to = w->first + w->n_pkts < last ? w->first + w->n_pkts : last;
 		uint64_t from = w->first > state->una ? w->first : state->una;
 
@@ -359,9 +359,9 @@ static void check_window(struct hunt_oracle *o, uint32_t end, uint32_t work, uin
 			bytes += own = bytes_of(o, w, from, to);
 	}
 	/* What is sent last may reach over the end, but nothing begins behind it. */
-	if (bytes - own >= o->story->window_bytes)
+	if (bytes - own >= o->plan->window_bytes)
 		oracle_fail(o, "end %u, work %u: %" PRIu64 " bytes out, the window is %u", end,
-			    work, bytes, o->story->window_bytes);
+			    work, bytes, o->plan->window_bytes);
 	if (last > state->una + MOST_OUT)
 		oracle_fail(o, "end %u: more than 2^23 packets out", end);
 }
@@ -369,7 +369,7 @@ static void check_window(struct hunt_oracle *o, uint32_t end, uint32_t work, uin
 /* At most one message may be beyond what the peer has receives for, and alone. */
 static void check_credits(struct hunt_oracle *o, uint32_t end, uint32_t work, uint32_t i)
 {
-	const struct hunt_work *w = &o->story->works[work];
+	const struct hunt_work *w = &o->plan->works[work];
 	struct wire_end *state = wire_at(o, end);
 	bool takes = w->code == ENGINE_WRITE_IMM ? i + 1 == w->n_pkts : i == 0;
 
@@ -396,7 +396,7 @@ static void on_request(struct hunt_oracle *o, uint32_t end, nsec now, const stru
 			    h->psn);
 		return;
 	}
-	const struct hunt_work *w = &o->story->works[work];
+	const struct hunt_work *w = &o->plan->works[work];
 	uint32_t i = (uint32_t)(count - w->first);
 	uint32_t step = w->code == ENGINE_READ ? w->n_pkts - i : 1;
 	bool is_new = count == state->high;
@@ -423,11 +423,11 @@ static void on_request(struct hunt_oracle *o, uint32_t end, nsec now, const stru
 /* All of the peer's payload before count is where it belongs. */
 static void check_placed(struct hunt_oracle *o, uint32_t end, uint64_t count)
 {
-	const struct hunt_end *peer = &o->story->ends[end ^ 1];
+	const struct hunt_end *peer = &o->plan->ends[end ^ 1];
 
 	for (uint32_t k = peer->first_work + o->ends[end ^ 1].n_done;
 	     k < peer->first_work + peer->n_works; k++) {
-		const struct hunt_work *w = &o->story->works[k];
+		const struct hunt_work *w = &o->plan->works[k];
 
 		for (uint32_t i = 0; i < w->n_pkts && w->first + i < count && !is_fetch(w); i++)
 			if (!oracle_is_placed(o, k, i)) {
@@ -444,8 +444,8 @@ static void check_placed(struct hunt_oracle *o, uint32_t end, uint64_t count)
  * count. */
 static uint32_t works_before(const struct hunt_oracle *o, uint32_t end, uint64_t count)
 {
-	const struct hunt_end *e = &o->story->ends[end];
-	const struct hunt_work *works = &o->story->works[e->first_work];
+	const struct hunt_end *e = &o->plan->ends[end];
+	const struct hunt_work *works = &o->plan->works[e->first_work];
 	uint32_t n = 0;
 
 	for (uint32_t k = 0; k < e->n_works && works[k].first + works[k].n_pkts <= count; k++)
@@ -482,7 +482,7 @@ static void on_acknowledge(struct hunt_oracle *o, uint32_t end, const struct hea
 	if (count == UINT64_MAX || reported > state->expected) {
 		oracle_fail(o, "end %u: answers psn %u, but nothing from psn %u on has come", end,
 			    h->psn,
-			    (uint32_t)(o->story->ends[end ^ 1].psn + state->expected) % NUMBERS);
+			    (uint32_t)(o->plan->ends[end ^ 1].psn + state->expected) % NUMBERS);
 		return;
 	}
 	if (type != AETH_IS_ACK && reported < state->acked)
@@ -491,7 +491,7 @@ static void on_acknowledge(struct hunt_oracle *o, uint32_t end, const struct hea
 		state->acked = reported;
 	check_placed(o, end, reported);
 	check_msn(o, end, reported, h->more);
-	if (type == AETH_IS_RNR && value != o->story->ends[end].rnr_timer)
+	if (type == AETH_IS_RNR && value != o->plan->ends[end].rnr_timer)
 		oracle_fail(o, "end %u: RNR timer %u", end, value);
 	/* What it puts off is to come again. */
 	if (type == AETH_IS_RNR)
@@ -516,19 +516,19 @@ static const struct hunt_work *answered(struct hunt_oracle *o, uint32_t end, con
 	if (*count + 1 > state->acked)
 		state->acked = *count + 1;
 	check_placed(o, end, *count);
-	return &o->story->works[work];
+	return &o->plan->works[work];
 }
 
 static void on_read_response(struct hunt_oracle *o, uint32_t end, const struct head *h,
 			     const struct tx_pkt *tx)
 {
-	const struct hunt_arena *a = &o->story->arenas[end];
+	const struct hunt_arena *a = &o->plan->arenas[end];
 	uint64_t count;
 	const struct hunt_work *w = answered(o, end, h, &count);
 
 	if (!w)
 		return;
-	uint32_t pmtu = o->story->pmtu, off = (uint32_t)(count - w->first) * pmtu;
+	uint32_t pmtu = o->plan->pmtu, off = (uint32_t)(count - w->first) * pmtu;
 	uint32_t len = w->len - off < pmtu ? w->len - off : pmtu;
 	bool is_last = count + 1 == w->first + w->n_pkts;
 	bool says_last = h->opcode == READ_LAST || h->opcode == READ_ONLY;
@@ -586,8 +586,8 @@ void oracle_rc_output(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 	uint32_t peer = HUNT_NOTHING;
 
 	if (read_head((struct cspan){tx->head, tx->head_len}, &h))
-		peer = hunt_find_end(o->story, tx->peer, h.qp);
-	if (peer == HUNT_NOTHING || o->story->ends[peer ^ 1].host != host) {
+		peer = hunt_find_end(o->plan, tx->peer, h.qp);
+	if (peer == HUNT_NOTHING || o->plan->ends[peer ^ 1].host != host) {
 		oracle_fail(o, "h%u: a packet to nobody", host);
 		return;
 	}
@@ -595,8 +595,8 @@ void oracle_rc_output(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 
 	if (o->ends[end].is_gone)
 		oracle_fail(o, "end %u: a packet from a life before", end);
-	if (h.pkey != 0xffff || tx->port != o->story->ends[end].port ||
-	    tx->ev != o->story->ends[end].ev)
+	if (h.pkey != 0xffff || tx->port != o->plan->ends[end].port ||
+	    tx->ev != o->plan->ends[end].ev)
 		oracle_fail(o, "end %u: wrong partition, port or entropy", end);
 	if (o->ends[end].is_tainted)
 		return;
@@ -624,7 +624,7 @@ static void asks(struct hunt_oracle *o, uint32_t end, const struct head *h)
 	state->n_requests++;
 	if (work == HUNT_NOTHING)
 		return;
-	const struct hunt_work *w = &o->story->works[work];
+	const struct hunt_work *w = &o->plan->works[work];
 
 	if (w->code == ENGINE_READ)
 		step = w->n_pkts - (uint32_t)(count - w->first);
@@ -637,8 +637,8 @@ static void asks(struct hunt_oracle *o, uint32_t end, const struct head *h)
 /* Messages that take a receive among the first n works of an end that have packets. */
 static uint32_t messages_of(const struct hunt_oracle *o, uint32_t end, uint32_t n)
 {
-	const struct hunt_end *e = &o->story->ends[end];
-	const struct hunt_work *works = &o->story->works[e->first_work];
+	const struct hunt_end *e = &o->plan->ends[end];
+	const struct hunt_work *works = &o->plan->works[e->first_work];
 	uint32_t messages = 0;
 
 	for (uint32_t k = 0; k < e->n_works && n > 0; k++) {
@@ -658,7 +658,7 @@ static uint64_t credits_of(uint8_t code)
 /* Whether a read or atomic has no answer yet. One of no bytes is whole without it. */
 static bool is_open(struct hunt_oracle *o, uint32_t end, uint32_t work)
 {
-	const struct hunt_work *w = &o->story->works[work];
+	const struct hunt_work *w = &o->plan->works[work];
 	bool is_unanswered = w->len == 0 && w->first >= wire_at(o, end)->una;
 
 	return is_fetch(w) && (is_unanswered || !oracle_is_whole(o, work));
@@ -674,9 +674,9 @@ static void on_answer(struct hunt_oracle *o, uint32_t end, nsec now, const struc
 
 	if (count >= state->high)
 		return;
-	for (uint32_t k = o->story->ends[end].first_work;
-	     k < o->story->n_works && o->story->works[k].first < count &&
-	     k < o->story->ends[end].first_work + o->story->ends[end].n_works;
+	for (uint32_t k = o->plan->ends[end].first_work;
+	     k < o->plan->n_works && o->plan->works[k].first < count &&
+	     k < o->plan->ends[end].first_work + o->plan->ends[end].n_works;
 	     k++)
 		has_open |= is_open(o, end, k);
 	state->quiet_next = 0;
@@ -702,7 +702,7 @@ static void on_answer(struct hunt_oracle *o, uint32_t end, nsec now, const struc
 
 void oracle_rc_input(struct hunt_oracle *o, uint32_t host, nsec now, const struct rx_pkt *rx)
 {
-	uint32_t end = oracle_rc_end_of(o->story, host, rx->head);
+	uint32_t end = oracle_rc_end_of(o->plan, host, rx->head);
 	struct head h;
 
 	if (end == HUNT_NOTHING || !read_head(rx->head, &h) || o->ends[end].is_gone)

@@ -13,7 +13,7 @@ void oracle_rc_output(struct hunt_oracle *o, uint32_t host, nsec now, const stru
 void oracle_rc_input(struct hunt_oracle *o, uint32_t host, nsec now, const struct rx_pkt *rx);
 void oracle_rc_taken(struct hunt_oracle *o, uint32_t end, const struct hunt_counts *before,
 		     const struct hunt_counts *after);
-uint32_t oracle_rc_end_of(const struct hunt_story *s, uint32_t host, struct cspan head);
+uint32_t oracle_rc_end_of(const struct hunt_plan *s, uint32_t host, struct cspan head);
 void oracle_rc_print(struct cspan bytes, uint32_t payload, char *text, size_t text_len);
 
 #endif

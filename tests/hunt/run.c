@@ -1,4 +1,4 @@
-/* One story in the simulator. Around every engine stands a witness: it is what the simulator
+/* One plan in the simulator. Around every engine stands a witness: it is what the simulator
  * drives, hands each call on, and tells the oracle. */
 #include <errno.h>
 #include <inttypes.h>
@@ -40,7 +40,7 @@ struct witness_cfg {
 };
 
 struct hunt_run {
-	struct hunt_story *story;
+	struct hunt_plan *plan;
 	const struct hunt_transport *transport;
 	struct hunt_oracle oracle;
 	struct hunt_result *result;
@@ -93,17 +93,17 @@ static bool is_waiting(const struct hunt_run *r, uint32_t end)
 {
 	const struct oracle_end *e = &r->oracle.ends[end];
 
-	return e->n_posted < r->story->ends[end].n_works && !e->is_gone &&
+	return e->n_posted < r->plan->ends[end].n_works && !e->is_gone &&
 	       !oracle_has_come(&r->oracle, end,
-				&r->story->works[r->story->ends[end].first_work + e->n_posted]);
+				&r->plan->works[r->plan->ends[end].first_work + e->n_posted]);
 }
 
 /* Hosts whose work waited for what came, or is known to never come, now. */
 static void wake_waiting(struct hunt_run *r)
 {
-	for (uint32_t e = 0; e < r->story->n_ends; e++) {
+	for (uint32_t e = 0; e < r->plan->n_ends; e++) {
 		if (r->is_waiting[e] && !is_waiting(r, e))
-			sim_alarm_arm(&r->sim, r->story->ends[e].host, sim_now(&r->sim));
+			sim_alarm_arm(&r->sim, r->plan->ends[e].host, sim_now(&r->sim));
 	}
 }
 
@@ -318,7 +318,7 @@ static const void *host_cfg(void *context, uint32_t host, uint64_t seed)
 		check_balance(r, host);
 	free_device(r, host);
 	r->is_begun[host] = false;
-	r->devices[host] = r->transport->device_new(r->story, host);
+	r->devices[host] = r->transport->device_new(r->plan, host);
 	if (!r->devices[host])
 		return NULL;
 	r->cfg = (struct witness_cfg){r, host, r->transport->cfg(r->devices[host]), is_retx};
@@ -342,7 +342,7 @@ static uint64_t count_nothing(const struct engine *e)
 /* Addresses, keys and flaws of a work as the engine gets them. */
 static int post_work(struct hunt_run *r, uint32_t end, uint32_t work)
 {
-	const struct hunt_story *s = r->story;
+	const struct hunt_plan *s = r->plan;
 	const struct hunt_work *w = &s->works[work];
 	const struct hunt_arena *a = &s->arenas[end];
 	struct hunt_target to = hunt_target(s, end, w);
@@ -385,7 +385,7 @@ static int post_work(struct hunt_run *r, uint32_t end, uint32_t work)
 
 static int post_recv(struct hunt_run *r, uint32_t recv)
 {
-	const struct hunt_story *s = r->story;
+	const struct hunt_plan *s = r->plan;
 	const struct hunt_recv *w = &s->recvs[recv];
 	bool is_shared = w->end == HUNT_NOTHING;
 	const struct hunt_arena *a = &s->arenas[is_shared ? HUNT_ENDS + w->host : w->end];
@@ -407,14 +407,14 @@ static int post_recv(struct hunt_run *r, uint32_t recv)
 /* Posts what is due at a host; when to look again. */
 static psec post_works(struct hunt_run *r, uint32_t end)
 {
-	const struct hunt_end *e = &r->story->ends[end];
+	const struct hunt_end *e = &r->plan->ends[end];
 	const struct oracle_end *state = &r->oracle.ends[end];
 
 	while (state->n_posted < e->n_works && !state->is_gone && !r->oracle.has_ended) {
 		uint32_t work = e->first_work + state->n_posted;
 
-		if (r->story->works[work].at > sim_now(&r->sim))
-			return r->story->works[work].at;
+		if (r->plan->works[work].at > sim_now(&r->sim))
+			return r->plan->works[work].at;
 		r->is_waiting[end] = is_waiting(r, end);
 		if (r->is_waiting[end])
 			return PSEC_NEVER;
@@ -435,8 +435,8 @@ static psec post_recvs(struct hunt_run *r, uint32_t host)
 {
 	psec next = PSEC_NEVER;
 
-	for (uint32_t i = 0; i < r->story->n_recvs && !r->oracle.has_ended; i++) {
-		const struct hunt_recv *w = &r->story->recvs[i];
+	for (uint32_t i = 0; i < r->plan->n_recvs && !r->oracle.has_ended; i++) {
+		const struct hunt_recv *w = &r->plan->recvs[i];
 
 		if (w->host != host || r->oracle.recv_fates[i] != HUNT_WAITS)
 			continue;
@@ -454,7 +454,7 @@ static psec post_recvs(struct hunt_run *r, uint32_t host)
 	return next;
 }
 
-/* What the story has beside work; a host without anything to send may now have it. */
+/* What the plan has beside work; a host without anything to send may now have it. */
 static psec stir(struct hunt_run *r, uint32_t host)
 {
 	psec next;
@@ -472,8 +472,8 @@ static void post_due(struct hunt_run *r, uint32_t host)
 	psec next = post_recvs(r, host), at = stir(r, host);
 
 	next = at < next ? at : next;
-	for (uint32_t e = 0; e < r->story->n_ends; e++) {
-		if (r->story->ends[e].host != host)
+	for (uint32_t e = 0; e < r->plan->n_ends; e++) {
+		if (r->plan->ends[e].host != host)
 			continue;
 		at = post_works(r, e);
 		next = at < next ? at : next;
@@ -519,7 +519,7 @@ static void on_restarted(void *context, struct sim *s, uint32_t host)
 
 static int open_all(struct hunt_run *r)
 {
-	const struct hunt_story *s = r->story;
+	const struct hunt_plan *s = r->plan;
 	int error = 0;
 
 	for (uint32_t h = 0; h < s->topology.n_hosts && !error; h++) {
@@ -539,7 +539,7 @@ static int open_all(struct hunt_run *r)
 
 static int begin(struct hunt_run *r)
 {
-	const struct hunt_story *s = r->story;
+	const struct hunt_plan *s = r->plan;
 	struct prng sim_seed, impair_seed;
 
 	prng_init(&sim_seed, s->seed, STREAM_SIM);
@@ -596,12 +596,12 @@ static void run_to_idle(struct hunt_run *r)
 		psec now = sim_now(&r->sim);
 		bool is_idle = oracle_is_idle(&r->oracle);
 
-		if (is_idle && now >= r->story->healed_at && sim_in_flight(&r->sim) == 0)
+		if (is_idle && now >= r->plan->healed_at && sim_in_flight(&r->sim) == 0)
 			return;
-		if (now >= r->story->bound || (!is_idle && !sim_has_more(&r->sim))) {
+		if (now >= r->plan->bound || (!is_idle && !sim_has_more(&r->sim))) {
 			oracle_fail(&r->oracle, "not over, and %s",
-				    now >= r->story->bound ? "the time is up"
-							   : "nothing is left to happen");
+				    now >= r->plan->bound ? "the time is up"
+							  : "nothing is left to happen");
 			oracle_finish(&r->oracle);
 			return;
 		}
@@ -617,7 +617,7 @@ static void run_to_idle(struct hunt_run *r)
 /* Ends all connections: what waits is flushed, and silence follows. */
 static void end_all(struct hunt_run *r)
 {
-	const struct hunt_story *s = r->story;
+	const struct hunt_plan *s = r->plan;
 	psec until = sim_now(&r->sim) + AFTERWARDS;
 
 	r->oracle.has_ended = true;
@@ -649,27 +649,27 @@ static void add_up(struct hunt_run *r)
 	struct hunt_met *met = &r->result->met;
 	const struct impair_count *counts = r->impair ? impair_counts(r->impair) : NULL;
 
-	for (uint32_t h = 0; h < r->story->topology.n_hosts; h++)
+	for (uint32_t h = 0; h < r->plan->topology.n_hosts; h++)
 		if (r->is_begun[h])
 			check_balance(r, h);
-	met->works += r->story->n_works;
-	for (uint32_t i = 0; i < r->story->n_works; i++) {
-		const struct hunt_work *w = &r->story->works[i];
+	met->works += r->plan->n_works;
+	for (uint32_t i = 0; i < r->plan->n_works; i++) {
+		const struct hunt_work *w = &r->plan->works[i];
 
 		met->ops[w->code]++;
 		met->atomics[w->atomic_op] += w->code == ENGINE_ATOMIC;
 		met->flaws[w->flaw]++;
 	}
-	for (uint32_t i = 0; i < r->story->n_faults && counts; i++) {
-		met->faults[r->story->faults[i].kind]++;
-		met->touched[r->story->faults[i].kind] += counts[i].touched;
+	for (uint32_t i = 0; i < r->plan->n_faults && counts; i++) {
+		met->faults[r->plan->faults[i].kind]++;
+		met->touched[r->plan->faults[i].kind] += counts[i].touched;
 	}
 	for (uint32_t i = 0; i < SIM_DROP_COUNT; i++)
 		met->dropped += r->sim.totals.drops[i];
 	r->result->hash ^= r->sim.trace_hash;
 }
 
-void hunt_run(struct hunt_story *s, const struct hunt_transport *t, bool is_traced,
+void hunt_run(struct hunt_plan *s, const struct hunt_transport *t, bool is_traced,
 	      struct hunt_result *result)
 {
 	struct hunt_run *r = calloc(1, sizeof *r);
@@ -677,7 +677,7 @@ void hunt_run(struct hunt_story *s, const struct hunt_transport *t, bool is_trac
 	*result = (struct hunt_result){.hash = 1};
 	if (!r)
 		abort();
-	r->story = s;
+	r->plan = s;
 	r->transport = t;
 	r->result = result;
 	r->is_traced = is_traced;

@@ -1,4 +1,4 @@
-/* A story as lines that a person can read. */
+/* A plan as lines that a person can read. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -41,7 +41,7 @@ const char *hunt_flaw_name(enum hunt_flaw flaw)
 	return flaws[flaw];
 }
 
-static void tell_window(const struct hunt_story *s, const struct hunt_work *w)
+static void tell_window(const struct hunt_plan *s, const struct hunt_work *w)
 {
 	const struct hunt_bind *b = &w->bind;
 
@@ -63,7 +63,7 @@ static void tell_window(const struct hunt_story *s, const struct hunt_work *w)
 	printf(", new key %08x", b->new_key);
 }
 
-static void tell_work(const struct hunt_story *s, uint32_t i)
+static void tell_work(const struct hunt_plan *s, uint32_t i)
 {
 	const struct hunt_work *w = &s->works[i];
 
@@ -88,7 +88,7 @@ static void tell_work(const struct hunt_story *s, uint32_t i)
 	printf("\n");
 }
 
-static void tell_recvs(const struct hunt_story *s, uint32_t end, uint32_t host)
+static void tell_recvs(const struct hunt_plan *s, uint32_t end, uint32_t host)
 {
 	uint32_t n = 0;
 	psec last = 0;
@@ -112,7 +112,7 @@ static void tell_manner(const struct hunt_end *end)
 	       end->has_srq ? "; shared receives" : "");
 }
 
-static void tell_end(const struct hunt_story *s, uint32_t e)
+static void tell_end(const struct hunt_plan *s, uint32_t e)
 {
 	const struct hunt_end *end = &s->ends[e];
 
@@ -127,7 +127,7 @@ static void tell_end(const struct hunt_story *s, uint32_t e)
 		tell_work(s, end->first_work + i);
 }
 
-void hunt_tell(const struct hunt_story *s)
+void hunt_tell(const struct hunt_plan *s)
 {
 	char text[256];
 

@@ -5,26 +5,26 @@
 #include "memory.h"
 #include "mrc/state.h"
 #include "oracle_mrc.h"
-#include "story_mrc.h"
+#include "plan_mrc.h"
 #include "wire/icrc.h"
 
 struct hunt_evs {
 	struct path_profile profile;
-	uint64_t memory[STORY_MRC_EVS * 4];
+	uint64_t memory[PLAN_MRC_EVS * 4];
 };
 
 struct hunt_device {
-	const struct hunt_story *story;
+	const struct hunt_plan *plan;
 	struct hunt_memory memory;
 	struct mrc_cfg cfg;
 	struct hunt_evs sets[HUNT_ENDS][2]; /* of its own ends */
 	uint8_t turn[HUNT_ENDS];            /* which of them is in use */
-	uint32_t n_changed;                 /* of the story's changes, all hosts' counted */
+	uint32_t n_changed;                 /* of the plan's changes, all hosts' counted */
 };
 
-static struct hunt_device *device_new(const struct hunt_story *s, uint32_t host)
+static struct hunt_device *device_new(const struct hunt_plan *s, uint32_t host)
 {
-	const struct story_mrc_host *h = &story_mrc(s)->hosts[host];
+	const struct plan_mrc_host *h = &plan_mrc(s)->hosts[host];
 	struct hunt_device *d = calloc(1, sizeof *d);
 
 	if (!d)
@@ -33,12 +33,12 @@ static struct hunt_device *device_new(const struct hunt_story *s, uint32_t host)
 		free(d);
 		return NULL;
 	}
-	d->story = s;
+	d->plan = s;
 	d->cfg = (struct mrc_cfg){
 		.mem = d->memory.mem,
 		.max_qps = HUNT_ENDS,
 		.n_ports = s->shape.nic_ports,
-		.cc = story_mrc(s)->cc,
+		.cc = plan_mrc(s)->cc,
 		.max_ev_faults = h->max_ev_faults,
 		.max_out_pkts = h->max_out,
 		.max_early_pkts = h->max_early,
@@ -76,10 +76,10 @@ static int go_to(struct engine *e, uint32_t qp, nsec now, struct mrc_attr *attr,
 	return mrc_qp_modify(e, now, qp, attr, MRC_SET_STATE | set);
 }
 
-static uint8_t flags_of(const struct hunt_story *s, uint32_t end)
+static uint8_t flags_of(const struct hunt_plan *s, uint32_t end)
 {
-	const struct story_mrc_end *own = &story_mrc(s)->ends[end];
-	const struct story_mrc_host *peer = &story_mrc(s)->hosts[s->ends[end ^ 1].host];
+	const struct plan_mrc_end *own = &plan_mrc(s)->ends[end];
+	const struct plan_mrc_host *peer = &plan_mrc(s)->hosts[s->ends[end ^ 1].host];
 
 	return (uint8_t)((own->is_dynamic ? MRC_DYNAMIC_MPR : 0) |
 			 (peer->has_trim_nack ? MRC_PEER_TRIM_NACK : 0) |
@@ -92,8 +92,8 @@ static uint8_t flags_of(const struct hunt_story *s, uint32_t end)
 
 static int connect(struct hunt_device *d, struct engine *e, uint32_t end, nsec now)
 {
-	const struct hunt_story *s = d->story;
-	const struct story_mrc_end *own = &story_mrc(s)->ends[end];
+	const struct hunt_plan *s = d->plan;
+	const struct plan_mrc_end *own = &plan_mrc(s)->ends[end];
 	const struct hunt_end *peer = &s->ends[end ^ 1];
 	uint32_t qp = s->ends[end].qp;
 	struct mrc_attr attr = {
@@ -110,7 +110,7 @@ static int connect(struct hunt_device *d, struct engine *e, uint32_t end, nsec n
 		.linear_retries = own->linear,
 		.exp_retries = own->exponential,
 		.mpr = own->mpr,
-		.mpr_dest = story_mrc(s)->ends[end ^ 1].mpr,
+		.mpr_dest = plan_mrc(s)->ends[end ^ 1].mpr,
 		.wimm_dest = own->wimm_dest,
 		.penalty = own->penalty,
 		.flags = flags_of(s, end),
@@ -129,7 +129,7 @@ static int connect(struct hunt_device *d, struct engine *e, uint32_t end, nsec n
 	return error;
 }
 
-static int make_evs(struct hunt_evs *to, const struct story_mrc_evs *w)
+static int make_evs(struct hunt_evs *to, const struct plan_mrc_evs *w)
 {
 	struct path_profile *f = &to->profile;
 
@@ -144,13 +144,13 @@ static int make_evs(struct hunt_evs *to, const struct story_mrc_evs *w)
 
 static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec now)
 {
-	const struct hunt_end *own = &d->story->ends[end];
-	const struct story_mrc_end *more = &story_mrc(d->story)->ends[end];
+	const struct hunt_end *own = &d->plan->ends[end];
+	const struct plan_mrc_end *more = &plan_mrc(d->plan)->ends[end];
 	struct mrc_caps caps = {
 		.max_send = own->max_send,
 		.max_recv = own->max_recv,
 		.max_send_sge = HUNT_SGE,
-		.pd = d->story->arenas[end].pd,
+		.pd = d->plan->arenas[end].pd,
 		.max_mpr = more->max_mpr,
 		.max_wimm = more->max_wimm,
 	};
@@ -165,28 +165,28 @@ static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec 
 }
 
 static int make_change(struct hunt_device *d, struct engine *e, nsec now,
-		       const struct story_mrc_change *c)
+		       const struct plan_mrc_change *c)
 {
-	const struct hunt_story *s = d->story;
+	const struct hunt_plan *s = d->plan;
 	uint32_t qp = s->ends[c->end].qp;
 	struct mrc_attr attr = {
 		.mpr = c->mpr,
 		.peer = s->ends[c->end ^ 1].host,
-		.burst = story_mrc(s)->ends[c->end].burst,
+		.burst = plan_mrc(s)->ends[c->end].burst,
 		.denied_ports = c->ports,
 	};
 
 	switch (c->what) {
-	case STORY_MRC_RESIZE: return mrc_qp_modify(e, now, qp, &attr, MRC_SET_MPR);
-	case STORY_MRC_TURN:
+	case PLAN_MRC_RESIZE: return mrc_qp_modify(e, now, qp, &attr, MRC_SET_MPR);
+	case PLAN_MRC_TURN:
 		d->turn[c->end] ^= 1;
 		attr.evs = &d->sets[c->end][d->turn[c->end]].profile;
 		return mrc_qp_modify(e, now, qp, &attr, MRC_SET_PATH);
-	case STORY_MRC_DENY: return mrc_qp_deny(e, now, qp, c->ev, true);
-	case STORY_MRC_ALLOW: return mrc_qp_deny(e, now, qp, c->ev, false);
-	case STORY_MRC_PORTS: return mrc_qp_modify(e, now, qp, &attr, MRC_SET_DENIED_PORTS);
-	case STORY_MRC_DOWN: mrc_ports_down(e, now, c->ports); return 0;
-	case STORY_MRC_DRAIN: return go_to(e, qp, now, &attr, MRC_SQD, 0);
+	case PLAN_MRC_DENY: return mrc_qp_deny(e, now, qp, c->ev, true);
+	case PLAN_MRC_ALLOW: return mrc_qp_deny(e, now, qp, c->ev, false);
+	case PLAN_MRC_PORTS: return mrc_qp_modify(e, now, qp, &attr, MRC_SET_DENIED_PORTS);
+	case PLAN_MRC_DOWN: mrc_ports_down(e, now, c->ports); return 0;
+	case PLAN_MRC_DRAIN: return go_to(e, qp, now, &attr, MRC_SQD, 0);
 	default: return go_to(e, qp, now, &attr, MRC_RTS, 0);
 	}
 }
@@ -203,19 +203,19 @@ static void take_events(struct hunt_device *d, struct engine *e, struct hunt_ora
 	struct mrc_event event;
 
 	while (mrc_events(e, &event, 1))
-		oracle_mrc_event(o, hunt_find_end(d->story, host, event.number), news[event.kind]);
+		oracle_mrc_event(o, hunt_find_end(d->plan, host, event.number), news[event.kind]);
 }
 
-/* Things change when the story says so. */
+/* Things change when the plan says so. */
 static psec stir(struct hunt_device *d, struct engine *e, struct hunt_oracle *o, uint32_t host,
 		 nsec now)
 {
-	const struct hunt_story *s = d->story;
-	const struct story_mrc *m = story_mrc(s);
+	const struct hunt_plan *s = d->plan;
+	const struct plan_mrc *m = plan_mrc(s);
 
 	take_events(d, e, o, host);
 	for (; d->n_changed < m->n_changes; d->n_changed++) {
-		const struct story_mrc_change *c = &m->changes[d->n_changed];
+		const struct plan_mrc_change *c = &m->changes[d->n_changed];
 		struct mrc_attr attr;
 
 		if (s->ends[c->end].host != host || o->ends[c->end].is_gone)
@@ -224,7 +224,7 @@ static psec stir(struct hunt_device *d, struct engine *e, struct hunt_oracle *o,
 			return c->at;
 		if (mrc_qp_query(e, s->ends[c->end].qp, &attr, NULL, NULL))
 			oracle_fail(o, "end %u: it is unknown", c->end);
-		if (attr.state == MRC_ERROR && c->what != STORY_MRC_DOWN)
+		if (attr.state == MRC_ERROR && c->what != PLAN_MRC_DOWN)
 			continue;
 		if (make_change(d, e, now, c))
 			oracle_fail(o, "end %u: it cannot change", c->end);
@@ -237,7 +237,7 @@ static psec stir(struct hunt_device *d, struct engine *e, struct hunt_oracle *o,
 
 bool oracle_mrc_view(const struct hunt_oracle *o, uint32_t end, struct oracle_mrc_view *v)
 {
-	const struct hunt_end *own = &o->story->ends[end];
+	const struct hunt_end *own = &o->plan->ends[end];
 	struct mrc_progress p;
 
 	if (mrc_qp_progress(o->engines[own->host], own->qp, &p))
@@ -254,7 +254,7 @@ bool oracle_mrc_view(const struct hunt_oracle *o, uint32_t end, struct oracle_mr
 
 static const struct mrc_requester *requester_of(const struct hunt_oracle *o, uint32_t end)
 {
-	const struct hunt_end *own = &o->story->ends[end];
+	const struct hunt_end *own = &o->plan->ends[end];
 
 	return &mrc_find((const struct mrc *)o->engines[own->host], own->qp)->req;
 }
@@ -276,7 +276,7 @@ uint32_t oracle_mrc_peer_ports_down(const struct hunt_oracle *o, uint32_t end)
 
 uint64_t oracle_mrc_port_losses(const struct hunt_oracle *o, uint32_t end)
 {
-	return mrc_counters(o->engines[o->story->ends[end].host])->lost_port;
+	return mrc_counters(o->engines[o->plan->ends[end].host])->lost_port;
 }
 
 uint32_t oracle_mrc_ports(const struct hunt_oracle *o, uint32_t end)
@@ -360,28 +360,28 @@ static const char *const more[] = {
 
 /* Silence begins when nothing is news any more: when all works were posted, and a window that
  * losses made small has let all packets go, one in a round trip or two. */
-static nsec slow_ns(const struct hunt_story *s, uint32_t end)
+static nsec slow_ns(const struct hunt_plan *s, uint32_t end)
 {
 	const struct hunt_work *last = &s->works[s->ends[end].first_work + s->ends[end].n_works];
 	nsec tail = s->n_tail * s->tail_gap / PSEC_NS;
 
-	if (story_mrc(s)->cc.kind != CC_NSCC || s->ends[end].n_works == 0)
+	if (plan_mrc(s)->cc.kind != CC_NSCC || s->ends[end].n_works == 0)
 		return tail;
-	return tail + (last[-1].first + last[-1].n_pkts) * 4 * story_mrc(s)->rtt_ns;
+	return tail + (last[-1].first + last[-1].n_pkts) * 4 * plan_mrc(s)->rtt_ns;
 }
 
-static nsec try_ns(const struct hunt_story *s, uint32_t end)
+static nsec try_ns(const struct hunt_plan *s, uint32_t end)
 {
-	const struct story_mrc_end *e = &story_mrc(s)->ends[end];
+	const struct plan_mrc_end *e = &plan_mrc(s)->ends[end];
 
-	if (e->exponential == STORY_MRC_ENDLESS)
-		return story_mrc_give_up_ns(e, s->healed_at / PSEC_NS);
-	return story_mrc_silence_ns(e, (uint32_t)e->linear + e->exponential) + slow_ns(s, end);
+	if (e->exponential == PLAN_MRC_ENDLESS)
+		return plan_mrc_give_up_ns(e, s->healed_at / PSEC_NS);
+	return plan_mrc_silence_ns(e, (uint32_t)e->linear + e->exponential) + slow_ns(s, end);
 }
 
-static nsec give_up_ns(const struct hunt_story *s, uint32_t end)
+static nsec give_up_ns(const struct hunt_plan *s, uint32_t end)
 {
-	return story_mrc_give_up_ns(&story_mrc(s)->ends[end], s->healed_at / PSEC_NS);
+	return plan_mrc_give_up_ns(&plan_mrc(s)->ends[end], s->healed_at / PSEC_NS);
 }
 
 const struct hunt_transport hunt_mrc = {
@@ -393,8 +393,8 @@ const struct hunt_transport hunt_mrc = {
 	.first_qp = 3, /* M-28 */
 	.is_sprayed = true,
 	.more = more,
-	.draw = story_mrc_draw,
-	.tell = story_mrc_tell,
+	.draw = plan_mrc_draw,
+	.tell = plan_mrc_tell,
 	.try_ns = try_ns,
 	.give_up_ns = give_up_ns,
 	.device_new = device_new,

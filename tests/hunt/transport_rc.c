@@ -8,12 +8,12 @@
 #include "wire/icrc.h"
 
 struct hunt_device {
-	const struct hunt_story *story;
+	const struct hunt_plan *plan;
 	struct hunt_memory memory;
 	struct rc_cfg cfg;
 };
 
-static struct hunt_device *device_new(const struct hunt_story *s, uint32_t host)
+static struct hunt_device *device_new(const struct hunt_plan *s, uint32_t host)
 {
 	struct hunt_device *d = calloc(1, sizeof *d);
 
@@ -24,7 +24,7 @@ static struct hunt_device *device_new(const struct hunt_story *s, uint32_t host)
 		free(d);
 		return NULL;
 	}
-	d->story = s;
+	d->plan = s;
 	d->cfg = (struct rc_cfg){
 		.mem = d->memory.mem,
 		.max_qps = HUNT_ENDS,
@@ -63,11 +63,11 @@ static int go_to(struct engine *e, uint32_t qp, nsec now, struct rc_attr *attr, 
 
 static int connect(const struct hunt_device *d, struct engine *e, uint32_t end, nsec now)
 {
-	const struct hunt_end *own = &d->story->ends[end], *peer = &d->story->ends[end ^ 1];
-	const struct topology *t = &d->story->topology;
+	const struct hunt_end *own = &d->plan->ends[end], *peer = &d->plan->ends[end ^ 1];
+	const struct topology *t = &d->plan->topology;
 	struct rc_attr attr = {
 		.access = MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC,
-		.pmtu = (uint16_t)d->story->pmtu,
+		.pmtu = (uint16_t)d->plan->pmtu,
 		.peer = peer->host,
 		/* The address in the plane that the peer sends by. */
 		.local = t->ports[t->nodes[peer->host].first_port + peer->port].plane,
@@ -98,13 +98,13 @@ static int connect(const struct hunt_device *d, struct engine *e, uint32_t end, 
 
 static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec now)
 {
-	const struct hunt_end *own = &d->story->ends[end];
+	const struct hunt_end *own = &d->plan->ends[end];
 	struct rc_caps caps = {
 		.max_send = own->max_send,
 		.max_recv = own->has_srq ? 0 : own->max_recv,
 		.max_send_sge = HUNT_SGE,
 		.max_recv_sge = HUNT_SGE,
-		.pd = d->story->arenas[end].pd,
+		.pd = d->plan->arenas[end].pd,
 		.srq = own->has_srq ? own->host : RC_NO_SRQ,
 	};
 	void *memory = hunt_memory_block(&d->memory, rc_qp_size(&caps));
@@ -117,7 +117,7 @@ static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec 
 
 static int open_shared(struct hunt_device *d, struct engine *e, uint32_t host)
 {
-	const struct hunt_arena *a = &d->story->arenas[HUNT_ENDS + host];
+	const struct hunt_arena *a = &d->plan->arenas[HUNT_ENDS + host];
 	struct rc_srq_caps caps = {.max_recv = HUNT_RECVS, .max_sge = HUNT_SGE, .pd = a->pd};
 	void *memory = hunt_memory_block(&d->memory, rc_srq_size(&caps));
 	int error = memory ? hunt_memory_add_shared(&d->memory, host) : -ENOMEM;
@@ -153,14 +153,14 @@ static void count(const struct engine *e, struct hunt_counts *n)
 }
 
 /* Timeouts may be four times what was asked for (IBTA 9.7.6.1.3). */
-static nsec try_ns(const struct hunt_story *s, uint32_t end)
+static nsec try_ns(const struct hunt_plan *s, uint32_t end)
 {
 	return 5 * hunt_timeout_ns(s->ends[end].timeout) +
 	       2 * hunt_rnr_ns(s->ends[end ^ 1].rnr_timer);
 }
 
 /* A forged RNR NAK may ask for the longest wait that there is. */
-static nsec give_up_ns(const struct hunt_story *s, uint32_t end)
+static nsec give_up_ns(const struct hunt_plan *s, uint32_t end)
 {
 	const struct hunt_end *own = &s->ends[end];
 	nsec forged = s->has_forgery ? hunt_rnr_ns(0) : 0;

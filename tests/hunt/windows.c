@@ -1,4 +1,4 @@
-/* Memory windows in a story. One side of a connection binds a window and says so in a message; the
+/* Memory windows in a plan. One side of a connection binds a window and says so in a message; the
  * other uses it, and then it ends: invalidated by either side, bound anew, or never. The two wait
  * for each other's messages, so that each use is known to work, or to fail. */
 #include "expand.h"
@@ -134,7 +134,7 @@ static struct hunt_work *add_bind(const struct session *n)
 /* One of another queue pair in the same domain, of the same host as one of our ends. */
 static uint32_t find_foreign(const struct hunt_draft *d, uint32_t side)
 {
-	const struct hunt_story *s = d->s;
+	const struct hunt_plan *s = d->s;
 	uint32_t own = d->first + side;
 
 	for (uint32_t i = 0; i < s->n_windows; i++) {

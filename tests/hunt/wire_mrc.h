@@ -171,11 +171,11 @@ struct wire_odd {
 
 struct wire_end {
 	struct wire_odd odd;
-	struct wire_walk walk;             /* of answers */
-	uint8_t turn;                      /* which of its EVs are in use */
-	struct wire_ev evs[STORY_MRC_EVS]; /* of those */
-	uint8_t denied_ports;              /* by its own attributes */
-	uint8_t dead_ports;                /* by what happened to its packets */
+	struct wire_walk walk;            /* of answers */
+	uint8_t turn;                     /* which of its EVs are in use */
+	struct wire_ev evs[PLAN_MRC_EVS]; /* of those */
+	uint8_t denied_ports;             /* by its own attributes */
+	uint8_t dead_ports;               /* by what happened to its packets */
 	uint8_t peer_ports_down; /* found not to be received, and nobody said otherwise since */
 	uint64_t port_losses;    /* of its host, when that was looked at last */
 	uint32_t last, in_a_row; /* the EV of its last request, and how many took it */
@@ -244,14 +244,14 @@ static inline struct wire_station *wire_station(const struct hunt_oracle *o, uin
 	return &((struct wire *)o->wire)->stations[host];
 }
 
-static inline const struct story_mrc_end *wire_story(const struct hunt_oracle *o, uint32_t end)
+static inline const struct plan_mrc_end *wire_plan(const struct hunt_oracle *o, uint32_t end)
 {
-	return &story_mrc(o->story)->ends[end];
+	return &plan_mrc(o->plan)->ends[end];
 }
 
-static inline const struct story_mrc_host *wire_host(const struct hunt_oracle *o, uint32_t end)
+static inline const struct plan_mrc_host *wire_host(const struct hunt_oracle *o, uint32_t end)
 {
-	return &story_mrc(o->story)->hosts[o->story->ends[end].host];
+	return &plan_mrc(o->plan)->hosts[o->plan->ends[end].host];
 }
 
 static inline void wire_met(struct hunt_oracle *o, enum oracle_mrc_met what)
@@ -300,7 +300,7 @@ void wire_ev_arrived(struct hunt_oracle *o, uint32_t end, uint32_t ev);
 void wire_fault(struct hunt_oracle *o, uint32_t end);
 void wire_ev_lost(struct hunt_oracle *o, uint32_t end, const struct wire_pkt *p);
 void wire_ev_marked(struct hunt_oracle *o, uint32_t end, uint32_t ev);
-void wire_evs_changed(struct hunt_oracle *o, const struct story_mrc_change *c);
+void wire_evs_changed(struct hunt_oracle *o, const struct plan_mrc_change *c);
 void wire_evs_on_answer(struct hunt_oracle *o, uint32_t end);
 /* An end may have given up ports since it was last looked at. */
 void wire_evs_look(struct hunt_oracle *o, uint32_t end);

@@ -1,9 +1,9 @@
-/* What a story has of MRC's EVs and windows: which EVs are denied, when and which ports are down,
+/* What a plan has of MRC's EVs and windows: which EVs are denied, when and which ports are down,
  * and the congestion controller. Drawn from a stream of its own. */
 #include <stdio.h>
 
 #include "expand.h"
-#include "story_mrc.h"
+#include "plan_mrc.h"
 
 #define HEAD_BYTES   92u /* of a data packet at most, as windows count them (8.3.1) */
 #define PLENTY_BYTES (UINT64_C(1) << 30)
@@ -16,7 +16,7 @@
 enum { STREAM_EVS = 201 };
 
 /* The round trip of a packet through an idle fabric, the longest path. */
-static nsec base_rtt_ns(const struct hunt_story *s)
+static nsec base_rtt_ns(const struct hunt_plan *s)
 {
 	static const uint32_t links[] = {1, 4, 6};
 	const struct topology_link *link = &s->shape.links[0];
@@ -51,9 +51,9 @@ static void vary_nscc(struct prng *p, struct nscc_cfg *c)
 }
 
 /* A window that never binds, mostly, is what shows the controller's own. */
-static void draw_cc(struct hunt_story *s, struct prng *p)
+static void draw_cc(struct hunt_plan *s, struct prng *p)
 {
-	struct story_mrc *m = s->own;
+	struct plan_mrc *m = s->own;
 	struct cc_cfg *cc = &m->cc;
 	nsec rtt = base_rtt_ns(s);
 
@@ -81,7 +81,7 @@ static void draw_cc(struct hunt_story *s, struct prng *p)
 		cc->window_bytes = cc->nscc.mtu_bytes;
 }
 
-static void draw_host(const struct hunt_story *s, struct prng *p, struct story_mrc_host *h)
+static void draw_host(const struct hunt_plan *s, struct prng *p, struct plan_mrc_host *h)
 {
 	bool may_lack = !s->has_forgery;
 
@@ -90,7 +90,7 @@ static void draw_host(const struct hunt_story *s, struct prng *p, struct story_m
 	h->has_base_probe = prng_chance(p, 1, 3);
 }
 
-static uint8_t ports_of(const struct story_mrc_evs *w)
+static uint8_t ports_of(const struct plan_mrc_evs *w)
 {
 	uint8_t ports = 0;
 
@@ -99,10 +99,10 @@ static uint8_t ports_of(const struct story_mrc_evs *w)
 	return ports;
 }
 
-/* Some stories shut whatever they like, if an end may be silent for a while. */
-static void draw_open_ports(struct hunt_story *s, struct prng *p)
+/* Some plans shut whatever they like, if an end may be silent for a while. */
+static void draw_open_ports(struct hunt_plan *s, struct prng *p)
 {
-	struct story_mrc *m = s->own;
+	struct plan_mrc *m = s->own;
 
 	m->may_shut = s->n_faults > 0 && prng_chance(p, 1, 6);
 	for (uint32_t e = 0; e < s->n_ends; e++)
@@ -112,7 +112,7 @@ static void draw_open_ports(struct hunt_story *s, struct prng *p)
 }
 
 /* Whether no change may touch an EV: the first of those by an open port. */
-static bool is_kept(const struct story_mrc *m, const struct story_mrc_evs *w, uint32_t ev)
+static bool is_kept(const struct plan_mrc *m, const struct plan_mrc_evs *w, uint32_t ev)
 {
 	for (uint32_t i = 0; i < w->n; i++)
 		if (m->open_ports >> w->evs[i].port & 1)
@@ -120,17 +120,17 @@ static bool is_kept(const struct story_mrc *m, const struct story_mrc_evs *w, ui
 	return false;
 }
 
-static uint8_t draw_ports(const struct hunt_story *s, struct prng *p, bool is_for_ever)
+static uint8_t draw_ports(const struct hunt_plan *s, struct prng *p, bool is_for_ever)
 {
-	const struct story_mrc *m = story_mrc(s);
+	const struct plan_mrc *m = plan_mrc(s);
 	uint32_t ports = hunt_draw(p, 0, (1u << s->shape.nic_ports) - 1);
 
 	return (uint8_t)(ports & ~(is_for_ever || !m->may_shut ? m->open_ports : 0u));
 }
 
-static void draw_set(const struct hunt_story *s, struct prng *p, struct story_mrc_evs *w)
+static void draw_set(const struct hunt_plan *s, struct prng *p, struct plan_mrc_evs *w)
 {
-	const struct story_mrc *m = story_mrc(s);
+	const struct plan_mrc *m = plan_mrc(s);
 	uint32_t share = prng_chance(p, 1, 4) ? hunt_draw(p, 1, 4) : 0;
 
 	for (uint32_t i = 0; i < w->n; i++)
@@ -141,7 +141,7 @@ static void draw_set(const struct hunt_story *s, struct prng *p, struct story_mr
 	w->min_active = (uint16_t)(prng_chance(p, 1, 3) ? hunt_draw(p, 1, w->n) : 1);
 }
 
-static void draw_end(const struct hunt_story *s, struct prng *p, struct story_mrc_end *e)
+static void draw_end(const struct hunt_plan *s, struct prng *p, struct plan_mrc_end *e)
 {
 	draw_set(s, p, &e->evs[0]);
 	draw_set(s, p, &e->evs[1]);
@@ -151,10 +151,10 @@ static void draw_end(const struct hunt_story *s, struct prng *p, struct story_mr
 }
 
 /* EVs denied and allowed again, of the controller's own will. */
-static void draw_denials(struct hunt_story *s, struct prng *p, uint32_t e)
+static void draw_denials(struct hunt_plan *s, struct prng *p, uint32_t e)
 {
-	const struct story_mrc *m = story_mrc(s);
-	struct story_mrc_change c = {.end = e};
+	const struct plan_mrc *m = plan_mrc(s);
+	struct plan_mrc_change c = {.end = e};
 	uint32_t n = prng_chance(p, 1, 3) ? hunt_draw(p, 1, DENIES_EACH) : 0;
 	uint32_t gap = s->is_slow ? 400000 : 60000;
 
@@ -164,22 +164,22 @@ static void draw_denials(struct hunt_story *s, struct prng *p, uint32_t e)
 
 		c.at += hunt_draw(p, 0, gap) * PSEC_NS;
 		c.ev = (uint16_t)hunt_draw(p, 0, least - 1);
-		c.what = prng_chance(p, 2, 3) ? STORY_MRC_DENY : STORY_MRC_ALLOW;
+		c.what = prng_chance(p, 2, 3) ? PLAN_MRC_DENY : PLAN_MRC_ALLOW;
 		if (is_kept(m, &m->ends[e].evs[0], c.ev) || is_kept(m, &m->ends[e].evs[1], c.ev))
 			continue;
-		story_mrc_add(s, &c);
+		plan_mrc_add(s, &c);
 	}
 	n = prng_chance(p, 1, 6) ? DOWNS_EACH : 0;
 	c.at = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		c.at += hunt_draw(p, 0, gap) * PSEC_NS;
-		c.what = STORY_MRC_PORTS;
+		c.what = PLAN_MRC_PORTS;
 		c.ports = i + 1 == n ? 0 : draw_ports(s, p, false);
-		story_mrc_add(s, &c);
+		plan_mrc_add(s, &c);
 	}
 }
 
-static bool has_restart(const struct hunt_story *s)
+static bool has_restart(const struct hunt_plan *s)
 {
 	for (uint32_t i = 0; i < s->n_faults; i++)
 		if (s->faults[i].kind == FAULT_RESTART)
@@ -188,27 +188,27 @@ static bool has_restart(const struct hunt_story *s)
 }
 
 /* Ports of a host go down, and all come up in the end. */
-static void draw_downs(struct hunt_story *s, struct prng *p, uint32_t host)
+static void draw_downs(struct hunt_plan *s, struct prng *p, uint32_t host)
 {
-	struct story_mrc_change c = {.what = STORY_MRC_DOWN};
+	struct plan_mrc_change c = {.what = PLAN_MRC_DOWN};
 	uint32_t n = prng_chance(p, 1, 4) ? hunt_draw(p, 1, DOWNS_EACH) : 0;
 	uint32_t gap = s->is_slow ? 500000 : 60000;
 
 	while (c.end < s->n_ends && s->ends[c.end].host != host)
 		c.end++;
 	/* Without room to tell it nobody learns that they are up, nor after a restart. */
-	if (c.end == s->n_ends || story_mrc(s)->hosts[host].max_probes < PROBES || has_restart(s))
+	if (c.end == s->n_ends || plan_mrc(s)->hosts[host].max_probes < PROBES || has_restart(s))
 		return;
 	for (uint32_t i = 0; i < 2 * n; i++) {
 		c.at += hunt_draw(p, 0, gap) * PSEC_NS;
 		c.ports = i % 2 == 0 ? draw_ports(s, p, false) : 0;
-		story_mrc_add(s, &c);
+		plan_mrc_add(s, &c);
 	}
 }
 
-void story_mrc_draw_evs(struct hunt_story *s)
+void plan_mrc_draw_evs(struct hunt_plan *s)
 {
-	struct story_mrc *m = s->own;
+	struct plan_mrc *m = s->own;
 	struct prng p;
 
 	prng_init(&p, s->seed, STREAM_EVS);
@@ -224,7 +224,7 @@ void story_mrc_draw_evs(struct hunt_story *s)
 		draw_downs(s, &p, h);
 }
 
-static uint32_t n_denied(const struct story_mrc_evs *w)
+static uint32_t n_denied(const struct plan_mrc_evs *w)
 {
 	uint32_t n = 0;
 
@@ -233,12 +233,12 @@ static uint32_t n_denied(const struct story_mrc_evs *w)
 	return n;
 }
 
-void story_mrc_tell_evs(const struct hunt_story *s, uint32_t end)
+void plan_mrc_tell_evs(const struct hunt_plan *s, uint32_t end)
 {
 	static const char *const kinds[] = {"fixed", "DCQCN", "NSCC"};
-	const struct story_mrc *m = story_mrc(s);
-	const struct story_mrc_end *e = &m->ends[end];
-	const struct story_mrc_host *h = &m->hosts[s->ends[end].host];
+	const struct plan_mrc *m = plan_mrc(s);
+	const struct plan_mrc_end *e = &m->ends[end];
+	const struct plan_mrc_host *h = &m->hosts[s->ends[end].host];
 
 	for (uint32_t i = 0; i < 2; i++)
 		printf("    EVs %u: ports %02x, of them %02x denied; %u EVs denied, at least %u "

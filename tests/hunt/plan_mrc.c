@@ -1,4 +1,4 @@
-#include "story_mrc.h"
+#include "plan_mrc.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,35 +17,35 @@
 
 enum { STREAM_MRC = 200 };
 
-nsec story_mrc_silence_ns(const struct story_mrc_end *end, uint32_t i)
+nsec plan_mrc_silence_ns(const struct plan_mrc_end *end, uint32_t i)
 {
 	uint32_t code = end->timeout + (i > end->linear ? i - end->linear : 0);
 
 	return UNIT_NS << (code < CODE_MOST ? code : CODE_MOST);
 }
 
-nsec story_mrc_give_up_ns(const struct story_mrc_end *end, nsec faults)
+nsec plan_mrc_give_up_ns(const struct plan_mrc_end *end, nsec faults)
 {
 	nsec sum = 0;
 
-	if (end->exponential == STORY_MRC_ENDLESS)
-		return 4 * faults + 8 * story_mrc_silence_ns(end, 0);
+	if (end->exponential == PLAN_MRC_ENDLESS)
+		return 4 * faults + 8 * plan_mrc_silence_ns(end, 0);
 	for (uint32_t i = 0; i <= (uint32_t)end->linear + end->exponential; i++)
-		sum += story_mrc_silence_ns(end, i);
+		sum += plan_mrc_silence_ns(end, i);
 	return sum;
 }
 
 /* 0 is the engine's own default where it has one. */
-static void draw_host(const struct hunt_story *s, struct prng *p, struct story_mrc_host *h)
+static void draw_host(const struct hunt_plan *s, struct prng *p, struct plan_mrc_host *h)
 {
 	/* What a forged packet holds nobody knows. */
 	bool may_lack = !s->has_forgery;
 
-	*h = (struct story_mrc_host){
+	*h = (struct plan_mrc_host){
 		.max_out =
-			may_lack && prng_chance(p, 1, 3) ? hunt_draw(p, 64, 512) : STORY_MRC_PLENTY,
+			may_lack && prng_chance(p, 1, 3) ? hunt_draw(p, 64, 512) : PLAN_MRC_PLENTY,
 		.max_early =
-			may_lack && prng_chance(p, 1, 3) ? hunt_draw(p, 1, 512) : STORY_MRC_PLENTY,
+			may_lack && prng_chance(p, 1, 3) ? hunt_draw(p, 1, 512) : PLAN_MRC_PLENTY,
 		.max_answers = may_lack && prng_chance(p, 1, 4) ? hunt_draw(p, 1, 4) : ENOUGH_WORDS,
 		.sack_every = prng_chance(p, 1, 2) ? 16384 : hunt_draw(p, 1, 65536),
 		.sack_least = prng_chance(p, 1, 2) ? 1024 : hunt_draw(p, 1, 4096),
@@ -67,12 +67,12 @@ static int by_port(const void *a, const void *b)
 }
 
 /* EVs leave by all ports or by some, each with an entropy of its own, or nearly. */
-static void draw_evs(const struct hunt_story *s, struct prng *p, struct story_mrc_evs *w)
+static void draw_evs(const struct hunt_plan *s, struct prng *p, struct plan_mrc_evs *w)
 {
 	uint32_t ports = s->shape.nic_ports, first = hunt_draw(p, 0, ports - 1);
 	uint64_t seed = prng_u64(p);
 
-	w->n = prng_chance(p, 1, 3) ? hunt_draw(p, 1, 8) : hunt_draw(p, 1, STORY_MRC_EVS);
+	w->n = prng_chance(p, 1, 3) ? hunt_draw(p, 1, 8) : hunt_draw(p, 1, PLAN_MRC_EVS);
 	if (prng_chance(p, 1, 3))
 		ports = hunt_draw(p, 1, ports);
 	for (uint32_t i = 0; i < w->n; i++)
@@ -83,7 +83,7 @@ static void draw_evs(const struct hunt_story *s, struct prng *p, struct story_mr
 	qsort(w->evs, w->n, sizeof w->evs[0], by_port);
 }
 
-static bool is_flawed(const struct hunt_story *s, uint32_t end)
+static bool is_flawed(const struct hunt_plan *s, uint32_t end)
 {
 	for (uint32_t i = 0; i < s->ends[end].n_works; i++)
 		if (s->works[s->ends[end].first_work + i].flaw != HUNT_SOUND)
@@ -91,7 +91,7 @@ static bool is_flawed(const struct hunt_story *s, uint32_t end)
 	return false;
 }
 
-static bool has_fault(const struct hunt_story *s, enum fault_kind kind)
+static bool has_fault(const struct hunt_plan *s, enum fault_kind kind)
 {
 	for (uint32_t i = 0; i < s->n_faults; i++)
 		if (s->faults[i].kind == kind)
@@ -99,8 +99,7 @@ static bool has_fault(const struct hunt_story *s, enum fault_kind kind)
 	return false;
 }
 
-static void draw_end(const struct hunt_story *s, struct prng *p, uint32_t i,
-		     struct story_mrc_end *e)
+static void draw_end(const struct hunt_plan *s, struct prng *p, uint32_t i, struct plan_mrc_end *e)
 {
 	bool is_calm = s->n_faults == 0;
 
@@ -122,13 +121,13 @@ static void draw_end(const struct hunt_story *s, struct prng *p, uint32_t i,
 
 /* What the two ends of a connection know of each other, and whether they try without end: only
  * where nobody dies. */
-static void draw_pair(struct hunt_story *s, struct prng *p, struct story_mrc_end *pair,
+static void draw_pair(struct hunt_plan *s, struct prng *p, struct plan_mrc_end *pair,
 		      uint32_t first)
 {
 	bool is_dynamic = prng_chance(p, s->is_long ? 3 : 2, 4), is_endless = prng_chance(p, 1, 3);
 
 	for (uint32_t i = 0; i < 2; i++) {
-		struct story_mrc_end *e = &pair[i], *peer = &pair[i ^ 1];
+		struct plan_mrc_end *e = &pair[i], *peer = &pair[i ^ 1];
 
 		e->is_dynamic = is_dynamic;
 		/* 0: one at a time, when all before it has arrived (M-61). Others were told wrong,
@@ -140,14 +139,14 @@ static void draw_pair(struct hunt_story *s, struct prng *p, struct story_mrc_end
 		is_endless &= e->wimm_dest <= peer->max_wimm && !is_flawed(s, first + i);
 	}
 	if (is_endless && !s->has_forgery && !has_fault(s, FAULT_RESTART))
-		pair[0].exponential = pair[1].exponential = STORY_MRC_ENDLESS;
+		pair[0].exponential = pair[1].exponential = PLAN_MRC_ENDLESS;
 }
 
-void story_mrc_add(struct hunt_story *s, const struct story_mrc_change *change)
+void plan_mrc_add(struct hunt_plan *s, const struct plan_mrc_change *change)
 {
-	struct story_mrc *m = s->own;
+	struct plan_mrc *m = s->own;
 
-	if (m->n_changes == STORY_MRC_CHANGES)
+	if (m->n_changes == PLAN_MRC_CHANGES)
 		return;
 	m->changes[m->n_changes] = *change;
 	m->changes[m->n_changes].order = m->n_changes;
@@ -158,9 +157,9 @@ void story_mrc_add(struct hunt_story *s, const struct story_mrc_change *change)
 
 /* Most work is done early, and where many packets are out a range that jumps to and fro meets
  * them. */
-static void draw_resizes(struct hunt_story *s, struct prng *p)
+static void draw_resizes(struct hunt_plan *s, struct prng *p)
 {
-	const struct story_mrc *m = s->own;
+	const struct plan_mrc *m = s->own;
 
 	for (uint32_t e = 0; e < s->n_ends; e++) {
 		uint32_t most = (s->is_long ? 4 : 1) * CHANGES_EACH;
@@ -170,48 +169,48 @@ static void draw_resizes(struct hunt_story *s, struct prng *p)
 
 		for (uint32_t i = 0; i < n; i++) {
 			at += hunt_draw(p, 0, gap) * PSEC_NS;
-			story_mrc_add(s,
-				      &(struct story_mrc_change){
-					      .end = e,
-					      .at = at,
-					      .mpr = (uint8_t)hunt_draw(p, 1, m->ends[e].max_mpr)});
+			plan_mrc_add(s,
+				     &(struct plan_mrc_change){
+					     .end = e,
+					     .at = at,
+					     .mpr = (uint8_t)hunt_draw(p, 1, m->ends[e].max_mpr)});
 		}
 	}
 }
 
 /* Now and then other EVs, and a pause between messages. */
-static void draw_turns(struct hunt_story *s, struct prng *p)
+static void draw_turns(struct hunt_plan *s, struct prng *p)
 {
 	for (uint32_t e = 0; e < s->n_ends; e++) {
-		struct story_mrc_change c = {.end = e, .what = STORY_MRC_TURN};
+		struct plan_mrc_change c = {.end = e, .what = PLAN_MRC_TURN};
 		uint32_t n = prng_chance(p, 1, 4) ? hunt_draw(p, 1, TURNS_EACH) : 0;
 
 		for (uint32_t i = 0; i < n; i++) {
 			c.at += hunt_draw(p, 0, 50000) * PSEC_NS;
-			story_mrc_add(s, &c);
+			plan_mrc_add(s, &c);
 		}
-		c = (struct story_mrc_change){.end = e};
+		c = (struct plan_mrc_change){.end = e};
 		n = prng_chance(p, 1, 6) ? hunt_draw(p, 1, TURNS_EACH) : 0;
 		for (uint32_t i = 0; i < 2 * n; i++) {
 			c.at += hunt_draw(p, 0, 30000) * PSEC_NS;
-			c.what = i % 2 == 0 ? STORY_MRC_DRAIN : STORY_MRC_GO;
-			story_mrc_add(s, &c);
+			c.what = i % 2 == 0 ? PLAN_MRC_DRAIN : PLAN_MRC_GO;
+			plan_mrc_add(s, &c);
 		}
 	}
 }
 
 static int by_time(const void *a, const void *b)
 {
-	const struct story_mrc_change *x = a, *y = b;
+	const struct plan_mrc_change *x = a, *y = b;
 
 	if (x->at != y->at)
 		return x->at < y->at ? -1 : 1;
 	return x->order < y->order ? -1 : 1;
 }
 
-int story_mrc_draw(struct hunt_story *s)
+int plan_mrc_draw(struct hunt_plan *s)
 {
-	struct story_mrc *m = calloc(1, sizeof *m);
+	struct plan_mrc *m = calloc(1, sizeof *m);
 	struct prng p;
 
 	if (!m)
@@ -226,43 +225,43 @@ int story_mrc_draw(struct hunt_story *s)
 		draw_pair(s, &p, &m->ends[e], e);
 	draw_turns(s, &p);
 	draw_resizes(s, &p);
-	story_mrc_draw_evs(s);
+	plan_mrc_draw_evs(s);
 	odd_mrc_draw(s);
 	qsort(m->changes, m->n_changes, sizeof m->changes[0], by_time);
 	return 0;
 }
 
-static void tell_changes(const struct story_mrc *m, uint32_t end)
+static void tell_changes(const struct plan_mrc *m, uint32_t end)
 {
 	static const char *const whats[] = {"range",     "other EVs", "drains",       "goes on",
 					    "denies EV", "allows EV", "denies ports", "ports down"};
 
 	for (uint32_t i = 0; i < m->n_changes; i++) {
-		const struct story_mrc_change *c = &m->changes[i];
+		const struct plan_mrc_change *c = &m->changes[i];
 
 		if (c->end != end)
 			continue;
 		printf("    %s", whats[c->what]);
-		if (c->what == STORY_MRC_RESIZE)
+		if (c->what == PLAN_MRC_RESIZE)
 			printf(" %u", c->mpr);
-		if (c->what == STORY_MRC_DENY || c->what == STORY_MRC_ALLOW)
+		if (c->what == PLAN_MRC_DENY || c->what == PLAN_MRC_ALLOW)
 			printf(" %u", c->ev);
-		if (c->what == STORY_MRC_PORTS || c->what == STORY_MRC_DOWN)
+		if (c->what == PLAN_MRC_PORTS || c->what == PLAN_MRC_DOWN)
 			printf(" %02x", c->ports);
 		printf(" at %.3f us\n", (double)c->at / PSEC_US);
 	}
 }
 
-void story_mrc_tell(const struct hunt_story *s, uint32_t end)
+void plan_mrc_tell(const struct hunt_plan *s, uint32_t end)
 {
-	const struct story_mrc *m = story_mrc(s);
-	const struct story_mrc_end *e = &m->ends[end];
-	const struct story_mrc_host *h = &m->hosts[s->ends[end].host];
+	const struct plan_mrc *m = plan_mrc(s);
+	const struct plan_mrc_end *e = &m->ends[end];
+	const struct plan_mrc_host *h = &m->hosts[s->ends[end].host];
 
 	printf("    %u EVs, then %u; timeout %.1f us, %u linear and %u exponential retries; range "
 	       "%u of "
 	       "%u%s; %u immediates kept, %u sent\n",
-	       e->evs[0].n, e->evs[1].n, (double)story_mrc_silence_ns(e, 0) / 1000, e->linear,
+	       e->evs[0].n, e->evs[1].n, (double)plan_mrc_silence_ns(e, 0) / 1000, e->linear,
 	       e->exponential, e->mpr, e->max_mpr, e->is_dynamic ? ", dynamic" : "", e->max_wimm,
 	       e->wimm_dest);
 	printf("    %stimestamps, %strimmable, penalty %u%s; its host has room for %u packets out, "
@@ -271,7 +270,7 @@ void story_mrc_tell(const struct hunt_story *s, uint32_t end)
 	       e->is_restoring ? " restored" : "", h->max_out, h->max_early, h->max_answers,
 	       h->sack_every, h->sack_least, h->first_msn,
 	       h->has_service_time ? ", service time" : "", h->has_trim_nack ? ", trim NACKs" : "");
-	story_mrc_tell_evs(s, end);
+	plan_mrc_tell_evs(s, end);
 	odd_mrc_tell(s, s->ends[end].host);
 	tell_changes(m, end);
 }
