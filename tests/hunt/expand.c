@@ -1,5 +1,5 @@
 /* One seed, one plan. Everything is drawn from streams of the seed before anything runs, so that a
- * plan can be told, and told again. */
+ * plan can be printed, and run again. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  *	expand.c        seed to plan
  *	fabric.c        the part of it that is a fabric
  *	windows.c       the part of it that memory windows play
- *	tell.c          a plan in lines that a person can read
+ *	print.c         a plan in lines that a person can read
  *	memory.c        arenas, regions and windows in a host's memory table; guarded blocks
  *	oracle.c        memory and completions: the same for every transport
  *	run.c           one plan in the simulator, with the oracle around each engine
@@ -192,7 +192,7 @@ int hunt_expand(struct hunt_plan *s, const struct hunt_transport *t, uint64_t se
 void hunt_plan_free(struct hunt_plan *s);
 
 /* Writes the plan to standard output. */
-void hunt_tell(const struct hunt_plan *s);
+void hunt_print(const struct hunt_plan *s);
 
 /* Name of a work's operation, and of a flaw. */
 const char *hunt_op_name(const struct hunt_work *w);
@@ -254,9 +254,10 @@ struct hunt_transport {
 	bool has_rnr;            /* a message waits for its receive; else that is its end */
 	const char *const *more; /* names of hunt_counts.more, up to NULL: none may stay 0 */
 	/* Draws what only this transport has into s->own, one block that hunt_plan_free frees; 0
-	 * or -ENOMEM. tell writes that of an end to standard output. NULL: there is nothing. */
+	 * or -ENOMEM. print_own writes that of an end to standard output. NULL: there is nothing.
+	 */
 	int (*draw)(struct hunt_plan *s);
-	void (*tell)(const struct hunt_plan *s, uint32_t end);
+	void (*print_own)(const struct hunt_plan *s, uint32_t end);
 	/* How long an end receives nothing, or is told to wait, until it tries once more, at the
 	 * most; and until it gives up. */
 	nsec (*try_ns)(const struct hunt_plan *s, uint32_t end);

@@ -171,20 +171,20 @@ static bool run_once(const struct job *job, uint64_t seed, bool is_traced,
 		snprintf(result->why, sizeof result->why, "no plan: %s", strerror(-error));
 	} else {
 		if (is_traced)
-			hunt_tell(&plan);
+			hunt_print(&plan);
 		hunt_run(&plan, job->transport, is_traced, result);
 	}
 	hunt_plan_free(&plan);
 	return !result->has_failed;
 }
 
-static void tell(const struct job *job, uint64_t seed, const char *why)
+static void print_failure(const struct job *job, uint64_t seed, const char *why)
 {
 	static struct hunt_plan plan;
 
 	printf("FAILED seed %" PRIu64 ": %s\n", seed, why);
 	if (hunt_expand(&plan, job->transport, seed, job->is_plain) == 0)
-		hunt_tell(&plan);
+		hunt_print(&plan);
 	hunt_plan_free(&plan);
 	printf("replay: hunt --transport %s%s --seed %" PRIu64 " --trace\n", job->transport->name,
 	       job->is_plain ? " --plain" : "", seed);
@@ -216,7 +216,7 @@ static void run_seed(struct job *job, uint64_t seed)
 	if (job->is_traced)
 		printf("FAILED seed %" PRIu64 ": %s\n", seed, why);
 	else if (!job->is_json && job->n_failed <= FAILED_MOST)
-		tell(job, seed, why);
+		print_failure(job, seed, why);
 }
 
 static void show_progress(const struct job *job, uint64_t seed)

@@ -41,7 +41,7 @@ void odd_mrc_draw(struct hunt_plan *s)
 			m->hosts[h].odd |= 1u << hunt_draw(&p, 0, ODD_COUNT - 1);
 }
 
-void odd_mrc_tell(const struct hunt_plan *s, uint32_t host)
+void odd_mrc_print(const struct hunt_plan *s, uint32_t host)
 {
 	for (uint32_t i = 0; i < ODD_COUNT; i++)
 		if (plan_mrc(s)->hosts[host].odd >> i & 1)

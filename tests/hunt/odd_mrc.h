@@ -35,7 +35,7 @@ enum odd_mrc {
 /* Which of its hosts are odd in which way; from a stream of its own, so that nothing else of the
  * plan is another for it. */
 void odd_mrc_draw(struct hunt_plan *s);
-void odd_mrc_tell(const struct hunt_plan *s, uint32_t host);
+void odd_mrc_print(const struct hunt_plan *s, uint32_t host);
 
 /* Before a run. */
 void odd_mrc_begin(struct hunt_oracle *o);

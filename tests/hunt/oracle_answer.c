@@ -126,7 +126,7 @@ static void run(struct hunt_oracle *o, uint32_t end, uint64_t count)
 }
 
 /* The five reasons for a SACK (7.5.2), and where the next map begins (7.5.2.2). */
-static void tell(struct hunt_oracle *o, uint32_t end, uint64_t before)
+static void consider_sack(struct hunt_oracle *o, uint32_t end, uint64_t before)
 {
 	struct wire_give *g = &wire_at(o, end)->give;
 	const struct wire_coming *c = &wire_at(o, end)->coming;
@@ -180,7 +180,7 @@ static void accept(struct hunt_oracle *o, uint32_t end)
 	if (g->msn != msn || c->h.ack_req)
 		g->owes_ack = true;
 	if (!g->is_closed)
-		tell(o, end, before);
+		consider_sack(o, end, before);
 }
 
 /* Whether room to track a packet that is early may be short: as much of it as the host has could be

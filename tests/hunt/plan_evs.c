@@ -233,7 +233,7 @@ static uint32_t n_denied(const struct plan_mrc_evs *w)
 	return n;
 }
 
-void plan_mrc_tell_evs(const struct hunt_plan *s, uint32_t end)
+void plan_mrc_print_evs(const struct hunt_plan *s, uint32_t end)
 {
 	static const char *const kinds[] = {"fixed", "DCQCN", "NSCC"};
 	const struct plan_mrc *m = plan_mrc(s);

@@ -231,7 +231,7 @@ int plan_mrc_draw(struct hunt_plan *s)
 	return 0;
 }
 
-static void tell_changes(const struct plan_mrc *m, uint32_t end)
+static void print_changes(const struct plan_mrc *m, uint32_t end)
 {
 	static const char *const whats[] = {"range",     "other EVs", "drains",       "goes on",
 					    "denies EV", "allows EV", "denies ports", "ports down"};
@@ -252,7 +252,7 @@ static void tell_changes(const struct plan_mrc *m, uint32_t end)
 	}
 }
 
-void plan_mrc_tell(const struct hunt_plan *s, uint32_t end)
+void plan_mrc_print(const struct hunt_plan *s, uint32_t end)
 {
 	const struct plan_mrc *m = plan_mrc(s);
 	const struct plan_mrc_end *e = &m->ends[end];
@@ -270,7 +270,7 @@ void plan_mrc_tell(const struct hunt_plan *s, uint32_t end)
 	       e->is_restoring ? " restored" : "", h->max_out, h->max_early, h->max_answers,
 	       h->sack_every, h->sack_least, h->first_msn,
 	       h->has_service_time ? ", service time" : "", h->has_trim_nack ? ", trim NACKs" : "");
-	plan_mrc_tell_evs(s, end);
-	odd_mrc_tell(s, s->ends[end].host);
-	tell_changes(m, end);
+	plan_mrc_print_evs(s, end);
+	odd_mrc_print(s, s->ends[end].host);
+	print_changes(m, end);
 }

@@ -1,5 +1,5 @@
 /* What a plan has for MRC beyond what all transports have: drawn from the plan's seed by
- * plan_mrc_draw, told by plan_mrc_tell, read by transport_mrc.c and by the oracle. */
+ * plan_mrc_draw, printed by plan_mrc_print, read by transport_mrc.c and by the oracle. */
 #ifndef WEFT_TESTS_HUNT_PLAN_MRC_H
 #define WEFT_TESTS_HUNT_PLAN_MRC_H
 
@@ -87,11 +87,11 @@ static inline const struct plan_mrc *plan_mrc(const struct hunt_plan *s)
 }
 
 int plan_mrc_draw(struct hunt_plan *s);
-void plan_mrc_tell(const struct hunt_plan *s, uint32_t end);
+void plan_mrc_print(const struct hunt_plan *s, uint32_t end);
 
 /* plan_evs.c: what there is of EVs and windows; changes to them are added to the plan's. */
 void plan_mrc_draw_evs(struct hunt_plan *s);
-void plan_mrc_tell_evs(const struct hunt_plan *s, uint32_t end);
+void plan_mrc_print_evs(const struct hunt_plan *s, uint32_t end);
 
 /* Something changes at an end; the plan is not healed before. */
 void plan_mrc_add(struct hunt_plan *s, const struct plan_mrc_change *change);

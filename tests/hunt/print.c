@@ -41,7 +41,7 @@ const char *hunt_flaw_name(enum hunt_flaw flaw)
 	return flaws[flaw];
 }
 
-static void tell_window(const struct hunt_plan *s, const struct hunt_work *w)
+static void print_window(const struct hunt_plan *s, const struct hunt_work *w)
 {
 	const struct hunt_bind *b = &w->bind;
 
@@ -63,7 +63,7 @@ static void tell_window(const struct hunt_plan *s, const struct hunt_work *w)
 	printf(", new key %08x", b->new_key);
 }
 
-static void tell_work(const struct hunt_plan *s, uint32_t i)
+static void print_work(const struct hunt_plan *s, uint32_t i)
 {
 	const struct hunt_work *w = &s->works[i];
 
@@ -82,13 +82,13 @@ static void tell_work(const struct hunt_plan *s, uint32_t i)
 		printf(", fence");
 	if (w->flags & ENGINE_TRUSTED)
 		printf(", trusted");
-	tell_window(s, w);
+	print_window(s, w);
 	if (w->flaw)
 		printf(", FLAW: %s", hunt_flaw_name(w->flaw));
 	printf("\n");
 }
 
-static void tell_recvs(const struct hunt_plan *s, uint32_t end, uint32_t host)
+static void print_recvs(const struct hunt_plan *s, uint32_t end, uint32_t host)
 {
 	uint32_t n = 0;
 	psec last = 0;
@@ -103,7 +103,7 @@ static void tell_recvs(const struct hunt_plan *s, uint32_t end, uint32_t host)
 }
 
 /* What all transports have that draw nothing of their own. */
-static void tell_manner(const struct hunt_end *end)
+static void print_manner(const struct hunt_end *end)
 {
 	printf("    port %u; timeout %.1f us, %u retries, %u for receives; RNR timer %.0f us\n",
 	       end->port, (double)hunt_timeout_ns(end->timeout) / 1000, end->retries,
@@ -112,22 +112,22 @@ static void tell_manner(const struct hunt_end *end)
 	       end->has_srq ? "; shared receives" : "");
 }
 
-static void tell_end(const struct hunt_plan *s, uint32_t e)
+static void print_end(const struct hunt_plan *s, uint32_t e)
 {
 	const struct hunt_end *end = &s->ends[e];
 
 	printf("  end %u: h%u qp %u, first psn %u, to end %u; %u works at a time\n", e, end->host,
 	       end->qp, end->psn, e ^ 1, end->max_send);
-	if (s->transport->tell)
-		s->transport->tell(s, e);
+	if (s->transport->print_own)
+		s->transport->print_own(s, e);
 	else
-		tell_manner(end);
-	tell_recvs(s, e, end->host);
+		print_manner(end);
+	print_recvs(s, e, end->host);
 	for (uint32_t i = 0; i < end->n_works; i++)
-		tell_work(s, end->first_work + i);
+		print_work(s, end->first_work + i);
 }
 
-void hunt_tell(const struct hunt_plan *s)
+void hunt_print(const struct hunt_plan *s)
 {
 	char text[256];
 
@@ -141,11 +141,11 @@ void hunt_tell(const struct hunt_plan *s)
 	       s->window_bytes, s->ack_every, s->has_dcqcn ? ", DCQCN" : "",
 	       s->has_forgery ? ", packets may be forged" : "");
 	for (uint32_t e = 0; e < s->n_ends; e++)
-		tell_end(s, e);
+		print_end(s, e);
 	for (uint32_t h = 0; h < s->topology.n_hosts; h++)
 		if (s->has_srq[h]) {
 			printf("  shared receives of h%u\n", h);
-			tell_recvs(s, HUNT_NOTHING, h);
+			print_recvs(s, HUNT_NOTHING, h);
 		}
 	for (uint32_t i = 0; i < s->n_faults; i++) {
 		fault_print(&s->faults[i], &s->topology, text, sizeof text);
