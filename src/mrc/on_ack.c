@@ -186,8 +186,8 @@ static void take_range(struct mrc *m, struct mrc_qp *q, const struct seth *h, bo
 	q->req.range = mpr * MRC_MPR_UNIT;
 }
 
-/* A peer may count duplicates as received: what it is ahead of the books by is no more than what is
- * out, so that it is forgotten when nothing is (M-62). */
+/* A peer may count duplicates as received: what it is ahead of our records by is no more than what
+ * is out, so that it is forgotten when nothing is (M-62). */
 static void bound_received(struct mrc_requester *req)
 {
 	uint64_t most = req->sent.acked_bytes + req->sent.out_bytes;
@@ -376,8 +376,8 @@ static bool take_sack(struct mrc *m, struct mrc_qp *q, const struct sack *s,
 		time = (struct sample){0};
 	report_ack(m, q, news.pkts, &time, h);
 	*view = view_of(req, s, h);
-	/* The books have all that arrived, whatever was counted besides; a unit of the count is how
-	 * it is rounded. */
+	/* Our records have all that arrived, whatever was counted besides; a unit of the count is
+	 * how it is rounded. */
 	if (view->is_all && req->reported_bytes > req->sent.acked_bytes + MRC_RCVD_UNIT)
 		req->reported_bytes = req->sent.acked_bytes;
 	mrc_judge(m, q, view);

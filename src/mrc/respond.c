@@ -232,7 +232,7 @@ static enum mrc_verdict refuse_in_turn(struct mrc *m, struct mrc_qp *q, const st
 	return refuse(m, q, psn, why);
 }
 
-/* A packet that was placed is in the books. */
+/* A packet that was placed is in the records. */
 static void accept(struct mrc *m, struct mrc_qp *q, const struct request *r)
 {
 	struct mrc_responder *p = &q->resp;

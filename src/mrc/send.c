@@ -203,7 +203,7 @@ void mrc_flush_send(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
 
-	/* By una as it is: what follows takes all that is out off the books. */
+	/* By una as it is: what follows takes all that is out off the records. */
 	while (req->works.done < req->works.posted)
 		end_work(m, q, ENGINE_FLUSHED);
 	req->unsent_pkts += req->end - req->sent.next;

@@ -4,7 +4,7 @@
  *	pair.c     queue pairs: make, modify, flush, free; shared receive queues
  *	input.c    what every packet must pass before either side looks at it
  *	request.c  the requester sends: which work may go, and its packets
- *	work.c     the requester's books: what is out, is retransmitted, is done
+ *	work.c     the requester's records: what is out, is retransmitted, is done
  *	reply.c    the requester receives: acknowledgements, responses, NAKs
  *	retry.c    the requester's timers: retransmission, RNR, pacing
  *	respond.c  the responder executes requests and decides what to answer

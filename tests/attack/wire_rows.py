@@ -8,7 +8,7 @@ move its word from one to the other, in its line.
   alive   no queue pair died, nobody crashed or hung
   up      nobody crashed or hung; the queue pair may have died
   silent  the stranger got no answer
-  books   what the drivers received is delivered, passed on or counted as dropped
+  counted what the drivers received is delivered, passed on or counted as dropped
 """
 import dataclasses
 import json
@@ -28,9 +28,9 @@ STRIDES = {"rc": 240, "mrc": 16384}
 STRIDE_SHORT, PMTU_SHORT = 700, "256"
 IPV6_FREEBIND = 78
 FOREIGN_TAG = 0xEE  # of no process
-CALM = "right alive up silent books"
+CALM = "right alive up silent counted"
 # A packet in the peer's name with the right numbers is the peer's; of 2^24 sequence numbers some hundreds are right.
-GUESS = "up books"
+GUESS = "up counted"
 DCQCN = {"WEFT_CC": "dcqcn"}
 CNP_PORT = "[weft_rc0]\ntransport = rc\nports = lo\ncc = dcqcn\ncnp-port = peer\n"
 
@@ -71,13 +71,13 @@ def common(transport, data, fatal):
             short=False),
         Row("random bytes", transport, "random", words=("--body", "100")),
         Row("random bytes at 10^6/s", transport, "random", rate=RATE_MOST,
-            words=("--body", "64", "--burst", "32"), must="up books", later="right alive silent", short=False),
+            words=("--body", "64", "--burst", "32"), must="up counted", later="right alive silent", short=False),
         Row("well formed, wrong ICRC", transport, data, who="peer", words=("--wrong-icrc",), short=False),
         Row("fatal, wrong ICRC", transport, fatal, to="client", who="peer", words=("--wrong-icrc",), sweep=True),
         Row("unknown queue pair", transport, data, qp="unknown"),
         Row("queue pair of no process", transport, data, qp="foreign"),
         Row("every length 0..200", transport, f"{transport}-lengths", who="peer", rate=20_000),
-        Row("every length 0..200, stranger", transport, f"{transport}-lengths", must="right alive up books",
+        Row("every length 0..200, stranger", transport, f"{transport}-lengths", must="right alive up counted",
             later="silent", short=False),
     ]
 
@@ -105,9 +105,9 @@ RC_ROWS = [
     Row("NAK, as the peer", "rc", "rc-nak", to="client", who="peer", must=GUESS, short=False),
     Row("read response, as the peer", "rc", "rc-response", to="client", who="peer", op="read", must=GUESS,
         later="right", short=False),
-    Row("CNP, as the peer", "rc", "rc-cnp", to="client", who="peer", env=DCQCN, must="right alive up books"),
+    Row("CNP, as the peer", "rc", "rc-cnp", to="client", who="peer", env=DCQCN, must="right alive up counted"),
     Row("CNP, as the peer, cnp-port = peer", "rc", "rc-cnp", to="client", who="peer", devices=CNP_PORT,
-        must="right alive up books", short=False),
+        must="right alive up counted", short=False),
     *wider("rc", "rc-write"),
 ]
 
@@ -117,16 +117,16 @@ MRC_ROWS = [
     Row("SACK, stranger", "mrc", "mrc-sack", to="client", short=False),
     Row("NACK, stranger", "mrc", "mrc-nack", to="client", sweep=True),
     Row("probe, stranger", "mrc", "mrc-probe", short=False),
-    Row("EV probe, stranger", "mrc", "mrc-ev-probe", must="right alive up books", later="silent"),
-    Row("port status, stranger", "mrc", "mrc-ports", to="client", must="right alive up books", later="silent"),
+    Row("EV probe, stranger", "mrc", "mrc-ev-probe", must="right alive up counted", later="silent"),
+    Row("port status, stranger", "mrc", "mrc-ports", to="client", must="right alive up counted", later="silent"),
     Row("write, as the peer", "mrc", "mrc-write", who="peer", must=GUESS, later="right", short=False),
     Row("ACK, as the peer", "mrc", "mrc-ack", to="client", who="peer", must=GUESS, later="right", short=False),
     Row("NAK, as the peer", "mrc", "mrc-nak", to="client", who="peer", must=GUESS, short=False),
     Row("SACK, as the peer", "mrc", "mrc-sack", to="client", who="peer", must=GUESS, later="right"),
     Row("NACK, as the peer", "mrc", "mrc-nack", to="client", who="peer", must=GUESS, short=False),
-    Row("probe, as the peer", "mrc", "mrc-probe", who="peer", must="right alive up books"),
-    Row("EV probe, as the peer", "mrc", "mrc-ev-probe", who="peer", must="right alive up books"),
-    Row("port status, as the peer", "mrc", "mrc-ports", to="client", who="peer", must="right alive up books"),
+    Row("probe, as the peer", "mrc", "mrc-probe", who="peer", must="right alive up counted"),
+    Row("EV probe, as the peer", "mrc", "mrc-ev-probe", who="peer", must="right alive up counted"),
+    Row("port status, as the peer", "mrc", "mrc-ports", to="client", who="peer", must="right alive up counted"),
     Row("trimmed, stranger, on raw", "mrc", "mrc-write", words=("--cut", "24"), env={"WEFT_DRIVER": "raw"}),
     Row("trimmed, as the peer, on raw", "mrc", "mrc-write", who="peer", words=("--cut", "24"),
         env={"WEFT_DRIVER": "raw"}, must=GUESS, later="right", short=False),
@@ -231,7 +231,7 @@ def attack(row, place, seed, is_short):
         "answers": total["answers"] if total["has_answers"] else None,
         "answer_bytes": total["answer_bytes"] if total["has_answers"] else None,
         "counters": outcome.drops(),
-        "books": outcome.unbalanced(),
+        "counted": outcome.unbalanced(),
         "must": row.must,
         "later": row.later,
     }
@@ -244,7 +244,7 @@ def judge(got, words):
         "alive": not (got["killed"] or got["crashed"] or got["hung"]) or f"ended: {got['ended']}",
         "up": not (got["crashed"] or got["hung"]) or f"ended: {got['ended']}",
         "silent": not got["answers"] or f"{got['answers']} answers to a stranger",
-        "books": got["books"] is None or got["books"],
+        "counted": got["counted"] is None or got["counted"],
     }
     found = [checks[word] for word in words.split() if checks[word] is not True]
     if got["packets"] < 100:

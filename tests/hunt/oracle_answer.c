@@ -1,5 +1,5 @@
-/* MRC responders: a book of what came, kept by 6.3 and 7.5 alone, and from it what must be said: of
- * each packet, in which words, and nothing else. */
+/* MRC responders: a model of what came, kept by 6.3 and 7.5 alone, and from it what must be said:
+ * of each packet, in which words, and nothing else. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* What every transport must stand in a scenario: runs whose books the transport's own test counts.
+/* What every transport must stand in a scenario: runs whose counters the transport's own test
+ * checks.
  *
  * A test program gives its counters as a function that checks them and copies them out, and the
  * lines of YAML that name its transport. */
@@ -81,8 +82,8 @@ static inline void battery_restarts(const struct battery *b, const char *transpo
 	runs_end();
 }
 
-/* Whatever happens to packets, links and clocks, the books balance and everything ends. sets: what
- * even and odd seeds set. */
+/* Whatever happens to packets, links and clocks, the counters balance and everything ends. sets:
+ * what even and odd seeds set. */
 static inline void battery_faults(const struct battery *b, const char *transport,
 				  const char *const sets[2])
 {

@@ -118,7 +118,7 @@ static inline void respond_to(const struct gone *g)
 
 	inject_as(0, &h,
 		  (struct rx_pkt){.peer = g->peer, .local = LOCAL, .ev = g->ev, .port = g->port});
-	check_books(0);
+	check_records(0);
 	check_balance(&w.end[0]);
 }
 
@@ -177,7 +177,7 @@ static inline void say_ports(uint32_t up)
 	};
 
 	inject(0, &h);
-	check_books(0);
+	check_records(0);
 }
 
 /* It answers what left by these ports to ask for an EV or a port. */
@@ -197,7 +197,7 @@ static inline void report_ports(uint32_t up)
 	answer_by(up);
 	w.now += mrc_probe_timeout_ns(q) + 1000;
 	gather();
-	check_books(0);
+	check_records(0);
 }
 
 /* n works of one packet each, a microsecond apart. */
@@ -291,7 +291,7 @@ static inline void set_evs(const struct path_profile *evs, uint16_t burst)
 	attr.burst = burst;
 	w.end[0].qp[0].attr.evs = evs;
 	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, OURS, &attr, MRC_SET_PATH), 0);
-	check_books(0);
+	check_records(0);
 }
 
 static inline void deny_ports(uint8_t ports)
@@ -299,7 +299,7 @@ static inline void deny_ports(uint8_t ports)
 	struct mrc_attr attr = {.denied_ports = ports};
 
 	assert_int_equal(mrc_qp_modify(w.end[0].e, w.now, OURS, &attr, MRC_SET_DENIED_PORTS), 0);
-	check_books(0);
+	check_records(0);
 }
 
 #endif

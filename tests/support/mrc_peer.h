@@ -1,10 +1,10 @@
 /* A requestor alone, end 0 of the stage, whose peer is a script: what it says is made by hand, with
  * packets named by their counts. PSNs begin just before they wrap. Each word of the peer, and each
- * pull, is followed by a look at the books. */
+ * pull, is followed by a look at the records. */
 #ifndef WEFT_TESTS_SUPPORT_MRC_PEER_H
 #define WEFT_TESTS_SUPPORT_MRC_PEER_H
 
-#include "mrc_books.h"
+#include "mrc_recount.h"
 
 #ifndef PMTU
 #define PMTU 256u
@@ -52,7 +52,7 @@ static inline uint32_t pull(void)
 {
 	uint32_t n = end_pull(&w.end[0], w.now, wide, END_BATCH);
 
-	check_books(0);
+	check_records(0);
 	return n;
 }
 
@@ -71,7 +71,7 @@ static inline void say_to(uint32_t qp, struct mrc_pkt h)
 	h.bth.dest_qp = w.end[0].qp[qp].number;
 	h.bth.pkey = ROCE_PKEY_DEFAULT;
 	inject(0, &h);
-	check_books(0);
+	check_records(0);
 	check_balance(&w.end[0]);
 }
 

@@ -63,7 +63,7 @@ static inline const struct mrc_counters *count(void)
 	return mrc_counters(w.e);
 }
 
-static inline struct mrc_responder *books(void)
+static inline struct mrc_responder *responder(void)
 {
 	return &w.q->resp;
 }
@@ -431,7 +431,7 @@ static inline void expect_nak(int64_t n, enum aeth_nak why, uint32_t msn)
 	assert_int_equal(w.q->state, MRC_ERROR);
 	assert_int_equal(count()->failed, 1);
 	assert_int_equal(count()->tx_nak, 1);
-	assert_false(books()->is_closing);
+	assert_false(responder()->is_closing);
 	assert_int_equal(mrc_usage(w.e).early_chunks, 0);
 	assert_int_equal(mrc_usage(w.e).answers, 0);
 	expect_none();

@@ -78,7 +78,7 @@ static inline uint64_t runs_pauses(const struct sim_port *port)
 	return n;
 }
 
-/* Every packet and every byte is where the books say. */
+/* Every packet and every byte is where the counters say. */
 static inline void runs_audit(const struct sim *s)
 {
 	uint32_t n_buffers = s->cfg.is_buffer_shared ? s->cfg.topology->n_nodes : s->n_ports;

@@ -36,9 +36,9 @@ static void worked_example(void **state)
 	(void)state;
 	defaults();
 	start_example();
-	assert_int_equal(books()->unsacked - 1 + FIRST_PSN, 725);
+	assert_int_equal(responder()->unsacked - 1 + FIRST_PSN, 725);
 	psn_comes(673);
-	assert_int_equal(books()->unsacked - 1 + FIRST_PSN, 673);
+	assert_int_equal(responder()->unsacked - 1 + FIRST_PSN, 673);
 	psn_comes(704);
 	psn_comes(705);
 	expect_none();
@@ -52,7 +52,7 @@ static void worked_example(void **state)
 	assert_int_equal(w.got.seth.cack_psn, 405);
 	assert_int_equal(w.got.cc.ooo_count, 5);
 	/* The next map begins behind this one. */
-	assert_int_equal(books()->unsacked - 1 + FIRST_PSN, 673 + 64);
+	assert_int_equal(responder()->unsacked - 1 + FIRST_PSN, 673 + 64);
 }
 
 /* The SACK of the golden packets, byte for byte. Its ooo_count and rcvd_bytes are of another life
@@ -82,8 +82,8 @@ static void golden_sack(void **state)
 	h.tseth = (struct tseth){.tx_timestamp = 0x1234, .ftype = MRC_FTYPE_TIMESTAMP};
 	w.rx.ecn = 3;
 	deliver(h, 8);
-	books()->seen.n_early = 4;
-	books()->rx_bytes = 0xabcd00 - 255;
+	responder()->seen.n_early = 4;
+	responder()->rx_bytes = 0xabcd00 - 255;
 	assert_true(pull());
 	assert_int_equal(w.tx.head_len, sizeof golden);
 	assert_memory_equal(w.tx.head, golden, sizeof golden);
@@ -294,7 +294,7 @@ static void probe_answer(void **state)
 		assert_int_equal(w.got.cc.ooo_count, 1);
 	}
 	assert_int_equal(count()->rx_probe, 4);
-	assert_int_equal(books()->seen.end, 6);
+	assert_int_equal(responder()->seen.end, 6);
 	check_balance();
 }
 
@@ -317,11 +317,11 @@ static void received_bytes(void **state)
 	expect_sack(20, 19, 1);
 	assert_int_equal(w.got.cc.rcvd_bytes, (sum + 255) / 256);
 	expect_ack(20, 20);
-	books()->rx_bytes = (UINT64_C(1) << 32) - 255;
+	responder()->rx_bytes = (UINT64_C(1) << 32) - 255;
 	probe(1);
 	assert_true(pull());
 	assert_int_equal(w.got.cc.rcvd_bytes, 0);
-	books()->rx_bytes = (UINT64_C(1) << 32) - 256;
+	responder()->rx_bytes = (UINT64_C(1) << 32) - 256;
 	probe(1);
 	assert_true(pull());
 	assert_int_equal(w.got.cc.rcvd_bytes, 0xffffff);
@@ -359,7 +359,7 @@ static void widest_offsets(void **state)
 	ask(last);
 	assert_true(pull());
 	assert_int_equal(w.got.seth.ack_psn_offset, last + 1);
-	books()->unsacked = (uint64_t)last;
+	responder()->unsacked = (uint64_t)last;
 	probe(0);
 	assert_true(pull());
 	/* base = max_rcv_psn - 63: the newest packet is the last of the map (M-18). */
@@ -573,7 +573,7 @@ static void random_sacks(void **state)
 			deliver(h, 0);
 			if (model_takes(n, asks, wants))
 				model_sack(n);
-			if (books()->has_ack)
+			if (responder()->has_ack)
 				expect_ack(model.cack + 1, (uint32_t)model.cack + 1);
 			expect_none();
 		}

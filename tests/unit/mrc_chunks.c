@@ -43,7 +43,7 @@ static void expect_third(uint32_t n)
 	assert_int_equal(end_pull(&w.end[0], w.now, only_0, END_BATCH), n);
 	for (uint32_t i = 0; i < n; i++)
 		assert_int_equal(w.end[0].out[i].h.bth.dest_qp, w.end[1].qp[2].number);
-	check_books(0);
+	check_records(0);
 }
 
 static void reset_second(void)

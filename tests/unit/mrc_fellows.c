@@ -21,7 +21,7 @@ static void set_path(uint32_t pair, const struct path_profile *evs)
 	assert_int_equal(
 		mrc_qp_modify(w.end[0].e, w.now, pair_of(0, pair)->id.number, &attr, MRC_SET_PATH),
 		0);
-	check_books(0);
+	check_records(0);
 }
 
 /* Four queue pairs with 8 EVs each: one to another peer, one with EVs of its own. */

@@ -68,7 +68,7 @@ static void what_is_trimmed_without_end_is_given_up(void **state)
 		assert_true(w.now < from + (ALL + 2) * TIMEOUT_NS(TIMEOUT));
 		run_until(w.now + TICK);
 		send_some(0, wide, END_BATCH);
-		check_books(0);
+		check_records(0);
 	}
 	assert_true(w.now >= from + ALL * TIMEOUT_NS(TIMEOUT));
 	expect_end(1, ENGINE_RETRY_EXCEEDED);
@@ -102,7 +102,7 @@ static void progress_elsewhere_does_not_keep_it_alive(void **state)
 		assert_true(w.now < from + (ALL + 3) * TIMEOUT_NS(TIMEOUT));
 		run_until(w.now + TICK);
 		send_some(0, wide, 2);
-		check_books(0);
+		check_records(0);
 	}
 	assert_true(w.now >= from + ALL * TIMEOUT_NS(TIMEOUT));
 	assert_true(n_trimmed > 10 * TRIES);

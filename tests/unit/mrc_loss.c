@@ -69,7 +69,7 @@ static void expect_quiet_end(void)
 	run();
 	take_done();
 	assert_int_equal(polled, posted);
-	check_books(0);
+	check_records(0);
 	check_idle(&w.end[0]);
 	check_idle(&w.end[1]);
 	check_ends();
@@ -85,7 +85,7 @@ static void flow_until(nsec until)
 		while (posted - polled < 60)
 			post_bytes(MESSAGE);
 		send_some(0, wide, 1);
-		check_books(0);
+		check_records(0);
 	}
 }
 
@@ -97,7 +97,7 @@ static void flow_out(void)
 		run_until(w.now + TICK);
 		take_done();
 		send_some(0, wide, 1);
-		check_books(0);
+		check_records(0);
 	}
 	w.is_held[0] = false;
 	expect_quiet_end();
@@ -345,7 +345,7 @@ static void lost_transport_acks_are_asked_for(void **state)
 		post_bytes(MESSAGE);
 		run_until(w.now + RTT + 2000);
 		expect_nothing(0);
-		check_books(0);
+		check_records(0);
 		expect_quiet_end();
 		assert_int_equal(COUNT(tx_retx), lost);
 		assert_int_equal(COUNT(tx_probe), 0);
@@ -476,7 +476,7 @@ static void silence_ends_the_queue_pair_at_its_time(void **state)
 
 			run_until(end - 1);
 			expect_nothing(0);
-			check_books(0);
+			check_records(0);
 			assert_int_equal(end_state(&w.end[0], 0), MRC_RTS);
 			run_until(end + WIDTH);
 			assert_int_equal(end_state(&w.end[0], 0), MRC_ERROR);
@@ -575,7 +575,7 @@ static void unanswered_probes_are_repeated_more_and_more_slowly(void **state)
 }
 
 /* What a SACK leaves open is not taken for lost: only what its map, its cack_psn, or a count that
- * agrees with our books says is missing. */
+ * agrees with our records says is missing. */
 static void only_what_is_said_to_be_missing_is_lost(void **state)
 {
 	(void)state;
@@ -736,8 +736,8 @@ static void lateness_does_not_add_up(void **state)
 	assert_in_range(w.now, end, end + 1009 + WIDTH);
 }
 
-/* Whatever is lost, doubled, trimmed or late: all is done in order, and the books are right. */
-static void random_faults_leave_the_books_right(void **state)
+/* Whatever is lost, doubled, trimmed or late: all is done in order, and the records are right. */
+static void random_faults_leave_the_records_right(void **state)
 {
 	uint64_t seed = check_seed(20260);
 
@@ -761,7 +761,7 @@ static void random_faults_leave_the_books_right(void **state)
 		for (uint32_t steps = 0; step_until(NSEC_NEVER); steps++) {
 			assert_true(steps < STEPS_MAX);
 			take_done();
-			check_books(0);
+			check_records(0);
 		}
 		expect_quiet_end();
 		assert_true(COUNT(lost_gap) <= COUNT(tx_data));
@@ -793,7 +793,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_needless_repeat_widens_the_bound),
 	cmocka_unit_test(without_a_round_trip_nobody_is_judged),
 	cmocka_unit_test(lateness_does_not_add_up),
-	cmocka_unit_test(random_faults_leave_the_books_right),
+	cmocka_unit_test(random_faults_leave_the_records_right),
 };
 
 CHECK_MAIN(cases)

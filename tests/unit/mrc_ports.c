@@ -699,7 +699,7 @@ static void ports_come_and_go(void **state)
 		for (; end_poll(&w.end[i], &done); n--)
 			assert_int_equal(done.status, ENGINE_OK);
 		check_idle(&w.end[i]);
-		check_books(i);
+		check_records(i);
 	}
 	assert_int_equal(n, 0);
 	check_ends();

@@ -1,4 +1,4 @@
-/* The requestor's books for its congestion controller, and how far it is (MRC 8.3 to 8.5, 8.7):
+/* The requestor's counts for its congestion controller, and how far it is (MRC 8.3 to 8.5, 8.7):
  * what is in flight, what the controller is told, and what its window lets go. */
 #include "mrc_evs.h"
 

@@ -38,11 +38,11 @@ static void refused_in_its_turn(void **state)
 		write_at(2, 16, 8);
 		write_at(4, 24, 8);
 		expect_none();
-		assert_int_equal(books()->seen.expected, 1);
+		assert_int_equal(responder()->seen.expected, 1);
 		write_at(1, 8, 8);
 		expect_ack(3, 3);
 		expect_none();
-		assert_int_equal(books()->seen.expected, 3);
+		assert_int_equal(responder()->seen.expected, 3);
 		assert_int_equal(w.q->state, MRC_RTR);
 		expect_placed(1, 8, 8);
 		expect_placed(2, 16, 8);
@@ -73,11 +73,11 @@ static void the_peers_own_counts(void **state)
 				write_at(1, 8, 8);
 			write_at(0, 0, 8);
 			if (order == 2) {
-				assert_int_equal(books()->seen.expected, 1);
+				assert_int_equal(responder()->seen.expected, 1);
 				write_at(1, 8, 8);
 			}
 			deliver_bad(3, fault);
-			assert_int_equal(books()->seen.expected, 2);
+			assert_int_equal(responder()->seen.expected, 2);
 			assert_int_equal(w.q->state, MRC_RTR);
 			expect_placed(1, 8, 8);
 			assert_int_equal(count()->rx_data, 2);

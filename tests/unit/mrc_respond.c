@@ -44,12 +44,12 @@ static void message_numbers_wrap(void **state)
 {
 	(void)state;
 	start();
-	books()->msn = 0xfffffe;
+	responder()->msn = 0xfffffe;
 	write_one(0);
 	expect_ack(1, 0xffffff);
 	write_one(1);
 	expect_ack(2, 0);
-	books()->msn = 0xfffffe;
+	responder()->msn = 0xfffffe;
 	write_one(4);
 	write_one(3);
 	expect_none();
@@ -127,7 +127,7 @@ static void immediate_in_order(void **state)
 	assert_int_equal(done.imm, 0xabcd0006);
 	expect_no_done();
 	expect_ack(7, 7);
-	assert_int_equal(books()->n_stash, 0);
+	assert_int_equal(responder()->n_stash, 0);
 }
 
 /* The length of a message is that of all its packets. */
@@ -167,7 +167,7 @@ static void immediate_is_kept(void **state)
 			post_recv(k);
 		for (uint32_t k = 0; k < 4; k++)
 			write_imm(first + orders[i % 5][k]);
-		assert_int_equal(books()->n_stash, 4);
+		assert_int_equal(responder()->n_stash, 4);
 		expect_no_done();
 		write_one(first);
 		for (uint32_t k = 0; k < 4; k++)

@@ -27,7 +27,7 @@ static void duplicates(void **state)
 	expect_untouched(24);
 	assert_int_equal(count()->rx_duplicate, 2);
 	assert_int_equal(count()->rx_bytes, 16);
-	assert_int_equal(books()->rx_bytes, 2 * (UDP_LEN + 40));
+	assert_int_equal(responder()->rx_bytes, 2 * (UDP_LEN + 40));
 	/* Of immediate data: no receive is taken. */
 	post_recv(1);
 	write_imm(0);
@@ -99,7 +99,7 @@ static void range_shrinks(void **state)
 	start_dynamic();
 	write_one(1000);
 	resize(2);
-	assert_int_equal(books()->range, 256);
+	assert_int_equal(responder()->range, 256);
 	write_one(255);
 	assert_int_equal(count()->rx_data, 2);
 	write_one(256);
@@ -119,8 +119,8 @@ static void range_shrinks(void **state)
 	/* The promise ends with what was promised: 1024, and from then on the new range. */
 	write_many(0, 255);
 	write_many(256, 1000);
-	assert_int_equal(books()->seen.expected, 1001);
-	assert_int_equal(books()->promised, 1001 + 256);
+	assert_int_equal(responder()->seen.expected, 1001);
+	assert_int_equal(responder()->promised, 1001 + 256);
 	write_one(1001 + 255);
 	assert_int_equal(count()->rx_nacked, 2);
 	write_one(1001 + 256);
@@ -168,7 +168,7 @@ static void no_bitmap(void **state)
 	check_balance();
 }
 
-/* A refused packet is not in the books, and its bytes are not counted. */
+/* A refused packet is not in the records, and its bytes are not counted. */
 static void refused_leaves_no_trace(void **state)
 {
 	struct mrc_responder before;
@@ -178,15 +178,15 @@ static void refused_leaves_no_trace(void **state)
 	w.cfg.max_early_pkts = 128;
 	open_engine();
 	write_one(5);
-	before = *books();
+	before = *responder();
 	for (int64_t n = 128; n < 140; n++) {
 		write_one(n);
 		expect_nack(n, MRC_NACK_NO_BITMAP);
 	}
 	/* But that something came by its port, it does say. */
-	memcpy(before.rx_ports, books()->rx_ports, sizeof before.rx_ports);
-	before.n_rx = books()->n_rx;
-	assert_memory_equal(&before, books(), sizeof before);
+	memcpy(before.rx_ports, responder()->rx_ports, sizeof before.rx_ports);
+	before.n_rx = responder()->n_rx;
+	assert_memory_equal(&before, responder(), sizeof before);
 }
 
 static void cut(struct mrc_pkt h, uint8_t how, uint32_t left)
@@ -228,8 +228,8 @@ static void trimmed_with_nack(void **state)
 	assert_int_equal(count()->rx_trimmed, 2);
 	assert_int_equal(count()->drop_range, 2);
 	expect_untouched(0);
-	assert_int_equal(books()->seen.end, 0);
-	assert_int_equal(books()->rx_bytes, 0);
+	assert_int_equal(responder()->seen.end, 0);
+	assert_int_equal(responder()->rx_bytes, 0);
 	/* The cut packet comes whole, and is no duplicate. */
 	write_one(0);
 	expect_ack(1, 1);
@@ -313,7 +313,7 @@ static void trimmed_without_nack(void **state)
 	assert_int_equal(w.got.seth.m, MRC_MARK_SKIP);
 	expect_none();
 	assert_int_equal(count()->rx_trimmed, 1);
-	assert_int_equal(books()->seen.end, 1);
+	assert_int_equal(responder()->seen.end, 1);
 	expect_untouched(8);
 }
 
@@ -420,7 +420,7 @@ static void no_room_for_answers(void **state)
 	ask(1);
 	ask(2);
 	assert_int_equal(count()->rx_data, 3);
-	assert_true(books()->is_owed);
+	assert_true(responder()->is_owed);
 	deliver((struct mrc_pkt){.bth = {.opcode = MRC_OP_PROBE_REQUEST, .dest_qp = NUMBER}}, 0);
 	write_one(5);
 	write_one(200);
@@ -435,12 +435,12 @@ static void no_room_for_answers(void **state)
 	expect_ack(3, 3);
 	expect_none();
 	/* Any SACK pays what is owed; else the next packet brings one. */
-	assert_false(books()->is_owed);
+	assert_false(responder()->is_owed);
 	write_one(7);
 	expect_none();
 	for (int64_t n = 8; n < 11; n++)
 		ask(n);
-	assert_true(books()->is_owed);
+	assert_true(responder()->is_owed);
 	mrc_answer_clear(engine(), w.q);
 	write_one(11);
 	expect_sack(3, 2, 0x3e9);
@@ -457,7 +457,7 @@ static void psns_wrap(void **state)
 	start();
 	for (uint32_t i = 0; i < 3; i++) {
 		uint64_t at = (uint64_t)(i + 1) << 24;
-		struct mrc_responder *p = books();
+		struct mrc_responder *p = responder();
 
 		p->seen.expected = p->seen.end = p->unsacked = at - 3;
 		p->promised = p->seen.expected + p->range;

@@ -404,8 +404,8 @@ static void the_range_shrinks(void **state)
 	assert_int_equal(pull_all(), 128);
 }
 
-/* More than our own books hold is no use to us. */
-static void the_range_is_bound_by_our_books(void **state)
+/* More than our own records hold is no use to us. */
+static void the_range_is_bound_by_our_records(void **state)
 {
 	(void)state;
 	begin();
@@ -579,7 +579,7 @@ static void a_shut_port_keeps_the_turn(void **state)
 	POST(.len = PMTU, .code = ENGINE_WRITE);
 	assert_false(mrc_request_next(engine_of(0), q, 0, &tx, &is_blocked));
 	assert_true(is_blocked);
-	check_books(0);
+	check_records(0);
 	assert_int_equal(q->req.sent.next, 0);
 	assert_true(mrc_request_next(engine_of(0), q, 1, &tx, &is_blocked));
 	assert_false(is_blocked);
@@ -765,7 +765,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(the_range_of_the_peer_is_kept),
 	cmocka_unit_test(the_range_grows),
 	cmocka_unit_test(the_range_shrinks),
-	cmocka_unit_test(the_range_is_bound_by_our_books),
+	cmocka_unit_test(the_range_is_bound_by_our_records),
 	cmocka_unit_test(the_range_stays_without_agreement),
 	cmocka_unit_test(an_empty_pool_holds_packets_back),
 	cmocka_unit_test(immediate_data_beyond_the_limit_waits),

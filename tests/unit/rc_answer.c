@@ -623,7 +623,7 @@ static void expect_balance(void)
 	assert_int_equal(sum, c->rx);
 }
 
-/* The books balance, each packet has one answer at most, and nothing is touched beyond. */
+/* The counters balance, each packet has one answer at most, and nothing is touched beyond. */
 static void random_requests(void **s)
 {
 	struct prng rng;

@@ -1,4 +1,4 @@
-/* The books of a requester: slots of work, the window that all queue pairs share, when nothing is
+/* The records of a requester: slots of work, the window that all queue pairs share, when nothing is
  * out any more, and what of an engine's lists goes with a queue. */
 #include "rc_requester.h"
 

@@ -64,7 +64,7 @@ static void mistakes_are_told(void **state)
 	}
 }
 
-static void defaults_are_those_of_the_book(void **state)
+static void defaults_are_those_of_the_specification(void **state)
 {
 	(void)state;
 	assert_int_equal(read_text(LEAVES PERM "transport: {kind: rc}\n"), 0);
@@ -275,7 +275,7 @@ static void random_faults_leave_nothing_behind(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(mistakes_are_told),
-	cmocka_unit_test(defaults_are_those_of_the_book),
+	cmocka_unit_test(defaults_are_those_of_the_specification),
 	cmocka_unit_test(timeouts_are_rounded_up),
 	cmocka_unit_test(settings_reach_the_engine),
 	cmocka_unit_test(every_fabric_and_workload_runs),

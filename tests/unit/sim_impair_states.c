@@ -235,9 +235,9 @@ static void other_timers_are_left_alone(void **state)
 	end_run();
 }
 
-/* Anything at once, in every routing mode: nothing is lost from the books, everything heals, and
+/* Anything at once, in every routing mode: nothing is lost from the counters, everything heals, and
  * the same seed does it again. */
-static void random_faults_leave_the_books_balanced(void **state)
+static void random_faults_leave_the_counters_balanced(void **state)
 {
 	enum { FAULTS = 10, SEEDS = 200 };
 	static const enum routing_mode modes[] = {ROUTING_ECMP, ROUTING_USID, ROUTING_USID_SRH};
@@ -296,7 +296,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_restarted_host_starts_anew),
 	cmocka_unit_test(clocks_drift_and_jump),
 	cmocka_unit_test(other_timers_are_left_alone),
-	cmocka_unit_test(random_faults_leave_the_books_balanced),
+	cmocka_unit_test(random_faults_leave_the_counters_balanced),
 	cmocka_unit_test(mistakes_abort),
 };
 

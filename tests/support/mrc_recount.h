@@ -1,7 +1,7 @@
-/* The requestor's books of packets, held against a recount: what mrc keeps as sums must be the sums
- * of what it keeps for each packet, at any moment. For tests on the stage of mrc_stage.h. */
-#ifndef WEFT_TESTS_SUPPORT_MRC_BOOKS_H
-#define WEFT_TESTS_SUPPORT_MRC_BOOKS_H
+/* The requestor's records of packets, held against a recount: what mrc keeps as sums must be the
+ * sums of what it keeps for each packet, at any moment. For tests on the stage of mrc_stage.h. */
+#ifndef WEFT_TESTS_SUPPORT_MRC_RECOUNT_H
+#define WEFT_TESTS_SUPPORT_MRC_RECOUNT_H
 
 #include "mrc/state.h"
 #include "mrc_stage.h"
@@ -77,7 +77,7 @@ static inline void check_reasons(const struct mrc *m, uint64_t n_lost)
 	assert_true(c->tx_retx + c->spared + n_lost <= reasons);
 }
 
-static inline void check_books(uint32_t side)
+static inline void check_records(uint32_t side)
 {
 	const struct mrc *m = engine_of(side);
 	uint64_t n_lost = 0;

@@ -30,7 +30,7 @@ def decode(build, capture):
     return packets, wrong, first
 
 
-def weft_books(path):
+def weft_counters(path):
     """What weft's own devices counted when they were closed: a line of JSON each."""
     lines = path.read_text().splitlines() if path.exists() else []
     devices = [json.loads(line) for line in lines]
@@ -65,7 +65,7 @@ def close(build, wire, guest, lossy):
               f"{captured} packets, {missed} missed, {packets} decoded"),
         check("every packet and its ICRC right", packets > 0 and not wrong,
               f"{wrong} wrong of {packets}" + (f": {first}" if first else "")),
-        *weft_books(wire.counters),
+        *weft_counters(wire.counters),
         check("no complaint of the guest's kernel", not complaints, "; ".join(complaints[:3]) or
               " ".join(f"{name} {counters[name]}" for name in SHOWN)),
     ]
