@@ -49,7 +49,7 @@ static uint16_t pass_v4(struct filter *f, uint8_t protocol)
 	filter_step(f, BPF_RET | BPF_K, REFUSE);
 	filter_step(f, BPF_LDX | BPF_B | BPF_MSH, AT_IP);
 	filter_step(f, BPF_MISC | BPF_TXA, 0);
-	filter_step(f, BPF_ALU | BPF_ADD | BPF_K, AT_IP);
+	filter_step(f, BPF_ALU | BPF_ADD, AT_IP);
 	filter_step(f, BPF_MISC | BPF_TAX, 0);
 	return filter_jump(f);
 }
@@ -83,7 +83,7 @@ static uint16_t pass_v6(struct filter *f, uint8_t protocol)
 	filter_step(f, BPF_LD | BPF_B | BPF_IND, inner + V6_NEXT);
 	filter_require(f, protocol, REFUSE);
 	filter_step(f, BPF_MISC | BPF_TXA, 0);
-	filter_step(f, BPF_ALU | BPF_ADD | BPF_K, inner + V6_BYTES);
+	filter_step(f, BPF_ALU | BPF_ADD, inner + V6_BYTES);
 	filter_step(f, BPF_MISC | BPF_TAX, 0);
 	filter_land(f, outermost);
 	return filter_jump(f);
@@ -98,7 +98,7 @@ static void check_front(struct filter *f, const struct carrier_use *via)
 		filter_require(f, via->port, REFUSE);
 	}
 	filter_step(f, BPF_MISC | BPF_TXA, 0);
-	filter_step(f, BPF_ALU | BPF_ADD | BPF_K, carrier_front_bytes(via->is));
+	filter_step(f, BPF_ALU | BPF_ADD, carrier_front_bytes(via->is));
 	filter_step(f, BPF_MISC | BPF_TAX, 0);
 }
 

@@ -60,7 +60,7 @@ static uint32_t run(const struct filter *f, struct cspan packet, uint32_t x)
 		case BPF_MISC | BPF_TAX: x = a; break;
 		case BPF_MISC | BPF_TXA: a = x; break;
 		case BPF_ALU | BPF_AND | BPF_K: a &= s->k; break;
-		case BPF_ALU | BPF_ADD | BPF_K: a += s->k; break;
+		case BPF_ALU | BPF_ADD: a += s->k; break;
 		case BPF_ALU | BPF_RSH | BPF_K: a >>= s->k; break;
 		case BPF_ALU | BPF_LSH | BPF_K: a <<= s->k; break;
 		case BPF_JMP | BPF_JA: i += s->k; break;
@@ -118,7 +118,7 @@ static void owners_are_as_the_rules_say(void **state)
 		else if (rule && rule->owner == CARRIER_ANYONE)
 			want = ANYONE;
 		filter_owner(&f, c, &ends);
-		filter_step(&f, BPF_ALU | BPF_ADD | BPF_K, TAGGED);
+		filter_step(&f, BPF_ALU | BPF_ADD, TAGGED);
 		filter_step(&f, BPF_RET | BPF_A, 0);
 		assert_int_equal(run(&f, (struct cspan){bytes, sizeof bytes}, at), want);
 		/* What is too short for the rule that holds is nobody's. */
@@ -211,7 +211,7 @@ static void roce_by_its_words(void **state)
 
 	(void)state;
 	filter_owner(&f, &carrier_roce, &ends);
-	filter_step(&f, BPF_ALU | BPF_ADD | BPF_K, TAGGED);
+	filter_step(&f, BPF_ALU | BPF_ADD, TAGGED);
 	filter_step(&f, BPF_RET | BPF_A, 0);
 	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		uint8_t bth[12] = {rows[i].opcode};
