@@ -200,9 +200,10 @@ static void ack_map(void)
 {
 	uint64_t low = w.una > 70 ? w.una - 70 : 0;
 	uint64_t from = low + below((uint32_t)(w.next - low) + 1), before = w.una, once = 0;
-	uint64_t map = prng_u64(&w.rng) & prng_u64(&w.rng);
+	uint64_t map = prng_u64(&w.rng);
 	struct engine_sent_news got = {0}, want = {0};
 
+	map &= prng_u64(&w.rng);
 	if (w.next - from < 64)
 		map &= (UINT64_C(1) << (w.next - from)) - 1;
 	for (uint32_t i = 0; i < 64; i++) {

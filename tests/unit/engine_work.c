@@ -194,8 +194,9 @@ static void what_no_send_queue_takes(void **state)
 	struct op op = {.key = UINT32_MAX, .imm = UINT32_MAX};
 
 	(void)state;
-	for (uint8_t at = ENGINE_RESET; at <= ENGINE_ERROR; at++)
-		assert_int_equal(engine_send_check(&op, at), at < ENGINE_RTS ? -EINVAL : 0);
+	for (uint32_t at = ENGINE_RESET; at <= ENGINE_ERROR; at++)
+		assert_int_equal(engine_send_check(&op, (uint8_t)at),
+				 at < ENGINE_RTS ? -EINVAL : 0);
 	op.key++;
 	assert_int_equal(engine_send_check(&op, ENGINE_RTS), -EINVAL);
 	op = (struct op){.imm = UINT64_C(1) << 32};
