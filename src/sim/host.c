@@ -83,7 +83,7 @@ int host_init(struct sim *s, uint32_t host)
 	h->n_ports = (uint8_t)node->n_ports;
 	h->engine_bytes = bytes;
 	h->engine = malloc(bytes);
-	h->peers = sim_peers_new(&s->net.carriers.use[s->carrier]);
+	h->peers = sim_peers_new(&s->net.carriers.use[s->by.place]);
 	if (!h->engine || !h->peers)
 		return -ENOMEM;
 	h->engine->ops = t->ops;
@@ -122,7 +122,6 @@ static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct p
 {
 	struct sim_host *h = &s->hosts[host];
 	struct sim_egress egress = {host, tx->port, tx->peer, tx->ev};
-	const struct seal *seal = plain_seal(s);
 	uint32_t payload = 0;
 
 	sim_peers_fetch(h->peers, &egress);
@@ -137,23 +136,24 @@ static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct p
 	}
 	struct encap_packet encap = {
 		.ev = tx->ev,
-		.transport_bytes = seal->head_bytes + tx->head_len + payload + seal->tail_bytes,
+		.transport_bytes = s->by.head_bytes + tx->head_len + payload + s->by.tail_bytes,
 		.udp_len = tx->udp_len,
 		.dscp = engine_dscp(tx->tclass, s->dscp_of),
 		.ecn = tx->not_ect ? FWD_ECN_NOT_ECT : FWD_ECN_ECT0,
 	};
 
 	/* The engine wrote where the longest headers would end; the actual ones end there too. */
-	uint32_t front = head->len + seal->head_bytes;
+	uint32_t front = head->len + s->by.head_bytes;
 
 	p->start = (uint8_t)(s->encap_bytes - front);
 	encap_write(head, &encap, p->head + p->start);
-	memset(p->head + s->encap_bytes - seal->head_bytes, 0, seal->head_bytes);
+	for (uint32_t i = 0; i < s->by.head_bytes; i++)
+		p->head[p->start + head->len + i] = 0;
 	p->stored = (uint8_t)(front + tx->head_len);
 	p->len = head->len + encap.transport_bytes;
 	p->dscp = encap.dscp;
 	p->in_port = UINT32_MAX;
-	p->carrier = s->carrier & (CARRIERS_MAX - 1u);
+	p->carrier = s->by.place & (CARRIERS_MAX - 1u);
 	uint32_t sum = crc32_update(0, p->head + p->start, p->stored);
 	struct sim_port *port = &s->ports[h->first_port + tx->port];
 
@@ -363,29 +363,26 @@ static inline void split(struct rx_pkt *rx, const struct packet *p, struct cspan
 static bool read_plain(const struct sim *s, uint32_t host, const struct packet *p,
 		       struct rx_pkt *rx)
 {
-	const struct carrier_use *via = &s->net.carriers.use[s->carrier];
-	const struct seal *seal = plain_seal(s);
 	const uint8_t *eth = p->head + p->start, *ip = eth + eth_bytes, *front = ip + ipv6_bytes;
-	uint32_t from = eth_bytes + ipv6_bytes + carrier_front_bytes(via->is) + seal->head_bytes;
-	bool is_native = carrier_is_native(via->is);
+	uint32_t from = s->by.from, tail = s->by.tail_bytes;
 
-	if (p->is_real || p->stored < from || p->len < from + seal->tail_bytes)
+	if (p->is_real || p->stored < from || p->len < from + tail)
 		return false;
 	uint32_t word = get_be32(ip);
 	uint8_t dscp = word >> 22 & 0x3f;
 
-	if (get_be16(eth + 12) != ETHERTYPE_IPV6 || word >> 28 != 6 || ip[6] != via->protocol ||
+	if (get_be16(eth + 12) != ETHERTYPE_IPV6 || word >> 28 != 6 || ip[6] != s->by.protocol ||
 	    get_be16(ip + 4) != p->len - eth_bytes - ipv6_bytes ||
-	    (!is_native && get_be16(front + 2) != via->port) || dscp == s->net.dscp_trimmed ||
+	    (s->by.port && get_be16(front + 2) != s->by.port) || dscp == s->net.dscp_trimmed ||
 	    dscp == s->net.dscp_trimmed_lasthop || routing_host_of(s->cfg.routing, ip + 24) != host)
 		return false;
 	rx->peer = routing_host_of(s->cfg.routing, ip + 8);
 	rx->ev = carrier_entropy(get_be16(front), word);
-	rx->udp_len = is_native ? 0 : get_be16(front + 4);
+	rx->udp_len = s->by.port ? get_be16(front + 4) : 0;
 	rx->ttl = ip[7];
 	rx->ecn = word >> 20 & 3;
 	rx->tclass = s->tclass_of[dscp];
-	split(rx, p, (struct cspan){eth, p->len}, from, p->len - seal->tail_bytes);
+	split(rx, p, (struct cspan){eth, p->len}, from, p->len - tail);
 	return true;
 }
 

@@ -27,12 +27,6 @@ static inline void sim_trace(struct sim *s, enum sim_trace what, uint32_t where,
 	s->trace_hash += h ^ h >> 31;
 }
 
-/* The seal of the packets that hosts send: in clear, there are no keys here. */
-static inline const struct seal *plain_seal(const struct sim *s)
-{
-	return carrier_plain_seal(s->cfg.transport->carrier);
-}
-
 static inline uint32_t port_number(const struct sim *s, const struct sim_port *port)
 {
 	return (uint32_t)(port - s->ports);

@@ -143,10 +143,19 @@ static void init_carrier(struct sim *s)
 	struct carriers *all = &s->net.carriers;
 	const struct carrier *c = s->cfg.transport->carrier;
 
-	while (s->carrier < all->n && all->use[s->carrier].is != c)
-		s->carrier++;
-	if (s->carrier == all->n)
+	const struct seal *seal = carrier_plain_seal(c);
+	uint8_t i = 0;
+
+	while (i < all->n && all->use[i].is != c)
+		i++;
+	if (i == all->n)
 		carriers_add(all, c, 0);
+	s->by.place = i;
+	s->by.port = all->use[i].port;
+	s->by.protocol = all->use[i].protocol;
+	s->by.head_bytes = seal->head_bytes;
+	s->by.tail_bytes = seal->tail_bytes;
+	s->by.from = eth_bytes + ipv6_bytes + carrier_front_bytes(c) + seal->head_bytes;
 }
 
 static int init_events(struct sim *s)
@@ -256,7 +265,7 @@ int sim_init(struct sim *s, const struct sim_cfg *cfg)
 	init_carrier(s);
 	s->quantum_bytes = FRAME_MAX;
 	init_strict(s);
-	s->encap_bytes = encap_bytes(cfg->routing) + plain_seal(s)->head_bytes;
+	s->encap_bytes = encap_bytes(cfg->routing) + s->by.head_bytes;
 	int error = init_all(s);
 
 	if (error)

@@ -252,7 +252,14 @@ struct sim {
 	uint32_t free_extra; /* events of packets that arrived, chained */
 	uint64_t mark_seed;
 	struct net_cfg net;
-	uint8_t carrier;              /* place of the hosts' in net.carriers */
+	/* The hosts' carrier, as every packet asks for it: its place in net.carriers and number
+	 * there, its seal in clear, for which no keys are needed, and where the transport's bytes
+	 * begin in a frame without encapsulation. */
+	struct {
+		uint32_t from;
+		uint16_t port; /* 0: native */
+		uint8_t protocol, place, head_bytes, tail_bytes;
+	} by;
 	uint8_t tclass_of[FWD_DSCPS]; /* enum engine_tclass of an arriving DSCP */
 	uint8_t dscp_of[ENGINE_TCLASSES];
 	uint32_t quantum_bytes;

@@ -162,7 +162,8 @@ static void another_udp_port_is_not_received(void **state)
 
 		begin_tapped(LEAVES MRC PERM, "fabric.udp_port=4971 end=50us", &seen);
 		/* Packets keep the port that was there when the hosts were made. */
-		*net_cfg_port(&runs_run.sim.net) = is_other ? 4791 : 4971;
+		runs_run.sim.by.port = is_other ? 4791 : 4971;
+		*net_cfg_port(&runs_run.sim.net) = runs_run.sim.by.port;
 		runs_finish(PSEC_NEVER, BOUND);
 		const struct sim_totals *totals = &runs_run.sim.totals;
 
