@@ -367,12 +367,10 @@ static void read_entry(struct reader *r, struct conf_node *map, uint64_t seed)
 			(struct scenario_entry){first, r->s->workload.n - first};
 }
 
-void read_workload(struct reader *r, struct conf_node *node)
+static void read_entries(struct reader *r, struct conf_node *node)
 {
 	uint64_t state = r->s->seed;
 
-	if (!node || r->conf.status)
-		return;
 	r->s->entries = calloc(node->type == CONF_LIST ? node->n + 1 : 1, sizeof *r->s->entries);
 	if (!r->s->entries) {
 		conf_fail_memory(&r->conf);
@@ -386,4 +384,14 @@ void read_workload(struct reader *r, struct conf_node *node)
 		conf_fail(&r->conf, node, "is empty; write at least one pattern");
 	for (struct conf_node *at = node->first; at && !r->conf.status; at = at->next)
 		read_entry(r, at, prng_splitmix64(&state));
+}
+
+void read_workload(struct reader *r, struct conf_node *node)
+{
+	if (!node || r->conf.status)
+		return;
+	read_entries(r, node);
+	/* Random traffic that is slow and short may be none at all. */
+	if (!r->conf.status && r->s->workload.n == 0)
+		conf_fail(&r->conf, node, "has no flow; raise load or duration");
 }

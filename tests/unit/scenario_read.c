@@ -482,6 +482,8 @@ static void bad_workloads(void **state)
 		 "f.yaml:2: workload.fan_in: \"32\" is too large; at most 31"},
 		{LS "workload: {kind: single, bytes: 0}\n",
 		 "f.yaml:2: workload.bytes: \"0\" is too small; at least 1B"},
+		{LS "workload: {kind: random, load: 1%, duration: 1ns}\n",
+		 "f.yaml:2: workload: has no flow; raise load or duration"},
 		{LS "workload: {kind: random, load: 2.5%}\n",
 		 "f.yaml:2: workload.load: is no whole percentage; use one like 60%"},
 		{LS "workload: {kind: random, sizes: [[1KiB, 50%], [2KiB]]}\n",
