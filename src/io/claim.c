@@ -156,13 +156,20 @@ static int check_ends(const char *all, uint8_t tag)
 	return result == 0 && held.ends[tag] ? -EADDRINUSE : 0;
 }
 
+/* How many numbers there are: a power of two. */
+static uint32_t tags_of(const struct claim_wish *wish)
+{
+	return wish->bits ? 1u << wish->bits : DRIVER_TAGS;
+}
+
 /* A plain name: its socket, -EADDRINUSE: all are taken, whoever has them. */
 static int take_plain(const struct claim_wish *wish, uint8_t first, uint8_t *tag)
 {
+	uint32_t n = tags_of(wish);
 	int fd = -EADDRINUSE;
 
-	for (unsigned i = 0; i < DRIVER_TAGS && fd == -EADDRINUSE; i++) {
-		*tag = (uint8_t)(first + i);
+	for (uint32_t i = 0; i < n && fd == -EADDRINUSE; i++) {
+		*tag = (uint8_t)((first + i) & (n - 1));
 		fd = bind_name(wish, *tag, 0);
 		int result = fd < 0 ? 0 : check_ends(wish->all, *tag);
 
@@ -177,20 +184,19 @@ static int take_plain(const struct claim_wish *wish, uint8_t first, uint8_t *tag
 /* A name with an end, where plain ones are taken by strangers. */
 static int take_other(const struct claim_wish *wish, uint8_t first, uint8_t *tag)
 {
+	uint32_t n = tags_of(wish), i = 0;
 	struct claim_held held;
-	unsigned i = 0;
 	uint64_t end;
 
 	if (claim_look(wish->all, 0, &held))
 		return -EBUSY;
-	while (i < DRIVER_TAGS &&
-	       (held.is_plain[(uint8_t)(first + i)] || held.ends[(uint8_t)(first + i)]))
+	while (i < n && (held.is_plain[(first + i) & (n - 1)] || held.ends[(first + i) & (n - 1)]))
 		i++;
-	if (i == DRIVER_TAGS)
+	if (i == n)
 		return -EBUSY;
 	if (osrandom_key((uint8_t *)&end, sizeof end) || end == 0)
 		return -EAGAIN;
-	*tag = (uint8_t)(first + i);
+	*tag = (uint8_t)((first + i) & (n - 1));
 	int fd = bind_name(wish, *tag, end);
 
 	if (fd < 0)

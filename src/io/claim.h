@@ -1,5 +1,6 @@
-/* A number of its own for each process that serves the same port: 0 .. DRIVER_TAGS - 1, drawn at
- * random, as it is a part of queue pairs' numbers.
+/* A number of its own for each process that serves the same port: 0 .. DRIVER_TAGS - 1, or fewer
+ * where packets have room for fewer bits of it, drawn at random, as it is a part of queue pairs'
+ * numbers.
  *
  * Who must differ: over kernel UDP processes of one user, as the kernel lets nobody else share an
  * address and port (SO_REUSEPORT, socket(7)); over raw frames all processes on an interface, of
@@ -39,6 +40,7 @@ struct claim_wish {
 	const char *all;
 	int type;         /* of the socket, SOCK_CLOEXEC and the like with it */
 	bool is_in_order; /* the lowest number that is free, and not one at random */
+	uint8_t bits;     /* of a number, 1 .. 8; 0: 8 */
 };
 
 /* Gives a new unix socket a name with a number that is free: its descriptor and *tag; -EBUSY: all

@@ -300,7 +300,8 @@ static int claim(struct raw *r, char *error, size_t error_len)
 	bool is_native = carrier_is_native(via->is);
 	uint32_t number = is_native ? via->protocol : via->port;
 	char all[32];
-	const struct claim_wish wish = {.all = all, .type = SOCK_DGRAM | SOCK_CLOEXEC};
+	const struct claim_wish wish = {
+		.all = all, .type = SOCK_DGRAM | SOCK_CLOEXEC, .bits = via->is->tag_bits};
 	int result;
 
 	snprintf(all, sizeof all, is_native ? "weft-raw-1-ip-%u" : "weft-raw-1-%u", number);
@@ -309,7 +310,7 @@ static int claim(struct raw *r, char *error, size_t error_len)
 		return say(result, error, error_len,
 			   "all %u numbers of raw devices with %s %u are taken: end a process "
 			   "that has one (`ss -xa` lists them as @weft-raw), or choose another",
-			   DRIVER_TAGS, is_native ? "IP protocol" : "UDP port", number);
+			   1u << via->is->tag_bits, is_native ? "IP protocol" : "UDP port", number);
 	if (result < 0)
 		return say(result, error, error_len,
 			   "cannot claim a number among the processes with raw devices: %s; a "

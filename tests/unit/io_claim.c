@@ -44,6 +44,27 @@ static void numbers_are_given_once(void **state)
 	give_back(fds, DRIVER_TAGS);
 }
 
+/* As many as packets have bits for, and then none is left. */
+static void few_bits_make_few_numbers(void **state)
+{
+	struct claim_wish narrow = any;
+	uint32_t seen = 0;
+	uint8_t tag = 0;
+	int fds[16];
+
+	(void)state;
+	narrow.bits = 4;
+	for (uint32_t i = 0; i < 16; i++) {
+		fds[i] = claim_tag(&narrow, &tag);
+		assert_true(fds[i] >= 0);
+		assert_true(tag < 16);
+		seen |= 1u << tag;
+	}
+	assert_int_equal(seen, 0xffff);
+	assert_int_equal(claim_tag(&narrow, &tag), -EBUSY);
+	give_back(fds, 16);
+}
+
 static void in_order_means_the_lowest(void **state)
 {
 	int fds[4];
@@ -261,9 +282,9 @@ static void drivers_find_each_other(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test(numbers_are_given_once),     cmocka_unit_test(in_order_means_the_lowest),
-	cmocka_unit_test(a_stranger_takes_no_number), cmocka_unit_test(claims_at_once_differ),
-	cmocka_unit_test(drivers_find_each_other),
+	cmocka_unit_test(numbers_are_given_once),    cmocka_unit_test(few_bits_make_few_numbers),
+	cmocka_unit_test(in_order_means_the_lowest), cmocka_unit_test(a_stranger_takes_no_number),
+	cmocka_unit_test(claims_at_once_differ),     cmocka_unit_test(drivers_find_each_other),
 };
 
 ISOLATED_MAIN(cases)
