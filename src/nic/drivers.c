@@ -49,6 +49,7 @@ static struct frames_cfg frames_of(const struct nic_setup *s)
 {
 	struct frames_cfg cfg = {
 		.n_ports = s->n_ports,
+		.carrier = s->transport->carrier,
 		.is_not_ect = s->is_not_ect,
 		.has_trim = s->has_trim,
 		.dscp_trimmed = s->dscp_trimmed,
