@@ -1,6 +1,7 @@
 /* What the other files of MRC stand on: queue pairs by their number, their turns to send and to
  * answer, who waits for room to send, and what all packets of a queue pair have in common. */
 #include <assert.h>
+#include <errno.h>
 
 #include "mrc/state.h"
 
@@ -9,6 +10,14 @@ struct mrc_qp *mrc_find(const struct mrc *m, uint32_t number)
 	struct engine_number *id = engine_number_find(&m->qps, number);
 
 	return id ? LIST_OWNER(id, mrc_qp, id) : NULL;
+}
+
+int mrc_find_with_ev(const struct mrc *m, uint32_t number, uint32_t ev, struct mrc_qp **q)
+{
+	*q = mrc_find(m, number);
+	if (!*q)
+		return -ENOENT;
+	return (*q)->attr.evs && ev < (*q)->attr.evs->set.n ? 0 : -EINVAL;
 }
 
 struct mrc_qp *mrc_next_qp(const struct mrc *m, const struct mrc_qp *q)

@@ -470,12 +470,11 @@ void mrc_evs_deny_ports(struct mrc *m, struct mrc_qp *q)
 int mrc_qp_deny(struct engine *e, nsec now, uint32_t number, uint32_t ev, bool is_denied)
 {
 	struct mrc *m = mrc_of(e);
-	struct mrc_qp *q = mrc_find(m, number);
+	struct mrc_qp *q;
+	int answer = mrc_find_with_ev(m, number, ev, &q);
 
-	if (!q)
-		return -ENOENT;
-	if (!q->attr.evs || ev >= q->attr.evs->set.n)
-		return -EINVAL;
+	if (answer)
+		return answer;
 	m->now = now;
 	path_deny(&q->req.path, ev, is_denied, now);
 	mrc_evs_barred(m, q);

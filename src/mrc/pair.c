@@ -402,12 +402,11 @@ int mrc_qp_evs(const struct engine *e, uint32_t number, uint8_t *states, uint32_
 int mrc_qp_judge(struct engine *e, nsec now, uint32_t number, uint32_t ev, bool is_bad)
 {
 	struct mrc *m = mrc_of(e);
-	struct mrc_qp *q = mrc_find(m, number);
+	struct mrc_qp *q;
+	int answer = mrc_find_with_ev(m, number, ev, &q);
 
-	if (!q)
-		return -ENOENT;
-	if (!q->attr.evs || ev >= q->attr.evs->set.n)
-		return -EINVAL;
+	if (answer)
+		return answer;
 	m->now = now;
 	if (is_bad)
 		path_on_avoid(&q->req.path, ev, now);

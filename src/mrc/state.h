@@ -405,6 +405,9 @@ static inline void mrc_fetch(const void *at, size_t bytes)
 
 /* core.c */
 struct mrc_qp *mrc_find(const struct mrc *m, uint32_t number);
+/* The same into *q, if it has this EV: 0; -ENOENT: there is no such queue pair; -EINVAL: no such
+ * EV. */
+int mrc_find_with_ev(const struct mrc *m, uint32_t number, uint32_t ev, struct mrc_qp **q);
 /* The queue pair behind q in an order of its own, the first for NULL, or NULL. */
 struct mrc_qp *mrc_next_qp(const struct mrc *m, const struct mrc_qp *q);
 /* q may have a packet to send, or to answer: it gets a turn. Any number of times. */
