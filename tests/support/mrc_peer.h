@@ -164,6 +164,14 @@ static inline void ack(int64_t count)
 	ack_qp(0, count);
 }
 
+/* The same, and all that ended is polled. */
+static inline void ack_and_poll(int64_t count)
+{
+	ack(count);
+	for (struct done done; end_poll(&w.end[0], &done);)
+		continue;
+}
+
 /* Of a copy that was sent first, or again, at that time. */
 static inline void nack_copy(int64_t count, uint8_t reason, bool is_retx, uint16_t stamp)
 {

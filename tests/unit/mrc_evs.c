@@ -337,9 +337,7 @@ static void lose_one_of_thirty(void)
 	gather();
 	w.now += RTT;
 	sack_all(first + 29);
-	ack(first + 29);
-	for (struct done done; end_poll(&w.end[0], &done);)
-		continue;
+	ack_and_poll(first + 29);
 }
 
 /* 7.4.6: those of EVs and those of what arrived. */
@@ -549,9 +547,7 @@ static void expect_taken(uint64_t evs)
 	for (uint32_t i = 0; i < n_gone; i++)
 		seen_evs |= UINT64_C(1) << gone[i].ev_number;
 	assert_int_equal(seen_evs, evs);
-	ack((int64_t)q->req.sent.next - 1);
-	for (struct done done; end_poll(&w.end[0], &done);)
-		continue;
+	ack_and_poll((int64_t)q->req.sent.next - 1);
 }
 
 /* 9.3.2.1: EVs 0 to 3 are of port 0, 4 to 7 of port 1. */

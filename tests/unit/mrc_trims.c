@@ -180,9 +180,7 @@ static void lose_among_trims(bool is_trimmed)
 	gather();
 	w.now += RTT;
 	sack_all(first + 29);
-	ack(first + 29);
-	for (struct done done; end_poll(&w.end[0], &done);)
-		continue;
+	ack_and_poll(first + 29);
 }
 
 /* Where switches cut packets, they may drop some too: that is congestion, as with the trims, and
