@@ -75,12 +75,6 @@ int rc_srq_new(struct engine *e, uint32_t number, const struct rc_srq_caps *caps
 	return 0;
 }
 
-static void unlist(struct list *l, struct list_link *link)
-{
-	if (list_is_linked(link))
-		list_remove(l, link);
-}
-
 void *rc_srq_free(struct engine *e, uint32_t number)
 {
 	struct rc *r = rc_of(e);
@@ -184,13 +178,6 @@ int rc_qp_new(struct engine *e, uint32_t number, const struct rc_caps *caps, voi
 	return 0;
 }
 
-/* q has no turn any more; it gets a new one with new work. Also before its port changes. */
-static void unlist_turns(struct rc *r, struct rc_qp *q)
-{
-	unlist(&r->sending[q->attr.port], &q->send_link);
-	unlist(&r->answering[q->attr.port], &q->answer_link);
-}
-
 /* A message that was arriving is forgotten like all work of a reset. The slot of a shared receive
  * that it had taken is free again; those of its own queue are freed together. */
 static void drop_recv(struct rc_qp *q)
@@ -205,7 +192,7 @@ static void drop_recv(struct rc_qp *q)
 /* Back to the beginning: no work, no packets, no events. */
 static void reset(struct rc *r, struct rc_qp *q)
 {
-	unlist_turns(r, q);
+	rc_unlist_turns(r, q);
 	engine_event_forget(&r->events, &q->events);
 	q->state = RC_RESET;
 	q->known = 0;
@@ -351,7 +338,7 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_at
 	bool was_answering = list_is_linked(&q->answer_link);
 
 	if (is_moving)
-		unlist_turns(r, q);
+		rc_unlist_turns(r, q);
 	assign(q, attr, set);
 	if (is_moving && was_sending)
 		rc_wake_send(r, q);

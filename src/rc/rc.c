@@ -1,6 +1,5 @@
 #include "rc/rc.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -76,35 +75,9 @@ static int rc_init(struct engine *e, const void *cfg, nsec now)
 	return 0;
 }
 
-struct rc_qp *rc_find(const struct rc *r, uint32_t number)
-{
-	struct engine_number *id = engine_number_find(&r->qps, number);
-
-	return id ? LIST_OWNER(id, rc_qp, id) : NULL;
-}
-
-struct rc_rq *rc_find_srq(const struct rc *r, uint32_t number)
-{
-	return number < r->cfg.max_srqs ? r->srqs[number] : NULL;
-}
-
 bool rc_has_qp(const struct engine *e, uint32_t number)
 {
 	return rc_find((const struct rc *)e, number) != NULL;
-}
-
-void rc_wake_send(struct rc *r, struct rc_qp *q)
-{
-	if (!list_is_linked(&q->send_link))
-		list_push(&r->sending[q->attr.port], &q->send_link);
-	if (r->ports_down)
-		rc_clock_follow(r, q);
-}
-
-void rc_wake_answer(struct rc *r, struct rc_qp *q)
-{
-	if (!list_is_linked(&q->answer_link))
-		list_push(&r->answering[q->attr.port], &q->answer_link);
 }
 
 static int post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const struct op *op)
@@ -199,27 +172,6 @@ static uint32_t rc_poll(struct engine *e, struct done *done, uint32_t n)
 	return got;
 }
 
-void rc_finish_packet(const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
-		      struct tx_pkt *tx)
-{
-	h->bth.pad = engine_pad_of(payload);
-	h->bth.pkey = RC_PKEY;
-	h->bth.dest_qp = q->attr.remote_qp;
-	tx->head_len = (uint16_t)roce_head_put(h, (struct span){tx->head, ENGINE_HEAD_MAX});
-	assert(tx->head_len > 0);
-	if (h->bth.pad > 0)
-		engine_cut_pad(tx, h->bth.pad);
-	tx->udp_len = 0;
-	tx->port = q->attr.port;
-	tx->tclass = ENGINE_NO_TRIM;
-	tx->not_ect = 0;
-	tx->peer = q->attr.peer;
-	tx->local = q->attr.local;
-	tx->ev = q->attr.ev;
-	tx->sa = 0;
-	tx->stamp = 0;
-}
-
 /* Lets q send, or answer, up to n packets; it keeps a turn if it stopped for lack of room. */
 static uint32_t take_turn(struct rc *r, struct rc_qp *q, bool is_answer, struct tx_pkt *pkts,
 			  uint32_t n)
@@ -288,6 +240,21 @@ static nsec rc_deadline(const struct engine *e, uint32_t free_ports)
 		    (!list_is_empty(&r->answering[port]) || !list_is_empty(&r->sending[port])))
 			return r->now;
 	return wheel_next(&r->wheel);
+}
+
+void rc_ports_down(struct engine *e, nsec now, uint32_t ports)
+{
+	struct rc *r = rc_of(e);
+
+	r->now = now;
+	r->ports_down = ports;
+	for (uint32_t port = 0; port < r->cfg.n_ports; port++) {
+		const struct list *waiting = &r->sending[port];
+		struct list_link *at = list_first(waiting);
+
+		for (; at; at = list_after(waiting, at))
+			rc_clock_follow(r, LIST_OWNER(at, rc_qp, send_link));
+	}
 }
 
 uint32_t rc_events(struct engine *e, struct rc_event *events, uint32_t n)

@@ -1,12 +1,14 @@
 /* The RC engine's memory, shared by its own source files.
  *
- *	rc.c       the block, numbers, post and poll, the turns of pull
+ *	rc.c       the engine's operations: the block, post and poll, pull by turns
+ *	core.c     queue pairs by number, who has turns, what all packets have in common
+ *	clock.c    when silence is a timeout, and what the timers wait for
  *	pair.c     queue pairs: make, modify, flush, free; shared receive queues
  *	input.c    what every packet must pass before either side looks at it
  *	request.c  the requester sends: which work may go, and its packets
  *	work.c     the requester's records: what is out, is retransmitted, is done
  *	reply.c    the requester receives: acknowledgements, responses, NAKs
- *	retry.c    the requester's timers: retransmission, RNR, pacing
+ *	retry.c    the requester's timers come: what is out was lost, RNR, pacing
  *	respond.c  the responder executes requests and decides what to answer
  *	answer.c   the responder sends: responses, acknowledgements, CNPs
  *
@@ -250,16 +252,37 @@ static inline void rc_raise(struct rc *r, struct rc_qp *q, enum rc_event_kind ki
 	engine_event_raise(&r->events, &q->events, (uint8_t)kind);
 }
 
-/* rc.c */
+/* core.c */
 struct rc_qp *rc_find(const struct rc *r, uint32_t number);
 struct rc_rq *rc_find_srq(const struct rc *r, uint32_t number);
 /* q may have a packet to send, or to answer: it gets a turn. Any number of times. */
 void rc_wake_send(struct rc *r, struct rc_qp *q);
 void rc_wake_answer(struct rc *r, struct rc_qp *q);
+/* q has no turn any more; it gets a new one with new work. Also before its port changes. */
+void rc_unlist_turns(struct rc *r, struct rc_qp *q);
+/* The window that all queue pairs share has no room for q: it gets a turn when it has. */
+void rc_starve(struct rc *r, struct rc_qp *q);
+void rc_unlist_starved(struct rc *r, struct rc_qp *q);
+/* Room in it, if there is any, is offered to those that wait. */
+void rc_offer_room(struct rc *r);
+/* So many bytes of q are out no more: they are offered. */
+void rc_give_room(struct rc *r, struct rc_qp *q, uint64_t bytes);
 /* Completes a packet of q: headers from h, whose opcode and psn are set, padding behind what is in
  * tx->body, addresses. tx->head, body and n_body are the caller's; all else is set here. */
 void rc_finish_packet(const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
 		      struct tx_pkt *tx);
+
+/* clock.c. The times of codes: of silence (IBTA 9.7.6.1.3), and of RNR NAKs (9.7.5.2.8, table 45).
+ */
+nsec rc_timeout_ns(uint8_t code);
+nsec rc_rnr_ns(uint8_t code);
+/* Silence counts from now, if anything is out or waits for a port that is down; else the clock
+ * stops. */
+void rc_clock_restart(struct rc *r, struct rc_qp *q);
+/* Its port, or what waits for it, changed: the clock of what only waits starts or stops. */
+void rc_clock_follow(struct rc *r, struct rc_qp *q);
+/* Something is to be done at `at`, or earlier for another reason. */
+void rc_wake_at(struct rc *r, struct rc_qp *q, nsec at);
 
 /* pair.c. Ends q on our own account: RC_ERROR, all work flushed. What the responder still has to
  * say is said if is_closing was set before. */
@@ -289,10 +312,6 @@ static inline bool rc_is_owed(const struct rc_requester *req)
 /* Bytes of w's message in its packets from ... to - 1. */
 uint64_t rc_bytes_between(const struct rc_qp *q, const struct rc_send *w, uint64_t from,
 			  uint64_t to);
-/* The window that all queue pairs share has no room for q: it gets a turn when it has. */
-void rc_starve(struct rc *r, struct rc_qp *q);
-/* Room in it, if there is any, is offered to those that wait. */
-void rc_offer_room(struct rc *r);
 /* Works that are through are done, in order. One that failed here has waited for those before it,
  * which the peer may have executed: now it fails, and q with it. */
 void rc_end_works(struct rc *r, struct rc_qp *q);
@@ -317,17 +336,7 @@ enum rc_verdict rc_on_response(struct rc *r, struct rc_qp *q, const struct rc_in
 /* retry.c. What is out was lost: costs a try, and is retransmitted from una on; with no try left
  * the oldest work fails, and q with it. */
 void rc_retx_all(struct rc *r, struct rc_qp *q, enum cc_loss why);
-/* Silence counts from now, if anything is out or waits for a port that is down; else the clock
- * stops. */
-void rc_clock_restart(struct rc *r, struct rc_qp *q);
-/* Its port, or what waits for it, changed: the clock of what only waits starts or stops. */
-void rc_clock_follow(struct rc *r, struct rc_qp *q);
-/* Something is to be done at `at`, or earlier for another reason. */
-void rc_wake_at(struct rc *r, struct rc_qp *q, nsec at);
 void rc_timers_run(struct rc *r, nsec now);
-/* The times of codes: of silence (IBTA 9.7.6.1.3), and of RNR NAKs (9.7.5.2.8, table 45). */
-nsec rc_timeout_ns(uint8_t code);
-nsec rc_rnr_ns(uint8_t code);
 
 /* respond.c */
 enum rc_verdict rc_on_request(struct rc *r, struct rc_qp *q, const struct rc_in *in);

@@ -7,49 +7,6 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-void rc_starve(struct rc *r, struct rc_qp *q)
-{
-	if (!list_is_linked(&q->starved_link))
-		list_push(&r->starved, &q->starved_link);
-}
-
-static void unlist_starved(struct rc *r, struct rc_qp *q)
-{
-	if (list_is_linked(&q->starved_link))
-		list_remove(&r->starved, &q->starved_link);
-}
-
-/* Room in the shared window is offered to the first that waits for it on each port, since a port
- * may be shut. Whoever gets a turn offers what it leaves, so that one offer goes on until it is
- * taken, and a thousand waiting queue pairs are not all woken for one packet. */
-void rc_offer_room(struct rc *r)
-{
-	uint32_t ports = (UINT32_C(1) << r->cfg.n_ports) - 1;
-	struct list_link *link = list_first(&r->starved), *next;
-
-	if (r->out_bytes >= r->cfg.total_window_bytes)
-		return;
-	for (; link && ports; link = next) {
-		struct rc_qp *q = LIST_OWNER(link, rc_qp, starved_link);
-		uint32_t bit = UINT32_C(1) << q->attr.port;
-
-		next = list_after(&r->starved, link);
-		if (ports & bit) {
-			ports &= ~bit;
-			list_remove(&r->starved, link);
-			rc_wake_send(r, q);
-		}
-	}
-}
-
-static void release(struct rc *r, struct rc_qp *q, uint64_t bytes)
-{
-	assert(bytes <= q->req.out_bytes && bytes <= r->out_bytes);
-	q->req.out_bytes -= bytes;
-	r->out_bytes -= bytes;
-	rc_offer_room(r);
-}
-
 static void end_work(struct rc *r, struct rc_qp *q, enum engine_status status)
 {
 	struct rc_requester *req = &q->req;
@@ -95,8 +52,8 @@ void rc_flush_send(struct rc *r, struct rc_qp *q)
 	req->is_draining = false;
 	req->due = NSEC_NEVER;
 	wheel_cancel(&r->wheel, &req->retry.timer);
-	unlist_starved(r, q);
-	release(r, q, req->out_bytes);
+	rc_unlist_starved(r, q);
+	rc_give_room(r, q, req->out_bytes);
 }
 
 void rc_requester_reset(struct rc *r, struct rc_qp *q)
@@ -105,8 +62,8 @@ void rc_requester_reset(struct rc *r, struct rc_qp *q)
 
 	wheel_cancel(&r->wheel, &req->retry.timer);
 	wheel_cancel(&r->wheel, &req->wake.timer);
-	unlist_starved(r, q);
-	release(r, q, req->out_bytes);
+	rc_unlist_starved(r, q);
+	rc_give_room(r, q, req->out_bytes);
 	*req = (struct rc_requester){
 		.works = req->works,
 		.due = NSEC_NEVER,
@@ -206,7 +163,7 @@ void rc_retire(struct rc *r, struct rc_qp *q, uint64_t end)
 	uint64_t bytes = move_una(q, end);
 
 	skip_to_una(q);
-	release(r, q, bytes);
+	rc_give_room(r, q, bytes);
 	if (req->timed != RC_NONE && req->timed < end) {
 		ack.rtt_ns = r->now - req->timed_at;
 		note_rtt(&q->progress, ack.rtt_ns);
@@ -260,7 +217,7 @@ void rc_go_back(struct rc *r, struct rc_qp *q, uint64_t to)
 		req->n_rd_out -= rc_is_fetch(w);
 		req->next = from;
 	}
-	release(r, q, bytes);
+	rc_give_room(r, q, bytes);
 	forget_from(&req->timed, to); /* Karn: a retransmitted packet times nothing */
 	forget_from(&req->asked, to);
 	forget_from(&req->limited, to);

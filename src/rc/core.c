@@ -1,0 +1,107 @@
+/* What the other files of RC stand on: queue pairs and shared queues by their number, who has a
+ * turn to send or to answer, who waits for room to send, and what all packets of a queue pair have
+ * in common. */
+#include <assert.h>
+
+#include "rc/state.h"
+
+struct rc_qp *rc_find(const struct rc *r, uint32_t number)
+{
+	struct engine_number *id = engine_number_find(&r->qps, number);
+
+	return id ? LIST_OWNER(id, rc_qp, id) : NULL;
+}
+
+struct rc_rq *rc_find_srq(const struct rc *r, uint32_t number)
+{
+	return number < r->cfg.max_srqs ? r->srqs[number] : NULL;
+}
+
+void rc_wake_send(struct rc *r, struct rc_qp *q)
+{
+	if (!list_is_linked(&q->send_link))
+		list_push(&r->sending[q->attr.port], &q->send_link);
+	if (r->ports_down)
+		rc_clock_follow(r, q);
+}
+
+void rc_wake_answer(struct rc *r, struct rc_qp *q)
+{
+	if (!list_is_linked(&q->answer_link))
+		list_push(&r->answering[q->attr.port], &q->answer_link);
+}
+
+static void unlist(struct list *l, struct list_link *link)
+{
+	if (list_is_linked(link))
+		list_remove(l, link);
+}
+
+void rc_unlist_turns(struct rc *r, struct rc_qp *q)
+{
+	unlist(&r->sending[q->attr.port], &q->send_link);
+	unlist(&r->answering[q->attr.port], &q->answer_link);
+}
+
+void rc_starve(struct rc *r, struct rc_qp *q)
+{
+	if (!list_is_linked(&q->starved_link))
+		list_push(&r->starved, &q->starved_link);
+}
+
+void rc_unlist_starved(struct rc *r, struct rc_qp *q)
+{
+	unlist(&r->starved, &q->starved_link);
+}
+
+/* Room in the shared window is offered to the first that waits for it on each port, since a port
+ * may be shut. Whoever gets a turn offers what it leaves, so that one offer goes on until it is
+ * taken, and a thousand waiting queue pairs are not all woken for one packet. */
+void rc_offer_room(struct rc *r)
+{
+	uint32_t ports = (UINT32_C(1) << r->cfg.n_ports) - 1;
+	struct list_link *link = list_first(&r->starved), *next;
+
+	if (r->out_bytes >= r->cfg.total_window_bytes)
+		return;
+	for (; link && ports; link = next) {
+		struct rc_qp *q = LIST_OWNER(link, rc_qp, starved_link);
+		uint32_t bit = UINT32_C(1) << q->attr.port;
+
+		next = list_after(&r->starved, link);
+		if (ports & bit) {
+			ports &= ~bit;
+			list_remove(&r->starved, link);
+			rc_wake_send(r, q);
+		}
+	}
+}
+
+void rc_give_room(struct rc *r, struct rc_qp *q, uint64_t bytes)
+{
+	assert(bytes <= q->req.out_bytes && bytes <= r->out_bytes);
+	q->req.out_bytes -= bytes;
+	r->out_bytes -= bytes;
+	rc_offer_room(r);
+}
+
+void rc_finish_packet(const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
+		      struct tx_pkt *tx)
+{
+	h->bth.pad = engine_pad_of(payload);
+	h->bth.pkey = RC_PKEY;
+	h->bth.dest_qp = q->attr.remote_qp;
+	tx->head_len = (uint16_t)roce_head_put(h, (struct span){tx->head, ENGINE_HEAD_MAX});
+	assert(tx->head_len > 0);
+	if (h->bth.pad > 0)
+		engine_cut_pad(tx, h->bth.pad);
+	tx->udp_len = 0;
+	tx->port = q->attr.port;
+	tx->tclass = ENGINE_NO_TRIM;
+	tx->not_ect = 0;
+	tx->peer = q->attr.peer;
+	tx->local = q->attr.local;
+	tx->ev = q->attr.ev;
+	tx->sa = 0;
+	tx->stamp = 0;
+}
