@@ -1,5 +1,3 @@
-#include <assert.h>
-
 #include "rc/state.h"
 
 /* Receives that a code of the AETH stands for (IBTA table 49). */
@@ -21,6 +19,35 @@ uint8_t rc_credit_code(uint32_t n)
 uint32_t rc_credits(uint8_t code)
 {
 	return code < RC_NO_CREDITS ? credits[code] : UINT32_MAX;
+}
+
+void rc_queue_ack(struct rc *r, struct rc_qp *q, psn24 psn, enum aeth_type type, uint8_t value)
+{
+	struct rc_responder *p = &q->resp;
+
+	p->has_ack = true;
+	p->ack_psn = psn;
+	p->ack_type = (uint8_t)type;
+	p->ack_value = value;
+	rc_wake_answer(r, q);
+}
+
+void rc_add_answer(struct rc *r, struct rc_qp *q, const struct rc_answer *a)
+{
+	struct rc_responder *p = &q->resp;
+	uint32_t i = p->n_answers++;
+
+	for (; i > 0 && psn24_lt(a->psn, rc_answer_at(p, i - 1)->psn); i--)
+		*rc_answer_at(p, i) = *rc_answer_at(p, i - 1);
+	*rc_answer_at(p, i) = *a;
+	rc_wake_answer(r, q);
+}
+
+void rc_refuse(struct rc *r, struct rc_qp *q, psn24 psn, enum aeth_nak why)
+{
+	rc_queue_ack(r, q, psn, AETH_NAK, (uint8_t)why);
+	q->resp.is_closing = true;
+	rc_fail(r, q);
 }
 
 /* An acknowledging AETH. Credits count from the messages completed: the receive of one that is

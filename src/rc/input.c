@@ -1,7 +1,5 @@
 /* What every packet must pass before requester or responder look at it (IBTA 9.6): nothing changes
  * here but counters. */
-#include <assert.h>
-
 #include "rc/state.h"
 
 #define SERVICE_BITS 5u /* an opcode's upper bits name the service: 0 is RC */

@@ -1,7 +1,5 @@
 /* Queue pairs and shared receive queues: how they are made, change state and end. */
-#include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 #include "engine/layout.h"
 #include "rc/state.h"
@@ -11,11 +9,6 @@
 static size_t send_stride(uint32_t sges)
 {
 	return engine_aligned(sizeof(struct rc_send) + sges * sizeof(struct sge));
-}
-
-static size_t recv_stride(uint32_t sges)
-{
-	return engine_aligned(sizeof(struct rc_recv) + sges * sizeof(struct sge));
 }
 
 static size_t send_bytes(const struct rc_caps *caps)
@@ -29,109 +22,7 @@ size_t rc_qp_size(const struct rc_caps *caps)
 	    caps->max_send_sge > ENGINE_SGE || caps->max_recv_sge > ENGINE_SGE)
 		return 0;
 	return engine_aligned(sizeof(struct rc_qp)) + send_bytes(caps) +
-	       caps->max_recv * recv_stride(caps->max_recv_sge);
-}
-
-size_t rc_srq_size(const struct rc_srq_caps *caps)
-{
-	if (caps->max_recv == 0 || caps->max_recv > RC_WR_MAX || caps->max_sge > ENGINE_SGE)
-		return 0;
-	return engine_aligned(sizeof(struct rc_rq)) + caps->max_recv * recv_stride(caps->max_sge);
-}
-
-/* Makes every slot of a receive queue free, the first one to be taken first. */
-static void empty_queue(struct rc_rq *queue)
-{
-	queue->posted = queue->free = (struct list){0};
-	queue->n_posted = 0;
-	for (uint32_t i = 0; i < queue->max; i++) {
-		struct engine_work *wr = (void *)(queue->slots + i * queue->stride);
-
-		wr->link = (struct list_link){0};
-		list_push(&queue->free, &wr->link);
-	}
-}
-
-int rc_srq_new(struct engine *e, uint32_t number, const struct rc_srq_caps *caps, void *memory)
-{
-	struct rc *r = rc_of(e);
-
-	if (number >= r->cfg.max_srqs || rc_srq_size(caps) == 0)
-		return -EINVAL;
-	if (r->srqs[number])
-		return -EEXIST;
-	struct rc_rq *s = memory;
-
-	*s = (struct rc_rq){
-		.slots = (uint8_t *)memory + engine_aligned(sizeof *s),
-		.stride = recv_stride(caps->max_sge),
-		.max = caps->max_recv,
-		.max_sge = caps->max_sge,
-		.pd = caps->pd,
-		.number = number,
-	};
-	empty_queue(s);
-	r->srqs[number] = s;
-	return 0;
-}
-
-void *rc_srq_free(struct engine *e, uint32_t number)
-{
-	struct rc *r = rc_of(e);
-	struct rc_rq *s = rc_find_srq(r, number);
-
-	if (!s || s->n_users > 0)
-		return NULL;
-	engine_done_forget(&r->done, s);
-	engine_event_forget(&r->srq_events, &s->events);
-	r->srqs[number] = NULL;
-	return s;
-}
-
-int rc_srq_limit(struct engine *e, uint32_t number, uint32_t limit)
-{
-	struct rc_rq *s = rc_find_srq(rc_of(e), number);
-
-	if (!s)
-		return -ENOENT;
-	if (limit > s->max)
-		return -EINVAL;
-	s->limit = limit;
-	return 0;
-}
-
-int rc_srq_query(const struct engine *e, uint32_t number, struct rc_srq_caps *caps, uint32_t *limit)
-{
-	const struct rc_rq *s = rc_find_srq((const struct rc *)e, number);
-
-	if (!s)
-		return -ENOENT;
-	*caps = (struct rc_srq_caps){s->max, s->max_sge, s->pd};
-	*limit = s->limit;
-	return 0;
-}
-
-static void raise_limit(struct rc *r, struct rc_rq *s)
-{
-	s->limit = 0;
-	engine_event_raise(&r->srq_events, &s->events, RC_EVENT_SRQ_LIMIT);
-}
-
-struct rc_recv *rc_take_recv(struct rc *r, struct rc_qp *q)
-{
-	struct rc_rq *queue = q->resp.queue;
-	struct list_link *link = list_pop(&queue->posted);
-
-	if (!link)
-		return NULL;
-	struct rc_recv *recv = LIST_OWNER(link, rc_recv, wr.link);
-
-	queue->n_posted--;
-	if (queue->n_posted < queue->limit)
-		raise_limit(r, queue);
-	recv->qp = q->id.number;
-	recv->peer = q->attr.peer;
-	return recv;
+	       caps->max_recv * rc_recv_stride(caps->max_recv_sge);
 }
 
 static void make_queues(struct rc_qp *q, struct rc_rq *shared)
@@ -141,12 +32,12 @@ static void make_queues(struct rc_qp *q, struct rc_rq *shared)
 	engine_ring_init(&q->req.works, at, q->caps.max_send, send_stride(q->caps.max_send_sge));
 	q->resp.own = (struct rc_rq){
 		.slots = at + send_bytes(&q->caps),
-		.stride = recv_stride(q->caps.max_recv_sge),
+		.stride = rc_recv_stride(q->caps.max_recv_sge),
 		.max = q->caps.max_recv,
 		.max_sge = q->caps.max_recv_sge,
 		.pd = q->caps.pd,
 	};
-	empty_queue(&q->resp.own);
+	rc_empty_queue(&q->resp.own);
 	q->resp.queue = shared ? shared : &q->resp.own;
 }
 
@@ -201,7 +92,7 @@ static void reset(struct rc *r, struct rc_qp *q)
 	rc_responder_reset(q);
 	engine_done_forget(&r->done, q);
 	engine_done_forget(&r->done, &q->resp.own);
-	empty_queue(&q->resp.own);
+	rc_empty_queue(&q->resp.own);
 }
 
 void *rc_qp_free(struct engine *e, uint32_t number)
@@ -269,23 +160,6 @@ static void assign(struct rc_qp *q, const struct rc_attr *attr, uint32_t set)
 #undef ASSIGN
 }
 
-static void flush(struct rc *r, struct rc_qp *q)
-{
-	q->state = RC_ERROR;
-	rc_flush_send(r, q);
-	rc_flush_recv(r, q);
-	if (q->resp.queue != &q->resp.own)
-		rc_raise(r, q, RC_EVENT_LAST_RECEIVE);
-}
-
-void rc_fail(struct rc *r, struct rc_qp *q)
-{
-	if (q->state == RC_ERROR)
-		return;
-	r->count.failed++;
-	flush(r, q);
-}
-
 static void enter(struct rc *r, struct rc_qp *q, uint8_t state)
 {
 	enum engine_begin begins = engine_begins((struct engine_move){q->state, state});
@@ -305,7 +179,7 @@ static void enter(struct rc *r, struct rc_qp *q, uint8_t state)
 		q->req.is_draining = false;
 		rc_wake_send(r, q);
 		break;
-	case ENGINE_BEGINS_TO_FAIL: flush(r, q); break;
+	case ENGINE_BEGINS_TO_FAIL: rc_flush(r, q); break;
 	default: break;
 	}
 }

@@ -80,36 +80,6 @@ bool rc_has_qp(const struct engine *e, uint32_t number)
 	return rc_find((const struct rc *)e, number) != NULL;
 }
 
-static int post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const struct op *op)
-{
-	uint64_t room = 0;
-
-	if (op->n_sg > queue->max_sge || (op->n_sg > 0 && !op->sg))
-		return -EINVAL;
-	if (list_is_empty(&queue->free))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < op->n_sg; i++)
-		room += op->sg[i].len;
-	struct rc_recv *w = LIST_OWNER(list_pop(&queue->free), rc_recv, wr.link);
-
-	w->wr = engine_work_of(op, queue, 0);
-	w->n_sg = (uint8_t)op->n_sg;
-	/* No message is longer than this, so what is beyond it need not be counted. */
-	w->room = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
-	if (op->n_sg > 0)
-		memcpy(w->sg, op->sg, op->n_sg * sizeof *op->sg);
-	if (q && q->state == RC_ERROR) {
-		w->qp = q->id.number;
-		w->peer = q->attr.peer;
-		w->wr.status = ENGINE_FLUSHED;
-		engine_done_push(&r->done, &w->wr);
-		return 0;
-	}
-	list_push(&queue->posted, &w->wr.link);
-	queue->n_posted++;
-	return 0;
-}
-
 static int rc_post(struct engine *e, nsec now, const struct op *op)
 {
 	struct rc *r = rc_of(e);
@@ -118,7 +88,7 @@ static int rc_post(struct engine *e, nsec now, const struct op *op)
 	if (op->code == ENGINE_RECV && (op->flags & ENGINE_SHARED)) {
 		struct rc_rq *queue = rc_find_srq(r, op->qp);
 
-		return queue ? post_recv(r, NULL, queue, op) : -ENOENT;
+		return queue ? rc_post_recv(r, NULL, queue, op) : -ENOENT;
 	}
 	struct rc_qp *q = rc_find(r, op->qp);
 
@@ -128,7 +98,7 @@ static int rc_post(struct engine *e, nsec now, const struct op *op)
 		return rc_post_send(r, q, op);
 	if (q->state == RC_RESET || q->caps.srq != RC_NO_SRQ)
 		return -EINVAL;
-	return post_recv(r, q, &q->resp.own, op);
+	return rc_post_recv(r, q, &q->resp.own, op);
 }
 
 /* Send work that was polled: what its completion says of it alone, and its place is free. */

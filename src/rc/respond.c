@@ -1,8 +1,5 @@
 /* The responder: each request is executed once, in the order of PSNs, or refused (IBTA 9.7.4, and
  * table 57 of 9.9.3 for which error is answered how). */
-#include <assert.h>
-#include <string.h>
-
 #include "rc/state.h"
 
 #define DMALEN_MAX (UINT32_C(1) << 31) /* IBTA 9.7.2 */
@@ -55,24 +52,6 @@ static struct shape shape_of(const struct rc_in *in)
 	return shapes[opcode];
 }
 
-static void queue_ack(struct rc *r, struct rc_qp *q, psn24 psn, enum aeth_type type, uint8_t value)
-{
-	struct rc_responder *p = &q->resp;
-
-	p->has_ack = true;
-	p->ack_psn = psn;
-	p->ack_type = (uint8_t)type;
-	p->ack_value = value;
-	rc_wake_answer(r, q);
-}
-
-void rc_refuse(struct rc *r, struct rc_qp *q, psn24 psn, enum aeth_nak why)
-{
-	queue_ack(r, q, psn, AETH_NAK, (uint8_t)why);
-	q->resp.is_closing = true;
-	rc_fail(r, q);
-}
-
 /* A request without sense. No work request tells of it, so an event does. */
 static enum rc_verdict refuse_invalid(struct rc *r, struct rc_qp *q)
 {
@@ -92,7 +71,7 @@ static enum rc_verdict refuse_access(struct rc *r, struct rc_qp *q)
  * answered again, until that one comes (IBTA 9.7.5.2). */
 static void ask_again(struct rc *r, struct rc_qp *q, enum aeth_type type, uint8_t value)
 {
-	queue_ack(r, q, q->resp.expected, type, value);
+	rc_queue_ack(r, q, q->resp.expected, type, value);
 	q->resp.has_nak_gap = true;
 }
 
@@ -102,21 +81,12 @@ static enum rc_verdict not_ready(struct rc *r, struct rc_qp *q)
 	return RC_VERDICT_rx_rnr_sent;
 }
 
-static void complete_recv(struct rc *r, struct rc_qp *q, struct rc_recv *recv,
-			  enum engine_status status)
-{
-	recv->qp = q->id.number;
-	recv->peer = q->attr.peer;
-	recv->wr.status = (uint8_t)status;
-	engine_done_push(&r->done, &recv->wr);
-}
-
 /* The message that recv was taken for fails, and tells so in the receive's completion. */
 static enum rc_verdict fail_recv(struct rc *r, struct rc_qp *q, struct rc_recv *recv,
 				 enum engine_status status, enum aeth_nak why)
 {
 	q->resp.recv = NULL;
-	complete_recv(r, q, recv, status);
+	rc_complete_recv(r, q, recv, status);
 	rc_refuse(r, q, q->resp.expected, why);
 	return RC_VERDICT_rx_nak_sent;
 }
@@ -156,7 +126,7 @@ static enum rc_verdict accept(struct rc *r, struct rc_qp *q, const struct reques
 		p->msn = (p->msn + 1) & RC_MSN_MASK;
 	}
 	if (req->in->h.bth.ack_req || p->has_ack)
-		queue_ack(r, q, psn, AETH_ACK, 0);
+		rc_queue_ack(r, q, psn, AETH_ACK, 0);
 	return RC_VERDICT_rx_request;
 }
 
@@ -193,7 +163,7 @@ static enum rc_verdict on_send(struct rc *r, struct rc_qp *q, const struct reque
 	if (req->shape.ends) {
 		p->recv = NULL;
 		describe(recv, req, ENGINE_RECV, got + in->payload.len);
-		complete_recv(r, q, recv, ENGINE_OK);
+		rc_complete_recv(r, q, recv, ENGINE_OK);
 	}
 	return accept(r, q, req);
 }
@@ -247,7 +217,7 @@ static enum rc_verdict on_write(struct rc *r, struct rc_qp *q, const struct requ
 	if (fault != MEM_OK) {
 		if (recv) {
 			recv->wr.op = ENGINE_WRITE_IMM;
-			complete_recv(r, q, recv, ENGINE_LOCAL_ACCESS);
+			rc_complete_recv(r, q, recv, ENGINE_LOCAL_ACCESS);
 		}
 		return refuse_access(r, q);
 	}
@@ -262,21 +232,9 @@ static enum rc_verdict on_write(struct rc *r, struct rc_qp *q, const struct requ
 	p->left -= len;
 	if (recv) {
 		describe(recv, req, ENGINE_WRITE_IMM, p->got + len);
-		complete_recv(r, q, recv, ENGINE_OK);
+		rc_complete_recv(r, q, recv, ENGINE_OK);
 	}
 	return accept(r, q, req);
-}
-
-/* Puts an answer where its PSN belongs; there is room. */
-static void add_answer(struct rc *r, struct rc_qp *q, const struct rc_answer *a)
-{
-	struct rc_responder *p = &q->resp;
-	uint32_t i = p->n_answers++;
-
-	for (; i > 0 && psn24_lt(a->psn, rc_answer_at(p, i - 1)->psn); i--)
-		*rc_answer_at(p, i) = *rc_answer_at(p, i - 1);
-	*rc_answer_at(p, i) = *a;
-	rc_wake_answer(r, q);
 }
 
 /* Whether this read or atomic is one more than the peer was allowed to have out (IBTA table 57).
@@ -303,18 +261,18 @@ static enum rc_verdict accept_answered(struct rc *r, struct rc_qp *q, struct rc_
 	p->past_at = (p->past_at + 1) % RC_RD_ATOMIC_MAX;
 	p->expected = psn24_add(p->expected, (int32_t)past.n_pkts);
 	p->has_ack = false;
-	add_answer(r, q,
-		   &(struct rc_answer){
-			   .psn = past.psn,
-			   .n_pkts = past.n_pkts,
-			   .is_atomic = past.is_atomic,
-			   .is_first = true,
-			   .key = past.key,
-			   .left = past.len,
-			   .va = past.va,
-			   .original = past.original,
-			   .msn = past.msn,
-		   });
+	rc_add_answer(r, q,
+		      &(struct rc_answer){
+			      .psn = past.psn,
+			      .n_pkts = past.n_pkts,
+			      .is_atomic = past.is_atomic,
+			      .is_first = true,
+			      .key = past.key,
+			      .left = past.len,
+			      .va = past.va,
+			      .original = past.original,
+			      .msn = past.msn,
+		      });
 	return RC_VERDICT_rx_request;
 }
 
@@ -498,17 +456,17 @@ static enum rc_verdict repeat_read(struct rc *r, struct rc_qp *q, const struct r
 	struct cc_ack lost = {.now = r->now, .bytes = reth->dmalen, .pkts = n_pkts};
 
 	cc_on_loss(&q->req.cc, &lost, CC_LOSS_GAP);
-	add_answer(r, q,
-		   &(struct rc_answer){
-			   .psn = psn,
-			   .n_pkts = n_pkts,
-			   .is_first = true,
-			   .is_retx = true,
-			   .key = reth->rkey,
-			   .left = reth->dmalen,
-			   .va = reth->va,
-			   .msn = past->msn,
-		   });
+	rc_add_answer(r, q,
+		      &(struct rc_answer){
+			      .psn = psn,
+			      .n_pkts = n_pkts,
+			      .is_first = true,
+			      .is_retx = true,
+			      .key = reth->rkey,
+			      .left = reth->dmalen,
+			      .va = reth->va,
+			      .msn = past->msn,
+		      });
 	return RC_VERDICT_rx_duplicate;
 }
 
@@ -521,16 +479,16 @@ static enum rc_verdict repeat_atomic(struct rc *r, struct rc_qp *q, const struct
 	if (!past->is_atomic || a->va != past->va || a->rkey != past->key ||
 	    q->resp.n_answers == RC_ANSWERS)
 		return RC_VERDICT_drop_repeat;
-	add_answer(r, q,
-		   &(struct rc_answer){
-			   .psn = past->psn,
-			   .n_pkts = 1,
-			   .is_atomic = true,
-			   .is_first = true,
-			   .is_retx = true,
-			   .original = past->original,
-			   .msn = past->msn,
-		   });
+	rc_add_answer(r, q,
+		      &(struct rc_answer){
+			      .psn = past->psn,
+			      .n_pkts = 1,
+			      .is_atomic = true,
+			      .is_first = true,
+			      .is_retx = true,
+			      .original = past->original,
+			      .msn = past->msn,
+		      });
 	return RC_VERDICT_rx_duplicate;
 }
 
@@ -546,7 +504,7 @@ static enum rc_verdict on_duplicate(struct rc *r, struct rc_qp *q, const struct 
 	case KIND_WRITE:
 		/* A NAK that waits acknowledges what is before it as well. */
 		if (!p->has_ack || p->ack_type == AETH_ACK)
-			queue_ack(r, q, psn24_prev(p->expected), AETH_ACK, 0);
+			rc_queue_ack(r, q, psn24_prev(p->expected), AETH_ACK, 0);
 		return RC_VERDICT_rx_duplicate;
 	case KIND_READ:
 	case KIND_ATOMIC:
@@ -584,23 +542,4 @@ void rc_responder_start(struct rc_qp *q)
 {
 	rc_responder_reset(q);
 	q->resp.expected = psn24_of(q->attr.rq_psn);
-}
-
-void rc_flush_recv(struct rc *r, struct rc_qp *q)
-{
-	struct rc_responder *p = &q->resp;
-	struct list_link *link;
-
-	if (p->recv)
-		complete_recv(r, q, p->recv, ENGINE_FLUSHED);
-	p->recv = NULL;
-	p->message = RC_NO_MESSAGE;
-	while ((link = list_pop(&p->own.posted)))
-		complete_recv(r, q, LIST_OWNER(link, rc_recv, wr.link), ENGINE_FLUSHED);
-	p->own.n_posted = 0;
-	p->has_cnp = false;
-	if (!p->is_closing) {
-		p->n_answers = 0;
-		p->has_ack = false;
-	}
 }

@@ -3,10 +3,12 @@
  *	rc.c       the engine's operations: the block, post and poll, pull by turns
  *	core.c     queue pairs by number, who has turns, what all packets have in common
  *	clock.c    when silence is a timeout, and what the timers wait for
- *	pair.c     queue pairs: make, modify, flush, free; shared receive queues
+ *	rq.c       receive queues, shared ones too: make, post, take, complete
+ *	end.c      how work ends, and queue pairs: done, failed, flushed
+ *	pair.c     queue pairs: make, modify, free
  *	input.c    what every packet must pass before either side looks at it
  *	request.c  the requester sends: which work may go, and its packets
- *	work.c     the requester's records: what is out, is retransmitted, is done
+ *	work.c     the requester's records: what is out, is acknowledged, is retransmitted
  *	reply.c    the requester receives: acknowledgements, responses, NAKs
  *	retry.c    the requester's timers come: what is out was lost, RNR, pacing
  *	respond.c  the responder executes requests and decides what to answer
@@ -284,11 +286,30 @@ void rc_clock_follow(struct rc *r, struct rc_qp *q);
 /* Something is to be done at `at`, or earlier for another reason. */
 void rc_wake_at(struct rc *r, struct rc_qp *q, nsec at);
 
-/* pair.c. Ends q on our own account: RC_ERROR, all work flushed. What the responder still has to
- * say is said if is_closing was set before. */
-void rc_fail(struct rc *r, struct rc_qp *q);
+/* rq.c. Bytes of a receive of so many pieces. */
+size_t rc_recv_stride(uint32_t sges);
+/* Makes every slot of a receive queue free, the first one to be taken first. */
+void rc_empty_queue(struct rc_rq *queue);
+/* As ops->post; q: whose queue it is, or NULL if it is a shared one. */
+int rc_post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const struct op *op);
 /* The oldest receive that waits, off its queue, or NULL; watches the limit of shared ones. */
 struct rc_recv *rc_take_recv(struct rc *r, struct rc_qp *q);
+/* One that was taken waits for poll. */
+void rc_complete_recv(struct rc *r, struct rc_qp *q, struct rc_recv *recv,
+		      enum engine_status status);
+
+/* end.c. Works that are through are done, in order. One that failed here has waited for those
+ * before it, which the peer may have executed: now it fails, and q with it. */
+void rc_end_works(struct rc *r, struct rc_qp *q);
+/* The oldest work that is not done fails with this status, and q with it. */
+void rc_fail_send(struct rc *r, struct rc_qp *q, enum engine_status status);
+/* Ends q on our own account: RC_ERROR, all work flushed. What the responder still has to say is
+ * said if is_closing was set before. */
+void rc_fail(struct rc *r, struct rc_qp *q);
+/* The same, as its user asked for. */
+void rc_flush(struct rc *r, struct rc_qp *q);
+/* Everything not done is flushed; nothing is out, and the clock stops. */
+void rc_flush_send(struct rc *r, struct rc_qp *q);
 
 /* input.c */
 void rc_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n);
@@ -312,18 +333,11 @@ static inline bool rc_is_owed(const struct rc_requester *req)
 /* Bytes of w's message in its packets from ... to - 1. */
 uint64_t rc_bytes_between(const struct rc_qp *q, const struct rc_send *w, uint64_t from,
 			  uint64_t to);
-/* Works that are through are done, in order. One that failed here has waited for those before it,
- * which the peer may have executed: now it fails, and q with it. */
-void rc_end_works(struct rc *r, struct rc_qp *q);
 /* Packets up to, not including, count `end` are acknowledged, una <= end <= high, and no read or
  * atomic among them lacks its answer. Their works are done, in order, reported. May end q. */
 void rc_retire(struct rc *r, struct rc_qp *q, uint64_t end);
 /* next goes back to count `to`, una <= to <= next; out_bytes, n_rd_out and current follow. */
 void rc_go_back(struct rc *r, struct rc_qp *q, uint64_t to);
-/* The oldest work that is not done fails with this status, and q with it. */
-void rc_fail_send(struct rc *r, struct rc_qp *q, enum engine_status status);
-/* Everything not done is flushed; nothing is out, and the clock stops. */
-void rc_flush_send(struct rc *r, struct rc_qp *q);
 /* Everything is forgotten, as in RC_RESET; or made ready to begin at RC_RTS. */
 void rc_requester_reset(struct rc *r, struct rc_qp *q);
 void rc_requester_start(struct rc_qp *q);
@@ -342,19 +356,19 @@ void rc_timers_run(struct rc *r, nsec now);
 enum rc_verdict rc_on_request(struct rc *r, struct rc_qp *q, const struct rc_in *in);
 void rc_responder_reset(struct rc_qp *q);
 void rc_responder_start(struct rc_qp *q); /* RC_RTR */
-/* The receive in hand and those waiting in q's own queue are flushed; nothing more is answered but
- * a last NAK. */
-void rc_flush_recv(struct rc *r, struct rc_qp *q);
 
-/* The answer at place i, 0 .. n_answers, the oldest first. */
+/* answer.c. The answer at place i, 0 .. n_answers, the oldest first. */
 static inline struct rc_answer *rc_answer_at(struct rc_responder *p, uint32_t i)
 {
 	return &p->answers[(p->answer_head + i) % RC_ANSWERS];
 }
+/* Puts an answer where its PSN belongs; there is room. */
+void rc_add_answer(struct rc *r, struct rc_qp *q, const struct rc_answer *a);
+/* The acknowledgement or NAK behind the answers is this one now. */
+void rc_queue_ack(struct rc *r, struct rc_qp *q, psn24 psn, enum aeth_type type, uint8_t value);
 /* Refuses the request at psn, whatever is to be sent before it still is; then q is in RC_ERROR. */
 void rc_refuse(struct rc *r, struct rc_qp *q, psn24 psn, enum aeth_nak why);
-
-/* answer.c. As rc_request_next. */
+/* As rc_request_next. */
 bool rc_answer_next(struct rc *r, struct rc_qp *q, struct tx_pkt *tx);
 /* A packet of q's peer arrived marked: tells the peer, if not told just before. */
 void rc_on_marked(struct rc *r, struct rc_qp *q);

@@ -7,55 +7,6 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static void end_work(struct rc *r, struct rc_qp *q, enum engine_status status)
-{
-	struct rc_requester *req = &q->req;
-	req->ssn_done = rc_send_at(q, req->works.done)->ssn;
-	engine_done_end(&r->done, &req->works, status);
-}
-
-void rc_end_works(struct rc *r, struct rc_qp *q)
-{
-	struct rc_requester *req = &q->req;
-
-	while (req->works.done < req->works.posted) {
-		const struct rc_send *w = rc_send_at(q, req->works.done);
-
-		if (w->wr.status != ENGINE_OK) {
-			rc_fail_send(r, q, w->wr.status);
-			return;
-		}
-		if (w->n_pkts > 0 ? req->una < w->first + w->n_pkts : !w->has_run)
-			return;
-		end_work(r, q, ENGINE_OK);
-	}
-}
-
-void rc_fail_send(struct rc *r, struct rc_qp *q, enum engine_status status)
-{
-	assert(q->req.works.done < q->req.works.posted);
-	end_work(r, q, status);
-	rc_fail(r, q);
-}
-
-/* The wake timer is left: a last answer may wait for it. */
-void rc_flush_send(struct rc *r, struct rc_qp *q)
-{
-	struct rc_requester *req = &q->req;
-
-	while (req->works.done < req->works.posted)
-		end_work(r, q, ENGINE_FLUSHED);
-	req->works.current = req->works.posted;
-	req->una = req->next = req->high = req->end;
-	req->n_rd_out = 0;
-	req->is_waiting_rnr = false;
-	req->is_draining = false;
-	req->due = NSEC_NEVER;
-	wheel_cancel(&r->wheel, &req->retry.timer);
-	rc_unlist_starved(r, q);
-	rc_give_room(r, q, req->out_bytes);
-}
-
 void rc_requester_reset(struct rc *r, struct rc_qp *q)
 {
 	struct rc_requester *req = &q->req;

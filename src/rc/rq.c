@@ -1,0 +1,152 @@
+/* Receive queues, of a queue pair or shared by several: how they are made, filled, and emptied. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine/layout.h"
+#include "rc/state.h"
+
+size_t rc_recv_stride(uint32_t sges)
+{
+	return engine_aligned(sizeof(struct rc_recv) + sges * sizeof(struct sge));
+}
+
+size_t rc_srq_size(const struct rc_srq_caps *caps)
+{
+	if (caps->max_recv == 0 || caps->max_recv > RC_WR_MAX || caps->max_sge > ENGINE_SGE)
+		return 0;
+	return engine_aligned(sizeof(struct rc_rq)) +
+	       caps->max_recv * rc_recv_stride(caps->max_sge);
+}
+
+void rc_empty_queue(struct rc_rq *queue)
+{
+	queue->posted = queue->free = (struct list){0};
+	queue->n_posted = 0;
+	for (uint32_t i = 0; i < queue->max; i++) {
+		struct engine_work *wr = (void *)(queue->slots + i * queue->stride);
+
+		wr->link = (struct list_link){0};
+		list_push(&queue->free, &wr->link);
+	}
+}
+
+int rc_srq_new(struct engine *e, uint32_t number, const struct rc_srq_caps *caps, void *memory)
+{
+	struct rc *r = rc_of(e);
+
+	if (number >= r->cfg.max_srqs || rc_srq_size(caps) == 0)
+		return -EINVAL;
+	if (r->srqs[number])
+		return -EEXIST;
+	struct rc_rq *s = memory;
+
+	*s = (struct rc_rq){
+		.slots = (uint8_t *)memory + engine_aligned(sizeof *s),
+		.stride = rc_recv_stride(caps->max_sge),
+		.max = caps->max_recv,
+		.max_sge = caps->max_sge,
+		.pd = caps->pd,
+		.number = number,
+	};
+	rc_empty_queue(s);
+	r->srqs[number] = s;
+	return 0;
+}
+
+void *rc_srq_free(struct engine *e, uint32_t number)
+{
+	struct rc *r = rc_of(e);
+	struct rc_rq *s = rc_find_srq(r, number);
+
+	if (!s || s->n_users > 0)
+		return NULL;
+	engine_done_forget(&r->done, s);
+	engine_event_forget(&r->srq_events, &s->events);
+	r->srqs[number] = NULL;
+	return s;
+}
+
+int rc_srq_limit(struct engine *e, uint32_t number, uint32_t limit)
+{
+	struct rc_rq *s = rc_find_srq(rc_of(e), number);
+
+	if (!s)
+		return -ENOENT;
+	if (limit > s->max)
+		return -EINVAL;
+	s->limit = limit;
+	return 0;
+}
+
+int rc_srq_query(const struct engine *e, uint32_t number, struct rc_srq_caps *caps, uint32_t *limit)
+{
+	const struct rc_rq *s = rc_find_srq((const struct rc *)e, number);
+
+	if (!s)
+		return -ENOENT;
+	*caps = (struct rc_srq_caps){s->max, s->max_sge, s->pd};
+	*limit = s->limit;
+	return 0;
+}
+
+int rc_post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const struct op *op)
+{
+	uint64_t room = 0;
+
+	if (op->n_sg > queue->max_sge || (op->n_sg > 0 && !op->sg))
+		return -EINVAL;
+	if (list_is_empty(&queue->free))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < op->n_sg; i++)
+		room += op->sg[i].len;
+	struct rc_recv *w = LIST_OWNER(list_pop(&queue->free), rc_recv, wr.link);
+
+	w->wr = engine_work_of(op, queue, 0);
+	w->n_sg = (uint8_t)op->n_sg;
+	/* No message is longer than this, so what is beyond it need not be counted. */
+	w->room = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
+	if (op->n_sg > 0)
+		memcpy(w->sg, op->sg, op->n_sg * sizeof *op->sg);
+	if (q && q->state == RC_ERROR) {
+		w->qp = q->id.number;
+		w->peer = q->attr.peer;
+		w->wr.status = ENGINE_FLUSHED;
+		engine_done_push(&r->done, &w->wr);
+		return 0;
+	}
+	list_push(&queue->posted, &w->wr.link);
+	queue->n_posted++;
+	return 0;
+}
+
+static void raise_limit(struct rc *r, struct rc_rq *s)
+{
+	s->limit = 0;
+	engine_event_raise(&r->srq_events, &s->events, RC_EVENT_SRQ_LIMIT);
+}
+
+struct rc_recv *rc_take_recv(struct rc *r, struct rc_qp *q)
+{
+	struct rc_rq *queue = q->resp.queue;
+	struct list_link *link = list_pop(&queue->posted);
+
+	if (!link)
+		return NULL;
+	struct rc_recv *recv = LIST_OWNER(link, rc_recv, wr.link);
+
+	queue->n_posted--;
+	if (queue->n_posted < queue->limit)
+		raise_limit(r, queue);
+	recv->qp = q->id.number;
+	recv->peer = q->attr.peer;
+	return recv;
+}
+
+void rc_complete_recv(struct rc *r, struct rc_qp *q, struct rc_recv *recv,
+		      enum engine_status status)
+{
+	recv->qp = q->id.number;
+	recv->peer = q->attr.peer;
+	recv->wr.status = (uint8_t)status;
+	engine_done_push(&r->done, &recv->wr);
+}
