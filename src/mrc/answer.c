@@ -86,16 +86,6 @@ void mrc_on_rx_port(struct mrc *m, struct mrc_qp *q, uint32_t port)
 		mrc_recount_turns(m, q);
 }
 
-uint32_t mrc_ports_back(const struct mrc *m, const struct mrc_qp *q)
-{
-	const struct mrc_responder *p = &q->resp;
-	uint32_t ports = path_ports(&q->req.path), live = p->rx_ports[0] | p->rx_ports[1];
-
-	if (!ports)
-		ports = q->attr.evs->set.ports;
-	return ports & live && m->now < p->rx_port_at + MRC_RX_PORT_NS ? ports & live : ports;
-}
-
 /* Takes the oldest answer out, or NULL. */
 static struct mrc_answer *take_answer(struct mrc_responder *p)
 {

@@ -27,6 +27,16 @@ struct mrc_qp *mrc_next_qp(const struct mrc *m, const struct mrc_qp *q)
 	return id ? LIST_OWNER(id, mrc_qp, id) : NULL;
 }
 
+uint32_t mrc_ports_back(const struct mrc *m, const struct mrc_qp *q)
+{
+	const struct mrc_responder *p = &q->resp;
+	uint32_t ports = path_ports(&q->req.path), live = p->rx_ports[0] | p->rx_ports[1];
+
+	if (!ports)
+		ports = q->attr.evs->set.ports;
+	return ports & live && m->now < p->rx_port_at + MRC_RX_PORT_NS ? ports & live : ports;
+}
+
 static void count_turn(struct mrc_turns *t, uint32_t ports, uint32_t by)
 {
 	for (; ports; ports &= ports - 1)

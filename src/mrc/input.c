@@ -1,7 +1,5 @@
 /* What every packet must pass before requestor, responder or the endpoint look at it
  * (6.3.1, 7.5.3): nothing changes here but counters. */
-#include <assert.h>
-
 #include "mrc/state.h"
 
 #define VERSION 0u

@@ -1,5 +1,4 @@
 /* Queue pairs: how they are made, change state and end. */
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 

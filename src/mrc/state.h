@@ -2,6 +2,7 @@
  *
  *	mrc.c       the engine's operations: the block, post and poll, pull by turns
  *	core.c      queue pairs by number, who has turns, what all packets have in common
+ *	clock.c     when silence is a timeout, when to probe, and what the timers wait for
  *	pair.c      queue pairs: make, modify, flush, free
  *	pools.c     how large the shared pools are
  *	input.c     what every packet must pass before either side looks at it
@@ -410,6 +411,9 @@ struct mrc_qp *mrc_find(const struct mrc *m, uint32_t number);
 int mrc_find_with_ev(const struct mrc *m, uint32_t number, uint32_t ev, struct mrc_qp **q);
 /* The queue pair behind q in an order of its own, the first for NULL, or NULL. */
 struct mrc_qp *mrc_next_qp(const struct mrc *m, const struct mrc_qp *q);
+/* Where answers may leave: by ports whose planes brought packets lately, as who only answers learns
+ * nothing of planes that lose them; by all in use, or all there are, if none did. */
+uint32_t mrc_ports_back(const struct mrc *m, const struct mrc_qp *q);
 /* q may have a packet to send, or to answer: it gets a turn. Any number of times. */
 void mrc_wake_send(struct mrc *m, struct mrc_qp *q);
 void mrc_wake_answer(struct mrc *m, struct mrc_qp *q);
@@ -433,6 +437,32 @@ void mrc_offer_chunks(struct mrc *m, uint32_t n);
  * padding behind the payload bytes in tx->body, pkey, destination and addresses. */
 void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_ev *ev,
 		       struct mrc_pkt *h, uint32_t payload, struct tx_pkt *tx);
+
+/* clock.c. The timeout of the i-th silence in a row, i = 0 .. (Table 7-1). */
+nsec mrc_timeout_ns(const struct mrc_attr *attr, uint32_t i);
+/* The peer has yet to answer about packets that are out, or to end a message with a Transport ACK.
+ */
+bool mrc_is_answer_due(const struct mrc_qp *q);
+/* Silence counts from now, if anything is out or waits while all ports are down; else the clocks
+ * stop. Tries count anew if is_moved: una moved, or what was executed did. */
+void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_moved);
+/* una is retransmitted: its time begins anew, if that is not for a timeout. */
+void mrc_clock_retx(struct mrc *m, struct mrc_qp *q);
+/* Ports, work or the state of q changed: the clock of what only waits starts or stops. */
+void mrc_clock_follow(struct mrc *m, struct mrc_qp *q);
+/* The peer answered, but not about una: it need not be asked yet, and the timeout stands. is_news:
+ * of packets that arrived, or are lost. */
+void mrc_clock_spare(struct mrc *m, struct mrc_qp *q, bool is_news);
+/* A probe goes out now. */
+void mrc_probe_sent(struct mrc *m, struct mrc_qp *q);
+/* The peer was asked once more: it is given longer before the next time. */
+void mrc_probe_later(const struct mrc *m, struct mrc_requester *req);
+/* One of the times that the retry timer waits for has moved. */
+void mrc_arm(struct mrc *m, struct mrc_qp *q);
+/* How long an answer may take before asking again makes sense, by the round trips so far. */
+nsec mrc_probe_timeout_ns(const struct mrc_qp *q);
+/* Something is to be done at `at`, or earlier for another reason. */
+void mrc_wake_at(struct mrc *m, struct mrc_qp *q, nsec at);
 
 /* pools.c. A queue pair comes, or goes: the pools have room for what it can use. */
 void mrc_pools_take(struct mrc *m, const struct mrc_qp *q);
@@ -496,18 +526,6 @@ void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view)
 /* It reported some packets and not all: the next probe goes at once, and its answer begins where
  * this one ended. */
 void mrc_probe_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
-/* Silence counts from now, if anything is out or waits while all ports are down; else the clocks
- * stop. Tries count anew if is_moved: una moved, or what was executed did. */
-void mrc_clock_restart(struct mrc *m, struct mrc_qp *q, bool is_moved);
-/* una is retransmitted: its time begins anew, if that is not for a timeout. */
-void mrc_clock_retx(struct mrc *m, struct mrc_qp *q);
-/* Ports, work or the state of q changed: the clock of what only waits starts or stops. */
-void mrc_clock_follow(struct mrc *m, struct mrc_qp *q);
-/* The peer answered, but not about una: it need not be asked yet, and the timeout stands. is_news:
- * of packets that arrived, or are lost. */
-void mrc_clock_spare(struct mrc *m, struct mrc_qp *q, bool is_news);
-/* A probe goes out now. */
-void mrc_probe_sent(struct mrc *m, struct mrc_qp *q);
 /* Packet n is wanted again by a NACK: lost, if it has a try left; else q fails. Trimmed it costs
  * none, but for packet una, which it costs one a timeout; with MRC_COUNT_TRIMS one each time. */
 void mrc_retx(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed);
@@ -517,21 +535,10 @@ void mrc_note_trim(struct mrc_requester *req, nsec at);
 void mrc_lose_ports(struct mrc *m, struct mrc_qp *q, uint32_t ports);
 /* The peer had no room for packet n, which is lost now; rtt: its round trip, 0 if not known. */
 void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt);
-/* One of the times that the retry timer waits for has moved. */
-void mrc_arm(struct mrc *m, struct mrc_qp *q);
-/* How long an answer may take before asking again makes sense, by the round trips so far. */
-nsec mrc_probe_timeout_ns(const struct mrc_qp *q);
-/* Something is to be done at `at`, or earlier for another reason. */
-void mrc_wake_at(struct mrc *m, struct mrc_qp *q, nsec at);
 void mrc_timers_run(struct mrc *m, nsec now);
-/* The timeout of the i-th silence in a row, i = 0 .. (Table 7-1). */
-nsec mrc_timeout_ns(const struct mrc_attr *attr, uint32_t i);
 
 /* answer.c. A packet came in by this port. */
 void mrc_on_rx_port(struct mrc *m, struct mrc_qp *q, uint32_t port);
-/* Where answers may leave: by ports whose planes brought packets lately, as who only answers learns
- * nothing of planes that lose them; by all in use, or all there are, if none did. */
-uint32_t mrc_ports_back(const struct mrc *m, const struct mrc_qp *q);
 
 /* evs.c. Starts with the profile of q->attr, every EV as that has it; ends what there was, which
  * may have led to the same peer. */
