@@ -247,30 +247,6 @@ static void take_evs(struct mrc *m, struct mrc_qp *q, const struct mrc_attr *a, 
 	mrc_offer_chunk(m);
 }
 
-static void flush(struct mrc *m, struct mrc_qp *q)
-{
-	uint32_t n[PATH_STATES] = {0};
-
-	q->state = MRC_ERROR;
-	mrc_unlist_starved(m, q);
-	mrc_evs_quiet(m, q);
-	mrc_flush_send(m, q);
-	mrc_flush_recv(m, q);
-	/* What it assumed of its EVs no longer counts. */
-	if (q->req.path.profile)
-		path_count(&q->req.path, n);
-	if (n[PATH_ASSUMED_BAD])
-		mrc_raise(m, q, MRC_EVENT_EV_STATE);
-}
-
-void mrc_fail(struct mrc *m, struct mrc_qp *q)
-{
-	if (q->state == MRC_ERROR)
-		return;
-	m->count.failed++;
-	flush(m, q);
-}
-
 static void enter(struct mrc *m, struct mrc_qp *q, uint8_t state)
 {
 	enum engine_begin begins = engine_begins((struct engine_move){q->state, state});
@@ -284,7 +260,7 @@ static void enter(struct mrc *m, struct mrc_qp *q, uint8_t state)
 		mrc_check_drained(m, q);
 		break;
 	case ENGINE_BEGINS_TO_RESUME: q->req.is_draining = false; break;
-	case ENGINE_BEGINS_TO_FAIL: flush(m, q); break;
+	case ENGINE_BEGINS_TO_FAIL: mrc_flush(m, q); break;
 	default: break;
 	}
 	/* A limit may have gone up. */

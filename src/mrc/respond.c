@@ -399,16 +399,3 @@ int mrc_take_recv(struct mrc *m, struct mrc_qp *q, const struct op *op)
 		engine_done_end(&m->done, &q->resp.receives, ENGINE_FLUSHED);
 	return 0;
 }
-
-void mrc_flush_recv(struct mrc *m, struct mrc_qp *q)
-{
-	struct mrc_responder *p = &q->resp;
-
-	while (has_recv(q))
-		engine_done_end(&m->done, &q->resp.receives, ENGINE_FLUSHED);
-	engine_seen_clear(&p->seen);
-	mrc_answer_clear(m, q);
-	p->n_stash = 0;
-	if (!p->is_closing)
-		p->has_ack = p->has_nak = false;
-}

@@ -3,7 +3,8 @@
  *	mrc.c       the engine's operations: the block, post and poll, pull by turns
  *	core.c      queue pairs by number, who has turns, what all packets have in common
  *	clock.c     when silence is a timeout, when to probe, and what the timers wait for
- *	pair.c      queue pairs: make, modify, flush, free
+ *	end.c       how work ends, and queue pairs: executed, failed, flushed
+ *	pair.c      queue pairs: make, modify, free
  *	pools.c     how large the shared pools are
  *	input.c     what every packet must pass before either side looks at it
  *	send.c      the requestor sends: new packets, lost ones again, probes
@@ -468,9 +469,29 @@ void mrc_wake_at(struct mrc *m, struct mrc_qp *q, nsec at);
 void mrc_pools_take(struct mrc *m, const struct mrc_qp *q);
 void mrc_pools_leave(struct mrc *m, const struct mrc_qp *q);
 
-/* pair.c. Ends q on our own account: MRC_ERROR, all work flushed. What the responder still has to
- * say is said if is_closing was set before. */
+/* end.c. Works that were executed are done, in order. One that failed here has waited for those
+ * before it, which the peer may have executed: now it fails, and q with it. */
+void mrc_end_works(struct mrc *m, struct mrc_qp *q);
+/* Packets before `end` were executed, una >= end > executed: their works are done, in order. */
+void mrc_retire(struct mrc *m, struct mrc_qp *q, uint64_t end);
+/* The oldest work that is not done fails with this status, and q with it. */
+void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status);
+/* The peer executed the first n works that are not done, all of them out. */
+void mrc_retire_works(struct mrc *m, struct mrc_qp *q, uint64_t n);
+/* The work of packet n < next fails with this status, or the oldest if that one is done; those
+ * around it are flushed, and q fails. */
+void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, int64_t n, enum engine_status status);
+/* What the peer has of the payload of the work that ends next, as far as all before it arrived. */
+uint64_t mrc_part_bytes(const struct mrc_qp *q);
+/* The work of packet n, which is sent, or is next, and not done. */
+uint64_t mrc_work_of(const struct mrc_qp *q, uint64_t n);
+/* Ends q on our own account: MRC_ERROR, all work flushed. What the responder still has to say is
+ * said if is_closing was set before. */
 void mrc_fail(struct mrc *m, struct mrc_qp *q);
+/* The same, as its user asked for. */
+void mrc_flush(struct mrc *m, struct mrc_qp *q);
+/* Everything not done is flushed; nothing is out, and the clocks stop. */
+void mrc_flush_send(struct mrc *m, struct mrc_qp *q);
 
 /* input.c */
 void mrc_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n);
@@ -482,22 +503,9 @@ int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op);
  * (*is_blocked). May end work, or q, on the way. */
 bool mrc_request_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx,
 		      bool *is_blocked);
-/* Packets before `end` were executed, una >= end > executed: their works are done, in order. */
-void mrc_retire(struct mrc *m, struct mrc_qp *q, uint64_t end);
-/* The oldest work that is not done fails with this status, and q with it. */
-void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status);
 /* A reliability probe (7.4.6) on an EV into tx; returns its identifier. */
 uint16_t mrc_put_probe(struct mrc *m, struct mrc_qp *q, const struct path_ev *ev,
 		       struct tx_pkt *tx);
-/* The peer executed the first n works that are not done, all of them out. */
-void mrc_retire_works(struct mrc *m, struct mrc_qp *q, uint64_t n);
-/* The work of packet n < next fails with this status, or the oldest if that one is done; those
- * around it are flushed, and q fails. */
-void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, int64_t n, enum engine_status status);
-/* What the peer has of the payload of the work that ends next, as far as all before it arrived. */
-uint64_t mrc_part_bytes(const struct mrc_qp *q);
-/* Everything not done is flushed; nothing is out, and the clocks stop. */
-void mrc_flush_send(struct mrc *m, struct mrc_qp *q);
 /* Everything is forgotten, as in MRC_RESET; or made ready to begin at MRC_RTS. */
 void mrc_requester_reset(struct mrc *m, struct mrc_qp *q);
 void mrc_requester_start(struct mrc *m, struct mrc_qp *q);
@@ -656,8 +664,6 @@ void mrc_responder_start(struct mrc *m, struct mrc_qp *q); /* MRC_RTR */
 /* The range changes to attr.mpr (7.5.4). */
 void mrc_responder_resize(struct mrc *m, struct mrc_qp *q);
 int mrc_take_recv(struct mrc *m, struct mrc_qp *q, const struct op *op);
-/* Receives that wait are flushed; nothing more is answered but a last NAK. */
-void mrc_flush_recv(struct mrc *m, struct mrc_qp *q);
 
 /* answer.c. As mrc_request_next. */
 bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx,
