@@ -22,7 +22,7 @@
 /* The parts of the one block of memory, as offsets from its start. */
 struct layout {
 	struct engine_layout all;
-	size_t qps, flights, tracks, answers, ev_faults, endpoints;
+	size_t qps, flights, tracks, answers, ev_faults, endpoints, peers;
 	struct pool_shape flight_shape, track_shape, answer_shape, ev_fault_shape;
 };
 
@@ -47,6 +47,7 @@ static struct layout layout_of(const struct mrc_cfg *cfg)
 	l.answers = engine_reserve(&l.all, pool_bytes(&l.answer_shape));
 	l.ev_faults = engine_reserve(&l.all, pool_bytes(&l.ev_fault_shape));
 	l.endpoints = engine_reserve(&l.all, mrc_endpoint_bytes(cfg));
+	l.peers = engine_reserve(&l.all, mrc_peers_bytes(cfg));
 	return l;
 }
 
@@ -129,6 +130,7 @@ static int mrc_init(struct engine *e, const void *cfg, nsec now)
 	pool_init_empty(&m->ev_faults, block + l.ev_faults, &l.ev_fault_shape);
 	m->cfg.path.ev_faults = &m->ev_faults;
 	mrc_endpoint_init(m, block + l.endpoints);
+	mrc_peers_init(m, block + l.peers);
 	wheel_init(&m->wheel,
 		   (struct wheel_cfg){
 			   .now = now, .shift = MRC_WHEEL_SHIFT, .levels = MRC_WHEEL_LEVELS},

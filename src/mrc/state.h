@@ -14,7 +14,9 @@
  *	answer.c    the responder sends: SACKs, NACKs, Transport ACKs
  *	evs.c      the requestor's EVs: what happened on them, and their probes
  *	ports.c     which ports are up, here and at the peers
- *	endpoint.c  endpoint operations, on queue pair 2
+ *	endpoint.c  the packets of endpoint operations, on queue pair 2
+ *	requests.c  endpoint requests that wait or are out, and responses that wait
+ *	peers.c     which queue pairs have EVs to a peer
  *
  * Packets of each direction are counted from 0 in 64 bits; the PSN on the wire is sq_psn, or
  * rq_psn, plus the count, modulo 2^24. "Before n" means counts less than n. */
@@ -302,8 +304,6 @@ struct mrc_endpoints {
 	/* Of answers: to peers that have a queue pair here, and to all others. Who asks in the name
 	 * of any host he likes is a stranger then. */
 	struct mrc_bucket for_peers, for_strangers;
-	struct mrc_qp **by_peer; /* lists of queue pairs that have EVs, by a hash of their peers */
-	uint32_t peer_mask;
 	struct mrc_endpoint_queue wait[ENGINE_PORTS];
 	uint32_t waiting;                        /* bit per port with something to send */
 	uint8_t next_port;                       /* the first to be asked */
@@ -316,6 +316,12 @@ struct mrc_endpoints {
 	uint32_t done_head, done_n;
 	struct mrc_endpoint_done ports[MRC_PORT_UPDATES]; /* reported by peers, n_ports of them */
 	uint32_t n_ports;
+};
+
+/* Lists of queue pairs that have EVs, by a hash of their peers. */
+struct mrc_peers {
+	struct mrc_qp **lists;
+	uint32_t mask;
 };
 
 /* What takes turns in pull. */
@@ -344,6 +350,7 @@ struct mrc {
 	uint8_t turn;        /* enum mrc_turn: whose is next */
 	struct list starved; /* queue pairs kept back: no chunk of `flights` is free */
 	struct mrc_endpoints endpoints;
+	struct mrc_peers peers;
 	struct list done;   /* struct engine_work that wait for poll */
 	struct list events; /* queue pairs that have some */
 };
@@ -468,6 +475,35 @@ void mrc_wake_at(struct mrc *m, struct mrc_qp *q, nsec at);
 /* pools.c. A queue pair comes, or goes: the pools have room for what it can use. */
 void mrc_pools_take(struct mrc *m, const struct mrc_qp *q);
 void mrc_pools_leave(struct mrc *m, const struct mrc_qp *q);
+
+/* peers.c */
+size_t mrc_peers_bytes(const struct mrc_cfg *cfg);
+void mrc_peers_init(struct mrc *m, void *memory);
+/* q has EVs to its peer now; and no longer: whom mrc_next_with_peer finds. */
+void mrc_peer_join(struct mrc *m, struct mrc_qp *q);
+void mrc_peer_leave(struct mrc_qp *q);
+/* The next queue pair that has EVs to a peer, or the first; NULL: there is none. */
+struct mrc_qp *mrc_next_with_peer(const struct mrc *m, uint32_t peer, const struct mrc_qp *q);
+
+/* requests.c */
+size_t mrc_endpoint_bytes(const struct mrc_cfg *cfg);
+void mrc_endpoint_init(struct mrc *m, void *memory);
+/* Whether one more request of the engine's own can be posted; posts it: all but id and sent_at is
+ * set. It is in its owner's list until it is answered. */
+bool mrc_endpoint_has_room(const struct mrc *m);
+void mrc_endpoint_ask(struct mrc *m, const struct mrc_request *request);
+/* One that is in no list of its owner any more is not waited for: it is free, and not told of. */
+void mrc_endpoint_withdraw(struct mrc *m, struct mrc_request *r);
+/* One ends, answered or not: what its caller is told of it, and what more is known can be added; it
+ * is free. */
+struct mrc_endpoint_done *mrc_endpoint_end(struct mrc *m, struct mrc_request *r,
+					   enum mrc_endpoint_news news);
+/* The oldest request in the queue of a port is sent now. */
+struct mrc_request *mrc_request_leave(struct mrc *m, struct mrc_endpoint_queue *queue);
+/* Whether one more answer may go to a peer, or a stranger, now: it is counted then. */
+bool mrc_endpoint_may_answer(struct mrc *m, bool is_peer);
+/* Such an answer waits for its port. */
+void mrc_response_queue(struct mrc_endpoints *ends, struct mrc_response *r);
 
 /* end.c. Works that were executed are done, in order. One that failed here has waited for those
  * before it, which the peer may have executed: now it fails, and q with it. */
@@ -685,23 +721,9 @@ uint16_t mrc_reflect(const struct mrc *m, const struct mrc_reflected *r);
 /* endpoint.c */
 enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in);
 enum mrc_verdict mrc_on_endpoint_response(struct mrc *m, const struct mrc_in *in);
-/* Whether one more request of the engine's own can be posted; posts it: all but id and sent_at is
- * set. It is in its owner's list until it is answered. */
-bool mrc_endpoint_has_room(const struct mrc *m);
-void mrc_endpoint_ask(struct mrc *m, const struct mrc_request *request);
-/* One that is in no list of its owner any more is not waited for: it is free, and not told of. */
-void mrc_endpoint_withdraw(struct mrc *m, struct mrc_request *r);
-/* q has EVs to its peer now; and no longer: whom mrc_next_with_peer finds. */
-void mrc_peer_join(struct mrc *m, struct mrc_qp *q);
-void mrc_peer_leave(struct mrc_qp *q);
-/* The next queue pair that has EVs to a peer, or the first; NULL: there is none. Packets in the
- * name of anybody make us ask: it looks at few others. */
-struct mrc_qp *mrc_next_with_peer(const struct mrc *m, uint32_t peer, const struct mrc_qp *q);
 /* The next endpoint packet into tx; as mrc_request_next. */
 bool mrc_endpoint_next(struct mrc *m, uint32_t free_ports, struct tx_pkt *tx);
 /* Whether one could go on these ports. */
 bool mrc_endpoint_waits(const struct mrc *m, uint32_t free_ports);
-size_t mrc_endpoint_bytes(const struct mrc_cfg *cfg);
-void mrc_endpoint_init(struct mrc *m, void *memory);
 
 #endif
