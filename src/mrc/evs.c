@@ -1,8 +1,6 @@
 /* The requestor's EVs (9.3): the engine reports to struct path what happened to packets, and does
  * what that asks for in return: probes of EVs out of use, and turns by the ports that are left. A
  * single EV probe may measure the round trip of an idle path; nothing depends on its answer. */
-#include <errno.h>
-
 #include "mrc/state.h"
 
 #define STATUS_DOUBLINGS 10u /* of the wait for the answer to a Port Status Update */
@@ -60,17 +58,34 @@ void mrc_evs_plan(struct mrc *m, struct mrc_qp *q)
 	mrc_arm(m, q);
 }
 
+/* What is out by these ports is lost. */
+static void lose_ports(struct mrc_qp *q, uint32_t ports, struct mrc_losses *l)
+{
+	const struct path_ev *evs = q->attr.evs->set.evs;
+
+	for (uint64_t n = q->req.sent.una; n < q->req.sent.next; n++) {
+		uint32_t ev = engine_sent_at(&q->req.sent, n)->user;
+
+		if (ev != MRC_NO_EV && ports >> evs[ev].port & 1)
+			mrc_lose(&q->req, n, l);
+	}
+}
+
 void mrc_evs_changed(struct mrc *m, struct mrc_qp *q)
 {
 	uint32_t was = q->send_ports, dead = path_dead(&q->req.path);
 	uint32_t died = dead & ~(uint32_t)q->req.dead_ports;
+	struct mrc_losses l = {0};
 
 	q->req.dead_ports = (uint8_t)dead;
 	mrc_recount_turns(m, q);
 	if (list_is_linked(&q->starved_link) && was != q->send_ports)
 		mrc_offer_chunk(m);
 	if (died)
-		mrc_lose_ports(m, q, died);
+		lose_ports(q, died, &l);
+	m->count.lost_port += l.pkts;
+	if (mrc_report_loss(m, q, &l, CC_LOSS_GAP))
+		mrc_wake_send(m, q);
 	if (path_take_news(&q->req.path))
 		mrc_raise(m, q, MRC_EVENT_EV_STATE);
 	mrc_evs_plan(m, q);

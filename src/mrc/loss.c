@@ -15,11 +15,6 @@
 #define PAUSE_MAX      16u
 #define PAUSE_MIN_NS   UINT64_C(1000)
 
-/* Packets newly taken for lost. */
-struct losses {
-	uint32_t pkts, bytes;
-};
-
 static bool is_endless(const struct mrc_qp *q)
 {
 	return q->attr.exp_retries == MRC_EXP_MAX;
@@ -113,24 +108,13 @@ static bool was_congested(const struct mrc_requester *req, nsec at)
 	       at <= req->trim_to + req->srtt;
 }
 
-/* Takes packet n for lost; false: it is acked, or lost already. Where nothing is out any more, what
- * the peer is ahead by is forgotten, but for the way it rounds (M-62). */
-static bool take_for_lost(struct mrc_requester *req, uint64_t n)
-{
-	if (!engine_sent_lost(&req->sent, n))
-		return false;
-	if (req->sent.out_bytes == 0 && req->reported_bytes > req->sent.acked_bytes + MRC_RCVD_UNIT)
-		req->reported_bytes = req->sent.acked_bytes;
-	return true;
-}
-
 /* Packet n is lost, if it is not yet. In silence: nobody reported it, and its EV is to blame, or
  * the congestion that it met. */
-static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, struct losses *l)
+static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, struct mrc_losses *l)
 {
 	const struct engine_sent_pkt *pkt = engine_sent_at(&q->req.sent, n);
 
-	if (!take_for_lost(&q->req, n))
+	if (!mrc_lose(&q->req, n, l))
 		return false;
 	nsec at = engine_sent_time(&q->req.sent, m->now, n);
 
@@ -138,8 +122,6 @@ static bool lose(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_silent, st
 		mrc_ev_trimmed(q, pkt->user);
 	else if (is_silent)
 		mrc_ev_lost(m, q, pkt->user, at);
-	l->pkts++;
-	l->bytes += pkt->bytes;
 	return true;
 }
 
@@ -154,7 +136,7 @@ static void reset_timer(struct mrc *m, struct mrc_qp *q, uint64_t n)
 }
 
 /* Lost by the word of a SACK, if it is the first. */
-static void lose_reported(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
+static void lose_reported(struct mrc *m, struct mrc_qp *q, uint64_t n, struct mrc_losses *l)
 {
 	struct engine_sent_chunk *c = engine_sent_chunk(&q->req.sent, n);
 
@@ -164,19 +146,11 @@ static void lose_reported(struct mrc *m, struct mrc_qp *q, uint64_t n, struct lo
 	reset_timer(m, q, n);
 }
 
-static void report_loss(struct mrc *m, struct mrc_qp *q, const struct losses *l, enum cc_loss why)
+static void report_loss(struct mrc *m, struct mrc_qp *q, const struct mrc_losses *l,
+			enum cc_loss why)
 {
-	struct mrc_requester *req = &q->req;
-	struct cc_ack ack = {
-		.now = m->now,
-		.bytes = l->bytes,
-		.pkts = l->pkts,
-		.out_bytes = mrc_inflight(req),
-	};
-
-	if (l->pkts == 0)
+	if (!mrc_report_loss(m, q, l, why))
 		return;
-	cc_on_loss(&req->cc, &ack, why);
 	mrc_evs_changed(m, q);
 	mrc_wake_send(m, q);
 }
@@ -192,7 +166,7 @@ static uint64_t open_from(const struct mrc_requester *req, uint64_t n)
 /* Those of them before `end` that were sent before limit are lost; judged moves to the first that
  * was not. The first time, packets go in their order, so that each is looked at once. */
 static void judge_before(struct mrc *m, struct mrc_qp *q, uint64_t end, nsec limit,
-			 struct losses *l)
+			 struct mrc_losses *l)
 {
 	struct mrc_requester *req = &q->req;
 	uint64_t n = req->judged;
@@ -245,7 +219,7 @@ static uint64_t missing_of(const struct mrc_requester *req, const struct mrc_vie
 void mrc_judge(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 {
 	struct mrc_requester *req = &q->req;
-	struct losses l = {0};
+	struct mrc_losses l = {0};
 
 	if (v->is_all)
 		req->reported = req->sent.next;
@@ -280,7 +254,7 @@ void mrc_judge(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 static void judge_overdue(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
-	struct losses l = {0};
+	struct mrc_losses l = {0};
 	nsec overdue = overdue_ns(req);
 
 	if (m->now >= overdue)
@@ -291,7 +265,7 @@ static void judge_overdue(struct mrc *m, struct mrc_qp *q)
 }
 
 /* A packet that the probe did not find. */
-static void judge_one_probed(struct mrc *m, struct mrc_qp *q, uint64_t n, struct losses *l)
+static void judge_one_probed(struct mrc *m, struct mrc_qp *q, uint64_t n, struct mrc_losses *l)
 {
 	if (engine_sent_time(&q->req.sent, m->now, n) + q->req.reorder_ns < q->req.probe_at)
 		lose_reported(m, q, n, l);
@@ -300,7 +274,7 @@ static void judge_one_probed(struct mrc *m, struct mrc_qp *q, uint64_t n, struct
 void mrc_on_probed(struct mrc *m, struct mrc_qp *q, const struct mrc_view *v)
 {
 	struct mrc_requester *req = &q->req;
-	struct losses l = {0};
+	struct mrc_losses l = {0};
 
 	req->is_probing = false;
 	req->probe_tries = 0;
@@ -366,7 +340,7 @@ static bool take_try(const struct mrc_qp *q, uint8_t *tries)
 void mrc_retx(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
 {
 	uint8_t *tries = engine_sent_tries(&q->req.sent, n);
-	struct losses l = {0};
+	struct mrc_losses l = {0};
 
 	if ((!is_trimmed || is_trim_counted(m, q, n, *tries)) && !take_try(q, tries)) {
 		mrc_fail_packet(m, q, (int64_t)n, ENGINE_RETRY_EXCEEDED);
@@ -394,26 +368,11 @@ void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt)
 	req->pause_una = req->sent.una;
 }
 
-void mrc_lose_ports(struct mrc *m, struct mrc_qp *q, uint32_t ports)
-{
-	const struct path_ev *evs = q->attr.evs->set.evs;
-	struct losses l = {0};
-
-	for (uint64_t n = q->req.sent.una; n < q->req.sent.next; n++) {
-		uint32_t ev = engine_sent_at(&q->req.sent, n)->user;
-
-		if (ev != MRC_NO_EV && ports >> evs[ev].port & 1)
-			lose(m, q, n, false, &l);
-	}
-	m->count.lost_port += l.pkts;
-	report_loss(m, q, &l, CC_LOSS_GAP);
-}
-
 /* What is out for as long as the timeout is lost, and una in any case (7.4.1). */
 static void lose_silent(struct mrc *m, struct mrc_qp *q, nsec timeout)
 {
 	struct mrc_requester *req = &q->req;
-	struct losses l = {0};
+	struct mrc_losses l = {0};
 
 	for (uint64_t n = req->sent.una; n < req->sent.next; n++)
 		if (n == req->sent.una ||

@@ -6,8 +6,6 @@
 #define WRAP_NS  (UINT64_C(65536) << MRC_STAMP_SHIFT)
 #define SLACK_NS UINT64_C(256) /* two units of a timestamp: rounding at both ends */
 
-#define RCVD_MASK 0xffffffu
-
 /* When a packet of ours was sent, as its answer tells. */
 struct timing {
 	uint64_t n;       /* its count */
@@ -186,40 +184,6 @@ static void take_range(struct mrc *m, struct mrc_qp *q, const struct seth *h, bo
 	q->req.range = mpr * MRC_MPR_UNIT;
 }
 
-/* A peer may count duplicates as received: what it is ahead of our records by is no more than what
- * is out, so that it is forgotten when nothing is (M-62). */
-static void bound_received(struct mrc_requester *req)
-{
-	uint64_t most = req->sent.acked_bytes + req->sent.out_bytes;
-
-	if (req->reported_bytes > most)
-		req->reported_bytes = most;
-}
-
-/* 8.4: rcvd_bytes counts up, modulo 2^24 units; one that is behind is out of date. */
-static void take_received(struct mrc_requester *req, uint32_t rcvd_bytes)
-{
-	uint32_t units = (rcvd_bytes - req->rcvd_units) & RCVD_MASK;
-
-	if (units > RCVD_MASK / 2)
-		return;
-	req->rcvd_units = rcvd_bytes;
-	req->reported_bytes += (uint64_t)units * MRC_RCVD_UNIT;
-	bound_received(req);
-}
-
-/* Bytes that the controller was not told of: newly_rcvd_bytes (8.4). Where the map is ahead of
- * rcvd_bytes, as with a peer that does not tell them, it counts. */
-static uint32_t newly_received(struct mrc_requester *req)
-{
-	uint64_t all = req->reported_bytes > req->sent.acked_bytes ? req->reported_bytes
-								   : req->sent.acked_bytes;
-	uint64_t fresh = all > req->known_bytes ? all - req->known_bytes : 0;
-
-	req->known_bytes += fresh;
-	return fresh < UINT32_MAX ? (uint32_t)fresh : UINT32_MAX;
-}
-
 /* OnACK (Table 8-2). A Transport ACK is none: its SACK tells of the same packets, and how they came
  * through. */
 static void report_ack(struct mrc *m, struct mrc_qp *q, uint32_t pkts, const struct sample *time,
@@ -229,12 +193,12 @@ static void report_ack(struct mrc *m, struct mrc_qp *q, uint32_t pkts, const str
 	bool has_state = sack->seth.cc_type == MRC_CC_TYPE_NSCC;
 
 	if (has_state)
-		take_received(req, sack->cc.rcvd_bytes);
+		mrc_take_received(req, sack->cc.rcvd_bytes);
 	struct cc_ack ack = {
 		.now = m->now,
 		.rtt_ns = time->rtt_ns,
 		.held_ns = time->held_ns,
-		.bytes = newly_received(req),
+		.bytes = mrc_newly_received(req),
 		.pkts = pkts,
 		.out_bytes = mrc_inflight(req),
 		.is_marked = sack->seth.m == MRC_MARK_SKIP,
@@ -575,7 +539,7 @@ static enum mrc_verdict on_positive(struct mrc *m, struct mrc_qp *q, uint64_t n,
 
 		advance(m, q, n + 1, &news);
 		m->count.spared += news.spared;
-		bound_received(req);
+		mrc_bound_received(req);
 		/* One that had waited for another to be retransmitted is no measure. */
 		if (!is_known && !is_retx && news.retx_at == 0)
 			time.rtt_ns = age;

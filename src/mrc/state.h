@@ -4,6 +4,7 @@
  *	core.c      queue pairs by number, who has turns, what all packets have in common
  *	clock.c     when silence is a timeout, when to probe, and what the timers wait for
  *	end.c       how work ends, and queue pairs: executed, failed, flushed
+ *	inflight.c  what is taken for lost, or was received, and what the controller is told
  *	pair.c      queue pairs: make, modify, free
  *	pools.c     how large the shared pools are
  *	input.c     what every packet must pass before either side looks at it
@@ -472,6 +473,21 @@ nsec mrc_probe_timeout_ns(const struct mrc_qp *q);
 /* Something is to be done at `at`, or earlier for another reason. */
 void mrc_wake_at(struct mrc *m, struct mrc_qp *q, nsec at);
 
+/* inflight.c. Packets newly taken for lost. */
+struct mrc_losses {
+	uint32_t pkts, bytes;
+};
+/* Packet n is lost: counted in l, unless it is acknowledged or was lost already (false). */
+bool mrc_lose(struct mrc_requester *req, uint64_t n, struct mrc_losses *l);
+/* The controller is told of them; false: there were none. */
+bool mrc_report_loss(struct mrc *m, struct mrc_qp *q, const struct mrc_losses *l, enum cc_loss why);
+/* rcvd_bytes of a SACK: what the peer counts as received. */
+void mrc_take_received(struct mrc_requester *req, uint32_t rcvd_bytes);
+/* Records moved without such a count: the peer is not ahead of them by more than what is out. */
+void mrc_bound_received(struct mrc_requester *req);
+/* newly_rcvd_bytes (8.4): what was received and the controller was not told of. It is told now. */
+uint32_t mrc_newly_received(struct mrc_requester *req);
+
 /* pools.c. A queue pair comes, or goes: the pools have room for what it can use. */
 void mrc_pools_take(struct mrc *m, const struct mrc_qp *q);
 void mrc_pools_leave(struct mrc *m, const struct mrc_qp *q);
@@ -575,8 +591,6 @@ void mrc_probe_on(struct mrc *m, struct mrc_qp *q, const struct mrc_view *view);
 void mrc_retx(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed);
 /* The packet that was sent at `at` was cut by a switch. */
 void mrc_note_trim(struct mrc_requester *req, nsec at);
-/* All that is out by these ports is lost. */
-void mrc_lose_ports(struct mrc *m, struct mrc_qp *q, uint32_t ports);
 /* The peer had no room for packet n, which is lost now; rtt: its round trip, 0 if not known. */
 void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt);
 void mrc_timers_run(struct mrc *m, nsec now);
