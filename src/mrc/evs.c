@@ -1,61 +1,14 @@
-/* The requestor's EVs (9.3): the engine reports to struct path what happened to packets, and does
- * what that asks for in return: probes of EVs out of use, and turns by the ports that are left. A
- * single EV probe may measure the round trip of an idle path; nothing depends on its answer. */
+/* The requestor's EVs (9.3): the engine reports to struct path what happened to packets, and what
+ * that says of EVs has its effect at once: on packets that are out, on turns, on queue pairs with
+ * the same peer. */
 #include "mrc/state.h"
 
 #define STATUS_DOUBLINGS 10u /* of the wait for the answer to a Port Status Update */
-#define SILENT_PROBES    4u  /* times in a timeout that EVs are probed when nothing is received */
-#define UNSENT_TIMEOUTS  4u  /* times that of an answer: for a probe whose port stays shut */
 
 /* Whether what happens to packets of this EV counts. */
 static bool is_counted(const struct mrc_qp *q, uint32_t ev)
 {
 	return !(q->attr.flags & MRC_OBLIVIOUS) && ev < q->attr.evs->set.n;
-}
-
-/* When the EVs want to be probed: not for a queue pair that has nothing to send; and while the
- * peer is silent, with timeout after timeout, a few times in each: it may be gone. */
-static nsec probes_due(const struct mrc *m, const struct mrc_qp *q)
-{
-	const struct mrc_requester *req = &q->req;
-
-	if (req->executed == req->end)
-		return NSEC_NEVER;
-	nsec due = path_deadline(&req->path, mrc_all_ports(m));
-
-	if (mrc_asked_ports(q) && due > req->peer_port_due)
-		due = req->peer_port_due;
-	if (req->tries > 0) {
-		nsec least = req->probed_at + mrc_timeout_ns(&q->attr, req->tries) / SILENT_PROBES;
-
-		due = due > least ? due : least;
-	}
-	return due;
-}
-
-/* When the first request of q's own is given up. */
-static nsec given_up_at(const struct mrc_qp *q)
-{
-	const struct list *own = &q->req.own_probes;
-	nsec due = NSEC_NEVER;
-
-	for (struct list_link *link = list_first(own); link; link = list_after(own, link)) {
-		const struct mrc_request *r = LIST_OWNER(link, mrc_request, own_link);
-
-		due = r->due < due ? r->due : due;
-	}
-	return due;
-}
-
-void mrc_evs_plan(struct mrc *m, struct mrc_qp *q)
-{
-	nsec due = mrc_status_due(m, q) ? m->now : probes_due(m, q), given_up = given_up_at(q);
-
-	/* What is asked waits for room: answers to others make it. */
-	if (!mrc_endpoint_has_room(m) && due < m->now + m->cfg.path.backoff_ns)
-		due = m->now + m->cfg.path.backoff_ns;
-	q->req.path_due = q->state == MRC_ERROR ? NSEC_NEVER : due < given_up ? due : given_up;
-	mrc_arm(m, q);
 }
 
 /* What is out by these ports is lost. */
@@ -255,59 +208,13 @@ void mrc_ev_lost(struct mrc *m, struct mrc_qp *q, uint32_t ev, nsec at)
 
 void mrc_ev_arrived(struct mrc *m, struct mrc_qp *q, uint32_t ev, nsec at)
 {
-	/* What was sent since the port is said to be down at the peer arrived there. */
-	if (q->req.doubted && ev < q->attr.evs->set.n && at > q->req.doubted_at) {
-		uint32_t port = 1u << q->attr.evs->set.evs[ev].port & q->req.doubted;
-
-		if (port)
-			mrc_settle_doubt(m, q->attr.peer, port, false);
-	}
 	if (is_counted(q, ev))
 		path_on_arrived(&q->req.path, ev, at, m->now);
 }
 
-/* Asks the peer something on an EV; there is room for it. */
-void mrc_evs_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r, const struct path_ev *ev)
-{
-	r->owner = q;
-	r->due = m->now + (mrc_probe_timeout_ns(q) << r->tries) * UNSENT_TIMEOUTS;
-	if (r->own == MRC_OWN_PEER_PORT && q->req.to_ask >> r->what.ev.port & 1)
-		r->due = NSEC_NEVER;
-	r->what.peer = q->attr.peer;
-	r->what.local = q->attr.local;
-	r->what.ev = *ev;
-	r->what.has_service_time = q->attr.flags & MRC_PEER_SERVICE_TIME;
-	mrc_endpoint_ask(m, r);
-}
-
-/* The timeout counts from here on: many probes at a time wait for each other, and none of them is
- * to fail for that. */
-void mrc_evs_asked(struct mrc *m, struct mrc_request *r)
-{
-	r->due = m->now + (mrc_probe_timeout_ns(r->owner) << r->tries);
-	if (r->own == MRC_OWN_PEER_PORT)
-		mrc_peer_port_asked(m, r);
-	mrc_evs_plan(m, r->owner);
-}
-
-/* By reliability probes on these very EVs (9.3.1): a peer must answer those, and may leave EV
- * probes unanswered (7.4.7). None is drawn that there is no room for: what was not asked is no
- * evidence. */
-static void probe_evs(struct mrc *m, struct mrc_qp *q)
-{
-	struct path *p = &q->req.path;
-	struct path_probe probe;
-
-	while (mrc_endpoint_has_room(m) && path_probe_next(p, m->now, mrc_all_ports(m), &probe)) {
-		struct mrc_request r = {.own = MRC_OWN_EV, .probe = probe};
-
-		mrc_evs_ask(m, q, &r, &p->profile->set.evs[probe.ev]);
-	}
-}
-
-/* An own request without an answer in time. What was reported to a peer, it may or may not have
- * received: a peer that did not learn of a port's return would do without it for ever. */
-static void give_up(struct mrc *m, struct mrc_request *r)
+/* What was reported to a peer, it may or may not have received: a peer that did not learn of a
+ * port's return would do without it for ever. */
+void mrc_give_up(struct mrc *m, struct mrc_request *r)
 {
 	struct mrc_qp *q = r->owner;
 	const struct mrc_request was = *r;
@@ -352,128 +259,10 @@ void mrc_evs_barred(struct mrc *m, struct mrc_qp *q)
 		next = list_after(own, link);
 		mrc_turn_question(q, r);
 		if (is_barred(q, r))
-			give_up(m, r);
+			mrc_give_up(m, r);
 	}
 	mrc_ask_first(m, q);
 	mrc_evs_changed(m, q);
-}
-
-/* Returns the ports that the peer says are down there, and now did not answer by while it did
- * by another. */
-static uint32_t give_up_late(struct mrc *m, struct mrc_qp *q)
-{
-	const struct list *own = &q->req.own_probes;
-	struct list_link *link = list_first(own), *next;
-	uint32_t silent = 0;
-
-	for (; link; link = next) {
-		struct mrc_request *r = LIST_OWNER(link, mrc_request, own_link);
-
-		next = list_after(own, link);
-		if (r->due > m->now)
-			continue;
-		if (r->own == MRC_OWN_PEER_PORT && r->is_sent && q->req.control_at > r->sent_at)
-			silent |= UINT32_C(1) << r->what.ev.port;
-		give_up(m, r);
-	}
-	return silent & q->req.doubted;
-}
-
-void mrc_evs_run(struct mrc *m, struct mrc_qp *q)
-{
-	uint32_t silent = give_up_late(m, q);
-
-	if (silent)
-		mrc_settle_doubt(m, q->attr.peer, silent, true);
-	if (mrc_status_due(m, q))
-		mrc_report_ports(m, q);
-	if (probes_due(m, q) <= m->now) {
-		q->req.probed_at = m->now;
-		if (mrc_asked_ports(q) && q->req.peer_port_due <= m->now)
-			mrc_probe_peer_ports(m, q);
-		probe_evs(m, q);
-	}
-	mrc_evs_changed(m, q);
-}
-
-void mrc_evs_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns)
-{
-	struct mrc_qp *q = r->owner;
-	struct cc_ack ack = {.now = m->now, .rtt_ns = rtt_ns, .out_bytes = mrc_inflight(&q->req)};
-
-	if (r->own == MRC_OWN_BASE)
-		cc_on_ack(&q->req.cc, &ack);
-	else
-		mrc_ports_reported(m, r->what.peer, r->what.port_status);
-	mrc_evs_changed(m, q);
-}
-
-struct mrc_request *mrc_evs_find(const struct mrc_qp *q, uint16_t probe_id)
-{
-	const struct list *own = &q->req.own_probes;
-
-	for (struct list_link *link = list_first(own); link; link = list_after(own, link)) {
-		struct mrc_request *r = LIST_OWNER(link, mrc_request, own_link);
-
-		if (mrc_is_path_probe(r->own) && r->is_sent && r->probe_id == probe_id)
-			return r;
-	}
-	return NULL;
-}
-
-/* Whatever it was asked for, it arrived at the peer: by a port that it said is down there, that is
- * not so, as far as it was sent since. By one that it never said so of, nothing is new but that
- * questions to ports are answered. */
-void mrc_evs_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
-			  const struct mrc_request *r)
-{
-	const struct mrc_requester *req = &q->req;
-	uint32_t port = r ? r->what.ev.port : req->probe_ports[probe_id % MRC_PROBES];
-	bool is_since = r ? r->sent_at >= req->doubted_at
-			  : (uint16_t)(req->probe_id - probe_id) < req->n_since;
-
-	if (!(mrc_asked_ports(q) >> port & 1)) {
-		if (r && r->own == MRC_OWN_PEER_PORT)
-			q->req.control_at = m->now;
-	} else if (is_since) {
-		mrc_settle_doubt(m, q->attr.peer, UINT32_C(1) << port, false);
-	}
-}
-
-void mrc_evs_probed(struct mrc *m, struct mrc_request *r, uint8_t mark)
-{
-	const struct mrc_request was = *r;
-	struct mrc_qp *q = was.owner;
-	enum path_outcome outcome = mark == MRC_MARK_SKIP          ? PATH_PROBE_MARKED
-				    : mark == MRC_MARK_ALWAYS_SKIP ? PATH_PROBE_FAILED
-								   : PATH_PROBE_CLEAN;
-
-	list_remove(&q->req.own_probes, &r->own_link);
-	mrc_endpoint_withdraw(m, r);
-	if (was.own == MRC_OWN_EV)
-		path_on_probe(&q->req.path, was.probe, outcome, m->now);
-	mrc_evs_changed(m, q);
-	mrc_clock_follow(m, q);
-}
-
-/* Whoever has nothing more to send needs no window. */
-void mrc_evs_measure(struct mrc *m, struct mrc_qp *q)
-{
-	struct mrc_requester *req = &q->req;
-	struct mrc_request r = {
-		.own = MRC_OWN_BASE,
-		.what = {.op = MRC_ENDPOINT_EV_PROBE, .tclass = ENGINE_CONTROL},
-	};
-
-	req->is_base_known = true;
-	if (!m->cfg.has_base_probe || req->sent.next == req->end || !mrc_endpoint_has_room(m))
-		return;
-	const struct path_ev *ev = path_next(&req->path, mrc_all_ports(m));
-
-	if (!ev)
-		return;
-	mrc_evs_ask(m, q, &r, ev);
-	mrc_evs_plan(m, q);
 }
 
 void mrc_evs_deny_ports(struct mrc *m, struct mrc_qp *q)

@@ -281,7 +281,11 @@ static void clear_evs(struct mrc *m, struct mrc_qp *q, uint64_t from, uint64_t o
 	for (; once; once &= once - 1) {
 		uint64_t n = from + (uint32_t)__builtin_ctzll(once);
 
-		mrc_ev_arrived(m, q, engine_sent_at(s, n)->user, engine_sent_time(s, m->now, n));
+		uint32_t ev = engine_sent_at(s, n)->user;
+		nsec at = engine_sent_time(s, m->now, n);
+
+		mrc_peer_port_arrived(m, q, ev, at);
+		mrc_ev_arrived(m, q, ev, at);
 	}
 	mrc_evs_changed(m, q);
 }

@@ -13,8 +13,10 @@
  *	loss.c      the requestor's judgement: what is lost, when to probe, when to give up
  *	respond.c   the responder takes data packets and probes
  *	answer.c    the responder sends: SACKs, NACKs, Transport ACKs
- *	evs.c      the requestor's EVs: what happened on them, and their probes
+ *	ask.c       what the engine itself asks peers, by which EV and when
+ *	evs.c       the requestor's EVs: what happened on them, and what follows at once
  *	ports.c     which ports are up, here and at the peers
+ *	probes.c    what comes of what the engine asked: EVs and ports come back, or do not
  *	endpoint.c  the packets of endpoint operations, on queue pair 2
  *	requests.c  endpoint requests that wait or are out, and responses that wait
  *	peers.c     which queue pairs have EVs to a peer
@@ -598,6 +600,32 @@ void mrc_timers_run(struct mrc *m, nsec now);
 /* answer.c. A packet came in by this port. */
 void mrc_on_rx_port(struct mrc *m, struct mrc_qp *q, uint32_t port);
 
+/* ask.c. When something is to be asked or given up next: to be called after what changes that. */
+void mrc_evs_plan(struct mrc *m, struct mrc_qp *q);
+/* When EVs and ports out of use want to be probed; not for a queue pair that has nothing to send.
+ */
+nsec mrc_probes_due(const struct mrc *m, const struct mrc_qp *q);
+/* Asks the peer something on an EV; there is room for it. */
+void mrc_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r, const struct path_ev *ev);
+/* The probe of an EV or a port of q that is out with this identifier, or NULL. */
+struct mrc_request *mrc_evs_find(const struct mrc_qp *q, uint16_t probe_id);
+/* Whether it is to be reported to the peer of q which of our ports are up; reports it, if there is
+ * room. */
+bool mrc_status_due(const struct mrc *m, const struct mrc_qp *q);
+void mrc_report_ports(struct mrc *m, struct mrc_qp *q);
+/* The peer says from now on that these are down there. */
+void mrc_doubt(struct mrc *m, struct mrc_qp *q, uint32_t ports);
+/* Ports of q's that nobody shut but the peer, as a whole or EV by EV. */
+uint32_t mrc_askable_ports(const struct mrc_qp *q);
+/* Asks whether ports are up at the peer that are down there, as it said or was found. */
+void mrc_probe_peer_ports(struct mrc *m, struct mrc_qp *q);
+/* Asks what q is to ask first, as far as it may by now; and such a question, or another one to a
+ * port, leaves. */
+void mrc_ask_first(struct mrc *m, struct mrc_qp *q);
+void mrc_peer_port_asked(struct mrc *m, const struct mrc_request *r);
+/* One that waits for its port takes an EV that is not denied, if there is one. */
+void mrc_turn_question(const struct mrc_qp *q, struct mrc_request *r);
+
 /* evs.c. Starts with the profile of q->attr, every EV as that has it; ends what there was, which
  * may have led to the same peer. */
 void mrc_evs_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer);
@@ -614,11 +642,26 @@ void mrc_ev_trimmed(struct mrc_qp *q, uint32_t ev);
 void mrc_ev_avoid(struct mrc *m, struct mrc_qp *q, uint32_t ev);
 void mrc_ev_lost(struct mrc *m, struct mrc_qp *q, uint32_t ev, nsec at);
 void mrc_ev_arrived(struct mrc *m, struct mrc_qp *q, uint32_t ev, nsec at);
-/* After some of the above: turns and timers follow the ports that are in use now. */
+/* After some of the above: turns and timers follow the ports that are in use now, and what is out
+ * by those that died is lost. */
 void mrc_evs_changed(struct mrc *m, struct mrc_qp *q);
 /* The same after EVs or ports were denied or shut: no probe that waits leaves by one of them. */
 void mrc_evs_barred(struct mrc *m, struct mrc_qp *q);
-/* path_due has come. */
+/* A request of the engine's own had no answer in time, or may not go any more. */
+void mrc_give_up(struct mrc *m, struct mrc_request *r);
+
+/* ports.c. The peer answered what was reported to it of our ports. */
+void mrc_ports_reported(struct mrc *m, uint32_t peer, uint32_t up);
+/* A peer says which of its ports are up, a bit each. */
+void mrc_on_peer_ports(struct mrc *m, uint32_t peer, uint32_t up);
+/* Of ports whose state was doubted, or that were found down at the peer, it is known now: for all
+ * queue pairs with that peer. */
+void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_down);
+/* A packet that went at `at`, the only time, arrived: if that was since its port is said to be down
+ * at the peer, it is not. */
+void mrc_peer_port_arrived(struct mrc *m, struct mrc_qp *q, uint32_t ev, nsec at);
+
+/* probes.c. path_due has come. */
 void mrc_evs_run(struct mrc *m, struct mrc_qp *q);
 /* The peer answered: time to measure an idle path, once (UE 3.6.13.7). */
 void mrc_evs_measure(struct mrc *m, struct mrc_qp *q);
@@ -629,35 +672,9 @@ void mrc_evs_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns);
 /* A reliability probe of q's is answered; r: it is one of an EV or a port that is waited for. */
 void mrc_evs_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
 			  const struct mrc_request *r);
-/* The probe of an EV of q that is out with this identifier, or NULL; the SACK that answers it came,
- * with what that says of the EV (enum mrc_mark). It is free then. */
-struct mrc_request *mrc_evs_find(const struct mrc_qp *q, uint16_t probe_id);
+/* The SACK that answers r came, with what that says of the EV (enum mrc_mark). It is free then. */
 void mrc_evs_probed(struct mrc *m, struct mrc_request *r, uint8_t mark);
-/* When evs.c has something to do next: to be called after what changes that. */
-void mrc_evs_plan(struct mrc *m, struct mrc_qp *q);
-/* Asks the peer something on an EV; there is room for it. */
-void mrc_evs_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r, const struct path_ev *ev);
 
-/* ports.c. Whether it is to be reported to the peer of q which of our ports are up; reports it, if
- * there is room; and the peer answered what was reported. */
-bool mrc_status_due(const struct mrc *m, const struct mrc_qp *q);
-void mrc_report_ports(struct mrc *m, struct mrc_qp *q);
-void mrc_ports_reported(struct mrc *m, uint32_t peer, uint32_t up);
-/* A peer says which of its ports are up, a bit each. */
-void mrc_on_peer_ports(struct mrc *m, uint32_t peer, uint32_t up);
-/* Asks whether ports are up at the peer that are down there, as it said or was found. */
-void mrc_probe_peer_ports(struct mrc *m, struct mrc_qp *q);
-/* Asks what q is to ask first, as far as it may by now; and such a question, or another one to a
- * port, leaves. */
-void mrc_ask_first(struct mrc *m, struct mrc_qp *q);
-void mrc_peer_port_asked(struct mrc *m, const struct mrc_request *r);
-/* One that waits for its port takes an EV that is not denied, if there is one. */
-void mrc_turn_question(const struct mrc_qp *q, struct mrc_request *r);
-/* The peer says from now on that these are down there. */
-void mrc_doubt(struct mrc *m, struct mrc_qp *q, uint32_t ports);
-/* Of ports whose state was doubted, or that were found down at the peer, it is known now: for all
- * queue pairs with that peer. */
-void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_down);
 static inline uint32_t mrc_all_ports(const struct mrc *m)
 {
 	return (UINT32_C(1) << m->cfg.n_ports) - 1;
