@@ -61,7 +61,7 @@ static nsec given_up_at(const struct mrc_qp *q)
 	return due;
 }
 
-void mrc_evs_plan(struct mrc *m, struct mrc_qp *q)
+void mrc_ask_plan(struct mrc *m, struct mrc_qp *q)
 {
 	nsec due = mrc_status_due(m, q) ? m->now : mrc_probes_due(m, q), given_up = given_up_at(q);
 
@@ -85,7 +85,7 @@ void mrc_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r, const struc
 	mrc_endpoint_ask(m, r);
 }
 
-struct mrc_request *mrc_evs_find(const struct mrc_qp *q, uint16_t probe_id)
+struct mrc_request *mrc_probe_find(const struct mrc_qp *q, uint16_t probe_id)
 {
 	const struct list *own = &q->req.own_probes;
 

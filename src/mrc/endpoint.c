@@ -116,7 +116,7 @@ enum mrc_verdict mrc_on_endpoint_response(struct mrc *m, const struct mrc_in *in
 
 	list_remove(&r->owner->req.own_probes, &r->own_link);
 	mrc_endpoint_withdraw(m, r);
-	mrc_evs_answered(m, &was, rtt_ns);
+	mrc_ask_answered(m, &was, rtt_ns);
 	return MRC_VERDICT_rx_endpoint_re;
 }
 
@@ -162,7 +162,7 @@ static void put_request(struct mrc *m, struct mrc_endpoint_queue *queue, struct 
 		fill_request(m, r, tx);
 	}
 	if (r->own)
-		mrc_evs_asked(m, r);
+		mrc_ask_sent(m, r);
 }
 
 static void put_response(struct mrc *m, struct mrc_endpoint_queue *queue, struct tx_pkt *tx)

@@ -41,7 +41,7 @@ void mrc_evs_changed(struct mrc *m, struct mrc_qp *q)
 		mrc_wake_send(m, q);
 	if (path_take_news(&q->req.path))
 		mrc_raise(m, q, MRC_EVENT_EV_STATE);
-	mrc_evs_plan(m, q);
+	mrc_ask_plan(m, q);
 }
 
 /* Denied by whoever made the profile, or for this queue pair. */
@@ -116,7 +116,7 @@ void mrc_evs_quiet(struct mrc *m, struct mrc_qp *q)
 
 	if (other) {
 		other->reported_up = 0;
-		mrc_evs_plan(m, other);
+		mrc_ask_plan(m, other);
 	}
 }
 
@@ -177,7 +177,7 @@ void mrc_evs_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	path_walk_start(&req->answer_path, &q->attr.evs->set, ~q->id.number);
 	if (path_take_news(&req->path) || had_evs)
 		mrc_raise(m, q, MRC_EVENT_EV_STATE);
-	mrc_evs_plan(m, q);
+	mrc_ask_plan(m, q);
 }
 
 void mrc_ev_marked(struct mrc_qp *q, uint32_t ev)

@@ -463,7 +463,7 @@ static void on_retry(struct mrc *m, struct mrc_qp *q)
 	if (req->due <= m->now)
 		on_silence(m, q);
 	if (req->path_due <= m->now)
-		mrc_evs_run(m, q);
+		mrc_probes_run(m, q);
 	mrc_arm(m, q);
 }
 

@@ -371,7 +371,7 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	if (!read_sack(q, h, &s))
 		return MRC_VERDICT_drop_stale;
 	bool is_probed = h->pr && req->is_probing && h->ack_psn_offset == req->probe_out;
-	struct mrc_request *r = h->pr && !is_probed ? mrc_evs_find(q, h->ack_psn_offset) : NULL;
+	struct mrc_request *r = h->pr && !is_probed ? mrc_probe_find(q, h->ack_psn_offset) : NULL;
 
 	if (h->pr && !is_probed && !r && !was_asked(req, h->ack_psn_offset))
 		return MRC_VERDICT_drop_unasked;
@@ -392,9 +392,9 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 		time = time_of(m, q, &t);
 	/* Before the record goes. */
 	if (h->pr)
-		mrc_evs_on_probe_ack(m, q, h->ack_psn_offset, r);
+		mrc_on_probe_ack(m, q, h->ack_psn_offset, r);
 	if (r)
-		mrc_evs_probed(m, r, h->m);
+		mrc_probe_answered(m, r, h->m);
 	else
 		take_mark(m, q, &t, h);
 	uint64_t una = req->sent.una;
@@ -411,7 +411,7 @@ enum mrc_verdict mrc_on_sack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	if (is_probed)
 		mrc_probe_on(m, q, &view);
 	if (!req->is_base_known)
-		mrc_evs_measure(m, q);
+		mrc_measure_idle(m, q);
 	go_on(m, q);
 	return MRC_VERDICT_rx_sack;
 }
@@ -520,7 +520,7 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	else
 		report_nack(q, &loss, h->nack_reason);
 	if (q->state != MRC_ERROR && !req->is_base_known)
-		mrc_evs_measure(m, q);
+		mrc_measure_idle(m, q);
 	return MRC_VERDICT_rx_nack;
 }
 

@@ -13,7 +13,7 @@ void mrc_ports_reported(struct mrc *m, uint32_t peer, uint32_t up)
 	for (; q; q = mrc_next_with_peer(m, peer, q)) {
 		q->reported_up = (uint8_t)up;
 		q->status_tries = 0;
-		mrc_evs_plan(m, q);
+		mrc_ask_plan(m, q);
 	}
 }
 
@@ -90,7 +90,7 @@ void mrc_on_peer_ports(struct mrc *m, uint32_t peer, uint32_t up)
 	if (asker) {
 		asker->req.to_ask = asker->req.doubted;
 		mrc_probe_peer_ports(m, asker);
-		mrc_evs_plan(m, asker);
+		mrc_ask_plan(m, asker);
 	}
 }
 

@@ -5,12 +5,12 @@
 
 /* The timeout counts from here on: many probes at a time wait for each other, and none of them is
  * to fail for that. */
-void mrc_evs_asked(struct mrc *m, struct mrc_request *r)
+void mrc_ask_sent(struct mrc *m, struct mrc_request *r)
 {
 	r->due = m->now + (mrc_probe_timeout_ns(r->owner) << r->tries);
 	if (r->own == MRC_OWN_PEER_PORT)
 		mrc_peer_port_asked(m, r);
-	mrc_evs_plan(m, r->owner);
+	mrc_ask_plan(m, r->owner);
 }
 
 /* By reliability probes on these very EVs (9.3.1): a peer must answer those, and may leave EV
@@ -49,7 +49,7 @@ static uint32_t give_up_late(struct mrc *m, struct mrc_qp *q)
 	return silent & q->req.doubted;
 }
 
-void mrc_evs_run(struct mrc *m, struct mrc_qp *q)
+void mrc_probes_run(struct mrc *m, struct mrc_qp *q)
 {
 	uint32_t silent = give_up_late(m, q);
 
@@ -66,7 +66,7 @@ void mrc_evs_run(struct mrc *m, struct mrc_qp *q)
 	mrc_evs_changed(m, q);
 }
 
-void mrc_evs_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns)
+void mrc_ask_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns)
 {
 	struct mrc_qp *q = r->owner;
 	struct cc_ack ack = {.now = m->now, .rtt_ns = rtt_ns, .out_bytes = mrc_inflight(&q->req)};
@@ -81,8 +81,8 @@ void mrc_evs_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns)
 /* Whatever it was asked for, it arrived at the peer: by a port that it said is down there, that is
  * not so, as far as it was sent since. By one that it never said so of, nothing is new but that
  * questions to ports are answered. */
-void mrc_evs_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
-			  const struct mrc_request *r)
+void mrc_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
+		      const struct mrc_request *r)
 {
 	const struct mrc_requester *req = &q->req;
 	uint32_t port = r ? r->what.ev.port : req->probe_ports[probe_id % MRC_PROBES];
@@ -97,7 +97,7 @@ void mrc_evs_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
 	}
 }
 
-void mrc_evs_probed(struct mrc *m, struct mrc_request *r, uint8_t mark)
+void mrc_probe_answered(struct mrc *m, struct mrc_request *r, uint8_t mark)
 {
 	const struct mrc_request was = *r;
 	struct mrc_qp *q = was.owner;
@@ -114,7 +114,7 @@ void mrc_evs_probed(struct mrc *m, struct mrc_request *r, uint8_t mark)
 }
 
 /* Whoever has nothing more to send needs no window. */
-void mrc_evs_measure(struct mrc *m, struct mrc_qp *q)
+void mrc_measure_idle(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
 	struct mrc_request r = {
@@ -130,5 +130,5 @@ void mrc_evs_measure(struct mrc *m, struct mrc_qp *q)
 	if (!ev)
 		return;
 	mrc_ask(m, q, &r, ev);
-	mrc_evs_plan(m, q);
+	mrc_ask_plan(m, q);
 }

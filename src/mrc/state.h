@@ -1,25 +1,26 @@
-/* The MRC engine's memory, shared by its own source files.
+/* The MRC engine's memory, shared by its own source files. Each calls those above it in this list,
+ * and none below.
  *
- *	mrc.c       the engine's operations: the block, post and poll, pull by turns
- *	core.c      queue pairs by number, who has turns, what all packets have in common
  *	clock.c     when silence is a timeout, when to probe, and what the timers wait for
- *	end.c       how work ends, and queue pairs: executed, failed, flushed
- *	inflight.c  what is taken for lost, or was received, and what the controller is told
- *	pair.c      queue pairs: make, modify, free
+ *	core.c      queue pairs by number, who has turns, what all packets have in common
+ *	peers.c     which queue pairs have EVs to a peer
  *	pools.c     how large the shared pools are
- *	input.c     what every packet must pass before either side looks at it
- *	send.c      the requestor sends: new packets, lost ones again, probes
- *	on_ack.c    the requestor receives SACKs, NACKs, Transport ACKs
- *	loss.c      the requestor's judgement: what is lost, when to probe, when to give up
- *	respond.c   the responder takes data packets and probes
- *	answer.c    the responder sends: SACKs, NACKs, Transport ACKs
+ *	inflight.c  what is taken for lost, or was received, and what the controller is told
+ *	requests.c  endpoint requests that wait or are out, and responses that wait
  *	ask.c       what the engine itself asks peers, by which EV and when
  *	evs.c       the requestor's EVs: what happened on them, and what follows at once
  *	ports.c     which ports are up, here and at the peers
  *	probes.c    what comes of what the engine asked: EVs and ports come back, or do not
+ *	answer.c    the responder sends: SACKs, NACKs, Transport ACKs
+ *	end.c       how work ends, and queue pairs: executed, failed, flushed
+ *	send.c      the requestor sends: new packets, lost ones again, probes
+ *	loss.c      the requestor's judgement: what is lost, when to give up
+ *	on_ack.c    the requestor receives SACKs, NACKs, Transport ACKs
+ *	respond.c   the responder takes data packets and probes
  *	endpoint.c  the packets of endpoint operations, on queue pair 2
- *	requests.c  endpoint requests that wait or are out, and responses that wait
- *	peers.c     which queue pairs have EVs to a peer
+ *	input.c     what every packet must pass before either side looks at it
+ *	pair.c      queue pairs: make, modify, free
+ *	mrc.c       the engine's operations: the block, post and poll, pull by turns
  *
  * Packets of each direction are counted from 0 in 64 bits; the PSN on the wire is sq_psn, or
  * rq_psn, plus the count, modulo 2^24. "Before n" means counts less than n. */
@@ -134,7 +135,7 @@ struct mrc_requester {
 	nsec judge_due;          /* when one that others overtook is overdue; NSEC_NEVER: none is */
 	struct mrc_timer retry;  /* armed by the first of due, judge_due, probe_due, path_due */
 	struct mrc_timer wake;   /* pacing, the congestion controller */
-	/* Probes of what arrived: one is out at a time. Those of EVs (evs.c) are others, and all
+	/* Probes of what arrived: one is out at a time. Those of EVs (ask.c) are others, and all
 	 * have their identifiers of one count (7.4.6). */
 	nsec probe_due;      /* when the next one goes; NSEC_NEVER: none is wanted */
 	nsec probe_at;       /* when the one that is out went */
@@ -151,7 +152,7 @@ struct mrc_requester {
 	struct cc cc;
 	struct path path;       /* the EVs of requests */
 	uint32_t pull;          /* mrc.n_pulls when the last one was sent */
-	nsec path_due;          /* when evs.c has something to do; NSEC_NEVER: nothing */
+	nsec path_due;          /* when probes.c has something to do; NSEC_NEVER: nothing */
 	nsec probed_at;         /* when it last had EVs probed */
 	uint8_t dead_ports;     /* whose packets were taken for lost */
 	nsec peer_port_due;     /* when ports that are down at the peer are asked for again */
@@ -159,7 +160,7 @@ struct mrc_requester {
 	uint8_t to_ask;         /* of those, that it alone asks first, and could not yet */
 	nsec doubted_at;        /* when that was said */
 	nsec control_at;        /* when it last answered by a port that it says is up */
-	struct list own_probes; /* struct mrc_request of evs.c */
+	struct list own_probes; /* struct mrc_request of ask.c */
 	bool is_base_known;     /* a probe for the round trip of an idle path went, or none shall */
 	/* Those of answers, whose fate nobody learns of: a plain walk. */
 	struct path_walk answer_path;
@@ -597,18 +598,15 @@ void mrc_note_trim(struct mrc_requester *req, nsec at);
 void mrc_pause(struct mrc *m, struct mrc_qp *q, uint64_t n, nsec rtt);
 void mrc_timers_run(struct mrc *m, nsec now);
 
-/* answer.c. A packet came in by this port. */
-void mrc_on_rx_port(struct mrc *m, struct mrc_qp *q, uint32_t port);
-
 /* ask.c. When something is to be asked or given up next: to be called after what changes that. */
-void mrc_evs_plan(struct mrc *m, struct mrc_qp *q);
+void mrc_ask_plan(struct mrc *m, struct mrc_qp *q);
 /* When EVs and ports out of use want to be probed; not for a queue pair that has nothing to send.
  */
 nsec mrc_probes_due(const struct mrc *m, const struct mrc_qp *q);
 /* Asks the peer something on an EV; there is room for it. */
 void mrc_ask(struct mrc *m, struct mrc_qp *q, struct mrc_request *r, const struct path_ev *ev);
 /* The probe of an EV or a port of q that is out with this identifier, or NULL. */
-struct mrc_request *mrc_evs_find(const struct mrc_qp *q, uint16_t probe_id);
+struct mrc_request *mrc_probe_find(const struct mrc_qp *q, uint16_t probe_id);
 /* Whether it is to be reported to the peer of q which of our ports are up; reports it, if there is
  * room. */
 bool mrc_status_due(const struct mrc *m, const struct mrc_qp *q);
@@ -662,18 +660,18 @@ void mrc_settle_doubt(struct mrc *m, uint32_t peer, uint32_t ports, bool is_down
 void mrc_peer_port_arrived(struct mrc *m, struct mrc_qp *q, uint32_t ev, nsec at);
 
 /* probes.c. path_due has come. */
-void mrc_evs_run(struct mrc *m, struct mrc_qp *q);
+void mrc_probes_run(struct mrc *m, struct mrc_qp *q);
 /* The peer answered: time to measure an idle path, once (UE 3.6.13.7). */
-void mrc_evs_measure(struct mrc *m, struct mrc_qp *q);
+void mrc_measure_idle(struct mrc *m, struct mrc_qp *q);
 /* A request of the engine's own is sent. */
-void mrc_evs_asked(struct mrc *m, struct mrc_request *r);
+void mrc_ask_sent(struct mrc *m, struct mrc_request *r);
 /* One is answered by the peer's endpoint. */
-void mrc_evs_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns);
+void mrc_ask_answered(struct mrc *m, const struct mrc_request *r, nsec rtt_ns);
 /* A reliability probe of q's is answered; r: it is one of an EV or a port that is waited for. */
-void mrc_evs_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
-			  const struct mrc_request *r);
+void mrc_on_probe_ack(struct mrc *m, struct mrc_qp *q, uint16_t probe_id,
+		      const struct mrc_request *r);
 /* The SACK that answers r came, with what that says of the EV (enum mrc_mark). It is free then. */
-void mrc_evs_probed(struct mrc *m, struct mrc_request *r, uint8_t mark);
+void mrc_probe_answered(struct mrc *m, struct mrc_request *r, uint8_t mark);
 
 static inline uint32_t mrc_all_ports(const struct mrc *m)
 {
@@ -732,7 +730,9 @@ void mrc_responder_start(struct mrc *m, struct mrc_qp *q); /* MRC_RTR */
 void mrc_responder_resize(struct mrc *m, struct mrc_qp *q);
 int mrc_take_recv(struct mrc *m, struct mrc_qp *q, const struct op *op);
 
-/* answer.c. As mrc_request_next. */
+/* answer.c. A packet came in by this port. */
+void mrc_on_rx_port(struct mrc *m, struct mrc_qp *q, uint32_t port);
+/* As mrc_request_next. */
 bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struct tx_pkt *tx,
 		     bool *is_blocked);
 /* An answer about the packet in `in` waits to be sent; false: no room, and none will be. */

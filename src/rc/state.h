@@ -1,18 +1,19 @@
-/* The RC engine's memory, shared by its own source files.
+/* The RC engine's memory, shared by its own source files. Each calls those above it in this list,
+ * and none below.
  *
- *	rc.c       the engine's operations: the block, post and poll, pull by turns
- *	core.c     queue pairs by number, who has turns, what all packets have in common
  *	clock.c    when silence is a timeout, and what the timers wait for
+ *	core.c     queue pairs by number, who has turns, what all packets have in common
  *	rq.c       receive queues, shared ones too: make, post, take, complete
  *	end.c      how work ends, and queue pairs: done, failed, flushed
- *	pair.c     queue pairs: make, modify, free
- *	input.c    what every packet must pass before either side looks at it
- *	request.c  the requester sends: which work may go, and its packets
  *	work.c     the requester's records: what is out, is acknowledged, is retransmitted
- *	reply.c    the requester receives: acknowledgements, responses, NAKs
  *	retry.c    the requester's timers come: what is out was lost, RNR, pacing
- *	respond.c  the responder executes requests and decides what to answer
+ *	request.c  the requester sends: which work may go, and its packets
  *	answer.c   the responder sends: responses, acknowledgements, CNPs
+ *	reply.c    the requester receives: acknowledgements, responses, NAKs
+ *	respond.c  the responder executes requests and decides what to answer
+ *	input.c    what every packet must pass before either side looks at it
+ *	pair.c     queue pairs: make, modify, free
+ *	rc.c       the engine's operations: the block, post and poll, pull by turns
  *
  * Packets of a requester are counted from 0 in 64 bits; the PSN on the wire is sq_psn plus the
  * count, modulo 2^24. A read takes as many counts as its response has packets (IBTA 9.7.3.1). */

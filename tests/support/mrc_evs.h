@@ -44,7 +44,7 @@ static inline struct mrc_qp *prober_of(const struct mrc_pkt *h)
 		return NULL;
 	for (uint32_t i = 0; i < w.end[0].n_qps; i++)
 		if ((uint16_t)pair_of(0, i)->id.number == h->peth.spdcid &&
-		    mrc_evs_find(pair_of(0, i), h->peth.probe_id))
+		    mrc_probe_find(pair_of(0, i), h->peth.probe_id))
 			return pair_of(0, i);
 	return NULL;
 }
