@@ -27,7 +27,9 @@ struct mrc_qp *mrc_next_qp(const struct mrc *m, const struct mrc_qp *q)
 	return id ? LIST_OWNER(id, mrc_qp, id) : NULL;
 }
 
-uint32_t mrc_ports_back(const struct mrc *m, const struct mrc_qp *q)
+/* Where answers may leave: by ports whose planes brought packets lately, as who only answers learns
+ * nothing of planes that lose them; by all in use, or all there are, if none did. */
+static uint32_t ports_back(const struct mrc *m, const struct mrc_qp *q)
 {
 	const struct mrc_responder *p = &q->resp;
 	uint32_t ports = path_ports(&q->req.path), live = p->rx_ports[0] | p->rx_ports[1];
@@ -35,6 +37,11 @@ uint32_t mrc_ports_back(const struct mrc *m, const struct mrc_qp *q)
 	if (!ports)
 		ports = q->attr.evs->set.ports;
 	return ports & live && m->now < p->rx_port_at + MRC_RX_PORT_NS ? ports & live : ports;
+}
+
+uint32_t mrc_ports_of(const struct mrc *m, const struct mrc_qp *q, bool is_answer)
+{
+	return is_answer ? ports_back(m, q) : path_ports(&q->req.path);
 }
 
 static void count_turn(struct mrc_turns *t, uint32_t ports, uint32_t by)

@@ -423,9 +423,8 @@ struct mrc_qp *mrc_find(const struct mrc *m, uint32_t number);
 int mrc_find_with_ev(const struct mrc *m, uint32_t number, uint32_t ev, struct mrc_qp **q);
 /* The queue pair behind q in an order of its own, the first for NULL, or NULL. */
 struct mrc_qp *mrc_next_qp(const struct mrc *m, const struct mrc_qp *q);
-/* Where answers may leave: by ports whose planes brought packets lately, as who only answers learns
- * nothing of planes that lose them; by all in use, or all there are, if none did. */
-uint32_t mrc_ports_back(const struct mrc *m, const struct mrc_qp *q);
+/* The ports by which q's requests, or answers, may leave. */
+uint32_t mrc_ports_of(const struct mrc *m, const struct mrc_qp *q, bool is_answer);
 /* q may have a packet to send, or to answer: it gets a turn. Any number of times. */
 void mrc_wake_send(struct mrc *m, struct mrc_qp *q);
 void mrc_wake_answer(struct mrc *m, struct mrc_qp *q);
@@ -693,12 +692,6 @@ static inline uint32_t mrc_peer_ports_down(const struct mrc_qp *q)
 static inline uint32_t mrc_asked_ports(const struct mrc_qp *q)
 {
 	return mrc_peer_ports_down(q) | q->req.doubted;
-}
-
-/* The ports by which q's requests, or answers, may leave. */
-static inline uint32_t mrc_ports_of(const struct mrc *m, const struct mrc_qp *q, bool is_answer)
-{
-	return is_answer ? mrc_ports_back(m, q) : path_ports(&q->req.path);
 }
 
 /* Bytes sent and neither known to have arrived nor lost: inflight, a count of 32 bits (8.3.1). */
