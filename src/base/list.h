@@ -100,4 +100,18 @@ static inline void list_remove(struct list *l, struct list_link *link)
 	link->next = NULL;
 }
 
+/* Puts a link at the end, unless it is in l already: it may be in no other. */
+static inline void list_join(struct list *l, struct list_link *link)
+{
+	if (!list_is_linked(link))
+		list_push(l, link);
+}
+
+/* Takes a link out of l, if it is in it: it may be in no other. */
+static inline void list_leave(struct list *l, struct list_link *link)
+{
+	if (list_is_linked(link))
+		list_remove(l, link);
+}
+
 #endif

@@ -89,4 +89,13 @@ static inline nsec wheel_soonest(const struct wheel *w, nsec now, nsec at)
 	return at > later ? at : later;
 }
 
+/* Arms t for `at`, or as soon as it may be; one that is armed for an earlier time stays so,
+ * and NSEC_NEVER changes nothing. */
+static inline void wheel_arm_by(struct wheel *w, nsec now, struct wheel_timer *t, nsec at)
+{
+	at = wheel_soonest(w, now, at);
+	if (!wheel_is_armed(t) || t->deadline > at)
+		wheel_arm(w, t, at);
+}
+
 #endif

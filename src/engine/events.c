@@ -3,8 +3,7 @@
 void engine_event_raise(struct list *all, struct engine_events *e, uint8_t kind)
 {
 	e->kinds = (uint8_t)(e->kinds | 1u << kind);
-	if (!list_is_linked(&e->link))
-		list_push(all, &e->link);
+	list_join(all, &e->link);
 }
 
 struct engine_events *engine_event_take(struct list *all, uint8_t *kind)
@@ -25,6 +24,5 @@ struct engine_events *engine_event_take(struct list *all, uint8_t *kind)
 void engine_event_forget(struct list *all, struct engine_events *e)
 {
 	e->kinds = 0;
-	if (list_is_linked(&e->link))
-		list_remove(all, &e->link);
+	list_leave(all, &e->link);
 }

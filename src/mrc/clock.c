@@ -43,14 +43,9 @@ static nsec least(nsec a, nsec b)
 void mrc_arm(struct mrc *m, struct mrc_qp *q)
 {
 	struct mrc_requester *req = &q->req;
-	struct wheel_timer *t = &req->retry.timer;
 	nsec at = least(least(req->due, req->judge_due), least(req->probe_due, req->path_due));
 
-	if (at == NSEC_NEVER)
-		return;
-	at = wheel_soonest(&m->wheel, m->now, at);
-	if (!wheel_is_armed(t) || t->deadline > at)
-		wheel_arm(&m->wheel, t, at);
+	wheel_arm_by(&m->wheel, m->now, &req->retry.timer, at);
 }
 
 /* A probe goes when nothing was received for a while; or when una was retransmitted, for another
@@ -177,11 +172,5 @@ void mrc_probe_sent(struct mrc *m, struct mrc_qp *q)
 
 void mrc_wake_at(struct mrc *m, struct mrc_qp *q, nsec at)
 {
-	struct wheel_timer *t = &q->req.wake.timer;
-
-	if (at == NSEC_NEVER)
-		return;
-	at = wheel_soonest(&m->wheel, m->now, at);
-	if (!wheel_is_armed(t) || t->deadline > at)
-		wheel_arm(&m->wheel, t, at);
+	wheel_arm_by(&m->wheel, m->now, &q->req.wake.timer, at);
 }

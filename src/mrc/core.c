@@ -150,14 +150,12 @@ struct mrc_qp *mrc_next_turn(struct mrc_turns *t, uint32_t free_ports, bool is_a
 
 void mrc_starve(struct mrc *m, struct mrc_qp *q)
 {
-	if (!list_is_linked(&q->starved_link))
-		list_push(&m->starved, &q->starved_link);
+	list_join(&m->starved, &q->starved_link);
 }
 
 void mrc_unlist_starved(struct mrc *m, struct mrc_qp *q)
 {
-	if (list_is_linked(&q->starved_link))
-		list_remove(&m->starved, &q->starved_link);
+	list_leave(&m->starved, &q->starved_link);
 }
 
 /* A chunk is offered to the first that starves on each port, since a port may be shut. Whoever gets

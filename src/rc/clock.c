@@ -61,9 +61,5 @@ void rc_clock_follow(struct rc *r, struct rc_qp *q)
 
 void rc_wake_at(struct rc *r, struct rc_qp *q, nsec at)
 {
-	struct wheel_timer *t = &q->req.wake.timer;
-
-	at = wheel_soonest(&r->wheel, r->now, at);
-	if (!wheel_is_armed(t) || t->deadline > at)
-		wheel_arm(&r->wheel, t, at);
+	wheel_arm_by(&r->wheel, r->now, &q->req.wake.timer, at);
 }

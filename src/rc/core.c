@@ -19,39 +19,30 @@ struct rc_rq *rc_find_srq(const struct rc *r, uint32_t number)
 
 void rc_wake_send(struct rc *r, struct rc_qp *q)
 {
-	if (!list_is_linked(&q->send_link))
-		list_push(&r->sending[q->attr.port], &q->send_link);
+	list_join(&r->sending[q->attr.port], &q->send_link);
 	if (r->ports_down)
 		rc_clock_follow(r, q);
 }
 
 void rc_wake_answer(struct rc *r, struct rc_qp *q)
 {
-	if (!list_is_linked(&q->answer_link))
-		list_push(&r->answering[q->attr.port], &q->answer_link);
-}
-
-static void unlist(struct list *l, struct list_link *link)
-{
-	if (list_is_linked(link))
-		list_remove(l, link);
+	list_join(&r->answering[q->attr.port], &q->answer_link);
 }
 
 void rc_unlist_turns(struct rc *r, struct rc_qp *q)
 {
-	unlist(&r->sending[q->attr.port], &q->send_link);
-	unlist(&r->answering[q->attr.port], &q->answer_link);
+	list_leave(&r->sending[q->attr.port], &q->send_link);
+	list_leave(&r->answering[q->attr.port], &q->answer_link);
 }
 
 void rc_starve(struct rc *r, struct rc_qp *q)
 {
-	if (!list_is_linked(&q->starved_link))
-		list_push(&r->starved, &q->starved_link);
+	list_join(&r->starved, &q->starved_link);
 }
 
 void rc_unlist_starved(struct rc *r, struct rc_qp *q)
 {
-	unlist(&r->starved, &q->starved_link);
+	list_leave(&r->starved, &q->starved_link);
 }
 
 /* Room in the shared window is offered to the first that waits for it on each port, since a port

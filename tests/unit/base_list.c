@@ -69,7 +69,10 @@ static void remove_one(uint32_t thing)
 
 	while (model.at[l][at] != thing)
 		at++;
-	list_remove(&lists[l], &things[thing].link);
+	if (thing % 2)
+		list_leave(&lists[l], &things[thing].link);
+	else
+		list_remove(&lists[l], &things[thing].link);
 	take(l, at);
 }
 
@@ -98,7 +101,10 @@ static void one_step(struct prng *pick)
 		list_push_front(&lists[l], &things[thing].link);
 		insert(l, 0, thing);
 	} else {
-		list_push(&lists[l], &things[thing].link);
+		if (thing % 2)
+			list_join(&lists[l], &things[thing].link);
+		else
+			list_push(&lists[l], &things[thing].link);
 		insert(l, model.n[l], thing);
 	}
 }
@@ -136,6 +142,22 @@ static void several_links(void **state)
 	assert_true(list_is_linked(&things[1].link));
 }
 
+/* What is in its list may join it, and what is in none may leave it. */
+static void join_and_leave(void **state)
+{
+	(void)state;
+	start();
+	for (uint32_t time = 0; time < 2; time++)
+		for (uint32_t i = 0; i < 2; i++)
+			list_join(&lists[0], &things[i].link);
+	assert_ptr_equal(list_first(&lists[0]), &things[0].link);
+	assert_ptr_equal(list_after(&lists[0], &things[0].link), &things[1].link);
+	for (uint32_t time = 0; time < 2; time++)
+		list_leave(&lists[0], &things[0].link);
+	assert_ptr_equal(list_pop(&lists[0]), &things[1].link);
+	assert_true(list_is_empty(&lists[0]));
+}
+
 static void push_twice(void *context)
 {
 	(void)context;
@@ -164,6 +186,7 @@ static void misuse(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(like_the_model),
 	cmocka_unit_test(several_links),
+	cmocka_unit_test(join_and_leave),
 	cmocka_unit_test(misuse),
 };
 

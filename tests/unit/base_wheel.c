@@ -367,6 +367,29 @@ static void never_is_not_armed(void **state)
 	assert_true(wheel_next(&pair.w) == NSEC_NEVER);
 }
 
+/* What is armed for later comes earlier, never the other way, and not before it may be armed. */
+static void armed_by_a_time_is_armed_for_the_first(void **state)
+{
+	struct wheel *w = &pair.w;
+	struct wheel_timer *t = &pair.timer[0];
+
+	(void)state;
+	start((struct wheel_cfg){.now = 1000, .shift = 6, .levels = 2}, 1);
+	wheel_arm_by(w, 1000, t, NSEC_NEVER);
+	assert_false(wheel_is_armed(t));
+	wheel_arm_by(w, 1000, t, 5000);
+	assert_int_equal(t->deadline, 5000);
+	wheel_arm_by(w, 1000, t, 6000);
+	wheel_arm_by(w, 1000, t, NSEC_NEVER);
+	assert_int_equal(t->deadline, 5000);
+	wheel_arm_by(w, 1000, t, 4000);
+	assert_int_equal(t->deadline, 4000);
+	wheel_arm_by(w, 1000, t, 900);
+	assert_int_equal(t->deadline, 1000 + wheel_width(w));
+	assert_null(wheel_expire(w, 1000));
+	assert_ptr_equal(wheel_expire(w, 1000 + wheel_width(w)), t);
+}
+
 /* The last moment there is, from the first, on the least and on the greatest wheel. */
 static void a_deadline_may_lie_at_the_end_of_time(void **state)
 {
@@ -433,6 +456,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(past_deadlines_are_due_at_once),
 	cmocka_unit_test(owners_may_arm_and_cancel_while_expiring),
 	cmocka_unit_test(never_is_not_armed),
+	cmocka_unit_test(armed_by_a_time_is_armed_for_the_first),
 	cmocka_unit_test(a_deadline_may_lie_at_the_end_of_time),
 	cmocka_unit_test(mistakes_abort),
 };
