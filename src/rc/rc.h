@@ -184,6 +184,12 @@ void *rc_qp_free(struct engine *e, uint32_t number);
 int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_attr *attr,
 		 uint32_t set);
 
+/* The times of codes: of silence (IBTA 9.7.6.1.3), 0 for never; of RNR NAKs (9.7.5.2.8, table 45),
+ * 0 for the longest. */
+nsec rc_timeout_ns(uint8_t code);
+nsec rc_rnr_ns(uint8_t code);
+#define RC_TIMER_LAST 31u /* of either's codes */
+
 /* The attributes and caps as they are; either may be NULL. 0 or -ENOENT. RC_SQD counts as draining
  * while *is_draining. */
 int rc_qp_query(const struct engine *e, uint32_t number, struct rc_attr *attr, struct rc_caps *caps,

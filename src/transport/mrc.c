@@ -1,6 +1,7 @@
 /* OCP MRC. */
 #include "mrc/mrc.h"
 
+#include "transport/rows.h"
 #include "transport/transport.h"
 #include "wire/icrc.h"
 #include "wire/mrc.h"
@@ -8,6 +9,12 @@
 #define COUNTER(name, text) {#name, text},
 static const struct transport_counter counters[] = {MRC_COUNTERS(COUNTER)};
 #undef COUNTER
+#define PLACE(name) (offsetof(struct mrc_counters, name) / sizeof(uint64_t))
+
+static const uint8_t retx_reasons[] = {
+	PLACE(lost_gap),     PLACE(lost_probe), PLACE(lost_nack),    PLACE(lost_port),
+	PLACE(lost_timeout), PLACE(spared),     PLACE(retx_for_ack),
+};
 
 static const uint64_t *count(const struct engine *e)
 {
@@ -22,7 +29,7 @@ const struct transport transport_mrc = {
 	.engine = &mrc_ops,
 	.carrier = &carrier_roce,
 	.features = TRANSPORT_PROFILES | TRANSPORT_CONTROL | TRANSPORT_ENDPOINTS | TRANSPORT_TRIMS |
-		    TRANSPORT_CLASSES | TRANSPORT_POOLS,
+		    TRANSPORT_CLASSES | TRANSPORT_POOLS | TRANSPORT_AHEAD,
 	.ops = 1u << ENGINE_WRITE | 1u << ENGINE_WRITE_IMM,
 	.head_bytes = MRC_HEAD_BYTES,
 	.ports_max = ENGINE_PORTS,
@@ -46,4 +53,10 @@ const struct transport transport_mrc = {
 	.counters = counters,
 	.n_counters = sizeof counters / sizeof counters[0],
 	.count = count,
+	.count_retx = PLACE(tx_retx),
+	.count_received = PLACE(rx_bytes),
+	.retx_reasons = retx_reasons,
+	.n_retx_reasons = sizeof retx_reasons,
+	.pairs = &transport_mrc_pairs,
+	.message_max = MRC_MESSAGE_MAX,
 };

@@ -1,11 +1,13 @@
 /* RoCEv2 Reliable Connection. */
 #include "rc/rc.h"
 
+#include "transport/rows.h"
 #include "transport/transport.h"
 
 #define COUNTER(name, text) {#name, text},
 static const struct transport_counter counters[] = {RC_COUNTERS(COUNTER)};
 #undef COUNTER
+#define PLACE(name) (offsetof(struct rc_counters, name) / sizeof(uint64_t))
 
 static const uint64_t *count(const struct engine *e)
 {
@@ -33,4 +35,8 @@ const struct transport transport_rc = {
 	.counters = counters,
 	.n_counters = sizeof counters / sizeof counters[0],
 	.count = count,
+	.count_retx = PLACE(tx_retx),
+	.count_received = PLACE(rx_bytes),
+	.pairs = &transport_rc_pairs,
+	.message_max = RC_MESSAGE_MAX,
 };

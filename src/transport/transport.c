@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "base/bytes.h"
+
 /* Devices of RC had the first numbers before there were others. */
 const struct transport *const transports[TRANSPORTS] = {&transport_rc, &transport_mrc};
 const char *const transport_names[TRANSPORTS + 1] = {"rc", "mrc", NULL};
@@ -19,4 +21,9 @@ uint32_t transport_place(const struct transport *t)
 		i++;
 	assert(i < TRANSPORTS);
 	return i;
+}
+
+uint32_t transport_end_number(const struct transport_end *end)
+{
+	return get_be32(end->bytes);
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "transport/pair.h"
 #include "wire/carrier.h"
 
 #define TRANSPORTS          2u
@@ -28,6 +29,7 @@ enum transport_feature {
 	TRANSPORT_POOLS = 32,      /* room for what is under way is a pool with a bound */
 	TRANSPORT_CNPS = 64,       /* it has congestion notification packets */
 	TRANSPORT_VERBS = 128,     /* its queue pairs are those of the verbs */
+	TRANSPORT_AHEAD = 512,     /* packets are taken ahead of a gap, so many and no more */
 	TRANSPORT_NOT_READY = 256, /* a message that finds no receive is put off, and not fatal */
 };
 
@@ -59,10 +61,18 @@ struct transport {
 	/* Of queue pairs: lower numbers are special on the wire. Packets of at most open_bytes,
 	 * the seal's included, may come from anybody to the number `open`, if there is one. */
 	uint32_t first_number, open_number, open_bytes;
-	/* What its engine counts, all of them numbers of 64 bits in this order. */
+	const struct transport_pair_ops *pairs;
+	uint64_t message_max; /* bytes of a message */
+	/* What its engine counts, all of them numbers of 64 bits in this order; and the places of
+	 * those that mean the same for all: packets of data, or requests, retransmitted, and bytes
+	 * of payload placed. */
 	const struct transport_counter *counters;
 	uint32_t n_counters;
 	const uint64_t *(*count)(const struct engine *e);
+	uint32_t count_retx, count_received;
+	/* The places of those that say why packets were retransmitted, or not after all. */
+	const uint8_t *retx_reasons;
+	uint32_t n_retx_reasons;
 };
 
 extern const struct transport transport_rc, transport_mrc;

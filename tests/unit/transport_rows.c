@@ -28,6 +28,11 @@ static void rows_are_whole(void **state)
 		const struct transport *t = transports[i];
 
 		assert_non_null(t->engine);
+		assert_true(t->pairs && t->message_max > 0);
+		assert_string_equal(t->counters[t->count_retx].name, "tx_retx");
+		assert_string_equal(t->counters[t->count_received].name, "rx_bytes");
+		for (uint32_t k = 0; k < t->n_retx_reasons; k++)
+			assert_in_range(t->retx_reasons[k], 0, t->n_counters - 1);
 		assert_in_range(t->head_bytes, t->carrier->head_least, ENGINE_HEAD_MAX);
 		assert_in_range(t->ports_max, 1, ENGINE_PORTS);
 		assert_true(t->ccs >> t->cc & 1);
@@ -53,6 +58,42 @@ static void trimmed_looks_like_nothing_else(void **state)
 			assert_int_not_equal(t->dscps.trimmable[class], t->dscps.trimmed);
 			assert_int_not_equal(t->dscps.trimmable[class], t->dscps.trimmed_lasthop);
 		}
+	}
+}
+
+/* What both ends can work out by themselves is what they would tell. */
+static void ends_follow_from_what_is_known(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < TRANSPORTS; i++) {
+		const struct transport_pair_ops *ops = transports[i]->pairs;
+		struct transport_caps caps = {.max_recv = 4, .srq = TRANSPORT_NO_SRQ};
+		struct transport_self self = {.number = 0xabcdef, .psn = 0xff000001, .caps = &caps};
+		struct transport_end first, again, other;
+
+		assert_true(ops->grant(&caps) > 0);
+		ops->tell(&self, &first);
+		ops->tell(&self, &again);
+		assert_memory_equal(&first, &again, sizeof first);
+		assert_int_equal(transport_end_number(&first), 0xabcdef);
+		self.psn++;
+		ops->tell(&self, &other);
+		assert_memory_not_equal(&first, &other, sizeof first);
+	}
+}
+
+/* A time is the next that the transport can tell its peer or keep, and of more the longest. */
+static void timeouts_are_not_shorter(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < TRANSPORTS; i++) {
+		nsec (*timeout)(nsec) = transports[i]->pairs->timeout;
+
+		for (nsec ns = 1; ns < UINT64_C(1) << 33; ns = ns * 3 + 1) {
+			assert_true(timeout(ns) >= ns);
+			assert_true(timeout(timeout(ns)) == timeout(ns));
+		}
+		assert_true(timeout(UINT64_C(1) << 60) == timeout(UINT64_C(1) << 61));
 	}
 }
 
@@ -84,6 +125,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(rows_stand_where_their_names_do),
 	cmocka_unit_test(rows_are_whole),
 	cmocka_unit_test(trimmed_looks_like_nothing_else),
+	cmocka_unit_test(ends_follow_from_what_is_known),
+	cmocka_unit_test(timeouts_are_not_shorter),
 	cmocka_unit_test(counters_have_names_of_their_own),
 	cmocka_unit_test(around_a_payload_is_its_seal_too),
 };
