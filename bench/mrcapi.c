@@ -70,23 +70,23 @@ static void native_open(void *lane)
 	n->mr = nic_mr_new(n->pd, &region);
 	n->cq = nic_cq_new(n->user, 4 * DEPTH, NULL, NULL);
 	check(n->mr && n->cq, "objects");
-	struct nic_mrc_link link[2] = {
+	struct nic_link link[2] = {
 		{.pmtu = 4096, .access = MEM_REMOTE_WRITE, .path.gid_index = GID}};
 	const struct nic_gid *gid = &list[i].gids[nic_gid_place(GID)];
 
 	memcpy(link[0].path.dgid, gid->raw, sizeof link[0].path.dgid);
 	link[1] = link[0];
 	for (int k = 0; k < 2; k++) {
-		struct nic_mrc_spec spec = {.pd = n->pd, .send_cq = n->cq, .recv_cq = n->cq};
+		struct nic_qp_spec spec = {.pd = n->pd, .send_cq = n->cq, .recv_cq = n->cq};
 
 		spec.max_send = DEPTH;
-		n->qp[k] = nic_mrc_qp_new(n->user, &spec);
-		check(n->qp[k], "nic_mrc_qp_new");
-		check(!nic_mrc_qp_end(n->qp[k], &link[k].mine), "nic_mrc_qp_end");
+		n->qp[k] = nic_qp_new(n->user, &spec);
+		check(n->qp[k], "nic_qp_new");
+		check(!nic_qp_end(n->qp[k], &link[k].mine), "nic_qp_end");
 		link[!k].theirs = link[k].mine;
 	}
 	for (int k = 0; k < 2; k++)
-		check(!nic_mrc_qp_connect(n->qp[k], &link[k]), "nic_mrc_qp_connect");
+		check(!nic_qp_connect(n->qp[k], &link[k]), "nic_qp_connect");
 	free(list);
 }
 

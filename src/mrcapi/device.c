@@ -3,7 +3,7 @@
 
 bool mrcapi_is_mrc(struct ibv_context *context)
 {
-	return verbs_is_ours(context) && verbs_opened(context)->is_mrc;
+	return verbs_is_ours(context) && verbs_opened(context)->transport == &transport_mrc;
 }
 
 static void fill_device(struct mrc_device_attr *attr, const struct nic_setup *setup)

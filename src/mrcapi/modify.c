@@ -11,7 +11,7 @@ static_assert((int)MRC_RESET == IBV_QPS_RESET && (int)MRC_INIT == IBV_QPS_INIT &
 
 #define NUMBER_MASK (MRC_NUMBERS - 1)
 
-/* Where a program says nothing: as nic_mrc_qp_connect has them, for ends that are software. */
+/* Where a program says nothing: as nic_qp_connect has them, for ends that are software. */
 #define MPR_DEFAULT     32u
 #define TIMEOUT_DEFAULT 16u
 #define LINEAR_DEFAULT  4u
@@ -41,7 +41,7 @@ struct change {
 	unsigned mmask;
 	enum ibv_qp_state from, to;
 	uint16_t max_wimm; /* that the pair has room for */
-	struct nic_mrc_path path;
+	struct nic_path path;
 };
 
 /* The values of the verbs' attributes. A port is any of the device's: packets take all of them. */

@@ -26,9 +26,9 @@ static int check_init(const struct mrc_context *context, const struct mrc_qp_ini
 
 /* The largest range: places for it cost little, and which of it is used is said when the ends are
  * connected. As many immediates may be ahead of a gap as there may be receives for them. */
-static struct nic_mrc_spec make_spec(const struct mrc_qp_init_attr *init, struct mrc_qp *qp)
+static struct nic_qp_spec make_spec(const struct mrc_qp_init_attr *init, struct mrc_qp *qp)
 {
-	return (struct nic_mrc_spec){
+	return (struct nic_qp_spec){
 		.pd = verbs_domain_of(init->pd)->nic,
 		.send_cq = init->send_cq->nic,
 		.recv_cq = init->recv_cq->nic,
@@ -36,7 +36,7 @@ static struct nic_mrc_spec make_spec(const struct mrc_qp_init_attr *init, struct
 		.max_recv = init->cap.max_recv_wr,
 		.max_send_sge = init->cap.max_send_sge,
 		.max_inline = init->cap.max_inline_data,
-		.max_mpr = MRC_MPR_MAX,
+		.ahead_pkts = MRC_MPR_MAX * MRC_MPR_UNIT,
 		.is_all_signaled = init->sq_sig_all != 0,
 		.context = qp,
 	};
@@ -48,9 +48,9 @@ static struct mrc_qp *pair_new(struct mrc_context *context, const struct mrc_qp_
 
 	if (!qp)
 		return verbs_null(ENOMEM);
-	struct nic_mrc_spec spec = make_spec(init, qp);
+	struct nic_qp_spec spec = make_spec(init, qp);
 
-	qp->nic = nic_mrc_qp_new(context->user, &spec);
+	qp->nic = nic_qp_new(context->user, &spec);
 	if (!qp->nic) {
 		int error = errno;
 

@@ -108,3 +108,31 @@ void device_print_counters(const struct device *d)
 	json_end(&w);
 	append(path, &l);
 }
+
+void nic_counters(struct nic_user *u, void *engine, size_t bytes, struct driver_counters *io)
+{
+	struct device *d = u->device;
+	const size_t all = d->transport->n_counters * sizeof(uint64_t);
+
+	if (device_check(d))
+		return;
+	device_enter(d);
+	if (engine)
+		memcpy(engine, d->transport->count(d->engine), bytes < all ? bytes : all);
+	if (io)
+		*io = d->io->count;
+	device_leave(d);
+}
+
+uint64_t nic_count(struct nic_user *u, uint32_t place)
+{
+	struct device *d = u->device;
+
+	if (device_check(d) || place >= d->transport->n_counters)
+		return 0;
+	device_enter(d);
+	uint64_t n = d->transport->count(d->engine)[place];
+
+	device_leave(d);
+	return n;
+}

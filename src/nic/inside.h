@@ -112,6 +112,7 @@ struct nic_qp {
 	uint32_t number, remote_qp;
 	uint64_t life; /* a number of its own, and a new one with each reset */
 	bool is_all_signaled;
+	struct transport_caps caps; /* as granted */
 	struct addr_pair addrs;
 	struct nic_path path;
 	struct mrc_naming *naming; /* of MRC: the profiles that it names; NULL: none */
@@ -317,12 +318,10 @@ void channel_forget(struct nic_cq *cq);
 
 /* pair.c: a completion of the engine's goes to its queue. */
 void device_complete(struct device *d, const struct done *done);
-enum qp_phase qp_phase(const struct nic_qp *qp);
-/* Fills in what a queue pair has at least. 0 or -EINVAL. */
-int qp_grant(const struct nic_user *u, struct nic_qp_spec *spec);
-/* Makes one as granted, with the transport's caps and the bytes that its engine needs for it. */
-struct nic_qp *qp_new(struct nic_user *u, const struct nic_qp_spec *spec, const void *caps,
-		      size_t bytes);
+enum engine_state qp_state(const struct nic_qp *qp);
+
+/* connect.c: a queue pair has another path from now on. */
+void qp_take_path(struct nic_qp *qp, const struct nic_path *path, struct addr_pair addrs);
 
 /* addr_pair.c: opens both ends of a path. 0, or a negative errno and a sentence; then *addrs is
  * none. */

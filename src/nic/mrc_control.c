@@ -196,7 +196,7 @@ void mrc_follow_evs(struct nic_qp *qp)
 	device_changed(d);
 	if (!user || !user->evs)
 		return;
-	if (nic_transport_mrc.qp_phase(d->engine, qp->number) == QP_ERROR) {
+	if (qp_state(qp) == ENGINE_ERROR) {
 		mrc_forget_bad(d, user);
 		return;
 	}

@@ -56,6 +56,10 @@ void mrc_configure_cc(const struct device *d, struct cc_cfg *cc);
 /* mrc_pair.c: how many a queue pair may have, whichever profile it will name: seven bits each,
  * which nobody touches before. */
 uint32_t mrc_most_evs(const struct device *d);
+/* See transport.h. */
+int mrc_path_open(struct nic_qp *qp, const struct nic_path *path, struct path_use use,
+		  struct transport_path *to, struct addr_pair *addrs);
+void mrc_path_close(struct nic_qp *qp, struct addr_pair *addrs);
 
 /* mrc_evs.c: the device's own EVs. 0, or a negative errno and a sentence. */
 int mrc_make_own_evs(struct device *d);

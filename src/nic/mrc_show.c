@@ -21,23 +21,7 @@ static void fill_evs(const struct device *d, const struct nic_qp *qp, struct mem
 
 void mrc_fill_pair(const struct device *d, const struct nic_qp *qp, struct member_pair *pair)
 {
-	struct mrc_progress p;
-	struct mrc_attr attr;
-
-	mrc_qp_progress(d->engine, qp->number, &p);
-	mrc_qp_query(d->engine, qp->number, &attr, NULL, NULL);
-	pair->state = attr.state == MRC_ERROR ? SHOW_ERROR : attr.state;
-	pair->open_ports = (uint8_t)p.open_ports;
 	pair->profile = qp->naming && qp->naming->evs ? qp->naming->evs->id : 0;
-	pair->sent_bytes = p.sent_bytes;
-	pair->got_bytes = p.got_bytes;
-	pair->sent_packets = p.sent_packets;
-	pair->retx_packets = p.retx_packets;
-	pair->timeouts = p.timeouts;
-	pair->window_bytes = p.window_bytes;
-	pair->inflight_bytes = p.inflight_bytes;
-	pair->srtt_ns = p.srtt_ns;
-	memcpy(pair->evs, p.evs, sizeof pair->evs);
 	fill_evs(d, qp, pair);
 }
 

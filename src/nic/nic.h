@@ -217,11 +217,13 @@ int nic_srq_limit(struct nic_srq *s, uint32_t limit);
 int nic_srq_query(struct nic_srq *s, struct rc_srq_caps *caps, uint32_t *limit);
 uint32_t nic_srq_number(const struct nic_srq *s);
 
+/* Zero stands for the transport's default, see struct transport_caps. */
 struct nic_qp_spec {
-	struct nic_pd *pd;
+	struct nic_pd *pd; /* of the user, or with TRANSPORT_CONTROL of any of the device's */
 	struct nic_cq *send_cq, *recv_cq;
 	struct nic_srq *srq; /* or NULL */
 	uint32_t max_send, max_recv, max_send_sge, max_recv_sge, max_inline;
+	uint32_t ahead_pkts, ahead_imm;
 	bool is_all_signaled;
 	void *context;
 };
@@ -229,16 +231,44 @@ struct nic_qp *nic_qp_new(struct nic_user *u, struct nic_qp_spec *spec); /* spec
 int nic_qp_free(struct nic_qp *qp);
 uint32_t nic_qp_number(const struct nic_qp *qp);
 
-/* As rc_qp_modify, but the path is an address of ours (number in the GID table) and a GID of the
- * peer's; RC_SET_PATH opens the socket and checks that the PMTU fits the route: -EMSGSIZE,
- * -EADDRINUSE, -ENETUNREACH, -EOPNOTSUPP for a GID of version 1, ... and a sentence on stderr when
- * the environment variable WEFT_VERBOSE is set; nic_error has it in any case. */
+/* Where both ends are: an address of ours and a GID of the peer's. */
 struct nic_path {
 	uint32_t gid_index; /* see nic_gid_index */
 	uint8_t dgid[16];
 	uint8_t traffic_class, hop_limit; /* for nic_qp_query: packets carry the driver's own */
 	uint32_t flow_label;              /* 0: made from the numbers of both queue pairs */
+	uint8_t sl; /* TRANSPORT_CLASSES: service level, < NIC_SLS, as setup has its DSCPs */
+	/* TRANSPORT_PROFILES: where hosts have an address in the plane of each port, the ports
+	 * that have one of their own at both ends, a bit each (-ENOTSUP: not with this driver). */
+	uint32_t planes;
+	struct nic_plane {
+		uint32_t gid_index;
+		uint8_t dgid[16];
+	} plane[ENGINE_PORTS];
 };
+
+/* Two ends that tell each other this, and their GIDs, by whatever means they have, are then
+ * connected, each by itself: from RESET to where both may send, with timeouts that suit software.
+ * An end has a number of its first packet that is drawn for it, another each time. */
+int nic_qp_end(struct nic_qp *qp, struct transport_end *end);
+
+struct nic_link {
+	struct transport_end mine, theirs;
+	struct nic_path path;
+	uint16_t pmtu;
+	uint8_t access; /* enum mem_access: what the peer may do at all */
+};
+/* 0; -EPROTO: theirs makes no sense; -EINVAL: it is not in RESET; or as nic_qp_modify has it for a
+ * path. Unless 0 it is in RESET. */
+int nic_qp_connect(struct nic_qp *qp, const struct nic_link *link);
+
+/* How a queue pair fares. */
+int nic_qp_progress(struct nic_qp *qp, struct transport_progress *progress);
+
+/* Of TRANSPORT_VERBS: as rc_qp_modify, but the path is as above;
+ * RC_SET_PATH opens the socket and checks that the PMTU fits the route: -EMSGSIZE,
+ * -EADDRINUSE, -ENETUNREACH, -EOPNOTSUPP for a GID of version 1, ... and a sentence on stderr when
+ * the environment variable WEFT_VERBOSE is set; nic_error has it in any case. */
 int nic_qp_modify(struct nic_qp *qp, const struct rc_attr *attr, uint32_t set,
 		  const struct nic_path *path);
 int nic_qp_query(struct nic_qp *qp, struct rc_attr *attr, struct nic_path *path, bool *is_draining);
@@ -265,8 +295,11 @@ const char *nic_error(void);
 /* Keeps one, for the doors above as well: on stderr too if WEFT_VERBOSE is set. Returns -error. */
 int nic_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Counters of the device's engine and driver, as they stand. */
+/* Counters of the device's engine, as its transport's row has them, or as many as fit so many
+ * bytes, and of its driver, as they stand; either may be NULL. */
 struct driver_counters;
-void nic_counters(struct nic_user *u, struct rc_counters *rc, struct driver_counters *io);
+void nic_counters(struct nic_user *u, void *engine, size_t bytes, struct driver_counters *io);
+/* One of the former, by its place in the row. */
+uint64_t nic_count(struct nic_user *u, uint32_t place);
 
 #endif

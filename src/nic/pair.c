@@ -4,10 +4,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int qp_make(struct nic_qp *qp, const void *caps, void *memory)
+static int qp_make(struct nic_qp *qp, void *memory)
 {
 	struct device *d = qp->user->device;
 	uint32_t number = d->n_qps < NIC_MAX_QPS ? device_draw_qp(d) : 0;
@@ -16,7 +17,7 @@ static int qp_make(struct nic_qp *qp, const void *caps, void *memory)
 		nic_fail(ENOSPC, "%u queue pairs are in use: no more", d->n_qps);
 		return -ENOSPC;
 	}
-	int r = d->ops->qp_new(d->engine, number, caps, memory);
+	int r = d->transport->pairs->make(d->engine, number, &qp->caps, memory);
 
 	if (r)
 		return nic_fail(-r, "no queue pair: %s", strerror(-r));
@@ -33,7 +34,7 @@ static int qp_make(struct nic_qp *qp, const void *caps, void *memory)
 	return 0;
 }
 
-int qp_grant(const struct nic_user *u, struct nic_qp_spec *spec)
+static int check(const struct nic_user *u, const struct nic_qp_spec *spec)
 {
 	bool is_ours = spec->pd->user == u ||
 		       (u->device->ops->shares_domains && spec->pd->user->device == u->device);
@@ -46,14 +47,58 @@ int qp_grant(const struct nic_user *u, struct nic_qp_spec *spec)
 	if (spec->max_inline > NIC_MAX_INLINE)
 		return nic_fail(EINVAL, "%u bytes inline: at most %u", spec->max_inline,
 				NIC_MAX_INLINE);
-	if (spec->max_send == 0)
-		spec->max_send = 1;
-	if (spec->max_send_sge == 0)
-		spec->max_send_sge = 1;
 	return 0;
 }
 
-static struct nic_qp *qp_from(struct nic_user *u, const struct nic_qp_spec *spec)
+static int too_much(const struct transport *t, const struct transport_caps *caps)
+{
+	const struct transport_caps *most = &t->pairs->most;
+	char ahead[NIC_SENTENCE_MAX / 2] = "";
+
+	if (transport_has(t, TRANSPORT_AHEAD))
+		snprintf(ahead, sizeof ahead,
+			 "; ahead of a gap %u packets and %u pieces of immediate data: at most %u "
+			 "and %u",
+			 caps->ahead_pkts, caps->ahead_imm, most->ahead_pkts, most->ahead_imm);
+	return nic_fail(EINVAL,
+			"a queue pair of %u sends (%u pieces) and %u receives (%u pieces): at most "
+			"%u (%u) and %u (%u)%s",
+			caps->max_send, caps->max_send_sge, caps->max_recv, caps->max_recv_sge,
+			most->max_send, most->max_send_sge, most->max_recv, most->max_recv_sge,
+			ahead);
+}
+
+/* Fills in what it has at least, and its caps. *bytes: that the engine needs for it. */
+static int grant(const struct nic_user *u, struct nic_qp_spec *spec, struct transport_caps *caps,
+		 size_t *bytes)
+{
+	const struct device *d = u->device;
+
+	*caps = (struct transport_caps){
+		.max_send = spec->max_send,
+		.max_recv = spec->max_recv,
+		.max_send_sge = spec->max_send_sge,
+		.max_recv_sge = spec->max_recv_sge,
+		.pd = spec->pd->number,
+		.srq = spec->srq ? spec->srq->number : TRANSPORT_NO_SRQ,
+		.ahead_pkts = spec->ahead_pkts,
+		.ahead_imm = spec->ahead_imm,
+		.max_evs = d->ops->most_evs ? d->ops->most_evs(d) : 0,
+	};
+	*bytes = d->transport->pairs->grant(caps);
+	if (!*bytes)
+		return too_much(d->transport, caps);
+	spec->max_send = caps->max_send;
+	spec->max_recv = caps->max_recv;
+	spec->max_send_sge = caps->max_send_sge;
+	spec->max_recv_sge = caps->max_recv_sge;
+	spec->ahead_pkts = caps->ahead_pkts;
+	spec->ahead_imm = caps->ahead_imm;
+	return 0;
+}
+
+static struct nic_qp *qp_from(struct nic_user *u, const struct nic_qp_spec *spec,
+			      const struct transport_caps *caps)
 {
 	struct nic_qp *qp = calloc(1, sizeof *qp);
 
@@ -67,6 +112,7 @@ static struct nic_qp *qp_from(struct nic_user *u, const struct nic_qp_spec *spec
 		.srq = spec->srq,
 		.source = {.object = qp, .context = spec->context},
 		.is_all_signaled = spec->is_all_signaled,
+		.caps = *caps,
 		.addrs = NO_ADDR_PAIR,
 		.max_send = spec->max_send,
 		.max_inline = spec->max_inline,
@@ -80,19 +126,27 @@ static struct nic_qp *qp_from(struct nic_user *u, const struct nic_qp_spec *spec
 	return NULL;
 }
 
-struct nic_qp *qp_new(struct nic_user *u, const struct nic_qp_spec *spec, const void *caps,
-		      size_t bytes)
+struct nic_qp *nic_qp_new(struct nic_user *u, struct nic_qp_spec *spec)
 {
-	struct nic_qp *qp = qp_from(u, spec);
+	struct transport_caps caps;
+	size_t bytes = 0;
+	int r = device_check(u->device);
+
+	if (!r)
+		r = check(u, spec);
+	if (!r)
+		r = grant(u, spec, &caps, &bytes);
+	struct nic_qp *qp = r ? NULL : qp_from(u, spec, &caps);
 	void *memory = qp ? calloc(1, bytes) : NULL;
-	int r = -ENOMEM;
 
 	if (memory) {
 		device_enter(u->device);
-		r = qp_make(qp, caps, memory);
+		r = qp_make(qp, memory);
 		if (!r)
 			device_changed(u->device);
 		device_leave(u->device);
+	} else if (!r) {
+		r = -ENOMEM;
 	}
 	if (!r)
 		return qp;
@@ -115,7 +169,7 @@ int nic_qp_free(struct nic_qp *qp)
 		return r;
 	device_enter(d);
 	device_flush(d);
-	void *memory = d->ops->qp_free(d->engine, qp->number);
+	void *memory = d->transport->pairs->end(d->engine, qp->number);
 
 	d->qps[qp->number % NIC_LOW_NUMBERS] = NULL;
 	d->n_qps--;
@@ -141,11 +195,11 @@ uint32_t nic_qp_number(const struct nic_qp *qp)
 	return qp->number;
 }
 
-enum qp_phase qp_phase(const struct nic_qp *qp)
+enum engine_state qp_state(const struct nic_qp *qp)
 {
 	const struct device *d = qp->user->device;
 
-	return d->ops->qp_phase(d->engine, qp->number);
+	return d->transport->pairs->state(d->engine, qp->number);
 }
 
 /* What it flushes comes out of the engine later than what is being given out now. */
@@ -153,20 +207,20 @@ static void fail(struct nic_qp *qp)
 {
 	struct device *d = qp->user->device;
 
-	d->ops->qp_fail(d->engine, d->clock, qp->number);
+	d->transport->pairs->stop(d->engine, d->clock, qp->number, ENGINE_ERROR);
 	source_raise(qp->user, &qp->source, NIC_EVENT_QP_FATAL);
 	d->is_behind = true;
 }
 
 /* A completion of qp is lost, and with it the sense of all that follows: whoever uses the queue can
- * no longer tell what became of its work (IBTA 10.2.6.3, 11.6.3.4). One in QP_RESET has none yet,
+ * no longer tell what became of its work (IBTA 10.2.6.3, 11.6.3.4). One in RESET has none yet,
  * and fails with its first. */
 static void on_overrun(struct nic_cq *cq, struct nic_qp *qp)
 {
 	struct device *d = cq->user->device;
 
 	if (cq->is_overrun) {
-		if (qp_phase(qp) != QP_ERROR)
+		if (qp_state(qp) != ENGINE_ERROR)
 			fail(qp);
 		return;
 	}
@@ -176,7 +230,7 @@ static void on_overrun(struct nic_cq *cq, struct nic_qp *qp)
 		struct nic_qp *other = d->qps[i];
 
 		if (other && (other->send_cq == cq || other->recv_cq == cq) &&
-		    qp_phase(other) != QP_RESET)
+		    qp_state(other) != ENGINE_RESET)
 			fail(other);
 	}
 }

@@ -215,7 +215,7 @@ static bool is_pending(const struct nic_mw *mw)
 {
 	const struct nic_qp *qp = mw->pd->user->device->qps[mw->qp % NIC_LOW_NUMBERS];
 
-	return qp && qp->life == mw->life && qp_phase(qp) != QP_ERROR;
+	return qp && qp->life == mw->life && qp_state(qp) != ENGINE_ERROR;
 }
 
 /* The table changes a key when the binding is executed. If the last one never is, the window has

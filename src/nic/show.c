@@ -18,12 +18,32 @@ static uint64_t happened(const struct device *d)
 	return d->io->count.rx + d->io->count.tx + d->last_life + d->n_changes;
 }
 
+static void fill_progress(const struct device *d, const struct nic_qp *qp, struct member_pair *pair)
+{
+	struct transport_progress p = {.state = ENGINE_ERROR};
+
+	d->transport->pairs->progress(d->engine, qp->number, &p);
+	pair->state = p.state == ENGINE_ERROR ? SHOW_ERROR : p.state;
+	pair->open_ports = (uint8_t)p.open_ports;
+	pair->sent_bytes = p.sent_bytes;
+	pair->got_bytes = p.got_bytes;
+	pair->sent_packets = p.sent_packets;
+	pair->retx_packets = p.retx_packets;
+	pair->timeouts = p.timeouts;
+	pair->window_bytes = p.window_bytes;
+	pair->inflight_bytes = p.inflight_bytes;
+	pair->srtt_ns = p.srtt_ns;
+	memcpy(pair->evs, p.evs, sizeof pair->evs);
+}
+
 static void fill(const struct device *d, const struct nic_show *s, const struct nic_qp *qp,
 		 struct member_pair *pair)
 {
 	*pair = (struct member_pair){.number = qp->number, .remote = qp->remote_qp};
 	memcpy(pair->peer, qp->path.dgid, sizeof pair->peer);
-	s->fill(d, qp, pair);
+	fill_progress(d, qp, pair);
+	if (s->fill)
+		s->fill(d, qp, pair);
 }
 
 /* All queue pairs, as far as there are places; the lock is given to others now and then. */

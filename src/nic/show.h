@@ -6,11 +6,11 @@
 #include "control/member.h"
 #include "nic/inside.h"
 
-#define SHOW_ERROR 6u /* as IBTA 10.3.1 numbers states; those of engines before it are the same */
+#define SHOW_ERROR 6u /* as IBTA 10.3.1 numbers states; those before it are the same */
 
 struct nic_show {
 	struct member *member; /* NULL: none can be had, and a device works without */
-	/* What a queue pair shows; its number, peer and the peer's number are filled in. */
+	/* What a queue pair shows that its transport alone has; NULL: nothing. */
 	void (*fill)(const struct device *d, const struct nic_qp *qp, struct member_pair *pair);
 	struct member_pair *pairs; /* MEMBER_PAIRS of them */
 	nsec shown_at;

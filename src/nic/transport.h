@@ -1,9 +1,8 @@
 /* What the soft device does for a transport beyond what its row says (transport/transport.h), a
  * table for each: the rest of nic serves them all.
  *
- * A device has one engine, of its setup's transport. Its queue pairs are made and modified by
- * functions of that transport (nic.h for RC, nic_mrc.h for MRC), which refuse those of another.
- * All of these are called with the device's lock held. */
+ * A device has one engine, of its setup's transport. All of these are called with the device's lock
+ * held. */
 #ifndef WEFT_NIC_TRANSPORT_H
 #define WEFT_NIC_TRANSPORT_H
 
@@ -11,7 +10,9 @@
 #include "rc/rc.h"
 #include "transport/transport.h"
 
+struct addr_pair;
 struct device;
+struct nic_path;
 struct nic_qp;
 
 union transport_cfg {
@@ -19,8 +20,11 @@ union transport_cfg {
 	struct mrc_cfg mrc;
 };
 
-/* Of a queue pair, as far as the rest of nic is concerned. */
-enum qp_phase { QP_RESET, QP_AT_WORK, QP_ERROR };
+/* What a path shall carry. */
+struct path_use {
+	uint16_t pmtu;
+	uint32_t remote_qp;
+};
 
 struct nic_transport_ops {
 	const struct transport *transport;
@@ -35,12 +39,16 @@ struct nic_transport_ops {
 	/* Ends what configure made; of a device made in part as well. NULL: nothing. */
 	void (*end)(struct device *d);
 
-	/* caps: rc_caps or mrc_caps. */
-	int (*qp_new)(struct engine *e, uint32_t number, const void *caps, void *memory);
-	void *(*qp_free)(struct engine *e, uint32_t number);
-	enum qp_phase (*qp_phase)(const struct engine *e, uint32_t number);
-	/* To the state of error. */
-	void (*qp_fail)(struct engine *e, nsec now, uint32_t number);
+	/* Opens the addresses of a path, and says how the engine has it. 0, or a negative errno and
+	 * a sentence; then *addrs is none. */
+	int (*path_open)(struct nic_qp *qp, const struct nic_path *path, struct path_use use,
+			 struct transport_path *to, struct addr_pair *addrs);
+	/* Closes addresses that are not the queue pair's, or no longer. */
+	void (*path_close)(struct nic_qp *qp, struct addr_pair *addrs);
+	/* TRANSPORT_PROFILES: entropy values that a queue pair may come to have; NULL: none. */
+	uint32_t (*most_evs)(const struct device *d);
+	/* What it does for peers as a host; enum transport_does. */
+	uint32_t (*does)(const struct device *d);
 
 	/* Takes the engine's events, and raises them. */
 	void (*events)(struct device *d);

@@ -89,24 +89,9 @@ static void end(struct device *d)
 	mrc_free_own_evs(d);
 }
 
-static int make(struct engine *e, uint32_t number, const void *caps, void *memory)
+static uint32_t does(const struct device *d)
 {
-	return mrc_qp_new(e, number, caps, memory);
-}
-
-static enum qp_phase phase(const struct engine *e, uint32_t number)
-{
-	struct mrc_attr is;
-
-	mrc_qp_query(e, number, &is, NULL, NULL);
-	return is.state == MRC_RESET ? QP_RESET : is.state == MRC_ERROR ? QP_ERROR : QP_AT_WORK;
-}
-
-static void fail(struct engine *e, nsec now, uint32_t number)
-{
-	const struct mrc_attr error = {.state = MRC_ERROR};
-
-	mrc_qp_modify(e, now, number, &error, MRC_SET_STATE);
+	return TRANSPORT_TELLS_TIME | (d->info.setup.has_trim ? TRANSPORT_ANSWERS_TRIMS : 0);
 }
 
 static void take_answers(struct device *d)
@@ -154,10 +139,10 @@ const struct nic_transport_ops nic_transport_mrc = {
 	.shares_domains = true,
 	.configure = configure,
 	.end = end,
-	.qp_new = make,
-	.qp_free = mrc_qp_free,
-	.qp_phase = phase,
-	.qp_fail = fail,
+	.path_open = mrc_path_open,
+	.path_close = mrc_path_close,
+	.most_evs = mrc_most_evs,
+	.does = does,
 	.events = raise_events,
 	.ports_down = mrc_ports_down,
 	.govern = mrc_govern,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "nic/inside.h"
-#include "nic/rc_show.h"
+#include "nic/members.h"
 
 static int configure(struct device *d, union transport_cfg *cfg)
 {
@@ -15,26 +15,6 @@ static int configure(struct device *d, union transport_cfg *cfg)
 	};
 	device_configure(&d->info.setup, &cfg->rc);
 	return 0;
-}
-
-static int make(struct engine *e, uint32_t number, const void *caps, void *memory)
-{
-	return rc_qp_new(e, number, caps, memory);
-}
-
-static enum qp_phase phase(const struct engine *e, uint32_t number)
-{
-	struct rc_attr is;
-
-	rc_qp_query(e, number, &is, NULL, NULL);
-	return is.state == RC_RESET ? QP_RESET : is.state == RC_ERROR ? QP_ERROR : QP_AT_WORK;
-}
-
-static void fail(struct engine *e, nsec now, uint32_t number)
-{
-	const struct rc_attr error = {.state = RC_ERROR};
-
-	rc_qp_modify(e, now, number, &error, RC_SET_STATE);
 }
 
 static void raise_event(struct device *d, const struct rc_event *event)
@@ -72,21 +52,6 @@ static void raise_events(struct device *d)
 	} while (n == 16);
 }
 
-const struct nic_transport_ops nic_transport_rc = {
-	.transport = &transport_rc,
-	.configure = configure,
-	.qp_new = make,
-	.qp_free = rc_qp_free,
-	.qp_phase = phase,
-	.qp_fail = fail,
-	.events = raise_events,
-	.ports_down = rc_ports_down,
-	.end = rc_show_end,
-	.govern = rc_show_begin,
-	.abandon = rc_show_abandon,
-	.show = rc_show,
-};
-
 /* The driver chooses a source port by it: queue pairs spread over the paths there are. */
 static uint32_t entropy(const struct nic_path *path, uint32_t local_qp, uint32_t remote_qp)
 {
@@ -95,34 +60,67 @@ static uint32_t entropy(const struct nic_path *path, uint32_t local_qp, uint32_t
 	return (local_qp ^ remote_qp * UINT32_C(0x85ebca6b)) * UINT32_C(0x9e3779b1);
 }
 
-/* Handles and entropy for a path into attr. */
-static int addr_pair_find(struct nic_qp *qp, const struct nic_path *path, struct rc_attr *attr,
-			  uint32_t set, struct addr_pair *addrs)
+static int path_open(struct nic_qp *qp, const struct nic_path *path, struct path_use use,
+		     struct transport_path *to, struct addr_pair *addrs)
 {
 	struct device *d = qp->user->device;
-	uint32_t remote = set & RC_SET_REMOTE_QP ? attr->remote_qp : qp->remote_qp;
-	uint16_t pmtu = attr->pmtu;
-	struct rc_attr has;
-
-	if (!path)
-		return nic_fail(EINVAL, "no path was given");
 	int r = addr_pair_open(d, path->gid_index, path->dgid, addrs);
 
-	if (r)
-		return r;
-	if (!(set & RC_SET_PMTU)) {
-		rc_qp_query(d->engine, qp->number, &has, NULL, NULL);
-		pmtu = has.pmtu;
-	}
-	r = addr_pair_check(d, addrs, pmtu);
+	if (!r)
+		r = addr_pair_check(d, addrs, use.pmtu);
 	if (r) {
 		addr_pair_close(d, addrs);
 		return r;
 	}
-	attr->local = addrs->local;
-	attr->peer = addrs->peer;
-	attr->port = 0;
-	attr->ev = entropy(path, qp->number, remote);
+	*to = (struct transport_path){
+		.local = addrs->local,
+		.peer = addrs->peer,
+		.ev = entropy(path, qp->number, use.remote_qp),
+	};
+	return 0;
+}
+
+static void path_close(struct nic_qp *qp, struct addr_pair *addrs)
+{
+	addr_pair_close(qp->user->device, addrs);
+}
+
+const struct nic_transport_ops nic_transport_rc = {
+	.transport = &transport_rc,
+	.configure = configure,
+	.path_open = path_open,
+	.path_close = path_close,
+	.events = raise_events,
+	.ports_down = rc_ports_down,
+	.end = members_end,
+	.govern = members_begin,
+	.abandon = members_abandon,
+	.show = members_show,
+};
+
+/* Handles and entropy for a path into attr. */
+static int find_path(struct nic_qp *qp, const struct nic_path *path, struct rc_attr *attr,
+		     uint32_t set, struct addr_pair *addrs)
+{
+	struct path_use use = {attr->pmtu, attr->remote_qp};
+	struct transport_path to = {.peer = DRIVER_NO_HANDLE};
+	struct rc_attr has;
+
+	if (!path)
+		return nic_fail(EINVAL, "no path was given");
+	rc_qp_query(qp->user->device->engine, qp->number, &has, NULL, NULL);
+	if (!(set & RC_SET_PMTU))
+		use.pmtu = has.pmtu;
+	if (!(set & RC_SET_REMOTE_QP))
+		use.remote_qp = qp->remote_qp;
+	int r = path_open(qp, path, use, &to, addrs);
+
+	if (r)
+		return r;
+	attr->local = to.local;
+	attr->peer = to.peer;
+	attr->port = to.port;
+	attr->ev = to.ev;
 	return 0;
 }
 
@@ -132,7 +130,7 @@ static int modify(struct nic_qp *qp, struct rc_attr *attr, uint32_t set,
 	struct device *d = qp->user->device;
 	nsec now = device_catch_up(d);
 	struct addr_pair addrs = NO_ADDR_PAIR;
-	int r = set & RC_SET_PATH ? addr_pair_find(qp, path, attr, set, &addrs) : 0;
+	int r = set & RC_SET_PATH ? find_path(qp, path, attr, set, &addrs) : 0;
 
 	if (r)
 		return r;
@@ -142,11 +140,8 @@ static int modify(struct nic_qp *qp, struct rc_attr *attr, uint32_t set,
 		return nic_fail(-r, "queue pair %#x does not take these attributes: %s", qp->number,
 				strerror(-r));
 	}
-	if (set & RC_SET_PATH) {
-		addr_pair_close(d, &qp->addrs);
-		qp->addrs = addrs;
-		qp->path = *path;
-	}
+	if (set & RC_SET_PATH)
+		qp_take_path(qp, path, addrs);
 	if (set & RC_SET_REMOTE_QP)
 		qp->remote_qp = attr->remote_qp;
 	if (set & RC_SET_STATE && attr->state == RC_RESET)
@@ -184,60 +179,4 @@ int nic_qp_query(struct nic_qp *qp, struct rc_attr *attr, struct nic_path *path,
 		*path = qp->path;
 	device_leave(d);
 	return r;
-}
-
-/* Fills in what a queue pair has at least; its caps for the engine. 0 or -EINVAL. */
-static int grant(const struct nic_user *u, struct nic_qp_spec *spec, struct rc_caps *caps)
-{
-	int r = qp_grant(u, spec);
-
-	if (r)
-		return r;
-	if (spec->srq)
-		spec->max_recv = spec->max_recv_sge = 0;
-	else if (spec->max_recv && spec->max_recv_sge == 0)
-		spec->max_recv_sge = 1;
-	*caps = (struct rc_caps){
-		.max_send = spec->max_send,
-		.max_recv = spec->max_recv,
-		.max_send_sge = spec->max_send_sge,
-		.max_recv_sge = spec->max_recv_sge,
-		.pd = spec->pd->number,
-		.srq = spec->srq ? spec->srq->number : RC_NO_SRQ,
-	};
-	if (!rc_qp_size(caps))
-		return nic_fail(EINVAL,
-				"a queue pair of %u sends (%u pieces) and %u receives (%u pieces): "
-				"at most %u and %u",
-				spec->max_send, spec->max_send_sge, spec->max_recv,
-				spec->max_recv_sge, RC_WR_MAX, ENGINE_SGE);
-	return 0;
-}
-
-struct nic_qp *nic_qp_new(struct nic_user *u, struct nic_qp_spec *spec)
-{
-	struct rc_caps caps;
-	int r = device_check_for(u->device, &transport_rc);
-
-	if (!r)
-		r = grant(u, spec, &caps);
-	if (!r)
-		return qp_new(u, spec, &caps, rc_qp_size(&caps));
-	errno = -r;
-	return NULL;
-}
-
-void nic_counters(struct nic_user *u, struct rc_counters *rc, struct driver_counters *io)
-{
-	struct device *d = u->device;
-
-	if (device_check(d))
-		return;
-	device_enter(d);
-	if (rc)
-		*rc = d->transport == &transport_rc ? *rc_counters(d->engine)
-						    : (struct rc_counters){0};
-	if (io)
-		*io = d->io->count;
-	device_leave(d);
 }

@@ -76,7 +76,7 @@ static struct ibv_context *open_ours(struct verbs_device *d)
 
 	opened->device = d;
 	opened->n_ports = info.setup.n_ports;
-	opened->is_mrc = !transport_has(info.setup.transport, TRANSPORT_VERBS);
+	opened->transport = info.setup.transport;
 	opened->extended.sz = sizeof opened->extended;
 	context->device = &d->device;
 	context->async_fd = nic_event_fd(opened->user);
@@ -168,7 +168,7 @@ static void fill_device(struct ibv_device_attr *attr, struct ibv_context *contex
 		.local_ca_ack_delay = 15,
 		.phys_port_cnt = (uint8_t)opened->n_ports,
 	};
-	if (opened->is_mrc)
+	if (!transport_has(opened->transport, TRANSPORT_VERBS))
 		fill_mrc(attr);
 }
 

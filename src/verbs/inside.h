@@ -66,7 +66,7 @@ struct verbs_opened {
 	struct verbs_device *device;
 	struct nic_user *user;
 	uint32_t n_ports;
-	bool is_mrc;          /* a device of MRC: it has no queue pairs of the verbs */
+	const struct transport *transport;
 	pthread_mutex_t lock; /* around the two that follow */
 	uint32_t n_handles;
 	struct verbs_link *objects[VERBS_KINDS];

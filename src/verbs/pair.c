@@ -27,9 +27,10 @@ static enum ibv_qp_state their_state(uint8_t state)
 static int check_init(const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
-	const struct ibv_context *context = attr->pd->context;
+	struct ibv_context *context = attr->pd->context;
 
-	if (attr->qp_type != IBV_QPT_RC)
+	if (attr->qp_type != IBV_QPT_RC ||
+	    !transport_has(verbs_opened(context)->transport, TRANSPORT_VERBS))
 		return EOPNOTSUPP;
 	if (!attr->send_cq || !attr->recv_cq || attr->send_cq->context != context ||
 	    attr->recv_cq->context != context || (attr->srq && attr->srq->context != context))

@@ -46,7 +46,7 @@ static inline struct nic_info mrc_info(void)
 
 static inline struct nic_qp *new_qp(struct side *s)
 {
-	struct nic_mrc_spec spec = {
+	struct nic_qp_spec spec = {
 		.pd = s->pd,
 		.send_cq = s->cq,
 		.recv_cq = s->cq,
@@ -55,12 +55,12 @@ static inline struct nic_qp *new_qp(struct side *s)
 		.max_send_sge = 4,
 		.max_inline = 128,
 	};
-	struct nic_qp *qp = nic_mrc_qp_new(s->user, &spec);
+	struct nic_qp *qp = nic_qp_new(s->user, &spec);
 
 	if (!qp)
 		fail_msg("%s", nic_error());
-	assert_int_equal(spec.max_mpr, 32);
-	assert_int_equal(spec.max_wimm, 64);
+	assert_int_equal(spec.ahead_pkts, 4096);
+	assert_int_equal(spec.ahead_imm, 64);
 	return qp;
 }
 
@@ -91,13 +91,13 @@ static inline void side_close(struct side *s)
 	free(s->bytes);
 }
 
-static inline struct nic_mrc_link link_of(struct nic_qp *a, struct nic_qp *b,
-					  const struct nic_info *info, uint32_t gid)
+static inline struct nic_link link_of(struct nic_qp *a, struct nic_qp *b,
+				      const struct nic_info *info, uint32_t gid)
 {
-	struct nic_mrc_link link = {.pmtu = PMTU, .access = MEM_REMOTE_WRITE};
+	struct nic_link link = {.pmtu = PMTU, .access = MEM_REMOTE_WRITE};
 
-	assert_int_equal(nic_mrc_qp_end(a, &link.mine), 0);
-	assert_int_equal(nic_mrc_qp_end(b, &link.theirs), 0);
+	assert_int_equal(nic_qp_end(a, &link.mine), 0);
+	assert_int_equal(nic_qp_end(b, &link.theirs), 0);
 	link.path.gid_index = nic_gid_index(gid);
 	memcpy(link.path.dgid, info->gids[gid].raw, 16);
 	return link;
@@ -106,11 +106,11 @@ static inline struct nic_mrc_link link_of(struct nic_qp *a, struct nic_qp *b,
 static inline void join(struct nic_qp *a, struct nic_qp *b, const struct nic_info *info,
 			uint32_t gid)
 {
-	struct nic_mrc_link there = link_of(a, b, info, gid), back = there;
+	struct nic_link there = link_of(a, b, info, gid), back = there;
 
 	back.mine = there.theirs;
 	back.theirs = there.mine;
-	if (nic_mrc_qp_connect(a, &there) || nic_mrc_qp_connect(b, &back))
+	if (nic_qp_connect(a, &there) || nic_qp_connect(b, &back))
 		fail_msg("%s", nic_error());
 }
 

@@ -145,7 +145,7 @@ static void print_counters(const struct end *e)
 	struct rc_counters rc;
 	struct driver_counters udp;
 
-	nic_counters(e->user, &rc, &udp);
+	nic_counters(e->user, &rc, sizeof rc, &udp);
 	printf("ok");
 #define PRINT_RC(name, text)  printf(" rc_" #name "=%" PRIu64, rc.name);
 #define PRINT_UDP(name, text) printf(" udp_" #name "=%" PRIu64, udp.name);

@@ -174,7 +174,7 @@ static void bad_questions_are_refused(void **state)
 	uint32_t n = 7;
 
 	(void)state;
-	nic_mrc_counters(u, &before, NULL);
+	nic_counters(u, &before, sizeof before, NULL);
 	q[0] = good;
 #define REFUSED(change, error)                                                      \
 	do {                                                                        \
@@ -192,7 +192,7 @@ static void bad_questions_are_refused(void **state)
 	REFUSED(memcpy(q[1].dgid, info.gids[stage_gid(&info, AF_INET6)].raw, 16), EINVAL);
 #undef REFUSED
 	assert_int_equal(nic_mrc_ask(u, q, 65537, SECOND_NS, a, &n), -EINVAL);
-	nic_mrc_counters(u, &after, NULL);
+	nic_counters(u, &after, sizeof after, NULL);
 	assert_int_equal(after.tx_endpoint, before.tx_endpoint);
 	assert_int_equal(nic_close(u), 0);
 	struct nic_info rc = stage_info("lo");

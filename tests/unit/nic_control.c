@@ -55,11 +55,11 @@ static int name_cc(struct nic_qp *qp, uint64_t id)
 	return nic_mrc_qp_profiles(qp, NULL, &id);
 }
 
-static struct mrc_progress fare(void)
+static struct transport_progress fare(void)
 {
-	struct mrc_progress p;
+	struct transport_progress p;
 
-	assert_int_equal(nic_mrc_qp_progress(s[0].qp, &p), 0);
+	assert_int_equal(nic_qp_progress(s[0].qp, &p), 0);
 	return p;
 }
 
@@ -441,11 +441,11 @@ static void a_controller_disables_the_port(void **state)
 		expect_event(s[i].user, NIC_EVENT_PORT_DOWN);
 	struct sge piece = piece_of(&s[0], 0, PMTU);
 
-	nic_mrc_counters(s[0].user, NULL, &before);
+	nic_counters(s[0].user, NULL, 0, &before);
 	assert_int_equal(stage_post(s[0].qp, write_op(&s[1], &piece, 1)), 0);
 	usleep(20000);
 	assert_int_equal(nic_cq_poll(s[0].cq, &done, 1), 0);
-	nic_mrc_counters(s[0].user, NULL, &after);
+	nic_counters(s[0].user, NULL, 0, &after);
 	assert_int_equal(after.tx, before.tx);
 	assert_int_equal(fare().open_ports, 0);
 	disable(0);
@@ -676,13 +676,13 @@ static void a_child_leaves_the_parents_place_alone(void **state)
 /* Programs of MRC have their domains from a verbs context, which is another user. */
 static void a_domain_of_another_user_will_do(void **state)
 {
-	struct nic_mrc_spec spec;
+	struct nic_qp_spec spec;
 	struct nic_qp *qp;
 
 	(void)state;
 	open_all();
-	spec = (struct nic_mrc_spec){.pd = s[1].pd, .send_cq = s[0].cq, .recv_cq = s[0].cq};
-	qp = nic_mrc_qp_new(s[0].user, &spec);
+	spec = (struct nic_qp_spec){.pd = s[1].pd, .send_cq = s[0].cq, .recv_cq = s[0].cq};
+	qp = nic_qp_new(s[0].user, &spec);
 	assert_non_null(qp);
 	assert_int_equal(nic_qp_free(s[1].qp), 0);
 	s[1].qp = NULL;
@@ -695,8 +695,8 @@ static void a_domain_of_another_user_will_do(void **state)
 	s[1].mr = nic_mr_new(s[1].pd, &region);
 	assert_non_null(s[1].mr);
 	/* Queues are the user's own. */
-	spec = (struct nic_mrc_spec){.pd = s[0].pd, .send_cq = s[1].cq, .recv_cq = s[0].cq};
-	assert_null(nic_mrc_qp_new(s[0].user, &spec));
+	spec = (struct nic_qp_spec){.pd = s[0].pd, .send_cq = s[1].cq, .recv_cq = s[0].cq};
+	assert_null(nic_qp_new(s[0].user, &spec));
 	close_all();
 }
 

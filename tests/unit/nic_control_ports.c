@@ -50,14 +50,25 @@ static uint32_t gid_of(unsigned side, unsigned port, bool is_v6)
 	return 0;
 }
 
+/* What a queue pair tells, with the number of its first packet always the same: so that ends can be
+ * connected one after the other. */
+static struct transport_end told_by(const struct nic_qp *qp)
+{
+	const struct transport_self self = {
+		.number = qp->number, .psn = 77, .does = TRANSPORT_TELLS_TIME, .caps = &qp->caps};
+	struct transport_end end;
+
+	transport_mrc.pairs->tell(&self, &end);
+	return end;
+}
+
 static void aim(unsigned side, struct nic_qp *a, struct nic_qp *b, bool is_v6)
 {
-	struct nic_mrc_link link = {.pmtu = PMTU, .access = MEM_REMOTE_WRITE};
+	struct nic_link link = {.pmtu = PMTU, .access = MEM_REMOTE_WRITE};
 	unsigned other = 1 - side;
 
-	assert_int_equal(nic_mrc_qp_end(a, &link.mine), 0);
-	assert_int_equal(nic_mrc_qp_end(b, &link.theirs), 0);
-	link.mine.psn = link.theirs.psn = 77;
+	link.mine = told_by(a);
+	link.theirs = told_by(b);
 	link.path.gid_index = nic_gid_index(gid_of(side, 0, is_v6));
 	memcpy(link.path.dgid, info[other].gids[gid_of(other, 0, is_v6)].raw, 16);
 	link.path.planes = (1u << PORTS) - 1;
@@ -67,7 +78,7 @@ static void aim(unsigned side, struct nic_qp *a, struct nic_qp *b, bool is_v6)
 		       16);
 	}
 	assert_true(veth_enter(&net, side));
-	if (nic_mrc_qp_connect(a, &link))
+	if (nic_qp_connect(a, &link))
 		fail_msg("%s", nic_error());
 	assert_true(veth_enter(&net, 0));
 }
@@ -106,11 +117,11 @@ static void name(struct nic_qp *qp, uint64_t id)
 		fail_msg("%s", nic_error());
 }
 
-static struct mrc_progress fare(struct nic_qp *qp)
+static struct transport_progress fare(struct nic_qp *qp)
 {
-	struct mrc_progress p;
+	struct transport_progress p;
 
-	assert_int_equal(nic_mrc_qp_progress(qp, &p), 0);
+	assert_int_equal(nic_qp_progress(qp, &p), 0);
 	return p;
 }
 
@@ -310,10 +321,10 @@ static void one_of_two_ports_is_disabled(void **state)
 	assert_int_equal(fare(s[0].qp).open_ports, 1);
 	write_some(20);
 	WAIT_FOR(fare(s[1].qp).open_ports == 1);
-	nic_mrc_counters(s[0].user, &before, NULL);
+	nic_counters(s[0].user, &before, sizeof before, NULL);
 	ask_by_port_1();
 	write_some(20);
-	nic_mrc_counters(s[0].user, &after, &io);
+	nic_counters(s[0].user, &after, sizeof after, &io);
 	assert_int_equal(after.tx_endpoint, before.tx_endpoint);
 	assert_int_equal(io.rx, io.rx_delivered + io.drop_disabled);
 	disable(0);
@@ -340,7 +351,7 @@ static void nothing_is_received_by_a_disabled_port(void **state)
 	disable(2);
 	WAIT_FOR(ports_up() == 1);
 	assert_int_equal(nic_mrc_ping(s[1].qp, ev, &rtt_ns), -ETIMEDOUT);
-	nic_mrc_counters(s[0].user, NULL, &count);
+	nic_counters(s[0].user, NULL, 0, &count);
 	assert_true(count.drop_disabled > 0);
 	disable(0);
 	close_all();
@@ -429,13 +440,12 @@ static void values_may_be_segments(void **state)
 	/* IPv4 has no segments. */
 	more[0] = new_qp(&s[0]);
 	name(more[0], 20);
-	struct nic_mrc_link link = {.pmtu = PMTU,
-				    .path.gid_index = nic_gid_index(gid_of(0, 0, false))};
+	struct nic_link link = {.pmtu = PMTU, .path.gid_index = nic_gid_index(gid_of(0, 0, false))};
 
-	assert_int_equal(nic_mrc_qp_end(more[0], &link.mine), 0);
+	assert_int_equal(nic_qp_end(more[0], &link.mine), 0);
 	link.theirs = link.mine;
 	memcpy(link.path.dgid, info[1].gids[gid_of(1, 0, false)].raw, 16);
-	assert_int_equal(nic_mrc_qp_connect(more[0], &link), -EINVAL);
+	assert_int_equal(nic_qp_connect(more[0], &link), -EINVAL);
 	assert_int_equal(nic_qp_free(more[0]), 0);
 	close_all();
 }

@@ -301,7 +301,7 @@ static int write_for_a_while(void)
 		    stage_one(e[0].cq).done.status != ENGINE_OK)
 			return 255;
 	}
-	nic_counters(e[0].user, &count, NULL);
+	nic_counters(e[0].user, &count, sizeof count, NULL);
 	return count.timeouts < 255 ? (int)count.timeouts : 254;
 }
 

@@ -206,7 +206,7 @@ static void kinds_of_queues_are_told_apart(void **state)
 	struct nic_cq *events = nic_mrc_event_cq_new(u, 8, NULL, NULL);
 	struct nic_cq *plain = nic_cq_new(u, 8, NULL, NULL);
 	struct nic_pd *pd = nic_pd_new(u);
-	struct nic_mrc_spec spec = {.pd = pd, .send_cq = plain, .recv_cq = events};
+	struct nic_qp_spec spec = {.pd = pd, .send_cq = plain, .recv_cq = events};
 	struct control_event e;
 	struct nic_done done;
 
@@ -216,7 +216,7 @@ static void kinds_of_queues_are_told_apart(void **state)
 	assert_int_equal(nic_mrc_event_poll(plain, &e, 1), -EINVAL);
 	assert_int_equal(nic_mrc_event_poll(events, &e, 0), 0);
 	assert_int_equal(nic_cq_cqe(events), 8);
-	assert_null(nic_mrc_qp_new(u, &spec));
+	assert_null(nic_qp_new(u, &spec));
 	assert_int_equal(errno, EINVAL);
 	assert_null(nic_mrc_event_cq_new(u, 0, NULL, NULL));
 	assert_int_equal(errno, EINVAL);

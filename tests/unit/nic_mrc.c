@@ -74,7 +74,7 @@ static void a_megabyte_is_the_same(void **state)
 		assert_int_equal(done[i].done.cookie, i);
 	}
 	assert_memory_equal(s[0].bytes, s[1].bytes, STAGE_BYTES);
-	nic_mrc_counters(s[0].user, &count, NULL);
+	nic_counters(s[0].user, &count, sizeof count, NULL);
 	assert_true(count.rx_bytes >= 5ull * STAGE_BYTES);
 	assert_int_equal(count.failed, 0);
 	pair_close(s);
@@ -208,10 +208,10 @@ static void a_peer_that_is_gone_is_given_up(void **state)
 	(void)state;
 	side_open(&s[0], &info);
 	side_open(&s[1], &info);
-	struct nic_mrc_link link = link_of(s[0].qp, s[1].qp, &info, stage_gid(&info, AF_INET));
+	struct nic_link link = link_of(s[0].qp, s[1].qp, &info, stage_gid(&info, AF_INET));
 	const struct mrc_attr hasty = {.timeout = 12, .linear_retries = 2}; /* 4.2 ms */
 
-	assert_int_equal(nic_mrc_qp_connect(s[0].qp, &link), 0);
+	assert_int_equal(nic_qp_connect(s[0].qp, &link), 0);
 	assert_int_equal(
 		nic_mrc_qp_modify(s[0].qp, &hasty, MRC_SET_TIMEOUT | MRC_SET_RETRIES, NULL), 0);
 	assert_int_equal(nic_qp_free(s[1].qp), 0);
@@ -251,15 +251,15 @@ static void overrun_at(uint32_t at)
 	side_open(&s[0], &info);
 	side_open(&s[1], &info);
 	struct nic_cq *small = nic_cq_new(s[at].user, ROOM, NULL, NULL);
-	struct nic_mrc_spec spec = {.pd = s[at].pd,
-				    .send_cq = at == 0 ? small : s[at].cq,
-				    .recv_cq = at == 1 ? small : s[at].cq,
-				    .max_send = 16,
-				    .max_recv = 16,
-				    .max_send_sge = 1};
+	struct nic_qp_spec spec = {.pd = s[at].pd,
+				   .send_cq = at == 0 ? small : s[at].cq,
+				   .recv_cq = at == 1 ? small : s[at].cq,
+				   .max_send = 16,
+				   .max_recv = 16,
+				   .max_send_sge = 1};
 
 	assert_int_equal(nic_qp_free(s[at].qp), 0);
-	s[at].qp = nic_mrc_qp_new(s[at].user, &spec);
+	s[at].qp = nic_qp_new(s[at].user, &spec);
 	assert_true(small && s[at].qp);
 	join(s[0].qp, s[1].qp, &info, stage_gid(&info, AF_INET));
 	struct sge piece = piece_of(&s[0], 0, 64);
@@ -340,13 +340,18 @@ static void capabilities_are_those_of_the_peer(void **state)
 		side_open(&s[0], &info);
 		side_open(&s[1], &info);
 		for (uint32_t i = 0; i < SIDES; i++) {
-			struct nic_mrc_link link = link_of(s[i].qp, s[i ^ 1].qp, &info, gid);
+			struct nic_link link = link_of(s[i].qp, s[i ^ 1].qp, &info, gid);
 			struct mrc_attr is;
 
-			assert_int_equal(link.theirs.caps, MRC_PEER_SERVICE_TIME);
+			const struct transport_self lacking = {
+				.number = nic_qp_number(s[i ^ 1].qp),
+				.does = TRANSPORT_ANSWERS_TRIMS,
+				.caps = &s[i ^ 1].qp->caps,
+			};
+
 			if (lacks >> i & 1)
-				link.theirs.caps = MRC_PEER_TRIM_NACK;
-			assert_int_equal(nic_mrc_qp_connect(s[i].qp, &link), 0);
+				transport_mrc.pairs->tell(&lacking, &link.theirs);
+			assert_int_equal(nic_qp_connect(s[i].qp, &link), 0);
 			assert_int_equal(nic_mrc_qp_query(s[i].qp, &is, NULL, NULL), 0);
 			assert_int_equal(!!(is.flags & MRC_PEER_SERVICE_TIME), !(lacks >> i & 1));
 			/* Over udp nobody learns of trimmed packets. */
@@ -366,11 +371,14 @@ static void pools_follow_the_pairs(uint64_t pool_bytes, uint32_t n, uint32_t n_e
 
 	info.setup.pool_bytes = pool_bytes;
 	side_open(&s, &info);
-	struct nic_mrc_spec spec = {
-		.pd = s.pd, .send_cq = s.cq, .recv_cq = s.cq, .max_send = 1, .max_mpr = 255};
+	struct nic_qp_spec spec = {.pd = s.pd,
+				   .send_cq = s.cq,
+				   .recv_cq = s.cq,
+				   .max_send = 1,
+				   .ahead_pkts = 255 * MRC_MPR_UNIT};
 
 	for (uint32_t i = 0; i < n; i++) {
-		qps[i] = nic_mrc_qp_new(s.user, &spec);
+		qps[i] = nic_qp_new(s.user, &spec);
 		assert_non_null(qps[i]);
 	}
 	struct mrc_usage use = mrc_usage(s.user->device->engine);
@@ -435,14 +443,14 @@ static void every_ev_answers(void **state)
 {
 	struct side s[SIDES];
 	struct mrc_attr attr;
-	struct mrc_progress progress;
+	struct transport_progress progress;
 	nsec rtt_ns;
 
 	(void)state;
 	pair_open(s, AF_INET);
 	assert_int_equal(nic_mrc_qp_query(s[0].qp, &attr, NULL, NULL), 0);
 	assert_int_equal(attr.evs->set.n, 64);
-	assert_int_equal(nic_mrc_qp_progress(s[0].qp, &progress), 0);
+	assert_int_equal(nic_qp_progress(s[0].qp, &progress), 0);
 	assert_int_equal(progress.evs[PATH_GOOD], 64);
 	for (uint32_t ev = 0; ev < attr.evs->set.n; ev++) {
 		if (nic_mrc_ping(s[0].qp, ev, &rtt_ns))
@@ -468,10 +476,10 @@ static void bursts_fit_the_offload(void **state)
 
 		info.setup.ev_burst = (uint16_t)want[i].device;
 		side_open(&s, &info);
-		struct nic_mrc_link link = link_of(s.qp, s.qp, &info, stage_gid(&info, AF_INET));
+		struct nic_link link = link_of(s.qp, s.qp, &info, stage_gid(&info, AF_INET));
 
 		link.pmtu = (uint16_t)want[i].pmtu;
-		assert_int_equal(nic_mrc_qp_connect(s.qp, &link), 0);
+		assert_int_equal(nic_qp_connect(s.qp, &link), 0);
 		assert_int_equal(nic_mrc_qp_query(s.qp, &attr, NULL, NULL), 0);
 		assert_int_equal(attr.burst, want[i].burst);
 		side_close(&s);
@@ -482,18 +490,23 @@ static void rc_and_mrc_are_told_apart(void **state)
 {
 	struct nic_info rc = stage_info("lo"), mrc = mrc_info();
 	struct nic_user *u = nic_open(&rc), *m = nic_open(&mrc);
-	struct nic_mrc_spec mrc_spec = {.max_send = 1};
-	struct nic_qp_spec rc_spec = {.max_send = 1};
 	struct rc_srq_caps srq = {.max_recv = 1};
+	const struct mrc_attr mrc_attr = {.state = MRC_INIT};
+	const struct rc_attr rc_attr = {.state = RC_INIT};
+	struct side s;
+	struct end e;
 
 	(void)state;
 	assert_ptr_equal(rc.setup.transport, &transport_rc);
 	assert_true(u && m && u->device != m->device);
-	assert_null(nic_mrc_qp_new(u, &mrc_spec));
-	assert_int_equal(errno, ENOTSUP);
+	side_open(&s, &mrc);
+	stage_open(&e, &rc, NULL);
+	assert_int_equal(nic_mrc_qp_modify(e.qp, &mrc_attr, MRC_SET_STATE, NULL), -ENOTSUP);
 	assert_non_null(strstr(nic_error(), "is a device of rc"));
-	assert_null(nic_qp_new(m, &rc_spec));
-	assert_int_equal(errno, ENOTSUP);
+	assert_int_equal(nic_qp_modify(s.qp, &rc_attr, RC_SET_STATE, NULL), -ENOTSUP);
+	assert_non_null(strstr(nic_error(), "is a device of mrc"));
+	stage_close(&e);
+	side_close(&s);
 	struct nic_pd *pd = nic_pd_new(m);
 
 	assert_null(nic_srq_new(pd, &srq, NULL));

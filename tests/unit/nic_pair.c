@@ -195,7 +195,7 @@ static void await_put_off(struct end *e)
 
 	while (!count.rx_rnr_sent && stage_now() < end) {
 		assert_int_equal(nic_cq_poll(e->cq, &done, 1), 0);
-		nic_counters(e->user, &count, NULL);
+		nic_counters(e->user, &count, sizeof count, NULL);
 	}
 	assert_true(count.rx_rnr_sent > 0);
 }
@@ -628,7 +628,7 @@ static void nobody_polls_and_it_arrives(void **state)
 	assert_int_equal(stage_post(e[0].qp, stage_op(&e[1], ENGINE_WRITE, &piece)), 0);
 	for (uint32_t i = 0; i < 1000 && count.rx_bytes < STAGE_BYTES; i++) {
 		nanosleep(&nap, NULL);
-		nic_counters(e[1].user, &count, NULL);
+		nic_counters(e[1].user, &count, sizeof count, NULL);
 	}
 	assert_int_equal(count.rx_bytes, STAGE_BYTES);
 	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);

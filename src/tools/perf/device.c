@@ -126,7 +126,7 @@ static int send_plane(struct perf_link *l, const struct nic_info *info, uint32_t
 			      word_of(gid + 8), word_of(gid + 12));
 }
 
-static int read_plane(struct perf_link *l, struct nic_mrc_path *path)
+static int read_plane(struct perf_link *l, struct nic_path *path)
 {
 	char line[PERF_LINE_MAX];
 	uint64_t v[5];
@@ -145,7 +145,7 @@ static int read_plane(struct perf_link *l, struct nic_mrc_path *path)
 	return 0;
 }
 
-int perf_meet_planes(struct perf_end *e, struct perf_link *l, struct nic_mrc_path *path)
+int perf_meet_planes(struct perf_end *e, struct perf_link *l, struct nic_path *path)
 {
 	const struct nic_setup *s = &e->info.setup;
 	uint32_t mine = 0, n_ports = s->driver == NIC_UDP ? 1 : s->n_ports;

@@ -3,18 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/osrandom.h"
 #include "tools/perf/perf.h"
 
-#define TIMEOUT_CODE 14u /* 67 ms: well above what a busy machine makes a packet wait */
-#define RETRIES      7u
-#define RNR_CODE     12u /* 640 us */
 #define CREDIT_BYTES 8u
-
-/* What one side tells the other of a queue pair. */
-struct identity {
-	uint32_t number, psn;
-};
 
 int perf_complain(const struct perf_link *l, const char *what, int why)
 {
@@ -35,7 +26,8 @@ const char *perf_too_large(const struct perf_test *t)
 	return NULL;
 }
 
-static struct nic_qp *make_rc(struct perf_end *e)
+/* The server of a transport that has no answer for a sender who is too early writes credits. */
+static struct nic_qp *make_pair(struct perf_end *e)
 {
 	const struct perf_test *t = &e->test;
 	struct nic_qp_spec spec = {
@@ -45,26 +37,10 @@ static struct nic_qp *make_rc(struct perf_end *e)
 		.max_send = t->depth,
 		.max_recv = perf_receives(t),
 		.max_send_sge = 1,
-		.max_recv_sge = 1,
-	};
-
-	return nic_qp_new(e->user, &spec);
-}
-
-static struct nic_qp *make_mrc(struct perf_end *e)
-{
-	const struct perf_test *t = &e->test;
-	struct nic_mrc_spec spec = {
-		.pd = e->pd,
-		.send_cq = e->cq,
-		.recv_cq = e->cq,
-		.max_send = t->depth,
-		.max_recv = perf_receives(t),
-		.max_send_sge = 1,
 		.max_inline = CREDIT_BYTES,
 	};
 
-	return nic_mrc_qp_new(e->user, &spec);
+	return nic_qp_new(e->user, &spec);
 }
 
 static int make_objects(struct perf_end *e, const struct perf_link *l)
@@ -87,70 +63,11 @@ static int make_objects(struct perf_end *e, const struct perf_link *l)
 	if (!e->pd || !e->mr || !e->cq || !e->qps)
 		return perf_complain(l, "make the device's objects", -errno);
 	for (uint32_t i = 0; i < t->qps; i++) {
-		e->qps[i] = transports[t->transport] == &transport_mrc ? make_mrc(e) : make_rc(e);
+		e->qps[i] = make_pair(e);
 		if (!e->qps[i])
 			return perf_complain(l, "make a queue pair", -errno);
 	}
 	return 0;
-}
-
-static int connect_one(struct nic_qp *qp, const struct perf_test *t, const struct nic_path *path,
-		       struct identity mine, struct identity theirs)
-{
-	struct rc_attr a = {
-		.state = RC_INIT,
-		.access = MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC,
-		.pmtu = t->pmtu,
-		.remote_qp = theirs.number,
-		.rq_psn = theirs.psn,
-		.sq_psn = mine.psn,
-		.rd_atomic = RC_RD_ATOMIC_MAX,
-		.dest_rd_atomic = RC_RD_ATOMIC_MAX,
-		.rnr_timer = RNR_CODE,
-		.timeout = TIMEOUT_CODE,
-		.retries = RETRIES,
-		.rnr_retries = 7,
-	};
-	int answer = nic_qp_modify(qp, &a, RC_SET_STATE | RC_SET_ACCESS, NULL);
-
-	if (answer != 0)
-		return answer;
-	a.state = RC_RTR;
-	answer = nic_qp_modify(qp, &a,
-			       RC_SET_STATE | RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP |
-				       RC_SET_RQ_PSN | RC_SET_DEST_RD_ATOMIC | RC_SET_RNR_TIMER,
-			       path);
-	if (answer != 0)
-		return answer;
-	a.state = RC_RTS;
-	return nic_qp_modify(qp, &a,
-			     RC_SET_STATE | RC_SET_SQ_PSN | RC_SET_RD_ATOMIC | RC_SET_TIMEOUT |
-				     RC_SET_RETRIES | RC_SET_RNR_RETRIES,
-			     NULL);
-}
-
-/* Tells the other side of a queue pair, learns of its namesake, and connects the two. */
-static int join_rc(struct perf_end *e, struct perf_link *l, struct nic_qp *qp)
-{
-	struct nic_path path = {.gid_index = e->gid_index, .hop_limit = 64};
-	struct identity mine = {.number = nic_qp_number(qp)};
-	char line[PERF_LINE_MAX];
-	uint64_t v[2];
-
-	if (osrandom_key((uint8_t *)&mine.psn, sizeof mine.psn) != 0)
-		return perf_complain(l, "draw a random number", -EIO);
-	mine.psn &= 0xffffff;
-	int answer = perf_send_line(l, "qp %u %u", mine.number, mine.psn);
-
-	if (answer != 0 || (answer = perf_read_line(l, line)) != 0)
-		return answer;
-	if (!perf_numbers(line, "qp", v, 2))
-		return perf_complain(l, "read the peer's queue pair", -EPROTO);
-	struct identity theirs = {(uint32_t)v[0], (uint32_t)v[1]};
-
-	perf_gid_of(&l->remote, path.dgid);
-	answer = connect_one(qp, &e->test, &path, mine, theirs);
-	return answer != 0 ? perf_complain(l, "connect a queue pair", answer) : 0;
 }
 
 /* Each side names its own: profiles belong to a device. */
@@ -167,34 +84,56 @@ static int name_profile(const struct perf_end *e, const struct perf_link *l, str
 	return -ENOENT;
 }
 
-static int join_mrc(const struct perf_end *e, struct perf_link *l, struct nic_qp *qp,
-		    struct nic_mrc_link *link)
+static int send_end(struct perf_link *l, const struct transport_end *end)
+{
+	char text[2 * TRANSPORT_END_BYTES + 1];
+
+	for (uint32_t i = 0; i < TRANSPORT_END_BYTES; i++)
+		snprintf(text + (size_t)2 * i, 3, "%02x", end->bytes[i]);
+	return perf_send_line(l, "qp %s", text);
+}
+
+static bool read_end(const char *line, struct transport_end *end)
+{
+	const size_t len = strlen("qp ") + (size_t)2 * TRANSPORT_END_BYTES;
+
+	if (strlen(line) != len || strncmp(line, "qp ", 3) != 0 ||
+	    strspn(line + 3, "0123456789abcdef") != len - 3)
+		return false;
+	for (uint32_t i = 0; i < TRANSPORT_END_BYTES; i++) {
+		const char digits[] = {line[3 + 2 * i], line[4 + 2 * i], '\0'};
+
+		end->bytes[i] = (uint8_t)strtoul(digits, NULL, 16);
+	}
+	return true;
+}
+
+/* Tells the other side of a queue pair, learns of its namesake, and connects the two. */
+static int join(const struct perf_end *e, struct perf_link *l, struct nic_qp *qp,
+		struct nic_link *link)
 {
 	char line[PERF_LINE_MAX];
-	uint64_t v[5];
 	int answer = name_profile(e, l, qp);
 
 	if (answer == 0)
-		answer = nic_mrc_qp_end(qp, &link->mine);
+		answer = nic_qp_end(qp, &link->mine);
 	if (answer == 0)
-		answer = perf_send_line(l, "qp %u %u %u %u %u", link->mine.number, link->mine.psn,
-					link->mine.mpr, link->mine.wimm, link->mine.caps);
+		answer = send_end(l, &link->mine);
 	if (answer != 0 || (answer = perf_read_line(l, line)) != 0)
 		return answer;
-	if (!perf_numbers(line, "qp", v, 5) || v[2] == 0 || v[2] > MRC_MPR_MAX ||
-	    v[3] > MRC_WIMM_MAX || v[4] > UINT8_MAX)
+	if (!read_end(line, &link->theirs))
 		return perf_complain(l, "read the peer's queue pair", -EPROTO);
-	link->theirs = (struct nic_mrc_end){(uint32_t)v[0], (uint32_t)v[1], (uint8_t)v[2],
-					    (uint16_t)v[3], (uint8_t)v[4]};
-	link->pmtu = e->test.pmtu;
-	link->access = MEM_REMOTE_WRITE;
-	answer = nic_mrc_qp_connect(qp, link);
+	answer = nic_qp_connect(qp, link);
 	return answer != 0 ? perf_complain(l, "connect a queue pair", answer) : 0;
 }
 
 static int connect_all(struct perf_end *e, struct perf_link *l)
 {
-	struct nic_mrc_link link = {.path = {.gid_index = e->gid_index}};
+	struct nic_link link = {
+		.path = {.gid_index = e->gid_index},
+		.pmtu = e->test.pmtu,
+		.access = MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC,
+	};
 	char line[PERF_LINE_MAX];
 	uint64_t v[2];
 	int answer = perf_send_line(l, "mem %" PRIu64 " %u", (uint64_t)(uintptr_t)e->memory,
@@ -210,9 +149,7 @@ static int connect_all(struct perf_end *e, struct perf_link *l)
 	if (transport_has(transports[e->test.transport], TRANSPORT_PROFILES))
 		answer = perf_meet_planes(e, l, &link.path);
 	for (uint32_t i = 0; answer == 0 && i < e->test.qps; i++)
-		answer = transports[e->test.transport] == &transport_mrc
-				 ? join_mrc(e, l, e->qps[i], &link)
-				 : join_rc(e, l, e->qps[i]);
+		answer = join(e, l, e->qps[i], &link);
 	return answer;
 }
 

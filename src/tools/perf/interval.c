@@ -10,15 +10,10 @@
 
 static void take_counts(const struct perf_end *e, uint64_t *retx, uint64_t *received)
 {
-	struct rc_counters rc = {0};
-	struct mrc_counters mrc = {0};
+	const struct transport *t = transports[e->test.transport];
 
-	if (transports[e->test.transport] == &transport_mrc)
-		nic_mrc_counters(e->user, &mrc, NULL);
-	else
-		nic_counters(e->user, &rc, NULL);
-	*retx = rc.tx_retx + mrc.tx_retx;
-	*received = rc.rx_bytes + mrc.rx_bytes;
+	*retx = nic_count(e->user, t->count_retx);
+	*received = nic_count(e->user, t->count_received);
 }
 
 /* A server of reads and atomics, whose messages go the other way, sees nothing to report. */

@@ -439,31 +439,17 @@ uint32_t perf_depth(const struct perf_test *t)
 }
 
 /* A device is opened for each test, and its counters begin at 0 with it. */
-static void count_rc(struct perf_end *e, struct perf_result *r)
+static void count(struct perf_end *e, struct perf_result *r)
 {
-	struct rc_counters count = {0};
+	const struct transport *t = transports[e->test.transport];
 
-	nic_counters(e->user, &count, NULL);
-	r->retransmitted = count.tx_retx;
-}
-
-static void count_mrc(struct perf_end *e, struct perf_result *r)
-{
-	struct mrc_counters count = {0};
-
-	nic_mrc_counters(e->user, &count, NULL);
-	r->retransmitted = count.tx_retx;
-	r->lost_gap = count.lost_gap;
-	r->lost_probe = count.lost_probe;
-	r->lost_nack = count.lost_nack;
-	r->lost_port = count.lost_port;
-	r->lost_timeout = count.lost_timeout;
-	r->spared = count.spared;
-	r->retx_for_ack = count.retx_for_ack;
+	r->retransmitted = nic_count(e->user, t->count_retx);
+	for (uint32_t i = 0; i < t->n_retx_reasons && i < PERF_REASONS_MAX; i++)
+		r->reasons[i] = nic_count(e->user, t->retx_reasons[i]);
 	for (uint32_t i = 0; i < e->test.qps; i++) {
-		struct mrc_progress p;
+		struct transport_progress p;
 
-		if (nic_mrc_qp_progress(e->qps[i], &p) != 0)
+		if (nic_qp_progress(e->qps[i], &p) != 0)
 			continue;
 		r->evs_used += p.evs[PATH_GOOD] + p.evs[PATH_SKIP];
 		for (uint32_t state = 0; state < PATH_STATES; state++)
@@ -489,10 +475,8 @@ int perf_drive(struct perf_end *e, struct perf_link *l, struct perf_result *resu
 	if (answer == 0)
 		answer = e->test.mode == PERF_LATENCY ? drive_latency(d, result)
 						      : drive_bandwidth(d, result);
-	if (answer == 0 && transports[e->test.transport] == &transport_mrc)
-		count_mrc(e, result);
-	else if (answer == 0)
-		count_rc(e, result);
+	if (answer == 0)
+		count(e, result);
 	free(lanes);
 	free(d);
 	return answer;

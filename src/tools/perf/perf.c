@@ -229,7 +229,8 @@ static bool read_test(const char *line, struct perf_test *t)
 		.transport = (uint8_t)v[6],
 		.is_verified = (uint8_t)v[7],
 	};
-	return transport_takes(transports[t->transport], engine_ops[t->op]);
+	return t->size <= transports[t->transport]->message_max &&
+	       transport_takes(transports[t->transport], engine_ops[t->op]);
 }
 
 /* Says to the client, and to whoever looks at the server, why a test is not run. */

@@ -22,12 +22,13 @@
 #include "nic/nic.h"
 #include "nic/nic_mrc.h"
 
-#define PERF_PORT      18515u
-#define PERF_QPS_MAX   1024u
-#define PERF_DEPTH_MAX 4096u
-#define PERF_LINE_MAX  512u
-#define PERF_SIZE_MAX  RC_MESSAGE_MAX
-#define PERF_BYTES_MAX (UINT64_C(1) << 32) /* of all queue pairs' memory, at one side */
+#define PERF_PORT        18515u
+#define PERF_QPS_MAX     1024u
+#define PERF_DEPTH_MAX   4096u
+#define PERF_LINE_MAX    512u
+#define PERF_SIZE_MAX    (1u << 30)
+#define PERF_REASONS_MAX 16u
+#define PERF_BYTES_MAX   (UINT64_C(1) << 32) /* of all queue pairs' memory, at one side */
 
 enum perf_op { PERF_WRITE, PERF_READ, PERF_SEND, PERF_ATOMIC, PERF_WRITE_IMM, PERF_OPS };
 enum perf_mode { PERF_BANDWIDTH, PERF_LATENCY, PERF_MODES };
@@ -60,12 +61,12 @@ struct perf_result {
 	uint64_t messages, elapsed_ns;
 	uint64_t retransmitted; /* packets, by the client */
 	const char *driver;     /* of the client */
-	/* Of MRC: the EVs of all queue pairs, how many are in use at the end, and why packets were
-	 * retransmitted. */
-	uint64_t evs, evs_used, lost_gap, lost_probe, lost_nack, lost_port, lost_timeout, spared;
+	/* Why packets were retransmitted, or not after all: the transport's retx_reasons. */
+	uint64_t reasons[PERF_REASONS_MAX];
+	/* TRANSPORT_PROFILES: EVs of all queue pairs, and how many are in use at the end. */
+	uint64_t evs, evs_used;
 	bool has_profile;
-	uint64_t profile;      /* the EV profile that was named, if has_profile */
-	uint64_t retx_for_ack; /* had arrived, and were retransmitted for their Transport ACK */
+	uint64_t profile;              /* the EV profile that was named, if has_profile */
 	char digest[PERF_DIGEST_TEXT]; /* of all that lies at the server; "": not verified */
 	/* Of latencies, in ns; half a round trip where both sides send. */
 	uint64_t least_ns, most_ns, mean_ns, percentile_ns[PERF_PERCENTILES];
@@ -181,7 +182,7 @@ const char *perf_too_large(const struct perf_test *t);
 int perf_find_device(const struct perf_link *l, uint8_t transport, struct nic_info *info,
 		     uint32_t *gid_index);
 /* Both sides tell each other their addresses in the planes of single ports. */
-int perf_meet_planes(struct perf_end *e, struct perf_link *l, struct nic_mrc_path *path);
+int perf_meet_planes(struct perf_end *e, struct perf_link *l, struct nic_path *path);
 void perf_gid_of(const struct sockaddr_storage *a, uint8_t gid[16]);
 
 /* The largest PMTU that fits the interface of the link; 0: there is no device, and it was said. */

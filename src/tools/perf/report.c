@@ -32,18 +32,29 @@ void perf_print_head(FILE *out, uint8_t mode)
 	fflush(out);
 }
 
-/* The reasons add up to what was retransmitted. */
+static const char *reason_name(const struct transport *t, uint32_t i)
+{
+	return t->counters[t->retx_reasons[i]].name;
+}
+
+static void print_reasons(FILE *out, const struct perf_result *r)
+{
+	const struct transport *t = transports[r->test.transport];
+	const char *between = ": ";
+
+	fprintf(out, "  retransmitted %" PRIu64, r->retransmitted);
+	for (uint32_t i = 0; i < t->n_retx_reasons && i < PERF_REASONS_MAX; i++) {
+		if (!r->reasons[i])
+			continue;
+		fprintf(out, "%s%s %" PRIu64, between, reason_name(t, i), r->reasons[i]);
+		between = ", ";
+	}
+	fputc('\n', out);
+}
+
 static void print_evs(FILE *out, const struct perf_result *r)
 {
-	uint64_t lost = r->lost_gap + r->lost_probe + r->lost_nack + r->lost_port + r->lost_timeout;
-
-	fprintf(out,
-		"  EVs in use %" PRIu64 " of %" PRIu64 "; retransmitted %" PRIu64 ": %" PRIu64
-		" taken for lost (by a gap %" PRIu64 ", by a probe %" PRIu64 ", by a NACK %" PRIu64
-		", by their port %" PRIu64 ", in silence %" PRIu64 ") less %" PRIu64
-		" that came after all, and %" PRIu64 " for their Transport ACK\n",
-		r->evs_used, r->evs, r->retransmitted, lost, r->lost_gap, r->lost_probe,
-		r->lost_nack, r->lost_port, r->lost_timeout, r->spared, r->retx_for_ack);
+	fprintf(out, "  EVs in use %" PRIu64 " of %" PRIu64 "\n", r->evs_used, r->evs);
 }
 
 void perf_print(FILE *out, const struct perf_result *r)
@@ -62,6 +73,8 @@ void perf_print(FILE *out, const struct perf_result *r)
 			(double)bits_per_second(r) / 1e9, messages_per_second(r), r->retransmitted);
 	if (transport_has(transports[t->transport], TRANSPORT_PROFILES))
 		print_evs(out, r);
+	if (transports[t->transport]->n_retx_reasons)
+		print_reasons(out, r);
 	if (*r->digest)
 		fprintf(out, "  payload verified: SHA-256 %s\n", r->digest);
 	fflush(out);
@@ -105,13 +118,14 @@ static void json_evs(struct json_writer *w, const struct perf_result *r)
 		json_number_text(w, "profile", r->profile);
 	json_number(w, "evs", r->evs);
 	json_number(w, "evs_used", r->evs_used);
-	json_number(w, "lost_gap", r->lost_gap);
-	json_number(w, "lost_probe", r->lost_probe);
-	json_number(w, "lost_nack", r->lost_nack);
-	json_number(w, "lost_port", r->lost_port);
-	json_number(w, "lost_timeout", r->lost_timeout);
-	json_number(w, "spared", r->spared);
-	json_number(w, "retx_for_ack", r->retx_for_ack);
+}
+
+static void json_reasons(struct json_writer *w, const struct perf_result *r)
+{
+	const struct transport *t = transports[r->test.transport];
+
+	for (uint32_t i = 0; i < t->n_retx_reasons && i < PERF_REASONS_MAX; i++)
+		json_number(w, reason_name(t, i), r->reasons[i]);
 }
 
 static void json_baseline(struct json_writer *w, const struct perf_result *r,
@@ -150,6 +164,7 @@ void perf_json(FILE *out, const struct perf_result *r, const struct perf_baselin
 	json_number(&w, "retransmitted", r->retransmitted);
 	if (transport_has(transports[t->transport], TRANSPORT_PROFILES))
 		json_evs(&w, r);
+	json_reasons(&w, r);
 	if (*r->digest)
 		json_text(&w, "payload_sha256", r->digest);
 	if (t->mode == PERF_LATENCY) {
