@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #define WINDOW_DEFAULT (1u << 20)
-#define WINDOW_OWN     16384u
 #define WINDOW_LEAST   4096u
 #define BUFFER_ASKED   (4 << 20) /* as the driver does */
 
@@ -44,14 +43,4 @@ void device_cc(const struct nic_setup *setup, struct cc_cfg *cc)
 	cc->kind = setup->cc;
 	cc->window_bytes = setup->window_bytes ? setup->window_bytes : window_by_buffers();
 	cc->line_rate_bps = setup->rate_bps ? setup->rate_bps : LINE_RATE_BPS;
-}
-
-void device_configure(const struct nic_setup *setup, struct rc_cfg *cfg)
-{
-	device_cc(setup, &cfg->cc);
-	uint64_t window = cfg->cc.window_bytes;
-
-	cfg->is_cnp_port_checked = setup->is_cnp_port_checked;
-	cfg->total_window_bytes = 2 * window;
-	cfg->own_window_bytes = WINDOW_OWN < window ? WINDOW_OWN : window;
 }

@@ -207,22 +207,36 @@ static int draw_seed(struct keystream *k)
 	return 0;
 }
 
-static int make_engine(struct device *d)
+static int configure(struct device *d, void *cfg)
+{
+	const struct nic_setup *setup = &d->info.setup;
+	const uint64_t upper = keystream_u32(&d->random), lower = keystream_u32(&d->random);
+	struct transport_host host = {
+		.mem = d->mem,
+		.max_pairs = NIC_MAX_QPS,
+		.max_srqs = NIC_MAX_SRQS,
+		.n_ports = d->n_ports,
+		.seed = upper << 32 | lower,
+		.is_software = true,
+		.has_bursts = setup->driver == NIC_UDP,
+		/* Other processes may have the address too, and receive our answers. */
+		.shares_address = true,
+		.tag = driver_tag(d->io),
+	};
+
+	device_cc(setup, &host.cc);
+	int r = d->ops->configure(d, &host);
+
+	if (!r)
+		d->transport->hosts->configure(&host, cfg);
+	return r;
+}
+
+static int start_engine(struct device *d, const void *cfg)
 {
 	const struct engine_ops *ops = d->transport->engine;
-	union transport_cfg cfg;
 
-	d->mem_bytes = mem_bytes(NIC_MAX_MRS);
-	void *table = map(d->mem_bytes);
-
-	if (!table)
-		return nic_fail(ENOMEM, "no memory for %u regions", NIC_MAX_MRS);
-	d->mem = mem_init(table, NIC_MAX_MRS);
-	int r = d->ops->configure(d, &cfg);
-
-	if (r)
-		return r;
-	d->engine_bytes = ops->size(&cfg);
+	d->engine_bytes = ops->size(cfg);
 	if (!d->engine_bytes)
 		return nic_fail(EINVAL, "%s: the engine does not take this configuration",
 				d->info.name);
@@ -233,7 +247,24 @@ static int make_engine(struct device *d)
 				"under way: raise ulimit -v, or give the device a smaller "
 				"pool-memory where it has one",
 				d->info.name, d->engine_bytes >> 20);
-	return ops->init(d->engine, &cfg, d->clock);
+	return ops->init(d->engine, cfg, d->clock);
+}
+
+static int make_engine(struct device *d)
+{
+	d->mem_bytes = mem_bytes(NIC_MAX_MRS);
+	void *table = map(d->mem_bytes);
+
+	if (!table)
+		return nic_fail(ENOMEM, "no memory for %u regions", NIC_MAX_MRS);
+	d->mem = mem_init(table, NIC_MAX_MRS);
+	void *cfg = calloc(1, d->transport->hosts->cfg_bytes);
+	int r = cfg ? configure(d, cfg) : -ENOMEM;
+
+	if (!r)
+		r = start_engine(d, cfg);
+	free(cfg);
+	return r;
 }
 
 static int make_tables(struct device *d)

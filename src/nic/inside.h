@@ -230,9 +230,8 @@ void backlog_forget(struct backlog *b, uint32_t peer, uint32_t local);
 bool backlog_send(struct backlog *b, struct driver *u);
 
 /* config.c: the congestion control that a setup asks for; 0 as its window is what the buffers of
- * sockets bear. The same for RC's engine, with what its queue pairs share. */
+ * sockets bear. */
 void device_cc(const struct nic_setup *setup, struct cc_cfg *cc);
-void device_configure(const struct nic_setup *setup, struct rc_cfg *cfg);
 
 /* drivers.c: opens the driver that info names, or the next best, which info then names, and why. 0
  * or a negative errno and a sentence in error. */

@@ -15,11 +15,6 @@ struct device;
 struct nic_path;
 struct nic_qp;
 
-union transport_cfg {
-	struct rc_cfg rc;
-	struct mrc_cfg mrc;
-};
-
 /* What a path shall carry. */
 struct path_use {
 	uint16_t pmtu;
@@ -32,10 +27,10 @@ struct nic_transport_ops {
 	 * theirs from verbs. */
 	bool shares_domains;
 
-	/* Fills in the engine's configuration for d, whose driver and table of memory are there;
-	 * what else such a device needs is made, too. 0, or a negative errno and a sentence by
-	 * nic_fail. */
-	int (*configure)(struct device *d, union transport_cfg *cfg);
+	/* Adds to what every device is as a host what the transport alone asks of one; what else
+	 * such a device needs is made, too. d's driver and table of memory are there. 0, or a
+	 * negative errno and a sentence by nic_fail. */
+	int (*configure)(struct device *d, struct transport_host *host);
 	/* Ends what configure made; of a device made in part as well. NULL: nothing. */
 	void (*end)(struct device *d);
 

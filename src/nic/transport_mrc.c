@@ -1,11 +1,7 @@
-/* MRC as a device's transport: its engine's configuration, and what its queue pairs are to the rest
- * of nic. */
+/* MRC as a device's transport. */
 #include "nic/inside.h"
 #include "nic/mrc_inside.h"
 
-/* Times for wires that software works: a round trip takes tens of microseconds when both ends are
- * awake, and a process that waits for a processor is away for milliseconds without anything being
- * wrong with an EV. */
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
 
@@ -17,10 +13,6 @@
 #define TARGET_NS    (1 * MS)
 #define WINDOWS_MOST 32u /* MaxWnd, which NSCC scales with the round trip it found */
 #define WINDOW_MOST  (UINT32_C(1) << 26) /* of those that NSCC is to know */
-
-/* An answer costs a call to the kernel at either end: one for two bursts of segmentation offload is
- * enough, and the packet that fills a window asks for one. */
-#define SACK_EVERY_BYTES 131072u
 
 void mrc_configure_cc(const struct device *d, struct cc_cfg *cc)
 {
@@ -35,63 +27,33 @@ void mrc_configure_cc(const struct device *d, struct cc_cfg *cc)
 	cc->nscc.has_trimming = d->info.setup.has_trim;
 }
 
-/* Room for what all queue pairs have under way. The block is as large as the most that there may be
- * need, and its pages cost nothing until a queue pair uses them. */
-static void size_pools(const struct device *d, struct mrc_cfg *cfg)
+static uint32_t does(const struct device *d)
 {
-	uint64_t bytes = d->info.setup.pool_bytes;
-
-	mrc_cfg_fit(cfg, bytes ? bytes : NIC_POOL_BYTES, mrc_most_evs(d));
+	return TRANSPORT_TELLS_TIME | (d->info.setup.has_trim ? TRANSPORT_ANSWERS_TRIMS : 0);
 }
 
 _Static_assert(NIC_STRANGERS_MAX == MRC_RATE_MAX, "what a file may say, the engine takes");
+_Static_assert(NIC_NO_STRANGERS == TRANSPORT_NO_STRANGERS, "the same word for nobody");
 
-static int configure(struct device *d, union transport_cfg *cfg)
+static int configure(struct device *d, struct transport_host *host)
 {
-	cfg->mrc = (struct mrc_cfg){
-		.mem = d->mem,
-		.max_qps = NIC_MAX_QPS,
-		.n_ports = d->n_ports,
-		.path =
-			{
-				.backoff_ns = 2 * MS,
-				.backoff_max_ns = 100 * MS,
-				.backoff_port_ns = 20 * MS,
-				.probe_gap_ns = 20 * US,
-				.memory_ns = 1000 * MS,
-				.witness_ns = 2 * MS,
-				.suspect_ns = 10 * MS,
-			},
-		.stranger_rate = d->info.setup.stranger_rate == NIC_NO_STRANGERS
-					 ? MRC_NO_STRANGERS
-					 : d->info.setup.stranger_rate,
-		.sack_every_bytes = SACK_EVERY_BYTES,
-		.seed = (uint64_t)keystream_u32(&d->random) << 32 | keystream_u32(&d->random),
-		/* Other processes may have the address too, and receive our answers. */
-		.has_id_tag = true,
-		.id_tag = driver_tag(d->io),
-		.has_service_time = true,
-		.has_trim_nack = d->info.setup.has_trim,
-		/* One that takes a turn of the EVs would cut the bursts of udp for good. */
-		.has_base_probe = d->info.setup.driver != NIC_UDP,
-	};
-	mrc_configure_cc(d, &cfg->mrc.cc);
+	const struct nic_setup *setup = &d->info.setup;
 	int r = mrc_make_own_evs(d);
 
-	if (!r)
-		size_pools(d, &cfg->mrc);
-	return r;
+	if (r)
+		return r;
+	mrc_configure_cc(d, &host->cc);
+	host->does = does(d);
+	host->stranger_rate = setup->stranger_rate;
+	host->pool_bytes = setup->pool_bytes ? setup->pool_bytes : NIC_POOL_BYTES;
+	host->pair_evs = mrc_most_evs(d);
+	return 0;
 }
 
 static void end(struct device *d)
 {
 	mrc_ungovern(d);
 	mrc_free_own_evs(d);
-}
-
-static uint32_t does(const struct device *d)
-{
-	return TRANSPORT_TELLS_TIME | (d->info.setup.has_trim ? TRANSPORT_ANSWERS_TRIMS : 0);
 }
 
 static void take_answers(struct device *d)

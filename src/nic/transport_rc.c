@@ -1,19 +1,20 @@
-/* RC as a device's transport: its engine's configuration, and its queue pairs. */
+/* RC as a device's transport. */
 #include <errno.h>
 #include <string.h>
 
 #include "nic/inside.h"
 #include "nic/members.h"
 
-static int configure(struct device *d, union transport_cfg *cfg)
+#define WINDOW_OWN 16384u
+
+/* A peer that is slow or silent shall not stop all the others. */
+static int configure(struct device *d, struct transport_host *host)
 {
-	cfg->rc = (struct rc_cfg){
-		.mem = d->mem,
-		.max_qps = NIC_MAX_QPS,
-		.max_srqs = NIC_MAX_SRQS,
-		.n_ports = d->n_ports,
-	};
-	device_configure(&d->info.setup, &cfg->rc);
+	const uint64_t window = host->cc.window_bytes;
+
+	host->is_cnp_port_checked = d->info.setup.is_cnp_port_checked;
+	host->total_window_bytes = 2 * window;
+	host->own_window_bytes = WINDOW_OWN < window ? WINDOW_OWN : window;
 	return 0;
 }
 

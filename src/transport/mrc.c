@@ -57,6 +57,7 @@ const struct transport transport_mrc = {
 	.count_received = PLACE(rx_bytes),
 	.retx_reasons = retx_reasons,
 	.n_retx_reasons = sizeof retx_reasons,
+	.hosts = &transport_mrc_hosts,
 	.pairs = &transport_mrc_pairs,
 	.message_max = MRC_MESSAGE_MAX,
 };

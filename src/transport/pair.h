@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "engine/ladder.h"
 #include "path/path.h"
+#include "transport/host.h"
 
 #define TRANSPORT_END_BYTES 32u
 #define TRANSPORT_NO_SRQ    UINT32_MAX
@@ -35,12 +36,6 @@ struct transport_end {
 	uint8_t bytes[TRANSPORT_END_BYTES];
 };
 uint32_t transport_end_number(const struct transport_end *end);
-
-/* What the host of an end does for its peers; bits of transport_self.does. */
-enum transport_does {
-	TRANSPORT_ANSWERS_TRIMS = 1, /* it tells who sent a packet that it was cut */
-	TRANSPORT_TELLS_TIME = 2,    /* it tells how long its answers took it */
-};
 
 /* Of what an end is made: so that whoever knows this of a peer need not ask it. */
 struct transport_self {

@@ -37,6 +37,7 @@ const struct transport transport_rc = {
 	.count = count,
 	.count_retx = PLACE(tx_retx),
 	.count_received = PLACE(rx_bytes),
+	.hosts = &transport_rc_hosts,
 	.pairs = &transport_rc_pairs,
 	.message_max = RC_MESSAGE_MAX,
 };

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "transport/host.h"
 #include "transport/pair.h"
 #include "wire/carrier.h"
 
@@ -61,6 +62,7 @@ struct transport {
 	/* Of queue pairs: lower numbers are special on the wire. Packets of at most open_bytes,
 	 * the seal's included, may come from anybody to the number `open`, if there is one. */
 	uint32_t first_number, open_number, open_bytes;
+	const struct transport_host_ops *hosts;
 	const struct transport_pair_ops *pairs;
 	uint64_t message_max; /* bytes of a message */
 	/* What its engine counts, all of them numbers of 64 bits in this order; and the places of

@@ -1,6 +1,7 @@
 /* transport/transport.h: what every row must be for the rooms above to rely on it. */
 #include "check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cc/cc.h"
@@ -28,7 +29,7 @@ static void rows_are_whole(void **state)
 		const struct transport *t = transports[i];
 
 		assert_non_null(t->engine);
-		assert_true(t->pairs && t->message_max > 0);
+		assert_true(t->hosts && t->pairs && t->message_max > 0);
 		assert_string_equal(t->counters[t->count_retx].name, "tx_retx");
 		assert_string_equal(t->counters[t->count_received].name, "rx_bytes");
 		for (uint32_t k = 0; k < t->n_retx_reasons; k++)
@@ -58,6 +59,39 @@ static void trimmed_looks_like_nothing_else(void **state)
 			assert_int_not_equal(t->dscps.trimmable[class], t->dscps.trimmed);
 			assert_int_not_equal(t->dscps.trimmable[class], t->dscps.trimmed_lasthop);
 		}
+	}
+}
+
+/* The engine takes what its row makes of any host that is one. */
+static void hosts_are_taken(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < TRANSPORTS; i++) {
+		const struct transport *t = transports[i];
+		struct mem *mem = mem_init(calloc(1, mem_bytes(1)), 1);
+		void *cfg = calloc(1, t->hosts->cfg_bytes);
+		struct transport_host host = {
+			.mem = mem,
+			.max_pairs = 1,
+			.n_ports = t->ports_max,
+			.cc = {.kind = CC_FIXED, .window_bytes = 65536},
+			.pair_evs = 1,
+			.pair_out_pkts = 1,
+			.pair_ahead_pkts = 1,
+		};
+
+		t->hosts->configure(&host, cfg);
+		assert_true(t->engine->size(cfg) > 0);
+		host.is_software = true;
+		host.stranger_rate = TRANSPORT_NO_STRANGERS;
+		host.pool_bytes = 1 << 20;
+		t->hosts->configure(&host, cfg);
+		assert_true(t->engine->size(cfg) > 0);
+		host.max_pairs = 0;
+		t->hosts->configure(&host, cfg);
+		assert_int_equal(t->engine->size(cfg), 0);
+		free(cfg);
+		free(mem);
 	}
 }
 
@@ -125,6 +159,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(rows_stand_where_their_names_do),
 	cmocka_unit_test(rows_are_whole),
 	cmocka_unit_test(trimmed_looks_like_nothing_else),
+	cmocka_unit_test(hosts_are_taken),
 	cmocka_unit_test(ends_follow_from_what_is_known),
 	cmocka_unit_test(timeouts_are_not_shorter),
 	cmocka_unit_test(counters_have_names_of_their_own),
