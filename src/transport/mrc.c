@@ -16,6 +16,39 @@ static const uint8_t retx_reasons[] = {
 	PLACE(lost_timeout), PLACE(spared),     PLACE(retx_for_ack),
 };
 
+static const uint8_t probes[] = {PLACE(tx_probe), PLACE(tx_fault_probe), PLACE(tx_endpoint),
+				 PLACE(tx_endpoint_re)};
+
+static const char *const cc_words[] = {"nscc", "fixed", "none", NULL};
+static const struct transport_cc_choice cc_choices[] = {
+	{.kind = CC_NSCC}, {.kind = CC_FIXED}, {.kind = CC_FIXED, .is_unbounded = true}};
+
+static const char *const evs_words[] = {"aware", "oblivious", NULL};
+
+#define OPTION(member) SETTING_AT(struct transport_options, member)
+
+static const struct setting settings[] = {
+	{.name = "linear_retries",
+	 .unit = UNIT_COUNT,
+	 OPTION(retries),
+	 .most = MRC_LINEAR_MAX,
+	 .fallback = MRC_LINEAR_MAX},
+	{.name = "exponential_retries",
+	 .unit = UNIT_COUNT,
+	 OPTION(slow_retries),
+	 .most = MRC_EXP_MAX,
+	 .fallback = 8},
+	{.name = "mpr", .unit = UNIT_COUNT, OPTION(ahead_units), .least = 1, .most = MRC_MPR_MAX},
+	{.name = "trim_nack", .unit = UNIT_FLAG, OPTION(answers_trims), .fallback = true},
+	{.name = "count_trims", .unit = UNIT_FLAG, OPTION(counts_trims)},
+	{.name = "evs", .old = "ways", .unit = UNIT_WORD, OPTION(is_oblivious), .words = evs_words},
+};
+
+static bool is_probe(uint8_t opcode)
+{
+	return opcode == MRC_OP_PROBE_REQUEST;
+}
+
 static const uint64_t *count(const struct engine *e)
 {
 	return (const uint64_t *)(const void *)mrc_counters(e);
@@ -48,6 +81,7 @@ const struct transport transport_mrc = {
 		  .trimmed = 18,
 		  .trimmed_lasthop = 20},
 	.first_number = 3, /* M-28 */
+	.least_number = 3,
 	.open_number = MRC_ENDPOINT_QP,
 	.open_bytes = MRC_HEAD_BYTES + icrc_bytes,
 	.counters = counters,
@@ -59,5 +93,17 @@ const struct transport transport_mrc = {
 	.n_retx_reasons = sizeof retx_reasons,
 	.hosts = &transport_mrc_hosts,
 	.pairs = &transport_mrc_pairs,
+	.probes = probes,
+	.n_probes = sizeof probes,
 	.message_max = MRC_MESSAGE_MAX,
+	.settings = {settings, sizeof settings / sizeof settings[0]},
+	.cc_words = cc_words,
+	.cc_choices = cc_choices,
+	.window_max_pkts = MRC_MPR_MAX * MRC_MPR_UNIT,
+	.evs = MRC_EVS,
+	.ahead_unit_pkts = MRC_MPR_UNIT,
+	.data_around_bytes = mrc_bth_bytes + meth_bytes + tseth_bytes + reth_bytes + icrc_bytes,
+	.answer_bytes = mrc_bth_bytes + seth_bytes + cc_state_bytes + icrc_bytes,
+	.trim_least_bytes = mrc_bth_bytes, /* M-49 */
+	.is_probe = is_probe,
 };

@@ -3,11 +3,30 @@
 
 #include "transport/rows.h"
 #include "transport/transport.h"
+#include "wire/icrc.h"
+#include "wire/roce.h"
+
+#define WINDOW_MAX_PKTS 65536u
 
 #define COUNTER(name, text) {#name, text},
 static const struct transport_counter counters[] = {RC_COUNTERS(COUNTER)};
 #undef COUNTER
 #define PLACE(name) (offsetof(struct rc_counters, name) / sizeof(uint64_t))
+
+static const char *const cc_words[] = {"none", "dcqcn", NULL};
+static const struct transport_cc_choice cc_choices[] = {{.kind = CC_FIXED}, {.kind = CC_DCQCN}};
+
+#define OPTION(member) SETTING_AT(struct transport_options, member)
+
+static const struct setting settings[] = {
+	{.name = "ack_every",
+	 .unit = UNIT_COUNT,
+	 OPTION(ack_every_pkts),
+	 .least = 1,
+	 .most = WINDOW_MAX_PKTS,
+	 .fallback = 4},
+	{.name = "retries", .unit = UNIT_COUNT, OPTION(retries), .most = 7, .fallback = 7},
+};
 
 static const uint64_t *count(const struct engine *e)
 {
@@ -40,4 +59,10 @@ const struct transport transport_rc = {
 	.hosts = &transport_rc_hosts,
 	.pairs = &transport_rc_pairs,
 	.message_max = RC_MESSAGE_MAX,
+	.settings = {settings, sizeof settings / sizeof settings[0]},
+	.cc_words = cc_words,
+	.cc_choices = cc_choices,
+	.window_max_pkts = WINDOW_MAX_PKTS,
+	.data_around_bytes = bth_bytes + icrc_bytes,
+	.answer_bytes = bth_bytes + aeth_bytes + icrc_bytes,
 };

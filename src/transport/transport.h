@@ -13,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "transport/host.h"
+#include "transport/options.h"
 #include "transport/pair.h"
 #include "wire/carrier.h"
 
@@ -59,12 +60,31 @@ struct transport {
 	uint32_t ccs;
 	uint8_t cc;
 	struct transport_dscps dscps;
-	/* Of queue pairs: lower numbers are special on the wire. Packets of at most open_bytes,
+	/* Of queue pairs: lower numbers than the first are special on the wire, and lower ones than
+	 * the least the engine itself does not take. Packets of at most open_bytes,
 	 * the seal's included, may come from anybody to the number `open`, if there is one. */
-	uint32_t first_number, open_number, open_bytes;
+	uint32_t first_number, least_number, open_number, open_bytes;
 	const struct transport_host_ops *hosts;
 	const struct transport_pair_ops *pairs;
 	uint64_t message_max; /* bytes of a message */
+
+	/* What a person may say of it (struct transport_options), "cc" apart; and the choices of
+	 * that, by word, NULL behind the last. */
+	struct settings settings;
+	const char *const *cc_words;
+	const struct transport_cc_choice *cc_choices;
+	uint32_t window_max_pkts; /* of a window in full packets */
+	/* TRANSPORT_PROFILES: entropy values of a connection where nothing else is said. */
+	uint32_t evs;
+	/* TRANSPORT_AHEAD: packets ahead of a gap are counted and told in units of so many. */
+	uint32_t ahead_unit_pkts;
+	/* Around the payload of a full packet, and of an answer to one: headers and seal. */
+	uint32_t data_around_bytes, answer_bytes;
+	/* TRANSPORT_TRIMS: from its first header on, what a switch must leave of a packet. */
+	uint32_t trim_least_bytes;
+	/* Whether a packet in the class of data, of which this is the first byte, only asks
+	 * something. NULL: none does. */
+	bool (*is_probe)(uint8_t first);
 	/* What its engine counts, all of them numbers of 64 bits in this order; and the places of
 	 * those that mean the same for all: packets of data, or requests, retransmitted, and bytes
 	 * of payload placed. */
@@ -75,6 +95,9 @@ struct transport {
 	/* The places of those that say why packets were retransmitted, or not after all. */
 	const uint8_t *retx_reasons;
 	uint32_t n_retx_reasons;
+	/* And of packets sent to ask something, or to answer only that. */
+	const uint8_t *probes;
+	uint32_t n_probes;
 };
 
 extern const struct transport transport_rc, transport_mrc;

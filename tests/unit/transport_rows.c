@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cc/cc.h"
+#include "cc/settings.h"
 #include "transport/transport.h"
 
 static void rows_stand_where_their_names_do(void **state)
@@ -95,6 +95,47 @@ static void hosts_are_taken(void **state)
 	}
 }
 
+static void settings_fit(const struct settings *settings, size_t bytes)
+{
+	uint8_t *all = calloc(1, bytes);
+
+	for (uint32_t i = 0; i < settings->n; i++) {
+		const struct setting *s = &settings->at[i];
+		uint64_t most = s->unit == UNIT_FLAG || s->unit == UNIT_NO_FLAG ? 1 : s->most;
+
+		assert_true(s->place + s->bytes <= bytes);
+		assert_true(s->unit != UNIT_FRACTION || (most << s->bits) >> s->bits == most);
+		for (const char *const *word = s->words; word && *word; word++)
+			most = (uint64_t)(word - s->words);
+		assert_in_range(s->fallback, 0, most);
+		most <<= s->bits;
+		setting_put(s, all, most);
+		assert_true(setting_get(s, all) == most);
+		for (uint32_t k = 0; k < i; k++)
+			assert_string_not_equal(settings->at[k].name, s->name);
+	}
+	/* No two have a place in common: the first still has what was put there. */
+	for (uint32_t i = 0; i < settings->n; i++)
+		setting_put(&settings->at[i], all, i & 1);
+	for (uint32_t i = 0; i < settings->n; i++)
+		assert_int_equal(setting_get(&settings->at[i], all), i & 1);
+	free(all);
+}
+
+static void settings_have_places_of_their_own(void **state)
+{
+	(void)state;
+	settings_fit(&nscc_settings, sizeof(struct nscc_cfg));
+	settings_fit(&dcqcn_settings, sizeof(struct dcqcn_cfg));
+	for (uint32_t i = 0; i < TRANSPORTS; i++) {
+		const struct transport *t = transports[i];
+
+		settings_fit(&t->settings, sizeof(struct transport_options));
+		for (uint32_t k = 0; t->cc_words[k]; k++)
+			assert_true(t->ccs >> t->cc_choices[k].kind & 1);
+	}
+}
+
 /* What both ends can work out by themselves is what they would tell. */
 static void ends_follow_from_what_is_known(void **state)
 {
@@ -160,6 +201,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(rows_are_whole),
 	cmocka_unit_test(trimmed_looks_like_nothing_else),
 	cmocka_unit_test(hosts_are_taken),
+	cmocka_unit_test(settings_have_places_of_their_own),
 	cmocka_unit_test(ends_follow_from_what_is_known),
 	cmocka_unit_test(timeouts_are_not_shorter),
 	cmocka_unit_test(counters_have_names_of_their_own),

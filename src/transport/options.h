@@ -1,0 +1,34 @@
+/* What a person may say of a transport, and settings for it: each row lists those that it has, by
+ * the names that its documents give them. What is left out is 0, unless the setting has another
+ * fallback. */
+#ifndef WEFT_TRANSPORT_OPTIONS_H
+#define WEFT_TRANSPORT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/setting.h"
+#include "cc/cc.h"
+
+#define TRANSPORT_OWN_OPTIONS 8u
+
+struct transport_options {
+	uint32_t retries, slow_retries; /* see struct transport_manner */
+	uint32_t ack_every_pkts;        /* see struct transport_host */
+	uint32_t ahead_units;           /* see transport.ahead_unit_pkts; 0: as the window needs */
+	bool answers_trims;             /* TRANSPORT_ANSWERS_TRIMS */
+	bool counts_trims, is_oblivious;
+	uint8_t cc; /* the place of a choice among the row's */
+	nsec cnp_every_ns;
+	struct nscc_cfg nscc;
+	struct dcqcn_cfg dcqcn;
+	uint64_t own[TRANSPORT_OWN_OPTIONS]; /* what no other transport has: the row's to name */
+};
+
+/* A choice of congestion control. */
+struct transport_cc_choice {
+	uint8_t kind;      /* enum cc_kind */
+	bool is_unbounded; /* nothing bounds what is out but what the peer tracks */
+};
+
+#endif
