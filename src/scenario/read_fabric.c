@@ -9,7 +9,6 @@
 /* From the UDP header on: what leaves BTH, METH and TSETH (MRC 7.5.3, M-27); of MRC, BTH alone
  * names a packet (M-49). */
 #define TRIM         28u
-#define TRIM_BTH     20u
 #define MIN_TRIM_MAX 4096u
 #define WEIGHT_MAX   1000u
 
@@ -254,11 +253,13 @@ void read_queues(struct reader *r)
 	struct conf_node *map = r->fabric, *pfc = conf_get(c, map, "pfc");
 	struct fwd_qos *qos = &r->s->qos;
 	uint32_t before = segment_bytes(r->s->routing.mode);
-	bool is_mrc = r->s->transport.kind == SCENARIO_MRC;
-	uint32_t least = before + (is_mrc ? TRIM_BTH : TRIM), kept = before + TRIM;
+	const struct transport *row = r->s->transport.row;
+	bool may_cut = row && transport_has(row, TRANSPORT_TRIMS);
+	uint32_t kept = before + TRIM;
+	uint32_t least = may_cut ? before + udp_bytes + row->trim_least_bytes : kept;
 	bool pauses = pfc && (pfc->type == CONF_MAP || conf_flag(c, pfc));
-	/* No packet of RC is ever trimmed: thresholds for trimming would only drop them early. */
-	bool may_trim = !pauses && r->s->transport.kind != SCENARIO_RC;
+	/* Where no packet is ever trimmed, thresholds for trimming would only drop them early. */
+	bool may_trim = !pauses && (!row || may_cut);
 
 	read_bdp(r);
 	struct fwd_bdp bdp = {

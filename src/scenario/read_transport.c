@@ -1,7 +1,6 @@
 #include <stdio.h>
 
-#include "cc/cc.h"
-#include "mrc/mrc.h"
+#include "cc/settings.h"
 #include "ref/ref.h"
 #include "scenario/reader.h"
 
@@ -21,7 +20,7 @@ struct trip {
 	psec total_ps;
 };
 
-/* RC and MRC have five sizes of packets, and no others (IBTA 9.7.2). */
+/* Transports of the registry have five sizes of packets, and no others (IBTA 9.7.2). */
 static void read_pmtu(struct reader *r)
 {
 	struct conf *c = &r->conf;
@@ -35,16 +34,27 @@ static void read_pmtu(struct reader *r)
 			      r->s->transport.name);
 }
 
+/* The reference transport, and those of the registry. */
+static const struct transport *read_kind(struct reader *r)
+{
+	const char *kinds[TRANSPORTS + 2] = {"ref"};
+
+	for (uint32_t i = 0; i < TRANSPORTS; i++)
+		kinds[1 + i] = transports[i]->name;
+	uint32_t kind = conf_get_choice(&r->conf, r->transport, "kind", kinds, 0);
+
+	return kind ? transports[kind - 1] : NULL;
+}
+
 void read_payload(struct reader *r)
 {
-	static const char *const kinds[] = {"ref", "rc", "mrc", NULL};
 	struct conf *c = &r->conf;
 	struct scenario_transport *t = &r->s->transport;
 	uint32_t *payload = &t->payload_bytes;
 
-	t->kind = (uint8_t)conf_get_choice(c, r->transport, "kind", kinds, SCENARIO_REF);
-	snprintf(t->name, sizeof t->name, "%s", kinds[t->kind]);
-	if (t->kind != SCENARIO_REF) {
+	t->row = read_kind(r);
+	t->name = t->row ? t->row->name : "ref";
+	if (t->row) {
 		read_pmtu(r);
 		return;
 	}
@@ -148,6 +158,13 @@ static void read_entropies(struct reader *r, uint32_t n_ports, struct conf_range
 			      n_ports);
 }
 
+static void read_timeout(struct reader *r)
+{
+	r->s->transport.timeout_ps =
+		conf_get_number(&r->conf, r->transport, "timeout", UNITS_TIME,
+				(struct conf_range){PSEC_NS, READER_TIME_MAX, 0});
+}
+
 static void read_ref(struct reader *r)
 {
 	struct conf *c = &r->conf;
@@ -157,112 +174,70 @@ static void read_ref(struct reader *r)
 
 	read_window(r, n_ports, REF_WINDOW_MAX);
 	read_entropies(r, n_ports, (struct conf_range){1, 65535, 64});
-	t->ack_every = conf_get_u32(c, map, "ack_every", (struct conf_range){1, REF_WINDOW_MAX, 4});
-	t->retries = conf_get_u32(c, map, "retries", (struct conf_range){0, REF_RETRIES_MAX, 7});
-	t->timeout_ps = conf_get_number(c, map, "timeout", UNITS_TIME,
-					(struct conf_range){PSEC_NS, READER_TIME_MAX, 0});
+	t->options.ack_every_pkts =
+		conf_get_u32(c, map, "ack_every", (struct conf_range){1, REF_WINDOW_MAX, 4});
+	t->options.retries =
+		conf_get_u32(c, map, "retries", (struct conf_range){0, REF_RETRIES_MAX, 7});
+	read_timeout(r);
 	conf_finish(c, map, "a ref transport");
-}
-
-static nsec read_ns(struct conf *c, struct conf_node *map, const char *key)
-{
-	psec most = DCQCN_NS_MAX * PSEC_NS;
-
-	return conf_get_number(c, map, key, UNITS_TIME, (struct conf_range){PSEC_NS, most, 0}) /
-	       PSEC_NS;
-}
-
-static uint64_t read_bps(struct conf *c, struct conf_node *map, const char *key)
-{
-	return conf_get_number(c, map, key, UNITS_RATE,
-			       (struct conf_range){CC_BPS_MIN, READER_RATE_MAX, 0});
 }
 
 /* What is left out is 0 here, and a default of the controller's. */
 static void read_dcqcn(struct reader *r, struct conf_node *map)
 {
 	struct conf *c = &r->conf;
-	struct scenario_transport *t = &r->s->transport;
+	struct transport_options *o = &r->s->transport.options;
 
-	t->dcqcn = (struct dcqcn_cfg){
-		.g_shift = conf_get_u32(c, map, "gain_shift", (struct conf_range){1, 10, 0}),
-		.cut_every_ns = read_ns(c, map, "cut_every"),
-		.alpha_ns = read_ns(c, map, "alpha_every"),
-		.increase_ns = read_ns(c, map, "increase_every"),
-		.increase_bytes =
-			(uint32_t)conf_get_number(c, map, "increase_bytes", UNITS_BYTES,
-						  (struct conf_range){64u << 10, 1u << 30, 0}),
-		.fast_rounds = conf_get_u32(c, map, "fast_rounds", (struct conf_range){1, 255, 0}),
-		.additive_bps = read_bps(c, map, "additive"),
-		.hyper_bps = read_bps(c, map, "hyper"),
-		.least_bps = read_bps(c, map, "least"),
-	};
-	t->cnp_every_ns = read_ns(c, map, "cnp_every");
+	read_settings(c, map, &dcqcn_settings, &o->dcqcn);
+	o->cnp_every_ns = conf_get_number(c, map, "cnp_every", UNITS_TIME,
+					  (struct conf_range){PSEC_NS, DCQCN_NS_MAX * PSEC_NS, 0}) /
+			  PSEC_NS;
 	conf_finish(c, map, "dcqcn");
 	if (c->status)
 		return;
-	const char *problem = dcqcn_cfg_problem(&t->dcqcn, least_host_rate(&r->s->topology));
+	const char *problem = dcqcn_cfg_problem(&o->dcqcn, least_host_rate(&r->s->topology));
 
 	if (problem)
 		conf_fail_key(c, r->transport, "dcqcn", "%s; change it", problem);
 }
 
-static void read_rc(struct reader *r)
+/* Controllers are read in any case, so that --set cc=none is all it takes to compare. */
+static void read_controllers(struct reader *r)
 {
-	static const char *const controls[] = {"none", "dcqcn", NULL};
-	struct conf *c = &r->conf;
-	struct conf_node *map = r->transport, *dcqcn = conf_get_map(c, map, "dcqcn");
-	struct scenario_transport *t = &r->s->transport;
+	const struct transport *row = r->s->transport.row;
 
-	read_window(r, 1, SCENARIO_RC_WINDOW);
-	t->entropies = 1;
-	t->ack_every =
-		conf_get_u32(c, map, "ack_every", (struct conf_range){1, SCENARIO_RC_WINDOW, 4});
-	t->retries = conf_get_u32(c, map, "retries", (struct conf_range){0, 7, 7});
-	t->timeout_ps = conf_get_number(c, map, "timeout", UNITS_TIME,
-					(struct conf_range){PSEC_NS, READER_TIME_MAX, 0});
-	t->has_dcqcn = conf_get_choice(c, map, "cc", controls, 0) == 1;
-	/* Read in any case, so that --set cc=none is all it takes to compare. */
-	read_dcqcn(r, dcqcn);
-	conf_finish(c, map, "an rc transport");
+	if (row->ccs >> CC_DCQCN & 1)
+		read_dcqcn(r, conf_get_map(&r->conf, r->transport, "dcqcn"));
+	if (row->ccs >> CC_NSCC & 1)
+		read_nscc(r, conf_get_map(&r->conf, r->transport, "nscc"));
 }
 
-static void read_mrc(struct reader *r)
+static void read_row(struct reader *r)
 {
-	static const char *const controls[] = {"nscc", "fixed", "none", NULL};
-	static const char *const evs[] = {"aware", "oblivious", NULL};
 	struct conf *c = &r->conf;
-	struct conf_node *map = r->transport;
 	struct scenario_transport *t = &r->s->transport;
+	bool sprays = transport_has(t->row, TRANSPORT_PROFILES);
 	uint32_t n_ports = r->s->topology.nodes[0].n_ports;
+	char what[40];
 
-	read_window(r, n_ports, SCENARIO_MRC_WINDOW);
-	read_entropies(r, n_ports, (struct conf_range){1, PATH_EVS_MAX, 256});
-	t->retries = conf_get_u32(c, map, "linear_retries",
-				  (struct conf_range){0, MRC_LINEAR_MAX, MRC_LINEAR_MAX});
-	t->exp_retries =
-		conf_get_u32(c, map, "exponential_retries", (struct conf_range){0, MRC_EXP_MAX, 8});
-	t->mpr = conf_get_u32(c, map, "mpr", (struct conf_range){1, MRC_MPR_MAX, 0});
-	t->has_trim_nack = conf_get_flag(c, map, "trim_nack", true);
-	t->counts_trims = conf_get_flag(c, map, "count_trims", false);
-	t->timeout_ps = conf_get_number(c, map, "timeout", UNITS_TIME,
-					(struct conf_range){PSEC_NS, READER_TIME_MAX, 0});
-	conf_refuse_old(c, map, "ways", "evs");
-	t->is_oblivious = conf_get_choice(c, map, "evs", evs, 0) == 1;
-	t->cc = (uint8_t)conf_get_choice(c, map, "cc", controls, SCENARIO_CC_NSCC);
-	/* Read in any case, so that --set cc=fixed is all it takes to compare. */
-	read_nscc(r, conf_get_map(c, map, "nscc"));
-	conf_finish(c, map, "an mrc transport");
+	read_window(r, sprays ? n_ports : 1, t->row->window_max_pkts);
+	t->entropies = 1;
+	if (sprays)
+		read_entropies(r, n_ports, (struct conf_range){1, PATH_EVS_MAX, t->row->evs});
+	read_settings(c, r->transport, &t->row->settings, &t->options);
+	read_timeout(r);
+	t->options.cc = (uint8_t)conf_get_choice(c, r->transport, "cc", t->row->cc_words, 0);
+	read_controllers(r);
+	snprintf(what, sizeof what, "an %s transport", t->name);
+	conf_finish(c, r->transport, what);
 }
 
 void read_transport(struct reader *r)
 {
-	static void (*const readers[])(struct reader *) = {
-		[SCENARIO_REF] = read_ref,
-		[SCENARIO_RC] = read_rc,
-		[SCENARIO_MRC] = read_mrc,
-	};
-
-	if (!r->conf.status)
-		readers[r->s->transport.kind](r);
+	if (r->conf.status)
+		return;
+	if (r->s->transport.row)
+		read_row(r);
+	else
+		read_ref(r);
 }

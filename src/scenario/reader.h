@@ -31,6 +31,10 @@ void read_payload(struct reader *r);
 void read_queues(struct reader *r);
 void read_transport(struct reader *r);
 
+/* Settings of a map, which may be NULL, into a struct that has the places they name. */
+void read_settings(struct conf *c, struct conf_node *map, const struct settings *settings,
+		   void *to);
+
 /* The part of it that NSCC has; map may be NULL. Needs the queues of the fabric. */
 void read_nscc(struct reader *r, struct conf_node *map);
 

@@ -139,10 +139,26 @@ static psec tick_of(const struct scenario *s)
 	return share > least ? share : least;
 }
 
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Whether packets of a connection take several ports. */
+static bool sprays(const struct scenario_transport *t)
+{
+	return !t->row || transport_has(t->row, TRANSPORT_PROFILES);
+}
+
+static uint32_t window_most(const struct scenario_transport *t)
+{
+	return t->row ? t->row->window_max_pkts : REF_WINDOW_MAX;
+}
+
 /* One and a half bandwidth-delay products of all ports that a connection uses, in packets. */
 static uint32_t window_of(const struct scenario *s)
 {
-	uint32_t ports = 1, most = s->transport.kind == SCENARIO_RC ? 1 : ENGINE_PORTS;
+	uint32_t ports = 1, most = sprays(&s->transport) ? ENGINE_PORTS : 1;
 
 	for (uint32_t h = 0; h < s->topology.n_hosts; h++)
 		if (s->topology.nodes[h].n_ports > ports)
@@ -152,28 +168,27 @@ static uint32_t window_of(const struct scenario *s)
 	uint64_t full = s->transport.payload_bytes + s->overhead_bytes;
 	uint64_t pkts = (bytes + full - 1) / full;
 
-	static const uint32_t limits[] = {
-		[SCENARIO_REF] = REF_WINDOW_MAX,
-		[SCENARIO_RC] = SCENARIO_RC_WINDOW,
-		[SCENARIO_MRC] = SCENARIO_MRC_WINDOW,
-	};
-	uint32_t limit = limits[s->transport.kind];
+	uint32_t limit = window_most(&s->transport);
 
 	return pkts < limit ? (uint32_t)pkts : limit;
 }
 
-/* Room for a window behind a gap and one beyond it. */
-static uint32_t mpr_of(uint32_t window_pkts)
+/* Room for a window behind a gap and one beyond it, in the transport's units; 0: it has none. */
+static uint32_t ahead_of(const struct transport *t, uint32_t units, uint32_t window_pkts)
 {
-	uint32_t mpr = (2 * window_pkts + MRC_MPR_UNIT - 1) / MRC_MPR_UNIT;
+	const uint32_t unit = t->ahead_unit_pkts, most = t->pairs->most.ahead_pkts;
 
-	return mpr < MRC_MPR_MAX ? mpr : MRC_MPR_MAX;
+	if (!unit)
+		return 0;
+	uint32_t pkts = (units ? units : (2 * window_pkts + unit - 1) / unit) * unit;
+
+	return pkts < most ? pkts : most;
 }
 
 /* The most packets that NSCC lets any host have out. */
 static uint32_t nscc_pkts(const struct scenario *s)
 {
-	const struct nscc_cfg *cfg = &s->transport.nscc;
+	const struct nscc_cfg *cfg = &s->transport.options.nscc;
 	uint32_t most = 1;
 
 	for (uint32_t h = 0; h < s->topology.n_hosts; h++) {
@@ -183,22 +198,23 @@ static uint32_t nscc_pkts(const struct scenario *s)
 		if (window / cfg->mtu_bytes + 1 > most)
 			most = window / cfg->mtu_bytes + 1;
 	}
-	return most < SCENARIO_MRC_WINDOW ? most : SCENARIO_MRC_WINDOW;
+	return least(most, window_most(&s->transport));
 }
 
 /* What bounds the packets that are out, and room for so many at both ends. */
 static void set_window(const struct scenario *s, struct hosts_cfg *cfg)
 {
 	const struct scenario_transport *t = &s->transport;
-	bool is_bound = t->cc == SCENARIO_CC_FIXED || t->window_pkts;
+	const struct transport_cc_choice *choice = &t->row->cc_choices[t->options.cc];
+	bool is_bound = choice->kind != CC_NSCC || t->window_pkts;
 
-	cfg->cc = t->cc == SCENARIO_CC_NSCC ? CC_NSCC : CC_FIXED;
-	if (t->cc == SCENARIO_CC_NSCC && !t->window_pkts)
+	cfg->cc = choice->kind;
+	if (!is_bound)
 		cfg->window_pkts = nscc_pkts(s);
-	cfg->mpr = t->mpr ? t->mpr : mpr_of(cfg->window_pkts);
-	if (t->cc == SCENARIO_CC_NONE) {
+	cfg->ahead_pkts = ahead_of(t->row, t->options.ahead_units, cfg->window_pkts);
+	if (choice->is_unbounded) {
 		is_bound = false;
-		cfg->window_pkts = cfg->mpr * MRC_MPR_UNIT;
+		cfg->window_pkts = cfg->ahead_pkts;
 	}
 	cfg->window_bytes = is_bound ? (uint64_t)cfg->window_pkts * cfg->payload_bytes : UINT64_MAX;
 }
@@ -214,31 +230,19 @@ static int init_transport(struct run *r)
 		.payload_bytes = t->payload_bytes,
 		.window_pkts = t->window_pkts ? t->window_pkts : window_of(r->scenario),
 		.entropies = t->entropies,
-		.ack_every = t->ack_every,
-		.retries = t->retries,
 		.timeout_ns = timeout_ns < REF_RTO_MAX ? timeout_ns : REF_RTO_MAX,
-		.has_dcqcn = t->has_dcqcn,
-		.dcqcn = t->dcqcn,
-		.cnp_every_ns = t->cnp_every_ns,
-		.exp_retries = t->exp_retries,
-		.has_trim_nack = t->has_trim_nack,
-		.counts_trims = t->counts_trims,
-		.is_oblivious = t->is_oblivious,
-		.nscc = t->nscc,
+		.transport = t->row,
+		.options = t->options,
 		.qps = r->traffic.qps,
 		.ops = r->traffic.ops,
 	};
 
-	if (t->kind == SCENARIO_REF)
-		return hosts_init_ref(&r->hosts, &cfg);
-	/* The time that a queue pair really waits: powers of two are what it can say. */
-	if (t->kind == SCENARIO_MRC) {
-		cfg.timeout_ns = hosts_mrc_timeout_ns(hosts_mrc_timeout(timeout_ns));
+	if (t->row) {
+		/* The time that a queue pair really waits. */
+		cfg.timeout_ns = t->row->pairs->timeout(timeout_ns);
 		set_window(r->scenario, &cfg);
-		return hosts_init_mrc(&r->hosts, &cfg);
 	}
-	cfg.timeout_ns = hosts_rc_timeout_ns(hosts_rc_timeout(timeout_ns));
-	return hosts_init_rc(&r->hosts, &cfg);
+	return hosts_init(&r->hosts, &cfg);
 }
 
 /* Packets that are forged, or as good as, may name flows of any host, and may hide the delivery
@@ -302,7 +306,8 @@ int run_init(struct run *r, const struct scenario *s, const struct run_tap *tap,
 	error[0] = '\0';
 	struct routing_cfg routing = s->routing;
 
-	carriers_add(&routing.carriers, &carrier_roce, s->udp_port);
+	carriers_add(&routing.carriers,
+		     s->transport.row ? s->transport.row->carrier : &carrier_roce, s->udp_port);
 	int answer = routing_build(&r->routing, &s->topology, &routing, seed_of(s, STREAM_ROUTES),
 				   error, error_len);
 
@@ -345,7 +350,7 @@ int run_use_memory(struct run *r, uint32_t flow, uint8_t *from, uint8_t *to)
 		.qp = MEM_ANY_QP,
 		.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE,
 	};
-	int error = r->hosts.mem ? mem_add(r->hosts.mem, &entry) : -EINVAL;
+	int error = r->hosts.pairs.mem ? mem_add(r->hosts.pairs.mem, &entry) : -EINVAL;
 
 	if (error)
 		return error;
@@ -380,20 +385,28 @@ struct run_flow run_flow(const struct run *r, uint32_t flow)
 	};
 }
 
+uint64_t run_retransmitted_by(const struct run *r, uint32_t host)
+{
+	const struct sim_transport *t = &r->hosts.sim;
+
+	return t->retransmitted(t->context, r->sim.hosts[host].engine);
+}
+
 uint64_t run_retransmitted(const struct run *r)
 {
 	uint64_t n = 0;
 
 	for (uint32_t h = 0; h < r->sim.n_hosts; h++)
-		n += r->hosts.sim.retransmitted(r->sim.hosts[h].engine);
+		n += run_retransmitted_by(r, h);
 	return n;
 }
 
 uint64_t run_probes(const struct run *r)
 {
+	const struct sim_transport *t = &r->hosts.sim;
 	uint64_t n = 0;
 
-	for (uint32_t h = 0; h < r->sim.n_hosts && r->hosts.sim.probes; h++)
-		n += r->hosts.sim.probes(r->sim.hosts[h].engine);
+	for (uint32_t h = 0; h < r->sim.n_hosts && t->probes; h++)
+		n += t->probes(t->context, r->sim.hosts[h].engine);
 	return n;
 }

@@ -59,6 +59,7 @@ struct run_flow run_flow(const struct run *r, uint32_t flow);
 
 /* Packets sent more than once, and to ask something, by all hosts. */
 uint64_t run_retransmitted(const struct run *r);
+uint64_t run_retransmitted_by(const struct run *r, uint32_t host);
 uint64_t run_probes(const struct run *r);
 
 #endif

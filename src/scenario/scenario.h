@@ -9,49 +9,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cc/cc.h"
 #include "fwd/qos.h"
 #include "scenario/units.h"
 #include "sim/fault.h"
 #include "sim/routing.h"
 #include "sim/topology.h"
 #include "sim/workload.h"
+#include "transport/transport.h"
 
 #define SCENARIO_ERROR_MAX 512u
-
-enum scenario_transport_kind { SCENARIO_REF, SCENARIO_RC, SCENARIO_MRC };
-
-/* What bounds the packets that a queue pair of MRC has out: NSCC, a fixed window, or the range that
- * its peer tracks alone. */
-enum scenario_cc { SCENARIO_CC_NSCC, SCENARIO_CC_FIXED, SCENARIO_CC_NONE };
-
-#define SCENARIO_RC_WINDOW  65536u /* most packets of a window of RC, ... */
-#define SCENARIO_MRC_WINDOW 32640u /* ... and of MRC: those of the largest range */
 
 /* The transport every host runs, and its parameters. Those that a transport does not know are
  * refused when the file is read. */
 struct scenario_transport {
-	char name[16];          /* "ref", "rc", "mrc" */
-	uint8_t kind;           /* enum scenario_transport_kind */
-	uint32_t payload_bytes; /* of a full packet */
-	uint32_t window_pkts;   /* 0: 1.5 bandwidth-delay products of the fabric */
+	const char *name;            /* "ref", or that of its row */
+	const struct transport *row; /* NULL: the reference transport */
+	uint32_t payload_bytes;      /* of a full packet */
+	uint32_t window_pkts;        /* 0: 1.5 bandwidth-delay products of the fabric */
 	uint32_t entropies;
-	uint32_t ack_every;
-	uint32_t retries;
 	psec timeout_ps; /* 0: a multiple of the base round-trip time */
-	/* RC. */
-	bool has_dcqcn;
-	struct dcqcn_cfg dcqcn;
-	uint64_t cnp_every_ns; /* 0: the default */
-	/* MRC; retries are the linear ones. */
-	uint32_t exp_retries;
-	uint32_t mpr; /* 0: twice the window */
-	bool has_trim_nack;
-	bool counts_trims;
-	bool is_oblivious; /* EVs are used in turn, whatever becomes of their packets */
-	uint8_t cc;        /* enum scenario_cc */
-	struct nscc_cfg nscc;
+	struct transport_options options;
 };
+
+/* Of a row: what bounds the packets that a queue pair has out; enum cc_kind. */
+static inline uint8_t scenario_cc(const struct scenario_transport *t)
+{
+	return t->row->cc_choices[t->options.cc].kind;
+}
 
 struct scenario_buffer {
 	bool shared;          /* one memory per switch; else one per port */

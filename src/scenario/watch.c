@@ -3,6 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+static uint64_t retransmitted(const struct sim *s, uint32_t host)
+{
+	const struct sim_transport *t = s->cfg.transport;
+
+	return t->retransmitted(t->context, s->hosts[host].engine);
+}
+
 int watch_init(struct watch *w, uint32_t n_hosts)
 {
 	w->hosts = calloc(n_hosts, sizeof *w->hosts);
@@ -42,7 +49,7 @@ void watch_lost(struct watch *w, const struct sim *s, const struct packet *p)
 
 	if (h->lost_at == PSEC_NEVER) {
 		h->lost_at = sim_now(s);
-		h->retx = s->cfg.transport->retransmitted(s->hosts[host].engine);
+		h->retx = retransmitted(s, host);
 	}
 	if (sim_now(s) > h->last_at)
 		h->last_at = sim_now(s);
@@ -54,7 +61,7 @@ void watch_pulled(struct watch *w, const struct sim *s, uint32_t host)
 
 	if (h->lost_at == PSEC_NEVER || h->knows_at != PSEC_NEVER)
 		return;
-	if (s->cfg.transport->retransmitted(s->hosts[host].engine) > h->retx)
+	if (retransmitted(s, host) > h->retx)
 		h->knows_at = sim_now(s);
 }
 

@@ -432,7 +432,7 @@ static void report_received(struct sim *s, uint32_t host)
 
 	if (!t->received || !s->cfg.hooks.received)
 		return;
-	uint64_t now = t->received(h->engine), before = h->received_bytes;
+	uint64_t now = t->received(t->context, h->engine), before = h->received_bytes;
 
 	h->received_bytes = now;
 	if (now > before)

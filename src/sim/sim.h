@@ -81,10 +81,10 @@ struct sim_transport {
 	/* Sets up one end of a connection. 0 or a negative errno. */
 	int (*open)(void *context, struct engine *e, const struct sim_qp *qp);
 	/* Packets sent more than once so far, and payload bytes taken in, each once. */
-	uint64_t (*retransmitted)(const struct engine *e);
-	uint64_t (*received)(const struct engine *e); /* NULL: not known */
+	uint64_t (*retransmitted)(void *context, const struct engine *e);
+	uint64_t (*received)(void *context, const struct engine *e); /* NULL: not known */
 	/* Packets sent to ask something, and answers to such that are nothing else. NULL: none. */
-	uint64_t (*probes)(const struct engine *e);
+	uint64_t (*probes)(void *context, const struct engine *e);
 	/* Whether a packet in the class of data, of which this is the transport's first byte, only
 	 * asks something. NULL: none does. */
 	bool (*is_probe)(uint8_t first);

@@ -333,8 +333,9 @@ static int open_nothing(void *context, struct engine *e, const struct sim_qp *qp
 	return 0;
 }
 
-static uint64_t count_nothing(const struct engine *e)
+static uint64_t count_nothing(void *context, const struct engine *e)
 {
+	(void)context;
 	(void)e;
 	return 0;
 }

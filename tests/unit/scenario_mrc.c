@@ -82,12 +82,12 @@ static void defaults_are_those_of_the_specification(void **state)
 	assert_string_equal(scenario.transport.name, "mrc");
 	assert_int_equal(scenario.transport.payload_bytes, 4096);
 	assert_int_equal(scenario.transport.entropies, 256);
-	assert_int_equal(scenario.transport.retries, 7);
-	assert_int_equal(scenario.transport.exp_retries, 8);
-	assert_true(scenario.transport.has_trim_nack);
-	assert_false(scenario.transport.counts_trims);
-	assert_false(scenario.transport.is_oblivious);
-	assert_int_equal(scenario.transport.cc, SCENARIO_CC_NSCC);
+	assert_int_equal(scenario.transport.options.retries, 7);
+	assert_int_equal(scenario.transport.options.slow_retries, 8);
+	assert_true(scenario.transport.options.answers_trims);
+	assert_false(scenario.transport.options.counts_trims);
+	assert_false(scenario.transport.options.is_oblivious);
+	assert_int_equal(scenario_cc(&scenario.transport), CC_NSCC);
 	scenario_fini(&scenario);
 }
 
@@ -104,8 +104,7 @@ static void timeouts_are_rounded_up(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < N_OF(table); i++)
-		assert_int_equal(hosts_mrc_timeout_ns(hosts_mrc_timeout(table[i].asked)),
-				 table[i].is);
+		assert_int_equal(transport_mrc.pairs->timeout(table[i].asked), table[i].is);
 }
 
 static void settings_reach_the_engine(void **state)
@@ -128,7 +127,7 @@ static void settings_reach_the_engine(void **state)
 		assert_int_equal(cfg->n_ports, 2);
 		assert_int_equal(cfg->cc.kind, CC_FIXED);
 		assert_int_equal(cfg->cc.window_bytes, 20 * 1024);
-		assert_true(runs_run.hosts.cfg.is_oblivious);
+		assert_true(runs_run.hosts.cfg.options.is_oblivious);
 		assert_int_equal(cfg->has_trim_nack, has_nack);
 		assert_int_equal(
 			mrc_qp_query(runs_run.sim.hosts[1].engine, t->first_qp, &attr, NULL, NULL),

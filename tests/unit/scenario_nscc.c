@@ -186,7 +186,7 @@ static void the_target_is_beyond_what_is_marked(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < N_OF(table); i++) {
 		runs_read(LEAVES "transport: {kind: mrc}\n" PERM, table[i].set);
-		const struct nscc_cfg *n = &runs_scenario.transport.nscc;
+		const struct nscc_cfg *n = &runs_scenario.transport.options.nscc;
 
 		/* 78.75 is 79. */
 		assert_int_equal((n->target_qdelay_ns * 200 / n->base_rtt_ns + 1) / 2,
@@ -216,7 +216,7 @@ static void what_binds_is_as_asked(void **state)
 		const struct hosts_cfg *t = &runs_run.hosts.cfg;
 
 		assert_int_equal(t->window_pkts, table[i].window_pkts);
-		assert_int_equal(t->mpr, table[i].mpr);
+		assert_int_equal(t->ahead_pkts, table[i].mpr * 128);
 		runs_finish(PSEC_NEVER, BOUND);
 		runs_all_done();
 		/* Asking for it takes the host's queue pairs away. */

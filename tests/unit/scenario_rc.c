@@ -70,9 +70,9 @@ static void defaults_are_those_of_the_specification(void **state)
 	assert_int_equal(read_text(LEAVES PERM "transport: {kind: rc}\n"), 0);
 	assert_string_equal(scenario.transport.name, "rc");
 	assert_int_equal(scenario.transport.payload_bytes, 4096);
-	assert_int_equal(scenario.transport.ack_every, 4);
-	assert_int_equal(scenario.transport.retries, 7);
-	assert_false(scenario.transport.has_dcqcn);
+	assert_int_equal(scenario.transport.options.ack_every_pkts, 4);
+	assert_int_equal(scenario.transport.options.retries, 7);
+	assert_int_equal(scenario_cc(&scenario.transport), CC_FIXED);
 	scenario_fini(&scenario);
 }
 
@@ -89,8 +89,7 @@ static void timeouts_are_rounded_up(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < N_OF(table); i++)
-		assert_int_equal(hosts_rc_timeout_ns(hosts_rc_timeout(table[i].asked)),
-				 table[i].is);
+		assert_int_equal(transport_rc.pairs->timeout(table[i].asked), table[i].is);
 }
 
 static void settings_reach_the_engine(void **state)

@@ -123,8 +123,7 @@ static void prepare(const struct topology_cfg *t)
 		.payload_bytes = PAYLOAD,
 		.window_pkts = 1024,
 		.entropies = 64,
-		.ack_every = 4,
-		.retries = 2,
+		.options = {.ack_every_pkts = 4, .retries = 2},
 		.timeout_ns = RTO_NS,
 	};
 	cfg = (struct sim_cfg){
@@ -157,7 +156,7 @@ static void start(void)
 		hosts_cfg.qps = traffic.qps;
 	if (!hosts_cfg.ops)
 		hosts_cfg.ops = traffic.ops;
-	assert_int_equal(hosts_init_ref(&fleet, &hosts_cfg), 0);
+	assert_int_equal(hosts_init(&fleet, &hosts_cfg), 0);
 	fleet.sim.ops = &watched_ops;
 	assert_int_equal(sim_init(&sim, &cfg), 0);
 	assert_int_equal(traffic_start(&traffic, &sim), 0);
@@ -240,7 +239,7 @@ static void check_alone(const struct topology_cfg *t, uint32_t dst, uint64_t byt
 {
 	prepare(t);
 	/* Else the last acknowledgement may have to wait for the one before. */
-	hosts_cfg.ack_every = 1024;
+	hosts_cfg.options.ack_every_pkts = 1024;
 	hosts_cfg.timeout_ns = 1000 * RTO_NS;
 	add(0, dst, bytes);
 	start();
@@ -255,7 +254,7 @@ static void check_alone(const struct topology_cfg *t, uint32_t dst, uint64_t byt
 	assert_int_equal(ideal_time(&sim, 0, dst, bytes), model_message(0, dst, bytes, false));
 	assert_true(f->completed_ps >= ideal_time(&sim, 0, dst, bytes));
 	assert_true(f->delivered_ps < f->completed_ps);
-	assert_int_equal(fleet.sim.retransmitted(sim.hosts[0].engine), 0);
+	assert_int_equal(fleet.sim.retransmitted(&fleet, sim.hosts[0].engine), 0);
 	end();
 }
 
@@ -635,7 +634,7 @@ static void work_goes_on_after_a_cut(void **state)
 	finish();
 	assert_int_equal(traffic.flows[0].state, TRAFFIC_DONE);
 	assert_int_equal(traffic.flows[0].total_bytes, 2000000);
-	assert_true(fleet.sim.retransmitted(sim.hosts[0].engine) > 0);
+	assert_true(fleet.sim.retransmitted(&fleet, sim.hosts[0].engine) > 0);
 	end();
 }
 

@@ -113,7 +113,7 @@ static struct demo_row row_of(const struct demo *d)
 	for (uint32_t i = 0; i < DEMO_SIDES; i++) {
 		const struct run *r = &d->sides[i].run;
 
-		row.retx[i] = r->hosts.sim.retransmitted(r->sim.hosts[DEMO_SRC].engine);
+		row.retx[i] = run_retransmitted_by(r, DEMO_SRC);
 	}
 	return row;
 }
@@ -278,7 +278,7 @@ static void watch_gray(struct demo *d)
 	const struct run *r = &d->sides[DEMO_MRC].run;
 	bool is_gray = r->sim.ports[d->place.uplink].is_impaired;
 	uint64_t lost = impair_counts(r->impair)[FAULT_GRAY].touched;
-	uint64_t retx = r->hosts.sim.retransmitted(r->sim.hosts[DEMO_SRC].engine);
+	uint64_t retx = run_retransmitted_by(r, DEMO_SRC);
 
 	if (is_gray && !d->is_gray) {
 		note(d, "gray", "link %s turns gray: it loses %u %% of its packets", d->place.link,

@@ -23,7 +23,7 @@ static void put_fixed(struct json_writer *w, const char *key, uint64_t value, ui
 static void put_nscc(struct json_writer *w, const struct run *run)
 {
 	uint64_t rate = hosts_rate(&run->scenario->topology, 0);
-	const struct nscc_cfg n = nscc_complete(&run->hosts.cfg.nscc, rate);
+	const struct nscc_cfg n = nscc_complete(&run->hosts.cfg.options.nscc, rate);
 
 	json_object(w, "nscc", JSON_INLINE);
 	json_number(w, "base_rtt_ns", n.base_rtt_ns);
@@ -52,14 +52,14 @@ static void put_nscc(struct json_writer *w, const struct run *run)
 	json_close(w);
 }
 
-static void put_mrc(struct json_writer *w, const struct run *run)
+static void put_row(struct json_writer *w, const struct run *run)
 {
-	static const char *const names[] = {"nscc", "fixed", "none"};
 	const struct scenario_transport *t = &run->scenario->transport;
 
-	json_text(w, "evs", t->is_oblivious ? "oblivious" : "aware");
-	json_text(w, "cc", names[t->cc]);
-	if (t->cc == SCENARIO_CC_NSCC)
+	if (transport_has(t->row, TRANSPORT_PROFILES))
+		json_text(w, "evs", t->options.is_oblivious ? "oblivious" : "aware");
+	json_text(w, "cc", t->row->cc_words[t->options.cc]);
+	if (scenario_cc(t) == CC_NSCC)
 		put_nscc(w, run);
 }
 
@@ -72,11 +72,11 @@ static void put_transport(struct json_writer *w, const struct run *run)
 	json_number(w, "payload_bytes", t->payload_bytes);
 	json_number(w, "window_pkts", t->window_pkts);
 	json_number(w, "entropies", t->entropies);
-	json_number(w, "ack_every", t->ack_every);
-	json_number(w, "retries", t->retries);
+	json_number(w, "ack_every", t->options.ack_every_pkts);
+	json_number(w, "retries", t->options.retries);
 	json_number(w, "timeout_ps", t->timeout_ns * PSEC_NS);
-	if (run->scenario->transport.kind == SCENARIO_MRC)
-		put_mrc(w, run);
+	if (t->transport)
+		put_row(w, run);
 	json_close(w);
 }
 
