@@ -32,7 +32,7 @@
 /* A driver on an interface of the namespace that this thread is in. */
 static int new_raw(struct driver **d, const char *interface, char *error, size_t error_len)
 {
-	struct raw_cfg cfg = {.frames = {.n_ports = 1}};
+	struct raw_cfg cfg = {.frames = {.n_ports = 1, .carrier = &carrier_roce}};
 
 	snprintf(cfg.frames.interfaces[0], IF_NAMESIZE, "%s", interface);
 	return raw_new(d, &cfg, error, error_len);
@@ -41,7 +41,7 @@ static int new_raw(struct driver **d, const char *interface, char *error, size_t
 #ifdef BENCH_XDP
 static int new_xdp(struct driver **d, const char *interface, char *error, size_t error_len)
 {
-	struct xdp_cfg cfg = {.frames = {.n_ports = 1}};
+	struct xdp_cfg cfg = {.frames = {.n_ports = 1, .carrier = &carrier_roce}};
 
 	snprintf(cfg.frames.interfaces[0], IF_NAMESIZE, "%s", interface);
 	return xdp_new(d, &cfg, error, error_len);

@@ -3,8 +3,8 @@
  *
  * One struct driver serves one engine of one process. Its ports are the engine's: port i of a
  * packet leaves by interface i. Local addresses and peers are named by handles, which stand in
- * rx_pkt and tx_pkt. What leaves is completed with all headers around the transport's and the ICRC;
- * what arrives passed the guard, had its ICRC checked, and is lent.
+ * rx_pkt and tx_pkt. What leaves is completed with all headers around the transport's and its seal;
+ * what arrives passed the guard, had its seal checked, and is lent.
  *
  * One thread at a time calls this. A forked child may call driver_free, which does the parent no
  * harm, and nothing else. Counters balance: received = delivered + passed on + drops, but for
@@ -60,14 +60,14 @@ struct driver_counters {
 #undef DRIVER_COUNTER_MEMBER
 };
 
-/* Who sends how much to which queue pair; peer is DRIVER_NO_HANDLE if the address has no handle.
- * len: bytes from the base header to the end of the ICRC. */
+/* Who sends how much to which number of the carrier's, a queue pair's for one; peer is
+ * DRIVER_NO_HANDLE if the address has no handle. len: the carried bytes, to the end of the seal. */
 struct driver_call {
 	uint32_t qp, peer, len;
 };
 
 /* Says whether a packet may be for somebody, by its base header and its sender alone. The driver
- * asks before it computes the ICRC, which costs as much as all the rest: who floods us without
+ * asks before it computes the seal, which costs as much as all the rest: who floods us without
  * knowing a queue pair and its peer is not worth that. The engine checks what is let through. */
 struct driver_guard {
 	bool (*expects)(const void *context, const struct driver_call *call); /* NULL: all */
@@ -147,8 +147,8 @@ static inline void driver_peer_put(struct driver *d, uint32_t handle)
 	d->ops->peer_put(d, handle);
 }
 
-/* The largest PMTU of RoCE (256 .. 4096) whose packets fit every route from local to peer; 0: none,
- * or no route, and a sentence. */
+/* The largest payload of its carrier's (carrier_payload) whose packets fit every route from local
+ * to peer; 0: none, or no route, and a sentence. */
 static inline uint16_t driver_pmtu(struct driver *d, uint32_t local, uint32_t peer, char *error,
 				   size_t error_len)
 {
@@ -163,7 +163,7 @@ static inline int driver_fd(const struct driver *d)
 	return d->ops->fd(d);
 }
 
-/* What arrived, at most n <= DRIVER_BATCH, each with a right ICRC unless it was trimmed, lent until
+/* What arrived, at most n <= DRIVER_BATCH, each with a right seal unless it was trimmed, lent until
  * the next call; never blocks. 0: nothing is waiting. now is the only clock there is for what has
  * to be tried later. */
 static inline uint32_t driver_receive(struct driver *d, nsec now, struct rx_pkt *pkts, uint32_t n)
@@ -172,7 +172,7 @@ static inline uint32_t driver_receive(struct driver *d, nsec now, struct rx_pkt 
 }
 
 /* Sends pkts[0 .. n), n <= DRIVER_BATCH, in order per peer and port, completing each with
- * padding-free payload as given and its ICRC. Returns how many are done with: fewer than n only
+ * padding-free payload as given and its seal. Returns how many are done with: fewer than n only
  * when there is no more room, and then the rest is to be tried again later. What is refused
  * otherwise is counted and gone, as on any wire. */
 static inline uint32_t driver_send(struct driver *d, const struct tx_pkt *pkts, uint32_t n)

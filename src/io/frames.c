@@ -7,11 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum {
-	PMTU_MIN = 256,
-	PMTU_MAX = 4096,
-	LARGEST_EXTENSION = 28, /* behind the base header: an atomic request's, or MRC data's */
-};
+#include "io/carried.h"
 
 bool frames_addr_of(const struct frames *f, const struct sockaddr *name, struct addr *a)
 {
@@ -228,8 +224,7 @@ static uint32_t bytes_around(const struct frames *f, const struct frames_peer *p
 {
 	const struct frames_lists *l = p->lists[port];
 	uint32_t around = (is_v4 ? (uint32_t)ipv4_bytes : ipv6_bytes) +
-			  carrier_front_bytes(f->via.is) + f->seal->head_bytes +
-			  f->via.is->head_least + LARGEST_EXTENSION + f->seal->tail_bytes;
+			  carrier_front_bytes(f->via.is) + carrier_around_bytes(f->via.is);
 	uint32_t most = 0;
 
 	for (uint32_t i = 0; l && i < l->n_open; i++) {
@@ -277,8 +272,9 @@ uint16_t frames_pmtu(struct frames *f, uint32_t local, uint32_t peer, char *erro
 	const struct frames_local *l = local_of(f, local);
 	const struct frames_peer *p = &f->peers[peer];
 	const struct addr *src = addrs_at(&f->local_addrs, l->first), *dst;
-	uint32_t room = UINT32_MAX, around = 0;
+	uint32_t room = UINT32_MAX, around = 0, least, most;
 	char from[ADDRS_TEXT], to[ADDRS_TEXT];
+	uint16_t pmtu;
 	int number = -ENETUNREACH;
 
 	assert(peer < f->fresh_peer && p->is_used);
@@ -308,13 +304,15 @@ uint16_t frames_pmtu(struct frames *f, uint32_t local, uint32_t peer, char *erro
 		    strerror(-number), to, f->hops.ports[0].name);
 		return 0;
 	}
-	for (uint32_t pmtu = PMTU_MAX; pmtu >= PMTU_MIN; pmtu /= 2)
-		if (pmtu <= room)
-			return (uint16_t)pmtu;
+	pmtu = carrier_payload(f->via.is, room);
+	if (pmtu)
+		return pmtu;
+	least = carrier_payload_least(f->via.is);
+	most = f->via.is->payload_max;
 	say(0, error, error_len,
-	    "the route from %s to %s takes too small packets: the smallest PMTU, %d, needs an MTU "
-	    "of %u; raise that of the interfaces (4096 needs %u)",
-	    from, to, PMTU_MIN, PMTU_MIN + around, PMTU_MAX + around);
+	    "the route from %s to %s takes too small packets: the smallest PMTU, %u, needs an MTU "
+	    "of %u; raise that of the interfaces (%u needs %u)",
+	    from, to, least, least + around, most, most + around);
 	return 0;
 }
 
@@ -346,9 +344,11 @@ void frames_step(struct frames *f, nsec now)
 
 static int check_cfg(struct frames *f, const struct frames_cfg *cfg, char *error, size_t error_len)
 {
+	int result = carried_check(cfg->carrier, error, error_len);
+
+	if (result)
+		return result;
 	f->cfg = *cfg;
-	if (!f->cfg.carrier)
-		f->cfg.carrier = &carrier_roce;
 	if (!f->cfg.max_peers)
 		f->cfg.max_peers = 65536;
 	if (!f->cfg.hop_limit)
@@ -357,10 +357,6 @@ static int check_cfg(struct frames *f, const struct frames_cfg *cfg, char *error
 		return say(-EINVAL, error, error_len,
 			   "out of bounds: 1 to %u ports, and at most 2^24 peers", ENGINE_PORTS);
 	f->seal = carrier_plain_seal(f->cfg.carrier);
-	if (f->seal->sum == SEAL_CIPHER)
-		return say(-ENOTSUP, error, error_len,
-			   "packets by %s are sealed by a cipher, and there is no key for it",
-			   f->cfg.carrier->name);
 	f->net = (struct net_cfg){{.n = 0}, NET_DSCP_NONE, NET_DSCP_NONE};
 	carriers_add(&f->net.carriers, f->cfg.carrier, f->cfg.port);
 	f->via = f->net.carriers.use[0];

@@ -29,7 +29,7 @@
 struct frames_cfg {
 	uint32_t n_ports; /* 1 .. ENGINE_PORTS */
 	char interfaces[ENGINE_PORTS][IF_NAMESIZE];
-	const struct carrier *carrier; /* [RoCE's] */
+	const struct carrier *carrier;
 	uint16_t port;                 /* UDP [the carrier's own] */
 	uint32_t max_peers;            /* [65536] */
 	uint8_t dscp[ENGINE_TCLASSES]; /* as they are: 0 is DSCP 0 */

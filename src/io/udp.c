@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "io/carried.h"
 #include "io/osrandom.h"
 
 enum {
@@ -295,7 +296,7 @@ static int bind_receiver(const struct udp_driver *u, const struct udp_local *l, 
 		return -errno;
 	result = prepare_receiver(u, fd, &l->addr);
 	if (result == 0 && has_program)
-		result = udp_survey_attach(fd, l);
+		result = udp_survey_attach(u, fd, l);
 	if (result == 0 && bind(fd, &name.any, len))
 		result = -errno;
 	if (result == 0)
@@ -412,11 +413,37 @@ static void udp_unbind(struct driver *d, uint32_t handle)
 	u->n_short = 0;
 }
 
+static int check_carrier(struct udp_driver *u, const struct carrier *c, char *error,
+			 size_t error_len)
+{
+	int result = carried_check(c, error, error_len);
+
+	if (result)
+		return result;
+	if (carrier_is_native(c))
+		return say(-ENOTSUP, error, error_len,
+			   "packets by %s go without UDP: use the driver raw", c->name);
+	for (uint32_t i = 0; i < c->n_seals; i++)
+		if (seal_is_crc(c->seals[i].seal) && !udp_pseudo_knows(c->seals[i].seal))
+			return say(-ENOTSUP, error, error_len,
+				   "the seal of packets by %s covers what only the kernel writes "
+				   "and sees of UDP: use the driver raw",
+				   c->name);
+	u->carrier = c;
+	u->seal = carrier_plain_seal(c);
+	u->shortest = (uint32_t)c->head_least + u->seal->tail_bytes;
+	return 0;
+}
+
 static int check_cfg(struct udp_driver *u, const struct udp_cfg *cfg, char *error, size_t error_len)
 {
+	int result = check_carrier(u, cfg->carrier, error, error_len);
+
+	if (result)
+		return result;
 	u->cfg = *cfg;
 	if (!u->cfg.port)
-		u->cfg.port = UDP_ROCE_PORT;
+		u->cfg.port = cfg->carrier->port;
 	if (!u->cfg.max_locals)
 		u->cfg.max_locals = 64;
 	if (!u->cfg.max_peers)

@@ -3,17 +3,18 @@
  *
  * A socket for each local address, and one port: the kernel's routes decide. Packets of one
  * burst that go to the same peer in the same class and are of one size leave in one call by the
- * kernel's segmentation offload; others share a sendmmsg. What arrives is split, its ICRC checked,
- * and lent.
+ * kernel's segmentation offload; others share a sendmmsg. What arrives is split, its seal checked,
+ * and lent. Whose packet it is, and what seals it, is by the rules of the carrier.
  *
- * Several processes of one user may serve the same address. Each claims a tag, one of DRIVER_TAGS,
- * and numbers its queue pairs driver_tag(d) << 16 and up: the kernel steers by that byte of the
- * packet, and what still reaches the wrong process is passed on to its owner over a local socket: a
- * packet whose ICRC is right, to a process of whom the kernel says that its effective user is the
- * one that udp_new found here. Nobody else is given packets, or taken any from. When a process
- * comes to where others are, and when packets stray, driver_receive finds out which socket is whose
- * and tells the kernel: the processes ask each other by probes, UDP packets to their own address
- * with a manufacturer's opcode, which no engine may use. Nobody else's probes are received.
+ * Several processes of one user may serve the same address. Each claims a tag, one of as many as
+ * the carrier's numbers have room for, and gives itself numbers that begin with it, as RoCE's queue
+ * pairs from driver_tag(d) << 16 on: the kernel steers by it, and what still reaches the wrong
+ * process is passed on to its owner over a local socket: a packet whose seal is right, to a process
+ * of whom the kernel says that its effective user is the one that udp_new found here. Nobody else
+ * is given packets, or taken any from. When a process comes to where others are, and when packets
+ * stray, driver_receive finds out which socket is whose and tells the kernel: the processes ask
+ * each other by probes, UDP packets to their own address with a first byte that the carrier has to
+ * spare. Nobody else's probes are received.
  *
  * MRC's endpoint operations name a queue pair that all have in common. Their answers find the
  * process whose tag is the upper byte of the id that it gave the question; a question goes to one
@@ -27,8 +28,9 @@
  * What the kernel imposes, and so deviates from the letter of RoCEv2: the UDP checksum is set where
  * offload is used (the ICRC masks it; receivers ignore it); the packets of a burst share a source
  * port; over IPv4 the identification, which the ICRC covers, is the packet's place in its burst.
- * A receiver cannot see the identification and tries those places. Probes received are not
- * among the packets received. */
+ * A receiver cannot see the identification and tries those places. Carriers with a seal that covers
+ * more of what the kernel writes are refused (udp_pseudo.h). Probes received are not among the
+ * packets received. */
 #ifndef WEFT_IO_UDP_H
 #define WEFT_IO_UDP_H
 
@@ -37,10 +39,12 @@
 #include <stdint.h>
 
 #include "io/driver.h"
+#include "wire/carrier.h"
 
 /* Zero stands for the default in brackets. */
 struct udp_cfg {
-	uint16_t port;                 /* [4791] */
+	const struct carrier *carrier; /* over UDP, its seal in clear no cipher */
+	uint16_t port;                 /* [the carrier's own] */
 	uint32_t scope;                /* the same for all who may share an address: an interface */
 	uint32_t max_locals;           /* addresses [64] */
 	uint32_t max_peers;            /* [65536] */

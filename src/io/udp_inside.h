@@ -22,7 +22,6 @@
 #include "io/udp.h"
 #include "io/udp_pseudo.h"
 #include "wire/carrier.h"
-#include "wire/icrc.h"
 
 /* Linux has these since 3.16, 4.18 and 5.0; headers of a C library may be older. */
 #ifndef UDP_NO_CHECK6_RX
@@ -44,16 +43,8 @@
 enum {
 	UDP_SOURCES_MAX = 64,
 	UDP_PAYLOAD_MAX = UDP_BURST_MAX, /* of IPv4; a little less than IPv6 allows */
-	UDP_SHORTEST = UDP_BTH_BYTES + icrc_bytes,
-	UDP_IOV_MAX = 1024, /* UIO_MAXIOV of the kernel */
-
-	/* A payload of at most STAGE_WHOLE bytes, which is every RoCE packet's, and any piece of at
-	 * most STAGE_PIECE, is copied beside its header while it is summed. Its owner may write to
-	 * it meanwhile, and the kernel copies later than we sum: a second look would not match the
-	 * ICRC. It is faster too: the kernel then reads one run of bytes from the cache. */
-	STAGE_WHOLE = 4096 + 4,
+	UDP_IOV_MAX = 1024,              /* UIO_MAXIOV of the kernel */
 	STAGE_PIECE = 16,
-	STAGE_BYTES = ENGINE_HEAD_MAX + STAGE_WHOLE + icrc_bytes,
 
 	RX_SLOTS = 64,
 	RX_SLOTS_BULK = 4,     /* so that what was received is still in the cache when read */
@@ -203,8 +194,13 @@ struct udp_tx {
 	union udp_name names[DRIVER_BATCH];
 	_Alignas(struct cmsghdr) uint8_t control[DRIVER_BATCH][64];
 	struct iovec iov[DRIVER_BATCH * (ENGINE_PIECES + 2)];
-	uint8_t stage[DRIVER_BATCH * STAGE_BYTES];
-	uint8_t *stage_at;
+	/* A payload of at most stage_whole bytes, which is every one of the carrier's, and any
+	 * piece of at most STAGE_PIECE, is copied beside its header while it is summed. Its owner
+	 * may write to it meanwhile, and the kernel copies later than we sum: a second look would
+	 * not match the seal. It is faster too: the kernel then reads one run of bytes from the
+	 * cache. */
+	uint32_t stage_whole;
+	uint8_t *stage, *stage_at;
 	uint32_t n_groups, n_iov;
 	uint32_t local;
 	struct udp_source *source;
@@ -215,7 +211,10 @@ struct udp_tx {
 struct udp_driver {
 	struct driver driver;
 	struct udp_cfg cfg;
-	uint8_t tclass_of[64]; /* DSCP to class */
+	const struct carrier *carrier;
+	const struct seal *seal; /* of what leaves, in clear */
+	uint32_t shortest;       /* carried bytes of any packet */
+	uint8_t tclass_of[64];   /* DSCP to class */
 	uint8_t tag;
 	uint32_t n_short; /* descriptors are: no more sources for so many packets that want one */
 	pid_t owner;      /* the process that made it */
@@ -243,20 +242,6 @@ struct udp_driver {
 static inline bool udp_addr_equal(const struct udp_addr *a, const struct udp_addr *b)
 {
 	return memcmp(a, b, sizeof *a) == 0;
-}
-
-/* What the packets of this driver go by. */
-static const struct carrier *const udp_carrier = &carrier_roce;
-
-/* The tag of whose packet it is, by the rule that holds; where none names a number, by the number
- * that it is to. */
-static inline uint8_t udp_owner(const struct carrier_rule *rule, const uint8_t *head)
-{
-	const struct carrier_bits *b = &udp_carrier->number;
-
-	if (rule && rule->owner == CARRIER_NUMBER)
-		return carrier_tag(udp_carrier, rule, head);
-	return (uint8_t)(carrier_bits_get(b, head) >> (b->width - udp_carrier->tag_bits));
 }
 
 static inline struct udp_driver *udp_of(struct driver *d)
@@ -315,7 +300,7 @@ int udp_share_open(struct udp_driver *u, char *error, size_t error_len);
 void udp_share_close(struct udp_driver *u);
 /* Whether a tag has an owner of this user: as it was a moment ago. */
 bool udp_share_has_owner(struct udp_driver *u, uint8_t tag, nsec now);
-/* One packet of another process, its ICRC right: kept, then sent with others by udp_share_flush. */
+/* One packet of another process, its seal right: kept, then sent with others by udp_share_flush. */
 void udp_share_pass(struct udp_driver *u, const struct udp_run *run, uint32_t len, uint8_t owner);
 /* A probe that reached us, to its prober: goes the same way. */
 void udp_share_answer(struct udp_driver *u, const struct udp_run *run, uint32_t len,
@@ -340,14 +325,14 @@ void udp_survey_open(const struct udp_driver *u, struct udp_local *l);
 void udp_survey_forget(struct udp_driver *u, uint32_t local);
 /* Makes the kernel choose among all sockets of fd's address by tag, as is known in l. 0 or a
  * negative errno. */
-int udp_survey_attach(int fd, const struct udp_local *l);
+int udp_survey_attach(const struct udp_driver *u, int fd, const struct udp_local *l);
 /* This process came to where others are: packets will reach the wrong one. */
 void udp_survey_join(struct udp_driver *u, uint32_t local);
 /* Packets of this address reach the wrong process. */
 void udp_survey_want(struct udp_driver *u, uint32_t local);
 /* Does what is due: a few packets at most. */
 void udp_survey_step(struct udp_driver *u, nsec now);
-bool udp_survey_is_probe(const struct udp_run *run);
+bool udp_survey_is_probe(const struct udp_driver *u, const struct udp_run *run);
 /* Answers a probe; false: it is not one of a process that shares the address. */
 bool udp_survey_on_probe(struct udp_driver *u, const struct udp_run *run, uint32_t len, nsec now);
 /* The process that is so got the probe in run, if that is one of ours. */

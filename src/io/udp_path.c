@@ -4,12 +4,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum {
-	PMTU_MIN = 256,
-	PMTU_MAX = 4096,
-	LARGEST_EXTENSION = 28, /* the atomic request's header (IBTA 9.2.4) */
-};
-
 /* The kernel's word on the path: the interface's MTU, or less when a router said so. Connecting a
  * socket sends nothing, it only looks up the route. */
 static int path_mtu(struct udp_driver *u, const struct udp_local *l, const struct udp_peer *p)
@@ -36,7 +30,8 @@ uint16_t udp_pmtu(struct driver *d, uint32_t local, uint32_t peer, char *error, 
 	const struct udp_local *l = &u->locals[local];
 	const struct udp_peer *p = &u->peers[peer];
 	char from[UDP_ADDR_TEXT], to[UDP_ADDR_TEXT];
-	uint32_t ip_len, around;
+	uint32_t ip_len, around, least, most;
+	uint16_t pmtu;
 	int mtu;
 
 	assert(local < u->cfg.max_locals && l->refs && peer < u->fresh_peer && p->is_used);
@@ -58,14 +53,16 @@ uint16_t udp_pmtu(struct driver *d, uint32_t local, uint32_t peer, char *error, 
 	}
 	/* The largest header of all operations, so that one PMTU serves every one of them. */
 	ip_len = l->addr.family == AF_INET ? UDP_IPV4_BYTES : UDP_IPV6_BYTES;
-	around = ip_len + UDP_HEADER_BYTES + UDP_BTH_BYTES + LARGEST_EXTENSION + icrc_bytes;
-	for (uint32_t pmtu = PMTU_MAX; pmtu >= PMTU_MIN; pmtu /= 2)
-		if (pmtu + around <= (uint32_t)mtu)
-			return (uint16_t)pmtu;
+	around = ip_len + UDP_HEADER_BYTES + carrier_around_bytes(u->carrier);
+	pmtu = carrier_payload(u->carrier, (uint32_t)mtu < around ? 0 : (uint32_t)mtu - around);
+	if (pmtu)
+		return pmtu;
+	least = carrier_payload_least(u->carrier);
+	most = u->carrier->payload_max;
 	say(0, error, error_len,
-	    "the path from %s to %s takes packets of %d bytes, and the smallest PMTU, %d, "
+	    "the path from %s to %s takes packets of %d bytes, and the smallest PMTU, %u, "
 	    "needs "
-	    "%u: raise the MTU of the interface (4096 needs %u)",
-	    from, to, mtu, PMTU_MIN, PMTU_MIN + around, PMTU_MAX + around);
+	    "%u: raise the MTU of the interface (%u needs %u)",
+	    from, to, mtu, least, least + around, most, most + around);
 	return 0;
 }

@@ -6,17 +6,70 @@
 
 #include "base/bytes.h"
 #include "base/crc32.h"
-#include "wire/icrc.h"
 #include "wire/net.h"
-#include "wire/roce.h"
 
 #define CRC32_POLY UINT32_C(0xedb88320) /* 0x04c11db7, its lowest power in the highest bit */
 
 static_assert((int)UDP_IPV4_BYTES == (int)ipv4_bytes && (int)UDP_IPV6_BYTES == (int)ipv6_bytes &&
-		      (int)UDP_HEADER_BYTES == (int)udp_bytes &&
-		      (int)UDP_BTH_BYTES == (int)bth_bytes &&
-		      (int)UDP_ROCE_PORT == (int)NET_ROCE_PORT,
+		      (int)UDP_HEADER_BYTES == (int)udp_bytes,
 	      "the wire's own numbers");
+
+enum { V4_ID = 4, HEADERS_MAX = ipv6_bytes + udp_bytes };
+
+/* Bits of the headers that hops change or the kernel chooses, over IPv4 and over IPv6. */
+static const uint8_t hidden[2][HEADERS_MAX] = {
+	{[1] = 0xff, /* type of service */
+	 [V4_ID] = 0xff,
+	 [V4_ID + 1] = 0xff,
+	 [8] = 0xff, /* time to live */
+	 [10] = 0xff,
+	 [11] = 0xff, /* header checksum */
+	 [ipv4_bytes + 6] = 0xff,
+	 [ipv4_bytes + 7] = 0xff},
+	{[0] = 0x0f,
+	 [1] = 0xff,
+	 [2] = 0xff,
+	 [3] = 0xff, /* traffic class, flow label */
+	 [7] = 0xff, /* hop limit */
+	 [ipv6_bytes + 6] = 0xff,
+	 [ipv6_bytes + 7] = 0xff},
+};
+
+static const struct seal_front *front_for(const struct seal *s, uint32_t ip_len)
+{
+	return &s->front[ip_len == ipv4_bytes ? 0 : 1];
+}
+
+/* Of a byte in front of the carried ones: which bits a seal covers as they are. */
+static uint8_t covered_bits(const struct seal_front *f, uint32_t at)
+{
+	if (at < f->from)
+		return 0;
+	return at < f->to ? (uint8_t) ~(f->ones[at] | f->zeros[at]) : 0xff;
+}
+
+static bool has_ids(const struct seal *s, uint32_t ip_len)
+{
+	return s == &seal_icrc && ip_len == ipv4_bytes;
+}
+
+bool udp_pseudo_knows(const struct seal *s)
+{
+	for (uint32_t v = 0; v < 2; v++) {
+		uint32_t ip_len = v == 0 ? ipv4_bytes : ipv6_bytes;
+		const struct seal_front *f = front_for(s, ip_len);
+
+		if (f->from > ip_len + udp_bytes)
+			return false;
+		for (uint32_t at = 0; at < ip_len + udp_bytes; at++) {
+			bool is_id = at == V4_ID || at == V4_ID + 1;
+
+			if (covered_bits(f, at) & hidden[v][at] && !(is_id && has_ids(s, ip_len)))
+				return false;
+		}
+	}
+	return true;
+}
 
 /* Packets of forgers come in any length, each with a wrong CRC: only the delta of the highest bit
  * is carried over all the bytes. The CRC takes a byte's lowest bit first, so the delta of the next
@@ -39,7 +92,7 @@ void udp_deltas_make(struct udp_deltas *d, uint32_t bytes)
 			d->of[bit + i] = d->of[i] ^ one[bit];
 }
 
-/* Fields that the ICRC masks are left as they are: icrc_front replaces them. */
+/* Fields that are hidden stay zero: the seal masks them. */
 void udp_pseudo_make(struct udp_pseudo *p, const struct udp_ends *ends)
 {
 	uint8_t at[sizeof p->at] = {0};
@@ -61,39 +114,62 @@ void udp_pseudo_make(struct udp_pseudo *p, const struct udp_ends *ends)
 	}
 	put_be16(at + ip_len, ends->sport);
 	put_be16(at + ip_len + 2, ends->dport);
-	if (memcmp(p->at, at, sizeof at) == 0)
+	if (p->seal == ends->seal && memcmp(p->at, at, sizeof at) == 0)
 		return;
 	memcpy(p->at, at, sizeof at);
+	p->seal = ends->seal;
 	p->ip_len = ip_len;
+	p->has_ids = has_ids(p->seal, ip_len);
+	uint32_t to = front_for(p->seal, ip_len)->to, end = ip_len + udp_bytes;
+
+	p->covered = to > end ? to - end : 0;
 	memset(p->fronts, 0, sizeof p->fronts);
 	/* To the UDP header's end from the identification's second byte, which is the sixth. */
-	udp_deltas_make(&p->ids, ipv4_bytes - 6 + udp_bytes);
+	if (p->has_ids)
+		udp_deltas_make(&p->ids, ipv4_bytes - 6 + udp_bytes);
+}
+
+/* A byte of a packet that masks reach, as the seal counts it. */
+static inline uint8_t masked(const struct seal_front *f, uint32_t at, uint8_t byte)
+{
+	return (uint8_t)((byte & ~f->zeros[at]) | f->ones[at]);
 }
 
 static uint32_t front_of(const struct udp_pseudo *p, uint32_t bytes)
 {
+	const struct seal_front *f = front_for(p->seal, p->ip_len);
 	uint16_t udp_len = (uint16_t)(udp_bytes + bytes);
-	uint8_t at[sizeof p->at];
+	uint32_t end = p->ip_len + udp_bytes;
+	uint8_t at[SEAL_FRONT_MAX] = {0};
 
-	memcpy(at, p->at, sizeof at);
+	memcpy(at, p->at, sizeof p->at);
 	if (p->ip_len == ipv4_bytes)
 		put_be16(at + 2, (uint16_t)(ipv4_bytes + udp_len));
 	else
 		put_be16(at + 4, udp_len);
 	put_be16(at + p->ip_len + 4, udp_len);
-	return icrc_front(at);
+	for (uint32_t i = f->from; i < f->to && i < sizeof at; i++)
+		at[i] = masked(f, i, at[i]);
+	return seal_update(p->seal, p->seal->start, (struct cspan){at + f->from, end - f->from});
 }
 
-uint32_t udp_pseudo_crc(struct udp_pseudo *p, uint32_t bytes, uint8_t id, const uint8_t *bth)
+uint32_t udp_pseudo_crc(struct udp_pseudo *p, uint32_t bytes, uint8_t id, const uint8_t *carried)
 {
-	uint32_t i = (bytes ^ bytes >> 4) % UDP_FRONTS;
+	const struct seal_front *f = front_for(p->seal, p->ip_len);
+	uint32_t i = (bytes ^ bytes >> 4) % UDP_FRONTS, crc;
+	uint8_t first[SEAL_FRONT_MAX];
 
 	assert(id < UDP_SEGMENTS_MAX);
 	if (p->fronts[i].bytes != bytes) {
 		p->fronts[i].bytes = bytes;
 		p->fronts[i].crc = front_of(p, bytes);
 	}
-	uint32_t front = p->fronts[i].crc;
-
-	return icrc_bth(p->ip_len == ipv4_bytes ? front ^ p->ids.of[id] : front, bth);
+	crc = p->fronts[i].crc;
+	if (p->has_ids)
+		crc ^= p->ids.of[id];
+	if (p->covered == 0)
+		return crc;
+	for (uint32_t k = 0; k < p->covered; k++)
+		first[k] = masked(f, p->ip_len + udp_bytes + k, carried[k]);
+	return seal_update(p->seal, crc, (struct cspan){first, p->covered});
 }

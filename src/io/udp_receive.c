@@ -1,10 +1,11 @@
 /* Receiving: whole bursts at a time, cut into packets, each checked before it is lent.
  *
- * Over IPv4 the ICRC covers the identification, which a socket is not told. Senders like this one
- * number the packets of a burst from 0, so the first of what arrived together is expected to be 0
- * and each other one more than that before it. Where that is wrong (bursts arrive cut differently,
- * or packet by packet) the right number is found without reading the packet again: a CRC is linear,
- * so what a difference in the identification makes of it depends only on how many bytes follow. */
+ * Over IPv4 the ICRC, alone of all seals, covers the identification, which a socket is not told.
+ * Senders like this one number the packets of a burst from 0, so the first of what arrived together
+ * is expected to be 0 and each other one more than that before it. Where that is wrong (bursts
+ * arrive cut differently, or packet by packet) the right number is found without reading the packet
+ * again: a CRC is linear, so what a difference in the identification makes of it depends only on
+ * how many bytes follow. */
 #include "io/udp_inside.h"
 
 #include <assert.h>
@@ -13,7 +14,6 @@
 #include <sys/epoll.h>
 
 #include "base/bytes.h"
-#include "base/crc32.h"
 
 enum {
 	HOT_CALLS = 8,      /* calls to one busy socket before the others are asked */
@@ -227,14 +227,15 @@ static bool refill(struct udp_driver *u)
 }
 
 /* The identification that makes the ICRC right, from the one it was computed with and by how much
- * it is wrong; -1: none does. bytes: of the UDP payload without ICRC. How many may do so is in
- * udp_pseudo.h. */
-static int find_id(struct udp_driver *u, uint8_t tried, uint32_t wrong, uint32_t bytes)
+ * it is wrong; -1: none does. bytes: of the UDP payload, `tail` of them the ICRC. How many may do
+ * so is in udp_pseudo.h. */
+static int find_id(struct udp_driver *u, uint8_t tried, uint32_t wrong, uint32_t bytes,
+		   uint32_t tail)
 {
-	unsigned n = udp_pseudo_ids(bytes + icrc_bytes);
+	unsigned n = udp_pseudo_ids(bytes);
 
 	/* From the byte behind the identification's second: flags, to the UDP header's end. */
-	uint32_t behind = UDP_IPV4_BYTES - 6 + UDP_HEADER_BYTES + bytes;
+	uint32_t behind = UDP_IPV4_BYTES - 6 + UDP_HEADER_BYTES + bytes - tail;
 	struct udp_deltas *d = &u->rx.deltas[(behind ^ behind >> 4) % DELTA_LENGTHS];
 
 	udp_deltas_make(d, behind);
@@ -244,39 +245,52 @@ static int find_id(struct udp_driver *u, uint8_t tried, uint32_t wrong, uint32_t
 	return -1;
 }
 
-static bool icrc_is_right(struct udp_driver *u, struct udp_run *run, uint32_t len)
+static void make_pseudo(struct udp_driver *u, const struct udp_run *run, const struct seal *seal)
+{
+	udp_pseudo_make(&u->rx.pseudo, &(struct udp_ends){&run->from, &u->locals[run->local].addr,
+							  run->sport, u->cfg.port, seal});
+}
+
+/* Of a cipher nobody here has the key. */
+static bool is_seal_right(struct udp_driver *u, struct udp_run *run, uint32_t len,
+			  const struct seal *seal)
 {
 	struct udp_pseudo *pseudo = &u->rx.pseudo;
-	uint32_t bytes = len - icrc_bytes, crc, wrong;
+	uint32_t end = len - seal->tail_bytes, crc, wrong;
 	int id;
 
+	if (!seal_is_crc(seal))
+		return seal->sum == SEAL_NONE;
+	if (pseudo->seal != seal)
+		make_pseudo(u, run, seal);
 	/* Where the next of this size cannot be, a new burst begins. */
 	if (run->id >= udp_pseudo_ids(len))
 		run->id = 0;
 	crc = udp_pseudo_crc(pseudo, len, run->id, run->at);
-
-	crc = crc32_update(crc, run->at + UDP_BTH_BYTES, bytes - UDP_BTH_BYTES);
-	wrong = crc ^ icrc_get(run->at + bytes);
+	crc = seal_update(seal, crc,
+			  (struct cspan){run->at + pseudo->covered, end - pseudo->covered});
+	wrong = crc ^ seal_get(seal, run->at + end);
 	if (wrong == 0)
 		return true;
-	if (run->from.family != AF_INET)
+	if (!pseudo->has_ids)
 		return false;
-	id = find_id(u, run->id, wrong, bytes);
+	id = find_id(u, run->id, wrong, len, seal->tail_bytes);
 	if (id < 0)
 		return false;
 	run->id = (uint8_t)id;
 	return true;
 }
 
-static void lend(struct udp_driver *u, const struct udp_run *run, uint32_t len, nsec now,
-		 struct rx_pkt *out)
+static void lend(struct udp_driver *u, const struct udp_run *run, uint32_t len,
+		 const struct seal *seal, nsec now, struct rx_pkt *out)
 {
-	uint32_t bytes = len - icrc_bytes;
+	const uint8_t *at = run->at + seal->head_bytes;
+	uint32_t bytes = len - seal->head_bytes - seal->tail_bytes;
 	uint32_t head = bytes < ENGINE_HEAD_MAX ? bytes : ENGINE_HEAD_MAX;
 
 	*out = (struct rx_pkt){
-		.head = {run->at, head},
-		.body = {{run->at + head, bytes - head}},
+		.head = {at, head},
+		.body = {{at + head, bytes - head}},
 		.at = now,
 		.peer = run->peer,
 		.local = run->local,
@@ -288,21 +302,24 @@ static void lend(struct udp_driver *u, const struct udp_run *run, uint32_t len, 
 	};
 }
 
-/* Whose packet it is; a question is for anybody who answers some. */
+/* The tag of whose packet it is; a question is for anybody who answers some, and one of which
+ * nothing tells is for who gets it. */
 static uint8_t owner_of(const struct udp_driver *u, const struct udp_run *run)
 {
-	const struct carrier_rule *rule = carrier_rule_of(udp_carrier, run->at);
+	const struct carrier_rule *rule = carrier_rule_of(u->carrier, run->at);
 
-	if (!rule || rule->owner != CARRIER_ANYONE)
-		return udp_owner(rule, run->at);
-	return u->cfg.has_endpoints ? u->tag : u->locals[run->local].answerer;
+	if (rule && rule->owner == CARRIER_NUMBER)
+		return carrier_tag(u->carrier, rule, run->at);
+	if (rule && rule->owner == CARRIER_ANYONE && !u->cfg.has_endpoints)
+		return u->locals[run->local].answerer;
+	return u->tag;
 }
 
 /* Bursts are of one sender and nearly always of one queue pair, and none of their packets is longer
  * than the first: one question serves all of them. */
 static bool is_expected(const struct udp_driver *u, struct udp_run *run, uint32_t len)
 {
-	struct driver_call call = {.qp = carrier_bits_get(&udp_carrier->number, run->at),
+	struct driver_call call = {.qp = carrier_bits_get(&u->carrier->number, run->at),
 				   .peer = run->peer,
 				   .len = len};
 
@@ -320,7 +337,9 @@ static bool is_expected(const struct udp_driver *u, struct udp_run *run, uint32_
 static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t len, nsec now,
 			  struct rx_pkt *out)
 {
-	if (len >= UDP_SHORTEST && udp_survey_is_probe(run)) {
+	const struct seal *seal = NULL;
+
+	if (len >= u->shortest && udp_survey_is_probe(u, run)) {
 		bool is_ours = udp_survey_on_probe(u, run, len, now);
 
 		u->driver.count.rx_probes += is_ours;
@@ -329,7 +348,9 @@ static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t le
 		return false;
 	}
 	u->driver.count.rx++;
-	if (len < UDP_SHORTEST) {
+	if (len >= u->shortest)
+		seal = carrier_seal_of(u->carrier, run->at);
+	if (!seal || len < (uint32_t)u->carrier->head_least + seal->tail_bytes) {
 		u->driver.count.drop_short++;
 		return false;
 	}
@@ -346,7 +367,7 @@ static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t le
 	}
 	/* Before others have work with it. What they passed on to us they found right, and they are
 	 * processes of this user. */
-	if (!run->is_stray && !icrc_is_right(u, run, len)) {
+	if (!run->is_stray && !is_seal_right(u, run, len, seal)) {
 		u->driver.count.drop_icrc++;
 		return false;
 	}
@@ -361,7 +382,7 @@ static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t le
 		return false;
 	}
 	u->driver.count.rx_delivered++;
-	lend(u, run, len, now, out);
+	lend(u, run, len, seal, now, out);
 	return true;
 }
 
@@ -374,10 +395,9 @@ static uint32_t drain(struct udp_driver *u, struct udp_run *run, nsec now, struc
 	/* Handles of peers last for one call. */
 	run->peer = DRIVER_NO_HANDLE;
 	run->qp = UDP_NO_QP;
-	if (run->left > 0)
-		udp_pseudo_make(&u->rx.pseudo,
-				&(struct udp_ends){&run->from, &u->locals[run->local].addr,
-						   run->sport, u->cfg.port});
+	u->rx.pseudo.seal = seal_is_crc(u->seal) ? u->rx.pseudo.seal : NULL;
+	if (run->left > 0 && seal_is_crc(u->seal))
+		make_pseudo(u, run, u->seal);
 	while (run->left > 0 && lent < n) {
 		uint32_t len = run->left < run->segment ? run->left : run->segment;
 

@@ -2,7 +2,7 @@
  *
  * The kernel's segmentation offload cuts one message into packets of one size, the last perhaps
  * shorter, and over IPv4 numbers them from 0 in the identification, which the ICRC covers. So a
- * packet's place in its group must be known before its ICRC is computed, and a group that has to
+ * packet's place in its group must be known before its seal is computed, and a group that has to
  * go without offload after all is made anew. */
 #include "io/udp_inside.h"
 
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "base/bytes.h"
-#include "base/crc32.h"
 
 enum { ECT_0 = 2 };
 
@@ -20,12 +19,20 @@ static_assert(DRIVER_BATCH <= UDP_SEGMENTS_MAX,
 
 int udp_tx_init(struct udp_driver *u)
 {
-	u->tx.zeros = calloc(1, UDP_PAYLOAD_MAX);
-	return u->tx.zeros ? 0 : -ENOMEM;
+	struct udp_tx *tx = &u->tx;
+	uint32_t pieces = ENGINE_PIECES * STAGE_PIECE, around, whole;
+
+	whole = (uint32_t)u->carrier->payload_max + u->carrier->pad_max;
+	tx->stage_whole = whole > pieces ? whole : pieces;
+	around = (uint32_t)u->seal->head_bytes + ENGINE_HEAD_MAX + u->seal->tail_bytes;
+	tx->stage = malloc((size_t)DRIVER_BATCH * (around + tx->stage_whole));
+	tx->zeros = calloc(1, UDP_PAYLOAD_MAX);
+	return tx->stage && tx->zeros ? 0 : -ENOMEM;
 }
 
 void udp_tx_fini(struct udp_driver *u)
 {
+	free(u->tx.stage);
 	free(u->tx.zeros);
 }
 
@@ -66,12 +73,13 @@ static struct udp_group *begin_group(struct udp_driver *u, const struct message 
 		.tos = m->tos,
 		.tag = m->tag,
 	};
-	if (!before || before->peer != m->peer)
+	if (seal_is_crc(u->seal) && (!before || before->peer != m->peer))
 		udp_pseudo_make(&tx->pseudo, &(struct udp_ends){
 						     &u->locals[tx->local].addr,
 						     &u->peers[m->peer].addr,
 						     tx->source->port,
 						     u->cfg.port,
+						     u->seal,
 					     });
 	tx->n_groups++;
 	return g;
@@ -99,43 +107,69 @@ static uint8_t *readable(const uint8_t *at)
 }
 
 /* One pass over the payload, and where it is short a copy in the same pass. */
-static uint32_t gather_piece(struct udp_tx *tx, struct udp_group *g, const struct cspan *piece,
-			     bool is_staged, uint32_t crc)
+static uint32_t gather_piece(struct udp_tx *tx, struct udp_group *g, const struct seal *seal,
+			     const struct cspan *piece, bool is_staged, uint32_t crc)
 {
 	if (!piece->at) {
 		gather(tx, g, tx->zeros, piece->len);
-		return crc32_zeros(crc, piece->len);
+		return seal_update(seal, crc, *piece);
 	}
 	if (is_staged || piece->len <= STAGE_PIECE) {
-		crc = crc32_copy(crc, tx->stage_at, piece->at, piece->len);
+		crc = seal_copy(seal, crc, tx->stage_at, *piece);
 		gather(tx, g, tx->stage_at, piece->len);
 		tx->stage_at += piece->len;
 		return crc;
 	}
 	gather(tx, g, readable(piece->at), piece->len);
-	return crc32_update(crc, piece->at, piece->len);
+	return seal_update(seal, crc, *piece);
 }
 
+/* What the seal puts in front, and the transport's headers, where they are staged. A cipher would
+ * write to the first; a CRC has nothing to say there. */
+static void put_head(struct udp_tx *tx, const struct seal *seal, const struct tx_pkt *p)
+{
+	memset(tx->stage_at, 0, seal->head_bytes);
+	memcpy(tx->stage_at + seal->head_bytes, p->head, p->head_len);
+}
+
+/* The packet whose head was put. */
 static void add_packet(struct udp_driver *u, struct udp_group *g, const struct tx_pkt *p,
 		       uint32_t bytes)
 {
 	struct udp_tx *tx = &u->tx;
-	uint32_t crc = udp_pseudo_crc(&tx->pseudo, bytes, (uint8_t)g->n, p->head);
-	bool is_staged = bytes - p->head_len - icrc_bytes <= STAGE_WHOLE;
+	const struct seal *seal = u->seal;
+	uint32_t head = (uint32_t)seal->head_bytes + p->head_len, crc = 0;
+	bool is_staged = bytes - head - seal->tail_bytes <= tx->stage_whole;
 
-	memcpy(tx->stage_at, p->head, p->head_len);
-	gather(tx, g, tx->stage_at, p->head_len);
-	tx->stage_at += p->head_len;
-	crc = crc32_update(crc, p->head + UDP_BTH_BYTES, p->head_len - UDP_BTH_BYTES);
+	if (seal_is_crc(seal)) {
+		uint32_t covered;
+
+		crc = udp_pseudo_crc(&tx->pseudo, bytes, (uint8_t)g->n, tx->stage_at);
+		covered = tx->pseudo.covered;
+		crc = seal_update(seal, crc,
+				  (struct cspan){tx->stage_at + covered, head - covered});
+	}
+	gather(tx, g, tx->stage_at, head);
+	tx->stage_at += head;
 	for (unsigned i = 0; i < p->n_body; i++)
 		if (p->body[i].len > 0)
-			crc = gather_piece(tx, g, &p->body[i], is_staged, crc);
-	icrc_put(tx->stage_at, crc);
-	gather(tx, g, tx->stage_at, icrc_bytes);
-	tx->stage_at += icrc_bytes;
+			crc = gather_piece(tx, g, seal, &p->body[i], is_staged, crc);
+	if (seal_is_crc(seal)) {
+		seal_put(seal, tx->stage_at, crc);
+		gather(tx, g, tx->stage_at, seal->tail_bytes);
+		tx->stage_at += seal->tail_bytes;
+	}
 	g->n++;
 	g->bytes += bytes;
 	g->is_closed = bytes < g->segment;
+}
+
+/* Who is to have it is in a packet's number, or anyone, as tag 0 is. */
+static uint8_t tag_of(const struct carrier *c, const uint8_t *carried)
+{
+	const struct carrier_rule *rule = carrier_rule_of(c, carried);
+
+	return rule && rule->owner == CARRIER_NUMBER ? carrier_tag(c, rule, carried) : 0;
 }
 
 static uint8_t tos_of(const struct udp_driver *u, const struct tx_pkt *p)
@@ -166,15 +200,18 @@ static uint32_t plan(struct udp_driver *u, const struct tx_pkt *pkts, uint32_t n
 		const struct tx_pkt *p = &pkts[i];
 		struct message m = {.peer = p->peer, .tos = tos_of(u, p)};
 
-		assert(p->head_len >= UDP_BTH_BYTES && p->head_len <= ENGINE_HEAD_MAX);
+		assert(p->head_len + u->seal->head_bytes >= u->carrier->head_least &&
+		       p->head_len <= ENGINE_HEAD_MAX);
 		assert(p->n_body <= ENGINE_PIECES && engine_is_tclass(p->tclass));
 		if (is_gone(u, p))
 			break;
 		if (p->local != tx->local || (i > 0 && p->ev != pkts[i - 1].ev &&
 					      udp_source_of(u, p->local, p->ev) != tx->source))
 			break;
-		m.tag = udp_owner(carrier_rule_of(udp_carrier, p->head), p->head);
-		m.bytes = p->head_len + payload_bytes(p) + icrc_bytes;
+		put_head(tx, u->seal, p);
+		m.tag = tag_of(u->carrier, tx->stage_at);
+		m.bytes =
+			u->seal->head_bytes + p->head_len + payload_bytes(p) + u->seal->tail_bytes;
 		if (m.bytes > UDP_PAYLOAD_MAX ||
 		    u->peers[p->peer].addr.family != u->locals[p->local].addr.family)
 			break;

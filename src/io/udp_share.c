@@ -131,7 +131,8 @@ static int open_sockets(struct udp_driver *u)
 int udp_share_open(struct udp_driver *u, char *error, size_t error_len)
 {
 	struct claim_wish wish = {.type = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
-				  .is_in_order = u->cfg.is_tag_in_order};
+				  .is_in_order = u->cfg.is_tag_in_order,
+				  .bits = u->carrier->tag_bits};
 	struct udp_share *s = &u->share;
 	char all[NAME_TEXT];
 	int result = open_sockets(u);
@@ -156,7 +157,7 @@ int udp_share_open(struct udp_driver *u, char *error, size_t error_len)
 	return say(-EBUSY, error, error_len,
 		   "all %u numbers of devices that share UDP port %u are taken: end a process "
 		   "that has one (`ss -xl` lists them as @weft-udp), or choose another port",
-		   DRIVER_TAGS, u->cfg.port);
+		   1u << u->carrier->tag_bits, u->cfg.port);
 }
 
 void udp_share_close(struct udp_driver *u)

@@ -51,19 +51,19 @@ enum {
 /* The program sees the UDP payload. Its result is a place in the list of sockets; one past the end
  * makes the kernel choose by hash. A question is to who answers; what is to nobody in particular is
  * to the tag 0 of its number. */
-static void make_program(struct filter *f, const struct udp_local *l)
+static void make_program(struct filter *f, const struct carrier *c, const struct udp_local *l)
 {
 	const uint8_t *place_of = l->place_of;
 	const struct filter_ends ends = {.anyone = place_of[l->answerer], .unknown = place_of[0]};
 
 	f->n = 0;
 	filter_step(f, BPF_LD | BPF_B | BPF_ABS, 0);
-	f->at[filter_jump_if(f, udp_carrier->spare)].jf = 2;
+	f->at[filter_jump_if(f, c->spare)].jf = 2;
 	filter_step(f, BPF_LD | BPF_B | BPF_ABS, PROBE_PLACE_AT);
 	filter_step(f, BPF_RET | BPF_A, 0);
 	filter_step(f, BPF_LDX | BPF_IMM, 0);
-	filter_owner(f, udp_carrier, &ends);
-	for (uint32_t tag = 0; tag < DRIVER_TAGS; tag++) {
+	filter_owner(f, c, &ends);
+	for (uint32_t tag = 0; tag < 1u << c->tag_bits; tag++) {
 		if (place_of[tag] == tag)
 			continue;
 		f->at[filter_jump_if(f, tag)].jf = 1;
@@ -72,12 +72,12 @@ static void make_program(struct filter *f, const struct udp_local *l)
 	filter_step(f, BPF_RET | BPF_A, 0);
 }
 
-int udp_survey_attach(int fd, const struct udp_local *l)
+int udp_survey_attach(const struct udp_driver *u, int fd, const struct udp_local *l)
 {
 	struct filter f;
 	struct sock_fprog prog = {.filter = f.at};
 
-	make_program(&f, l);
+	make_program(&f, u->carrier, l);
 	prog.len = f.n;
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog, sizeof prog))
 		return -errno;
@@ -135,7 +135,7 @@ static void ask(struct udp_driver *u, nsec now)
 {
 	struct udp_survey *s = &u->survey;
 	const struct udp_local *l = &u->locals[s->local];
-	uint8_t probe[PROBE_BYTES] = {[0] = udp_carrier->spare, [PROBE_PROBER_AT] = u->tag};
+	uint8_t probe[PROBE_BYTES] = {[0] = u->carrier->spare, [PROBE_PROBER_AT] = u->tag};
 	union udp_name name;
 	socklen_t len = udp_name_of(&l->addr, u->cfg.port, &name);
 
@@ -243,7 +243,7 @@ static void finish(struct udp_driver *u, uint32_t n, nsec now)
 	s->local = DRIVER_NO_HANDLE;
 	memcpy(l->place_of, place_of, sizeof place_of);
 	/* Also when nothing changed: the program may be another's, who was wrong. */
-	if (udp_survey_attach(l->fd, l) == 0)
+	if (udp_survey_attach(u, l->fd, l) == 0)
 		u->driver.count.steered++;
 }
 
@@ -279,9 +279,9 @@ void udp_survey_step(struct udp_driver *u, nsec now)
 		ask(u, now);
 }
 
-bool udp_survey_is_probe(const struct udp_run *run)
+bool udp_survey_is_probe(const struct udp_driver *u, const struct udp_run *run)
 {
-	return run->at[0] == udp_carrier->spare;
+	return run->at[0] == u->carrier->spare;
 }
 
 bool udp_survey_on_probe(struct udp_driver *u, const struct udp_run *run, uint32_t len, nsec now)

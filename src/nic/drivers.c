@@ -31,7 +31,9 @@ static void note_limit(const char *name)
 static int open_udp(const struct nic_info *info, struct driver **io, char *error, size_t error_len)
 {
 	const struct nic_setup *s = &info->setup;
-	struct udp_cfg cfg = {.scope = info->ifindex, .is_not_ect = s->is_not_ect};
+	struct udp_cfg cfg = {.carrier = s->transport->carrier,
+			      .scope = info->ifindex,
+			      .is_not_ect = s->is_not_ect};
 
 	memcpy(cfg.dscp, s->dscp, sizeof cfg.dscp);
 	cfg.has_endpoints = transport_has(s->transport, TRANSPORT_ENDPOINTS);

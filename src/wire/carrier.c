@@ -24,6 +24,7 @@ const struct carrier carrier_roce = {
 	.protocol = CARRIER_UDP,
 	.headers = CARRIER_ROCE,
 	.head_least = bth_bytes,
+	.head_most = bth_bytes + 28, /* an atomic request's (IBTA 9.2.4), or MRC data's */
 	.pad_max = 3,
 	.payload_max = 4096,
 	.pieces_max = 2,

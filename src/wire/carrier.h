@@ -26,6 +26,9 @@
 #define CARRIER_SEALS   4u
 #define CARRIER_FIELDS  8u
 
+#define CARRIER_PAYLOAD_LEAST 256u  /* of the payload sizes to choose from, see carrier_payload */
+#define CARRIER_PAYLOAD_MAX   8192u /* of all carriers */
+
 enum { CARRIER_UDP = 17 }; /* of carrier.protocol: not native */
 
 /* Whether a word is a value: the four bytes from `at` on, most significant first, under a mask. */
@@ -71,6 +74,7 @@ struct carrier {
 	uint8_t headers;    /* enum carrier_headers */
 	uint8_t head_least; /* bytes that every packet has in front of its payload and of its
 			     * seal's tail; no rule reads beyond them */
+	uint8_t head_most;  /* the same of packets with a payload, at most, sealed in clear */
 	uint8_t pad_max;    /* bytes of padding behind a payload */
 	uint16_t payload_max;
 	uint8_t pieces_max; /* a received payload may lie in so many pieces */
@@ -183,6 +187,31 @@ static inline const struct seal *carrier_seal_of(const struct carrier *c, const 
 static inline const struct seal *carrier_plain_seal(const struct carrier *c)
 {
 	return c->seals[c->n_seals - 1].seal;
+}
+
+/* Bytes of a packet in clear around its payload, from the carried bytes on: at most. */
+static inline uint32_t carrier_around_bytes(const struct carrier *c)
+{
+	return (uint32_t)c->head_most + carrier_plain_seal(c)->tail_bytes;
+}
+
+/* The largest payload of full packets that room is enough for: the carrier's largest, or a power of
+ * two below it, CARRIER_PAYLOAD_LEAST or more; 0: none. */
+static inline uint16_t carrier_payload(const struct carrier *c, uint32_t room)
+{
+	uint32_t bytes = CARRIER_PAYLOAD_MAX;
+
+	if (c->payload_max <= room)
+		return c->payload_max;
+	while (bytes >= c->payload_max || bytes > room)
+		bytes /= 2;
+	return bytes < CARRIER_PAYLOAD_LEAST ? 0 : (uint16_t)bytes;
+}
+
+/* The smallest of them. */
+static inline uint16_t carrier_payload_least(const struct carrier *c)
+{
+	return c->payload_max < CARRIER_PAYLOAD_LEAST ? c->payload_max : CARRIER_PAYLOAD_LEAST;
 }
 
 #endif

@@ -68,17 +68,6 @@ uint32_t icrc_begin(const uint8_t *ip, uint32_t *covered)
 			 : masked(CRC_OF_ONES, ip, ONES_V6, COVERED_V6);
 }
 
-uint32_t icrc_front(const uint8_t *ip)
-{
-	return is_v4(ip) ? masked(CRC_OF_ONES, ip, ONES_V4, FRONT_V4)
-			 : masked(CRC_OF_ONES, ip, ONES_V6, FRONT_V6);
-}
-
-uint32_t icrc_bth(uint32_t front, const uint8_t *bth)
-{
-	return masked(front, bth, ONES_V4 + FRONT_V4, bth_bytes);
-}
-
 uint32_t icrc_of(struct cspan packet)
 {
 	uint32_t covered;

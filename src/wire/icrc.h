@@ -16,11 +16,6 @@ enum { icrc_bytes = 4 };
  * caller goes on from there with crc32_update. */
 uint32_t icrc_begin(const uint8_t *ip, uint32_t *covered);
 
-/* The same in two steps, for who has many packets with the same headers in front: the CRC up to the
- * end of the UDP header, and from there to the end of the base transport header. */
-uint32_t icrc_front(const uint8_t *ip);
-uint32_t icrc_bth(uint32_t front, const uint8_t *bth);
-
 /* The ICRC of a whole packet, from its IP header to the end of its padding, at least the headers
  * of icrc_begin. */
 uint32_t icrc_of(struct cspan packet);

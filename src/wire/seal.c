@@ -67,6 +67,11 @@ static uint32_t zeros(const struct seal *s, uint32_t crc, uint32_t n)
 	return s->sum == SEAL_CRC32 ? crc32_zeros(crc, n) : crc32c_zeros(crc, n);
 }
 
+uint32_t seal_update(const struct seal *s, uint32_t crc, struct cspan bytes)
+{
+	return bytes.at ? update(s, crc, bytes.at, bytes.len) : zeros(s, crc, bytes.len);
+}
+
 /* The bytes that masks reach, from however many pieces; *piece and *at go to what follows them. */
 static void gather(uint8_t out[SEAL_FRONT_MAX], uint32_t n, const struct cspan *pieces,
 		   uint32_t *piece, uint32_t *at)
@@ -112,9 +117,9 @@ static uint32_t sum_pieces(const struct seal *s, const struct cspan *pieces, uin
 		struct cspan rest = pieces[i];
 
 		if (rest.at)
-			crc = update(s, crc, rest.at + at, rest.len - at);
-		else
-			crc = zeros(s, crc, rest.len - at);
+			rest.at += at;
+		rest.len -= at;
+		crc = seal_update(s, crc, rest);
 	}
 	return crc;
 }

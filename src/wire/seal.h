@@ -69,8 +69,10 @@ uint32_t seal_least(const struct seal *s, bool is_v4);
  * virtual. */
 uint32_t seal_sum(const struct seal *s, const struct cspan *pieces, uint32_t n);
 
-/* Goes on from the CRC of a packet's beginning with bytes that are copied meanwhile; NULL: zeros.
- */
+/* Goes on from the CRC of a packet's beginning; at NULL: zeros. */
+uint32_t seal_update(const struct seal *s, uint32_t crc, struct cspan bytes);
+
+/* The same with bytes that are copied meanwhile. */
 uint32_t seal_copy(const struct seal *s, uint32_t crc, uint8_t *to, struct cspan from);
 
 /* The bytes on the wire, tail_bytes of them: 4. */

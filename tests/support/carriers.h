@@ -42,6 +42,7 @@ static const struct carrier carriers_uet = {
 	.port = CARRIERS_UET_PORT,
 	.protocol = CARRIER_UDP,
 	.head_least = 24,
+	.head_most = 72,
 	.payload_max = 8192,
 	.pieces_max = 3,
 	.spare = 0xe1,
@@ -60,6 +61,7 @@ static const struct carrier carriers_uet_native = {
 	.name = "UET over IP",
 	.protocol = CARRIERS_UET_PROTOCOL,
 	.head_least = 24,
+	.head_most = 72,
 	.payload_max = 8192,
 	.pieces_max = 3,
 	.spare = 0xe1,
@@ -86,6 +88,7 @@ static const struct carrier carriers_falcon = {
 	.port = CARRIERS_PSP_PORT,
 	.protocol = CARRIER_UDP,
 	.head_least = 40,
+	.head_most = 72,
 	.payload_max = 4224,
 	.pad_max = 3,
 	.pieces_max = 2,
@@ -104,23 +107,25 @@ static const struct carrier carriers_falcon = {
 	.n_fields = 3,
 };
 
-/* A seal of nobody's: four bytes in front, a CRC-32C of all from the destination address on behind.
- */
+/* A seal of nobody's: four bytes in front, and behind a CRC-32C of all from the destination address
+ * on but the UDP checksum. */
 static const struct seal carriers_toy_seal = {
 	.name = "toy",
 	.sum = SEAL_CRC32C,
 	.head_bytes = 4,
 	.tail_bytes = 4,
 	.start = 0x12345678,
-	.front = {{.from = 16, .to = 16}, {.from = 24, .to = 24}},
+	.front = {{.from = 16, .to = 28, .zeros = {[26] = 0xff, [27] = 0xff}},
+		  {.from = 24, .to = 48, .zeros = {[46] = 0xff, [47] = 0xff}}},
 };
 
-/* Headers of eight bytes, and the seal's in front of them. */
+/* Headers of eight to 24 bytes, and the seal's in front of them. */
 static const struct carrier carriers_toy = {
 	.name = "toy",
 	.port = CARRIERS_TOY_PORT,
 	.protocol = CARRIER_UDP,
 	.head_least = 12,
+	.head_most = 28,
 	.payload_max = 1024,
 	.pieces_max = 2,
 	.tag_bits = 1,

@@ -60,7 +60,7 @@ static inline struct frames_cfg cfg_of(const char *interface)
 {
 	struct frames_cfg cfg = {
 		.n_ports = 1,
-		.carrier = carrier,
+		.carrier = carrier ? carrier : &carrier_roce,
 		.port = carrier ? 0 : PORT,
 		.max_peers = 8,
 		.dscp = {10, 18, 8, 48},

@@ -77,7 +77,8 @@ struct shape {
 
 static inline struct raw_cfg config(const struct shape *shape)
 {
-	struct raw_cfg cfg = {.frames = {.n_ports = shape->n, .is_shared = true}};
+	struct raw_cfg cfg = {
+		.frames = {.n_ports = shape->n, .carrier = &carrier_roce, .is_shared = true}};
 
 	for (unsigned i = 0; i < shape->n; i++)
 		snprintf(cfg.frames.interfaces[i], IF_NAMESIZE, "w%u", shape->first + i);

@@ -80,6 +80,8 @@ static inline struct driver *new_driver(const struct udp_cfg *cfg)
 	struct driver *u = NULL;
 
 	mine.port = port;
+	if (!mine.carrier)
+		mine.carrier = &carrier_roce;
 	mine.is_tag_in_order = true;
 	if (udp_new(&u, &mine, error, sizeof error))
 		fail_msg("%s", error);

@@ -81,7 +81,10 @@ static void receive_all(struct driver *u, uint32_t n)
 int main(int argc, char **argv)
 {
 	static uint8_t data[DATA], head[ENGINE_HEAD_MAX];
-	struct udp_cfg cfg = {.is_tag_in_order = true, .dscp = {DSCP}, .hop_limit = HOPS};
+	struct udp_cfg cfg = {.carrier = &carrier_roce,
+			      .is_tag_in_order = true,
+			      .dscp = {DSCP},
+			      .hop_limit = HOPS};
 	struct tx_pkt p = {.head = head, .head_len = BTH, .n_body = 1, .ev = 0x4321};
 	struct sockaddr_storage to;
 	struct driver *a, *b;

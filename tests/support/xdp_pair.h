@@ -67,6 +67,7 @@ static inline struct xdp_cfg pair_cfg(uint32_t ports)
 {
 	struct xdp_cfg cfg = {
 		.frames = {.n_ports = ports,
+			   .carrier = &carrier_roce,
 			   .max_peers = 64,
 			   .dscp = {10, 12, 14, 46},
 			   .has_trim = true,

@@ -595,7 +595,7 @@ static void test_udp_and_raw_share_no_address(void **state)
 	struct sockaddr_storage taken = address(0, 0, false), free_one = address(76, 0, false);
 	const struct sockaddr *t = (const struct sockaddr *)&taken;
 	const struct sockaddr *f = (const struct sockaddr *)&free_one;
-	struct udp_cfg cfg = {0};
+	struct udp_cfg cfg = {.carrier = &carrier_roce};
 	struct driver *u = NULL;
 	uint32_t handle;
 

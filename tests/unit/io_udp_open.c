@@ -19,7 +19,7 @@ static void assert_refused(struct driver *u, const char *at, int number, const c
 
 static void addresses_are_refused_with_a_sentence(void **state)
 {
-	struct udp_cfg cfg = {.max_locals = 2}, low = {.port = 7};
+	struct udp_cfg cfg = {.max_locals = 2}, low = {.carrier = &carrier_roce, .port = 7};
 	struct sockaddr_storage s;
 	struct driver *u;
 	int fd;
@@ -51,10 +51,11 @@ static void addresses_are_refused_with_a_sentence(void **state)
 static void configurations_are_checked(void **state)
 {
 	static const struct udp_cfg wrong[] = {
-		{.sources = 65},
-		{.max_peers = (1u << 24) + 1},
-		{.max_locals = 4097},
-		{.dscp = {0, 64}},
+		{.carrier = &carrier_roce, .sources = 65},
+		{.carrier = &carrier_roce, .max_peers = (1u << 24) + 1},
+		{.carrier = &carrier_roce, .max_locals = 4097},
+		{.carrier = &carrier_roce, .dscp = {0, 64}},
+		{.port = 4791},
 	};
 	struct driver *u = NULL;
 

@@ -735,7 +735,7 @@ static void without_descriptors_it_sleeps(void **state)
 static void there_are_only_so_many_tags(void **state)
 {
 	static struct driver *all[DRIVER_TAGS + 1];
-	struct udp_cfg cfg = {.max_peers = 1, .max_locals = 1};
+	struct udp_cfg cfg = {.carrier = &carrier_roce, .max_peers = 1, .max_locals = 1};
 	struct rlimit limit;
 	unsigned n = 0;
 	int result = 0;

@@ -94,7 +94,8 @@ static void packets_of_a_peer_that_ends_are_forgotten(void **state)
 
 static void what_was_kept_is_sent(void **state)
 {
-	const struct udp_cfg cfg = {.port = (uint16_t)(20000 + getpid() % 20000)};
+	const struct udp_cfg cfg = {.carrier = &carrier_roce,
+				    .port = (uint16_t)(20000 + getpid() % 20000)};
 	struct sockaddr_in here = {.sin_family = AF_INET};
 	struct driver *u;
 	char error[200];

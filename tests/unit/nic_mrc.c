@@ -408,7 +408,8 @@ static void pools_are_as_large_as_pairs_need(void **state)
  * sources: what SACKs reflect names an EV. */
 static void the_value_that_was_meant_is_seen(void **state)
 {
-	const struct udp_cfg cfg = {.port = 20000, .sources = 64, .has_ports_of_ev = true};
+	const struct udp_cfg cfg = {
+		.carrier = &carrier_roce, .port = 20000, .sources = 64, .has_ports_of_ev = true};
 	const struct sockaddr_in6 here = {.sin6_family = AF_INET6,
 					  .sin6_addr = IN6ADDR_LOOPBACK_INIT};
 	uint8_t head[ENGINE_HEAD_MAX] = {0};

@@ -86,8 +86,39 @@ static void tables_are_sound(void **state)
 			assert_true(c->fields[k].bytes > 0 &&
 				    c->fields[k].at + c->fields[k].bytes <= c->head_least);
 		assert_int_equal(c->port == 0, carrier_is_native(c));
-		assert_true(c->payload_max > 0 && c->pieces_max > 0);
+		assert_in_range(c->payload_max, 1, CARRIER_PAYLOAD_MAX);
+		assert_true(c->pieces_max > 0);
+		assert_in_range(c->head_most, c->head_least, UINT8_MAX);
 	}
+}
+
+/* The largest, which need not be a power of two, then those below it that are. */
+static void payloads_by_room(void **state)
+{
+	static const struct {
+		const struct carrier *c;
+		uint32_t room, want;
+	} rows[] = {
+		{&carrier_roce, 9000, 4096},    {&carrier_roce, 4096, 4096},
+		{&carrier_roce, 4095, 2048},    {&carrier_roce, 256, 256},
+		{&carrier_roce, 255, 0},        {&carriers_uet, 70000, 8192},
+		{&carriers_uet, 8191, 4096},    {&carriers_falcon, 4224, 4224},
+		{&carriers_falcon, 4223, 4096}, {&carriers_falcon, 0, 0},
+		{&carriers_toy, 1023, 512},
+	};
+	struct carrier small = carriers_toy;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		assert_int_equal(carrier_payload(rows[i].c, rows[i].room), rows[i].want);
+		assert_int_equal(carrier_payload_least(rows[i].c), CARRIER_PAYLOAD_LEAST);
+	}
+	small.payload_max = 100;
+	assert_int_equal(carrier_payload(&small, 100), 100);
+	assert_int_equal(carrier_payload(&small, 99), 0);
+	assert_int_equal(carrier_payload_least(&small), 100);
+	/* Base header, atomic request and ICRC. */
+	assert_int_equal(carrier_around_bytes(&carrier_roce), 12 + 28 + 4);
 }
 
 static void asked_by_port_and_protocol(void **state)
@@ -371,6 +402,7 @@ static void a_cipher_is_passed_by(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(tables_are_sound),
+	cmocka_unit_test(payloads_by_room),
 	cmocka_unit_test(asked_by_port_and_protocol),
 	cmocka_unit_test(numbers_are_a_deployments_choice),
 	cmocka_unit_test(whose_a_roce_packet_is),

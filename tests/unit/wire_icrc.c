@@ -120,22 +120,10 @@ static void begin_then_update(void **state)
 	}
 }
 
-static void begins_in_two_steps(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < 3; i++) {
-		const uint8_t *ip = vectors[i].at;
-		uint32_t covered = 0, crc = icrc_begin(ip, &covered);
-
-		assert_int_equal(icrc_bth(icrc_front(ip), ip + covered - bth_bytes), crc);
-	}
-}
-
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(known_packets),
 	cmocka_unit_test(covers_exactly_the_invariant_fields),
 	cmocka_unit_test(srv6_counts_the_inner_packet),
 	cmocka_unit_test(begin_then_update),
-	cmocka_unit_test(begins_in_two_steps),
 };
 CHECK_MAIN(cases)

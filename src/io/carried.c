@@ -1,0 +1,17 @@
+#include "io/carried.h"
+
+#include <errno.h>
+
+#include "io/say.h"
+
+int carried_check(const struct carrier *c, char *error, size_t error_len)
+{
+	if (!c)
+		return say(-EINVAL, error, error_len,
+			   "no carrier is named: who opens a driver says what its packets go by");
+	if (carrier_plain_seal(c)->sum == SEAL_CIPHER)
+		return say(-ENOTSUP, error, error_len,
+			   "packets by %s are sealed by a cipher, and there is no key for it",
+			   c->name);
+	return 0;
+}
