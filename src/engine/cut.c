@@ -43,15 +43,15 @@ __attribute__((noinline)) void engine_cut_pad(struct tx_pkt *tx, uint8_t n)
 bool engine_cut_in(struct engine_payload *p, const struct rx_pkt *rx, struct cspan rest,
 		   uint32_t pad)
 {
-	const struct cspan pieces[3] = {rest, rx->body[0], rx->body[1]};
-	uint64_t total = (uint64_t)pieces[0].len + pieces[1].len + pieces[2].len;
+	const struct cspan pieces[] = {rest, rx->body[0], rx->body[1], rx->body[2]};
+	uint64_t total = rest.len + engine_body_bytes(rx);
 
 	p->n = p->len = 0;
 	if (total % 4 != 0 || pad > total || total > UINT32_MAX)
 		return false;
 	uint32_t left = p->len = (uint32_t)total - pad;
 
-	for (uint32_t i = 0; i < 3 && left > 0; i++) {
+	for (uint32_t i = 0; i <= ENGINE_BODY && left > 0; i++) {
 		struct cspan piece = pieces[i];
 
 		if (piece.len > left)

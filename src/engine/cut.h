@@ -56,7 +56,7 @@ void engine_cut_pad(struct tx_pkt *tx, uint8_t n);
 
 /* The payload of a packet that arrived, without padding; pieces may be virtual. */
 struct engine_payload {
-	struct cspan pieces[3];
+	struct cspan pieces[1 + ENGINE_BODY];
 	uint32_t n, len;
 };
 

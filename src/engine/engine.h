@@ -28,6 +28,7 @@
 #define ENGINE_PORTS    8u   /* most ports of an endpoint */
 #define ENGINE_SGE      16u  /* most pieces of a work request */
 #define ENGINE_PIECES   17u  /* most pieces of a packet's payload: those, and its padding */
+#define ENGINE_BODY     3u   /* most pieces of one that arrived, behind its head */
 
 /* A piece of the application's memory. at NULL, len > 0: virtual bytes, all zero. */
 struct sge {
@@ -38,10 +39,10 @@ struct sge {
 /* A packet that arrived, from the transport header on and without its closing CRC, which the driver
  * checked and a switch that trims cuts off. Lent for one call; no pointer into it is kept. */
 struct rx_pkt {
-	struct cspan head;    /* real bytes: all transport headers, or all of a shorter packet */
-	struct cspan body[2]; /* what follows head; pieces may be empty or virtual */
-	nsec at;              /* arrival, <= now */
-	uint64_t stamp;       /* what the cipher carried: PSP IV, TSS counter, or 0 */
+	struct cspan head; /* real bytes: all transport headers, or all of a shorter packet */
+	struct cspan body[ENGINE_BODY]; /* what follows head; pieces may be empty or virtual */
+	nsec at;                        /* arrival, <= now */
+	uint64_t stamp;                 /* what the cipher carried: PSP IV, TSS counter, or 0 */
 	uint32_t peer, local; /* driver's handles: who sent it, which address of ours it named */
 	uint32_t ev, sa;      /* 32-bit entropy as seen; security association, 0 = clear */
 	uint16_t udp_len;     /* as carried: the original length when trimmed */
@@ -50,6 +51,15 @@ struct rx_pkt {
 	uint8_t is_uncut; /* trimmed by its DSCP alone: all of it is there, closing CRC checked */
 	uint8_t ecn;      /* the two bits of the outermost IP header */
 };
+
+static inline uint64_t engine_body_bytes(const struct rx_pkt *p)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < ENGINE_BODY; i++)
+		bytes += p->body[i].len;
+	return bytes;
+}
 
 /* How a packet wants to be treated; the driver's configuration gives each a DSCP (MRC Table 7-8, UE
  * Table 3-70). Values of tx_pkt.tclass and rx_pkt.tclass. One of ENGINE_DSCP and up, in tx_pkt

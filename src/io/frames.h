@@ -21,9 +21,11 @@
 #include "io/driver.h"
 #include "wire/net.h"
 
-#define FRAMES_PIECES 2u   /* most pieces of memory that a frame lies in */
-#define FRAMES_FIRST  256u /* least bytes of the first */
-#define FRAMES_MOST   (ENCAP_BYTES_MAX + ENGINE_HEAD_MAX + 4096u + 8u) /* bytes of a frame */
+#define FRAMES_PIECES ENGINE_BODY /* most pieces of memory that a frame lies in */
+#define FRAMES_FIRST  256u        /* least bytes of the first */
+/* Bytes of a frame beside its payload and padding, and of all of it, by any carrier: at most. */
+#define FRAMES_AROUND (ENCAP_BYTES_MAX + SEAL_HEAD_MAX + ENGINE_HEAD_MAX + SEAL_TAIL_MAX)
+#define FRAMES_MOST   (FRAMES_AROUND + CARRIER_PAYLOAD_MAX + CARRIER_PAD_MAX)
 
 /* Zero stands for the default in brackets. */
 struct frames_cfg {
@@ -47,8 +49,12 @@ struct frames;
 int frames_new(struct frames **f, const struct frames_cfg *cfg, struct driver_counters *count,
 	       char *error, size_t error_len);
 void frames_free(struct frames *f);
-/* What its packets go by. */
+/* What its packets go by, and the most bytes that a frame of one has. */
 const struct carrier_use *frames_via(const struct frames *f);
+static inline uint32_t frames_most(const struct carrier *c)
+{
+	return FRAMES_AROUND + c->payload_max + c->pad_max;
+}
 /* Has a guard asked of what is read. It is the driver's, and outlives f. */
 void frames_set_guard(struct frames *f, const struct driver_guard *guard);
 
@@ -95,10 +101,11 @@ struct frames_out {
 uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
 		      const struct frames_out *out);
 
-/* Reads the frame that came by a port, in pieces of which the second may be empty; the first has at
- * least 256 bytes or all. true: *p is a packet for an address of ours, its seal right or trimmed
- * off, as driver_receive lends it: spans lie in the pieces. false: a drop was counted. Handles of
- * peers that only packets have named last until frames_settle. Counts rx and rx_delivered. */
+/* Reads the frame that came by a port, in at most as many pieces as the carrier's payloads may lie
+ * in, the others empty; the first has at least FRAMES_FIRST bytes or all. true: *p is a packet for
+ * an address of ours, its seal right or trimmed off, as driver_receive lends it: spans lie in the
+ * pieces. false: a drop was counted. Handles of peers that only packets have named last until
+ * frames_settle. Counts rx and rx_delivered. */
 bool frames_read(struct frames *f, nsec now, uint32_t port, const struct cspan piece[FRAMES_PIECES],
 		 struct rx_pkt *p);
 void frames_settle(struct frames *f);

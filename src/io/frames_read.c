@@ -54,19 +54,29 @@ static bool is_near(const struct carrier_use *via, struct cspan first)
 	return next == via->protocol && take(&c, carrier_front_bytes(via->is));
 }
 
-/* The part of both pieces that is [from, to) of the frame. */
+static uint32_t frame_bytes(const struct cspan piece[FRAMES_PIECES])
+{
+	uint32_t bytes = 0;
+
+	for (uint32_t i = 0; i < FRAMES_PIECES; i++)
+		bytes += piece[i].len;
+	return bytes;
+}
+
+/* The part of all pieces that is [from, to) of the frame. */
 static void cut(const struct cspan piece[FRAMES_PIECES], uint32_t from, uint32_t to,
 		struct cspan out[FRAMES_PIECES])
 {
-	uint32_t split = piece[0].len, first_to = to < split ? to : split;
+	for (uint32_t i = 0; i < FRAMES_PIECES; i++) {
+		uint32_t len = piece[i].len;
+		uint32_t begin = from < len ? from : len, end = to < len ? to : len;
 
-	out[0] = out[1] = (struct cspan){NULL, 0};
-	if (from < first_to)
-		out[0] = (struct cspan){piece[0].at + from, first_to - from};
-	if (from < split)
-		from = split;
-	if (from < to)
-		out[1] = (struct cspan){piece[1].at + (from - split), to - from};
+		out[i] = (struct cspan){NULL, 0};
+		if (begin < end)
+			out[i] = (struct cspan){piece[i].at + begin, end - begin};
+		from -= begin;
+		to -= end;
+	}
 }
 
 /* What the headers down to the carried bytes say. */
@@ -86,13 +96,16 @@ static uint32_t tail_at(const struct seal *seal, const struct cspan piece[FRAMES
 	struct cspan tail[FRAMES_PIECES];
 	uint8_t bytes[SEAL_TAIL_MAX];
 
+	uint32_t have = 0;
+
 	cut(piece, at, at + seal->tail_bytes, tail);
-	if (!tail[1].at)
+	if (tail[0].len == seal->tail_bytes)
 		return seal_get(seal, tail[0].at);
-	if (!tail[0].at)
-		return seal_get(seal, tail[1].at);
-	memcpy(bytes, tail[0].at, tail[0].len);
-	memcpy(bytes + tail[0].len, tail[1].at, tail[1].len);
+	for (uint32_t i = 0; i < FRAMES_PIECES; i++) {
+		if (tail[i].len)
+			memcpy(bytes + have, tail[i].at, tail[i].len);
+		have += tail[i].len;
+	}
 	return seal_get(seal, bytes);
 }
 
@@ -101,13 +114,16 @@ static bool is_seal_right(const struct seal *seal, const struct stack *s,
 			  const struct cspan piece[FRAMES_PIECES], uint32_t end)
 {
 	struct cspan covered[FRAMES_PIECES];
+	uint32_t n = FRAMES_PIECES;
 
 	if (!seal_is_crc(seal))
 		return seal->sum == SEAL_NONE;
 	if (end < s->ip_at + seal_least(seal, s->version == 4))
 		return false;
 	cut(piece, s->ip_at, end, covered);
-	return seal_sum(seal, covered, covered[1].len ? 2 : 1) == tail_at(seal, piece, end);
+	while (n > 1 && !covered[n - 1].len)
+		n--;
+	return seal_sum(seal, covered, n) == tail_at(seal, piece, end);
 }
 
 /* One end of the packet as tables have it. */
@@ -171,7 +187,7 @@ static bool read_plain(const struct frames *f, const struct cspan piece[FRAMES_P
 	return get_be16(ip - 2) == ETHERTYPE_IPV6 && s->version == 6 && ip[6] == via->protocol &&
 	       (is_native || (get_be16(front + 2) == via->port && s->udp_len == payload)) &&
 	       s->end >= transport + via->is->head_least + f->seal->tail_bytes &&
-	       s->end <= piece[0].len + piece[1].len && s->dscp != f->net.dscp_trimmed &&
+	       s->end <= frame_bytes(piece) && s->dscp != f->net.dscp_trimmed &&
 	       s->dscp != f->net.dscp_trimmed_lasthop;
 }
 
@@ -179,12 +195,12 @@ static bool read_plain(const struct frames *f, const struct cspan piece[FRAMES_P
 static uint64_t *read_any(const struct frames *f, const struct cspan piece[FRAMES_PIECES],
 			  struct stack *s)
 {
-	uint32_t len = piece[0].len + piece[1].len, left, near;
+	uint32_t len = frame_bytes(piece), left, near;
 	struct driver_counters *count = f->count;
 	struct wire_fault fault;
 	struct net_pkt net;
 
-	if (piece[1].len > 0 && !is_near(&f->via, piece[0]))
+	if (len > piece[0].len && !is_near(&f->via, piece[0]))
 		return &count->drop_headers;
 	fault = net_get((struct cspan){piece[0].at, len}, NET_LINK_ETHERNET, &f->net, &net, NULL);
 	if (fault.why != WIRE_DROP_NONE)

@@ -63,19 +63,21 @@ static const struct frames_headers *headers_of(struct frames *f, const struct tx
 	return h;
 }
 
-/* Where the next byte goes. */
+/* Where the next byte goes: the piece that it lies in, and what is left of that. */
 struct pen {
-	uint8_t *at, *next;
-	uint32_t room, next_room;
+	const struct frames_out *out;
+	uint32_t piece, room;
+	uint8_t *at;
 };
 
-/* The bytes of the next run, of at most n, that lie together. */
+/* The bytes of the next run, of at most n, that lie together; there is room. */
 static uint32_t pen_run(struct pen *pen, uint32_t n)
 {
-	if (pen->room == 0) {
-		pen->at = pen->next;
-		pen->room = pen->next_room;
-		pen->next_room = 0;
+	while (pen->room == 0) {
+		pen->piece++;
+		assert(pen->piece < FRAMES_PIECES);
+		pen->at = pen->out->at[pen->piece];
+		pen->room = pen->out->room[pen->piece];
 	}
 	return n < pen->room ? n : pen->room;
 }
@@ -128,7 +130,7 @@ static void put_frame(const struct frames *f, const struct frames_headers *h,
 	};
 	const struct seal *seal = f->seal;
 	uint32_t front = h->head.len + seal->head_bytes, head = front + p->head_len, crc;
-	struct pen pen = {out->at[0] + head, out->at[1], out->room[0] - head, out->room[1]};
+	struct pen pen = {.out = out, .room = out->room[0] - head, .at = out->at[0] + head};
 
 	encap_write(&h->head, &packet, out->at[0]);
 	memset(out->at[0] + h->head.len, 0, seal->head_bytes);
@@ -140,6 +142,15 @@ static void put_frame(const struct frames *f, const struct frames_headers *h,
 		crc = put_piece(&pen, seal, &p->body[i], crc);
 	if (seal->tail_bytes)
 		put_tail(&pen, seal, crc);
+}
+
+static uint64_t room_of(const struct frames_out *out)
+{
+	uint64_t room = 0;
+
+	for (uint32_t i = 0; i < FRAMES_PIECES; i++)
+		room += out->room[i];
+	return room;
 }
 
 uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
@@ -175,7 +186,7 @@ uint32_t frames_write(struct frames *f, nsec now, const struct tx_pkt *p,
 		f->count->tx_too_long++;
 		return 0;
 	}
-	if (bytes > (uint64_t)out->room[0] + out->room[1]) {
+	if (bytes > room_of(out)) {
 		f->count->tx_failed++;
 		return 0;
 	}

@@ -16,6 +16,7 @@ struct raw_ring {
 	int fd; /* -1: not open */
 	uint8_t *map, *rx, *tx;
 	struct raw_sizes n;
+	bool is_double;              /* slots are for frames longer than RoCE's */
 	uint32_t rx_next, rx_n_lent; /* to look at next; how many before it are lent */
 	uint32_t tx_next;            /* to write next */
 	uint32_t tx_first;           /* the first that was written and the kernel did not take */

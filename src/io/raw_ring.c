@@ -22,17 +22,22 @@
 #endif
 
 enum {
-	SLOT_BYTES = 4608, /* the longest frame, and what the kernel puts before it */
+	/* A frame of RoCE's, and what the kernel puts before it. A slot for longer ones lies where
+	 * two of these would, so that the way to a slot divides by what the compiler knows. */
+	SLOT_BYTES = 4608,
 	BLOCK_BYTES = 65536,
 	PER_BLOCK = BLOCK_BYTES / SLOT_BYTES,
+	BEFORE_BYTES = TPACKET2_HDRLEN + 64,
 	TX_OFFSET = TPACKET2_HDRLEN - (int)sizeof(struct sockaddr_ll), /* to the frame, packet(7) */
 	SKIPPED = 0, /* a length that no frame has */
 };
-_Static_assert(SLOT_BYTES >= TPACKET2_HDRLEN + 64 + FRAMES_MOST, "a slot has room for any frame");
+_Static_assert(2 * SLOT_BYTES >= BEFORE_BYTES + FRAMES_MOST, "a slot has room for any frame");
+_Static_assert(PER_BLOCK % 2 == 0, "two slots lie in one block");
 _Static_assert(SLOT_BYTES % TPACKET_ALIGNMENT == 0, "as the kernel demands");
 
-static struct tpacket2_hdr *slot_at(uint8_t *ring, uint32_t i)
+static struct tpacket2_hdr *slot_at(const struct raw_ring *g, uint8_t *ring, uint32_t i)
 {
+	i <<= g->is_double;
 	return (void *)(ring + (size_t)(i / PER_BLOCK) * BLOCK_BYTES +
 			(size_t)(i % PER_BLOCK) * SLOT_BYTES);
 }
@@ -59,33 +64,43 @@ static int set(int fd, int option, const void *value, socklen_t len)
 	return setsockopt(fd, SOL_PACKET, option, value, len) ? -errno : 0;
 }
 
-/* Asks for at least so many slots, and says how many there will be. */
-static int add_ring(int fd, int option, uint32_t *n)
+static uint32_t slot_bytes(const struct raw_ring *g)
 {
-	const uint32_t blocks = (*n + PER_BLOCK - 1) / PER_BLOCK;
+	return SLOT_BYTES << g->is_double;
+}
+
+static uint32_t per_block(const struct raw_ring *g)
+{
+	return PER_BLOCK >> g->is_double;
+}
+
+/* Asks for at least so many slots, and says how many there will be. */
+static int add_ring(const struct raw_ring *g, int option, uint32_t *n)
+{
+	const uint32_t blocks = (*n + per_block(g) - 1) / per_block(g);
 	const struct tpacket_req want = {
 		.tp_block_size = BLOCK_BYTES,
 		.tp_block_nr = blocks,
-		.tp_frame_size = SLOT_BYTES,
-		.tp_frame_nr = blocks * PER_BLOCK,
+		.tp_frame_size = slot_bytes(g),
+		.tp_frame_nr = blocks * per_block(g),
 	};
 
-	*n = blocks * PER_BLOCK;
-	return set(fd, option, &want, sizeof want);
+	*n = blocks * per_block(g);
+	return set(g->fd, option, &want, sizeof want);
 }
 
-static size_t bytes_of(uint32_t slots)
+static size_t bytes_of(const struct raw_ring *g, uint32_t slots)
 {
-	return (size_t)(slots / PER_BLOCK) * BLOCK_BYTES;
+	return (size_t)(slots / per_block(g)) * BLOCK_BYTES;
 }
 
 /* Frames on their way are charged to the socket; the limit shall be the ring. */
-static void set_buffer(int fd, uint32_t slots)
+static void set_buffer(const struct raw_ring *g)
 {
-	const int bytes = (int)(2 * bytes_of(slots));
+	const int bytes = (int)(2 * bytes_of(g, g->n.tx_slots));
 
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
-		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+	if (setsockopt(g->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
+		setsockopt(g->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
 static int prepare(struct raw_ring *g, const struct carrier_use *via, uint8_t tag)
@@ -101,20 +116,20 @@ static int prepare(struct raw_ring *g, const struct carrier_use *via, uint8_t ta
 	if (!result)
 		result = set(g->fd, PACKET_LOSS, &on, sizeof on);
 	if (!result)
-		result = add_ring(g->fd, PACKET_RX_RING, &g->n.rx_slots);
+		result = add_ring(g, PACKET_RX_RING, &g->n.rx_slots);
 	if (!result)
-		result = add_ring(g->fd, PACKET_TX_RING, &g->n.tx_slots);
+		result = add_ring(g, PACKET_TX_RING, &g->n.tx_slots);
 	if (result)
 		return result;
-	set_buffer(g->fd, g->n.tx_slots);
-	g->map = mmap(NULL, bytes_of(g->n.rx_slots) + bytes_of(g->n.tx_slots),
+	set_buffer(g);
+	g->map = mmap(NULL, bytes_of(g, g->n.rx_slots) + bytes_of(g, g->n.tx_slots),
 		      PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
 	if (g->map == MAP_FAILED) {
 		g->map = NULL;
 		return -errno;
 	}
 	g->rx = g->map;
-	g->tx = g->map + bytes_of(g->n.rx_slots);
+	g->tx = g->map + bytes_of(g, g->n.rx_slots);
 	return 0;
 }
 
@@ -125,6 +140,7 @@ int raw_ring_open(struct raw_ring *g, const struct raw_sizes *n, const struct ca
 	*g = (struct raw_ring){
 		.fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
 		.n = *n,
+		.is_double = BEFORE_BYTES + frames_most(via->is) > SLOT_BYTES,
 	};
 	if (g->fd < 0)
 		return -errno;
@@ -138,7 +154,7 @@ int raw_ring_open(struct raw_ring *g, const struct raw_sizes *n, const struct ca
 void raw_ring_close(struct raw_ring *g)
 {
 	if (g->map)
-		munmap(g->map, bytes_of(g->n.rx_slots) + bytes_of(g->n.tx_slots));
+		munmap(g->map, bytes_of(g, g->n.rx_slots) + bytes_of(g, g->n.tx_slots));
 	if (g->fd >= 0)
 		close(g->fd);
 	g->map = NULL;
@@ -181,7 +197,7 @@ uint32_t raw_ring_missed(const struct raw_ring *g)
 
 struct cspan raw_ring_take(struct raw_ring *g)
 {
-	const struct tpacket2_hdr *h = slot_at(g->rx, g->rx_next);
+	const struct tpacket2_hdr *h = slot_at(g, g->rx, g->rx_next);
 
 	/* A slot that is lent looks as if the kernel had just filled it. */
 	if (g->rx_n_lent == g->n.rx_slots || !(status_of(h) & TP_STATUS_USER))
@@ -189,7 +205,7 @@ struct cspan raw_ring_take(struct raw_ring *g)
 	g->rx_next = after(g->rx_next, g->n.rx_slots);
 	g->rx_n_lent++;
 	/* The next is on its way into the cache while this one is read. */
-	__builtin_prefetch(slot_at(g->rx, g->rx_next));
+	__builtin_prefetch(slot_at(g, g->rx, g->rx_next));
 	return (struct cspan){(const uint8_t *)h + h->tp_mac, h->tp_snaplen};
 }
 
@@ -200,21 +216,21 @@ void raw_ring_return(struct raw_ring *g)
 	if (at >= g->n.rx_slots)
 		at -= g->n.rx_slots;
 	for (; g->rx_n_lent > 0; g->rx_n_lent--, at = after(at, g->n.rx_slots))
-		set_status(slot_at(g->rx, at), TP_STATUS_KERNEL);
+		set_status(slot_at(g, g->rx, at), TP_STATUS_KERNEL);
 }
 
 struct span raw_ring_slot(const struct raw_ring *g)
 {
-	struct tpacket2_hdr *h = slot_at(g->tx, g->tx_next);
+	struct tpacket2_hdr *h = slot_at(g, g->tx, g->tx_next);
 
 	if (status_of(h) != TP_STATUS_AVAILABLE)
 		return (struct span){NULL, 0};
-	return (struct span){(uint8_t *)h + TX_OFFSET, SLOT_BYTES - TX_OFFSET};
+	return (struct span){(uint8_t *)h + TX_OFFSET, slot_bytes(g) - TX_OFFSET};
 }
 
 void raw_ring_commit(struct raw_ring *g, uint32_t bytes)
 {
-	struct tpacket2_hdr *h = slot_at(g->tx, g->tx_next);
+	struct tpacket2_hdr *h = slot_at(g, g->tx, g->tx_next);
 
 	h->tp_len = bytes;
 	set_status(h, TP_STATUS_SEND_REQUEST);
@@ -228,8 +244,8 @@ static uint32_t take_back(struct raw_ring *g)
 	uint32_t n = 0, at = g->tx_first;
 
 	for (; g->tx_waiting > 0; g->tx_waiting--) {
-		n += slot_at(g->tx, at)->tp_len != SKIPPED;
-		set_status(slot_at(g->tx, at), TP_STATUS_AVAILABLE);
+		n += slot_at(g, g->tx, at)->tp_len != SKIPPED;
+		set_status(slot_at(g, g->tx, at), TP_STATUS_AVAILABLE);
 		at = after(at, g->n.tx_slots);
 	}
 	g->tx_next = g->tx_first;
@@ -247,7 +263,7 @@ static uint32_t count_skipped(const struct raw_ring *g, uint32_t first, uint32_t
 		uint32_t longest = 0, of_it = 0;
 
 		for (uint32_t i = 0, at = first; i < n; i++, at = after(at, g->n.tx_slots)) {
-			uint32_t len = slot_at(g->tx, at)->tp_len;
+			uint32_t len = slot_at(g, g->tx, at)->tp_len;
 
 			if (len == SKIPPED || len >= below || len < longest)
 				continue;
@@ -271,7 +287,7 @@ static void pass_taken(struct raw_ring *g, ssize_t bytes, struct raw_pushed *don
 	uint64_t sum = 0;
 
 	for (; g->tx_waiting > 0; g->tx_waiting--, n++) {
-		const struct tpacket2_hdr *h = slot_at(g->tx, g->tx_first);
+		const struct tpacket2_hdr *h = slot_at(g, g->tx, g->tx_first);
 
 		if (status_of(h) == TP_STATUS_SEND_REQUEST)
 			break;
@@ -306,7 +322,7 @@ struct raw_pushed raw_ring_push(struct raw_ring *g)
 			break;
 		if (error == ENOBUFS) {
 			/* The device's queue has no room for the first that waits. */
-			slot_at(g->tx, g->tx_first)->tp_len = SKIPPED;
+			slot_at(g, g->tx, g->tx_first)->tp_len = SKIPPED;
 			done.failed++;
 		} else if (!is_down(error)) {
 			/* Whatever it is, it will be the same for the next. */
@@ -327,14 +343,14 @@ uint32_t raw_ring_room(const struct raw_ring *g, uint32_t most)
 	uint32_t n = most < g->n.tx_slots ? most : g->n.tx_slots;
 
 	/* Slots become free in their order, or nearly so; the next is what counts. */
-	if (status_of(slot_at(g->tx, g->tx_next)) != TP_STATUS_AVAILABLE)
+	if (status_of(slot_at(g, g->tx, g->tx_next)) != TP_STATUS_AVAILABLE)
 		return 0;
 	while (n > 0) {
 		uint32_t last = g->tx_next + n - 1;
 
 		if (last >= g->n.tx_slots)
 			last -= g->n.tx_slots;
-		if (status_of(slot_at(g->tx, last)) == TP_STATUS_AVAILABLE)
+		if (status_of(slot_at(g, g->tx, last)) == TP_STATUS_AVAILABLE)
 			break;
 		n /= 2;
 	}

@@ -184,7 +184,7 @@ static uint16_t xdp_pmtu(struct driver *d, uint32_t local, uint32_t peer, char *
 	uint16_t pmtu = frames_pmtu(x->frames, local, peer, error, error_len);
 
 	for (uint32_t i = 0; i < x->cfg.frames.n_ports; i++)
-		if (x->ports[i].ifindex && !x->ports[i].has_two && pmtu > XDP_ONE_CHUNK_PMTU)
+		if (x->ports[i].ifindex && !x->ports[i].has_pieces && pmtu > XDP_ONE_CHUNK_PMTU)
 			pmtu = XDP_ONE_CHUNK_PMTU;
 	return pmtu;
 }
@@ -282,6 +282,23 @@ static int port_new(struct xdp_driver *x, uint32_t port, char *error, size_t err
 	return result ? result : xdp_port_open(x, port, error, error_len);
 }
 
+/* In how many chunks the carrier's frames lie: on arrival in as many as its payloads may, though
+ * the kernel puts less into each. */
+static int size_frames(struct xdp_driver *x, char *error, size_t error_len)
+{
+	const struct carrier *c = frames_via(x->frames)->is;
+	const uint32_t most = frames_most(c), room = XDP_CHUNK - XDP_RX_HEADROOM;
+
+	x->pieces_max = c->pieces_max;
+	x->chunks_per_frame = (most + XDP_CHUNK - 1) / XDP_CHUNK;
+	if (most <= room * x->pieces_max)
+		return 0;
+	return say(-ENOTSUP, error, error_len,
+		   "frames of %u bytes lie in more than %u chunks of %d, and payloads by %s may "
+		   "not: use the driver raw",
+		   most, x->pieces_max, XDP_CHUNK, c->name);
+}
+
 static int open_all(struct xdp_driver *x, char *error, size_t error_len)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = XDP_NEWS};
@@ -290,6 +307,9 @@ static int open_all(struct xdp_driver *x, char *error, size_t error_len)
 	if (result)
 		return result;
 	frames_set_guard(x->frames, &x->driver.guard);
+	result = size_frames(x, error, error_len);
+	if (result)
+		return result;
 	x->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (x->epoll_fd < 0 || epoll_ctl(x->epoll_fd, EPOLL_CTL_ADD, frames_fd(x->frames), &event))
 		return say(-errno, error, error_len, "no descriptor for an xdp driver: %s",
@@ -330,12 +350,14 @@ void xdp_port_text(const struct driver *d, uint32_t port, char *text, size_t len
 {
 	const struct xdp_driver *x = (const struct xdp_driver *)d;
 	const struct xdp_port *p = &x->ports[port < ENGINE_PORTS ? port : 0];
+	static const char *const chunks[FRAMES_PIECES] = {"one chunk", "two chunks",
+							  "three chunks"};
 
 	if (port >= x->cfg.frames.n_ports || p->ifindex == 0)
 		snprintf(text, len, "not there");
 	else
 		snprintf(text, len, "%s, %s, %s, %u queue%s", p->is_native ? "native" : "generic",
 			 p->is_zero_copy ? "zero copy" : "copied",
-			 p->has_two ? "two chunks" : "one chunk", p->n_queues,
+			 chunks[p->has_pieces ? x->chunks_per_frame - 1 : 0], p->n_queues,
 			 p->n_queues == 1 ? "" : "s");
 }

@@ -5,8 +5,8 @@
  * comes by it: it gives us UDP packets to our port and one of our addresses, and leaves the rest to
  * the kernel, which goes on with its own traffic. There is a socket for each receive queue of the
  * interface, since the entropy of packets spreads them over all, and one memory for each port, in
- * chunks that frames are written to and read from in place. Frames above one chunk lie in two,
- * where the kernel has that (Linux 6.6). Program and sockets end with the process.
+ * chunks that frames are written to and read from in place. Frames above one chunk lie in two
+ * or three, where the kernel has that (Linux 6.6). Program and sockets end with the process.
  *
  * One process has an interface; other processes there use the udp driver, or wait. An interface
  * that goes away is taken up again when one of its name is there. Needs CAP_NET_RAW, CAP_NET_ADMIN

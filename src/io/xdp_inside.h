@@ -57,8 +57,9 @@ struct xdp_port {
 	int link_fd;                /* the program on the interface, or -1 */
 	uint32_t ifindex;           /* of what is open, 0: nothing is */
 	nsec open_at;               /* not tried again before */
-	bool is_native, is_zero_copy, has_two;
-	bool is_behind; /* frames wait that the kernel would not take yet: sender is watched */
+	bool is_native, is_zero_copy;
+	bool has_pieces; /* a frame may lie in several chunks */
+	bool is_behind;  /* frames wait that the kernel would not take yet: sender is watched */
 
 	uint8_t *memory; /* n_rx chunks of each queue, then those to send from */
 	size_t memory_bytes;
@@ -85,8 +86,10 @@ struct xdp_driver {
 	struct driver driver;
 	struct xdp_cfg cfg;
 	struct frames *frames;
-	pid_t owner; /* the process that made it */
-	bool is_new; /* in xdp_new, where waiting is allowed */
+	pid_t owner;               /* the process that made it */
+	bool is_new;               /* in xdp_new, where waiting is allowed */
+	uint32_t pieces_max;       /* of a frame that is received */
+	uint32_t chunks_per_frame; /* that is sent, where it may lie in several */
 	int epoll_fd;
 	nsec now;     /* of the last receive */
 	nsec step_at; /* when news is looked for at the latest */
@@ -131,9 +134,9 @@ int xdp_port_open(struct xdp_driver *x, uint32_t port, char *error, size_t error
 int xdp_queue_watch(struct xdp_driver *x, uint32_t port, uint32_t queue, bool is_watched);
 /* Closes what is open, if anything; what was lent is gone. */
 void xdp_port_close(struct xdp_driver *x, uint32_t port);
-/* Whether an AF_XDP socket can be had on this queue, and whether with frames in two chunks: as
+/* Whether an AF_XDP socket can be had on this queue, and whether with frames in several chunks: as
  * xdp_port_open. */
-int xdp_socket_probe(const char *interface, bool *has_two, char *error, size_t error_len);
+int xdp_socket_probe(const char *interface, bool *has_pieces, char *error, size_t error_len);
 /* Says why there is no socket: number is a positive errno. */
 int xdp_socket_refused(int number, const char *interface, uint32_t queue, char *error,
 		       size_t error_len);

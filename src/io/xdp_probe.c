@@ -141,7 +141,7 @@ int xdp_probe(const char *interface, uint32_t mtu, char *why, size_t len)
 {
 	uint32_t ifindex = if_nametoindex(interface);
 	uint64_t features = 0;
-	bool has_two = false, is_one_enough = mtu + LINK_BYTES <= XDP_CHUNK - XDP_RX_HEADROOM;
+	bool has_pieces = false, is_one_enough = mtu + LINK_BYTES <= XDP_CHUNK - XDP_RX_HEADROOM;
 	int result;
 
 	if (len > 0)
@@ -151,12 +151,12 @@ int xdp_probe(const char *interface, uint32_t mtu, char *why, size_t len)
 			   interface);
 	if (!is_ethernet(interface))
 		return say(-ENODEV, why, len, "%s is not Ethernet: use the driver udp", interface);
-	result = xdp_socket_probe(interface, &has_two, why, len);
+	result = xdp_socket_probe(interface, &has_pieces, why, len);
 	if (result == 0)
 		result = probe_program(interface, ifindex, why, len);
 	if (result)
 		return result;
-	if (!has_two && !is_one_enough)
+	if (!has_pieces && !is_one_enough)
 		return say(-EMSGSIZE, why, len,
 			   "frames of more than %d bytes over AF_XDP need Linux 6.6 or later: use "
 			   "the driver raw, or an MTU of at most %d on %s",

@@ -44,20 +44,20 @@ static uint32_t frame_descs(const struct xdp_queue *q, uint32_t at, uint32_t n)
 	return 0;
 }
 
-/* false: a drop was counted. No frame of ours has more than two pieces, and none of the kernel's a
- * first piece that headers do not fit. */
+/* false: a drop was counted. No frame of ours has more pieces, and none of the kernel's a first
+ * piece that headers do not fit. */
 static bool read_frame(struct xdp_driver *x, uint32_t port, const struct xdp_queue *q, uint32_t at,
 		       uint32_t n, struct rx_pkt *pkt)
 {
 	const struct xdp_port *p = &x->ports[port];
 	struct cspan piece[FRAMES_PIECES] = {{0}};
 
-	for (uint32_t i = 0; i < n && i < FRAMES_PIECES; i++) {
+	for (uint32_t i = 0; i < n && i < x->pieces_max; i++) {
 		const struct xdp_desc *desc = xsk_ring_cons__rx_desc(&q->rx, at + i);
 
 		piece[i] = (struct cspan){p->memory + desc->addr, desc->len};
 	}
-	if (n > FRAMES_PIECES || (n > 1 && piece[0].len < FIRST_LEAST)) {
+	if (n > x->pieces_max || (n > 1 && piece[0].len < FIRST_LEAST)) {
 		x->driver.count.rx++;
 		x->driver.count.drop_headers++;
 		return false;
@@ -69,7 +69,7 @@ static bool read_frame(struct xdp_driver *x, uint32_t port, const struct xdp_que
 static uint32_t take_from(struct xdp_driver *x, uint32_t port, struct xdp_queue *q,
 			  struct rx_pkt *pkts, uint32_t n)
 {
-	uint32_t want = n * FRAMES_PIECES > XDP_FRAME_DESCS ? n * FRAMES_PIECES : XDP_FRAME_DESCS;
+	uint32_t most = n * x->pieces_max, want = most > XDP_FRAME_DESCS ? most : XDP_FRAME_DESCS;
 	uint32_t at = 0, have = xsk_ring_cons__peek(&q->rx, want, &at), used = 0, got = 0;
 
 	while (got < n && used < have) {

@@ -10,9 +10,9 @@ enum {
 };
 
 /* Chunks that the frame of a packet may take. */
-static uint32_t chunks_per_frame(const struct xdp_port *p)
+static uint32_t chunks_per_frame(const struct xdp_driver *x, const struct xdp_port *p)
 {
-	return p->has_two ? 2 : 1;
+	return p->has_pieces ? x->chunks_per_frame : 1;
 }
 
 void xdp_reap(struct xdp_port *p)
@@ -84,23 +84,21 @@ static void put_descriptor(struct xdp_port *p, uint32_t len, uint32_t options)
  */
 static void put_frame(struct xdp_driver *x, struct xdp_port *p, const struct tx_pkt *pkt)
 {
-	struct frames_out out = {.at = {p->memory + p->free[p->n_free - 1]}, .room = {XDP_CHUNK}};
-	uint32_t len;
+	const uint32_t most = chunks_per_frame(x, p);
+	struct frames_out out = {.at = {NULL}};
+	uint32_t left;
 
-	if (p->has_two) {
-		out.at[1] = p->memory + p->free[p->n_free - 2];
-		out.room[1] = XDP_CHUNK;
+	for (uint32_t i = 0; i < most; i++) {
+		out.at[i] = p->memory + p->free[p->n_free - 1 - i];
+		out.room[i] = XDP_CHUNK;
 	}
-	len = frames_write(x->frames, x->now, pkt, &out);
-	if (len == 0)
+	left = frames_write(x->frames, x->now, pkt, &out);
+	if (left == 0)
 		return;
 	x->driver.count.tx++;
-	if (len <= XDP_CHUNK) {
-		put_descriptor(p, len, 0);
-		return;
-	}
-	put_descriptor(p, XDP_CHUNK, XDP_PKT_CONTD);
-	put_descriptor(p, len - XDP_CHUNK, 0);
+	for (; left > XDP_CHUNK; left -= XDP_CHUNK)
+		put_descriptor(p, XDP_CHUNK, XDP_PKT_CONTD);
+	put_descriptor(p, left, 0);
 }
 
 static void flush(struct xdp_driver *x)
@@ -133,7 +131,7 @@ uint32_t xdp_send(struct driver *d, const struct tx_pkt *pkts, uint32_t n)
 			d->count.tx_down++;
 			continue;
 		}
-		if (p->n_free < chunks_per_frame(p))
+		if (p->n_free < chunks_per_frame(x, p))
 			break;
 		put_frame(x, p, &pkts[i]);
 	}
@@ -150,9 +148,9 @@ void xdp_room(struct driver *d, uint16_t room[ENGINE_PORTS])
 		uint32_t n = 0;
 
 		if (i < x->cfg.frames.n_ports && p->ifindex && frames_port(x->frames, i)->is_up) {
-			if (p->n_free < DRIVER_BATCH * chunks_per_frame(p))
+			if (p->n_free < DRIVER_BATCH * chunks_per_frame(x, p))
 				xdp_reap(p);
-			n = p->n_free / chunks_per_frame(p);
+			n = p->n_free / chunks_per_frame(x, p);
 		}
 		room[i] = (uint16_t)(n < DRIVER_BATCH ? n : DRIVER_BATCH);
 	}

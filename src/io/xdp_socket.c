@@ -195,7 +195,7 @@ static int sockets_try(struct xdp_port *p, const struct wish *w, uint32_t *faile
 	return result;
 }
 
-/* The best that there is: no copy by the kernel if frames fit, then frames in two chunks. */
+/* The best that there is: no copy by the kernel if frames fit, then frames in several chunks. */
 static int sockets_open(struct xdp_port *p, struct wish *w, uint32_t mtu, bool may_zero_copy,
 			char *error, size_t error_len)
 {
@@ -206,14 +206,14 @@ static int sockets_open(struct xdp_port *p, struct wish *w, uint32_t mtu, bool m
 	int result = -EOPNOTSUPP;
 
 	for (unsigned i = 0; result && i < sizeof kinds / sizeof kinds[0]; i++) {
-		bool is_zero_copy = kinds[i] & XDP_ZEROCOPY, has_two = kinds[i] & XDP_USE_SG;
+		bool is_zero_copy = kinds[i] & XDP_ZEROCOPY, has_pieces = kinds[i] & XDP_USE_SG;
 
-		if (is_zero_copy && (!may_zero_copy || (!has_two && !is_one_enough)))
+		if (is_zero_copy && (!may_zero_copy || (!has_pieces && !is_one_enough)))
 			continue;
 		w->flags = kinds[i] | XDP_USE_NEED_WAKEUP;
 		result = sockets_try(p, w, &failed);
 		p->is_zero_copy = is_zero_copy;
-		p->has_two = has_two;
+		p->has_pieces = has_pieces;
 		if (result == -EBUSY || result == -EPERM || result == -ENODEV)
 			break;
 	}
@@ -352,7 +352,7 @@ void xdp_port_close(struct xdp_driver *x, uint32_t port)
 	p->is_behind = false;
 }
 
-int xdp_socket_probe(const char *interface, bool *has_two, char *error, size_t error_len)
+int xdp_socket_probe(const char *interface, bool *has_pieces, char *error, size_t error_len)
 {
 	struct xdp_port p = {.rx_each = PROBE_CHUNKS};
 	struct wish w = {interface, 1, 0, PROBE_CHUNKS, 0, true};
@@ -362,13 +362,13 @@ int xdp_socket_probe(const char *interface, bool *has_two, char *error, size_t e
 	p.queues = calloc(STEER_QUEUES, sizeof *p.queues);
 	if (!p.queues)
 		result = -ENOMEM;
-	*has_two = true;
+	*has_pieces = true;
 	if (!result) {
 		w.flags = XDP_COPY | XDP_USE_NEED_WAKEUP | XDP_USE_SG;
 		result = sockets_try(&p, &w, &failed);
 	}
 	if (result == -EINVAL || result == -EOPNOTSUPP) {
-		*has_two = false;
+		*has_pieces = false;
 		w.flags = XDP_COPY | XDP_USE_NEED_WAKEUP;
 		result = sockets_try(&p, &w, &failed);
 	}

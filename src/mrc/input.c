@@ -69,7 +69,7 @@ static bool read_packet(struct mrc_in *in, struct cursor *c)
 		return true;
 	if (in->h.has & MRC_PAYLOAD)
 		return engine_cut_in(&in->payload, rx, cursor_rest(c), in->h.bth.pad);
-	return cursor_left(c) == 0 && rx->body[0].len == 0 && rx->body[1].len == 0;
+	return cursor_left(c) == 0 && engine_body_bytes(rx) == 0;
 }
 
 static enum mrc_verdict receive_endpoint(struct mrc *m, struct mrc_in *in, struct cursor *c)

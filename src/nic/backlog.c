@@ -9,12 +9,10 @@
 
 #include "nic/inside.h"
 
-#define BODY_BYTES (4096u + 4u) /* the largest PMTU, and padding */
-#define SLOT_BYTES (ENGINE_HEAD_MAX + BODY_BYTES)
-
-bool backlog_init(struct backlog *b)
+bool backlog_init(struct backlog *b, const struct carrier *c)
 {
-	b->bytes = malloc((size_t)DRIVER_BATCH * SLOT_BYTES);
+	b->slot_bytes = ENGINE_HEAD_MAX + (uint32_t)c->payload_max + c->pad_max;
+	b->bytes = malloc((size_t)DRIVER_BATCH * b->slot_bytes);
 	return b->bytes != NULL;
 }
 
@@ -24,14 +22,14 @@ void backlog_fini(struct backlog *b)
 	b->bytes = NULL;
 }
 
-static uint32_t copy_body(uint8_t *to, const struct tx_pkt *p)
+static uint32_t copy_body(uint8_t *to, uint32_t room, const struct tx_pkt *p)
 {
 	uint32_t len = 0;
 
 	for (uint32_t i = 0; i < p->n_body; i++) {
 		const struct cspan *piece = &p->body[i];
 
-		assert(len + piece->len <= BODY_BYTES);
+		assert(len + piece->len <= room);
 		if (piece->at)
 			memcpy(to + len, piece->at, piece->len);
 		else
@@ -45,14 +43,15 @@ void backlog_keep(struct backlog *b, const struct tx_pkt *pkts, uint32_t n)
 {
 	assert(b->n == 0 && n <= DRIVER_BATCH);
 	for (uint32_t i = 0; i < n; i++) {
-		uint8_t *at = b->bytes + (size_t)i * SLOT_BYTES;
+		uint8_t *at = b->bytes + (size_t)i * b->slot_bytes;
 		struct tx_pkt *p = &b->pkts[i];
 
 		*p = pkts[i];
 		memcpy(at, pkts[i].head, pkts[i].head_len);
 		p->head = at;
-		p->body[0] = (struct cspan){at + ENGINE_HEAD_MAX,
-					    copy_body(at + ENGINE_HEAD_MAX, &pkts[i])};
+		p->body[0] = (struct cspan){
+			at + ENGINE_HEAD_MAX,
+			copy_body(at + ENGINE_HEAD_MAX, b->slot_bytes - ENGINE_HEAD_MAX, &pkts[i])};
 		p->n_body = p->body[0].len > 0;
 	}
 	b->at = 0;

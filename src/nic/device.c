@@ -299,7 +299,7 @@ static int make_io(struct device *d)
 	if (d->kick_fd < 0)
 		return nic_fail(errno, "no file descriptor: %s", strerror(errno));
 	d->netlink_fd = watch_open();
-	if (!backlog_init(&d->backlog))
+	if (!backlog_init(&d->backlog, d->info.setup.transport->carrier))
 		return nic_fail(ENOMEM, "no memory for %s", d->info.name);
 	int r = driver_open(&d->info, &d->io, error, sizeof error);
 

@@ -125,6 +125,7 @@ struct nic_qp {
 struct backlog {
 	struct tx_pkt pkts[DRIVER_BATCH];
 	uint8_t *bytes;
+	uint32_t slot_bytes; /* of them, for each packet */
 	uint32_t at, n;
 };
 
@@ -222,7 +223,7 @@ void device_return_key(struct device *d, uint32_t key);
 
 /* backlog.c: its memory; what driver_send left of n packets, copied; true when all of it is sent.
  */
-bool backlog_init(struct backlog *b);
+bool backlog_init(struct backlog *b, const struct carrier *c);
 void backlog_fini(struct backlog *b);
 void backlog_keep(struct backlog *b, const struct tx_pkt *pkts, uint32_t n);
 /* Packets to a peer, or from an address, whose handle ends: lost, as on any wire. */

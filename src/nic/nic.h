@@ -102,7 +102,7 @@ int nic_probe(enum nic_driver driver, const char *interface, char *why, size_t w
  * setup.driver becomes raw, and why says so. */
 void nic_settle(struct nic_info *info);
 
-/* The largest PMTU of RoCE (256 .. 4096) whose packets fit an MTU whatever the operation, over IPv6
+/* The largest PMTU of the transport whose packets fit an MTU whatever the operation, over IPv6
  * and under the segments that setup's entropy values need; 0: none does. */
 uint32_t nic_pmtu(const struct nic_setup *setup, uint32_t mtu);
 

@@ -11,21 +11,19 @@
 #include "io/xdp.h"
 #include "nic/inside.h"
 
-#define PMTU_LEAST 256u
-#define PMTU_MOST  4096u
-
 /* In front of the transport's headers: IPv6 and UDP. */
 #define FRONT (40u + 8u)
 
-/* Of all transports: which one a device will have is not asked. */
-static uint32_t around_most(void)
+/* Of all transports, padding apart: which one a device will have is not asked. */
+static uint32_t packet_most(void)
 {
 	uint32_t most = 0;
 
 	for (uint32_t i = 0; i < TRANSPORTS; i++) {
-		uint32_t around = transport_around_bytes(transports[i]);
+		uint32_t bytes =
+			transport_around_bytes(transports[i]) + transports[i]->carrier->payload_max;
 
-		most = around > most ? around : most;
+		most = bytes > most ? bytes : most;
 	}
 	return most;
 }
@@ -39,11 +37,7 @@ uint32_t nic_pmtu(const struct nic_setup *setup, uint32_t mtu)
 		around += 40;
 	if (setup->evs.is_generated && setup->evs.encoding == PATH_USID_SRH)
 		around += 24;
-	for (uint32_t pmtu = PMTU_MOST; pmtu >= PMTU_LEAST; pmtu /= 2) {
-		if (pmtu + around <= mtu)
-			return pmtu;
-	}
-	return 0;
+	return carrier_payload(setup->transport->carrier, mtu < around ? 0 : mtu - around);
 }
 
 __attribute__((format(printf, 4, 5))) static int answer(int error, char *why, size_t len,
@@ -115,7 +109,7 @@ static int probe_raw(const char *interface, uint16_t kind, char *why, size_t len
 static int probe_xdp(const char *interface, uint32_t mtu, char *why, size_t len)
 {
 	/* No packet of ours is longer than the largest PMTU makes it. */
-	uint32_t most = PMTU_MOST + ENCAP_BYTES_MAX + FRONT + around_most();
+	uint32_t most = ENCAP_BYTES_MAX + FRONT + packet_most();
 	int r = xdp_probe(interface, mtu < most ? mtu : most, why, len);
 
 	if (!r)

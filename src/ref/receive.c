@@ -34,7 +34,7 @@ static bool fits(const struct ref *r, const struct mrc_bth *bth, const struct da
 
 static uint32_t packet_bytes(const struct rx_pkt *pkt)
 {
-	return pkt->head.len + pkt->body[0].len + pkt->body[1].len;
+	return pkt->head.len + (uint32_t)engine_body_bytes(pkt);
 }
 
 static bool get_data(const struct ref *r, const struct rx_pkt *pkt, const struct mrc_bth *bth,
@@ -68,9 +68,9 @@ static bool get_data(const struct ref *r, const struct rx_pkt *pkt, const struct
 	return fits(r, bth, d);
 }
 
-/* The payload where the packet holds it: behind the headers, then body[0] and body[1]. */
+/* The payload where the packet holds it: behind the headers, then the body. */
 struct pieces {
-	struct cspan at[3];
+	struct cspan at[1 + ENGINE_BODY];
 	bool real; /* not all virtual */
 };
 
@@ -78,10 +78,11 @@ static struct pieces pieces_of(const struct rx_pkt *pkt, const struct data *d)
 {
 	struct pieces p = {.at = {{pkt->head.at + d->payload_at, pkt->head.len - d->payload_at},
 				  pkt->body[0],
-				  pkt->body[1]}};
+				  pkt->body[1],
+				  pkt->body[2]}};
 	uint32_t left = d->payload_len;
 
-	for (uint32_t i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i <= ENGINE_BODY; i++) {
 		/* What is beyond is padding. */
 		p.at[i].len = p.at[i].len < left ? p.at[i].len : left;
 		p.real |= p.at[i].len > 0 && p.at[i].at;
@@ -98,7 +99,7 @@ static bool in_bounds(const struct ref *r, const struct data *d)
 
 static void store(const struct ref *r, const struct pieces *p, uint64_t to)
 {
-	for (uint32_t i = 0; i < 3; to += p->at[i++].len)
+	for (uint32_t i = 0; i <= ENGINE_BODY; to += p->at[i++].len)
 		if (p->at[i].len > 0 && p->at[i].at)
 			memcpy(r->cfg.memory + to, p->at[i].at, p->at[i].len);
 }

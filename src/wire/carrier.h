@@ -28,6 +28,7 @@
 
 #define CARRIER_PAYLOAD_LEAST 256u  /* of the payload sizes to choose from, see carrier_payload */
 #define CARRIER_PAYLOAD_MAX   8192u /* of all carriers */
+#define CARRIER_PAD_MAX       3u
 
 enum { CARRIER_UDP = 17 }; /* of carrier.protocol: not native */
 

@@ -158,7 +158,7 @@ static inline void close_pair(void)
  * one piece is virtual. */
 struct sample_packet {
 	struct tx_pkt tx;
-	uint8_t head[ENGINE_HEAD_MAX], payload[4096];
+	uint8_t head[ENGINE_HEAD_MAX], payload[CARRIER_PAYLOAD_MAX];
 	uint32_t bytes; /* of payload and padding */
 };
 
@@ -214,7 +214,7 @@ static inline uint32_t join(const struct rx_pkt *rx, uint8_t *out)
 	uint32_t n = rx->head.len;
 
 	memcpy(out, rx->head.at, n);
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < ENGINE_BODY; i++) {
 		if (rx->body[i].len)
 			memcpy(out + n, rx->body[i].at, rx->body[i].len);
 		n += rx->body[i].len;

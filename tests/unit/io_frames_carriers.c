@@ -40,9 +40,49 @@ static void check_wire(const struct sample_packet *s, const struct cspan frame,
 	assert_int_equal(net_entropy(&net) >> 16, s->tx.ev >> 16);
 }
 
+/* In as many pieces as the carrier's payloads may lie in, each split where it may be: the last has
+ * a part of the tail. */
+static void read_pieces(uint8_t *frame, uint32_t len, const struct sample_packet *s)
+{
+	static uint8_t bytes[FRAME_BYTES];
+	uint32_t most = carrier->pieces_max < FRAMES_PIECES ? carrier->pieces_max : FRAMES_PIECES;
+	uint32_t last = len > 300 ? len - 2 : len, at = last / 2 > 256 ? last / 2 : last;
+
+	for (uint32_t n = 2; n <= most; n++) {
+		struct cspan piece[FRAMES_PIECES] = {{frame, last}, {frame + last, len - last}};
+		struct rx_pkt rx;
+
+		if (n == 3) {
+			piece[2] = piece[1];
+			piece[0].len = at;
+			piece[1] = (struct cspan){frame + at, last - at};
+		}
+		frames_settle(b);
+		assert_true(frames_read(b, NOW, 0, piece, &rx));
+		assert_int_equal(join(&rx, bytes), HEAD + s->bytes);
+		assert_memory_equal(bytes, s->head, HEAD);
+		assert_memory_equal(bytes + HEAD, s->payload, s->bytes);
+	}
+}
+
+/* Into pieces of three sizes, as it is in one. */
+static void write_pieces(const uint8_t *frame, uint32_t len, const struct sample_packet *s)
+{
+	static uint8_t bytes[3][FRAME_BYTES];
+	struct frames_out out = {.at = {bytes[0], bytes[1], bytes[2]},
+				 .room = {FRAMES_FIRST, 300, FRAME_BYTES}};
+	uint32_t first = len < FRAMES_FIRST ? len : FRAMES_FIRST;
+	uint32_t second = len - first < 300 ? len - first : 300;
+
+	assert_int_equal(frames_write(a, NOW, &s->tx, &out), len);
+	assert_memory_equal(bytes[0], frame, first);
+	assert_memory_equal(bytes[1], frame + first, second);
+	assert_memory_equal(bytes[2], frame + first + second, len - first - second);
+}
+
 static void round_trips_by_every_carrier(void **state)
 {
-	static const uint32_t payloads[] = {0, 1, 7, 64, 255, 1000};
+	static const uint32_t payloads[] = {0, 1, 7, 64, 255, 1000, 0};
 	static uint8_t frame[FRAME_BYTES], bytes[FRAME_BYTES];
 	static struct sample_packet s;
 
@@ -58,9 +98,11 @@ static void round_trips_by_every_carrier(void **state)
 
 		assert_ptr_equal(frames_via(a)->is, carrier);
 		for (uint32_t i = 0; i < sizeof payloads / sizeof *payloads; i++) {
+			bool is_last = i + 1 == sizeof payloads / sizeof *payloads;
+			uint32_t n_payload = is_last ? carrier->payload_max : payloads[i];
 			struct rx_pkt rx;
 
-			make(&s, i, payloads[i]);
+			make(&s, i, n_payload);
 			uint32_t len = write_whole(&s.tx, frame);
 
 			check_wire(&s, (struct cspan){frame, len}, seal);
@@ -68,16 +110,10 @@ static void round_trips_by_every_carrier(void **state)
 			assert_true(read_whole(frame, len, &rx));
 			assert_int_equal(join(&rx, bytes), HEAD + s.bytes);
 			assert_memory_equal(bytes, s.head, HEAD);
-			assert_memory_equal(bytes + HEAD, s.payload, payloads[i]);
+			assert_memory_equal(bytes + HEAD, s.payload, n_payload);
 			assert_int_equal(rx.ev >> 16, s.tx.ev >> 16);
-			/* In two pieces, of which the second has part of the tail. */
-			frames_settle(b);
-			uint32_t split = len > 300 ? len - 2 : len;
-			struct cspan piece[FRAMES_PIECES] = {{frame, split},
-							     {frame + split, len - split}};
-
-			assert_true(frames_read(b, NOW, 0, piece, &rx));
-			assert_int_equal(join(&rx, bytes), HEAD + s.bytes);
+			read_pieces(frame, len, &s);
+			write_pieces(frame, len, &s);
 			/* One bit, of the last byte that is sealed or of the seal. */
 			frame[len - 1 - (i % 2 ? seal->tail_bytes : 0)] ^= 0x10;
 			assert_false(read_whole(frame, len, &rx));

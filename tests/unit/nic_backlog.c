@@ -49,7 +49,7 @@ static int set_up(void **state)
 	(void)state;
 	memset(&b, 0, sizeof b);
 	memset(memory, 0x5a, sizeof memory);
-	return backlog_init(&b) ? 0 : -1;
+	return backlog_init(&b, &carrier_roce) ? 0 : -1;
 }
 
 static int tear_down(void **state)

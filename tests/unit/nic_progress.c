@@ -160,7 +160,7 @@ static int set_up(void **state)
 		.driver = {.ops = &driver_ops}, .up = (1u << PORTS) - 1, .takes = DRIVER_BATCH};
 	e = (struct fake_engine){.engine = {.ops = &engine_ops}, .timer = NSEC_NEVER};
 	d = calloc(1, sizeof *d);
-	if (!d || !backlog_init(&d->backlog))
+	if (!d || !backlog_init(&d->backlog, &carrier_roce))
 		return -1;
 	for (uint32_t i = 0; i < ENGINE_PORTS; i++)
 		io.room[i] = DRIVER_BATCH;

@@ -7,6 +7,7 @@
 #include "base/prng.h"
 #include "carriers.h"
 #include "catalog.h"
+#include "engine/engine.h"
 #include "wire/net.h"
 #include "wire/packet.h"
 
@@ -87,7 +88,8 @@ static void tables_are_sound(void **state)
 				    c->fields[k].at + c->fields[k].bytes <= c->head_least);
 		assert_int_equal(c->port == 0, carrier_is_native(c));
 		assert_in_range(c->payload_max, 1, CARRIER_PAYLOAD_MAX);
-		assert_true(c->pieces_max > 0);
+		assert_in_range(c->pieces_max, 1, ENGINE_BODY);
+		assert_true(c->pad_max <= CARRIER_PAD_MAX);
 		assert_in_range(c->head_most, c->head_least, UINT8_MAX);
 	}
 }
