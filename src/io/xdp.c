@@ -259,11 +259,6 @@ static int fill_cfg(struct xdp_cfg *cfg, char *error, size_t error_len)
 		return say(-EINVAL, error, error_len,
 			   "the chunks of a port are a power of two from %d to %d", CHUNKS_LEAST,
 			   CHUNKS_MOST);
-	if (cfg->frames.carrier && carrier_is_native(cfg->frames.carrier))
-		return say(-ENOTSUP, error, error_len,
-			   "the program that the kernel runs takes UDP, and packets by %s have "
-			   "none: use the driver raw",
-			   cfg->frames.carrier->name);
 	if (cfg->queue >= STEER_QUEUES)
 		return say(-EINVAL, error, error_len, "a queue is a number below %u", STEER_QUEUES);
 	return 0;
@@ -271,6 +266,8 @@ static int fill_cfg(struct xdp_cfg *cfg, char *error, size_t error_len)
 
 static int port_new(struct xdp_driver *x, uint32_t port, char *error, size_t error_len)
 {
+	const struct carrier_use *via = frames_via(x->frames);
+	const struct steer_carrier by = {.port = via->port, .protocol = via->protocol};
 	struct xdp_port *p = &x->ports[port];
 	int result;
 
@@ -278,7 +275,7 @@ static int port_new(struct xdp_driver *x, uint32_t port, char *error, size_t err
 	p->free = calloc(x->cfg.tx_chunks, sizeof *p->free);
 	if (!p->queues || !p->free)
 		return say(-ENOMEM, error, error_len, "no memory for an xdp driver");
-	result = xdp_program_load(&p->program, frames_via(x->frames)->port, error, error_len);
+	result = xdp_program_load(&p->program, &by, error, error_len);
 	return result ? result : xdp_port_open(x, port, error, error_len);
 }
 

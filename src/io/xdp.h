@@ -2,7 +2,7 @@
  * headers our own.
  *
  * Each port is an interface. A program of ours (steer.bpf.c) runs in the kernel for each frame that
- * comes by it: it gives us UDP packets to our port and one of our addresses, and leaves the rest to
+ * comes by it: it gives us packets by our carrier to one of our addresses, and leaves the rest to
  * the kernel, which goes on with its own traffic. There is a socket for each receive queue of the
  * interface, since the entropy of packets spreads them over all, and one memory for each port, in
  * chunks that frames are written to and read from in place. Frames above one chunk lie in two

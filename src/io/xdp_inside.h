@@ -141,9 +141,10 @@ int xdp_socket_probe(const char *interface, bool *has_pieces, char *error, size_
 int xdp_socket_refused(int number, const char *interface, uint32_t queue, char *error,
 		       size_t error_len);
 
-/* xdp_program.c: loads the program for an UDP port; it runs nowhere yet. 0 or a negative errno and
- * a sentence. */
-int xdp_program_load(struct bpf_object **program, uint16_t udp_port, char *error, size_t error_len);
+/* xdp_program.c: loads the program for a carrier; it runs nowhere yet. 0 or a negative errno and a
+ * sentence. */
+int xdp_program_load(struct bpf_object **program, const struct steer_carrier *by, char *error,
+		     size_t error_len);
 /* Puts it on the interface, native if it can be and is wanted. A descriptor, or a negative errno
  * and a sentence. */
 int xdp_program_attach(const struct bpf_object *program, uint32_t ifindex, bool *is_native,

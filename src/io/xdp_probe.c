@@ -127,7 +127,9 @@ static int probe_program(const char *interface, uint32_t ifindex, char *why, siz
 {
 	struct bpf_object *program = NULL;
 	struct bpf_xdp_query_opts query = {.sz = sizeof query};
-	int result = xdp_program_load(&program, 4791, why, len);
+	/* Any will do. */
+	const struct steer_carrier by = {.port = 1, .protocol = CARRIER_UDP};
+	int result = xdp_program_load(&program, &by, why, len);
 
 	if (result)
 		return result;

@@ -35,7 +35,7 @@ static int refused(int number, char *error, size_t error_len)
 		   strerror(number));
 }
 
-static int open_object(struct bpf_object **program, uint16_t udp_port)
+static int open_object(struct bpf_object **program, const struct steer_carrier *by)
 {
 	struct bpf_object_open_opts opts = {.sz = sizeof opts, .object_name = "steer"};
 	struct bpf_object *o = bpf_object__open_mem(steer_object, steer_object_bytes, &opts);
@@ -43,9 +43,8 @@ static int open_object(struct bpf_object **program, uint16_t udp_port)
 	int result = o ? 0 : -errno;
 
 	if (o)
-		result = constants
-				 ? bpf_map__set_initial_value(constants, &udp_port, sizeof udp_port)
-				 : -ENOENT;
+		result =
+			constants ? bpf_map__set_initial_value(constants, by, sizeof *by) : -ENOENT;
 	if (result && o)
 		bpf_object__close(o);
 	else
@@ -55,9 +54,9 @@ static int open_object(struct bpf_object **program, uint16_t udp_port)
 
 /* Before Linux 5.18 a program did not say whether it knows frames in pieces, and a kernel that
  * does not know the question refuses. */
-static int load(struct bpf_object **program, uint16_t udp_port, bool knows_pieces)
+static int load(struct bpf_object **program, const struct steer_carrier *by, bool knows_pieces)
 {
-	int result = open_object(program, udp_port);
+	int result = open_object(program, by);
 
 	if (result)
 		return result;
@@ -72,13 +71,14 @@ static int load(struct bpf_object **program, uint16_t udp_port, bool knows_piece
 	return result;
 }
 
-int xdp_program_load(struct bpf_object **program, uint16_t udp_port, char *error, size_t error_len)
+int xdp_program_load(struct bpf_object **program, const struct steer_carrier *by, char *error,
+		     size_t error_len)
 {
 	libbpf_print_fn_t before = libbpf_set_print(say_nothing);
-	int result = load(program, udp_port, true);
+	int result = load(program, by, true);
 
 	if (result == -EINVAL)
-		result = load(program, udp_port, false);
+		result = load(program, by, false);
 	libbpf_set_print(before);
 	return result ? refused(-result, error, error_len) : 0;
 }

@@ -20,8 +20,9 @@
 #include "io/xdp_inside.h"
 
 enum {
-	PAIR_HEAD = 28, /* of the packets here: base header and more */
-	PAIR_MOST = 5000,
+	PAIR_HEAD = 28,    /* of the packets here: base header and more */
+	PAIR_FIRST = 0x18, /* its first byte, by which no carrier has a cipher */
+	PAIR_MOST = CARRIER_PAYLOAD_MAX + 200,
 	PAIR_STEP_NS = 1000000,
 	PAIR_WAIT_MS = 10000, /* for what must happen */
 	PAIR_CHUNKS = 256,    /* small, so that all are used */
@@ -219,6 +220,7 @@ static inline struct tx_pkt pair_packet(unsigned side, uint32_t number, uint32_t
 	};
 
 	memset(p.head, (int)(number & 0x3f), PAIR_HEAD);
+	p.head[0] = PAIR_FIRST;
 	p.head[5] = 0;
 	put_be32(p.head + 8, number);
 	return p;
@@ -226,10 +228,10 @@ static inline struct tx_pkt pair_packet(unsigned side, uint32_t number, uint32_t
 
 static inline uint32_t flatten(const struct rx_pkt *p, uint8_t *to)
 {
-	const struct cspan *spans[] = {&p->head, &p->body[0], &p->body[1]};
+	const struct cspan *spans[] = {&p->head, &p->body[0], &p->body[1], &p->body[2]};
 	uint32_t len = 0;
 
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 1 + ENGINE_BODY; i++) {
 		assert_true(len + spans[i]->len <= PAIR_MOST);
 		if (spans[i]->len)
 			memcpy(to + len, spans[i]->at, spans[i]->len);
@@ -247,6 +249,7 @@ static inline void assert_arrived(unsigned side, const struct rx_pkt *p, uint32_
 
 	assert_int_equal(flatten(p, got), PAIR_HEAD + len);
 	memset(want, (int)(number & 0x3f), PAIR_HEAD);
+	want[0] = PAIR_FIRST;
 	want[5] = 0;
 	put_be32(want + 8, number);
 	assert_memory_equal(got, want, PAIR_HEAD);

@@ -1,89 +1,22 @@
 /* Programs of the packet filter, run by a second reading of what the kernel says of them, against
  * the carriers' rules and the parser. */
-#include "io/filter.h"
+#include "filter_run.h"
 
-#include <linux/if_packet.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/prng.h"
 #include "carriers.h"
 #include "check.h"
-#include "encap/encap.h"
 #include "io/raw_inside.h"
 #include "wire/mrc.h"
 #include "wire/net.h"
 
-enum { ANYONE = 1001, UNKNOWN, TAGGED = 2000, STEPS_MOST = 4096 };
+enum { ANYONE = 1001, UNKNOWN, TAGGED = 2000 };
 
 static const struct carrier *const all[] = {&carrier_roce, &carriers_uet, &carriers_uet_native,
 					    &carriers_falcon, &carriers_toy};
 #define N_ALL (sizeof all / sizeof all[0])
-
-/* Loads n bytes; false: beyond the end. */
-static bool load(struct cspan packet, uint64_t at, uint32_t n, uint32_t *value)
-{
-	*value = 0;
-	if (at == (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)) {
-		*value = PACKET_HOST;
-		return true;
-	}
-	if (at == (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG))
-		return true;
-	if (at + n > packet.len)
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		*value = *value << 8 | packet.at[at + i];
-	return true;
-}
-
-static uint32_t size_of(uint16_t code)
-{
-	return BPF_SIZE(code) == BPF_W ? 4 : BPF_SIZE(code) == BPF_H ? 2 : 1;
-}
-
-/* The result of a program that begins with x in its index register. */
-static uint32_t run(const struct filter *f, struct cspan packet, uint32_t x)
-{
-	uint32_t a = 0, v;
-
-	for (uint32_t i = 0, steps = 0; i < f->n; i++, steps++) {
-		const struct sock_filter *s = &f->at[i];
-		bool is_taken;
-
-		assert_true(steps < STEPS_MOST);
-		switch (s->code) {
-		case BPF_RET | BPF_K: return s->k;
-		case BPF_RET | BPF_A: return a;
-		case BPF_LD | BPF_IMM: a = s->k; break;
-		case BPF_LDX | BPF_IMM: x = s->k; break;
-		case BPF_MISC | BPF_TAX: x = a; break;
-		case BPF_MISC | BPF_TXA: a = x; break;
-		case BPF_ALU | BPF_AND | BPF_K: a &= s->k; break;
-		case BPF_ALU | BPF_ADD: a += s->k; break;
-		case BPF_ALU | BPF_RSH | BPF_K: a >>= s->k; break;
-		case BPF_ALU | BPF_LSH | BPF_K: a <<= s->k; break;
-		case BPF_JMP | BPF_JA: i += s->k; break;
-		case BPF_LDX | BPF_B | BPF_MSH:
-			if (!load(packet, s->k, 1, &v))
-				return 0;
-			x = 4 * (v & 0xf);
-			break;
-		case BPF_JMP | BPF_JEQ | BPF_K:
-		case BPF_JMP | BPF_JSET | BPF_K:
-			is_taken = BPF_OP(s->code) == BPF_JEQ ? a == s->k : (a & s->k) != 0;
-			i += is_taken ? s->jt : s->jf;
-			break;
-		default:
-			assert_int_equal(BPF_CLASS(s->code), BPF_LD);
-			if (!load(packet, BPF_MODE(s->code) == BPF_IND ? (uint64_t)x + s->k : s->k,
-				  size_of(s->code), &a))
-				return 0;
-		}
-	}
-	fail_msg("a program without an end");
-	return 0;
-}
 
 /* The program of the rules alone: what it returns is what the rules say, of any bytes. Bytes that
  * the rules look at are often as they want them. */
@@ -120,31 +53,13 @@ static void owners_are_as_the_rules_say(void **state)
 		filter_owner(&f, c, &ends);
 		filter_step(&f, BPF_ALU | BPF_ADD, TAGGED);
 		filter_step(&f, BPF_RET | BPF_A, 0);
-		assert_int_equal(run(&f, (struct cspan){bytes, sizeof bytes}, at), want);
+		assert_int_equal(filter_run(&f, (struct cspan){bytes, sizeof bytes}, at), want);
 		/* What is too short for the rule that holds is nobody's. */
-		uint32_t got =
-			run(&f, (struct cspan){bytes, at + (uint32_t)prng_below(&random, 60)}, at);
+		uint32_t got = filter_run(
+			&f, (struct cspan){bytes, at + (uint32_t)prng_below(&random, 60)}, at);
 
 		assert_true(got == want || got == 0 || got == UNKNOWN);
 	}
-}
-
-/* A frame by a carrier: its bytes, of which the carried ones begin at *transport. */
-static uint32_t frame_by(const struct carrier_use *via, uint32_t shape, uint8_t *frame,
-			 uint32_t *transport)
-{
-	struct encap_ends ends = {.dport = via->port,
-				  .hop_limit = 64,
-				  .native = via->port ? 0 : via->protocol,
-				  .is_v4 = shape == 3};
-	struct encap_segments segments = {.n = shape < 3 ? (uint8_t)shape : 0};
-	struct encap_packet what = {.ev = 0x12345678, .transport_bytes = 64};
-	struct encap_head head;
-
-	encap_make(&head, &ends, &segments);
-	encap_write(&head, &what, frame);
-	*transport = head.len;
-	return head.len + 64;
 }
 
 /* The raw driver's program takes what the parser takes and the rules give to its tag, and what
@@ -165,7 +80,8 @@ static void raw_frames_are_taken_by_tag(void **state)
 		uint32_t transport, len;
 
 		carriers_add(&known, c, 0);
-		len = frame_by(&known.use[0], n / N_ALL % 4, frame, &transport);
+		len = filter_frame(&known.use[0], n / N_ALL % FILTER_SHAPES, NULL, frame,
+				   &transport);
 		for (uint32_t i = transport; i < len; i++)
 			frame[i] = prng_chance(&random, 1, 2) ? 0 : (uint8_t)prng_u32(&random);
 		const struct carrier_rule *rule = carrier_rule_of(c, frame + transport);
@@ -175,7 +91,7 @@ static void raw_frames_are_taken_by_tag(void **state)
 		struct cspan packet = {frame, len};
 
 		raw_filter_make(&f, &known.use[0], tag);
-		assert_int_equal(run(&f, packet, 0) != 0, !is_tagged || tag == own);
+		assert_int_equal(filter_run(&f, packet, 0) != 0, !is_tagged || tag == own);
 		taken += !is_tagged || tag == own;
 		left += is_tagged && tag != own;
 		/* To another port or protocol, and what ends before its number. */
@@ -186,9 +102,9 @@ static void raw_frames_are_taken_by_tag(void **state)
 			frame[14 + 9] ^= 1;
 		else
 			frame[transport - 4 - 40 + 6] ^= 1;
-		assert_int_equal(run(&f, packet, 0), 0);
+		assert_int_equal(filter_run(&f, packet, 0), 0);
 		packet.len = transport - 1;
-		assert_int_equal(run(&f, packet, 0), 0);
+		assert_int_equal(filter_run(&f, packet, 0), 0);
 	}
 	assert_true(taken > 1000 && left > 1000);
 }
@@ -220,7 +136,7 @@ static void roce_by_its_words(void **state)
 			bth[0] = i == 5 ? MRC_OP_ENDPOINT_REQUEST : MRC_OP_ENDPOINT_RESPONSE;
 		memcpy(bth + 5, rows[i].qp, 3);
 		bth[10] = rows[i].id;
-		assert_int_equal(run(&f, (struct cspan){bth, sizeof bth}, 0), rows[i].want);
+		assert_int_equal(filter_run(&f, (struct cspan){bth, sizeof bth}, 0), rows[i].want);
 	}
 }
 

@@ -68,6 +68,7 @@ static void queue_busy(void **state)
 static void program_of_another(void **state)
 {
 	struct xdp_cfg cfg = pair_cfg(1);
+	const struct steer_carrier by = {.port = 1, .protocol = CARRIER_UDP};
 	struct bpf_object *program = NULL;
 	struct driver *d = NULL;
 
@@ -78,7 +79,7 @@ static void program_of_another(void **state)
 		bool is_native = native;
 		int fd;
 
-		assert_int_equal(xdp_program_load(&program, 1, NULL, 0), 0);
+		assert_int_equal(xdp_program_load(&program, &by, NULL, 0), 0);
 		fd = xdp_program_attach(program, if_nametoindex("w0"), &is_native, NULL, 0);
 		assert_true(fd >= 0);
 		assert_int_equal(is_native, native);
