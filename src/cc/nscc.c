@@ -290,17 +290,21 @@ static bool apply_cwnd_penalty(struct nscc *n, const struct cc_ack *ack)
 	return penalty > 0;
 }
 
-static void fulfill_adjustment(struct nscc *n, nsec now)
+/* eta, which makes flows equal, comes once in a round trip as it was measured now, or in a period
+ * if that is longer. By the period alone, which is a round trip without a queue, a flow whose
+ * packets come in one bunch per round trip would get it half as often as one whose packets are
+ * spread. The text has one last_adjust_time for both. */
+static void fulfill_adjustment(struct nscc *n, nsec now, nsec rtt_ns)
 {
 	raise_cwnd(n, ((u128)n->inc << 2 * Q24) / n->cwnd_q24);
-	nsec age = now - n->adjusted_at, period = n->all.adjust_period_ns;
+	nsec age = now - n->eta_at, period = most(rtt_ns, n->all.adjust_period_ns);
 
-	/* From when it was due: a flow with few acknowledgements learns of it late, and would get
-	 * less of what is to make flows equal. */
+	/* From when it was due: a flow with few acknowledgements learns of it late. */
 	if (age >= period) {
-		n->adjusted_at = age < 2 * period ? n->adjusted_at + period : now;
+		n->eta_at = age < 2 * period ? n->eta_at + period : now;
 		raise_cwnd(n, n->all.eta_q24);
 	}
+	n->adjusted_at = now;
 	n->inc = 0;
 	n->received_bytes = 0;
 }
@@ -312,7 +316,10 @@ static void fair_increase(struct nscc *n, uint32_t bytes)
 }
 
 /* Whether the window grew by it. "delay ~= 0" is "approximately", as Table 3-77 says of fi_count:
- * read as "not equal" the window would grow fast on queues only. */
+ * read as "not equal" the window would grow fast on queues only.
+ *
+ * The code waits for a whole window without congestion (fi_count > cwnd), so for a round trip in
+ * which a link that others left is not filled. Half of one is enough here. */
 static bool fast_increase(struct nscc *n, uint32_t bytes, nsec delay_ns)
 {
 	if (delay_ns > n->all.near_ns) {
@@ -320,7 +327,7 @@ static bool fast_increase(struct nscc *n, uint32_t bytes, nsec delay_ns)
 		return false;
 	}
 	n->fi_bytes += bytes;
-	if (n->fi_bytes <= n->cwnd_q24 >> Q24 && !n->is_fast_increase)
+	if (2 * n->fi_bytes <= n->cwnd_q24 >> Q24 && !n->is_fast_increase)
 		return false;
 	raise_cwnd(n, (u128)n->all.fi_scale_q32 * bytes >> (32 - Q24));
 	n->is_fast_increase = true;
@@ -399,10 +406,22 @@ static void start(struct cc *c, nsec now)
 		.cwnd_q24 = (uint64_t)all.max_wnd_bytes << Q24,
 		.base_rtt_ns = all.base_rtt_ns,
 		.adjusted_at = now,
+		.eta_at = now,
 		.cut_at = now,
 		.delays_at = now,
 		.max_wnd_bytes = all.max_wnd_bytes,
 	};
+}
+
+/* "Potentially done per packet or at a lower frequency (RTT/4, RTT/2 and so on)": the threshold's 8
+ * packets are more than a round trip of a smaller window brings, and what the others of a bunch
+ * bring would wait a round trip for the first of the next. */
+static bool is_adjustment_due(const struct nscc *n, nsec now)
+{
+	uint64_t eighth = (n->cwnd_q24 >> Q24) / 8;
+
+	return now - n->adjusted_at >= n->all.adjust_period_ns ||
+	       n->received_bytes > least(n->all.adjust_bytes, eighth);
 }
 
 /* OnACK; the four cases of ECN and delay (Table 8-1 of MRC, whose "RTT" is the delay here). */
@@ -435,9 +454,8 @@ static void on_ack(struct cc *c, const struct cc_ack *ack)
 		else
 			proportional_increase(n, ack->bytes, delay_ns);
 	}
-	if (ack->now - n->adjusted_at >= n->all.adjust_period_ns ||
-	    n->received_bytes > n->all.adjust_bytes)
-		fulfill_adjustment(n, ack->now);
+	if (is_adjustment_due(n, ack->now))
+		fulfill_adjustment(n, ack->now, rtt_ns);
 }
 
 /* OnNACK, of a packet that was trimmed. */

@@ -35,14 +35,14 @@ struct nscc_cfg {
 	nsec target_qdelay_ns; /* [base_rtt, or 3/4 of it where switches trim] */
 	nsec qa_threshold_ns;  /* mean delay for quick adapt [4 base_rtt, or never with trims] */
 	nsec adjust_period_ns; /* adjust_period_threshold [base_rtt] */
-	nsec near_ns;          /* a delay "~= 0" [target_qdelay / 6, at least 256 ns] */
+	nsec near_ns;          /* a delay "~= 0" [target_qdelay / 2, at least 256 ns] */
 	uint64_t sender_bps;   /* 1 Gb/s .. 1.6 Tb/s [the line rate] */
 	uint64_t receiver_bps; /* the same [sender_bps] */
 	uint32_t mtu_bytes; /* payload + headers of the transport + 40: 256 .. 65536; no default */
 	uint32_t bdp_bytes; /* [the slower speed * base_rtt] */
 	uint32_t max_wnd_bytes;   /* MaxWnd, from one MTU [1.5 bdp, at least one MTU] */
 	uint32_t base_bdp_bytes;  /* [150000] */
-	uint32_t adjust_bytes;    /* adjust_bytes_threshold [8 MTU] */
+	uint32_t adjust_bytes;    /* adjust_bytes_threshold [8 MTU]; cwnd / 8 if less */
 	uint32_t qa_gate;         /* 1 .. 31 [3] */
 	uint64_t gamma_q32;       /* up to 1 [0.8] */
 	uint64_t max_md_jump_q32; /* up to 1 [0.5] */
@@ -81,6 +81,7 @@ struct nscc {
 	nsec base_rtt_ns;
 	nsec qa_end;                   /* 0: no stretch of quick adapt began yet */
 	nsec adjusted_at, cut_at;      /* last_adjust_time, last_dec_time */
+	nsec eta_at;                   /* when eta was last added */
 	nsec delays_at;                /* when this stretch began */
 	struct nscc_delays this, last; /* of update_delay */
 	uint32_t max_wnd_bytes;

@@ -36,7 +36,7 @@ struct model {
 	bool no_qa;
 	double cwnd, saved, inc, achieved, received, ignored, to_ignore, fi_count;
 	double base_rtt, max_wnd;
-	uint64_t base_ns, qa_end, adjusted, cut, stretch_at, stretch;
+	uint64_t base_ns, qa_end, adjusted, eta_at, cut, stretch_at, stretch;
 	bool trigger, fast;
 	uint32_t n, n_inc; /* samples; acknowledgements in inc */
 	double error;      /* how far off our cwnd may be after this event */
@@ -113,6 +113,7 @@ static void model_start(struct model *o, const struct cc_cfg *cfg, nsec now)
 		.no_qa = f->has_no_quick_adapt,
 		.base_ns = f->base_rtt_ns,
 		.adjusted = now,
+		.eta_at = now,
 		.cut = now,
 		.stretch_at = now,
 		.stretch = 1,
@@ -236,7 +237,7 @@ static void model_rise(struct model *o, const struct cc_ack *e, double delay)
 	}
 	if (delay <= o->near) {
 		o->fi_count += e->bytes;
-		if (o->fi_count > o->cwnd || o->fast) {
+		if (2 * o->fi_count > o->cwnd || o->fast) {
 			model_add(o, e->bytes * o->fi_scale);
 			model_clamp(o);
 			o->fast = true;
@@ -290,17 +291,18 @@ static void model_ack(struct model *o, const struct cc_ack *e)
 		model_rise(o, e, delay);
 	bool is_time = (double)(e->now - o->adjusted) >= o->period;
 
-	if (!is_time && o->received <= o->adjust_bytes)
+	if (!is_time && o->received <= dmin(o->adjust_bytes, o->cwnd / 8))
 		return;
 	o->error += o->n_inc / o->cwnd;
 	model_add(o, o->inc / o->cwnd);
-	if (is_time) {
+	double age = (double)(e->now - o->eta_at), period = dmax((double)rtt, o->period);
+
+	if (age >= period) {
 		model_add(o, o->eta);
-		o->adjusted = (double)(e->now - o->adjusted) < 2 * o->period
-				      ? o->adjusted + (uint64_t)o->period
-				      : e->now;
+		o->eta_at = age < 2 * period ? o->eta_at + (uint64_t)period : e->now;
 		o->n_eta++;
 	}
+	o->adjusted = e->now;
 	model_clamp(o);
 	o->inc = o->received = 0;
 	o->n_inc = 0;
@@ -359,8 +361,8 @@ static bool agrees(const struct nscc *n, struct model *o)
 	o->cwnd = cwnd;
 	o->error = 0;
 	return n->base_rtt_ns == o->base_ns && n->max_wnd_bytes == (uint32_t)o->max_wnd &&
-	       n->qa_end == o->qa_end && n->adjusted_at == o->adjusted && n->cut_at == o->cut &&
-	       (double)n->achieved_bytes == o->achieved &&
+	       n->qa_end == o->qa_end && n->adjusted_at == o->adjusted && n->eta_at == o->eta_at &&
+	       n->cut_at == o->cut && (double)n->achieved_bytes == o->achieved &&
 	       (double)n->received_bytes == o->received && (double)n->fi_bytes == o->fi_count &&
 	       (double)n->ignored_bytes == o->ignored &&
 	       (double)n->to_ignore_bytes == o->to_ignore && bytes_of(n->saved_q24) == o->saved &&

@@ -347,7 +347,8 @@ static void begin_nscc(void)
 			 .mtu_bytes = one,
 			 .max_wnd_bytes = MOST * one,
 			 .adjust_period_ns = NSCC_NS_MAX,
-			 .adjust_bytes = UINT32_MAX},
+			 .alpha_q40 = 1,
+			 .fi_q24 = 1},
 	};
 	w.end[0].cfg.sack_every_bytes = one;
 	connect();
