@@ -1,5 +1,5 @@
 /* Endpoint operations (7.3): EV probes and port status updates, asked and answered on queue pair 2,
- * connectionless and best effort. What waits and what is out is in requests.c. */
+ * connectionless and best effort. What waits and what is out is in endpoint_queue.c. */
 #include <assert.h>
 
 #include "mrc/state.h"

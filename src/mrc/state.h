@@ -1,26 +1,26 @@
 /* The MRC engine's memory, shared by its own source files. Each calls those above it in this list,
  * and none below.
  *
- *	clock.c     when silence is a timeout, when to probe, and what the timers wait for
- *	core.c      queue pairs by number, who has turns, what all packets have in common
- *	peers.c     which queue pairs have EVs to a peer
- *	pools.c     how large the shared pools are
- *	inflight.c  what is taken for lost, or was received, and what the controller is told
- *	requests.c  endpoint requests that wait or are out, and responses that wait
- *	ask.c       what the engine itself asks peers, by which EV and when
- *	evs.c       the requestor's EVs: what happened on them, and what follows at once
- *	ports.c     which ports are up, here and at the peers
- *	probes.c    what comes of what the engine asked: EVs and ports come back, or do not
- *	answer.c    the responder sends: SACKs, NACKs, Transport ACKs
- *	end.c       how work ends, and queue pairs: executed, failed, flushed
- *	send.c      the requestor sends: new packets, lost ones again, probes
- *	loss.c      the requestor's judgement: what is lost, when to give up
- *	on_ack.c    the requestor receives SACKs, NACKs, Transport ACKs
- *	respond.c   the responder takes data packets and probes
- *	endpoint.c  the packets of endpoint operations, on queue pair 2
- *	input.c     what every packet must pass before either side looks at it
- *	pair.c      queue pairs: make, modify, free
- *	mrc.c       the engine's operations: the block, post and poll, pull by turns
+ *	clock.c           when silence is a timeout, when to probe, and what the timers wait for
+ *	core.c            queue pairs by number, who has turns, what all packets have in common
+ *	peers.c           which queue pairs have EVs to a peer
+ *	pools.c           how large the shared pools are
+ *	inflight.c        what is taken for lost, or was received, and what the controller is told
+ *	endpoint_queue.c  endpoint requests that wait or are out, and responses that wait
+ *	ask.c             what the engine itself asks peers, by which EV and when
+ *	evs.c             the requestor's EVs: what happened on them, and what follows at once
+ *	ports.c           which ports are up, here and at the peers
+ *	probes.c          what comes of what the engine asked: EVs and ports come back, or do not
+ *	answer.c          the responder sends: SACKs, NACKs, Transport ACKs
+ *	complete.c        how work completes, and queue pairs end: executed, failed, flushed
+ *	send.c            the requestor sends: new packets, lost ones again, probes
+ *	loss.c            the requestor's judgement: what is lost, when to give up
+ *	on_ack.c          the requestor receives SACKs, NACKs, Transport ACKs
+ *	respond.c         the responder takes data packets and probes
+ *	endpoint.c        the packets of endpoint operations, on queue pair 2
+ *	input.c           what every packet must pass before either side looks at it
+ *	pair.c            queue pairs: make, modify, free
+ *	mrc.c             the engine's operations: the block, post and poll, pull by turns
  *
  * Packets of each direction are counted from 0 in 64 bits; the PSN on the wire is sq_psn, or
  * rq_psn, plus the count, modulo 2^24. "Before n" means counts less than n. */
@@ -503,7 +503,7 @@ void mrc_peer_leave(struct mrc_qp *q);
 /* The next queue pair that has EVs to a peer, or the first; NULL: there is none. */
 struct mrc_qp *mrc_next_with_peer(const struct mrc *m, uint32_t peer, const struct mrc_qp *q);
 
-/* requests.c */
+/* endpoint_queue.c */
 size_t mrc_endpoint_bytes(const struct mrc_cfg *cfg);
 void mrc_endpoint_init(struct mrc *m, void *memory);
 /* Whether one more request of the engine's own can be posted; posts it: all but id and sent_at is
@@ -523,8 +523,8 @@ bool mrc_endpoint_may_answer(struct mrc *m, bool is_peer);
 /* Such an answer waits for its port. */
 void mrc_response_queue(struct mrc_endpoints *ends, struct mrc_response *r);
 
-/* end.c. Works that were executed are done, in order. One that failed here has waited for those
- * before it, which the peer may have executed: now it fails, and q with it. */
+/* complete.c. Works that were executed are done, in order. One that failed here has waited for
+ * those before it, which the peer may have executed: now it fails, and q with it. */
 void mrc_end_works(struct mrc *m, struct mrc_qp *q);
 /* Packets before `end` were executed, una >= end > executed: their works are done, in order. */
 void mrc_retire(struct mrc *m, struct mrc_qp *q, uint64_t end);

@@ -1,19 +1,19 @@
 /* The RC engine's memory, shared by its own source files. Each calls those above it in this list,
  * and none below.
  *
- *	clock.c    when silence is a timeout, and what the timers wait for
- *	core.c     queue pairs by number, who has turns, what all packets have in common
- *	rq.c       receive queues, shared ones too: make, post, take, complete
- *	end.c      how work ends, and queue pairs: done, failed, flushed
- *	work.c     the requester's records: what is out, is acknowledged, is retransmitted
- *	retry.c    the requester's timers come: what is out was lost, RNR, pacing
- *	request.c  the requester sends: which work may go, and its packets
- *	answer.c   the responder sends: responses, acknowledgements, CNPs
- *	reply.c    the requester receives: acknowledgements, responses, NAKs
- *	respond.c  the responder executes requests and decides what to answer
- *	input.c    what every packet must pass before either side looks at it
- *	pair.c     queue pairs: make, modify, free
- *	rc.c       the engine's operations: the block, post and poll, pull by turns
+ *	clock.c     when silence is a timeout, and what the timers wait for
+ *	core.c      queue pairs by number, who has turns, what all packets have in common
+ *	rq.c        receive queues, shared ones too: make, post, take, complete
+ *	complete.c  how work completes, and queue pairs end: done, failed, flushed
+ *	work.c      the requester's records: what is out, is acknowledged, is retransmitted
+ *	retry.c     the requester's timers come: what is out was lost, RNR, pacing
+ *	request.c   the requester sends: which work may go, and its packets
+ *	answer.c    the responder sends: responses, acknowledgements, CNPs
+ *	reply.c     the requester receives: acknowledgements, responses, NAKs
+ *	respond.c   the responder executes requests and decides what to answer
+ *	input.c     what every packet must pass before either side looks at it
+ *	pair.c      queue pairs: make, modify, free
+ *	rc.c        the engine's operations: the block, post and poll, pull by turns
  *
  * Packets of a requester are counted from 0 in 64 bits; the PSN on the wire is sq_psn plus the
  * count, modulo 2^24. A read takes as many counts as its response has packets (IBTA 9.7.3.1). */
@@ -299,7 +299,7 @@ struct rc_recv *rc_take_recv(struct rc *r, struct rc_qp *q);
 void rc_complete_recv(struct rc *r, struct rc_qp *q, struct rc_recv *recv,
 		      enum engine_status status);
 
-/* end.c. Works that are through are done, in order. One that failed here has waited for those
+/* complete.c. Works that are through are done, in order. One that failed here has waited for those
  * before it, which the peer may have executed: now it fails, and q with it. */
 void rc_end_works(struct rc *r, struct rc_qp *q);
 /* The oldest work that is not done fails with this status, and q with it. */

@@ -1,4 +1,4 @@
-/* How work ends: executed, in its order, failed or flushed; and with work that fails its queue
+/* How work completes: executed, in its order, failed or flushed; and with work that fails its queue
  * pair. Who sees that it must end calls this; nothing here looks at packets or at time. */
 #include <assert.h>
 

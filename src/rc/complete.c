@@ -1,5 +1,5 @@
-/* How work ends: done in its order, failed or flushed; and with work that fails its queue pair. Who
- * sees that it must end calls this; nothing here looks at packets or at time. */
+/* How work completes: done in its order, failed or flushed; and with work that fails its queue
+ * pair. Who sees that it must end calls this; nothing here looks at packets or at time. */
 #include <assert.h>
 
 #include "rc/state.h"
