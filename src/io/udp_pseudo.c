@@ -16,6 +16,8 @@ static_assert((int)UDP_IPV4_BYTES == (int)ipv4_bytes && (int)UDP_IPV6_BYTES == (
 
 enum { V4_ID = 4, HEADERS_MAX = ipv6_bytes + udp_bytes };
 
+static_assert(HEADERS_MAX + UDP_MASKED <= SEAL_FRONT_MAX, "masks reach so far");
+
 /* Bits of the headers that hops change or the kernel chooses, over IPv4 and over IPv6. */
 static const uint8_t hidden[2][HEADERS_MAX] = {
 	{[1] = 0xff, /* type of service */
@@ -59,7 +61,7 @@ bool udp_pseudo_knows(const struct seal *s)
 		uint32_t ip_len = v == 0 ? ipv4_bytes : ipv6_bytes;
 		const struct seal_front *f = front_for(s, ip_len);
 
-		if (f->from > ip_len + udp_bytes)
+		if (f->from > ip_len + udp_bytes || f->to > ip_len + udp_bytes + UDP_MASKED)
 			return false;
 		for (uint32_t at = 0; at < ip_len + udp_bytes; at++) {
 			bool is_id = at == V4_ID || at == V4_ID + 1;
@@ -120,19 +122,16 @@ void udp_pseudo_make(struct udp_pseudo *p, const struct udp_ends *ends)
 	p->seal = ends->seal;
 	p->ip_len = ip_len;
 	p->has_ids = has_ids(p->seal, ip_len);
-	uint32_t to = front_for(p->seal, ip_len)->to, end = ip_len + udp_bytes;
+	const struct seal_front *f = front_for(p->seal, ip_len);
+	uint32_t end = ip_len + udp_bytes;
 
-	p->covered = to > end ? to - end : 0;
+	p->covered = f->to > end ? f->to - end : 0;
+	memcpy(p->zeros, f->zeros + end, sizeof p->zeros);
+	memcpy(p->ones, f->ones + end, sizeof p->ones);
 	memset(p->fronts, 0, sizeof p->fronts);
 	/* To the UDP header's end from the identification's second byte, which is the sixth. */
 	if (p->has_ids)
 		udp_deltas_make(&p->ids, ipv4_bytes - 6 + udp_bytes);
-}
-
-/* A byte of a packet that masks reach, as the seal counts it. */
-static inline uint8_t masked(const struct seal_front *f, uint32_t at, uint8_t byte)
-{
-	return (uint8_t)((byte & ~f->zeros[at]) | f->ones[at]);
 }
 
 static uint32_t front_of(const struct udp_pseudo *p, uint32_t bytes)
@@ -148,16 +147,15 @@ static uint32_t front_of(const struct udp_pseudo *p, uint32_t bytes)
 	else
 		put_be16(at + 4, udp_len);
 	put_be16(at + p->ip_len + 4, udp_len);
-	for (uint32_t i = f->from; i < f->to && i < sizeof at; i++)
-		at[i] = masked(f, i, at[i]);
-	return seal_update(p->seal, p->seal->start, (struct cspan){at + f->from, end - f->from});
+	for (uint32_t i = 0; i < f->to && i < sizeof at; i++)
+		at[i] = (uint8_t)((at[i] & ~f->zeros[i]) | f->ones[i]);
+	return seal_update(p->seal, p->seal->start, at + f->from, end - f->from);
 }
 
 uint32_t udp_pseudo_crc(struct udp_pseudo *p, uint32_t bytes, uint8_t id, const uint8_t *carried)
 {
-	const struct seal_front *f = front_for(p->seal, p->ip_len);
 	uint32_t i = (bytes ^ bytes >> 4) % UDP_FRONTS, crc;
-	uint8_t first[SEAL_FRONT_MAX];
+	uint8_t first[UDP_MASKED];
 
 	assert(id < UDP_SEGMENTS_MAX);
 	if (p->fronts[i].bytes != bytes) {
@@ -169,7 +167,8 @@ uint32_t udp_pseudo_crc(struct udp_pseudo *p, uint32_t bytes, uint8_t id, const 
 		crc ^= p->ids.of[id];
 	if (p->covered == 0)
 		return crc;
-	for (uint32_t k = 0; k < p->covered; k++)
-		first[k] = masked(f, p->ip_len + udp_bytes + k, carried[k]);
-	return seal_update(p->seal, crc, (struct cspan){first, p->covered});
+	/* As many as the compiler knows. */
+	for (uint32_t k = 0; k < sizeof first; k++)
+		first[k] = (uint8_t)((carried[k] & ~p->zeros[k]) | p->ones[k]);
+	return seal_update(p->seal, crc, first, p->covered);
 }

@@ -25,6 +25,7 @@ enum {
 	UDP_SEGMENTS_MAX = 64, /* of one offloaded send: what every kernel with offload takes */
 	UDP_BURST_MAX = 65507, /* bytes behind the headers of IPv4 */
 	UDP_FRONTS = 8,        /* lengths whose CRC is remembered */
+	UDP_MASKED = 16,       /* carried bytes that masks of a seal reach, at most */
 };
 
 /* An address without its port; every byte counts when two are compared. */
@@ -49,8 +50,9 @@ struct udp_pseudo {
 	uint8_t at[UDP_IPV6_BYTES + UDP_HEADER_BYTES]; /* lengths and identification are zero */
 	const struct seal *seal;
 	uint32_t ip_len;
-	uint32_t covered; /* of the carried bytes, by udp_pseudo_crc */
-	bool has_ids;     /* the seal covers the identification */
+	uint32_t covered;                            /* of the carried bytes, by udp_pseudo_crc */
+	uint8_t zeros[UDP_MASKED], ones[UDP_MASKED]; /* its masks of these */
+	bool has_ids;                                /* the seal covers the identification */
 	struct {
 		uint32_t bytes, crc;
 	} fronts[UDP_FRONTS]; /* of packets with so many bytes of UDP payload; 0: none */
@@ -80,7 +82,7 @@ void udp_pseudo_make(struct udp_pseudo *p, const struct udp_ends *ends);
 
 /* The CRC of all in front of the carried bytes and of the first p->covered of these, in a packet
  * with bytes of UDP payload, the seal included. id: the low byte of the identification, which
- * counts where the seal covers it. */
+ * counts where the seal covers it. UDP_MASKED carried bytes can be read, be they the packet's. */
 uint32_t udp_pseudo_crc(struct udp_pseudo *p, uint32_t bytes, uint8_t id, const uint8_t *carried);
 
 #endif

@@ -267,8 +267,7 @@ static bool is_seal_right(struct udp_driver *u, struct udp_run *run, uint32_t le
 	if (run->id >= udp_pseudo_ids(len))
 		run->id = 0;
 	crc = udp_pseudo_crc(pseudo, len, run->id, run->at);
-	crc = seal_update(seal, crc,
-			  (struct cspan){run->at + pseudo->covered, end - pseudo->covered});
+	crc = seal_update(seal, crc, run->at + pseudo->covered, end - pseudo->covered);
 	wrong = crc ^ seal_get(seal, run->at + end);
 	if (wrong == 0)
 		return true;

@@ -112,7 +112,7 @@ static uint32_t gather_piece(struct udp_tx *tx, struct udp_group *g, const struc
 {
 	if (!piece->at) {
 		gather(tx, g, tx->zeros, piece->len);
-		return seal_update(seal, crc, *piece);
+		return seal_zeros(seal, crc, piece->len);
 	}
 	if (is_staged || piece->len <= STAGE_PIECE) {
 		crc = seal_copy(seal, crc, tx->stage_at, *piece);
@@ -121,14 +121,15 @@ static uint32_t gather_piece(struct udp_tx *tx, struct udp_group *g, const struc
 		return crc;
 	}
 	gather(tx, g, readable(piece->at), piece->len);
-	return seal_update(seal, crc, *piece);
+	return seal_update(seal, crc, piece->at, piece->len);
 }
 
 /* What the seal puts in front, and the transport's headers, where they are staged. A cipher would
  * write to the first; a CRC has nothing to say there. */
 static void put_head(struct udp_tx *tx, const struct seal *seal, const struct tx_pkt *p)
 {
-	memset(tx->stage_at, 0, seal->head_bytes);
+	if (seal->head_bytes)
+		memset(tx->stage_at, 0, seal->head_bytes);
 	memcpy(tx->stage_at + seal->head_bytes, p->head, p->head_len);
 }
 
@@ -146,8 +147,8 @@ static void add_packet(struct udp_driver *u, struct udp_group *g, const struct t
 
 		crc = udp_pseudo_crc(&tx->pseudo, bytes, (uint8_t)g->n, tx->stage_at);
 		covered = tx->pseudo.covered;
-		crc = seal_update(seal, crc,
-				  (struct cspan){tx->stage_at + covered, head - covered});
+		if (head > covered)
+			crc = seal_update(seal, crc, tx->stage_at + covered, head - covered);
 	}
 	gather(tx, g, tx->stage_at, head);
 	tx->stage_at += head;

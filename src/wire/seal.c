@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/crc32.h"
 #include "wire/icrc.h"
 #include "wire/net.h"
 
@@ -57,21 +56,6 @@ uint32_t seal_least(const struct seal *s, bool is_v4)
 	return front_of(s, is_v4)->to;
 }
 
-static uint32_t update(const struct seal *s, uint32_t crc, const uint8_t *at, uint32_t n)
-{
-	return s->sum == SEAL_CRC32 ? crc32_update(crc, at, n) : crc32c_update(crc, at, n);
-}
-
-static uint32_t zeros(const struct seal *s, uint32_t crc, uint32_t n)
-{
-	return s->sum == SEAL_CRC32 ? crc32_zeros(crc, n) : crc32c_zeros(crc, n);
-}
-
-uint32_t seal_update(const struct seal *s, uint32_t crc, struct cspan bytes)
-{
-	return bytes.at ? update(s, crc, bytes.at, bytes.len) : zeros(s, crc, bytes.len);
-}
-
 /* The bytes that masks reach, from however many pieces; *piece and *at go to what follows them. */
 static void gather(uint8_t out[SEAL_FRONT_MAX], uint32_t n, const struct cspan *pieces,
 		   uint32_t *piece, uint32_t *at)
@@ -101,7 +85,7 @@ static inline uint32_t front_sum(const struct seal *s, const struct seal_front *
 	memcpy(bytes, first, sizeof bytes);
 	for (uint32_t i = 0; i < sizeof bytes; i++)
 		bytes[i] = (uint8_t)((bytes[i] & ~f->zeros[i]) | f->ones[i]);
-	return update(s, s->start, bytes + f->from, f->to - f->from);
+	return seal_update(s, s->start, bytes + f->from, f->to - f->from);
 }
 
 static uint32_t sum_pieces(const struct seal *s, const struct cspan *pieces, uint32_t n)
@@ -117,9 +101,9 @@ static uint32_t sum_pieces(const struct seal *s, const struct cspan *pieces, uin
 		struct cspan rest = pieces[i];
 
 		if (rest.at)
-			rest.at += at;
-		rest.len -= at;
-		crc = seal_update(s, crc, rest);
+			crc = seal_update(s, crc, rest.at + at, rest.len - at);
+		else
+			crc = seal_zeros(s, crc, rest.len - at);
 	}
 	return crc;
 }
@@ -133,14 +117,14 @@ uint32_t seal_sum(const struct seal *s, const struct cspan *pieces, uint32_t n)
 		return sum_pieces(s, pieces, n);
 	const struct seal_front *f = front_of(s, all.at[0] >> 4 == 4);
 
-	return update(s, front_sum(s, f, all.at), all.at + f->to, all.len - f->to);
+	return seal_update(s, front_sum(s, f, all.at), all.at + f->to, all.len - f->to);
 }
 
 uint32_t seal_copy(const struct seal *s, uint32_t crc, uint8_t *to, struct cspan from)
 {
 	if (!from.at) {
 		memset(to, 0, from.len);
-		return zeros(s, crc, from.len);
+		return seal_zeros(s, crc, from.len);
 	}
 	return s->sum == SEAL_CRC32 ? crc32_copy(crc, to, from.at, from.len)
 				    : crc32c_copy(crc, to, from.at, from.len);
@@ -180,8 +164,8 @@ uint32_t seal_difference(const struct seal *s, const struct seal_change *c)
 				bits &= (uint8_t) ~(f->ones[at] | f->zeros[at]);
 			bytes[i] = bits;
 		}
-		crc = update(s, crc, bytes, n);
+		crc = seal_update(s, crc, bytes, n);
 		done += n;
 	}
-	return ~zeros(s, crc, c->end - c->at - c->len);
+	return ~seal_zeros(s, crc, c->end - c->at - c->len);
 }

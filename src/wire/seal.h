@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/crc32.h"
 #include "base/span.h"
 
 #define SEAL_HEAD_MAX  24u /* most bytes in front of a transport's: PSP with its cookie */
@@ -69,10 +70,18 @@ uint32_t seal_least(const struct seal *s, bool is_v4);
  * virtual. */
 uint32_t seal_sum(const struct seal *s, const struct cspan *pieces, uint32_t n);
 
-/* Goes on from the CRC of a packet's beginning; at NULL: zeros. */
-uint32_t seal_update(const struct seal *s, uint32_t crc, struct cspan bytes);
+/* Goes on from the CRC of a packet's beginning, with bytes or with so many zeros. */
+static inline uint32_t seal_update(const struct seal *s, uint32_t crc, const uint8_t *at,
+				   uint32_t len)
+{
+	return s->sum == SEAL_CRC32 ? crc32_update(crc, at, len) : crc32c_update(crc, at, len);
+}
+static inline uint32_t seal_zeros(const struct seal *s, uint32_t crc, uint32_t len)
+{
+	return s->sum == SEAL_CRC32 ? crc32_zeros(crc, len) : crc32c_zeros(crc, len);
+}
 
-/* The same with bytes that are copied meanwhile. */
+/* The same with bytes that are copied meanwhile; NULL: zeros. */
 uint32_t seal_copy(const struct seal *s, uint32_t crc, uint8_t *to, struct cspan from);
 
 /* The bytes on the wire, tail_bytes of them: 4. */
