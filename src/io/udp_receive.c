@@ -394,8 +394,10 @@ static uint32_t drain(struct udp_driver *u, struct udp_run *run, nsec now, struc
 	/* Handles of peers last for one call. */
 	run->peer = DRIVER_NO_HANDLE;
 	run->qp = UDP_NO_QP;
-	u->rx.pseudo.seal = seal_is_crc(u->seal) ? u->rx.pseudo.seal : NULL;
-	if (run->left > 0 && seal_is_crc(u->seal))
+	/* Of other ends, where it is not made anew here. */
+	if (!seal_is_crc(u->seal))
+		u->rx.pseudo.seal = NULL;
+	else if (run->left > 0)
 		make_pseudo(u, run, u->seal);
 	while (run->left > 0 && lent < n) {
 		uint32_t len = run->left < run->segment ? run->left : run->segment;

@@ -165,7 +165,7 @@ static void add_packet(struct udp_driver *u, struct udp_group *g, const struct t
 	g->is_closed = bytes < g->segment;
 }
 
-/* Who is to have it is in a packet's number, or anyone, as tag 0 is. */
+/* The tag in a packet's number; 0 where no number says whose it is: steered as tag 0's are. */
 static uint8_t tag_of(const struct carrier *c, const uint8_t *carried)
 {
 	const struct carrier_rule *rule = carrier_rule_of(c, carried);

@@ -50,7 +50,7 @@ enum {
 
 /* The program sees the UDP payload. Its result is a place in the list of sockets; one past the end
  * makes the kernel choose by hash. A question is to who answers; what is to nobody in particular is
- * to the tag 0 of its number. */
+ * for who gets it, and that is tag 0. */
 static void make_program(struct filter *f, const struct carrier *c, const struct udp_local *l)
 {
 	const uint8_t *place_of = l->place_of;

@@ -108,16 +108,14 @@ static void make_strange(struct prng *random, const struct carrier *c, uint32_t 
 {
 	uint32_t ip = transport - carrier_front_bytes(c) - (shape == 3 ? 20 : 40);
 
-	switch (prng_below(random, 3)) {
-	case 0: frame[12] ^= 1; return; /* neither IPv4 nor IPv6 */
-	case 1:
-		if (!carrier_is_native(c)) {
-			frame[transport - 5] ^= (uint8_t)(1u << prng_below(random, 8));
-			return;
-		}
-		/* fall through */
-	default: frame[ip + (shape == 3 ? 9 : 6)] ^= 1;
-	}
+	uint64_t what = prng_below(random, 3);
+
+	if (what == 0)
+		frame[12] ^= 1; /* neither IPv4 nor IPv6 */
+	else if (what == 1 && !carrier_is_native(c))
+		frame[transport - 5] ^= (uint8_t)(1u << prng_below(random, 8)); /* another port */
+	else
+		frame[ip + (shape == 3 ? 9 : 6)] ^= 1; /* another protocol */
 }
 
 static void frames_are_taken_as_others_take_them(void **state)
