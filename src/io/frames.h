@@ -67,7 +67,7 @@ struct frames_port {
 const struct frames_port *frames_port(const struct frames *f, uint32_t port);
 
 /* As driver_bind and so on. The address is one of this machine. A socket of the kernel's holds its
- * UDP port meanwhile, or the kernel would answer each packet that port 4791 is unreachable; nobody
+ * UDP port meanwhile, or the kernel would answer each packet that the port is unreachable; nobody
  * reads it. -EADDRINUSE: another program has it. */
 int frames_bind(struct frames *f, const struct sockaddr *local, uint32_t *handle, char *error,
 		size_t error_len);
