@@ -67,7 +67,7 @@ static void poll(struct subject *subject)
 {
 	struct mrc_subject *s = (struct mrc_subject *)subject;
 	struct engine *e = subject->e;
-	struct mrc_event events[4];
+	struct engine_event events[4];
 	struct mrc_attr attr;
 	struct done done;
 
@@ -81,7 +81,7 @@ static void poll(struct subject *subject)
 		s->next_cookie[kind] = done.cookie + 1;
 	}
 	poll_endpoints(s);
-	must(mrc_events(e, events, 4) <= 4);
+	must(e->ops->events(e, events, 4) <= 4);
 	must(mrc_qp_query(e, MRC_RECORD_QP, &attr, NULL, NULL) == 0);
 	if (attr.state != MRC_ERROR)
 		return;

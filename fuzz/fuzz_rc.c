@@ -47,7 +47,7 @@ static void poll(struct subject *subject)
 {
 	struct rc_subject *s = (struct rc_subject *)subject;
 	struct engine *e = subject->e;
-	struct rc_event events[4];
+	struct engine_event events[4];
 	struct rc_attr attr;
 	struct done done;
 
@@ -60,7 +60,7 @@ static void poll(struct subject *subject)
 		must(done.status >= 0 && done.status < ENGINE_STATUSES);
 		s->next_cookie[kind] = done.cookie + 1;
 	}
-	must(rc_events(e, events, 4) <= 4);
+	must(e->ops->events(e, events, 4) <= 4);
 	must(rc_qp_query(e, RC_RECORD_QP, &attr, NULL, NULL) == 0);
 	if (attr.state != RC_ERROR)
 		return;

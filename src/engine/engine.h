@@ -166,6 +166,25 @@ struct done {
 	uint8_t code, flags, op; /* enum engine_done, engine_flag, engine_op */
 };
 
+/* Things that happen to a queue, and not to work of it (IBTA 11.6.3). Each kind is told of once,
+ * however often it happened since it was taken, and none is ever lost. */
+enum engine_event_kind {
+	ENGINE_EVENT_ESTABLISHED,  /* the first packet came while still in ENGINE_RTR */
+	ENGINE_EVENT_DRAINED,      /* ENGINE_SQD: nothing is out any more */
+	ENGINE_EVENT_FATAL,        /* an error that no work tells of */
+	ENGINE_EVENT_INVALID,      /* the peer sent a senseless request */
+	ENGINE_EVENT_ACCESS,       /* the peer's request met a protection fault */
+	ENGINE_EVENT_LAST_RECEIVE, /* in error and on a shared queue: it takes no more from it */
+	ENGINE_EVENT_QUEUE_LIMIT, /* fewer receives than the limit are left; number: of the queue */
+	ENGINE_EVENT_NO_RANGE,    /* the peer tells no range, though the ends agreed on it */
+	ENGINE_EVENT_EV_STATE,    /* some entropy value is assumed bad now, or no longer */
+	ENGINE_EVENTS,
+};
+struct engine_event {
+	uint32_t number;
+	uint8_t kind; /* enum engine_event_kind */
+};
+
 /* First member of every transport's own struct. */
 struct engine {
 	const struct engine_ops *ops;
@@ -185,6 +204,10 @@ struct engine_ops {
 	uint32_t (*poll)(struct engine *e, struct done *done, uint32_t n);
 	/* When to pull next, counting only ports whose bit is set; NSEC_NEVER: not by itself. */
 	nsec (*deadline)(const struct engine *e, uint32_t free_ports);
+	/* Takes at most n events, those of the queue that has had some for longest first. */
+	uint32_t (*events)(struct engine *e, struct engine_event *events, uint32_t n);
+	/* What it has counted, as many numbers as its transport's row has names for. */
+	const uint64_t *(*count)(const struct engine *e);
 };
 
 #endif

@@ -3,7 +3,7 @@
  * takes memory.
  *
  * Those that have some stand in a list (base/list.h), the one that was first without any in front.
- * Kinds are the engine's own numbers, 0 .. 7. Engines call this. */
+ * Engines call this. */
 #ifndef WEFT_ENGINE_EVENTS_H
 #define WEFT_ENGINE_EVENTS_H
 
@@ -14,7 +14,7 @@
 /* Embedded in what things happen to. All zeros: nothing did. */
 struct engine_events {
 	struct list_link link;
-	uint8_t kinds; /* bit each */
+	uint16_t kinds; /* a bit for each enum engine_event_kind */
 };
 
 /* One of this kind happened. */

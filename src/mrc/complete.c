@@ -74,7 +74,7 @@ void mrc_flush(struct mrc *m, struct mrc_qp *q)
 	if (q->req.path.profile)
 		path_count(&q->req.path, n);
 	if (n[PATH_ASSUMED_BAD])
-		mrc_raise(m, q, MRC_EVENT_EV_STATE);
+		mrc_raise(m, q, ENGINE_EVENT_EV_STATE);
 }
 
 void mrc_fail(struct mrc *m, struct mrc_qp *q)
@@ -148,7 +148,7 @@ void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, int64_t n, enum engine_sta
 	/* No work tells of it, so an event does. */
 	if (req->works.done == req->works.posted) {
 		mrc_fail(m, q);
-		mrc_raise(m, q, MRC_EVENT_FATAL);
+		mrc_raise(m, q, ENGINE_EVENT_FATAL);
 		return;
 	}
 	uint64_t work = n < 0 ? req->works.done : mrc_work_of(q, (uint64_t)n);

@@ -40,7 +40,7 @@ void mrc_evs_changed(struct mrc *m, struct mrc_qp *q)
 	if (mrc_report_loss(m, q, &l, CC_LOSS_GAP))
 		mrc_wake_send(m, q);
 	if (path_take_news(&q->req.path))
-		mrc_raise(m, q, MRC_EVENT_EV_STATE);
+		mrc_raise(m, q, ENGINE_EVENT_EV_STATE);
 	mrc_ask_plan(m, q);
 }
 
@@ -176,7 +176,7 @@ void mrc_evs_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	q->reported_up = (uint8_t)reported;
 	path_walk_start(&req->answer_path, &q->attr.evs->set, ~q->id.number);
 	if (path_take_news(&req->path) || had_evs)
-		mrc_raise(m, q, MRC_EVENT_EV_STATE);
+		mrc_raise(m, q, ENGINE_EVENT_EV_STATE);
 	mrc_ask_plan(m, q);
 }
 

@@ -296,7 +296,7 @@ static nsec mrc_deadline(const struct engine *e, uint32_t free_ports)
 	return wheel_next(&m->wheel);
 }
 
-uint32_t mrc_events(struct engine *e, struct mrc_event *events, uint32_t n)
+static uint32_t take_events(struct engine *e, struct engine_event *events, uint32_t n)
 {
 	struct mrc *m = mrc_of(e);
 	struct engine_events *of;
@@ -304,7 +304,8 @@ uint32_t mrc_events(struct engine *e, struct mrc_event *events, uint32_t n)
 	uint8_t kind;
 
 	for (; got < n && (of = engine_event_take(&m->events, &kind)); got++)
-		events[got] = (struct mrc_event){LIST_OWNER(of, mrc_qp, events)->id.number, kind};
+		events[got] =
+			(struct engine_event){LIST_OWNER(of, mrc_qp, events)->id.number, kind};
 	return got;
 }
 
@@ -329,6 +330,11 @@ struct mrc_usage mrc_usage(const struct engine *e)
 	};
 }
 
+static const uint64_t *count(const struct engine *e)
+{
+	return (const uint64_t *)(const void *)mrc_counters(e);
+}
+
 const struct engine_ops mrc_ops = {
 	.size = mrc_size,
 	.init = mrc_init,
@@ -337,4 +343,6 @@ const struct engine_ops mrc_ops = {
 	.pull = mrc_pull,
 	.poll = mrc_poll,
 	.deadline = mrc_deadline,
+	.events = take_events,
+	.count = count,
 };

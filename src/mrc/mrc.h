@@ -161,22 +161,6 @@ enum mrc_set {
 	MRC_SET_WIMM = 1 << 16,
 };
 
-/* Things that happen to a queue pair, not to a work request (IBTA 11.6.3). */
-enum mrc_event_kind {
-	MRC_EVENT_ESTABLISHED, /* the first packet came while still in MRC_RTR */
-	MRC_EVENT_DRAINED,     /* MRC_SQD: nothing is out any more */
-	MRC_EVENT_FATAL,       /* an error that no work request tells of */
-	MRC_EVENT_INVALID,     /* the peer sent a senseless request */
-	MRC_EVENT_ACCESS,      /* the peer's request met a protection fault */
-	MRC_EVENT_NO_MPR,      /* a SACK without a range, though MRC_DYNAMIC_MPR (7.5.4) */
-	MRC_EVENT_EV_STATE,    /* some EV is assumed bad now, or no longer (9.3): mrc_qp_evs */
-	MRC_EVENT_KINDS,
-};
-struct mrc_event {
-	uint32_t number;
-	uint8_t kind;
-};
-
 /* clang-format off */
 /* What became of a packet: exactly one of these two lists counts it. */
 #define MRC_ACCEPTED(C) \
@@ -317,9 +301,6 @@ int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress
  * 0 or -ENOENT; without EVs *n is 0. */
 int mrc_qp_evs(const struct engine *e, uint32_t number, uint8_t *states, uint32_t room,
 	       uint32_t *n);
-
-/* Takes at most n events, oldest queue pair first; none is ever lost. */
-uint32_t mrc_events(struct engine *e, struct mrc_event *events, uint32_t n);
 
 /* Whether a packet's queue pair number is one of this engine's; 2 always is. */
 bool mrc_has_qp(const struct engine *e, uint32_t number);

@@ -175,7 +175,7 @@ static void take_range(struct mrc *m, struct mrc_qp *q, const struct seth *h, bo
 	if (!(q->attr.flags & MRC_DYNAMIC_MPR))
 		return;
 	if (h->mpr == 0) {
-		mrc_raise(m, q, MRC_EVENT_NO_MPR);
+		mrc_raise(m, q, ENGINE_EVENT_NO_RANGE);
 		return;
 	}
 	if (!is_ahead)

@@ -34,9 +34,9 @@ static void acknowledge(struct mrc *m, struct mrc_qp *q)
 static enum mrc_verdict refuse(struct mrc *m, struct mrc_qp *q, uint32_t psn, enum aeth_nak why)
 {
 	struct mrc_responder *p = &q->resp;
-	enum mrc_event_kind kind = why == AETH_NAK_INVALID_REQUEST ? MRC_EVENT_INVALID
-				   : why == AETH_NAK_REMOTE_ACCESS ? MRC_EVENT_ACCESS
-								   : MRC_EVENT_FATAL;
+	enum engine_event_kind kind = why == AETH_NAK_INVALID_REQUEST ? ENGINE_EVENT_INVALID
+				      : why == AETH_NAK_REMOTE_ACCESS ? ENGINE_EVENT_ACCESS
+								      : ENGINE_EVENT_FATAL;
 
 	p->has_nak = true;
 	p->nak = (uint8_t)why;
@@ -240,7 +240,7 @@ static void accept(struct mrc *m, struct mrc_qp *q, const struct request *r)
 	uint64_t before = p->seen.expected;
 
 	if (!p->has_begun && q->state == MRC_RTR)
-		mrc_raise(m, q, MRC_EVENT_ESTABLISHED);
+		mrc_raise(m, q, ENGINE_EVENT_ESTABLISHED);
 	p->has_begun = true;
 	m->count.rx_bytes += len;
 	p->got_bytes += len;

@@ -140,7 +140,7 @@ void mrc_check_drained(struct mrc *m, struct mrc_qp *q)
 	    mrc_send_at(q, req->works.current)->first < req->sent.next)
 		return;
 	req->is_draining = false;
-	mrc_raise(m, q, MRC_EVENT_DRAINED);
+	mrc_raise(m, q, ENGINE_EVENT_DRAINED);
 }
 
 /* Work that cannot be done here. It fails when its turn to complete comes. */

@@ -234,7 +234,7 @@ struct mrc_qp {
 	struct mrc_responder resp;
 	/* In the engine's lists. */
 	struct list_link send_link, answer_link, starved_link;
-	struct engine_events events;      /* of enum mrc_event_kind */
+	struct engine_events events;      /* of enum engine_event_kind */
 	uint8_t send_ports, answer_ports; /* by which its turns are counted, while it has them */
 	uint8_t reported_up;  /* the ports of ours that its peer knows to be up; 0: nobody knows */
 	uint8_t status_tries; /* of telling it */
@@ -390,8 +390,8 @@ static inline struct mrc_send *mrc_send_at(const struct mrc_qp *q, uint64_t coun
 	return engine_ring_at(&q->req.works, count);
 }
 
-/* Something happened to q: it comes out of mrc_events. */
-static inline void mrc_raise(struct mrc *m, struct mrc_qp *q, enum mrc_event_kind kind)
+/* Something happened to q: it comes out of ops->events. */
+static inline void mrc_raise(struct mrc *m, struct mrc_qp *q, enum engine_event_kind kind)
 {
 	engine_event_raise(&m->events, &q->events, (uint8_t)kind);
 }

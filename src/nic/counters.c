@@ -34,7 +34,7 @@ static void put(void *to, const char *bytes, size_t n)
 
 static void add_engine(struct json_writer *w, const struct device *d)
 {
-	const uint64_t *counts = d->transport->count(d->engine);
+	const uint64_t *counts = d->engine->ops->count(d->engine);
 
 	for (uint32_t i = 0; i < d->transport->n_counters; i++)
 		json_number(w, d->transport->counters[i].name, counts[i]);
@@ -118,7 +118,7 @@ void nic_counters(struct nic_user *u, void *engine, size_t bytes, struct driver_
 		return;
 	device_enter(d);
 	if (engine)
-		memcpy(engine, d->transport->count(d->engine), bytes < all ? bytes : all);
+		memcpy(engine, d->engine->ops->count(d->engine), bytes < all ? bytes : all);
 	if (io)
 		*io = d->io->count;
 	device_leave(d);
@@ -131,7 +131,7 @@ uint64_t nic_count(struct nic_user *u, uint32_t place)
 	if (device_check(d) || place >= d->transport->n_counters)
 		return 0;
 	device_enter(d);
-	uint64_t n = d->transport->count(d->engine)[place];
+	uint64_t n = d->engine->ops->count(d->engine)[place];
 
 	device_leave(d);
 	return n;

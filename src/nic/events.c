@@ -171,11 +171,47 @@ void nic_event_ack(struct nic_user *u, const struct nic_event *event)
 	device_leave(u->device);
 }
 
-void device_raise(struct device *d, uint32_t number, enum nic_event_kind kind)
+static void raise_event(struct device *d, const struct engine_event *event)
 {
-	struct nic_qp *qp = d->qps[number % NIC_LOW_NUMBERS];
+	static const uint8_t kinds[ENGINE_EVENTS] = {
+		[ENGINE_EVENT_ESTABLISHED] = NIC_EVENT_ESTABLISHED,
+		[ENGINE_EVENT_DRAINED] = NIC_EVENT_DRAINED,
+		[ENGINE_EVENT_FATAL] = NIC_EVENT_QP_FATAL,
+		[ENGINE_EVENT_INVALID] = NIC_EVENT_QP_INVALID,
+		[ENGINE_EVENT_ACCESS] = NIC_EVENT_QP_ACCESS,
+		[ENGINE_EVENT_LAST_RECEIVE] = NIC_EVENT_LAST_WQE,
+		[ENGINE_EVENT_QUEUE_LIMIT] = NIC_EVENT_SRQ_LIMIT,
+		[ENGINE_EVENT_NO_RANGE] = NIC_EVENT_QP_NO_RANGE,
+	};
+	enum nic_event_kind kind = (enum nic_event_kind)kinds[event->kind];
 
-	source_raise(qp->user, &qp->source, kind);
+	if (event->kind == ENGINE_EVENT_QUEUE_LIMIT) {
+		struct nic_srq *s = d->srqs[event->number];
+
+		source_raise(s->pd->user, &s->source, kind);
+		return;
+	}
+	struct nic_qp *qp = d->qps[event->number % NIC_LOW_NUMBERS];
+
+	if (event->kind == ENGINE_EVENT_EV_STATE)
+		d->ops->ev_state(qp);
+	else
+		source_raise(qp->user, &qp->source, kind);
+}
+
+/* Bounded by the kinds of events there are for each queue. */
+void device_take_engine_events(struct device *d)
+{
+	struct engine_event events[16];
+	uint32_t n;
+
+	do {
+		n = d->engine->ops->events(d->engine, events, 16);
+		for (uint32_t i = 0; i < n; i++)
+			raise_event(d, &events[i]);
+	} while (n == 16);
+	if (d->ops->take_answers)
+		d->ops->take_answers(d);
 }
 
 void device_changed(struct device *d)

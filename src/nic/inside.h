@@ -278,8 +278,8 @@ void source_raise(struct nic_user *u, struct source *s, enum nic_event_kind kind
 void source_end(struct nic_user *u, struct source *s);
 /* A queue pair or a port is not as it was. */
 void device_changed(struct device *d);
-/* An event of a queue pair of this number. */
-void device_raise(struct device *d, uint32_t number, enum nic_event_kind kind);
+/* Takes the engine's events, and raises them. */
+void device_take_engine_events(struct device *d);
 /* The interface is now as in info: tells every user what changed. */
 void device_renew(struct device *d, const struct nic_info *info);
 /* Tells the engine, and every user, which ports are up now. */

@@ -118,7 +118,7 @@ static void deliver(struct device *d)
 		for (uint32_t i = 0; i < n; i++)
 			device_complete(d, &d->dones[i]);
 	} while (n == NIC_DONES);
-	d->ops->events(d);
+	device_take_engine_events(d);
 }
 
 void device_flush(struct device *d)

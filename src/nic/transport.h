@@ -45,8 +45,10 @@ struct nic_transport_ops {
 	/* What it does for peers as a host; enum transport_does. */
 	uint32_t (*does)(const struct device *d);
 
-	/* Takes the engine's events, and raises them. */
-	void (*events)(struct device *d);
+	/* TRANSPORT_PROFILES: the engine thinks otherwise of some entropy value. */
+	void (*ev_state)(struct nic_qp *qp);
+	/* TRANSPORT_ENDPOINTS: takes what the engine has of answers to questions; NULL: none. */
+	void (*take_answers)(struct device *d);
 	/* The ports that are down, a bit each, and no others. */
 	void (*ports_down)(struct engine *e, nsec now, uint32_t ports);
 

@@ -70,32 +70,6 @@ static void take_answers(struct device *d)
 	} while (n == 16);
 }
 
-/* Bounded by the kinds of events there are for each queue pair. */
-static void raise_events(struct device *d)
-{
-	static const uint8_t kinds[MRC_EVENT_KINDS] = {
-		[MRC_EVENT_ESTABLISHED] = NIC_EVENT_ESTABLISHED,
-		[MRC_EVENT_DRAINED] = NIC_EVENT_DRAINED,
-		[MRC_EVENT_FATAL] = NIC_EVENT_QP_FATAL,
-		[MRC_EVENT_INVALID] = NIC_EVENT_QP_INVALID,
-		[MRC_EVENT_ACCESS] = NIC_EVENT_QP_ACCESS,
-		[MRC_EVENT_NO_MPR] = NIC_EVENT_QP_NO_RANGE,
-	};
-	struct mrc_event events[16];
-	uint32_t n;
-
-	do {
-		n = mrc_events(d->engine, events, 16);
-		for (uint32_t i = 0; i < n; i++)
-			if (events[i].kind == MRC_EVENT_EV_STATE)
-				mrc_follow_evs(d->qps[events[i].number % NIC_LOW_NUMBERS]);
-			else
-				device_raise(d, events[i].number,
-					     (enum nic_event_kind)kinds[events[i].kind]);
-	} while (n == 16);
-	take_answers(d);
-}
-
 const struct nic_transport_ops nic_transport_mrc = {
 	.transport = &transport_mrc,
 	.shares_domains = true,
@@ -105,7 +79,8 @@ const struct nic_transport_ops nic_transport_mrc = {
 	.path_close = mrc_path_close,
 	.most_evs = mrc_most_evs,
 	.does = does,
-	.events = raise_events,
+	.ev_state = mrc_follow_evs,
+	.take_answers = take_answers,
 	.ports_down = mrc_ports_down,
 	.govern = mrc_govern,
 	.abandon = mrc_abandon,

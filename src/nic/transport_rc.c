@@ -18,41 +18,6 @@ static int configure(struct device *d, struct transport_host *host)
 	return 0;
 }
 
-static void raise_event(struct device *d, const struct rc_event *event)
-{
-	static const uint8_t kinds[RC_EVENT_KINDS] = {
-		[RC_EVENT_ESTABLISHED] = NIC_EVENT_ESTABLISHED,
-		[RC_EVENT_DRAINED] = NIC_EVENT_DRAINED,
-		[RC_EVENT_FATAL] = NIC_EVENT_QP_FATAL,
-		[RC_EVENT_INVALID] = NIC_EVENT_QP_INVALID,
-		[RC_EVENT_ACCESS] = NIC_EVENT_QP_ACCESS,
-		[RC_EVENT_LAST_RECEIVE] = NIC_EVENT_LAST_WQE,
-		[RC_EVENT_SRQ_LIMIT] = NIC_EVENT_SRQ_LIMIT,
-	};
-	enum nic_event_kind kind = (enum nic_event_kind)kinds[event->kind];
-
-	if (event->kind == RC_EVENT_SRQ_LIMIT) {
-		struct nic_srq *s = d->srqs[event->number];
-
-		source_raise(s->pd->user, &s->source, kind);
-		return;
-	}
-	device_raise(d, event->number, kind);
-}
-
-/* Bounded by the kinds of events there are for each queue. */
-static void raise_events(struct device *d)
-{
-	struct rc_event events[16];
-	uint32_t n;
-
-	do {
-		n = rc_events(d->engine, events, 16);
-		for (uint32_t i = 0; i < n; i++)
-			raise_event(d, &events[i]);
-	} while (n == 16);
-}
-
 /* The driver chooses a source port by it: queue pairs spread over the paths there are. */
 static uint32_t entropy(const struct nic_path *path, uint32_t local_qp, uint32_t remote_qp)
 {
@@ -91,7 +56,6 @@ const struct nic_transport_ops nic_transport_rc = {
 	.configure = configure,
 	.path_open = path_open,
 	.path_close = path_close,
-	.events = raise_events,
 	.ports_down = rc_ports_down,
 	.end = members_end,
 	.govern = members_begin,

@@ -198,7 +198,7 @@ static bool put_answer(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 		/* Not even this one is completed now. */
 		q->resp.msn = (a->msn - 1) & RC_MSN_MASK;
 		q->resp.n_answers = 0;
-		rc_raise(r, q, RC_EVENT_ACCESS);
+		rc_raise(r, q, ENGINE_EVENT_ACCESS);
 		rc_refuse(r, q, psn, AETH_NAK_REMOTE_ACCESS);
 	}
 	return false;

@@ -57,7 +57,7 @@ void rc_flush(struct rc *r, struct rc_qp *q)
 	rc_flush_send(r, q);
 	flush_recv(r, q);
 	if (q->resp.queue != &q->resp.own)
-		rc_raise(r, q, RC_EVENT_LAST_RECEIVE);
+		rc_raise(r, q, ENGINE_EVENT_LAST_RECEIVE);
 }
 
 void rc_fail(struct rc *r, struct rc_qp *q)

@@ -227,7 +227,7 @@ void rc_ports_down(struct engine *e, nsec now, uint32_t ports)
 	}
 }
 
-uint32_t rc_events(struct engine *e, struct rc_event *events, uint32_t n)
+static uint32_t take_events(struct engine *e, struct engine_event *events, uint32_t n)
 {
 	struct rc *r = rc_of(e);
 	struct engine_events *of;
@@ -235,15 +235,20 @@ uint32_t rc_events(struct engine *e, struct rc_event *events, uint32_t n)
 	uint8_t kind;
 
 	for (; got < n && (of = engine_event_take(&r->events, &kind)); got++)
-		events[got] = (struct rc_event){LIST_OWNER(of, rc_qp, events)->id.number, kind};
+		events[got] = (struct engine_event){LIST_OWNER(of, rc_qp, events)->id.number, kind};
 	for (; got < n && (of = engine_event_take(&r->srq_events, &kind)); got++)
-		events[got] = (struct rc_event){LIST_OWNER(of, rc_rq, events)->number, kind};
+		events[got] = (struct engine_event){LIST_OWNER(of, rc_rq, events)->number, kind};
 	return got;
 }
 
 const struct rc_counters *rc_counters(const struct engine *e)
 {
 	return &((const struct rc *)e)->count;
+}
+
+static const uint64_t *count(const struct engine *e)
+{
+	return (const uint64_t *)(const void *)rc_counters(e);
 }
 
 const struct engine_ops rc_ops = {
@@ -254,4 +259,6 @@ const struct engine_ops rc_ops = {
 	.pull = rc_pull,
 	.poll = rc_poll,
 	.deadline = rc_deadline,
+	.events = take_events,
+	.count = count,
 };

@@ -78,7 +78,7 @@ struct rc_attr {
 	uint8_t timeout;         /* 4.096 us * 2^timeout, 1 .. 31; 0: never */
 	uint8_t retries;         /* 0 .. 7 */
 	uint8_t rnr_retries;     /* 0 .. 6; 7: without end */
-	bool wants_drained;      /* of this move to RC_SQD: RC_EVENT_DRAINED shall tell its end */
+	bool wants_drained; /* of this move to RC_SQD: ENGINE_EVENT_DRAINED shall tell its end */
 };
 
 enum rc_set {
@@ -96,22 +96,6 @@ enum rc_set {
 	RC_SET_RETRIES = 1 << 11,
 	RC_SET_RNR_RETRIES = 1 << 12,
 	RC_SET_WANTS_DRAINED = 1 << 13, /* from RC_RTS to RC_SQD only; each time anew */
-};
-
-/* Things that happen to a queue, not to a work request (IBTA 11.6.3). */
-enum rc_event_kind {
-	RC_EVENT_ESTABLISHED,  /* the first packet came while still in RC_RTR */
-	RC_EVENT_DRAINED,      /* RC_SQD: what was out is done, and wants_drained was set */
-	RC_EVENT_FATAL,        /* an error that no work request tells of */
-	RC_EVENT_INVALID,      /* the peer sent a senseless request */
-	RC_EVENT_ACCESS,       /* the peer's request met a protection fault */
-	RC_EVENT_LAST_RECEIVE, /* in error and on a shared queue: it takes no more from it */
-	RC_EVENT_SRQ_LIMIT,    /* fewer receives than the limit are left; number: of the queue */
-	RC_EVENT_KINDS,
-};
-struct rc_event {
-	uint32_t number;
-	uint8_t kind;
 };
 
 /* clang-format off */
@@ -219,7 +203,7 @@ size_t rc_srq_size(const struct rc_srq_caps *caps);
 int rc_srq_new(struct engine *e, uint32_t number, const struct rc_srq_caps *caps, void *memory);
 void *rc_srq_free(struct engine *e, uint32_t number);
 
-/* Arms RC_EVENT_SRQ_LIMIT, once, for when fewer than limit receives are left; 0 disarms. */
+/* Arms ENGINE_EVENT_QUEUE_LIMIT, once, for when fewer than limit receives are left; 0 disarms. */
 int rc_srq_limit(struct engine *e, uint32_t number, uint32_t limit);
 int rc_srq_query(const struct engine *e, uint32_t number, struct rc_srq_caps *caps,
 		 uint32_t *limit);
@@ -228,9 +212,6 @@ int rc_srq_query(const struct engine *e, uint32_t number, struct rc_srq_caps *ca
  * that waits for one fails as if its packets were sent and lost, after all retries. A port that is
  * only full, or paused, is not down: behind it work waits for ever. */
 void rc_ports_down(struct engine *e, nsec now, uint32_t ports);
-
-/* Takes at most n events, oldest queue first; none is ever lost. */
-uint32_t rc_events(struct engine *e, struct rc_event *events, uint32_t n);
 
 /* Whether a packet's queue pair number is one of this engine's. */
 bool rc_has_qp(const struct engine *e, uint32_t number);

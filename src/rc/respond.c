@@ -55,14 +55,14 @@ static struct shape shape_of(const struct rc_in *in)
 /* A request without sense. No work request tells of it, so an event does. */
 static enum rc_verdict refuse_invalid(struct rc *r, struct rc_qp *q)
 {
-	rc_raise(r, q, RC_EVENT_INVALID);
+	rc_raise(r, q, ENGINE_EVENT_INVALID);
 	rc_refuse(r, q, q->resp.expected, AETH_NAK_INVALID_REQUEST);
 	return RC_VERDICT_rx_nak_sent;
 }
 
 static enum rc_verdict refuse_access(struct rc *r, struct rc_qp *q)
 {
-	rc_raise(r, q, RC_EVENT_ACCESS);
+	rc_raise(r, q, ENGINE_EVENT_ACCESS);
 	rc_refuse(r, q, q->resp.expected, AETH_NAK_REMOTE_ACCESS);
 	return RC_VERDICT_rx_nak_sent;
 }
@@ -378,7 +378,7 @@ static enum rc_verdict on_new(struct rc *r, struct rc_qp *q, const struct reques
 	const struct shape *s = &req->shape;
 
 	if (!p->has_begun && q->state == RC_RTR)
-		rc_raise(r, q, RC_EVENT_ESTABLISHED);
+		rc_raise(r, q, ENGINE_EVENT_ESTABLISHED);
 	p->has_begun = true;
 	p->has_nak_gap = false;
 	if (s->kind == KIND_NONE || !is_in_turn(p, s) || !is_allowed(q, s) ||

@@ -122,7 +122,7 @@ int rc_post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const struc
 static void raise_limit(struct rc *r, struct rc_rq *s)
 {
 	s->limit = 0;
-	engine_event_raise(&r->srq_events, &s->events, RC_EVENT_SRQ_LIMIT);
+	engine_event_raise(&r->srq_events, &s->events, ENGINE_EVENT_QUEUE_LIMIT);
 }
 
 struct rc_recv *rc_take_recv(struct rc *r, struct rc_qp *q)

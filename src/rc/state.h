@@ -196,7 +196,7 @@ struct rc_qp {
 	struct rc_responder resp;
 	/* In the engine's lists. */
 	struct list_link send_link, answer_link, starved_link;
-	struct engine_events events; /* of enum rc_event_kind */
+	struct engine_events events; /* of enum engine_event_kind */
 	struct rc_progress progress; /* but for what is in flight */
 };
 
@@ -249,8 +249,8 @@ static inline struct rc_send *rc_send_at(const struct rc_qp *q, uint64_t count)
 	return engine_ring_at(&q->req.works, count);
 }
 
-/* Something happened to q: it comes out of rc_events. */
-static inline void rc_raise(struct rc *r, struct rc_qp *q, enum rc_event_kind kind)
+/* Something happened to q: it comes out of ops->events. */
+static inline void rc_raise(struct rc *r, struct rc_qp *q, enum engine_event_kind kind)
 {
 	engine_event_raise(&r->events, &q->events, (uint8_t)kind);
 }

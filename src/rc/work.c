@@ -47,7 +47,7 @@ void rc_check_drained(struct rc *r, struct rc_qp *q)
 		return;
 	req->is_draining = false;
 	if (q->attr.wants_drained)
-		rc_raise(r, q, RC_EVENT_DRAINED);
+		rc_raise(r, q, ENGINE_EVENT_DRAINED);
 }
 
 uint64_t rc_bytes_between(const struct rc_qp *q, const struct rc_send *w, uint64_t from,

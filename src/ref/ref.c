@@ -334,6 +334,20 @@ const struct ref_counters *ref_counters(const struct engine *e)
 	return &((const struct ref *)e)->count;
 }
 
+/* Nothing happens to a queue of its. */
+static uint32_t ref_events(struct engine *e, struct engine_event *events, uint32_t n)
+{
+	(void)e;
+	(void)events;
+	(void)n;
+	return 0;
+}
+
+static const uint64_t *ref_count(const struct engine *e)
+{
+	return (const uint64_t *)(const void *)ref_counters(e);
+}
+
 const struct engine_ops ref_ops = {
 	.size = ref_size,
 	.init = ref_init,
@@ -342,4 +356,6 @@ const struct engine_ops ref_ops = {
 	.pull = ref_pull,
 	.poll = ref_poll,
 	.deadline = ref_deadline,
+	.events = ref_events,
+	.count = ref_count,
 };

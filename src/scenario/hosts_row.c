@@ -171,14 +171,14 @@ static uint64_t retransmitted(void *context, const struct engine *e)
 {
 	const struct transport *t = ((const struct hosts *)context)->cfg.transport;
 
-	return t->count(e)[t->count_retx];
+	return e->ops->count(e)[t->count_retx];
 }
 
 static uint64_t received(void *context, const struct engine *e)
 {
 	const struct transport *t = ((const struct hosts *)context)->cfg.transport;
 
-	return t->count(e)[t->count_received];
+	return e->ops->count(e)[t->count_received];
 }
 
 static uint64_t probes(void *context, const struct engine *e)
@@ -187,7 +187,7 @@ static uint64_t probes(void *context, const struct engine *e)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < t->n_probes; i++)
-		n += t->count(e)[t->probes[i]];
+		n += e->ops->count(e)[t->probes[i]];
 	return n;
 }
 

@@ -49,11 +49,6 @@ static bool is_probe(uint8_t opcode)
 	return opcode == MRC_OP_PROBE_REQUEST;
 }
 
-static const uint64_t *count(const struct engine *e)
-{
-	return (const uint64_t *)(const void *)mrc_counters(e);
-}
-
 _Static_assert(sizeof(struct mrc_counters) == sizeof counters / sizeof counters[0] * 8,
 	       "counters are numbers of 64 bits and nothing else");
 
@@ -86,7 +81,6 @@ const struct transport transport_mrc = {
 	.open_bytes = MRC_HEAD_BYTES + icrc_bytes,
 	.counters = counters,
 	.n_counters = sizeof counters / sizeof counters[0],
-	.count = count,
 	.count_retx = PLACE(tx_retx),
 	.count_received = PLACE(rx_bytes),
 	.retx_reasons = retx_reasons,

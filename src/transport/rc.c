@@ -28,11 +28,6 @@ static const struct setting settings[] = {
 	{.name = "retries", .unit = UNIT_COUNT, OPTION(retries), .most = 7, .fallback = 7},
 };
 
-static const uint64_t *count(const struct engine *e)
-{
-	return (const uint64_t *)(const void *)rc_counters(e);
-}
-
 _Static_assert(sizeof(struct rc_counters) == sizeof counters / sizeof counters[0] * 8,
 	       "counters are numbers of 64 bits and nothing else");
 
@@ -53,7 +48,6 @@ const struct transport transport_rc = {
 	.open_number = TRANSPORT_NO_NUMBER,
 	.counters = counters,
 	.n_counters = sizeof counters / sizeof counters[0],
-	.count = count,
 	.count_retx = PLACE(tx_retx),
 	.count_received = PLACE(rx_bytes),
 	.hosts = &transport_rc_hosts,

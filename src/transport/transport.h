@@ -90,7 +90,6 @@ struct transport {
 	 * of payload placed. */
 	const struct transport_counter *counters;
 	uint32_t n_counters;
-	const uint64_t *(*count)(const struct engine *e);
 	uint32_t count_retx, count_received;
 	/* The places of those that say why packets were retransmitted, or not after all. */
 	const uint8_t *retx_reasons;

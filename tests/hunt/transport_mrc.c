@@ -195,14 +195,16 @@ static int make_change(struct hunt_device *d, struct engine *e, nsec now,
 static void take_events(struct hunt_device *d, struct engine *e, struct hunt_oracle *o,
 			uint32_t host)
 {
-	static const uint8_t news[MRC_EVENT_KINDS] = {
-		[MRC_EVENT_DRAINED] = ORACLE_MRC_DRAINED,   [MRC_EVENT_FATAL] = ORACLE_MRC_FATAL,
-		[MRC_EVENT_INVALID] = ORACLE_MRC_INVALID,   [MRC_EVENT_ACCESS] = ORACLE_MRC_ACCESS,
-		[MRC_EVENT_EV_STATE] = ORACLE_MRC_EV_STATE,
+	static const uint8_t news[ENGINE_EVENTS] = {
+		[ENGINE_EVENT_DRAINED] = ORACLE_MRC_DRAINED,
+		[ENGINE_EVENT_FATAL] = ORACLE_MRC_FATAL,
+		[ENGINE_EVENT_INVALID] = ORACLE_MRC_INVALID,
+		[ENGINE_EVENT_ACCESS] = ORACLE_MRC_ACCESS,
+		[ENGINE_EVENT_EV_STATE] = ORACLE_MRC_EV_STATE,
 	};
-	struct mrc_event event;
+	struct engine_event event;
 
-	while (mrc_events(e, &event, 1))
+	while (e->ops->events(e, &event, 1))
 		oracle_mrc_event(o, hunt_find_end(d->plan, host, event.number), news[event.kind]);
 }
 

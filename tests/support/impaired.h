@@ -211,7 +211,13 @@ static uint32_t toy_poll(struct engine *e, struct done *done, uint32_t n)
 }
 
 static const struct engine_ops toy_ops = {
-	toy_size, toy_init, toy_post, toy_input, toy_pull, toy_poll, toy_deadline,
+	.size = toy_size,
+	.init = toy_init,
+	.post = toy_post,
+	.input = toy_input,
+	.pull = toy_pull,
+	.poll = toy_poll,
+	.deadline = toy_deadline,
 };
 
 static const void *toy_cfg(void *context, uint32_t host, uint64_t seed)

@@ -508,20 +508,20 @@ static inline void check_idle(const struct end *s)
 }
 
 /* The next event is this one. */
-static inline void expect_event(struct end *s, uint32_t number, enum mrc_event_kind kind)
+static inline void expect_event(struct end *s, uint32_t number, enum engine_event_kind kind)
 {
-	struct mrc_event event;
+	struct engine_event event;
 
-	assert_int_equal(mrc_events(s->e, &event, 1), 1);
+	assert_int_equal(s->e->ops->events(s->e, &event, 1), 1);
 	assert_int_equal(event.number, number);
 	assert_int_equal(event.kind, kind);
 }
 
 static inline void expect_no_event(struct end *s)
 {
-	struct mrc_event event;
+	struct engine_event event;
 
-	assert_int_equal(mrc_events(s->e, &event, 1), 0);
+	assert_int_equal(s->e->ops->events(s->e, &event, 1), 0);
 }
 
 #endif

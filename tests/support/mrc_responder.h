@@ -26,7 +26,7 @@
 #define BASE     UINT64_C(0x7000000000000000) /* where the peer sees memory */
 #define SELDOM   (UINT32_C(1) << 30)
 #define RECEIVES 8u
-#define NO_EVENT MRC_EVENT_KINDS
+#define NO_EVENT ENGINE_EVENTS
 #define N_EVS    3u
 
 enum { KEY_ALL = 0x100, KEY_READ_ONLY, KEY_FOREIGN, KEY_VIRTUAL, KEY_TOP };
@@ -408,13 +408,13 @@ static inline void expect_ack(int64_t expected, uint32_t msn)
 
 static inline void expect_event(uint32_t kind)
 {
-	struct mrc_event event;
+	struct engine_event event;
 
 	if (kind == NO_EVENT) {
-		assert_int_equal(mrc_events(w.e, &event, 1), 0);
+		assert_int_equal(w.e->ops->events(w.e, &event, 1), 0);
 		return;
 	}
-	assert_int_equal(mrc_events(w.e, &event, 1), 1);
+	assert_int_equal(w.e->ops->events(w.e, &event, 1), 1);
 	assert_int_equal(event.kind, kind);
 	assert_int_equal(event.number, NUMBER);
 }

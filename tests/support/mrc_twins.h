@@ -220,7 +220,7 @@ static inline void check_same_packets(void)
 static inline void check_same_completions(void)
 {
 	struct done done[2];
-	struct mrc_event event[2];
+	struct engine_event event[2];
 	bool has;
 
 	do {
@@ -231,8 +231,8 @@ static inline void check_same_completions(void)
 	} while (has);
 	do {
 		memset(event, 0, sizeof event);
-		has = mrc_events(d.end[SUBJECT].e, &event[0], 1) > 0;
-		assert_int_equal(mrc_events(d.end[TWIN].e, &event[1], 1) > 0, has);
+		has = d.end[SUBJECT].e->ops->events(d.end[SUBJECT].e, &event[0], 1) > 0;
+		assert_int_equal(d.end[TWIN].e->ops->events(d.end[TWIN].e, &event[1], 1) > 0, has);
 		assert_memory_equal(&event[0], &event[1], sizeof event[0]);
 	} while (has);
 }
@@ -542,9 +542,9 @@ static inline void refuse_with(const struct crafted *c, enum aeth_nak why, uint3
 			       uint32_t n_receives)
 {
 	struct end *s = &d.end[SUBJECT];
-	enum mrc_event_kind event = why == AETH_NAK_INVALID_REQUEST ? MRC_EVENT_INVALID
-				    : why == AETH_NAK_REMOTE_ACCESS ? MRC_EVENT_ACCESS
-								    : MRC_EVENT_FATAL;
+	enum engine_event_kind event = why == AETH_NAK_INVALID_REQUEST ? ENGINE_EVENT_INVALID
+				       : why == AETH_NAK_REMOTE_ACCESS ? ENGINE_EVENT_ACCESS
+								       : ENGINE_EVENT_FATAL;
 
 	feed(SUBJECT, c);
 	assert_int_equal(counts(s)->rx_nak_sent, 1);

@@ -430,20 +430,20 @@ static inline int end_recv(struct end *s, nsec now, uint32_t i, uint32_t at, uin
 }
 
 /* The next event is this one. */
-static inline void expect_event(struct end *s, uint32_t number, enum rc_event_kind kind)
+static inline void expect_event(struct end *s, uint32_t number, enum engine_event_kind kind)
 {
-	struct rc_event event;
+	struct engine_event event;
 
-	assert_int_equal(rc_events(s->e, &event, 1), 1);
+	assert_int_equal(s->e->ops->events(s->e, &event, 1), 1);
 	assert_int_equal(event.number, number);
 	assert_int_equal(event.kind, kind);
 }
 
 static inline void expect_no_event(struct end *s)
 {
-	struct rc_event event;
+	struct engine_event event;
 
-	assert_int_equal(rc_events(s->e, &event, 1), 0);
+	assert_int_equal(s->e->ops->events(s->e, &event, 1), 0);
 }
 
 #endif

@@ -25,7 +25,7 @@
 #define DEPTH    4u                           /* reads and atomics at once */
 #define ROOM     600u                         /* of the receives */
 #define CANARY   0x5a
-#define NO_EVENT RC_EVENT_KINDS
+#define NO_EVENT ENGINE_EVENTS
 
 enum { KEY_ALL = 0x100, KEY_READ_ONLY, KEY_FOREIGN, KEY_VIRTUAL, KEY_LOCAL, KEY_WINDOW, KEY_ODD };
 enum { PD = 1, PD_OTHER };
@@ -295,13 +295,13 @@ static inline void expect_rnr(uint32_t psn)
 
 static inline void expect_event(uint32_t kind)
 {
-	struct rc_event event;
+	struct engine_event event;
 
 	if (kind == NO_EVENT) {
-		assert_int_equal(rc_events(w.e, &event, 1), 0);
+		assert_int_equal(w.e->ops->events(w.e, &event, 1), 0);
 		return;
 	}
-	assert_int_equal(rc_events(w.e, &event, 1), 1);
+	assert_int_equal(w.e->ops->events(w.e, &event, 1), 1);
 	assert_int_equal(event.kind, kind);
 	assert_int_equal(event.number, NUMBER);
 }

@@ -16,7 +16,7 @@
 #define OURS     0x1230u /* queue pair of both */
 #define THEIRS   0x4560u
 #define PMTU     256u
-#define NO_EVENT RC_EVENT_KINDS
+#define NO_EVENT ENGINE_EVENTS
 
 struct twins {
 	struct end end[2];
@@ -161,7 +161,7 @@ static inline void check_same_packets(void)
 static inline void check_same_completions(void)
 {
 	struct done done[2];
-	struct rc_event event[2];
+	struct engine_event event[2];
 	bool has;
 
 	do {
@@ -172,8 +172,8 @@ static inline void check_same_completions(void)
 	} while (has);
 	do {
 		memset(event, 0, sizeof event);
-		has = rc_events(d.end[SUBJECT].e, &event[0], 1) > 0;
-		assert_int_equal(rc_events(d.end[TWIN].e, &event[1], 1) > 0, has);
+		has = d.end[SUBJECT].e->ops->events(d.end[SUBJECT].e, &event[0], 1) > 0;
+		assert_int_equal(d.end[TWIN].e->ops->events(d.end[TWIN].e, &event[1], 1) > 0, has);
 		assert_memory_equal(&event[0], &event[1], sizeof event[0]);
 	} while (has);
 }
@@ -326,8 +326,8 @@ static inline void expect_flushed(uint32_t n_receives)
 
 /* Refused with a NAK and the queue pair in error; nothing is placed, and later packets find nobody.
  * The receives posted come back flushed. */
-static inline void refuse_with(const struct crafted *c, enum aeth_nak why, enum rc_event_kind event,
-			       uint32_t n_receives)
+static inline void refuse_with(const struct crafted *c, enum aeth_nak why,
+			       enum engine_event_kind event, uint32_t n_receives)
 {
 	struct end *s = &d.end[SUBJECT];
 
@@ -349,7 +349,8 @@ static inline void refuse_with(const struct crafted *c, enum aeth_nak why, enum 
 
 static inline void refuse(const struct crafted *c, enum aeth_nak why)
 {
-	refuse_with(c, why, why == AETH_NAK_REMOTE_ACCESS ? RC_EVENT_ACCESS : RC_EVENT_INVALID, 4);
+	refuse_with(c, why,
+		    why == AETH_NAK_REMOTE_ACCESS ? ENGINE_EVENT_ACCESS : ENGINE_EVENT_INVALID, 4);
 }
 
 /* A legitimate request to both ends. */

@@ -118,8 +118,13 @@ static nsec script_deadline(const struct engine *e, uint32_t free_ports)
 }
 
 static const struct engine_ops script_ops = {
-	script_size, script_start, script_post,     script_input,
-	script_pull, script_poll,  script_deadline,
+	.size = script_size,
+	.init = script_start,
+	.post = script_post,
+	.input = script_input,
+	.pull = script_pull,
+	.poll = script_poll,
+	.deadline = script_deadline,
 };
 
 static const void *host_cfg(void *context, uint32_t host, uint64_t seed)

@@ -180,10 +180,10 @@ static void a_nak_about_what_is_acknowledged_ends_the_queue_pair(void **state)
 	begin_sent(2);
 	answer(1, AETH_ACK, 2);
 	answer(1, AETH_NAK, 2);
-	struct mrc_event event;
+	struct engine_event event;
 
-	assert_int_equal(mrc_events(w.end[0].e, &event, 1), 1);
-	assert_int_equal(event.kind, MRC_EVENT_FATAL);
+	assert_int_equal(w.end[0].e->ops->events(w.end[0].e, &event, 1), 1);
+	assert_int_equal(event.kind, ENGINE_EVENT_FATAL);
 	expect_failed(2, 0, 2);
 	/* Before all times. */
 	begin_sent(2);

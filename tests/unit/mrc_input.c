@@ -234,7 +234,7 @@ static void unassigned_opcodes(void **state)
 		}
 		assert_int_equal(c->rx_nak_sent, 1);
 		assert_int_equal(end_state(&w.end[ME], 0), MRC_ERROR);
-		expect_event(&w.end[ME], w.end[ME].qp[0].number, MRC_EVENT_INVALID);
+		expect_event(&w.end[ME], w.end[ME].qp[0].number, ENGINE_EVENT_INVALID);
 		assert_int_equal(end_pull(&w.end[ME], w.now, wide, 2), 1);
 		assert_int_equal(w.end[ME].out[0].h.aeth.type, AETH_NAK);
 		assert_int_equal(w.end[ME].out[0].h.aeth.value, AETH_NAK_INVALID_REQUEST);
@@ -291,7 +291,8 @@ static void states_and_packets(void **state)
 				continue;
 			rise(s);
 			if (s == MRC_SQD)
-				expect_event(&w.end[ME], w.end[ME].qp[0].number, MRC_EVENT_DRAINED);
+				expect_event(&w.end[ME], w.end[ME].qp[0].number,
+					     ENGINE_EVENT_DRAINED);
 			struct mrc_pkt h = packet(opcodes[i], 0);
 
 			if (opcodes[i] == MRC_OP_WRITE_ONLY_IMM && s != MRC_RESET)

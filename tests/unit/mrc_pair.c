@@ -31,7 +31,7 @@ static void rise(uint32_t state)
 		assert_int_equal(end_set(me, w.now, 0, (uint8_t)state, 0), 0);
 	assert_int_equal(end_state(me, 0), state);
 	if (state == MRC_SQD)
-		expect_event(me, me->qp[0].number, MRC_EVENT_DRAINED);
+		expect_event(me, me->qp[0].number, ENGINE_EVENT_DRAINED);
 }
 
 static void sizes(void **state)
@@ -556,7 +556,7 @@ static void drained(void **state)
 	join();
 	/* With nothing to wait for, at once. */
 	assert_int_equal(end_set(me, w.now, 0, MRC_SQD, 0), 0);
-	expect_event(me, me->qp[0].number, MRC_EVENT_DRAINED);
+	expect_event(me, me->qp[0].number, ENGINE_EVENT_DRAINED);
 	assert_int_equal(end_set(me, w.now, 0, MRC_SQD, 0), 0);
 	expect_no_event(me);
 	assert_int_equal(end_set(me, w.now, 0, MRC_RTS, 0), 0);
@@ -570,7 +570,7 @@ static void drained(void **state)
 	run();
 	expect_sent(&k[0], ENGINE_OK);
 	expect_nothing(0);
-	expect_event(me, me->qp[0].number, MRC_EVENT_DRAINED);
+	expect_event(me, me->qp[0].number, ENGINE_EVENT_DRAINED);
 	expect_no_event(me);
 	assert_int_equal(mrc_qp_query(me->e, me->qp[0].number, NULL, NULL, &is_draining), 0);
 	assert_false(is_draining);
@@ -662,7 +662,7 @@ static void other_evs_while_draining(void **state)
 	assert_int_equal(mrc_ops.deadline(me->e, ALL_FREE), w.now);
 	run();
 	expect_sent(&k, ENGINE_OK);
-	expect_event(me, me->qp[0].number, MRC_EVENT_DRAINED);
+	expect_event(me, me->qp[0].number, ENGINE_EVENT_DRAINED);
 	check_ends();
 }
 
@@ -726,7 +726,7 @@ static void failed_once(void **state)
 /* Events wait for whoever asks, each kind once, the queue pair that came first at the front. */
 static void events_in_order(void **state)
 {
-	struct mrc_event got[4];
+	struct engine_event got[4];
 
 	(void)state;
 	start(1);
@@ -737,14 +737,14 @@ static void events_in_order(void **state)
 			assert_int_equal(end_set(me, w.now, 2 - i, MRC_SQD, 0), 0);
 			assert_int_equal(end_set(me, w.now, 2 - i, MRC_RTS, 0), 0);
 		}
-	assert_int_equal(mrc_events(me->e, got, 1), 1);
+	assert_int_equal(me->e->ops->events(me->e, got, 1), 1);
 	assert_int_equal(got[0].number, me->qp[2].number);
 	/* One that ends takes its events with it. */
 	assert_non_null(mrc_qp_free(me->e, me->qp[1].number));
 	assert_int_equal(end_set(me, w.now, 2, MRC_SQD, 0), 0);
-	assert_int_equal(mrc_events(me->e, got, 4), 2);
+	assert_int_equal(me->e->ops->events(me->e, got, 4), 2);
 	assert_int_equal(got[0].number, me->qp[0].number);
-	assert_int_equal(got[0].kind, MRC_EVENT_DRAINED);
+	assert_int_equal(got[0].kind, ENGINE_EVENT_DRAINED);
 	assert_int_equal(got[1].number, me->qp[2].number);
 	expect_no_event(me);
 	/* Also if it was the last one of all. */
@@ -755,7 +755,7 @@ static void events_in_order(void **state)
 	end_add_qp(me, 1);
 	end_rise(me, w.now, 1, MRC_RTS);
 	assert_int_equal(end_set(me, w.now, 1, MRC_SQD, 0), 0);
-	assert_int_equal(mrc_events(me->e, got, 4), 2);
+	assert_int_equal(me->e->ops->events(me->e, got, 4), 2);
 	assert_int_equal(got[0].number, me->qp[2].number);
 	assert_int_equal(got[1].number, me->qp[1].number);
 }

@@ -46,11 +46,11 @@ static void refused_in_its_turn(void **state)
 		assert_int_equal(w.q->state, MRC_RTR);
 		expect_placed(1, 8, 8);
 		expect_placed(2, 16, 8);
-		expect_event(MRC_EVENT_ESTABLISHED);
+		expect_event(ENGINE_EVENT_ESTABLISHED);
 		expect_event(NO_EVENT);
 		deliver_bad(3, fault);
 		expect_nak(3, nak_of(fault), 3);
-		expect_event(fault == BAD_KEY ? MRC_EVENT_ACCESS : MRC_EVENT_INVALID);
+		expect_event(fault == BAD_KEY ? ENGINE_EVENT_ACCESS : ENGINE_EVENT_INVALID);
 		expect_event(NO_EVENT);
 		assert_int_equal(count()->rx_nak_sent, 1);
 		assert_int_equal(count()->rx_data, 4);

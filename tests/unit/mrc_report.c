@@ -92,7 +92,7 @@ static void the_engines_is_back_by_name_and_with_reset(void **state)
 static void expect_news(bool has_news)
 {
 	if (has_news)
-		expect_event(&w.end[0], OURS, MRC_EVENT_EV_STATE);
+		expect_event(&w.end[0], OURS, ENGINE_EVENT_EV_STATE);
 	expect_no_event(&w.end[0]);
 }
 

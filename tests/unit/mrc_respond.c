@@ -213,8 +213,8 @@ static void immediate_over_the_limit(void **state)
 	for (uint64_t i = 0; i < 8; i++)
 		expect_done(i, ENGINE_FLUSHED);
 	expect_no_done();
-	expect_event(MRC_EVENT_ESTABLISHED);
-	expect_event(MRC_EVENT_INVALID);
+	expect_event(ENGINE_EVENT_ESTABLISHED);
+	expect_event(ENGINE_EVENT_INVALID);
 	expect_event(NO_EVENT);
 	assert_int_equal(count()->rx_nak_sent, 1);
 	check_balance();
@@ -258,8 +258,8 @@ static void no_receive(void **state)
 	expect_untouched(8);
 	expect_ack(1, 1);
 	expect_nak(1, AETH_NAK_REMOTE_OPERATION, 1);
-	expect_event(MRC_EVENT_ESTABLISHED);
-	expect_event(MRC_EVENT_FATAL);
+	expect_event(ENGINE_EVENT_ESTABLISHED);
+	expect_event(ENGINE_EVENT_FATAL);
 	assert_int_equal(count()->rx_nak_sent, 1);
 }
 
@@ -294,8 +294,8 @@ static void no_receive_for_what_was_kept(void **state)
 	expect_nak(4, AETH_NAK_REMOTE_OPERATION, 4);
 	assert_int_equal(count()->rx_data, 7);
 	assert_int_equal(count()->rx_nak_sent, 0);
-	expect_event(MRC_EVENT_ESTABLISHED);
-	expect_event(MRC_EVENT_FATAL);
+	expect_event(ENGINE_EVENT_ESTABLISHED);
+	expect_event(ENGINE_EVENT_FATAL);
 	write_one(7);
 	assert_int_equal(count()->drop_state, 1);
 	check_balance();
@@ -364,7 +364,7 @@ static void lengths(void **state)
 		} else {
 			expect_untouched(0);
 			expect_nak(0, AETH_NAK_INVALID_REQUEST, 0);
-			expect_event(MRC_EVENT_INVALID);
+			expect_event(ENGINE_EVENT_INVALID);
 		}
 	}
 }
@@ -404,11 +404,11 @@ static void access_faults(void **state)
 			if (n > 0) {
 				write_many(0, n);
 				expect_ack(n, (uint32_t)n);
-				expect_event(MRC_EVENT_ESTABLISHED);
+				expect_event(ENGINE_EVENT_ESTABLISHED);
 				deliver(h, 8);
 			}
 			expect_nak(n, AETH_NAK_REMOTE_ACCESS, (uint32_t)n);
-			expect_event(MRC_EVENT_ACCESS);
+			expect_event(ENGINE_EVENT_ACCESS);
 			expect_event(NO_EVENT);
 			assert_int_equal(count()->rx_nak_sent, 1);
 			check_balance();
@@ -472,7 +472,7 @@ static void established_once(void **state)
 	(void)state;
 	start();
 	write_one(3);
-	expect_event(MRC_EVENT_ESTABLISHED);
+	expect_event(ENGINE_EVENT_ESTABLISHED);
 	write_one(0);
 	expect_event(NO_EVENT);
 	start();

@@ -387,7 +387,7 @@ static void unassigned_opcodes(void **state)
 			continue;
 		}
 		expect_nak(0, AETH_NAK_INVALID_REQUEST, 0);
-		expect_event(MRC_EVENT_INVALID);
+		expect_event(ENGINE_EVENT_INVALID);
 		assert_int_equal(count()->rx_nak_sent, 1);
 		start_dynamic();
 		write_one(0);

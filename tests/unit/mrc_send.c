@@ -435,7 +435,7 @@ static void the_range_stays_without_agreement(void **state)
 	begin_dynamic(MRC_DYNAMIC_MPR);
 	SACK(.cack = 9, .from = 9, .acked = 9, .mpr = 0);
 	assert_int_equal(pull_all(), 10);
-	expect_event(&w.end[0], OURS, MRC_EVENT_NO_MPR);
+	expect_event(&w.end[0], OURS, ENGINE_EVENT_NO_RANGE);
 	expect_no_event(&w.end[0]);
 }
 
@@ -608,7 +608,7 @@ static void a_send_queue_is_drained(void **state)
 	assert_int_equal(pull(), 0);
 	expect_no_event(&w.end[0]);
 	ack(1);
-	expect_event(&w.end[0], OURS, MRC_EVENT_DRAINED);
+	expect_event(&w.end[0], OURS, ENGINE_EVENT_DRAINED);
 	assert_int_equal(pull(), 0);
 	assert_int_equal(end_set(&w.end[0], w.now, 0, MRC_RTS, 0), 0);
 	expect_counts(1, 2, true);

@@ -128,17 +128,21 @@ static nsec fake_deadline(const struct engine *engine, uint32_t free_ports)
 	return e.timer;
 }
 
+static uint32_t no_events(struct engine *engine, struct engine_event *events, uint32_t n)
+{
+	(void)engine;
+	(void)events;
+	(void)n;
+	return 0;
+}
+
 static const struct engine_ops engine_ops = {
 	.input = fake_input,
 	.pull = fake_pull,
 	.poll = fake_poll,
+	.events = no_events,
 	.deadline = fake_deadline,
 };
-
-static void no_events(struct device *d)
-{
-	(void)d;
-}
 
 static void on_ports_down(struct engine *engine, nsec now, uint32_t ports)
 {
@@ -147,8 +151,8 @@ static void on_ports_down(struct engine *engine, nsec now, uint32_t ports)
 	e.down = ports & ((1u << PORTS) - 1);
 }
 
-static const struct nic_transport_ops ops = {
-	.transport = &transport_rc, .events = no_events, .ports_down = on_ports_down};
+static const struct nic_transport_ops ops = {.transport = &transport_rc,
+					     .ports_down = on_ports_down};
 
 static struct device *d;
 static struct nic_user user;

@@ -190,8 +190,8 @@ static void a_region_gone_in_the_midst_of_a_read(void **s)
 	assert_int_equal(w.got.aeth.msn, 0);
 	expect_none();
 	assert_int_equal(state(), RC_ERROR);
-	expect_event(RC_EVENT_ESTABLISHED);
-	expect_event(RC_EVENT_ACCESS);
+	expect_event(ENGINE_EVENT_ESTABLISHED);
+	expect_event(ENGINE_EVENT_ACCESS);
 }
 
 static void atomics(void **s)

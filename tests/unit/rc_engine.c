@@ -610,7 +610,7 @@ static void shared_receive_queue(void **state)
 					     .len = 400,
 					     .cookie = 100 + i});
 		if (i == 2)
-			expect_event(s, 1, RC_EVENT_SRQ_LIMIT);
+			expect_event(s, 1, ENGINE_EVENT_QUEUE_LIMIT);
 		expect_no_event(s);
 	}
 	assert_int_equal(rc_srq_query(s->e, 1, &caps, &limit), 0);

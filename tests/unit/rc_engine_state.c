@@ -259,7 +259,7 @@ static void drain(void **state)
 	k[2].cookie = 2;
 	post(k[2]);
 	run();
-	expect_event(&w.end[0], w.end[0].qp[0].number, RC_EVENT_DRAINED);
+	expect_event(&w.end[0], w.end[0].qp[0].number, ENGINE_EVENT_DRAINED);
 	expect_no_event(&w.end[0]);
 	expect_sent(&k[0], ENGINE_OK);
 	expect_nothing(0);
@@ -294,7 +294,7 @@ static void drain_while_put_off(void **state)
 	post_recv(1, 0, 3000, 1, 2);
 	imagine_arrival(&a_send, 0);
 	run();
-	expect_event(&w.end[0], w.end[0].qp[0].number, RC_EVENT_DRAINED);
+	expect_event(&w.end[0], w.end[0].qp[0].number, ENGINE_EVENT_DRAINED);
 	expect_sent(&a_send, ENGINE_OK);
 	check_ends();
 }
@@ -306,7 +306,7 @@ static void drain_idle(void **state)
 	start(1);
 	join();
 	start_drain(&w.end[0], true);
-	expect_event(&w.end[0], w.end[0].qp[0].number, RC_EVENT_DRAINED);
+	expect_event(&w.end[0], w.end[0].qp[0].number, ENGINE_EVENT_DRAINED);
 	expect_no_event(&w.end[0]);
 }
 
@@ -334,7 +334,7 @@ static void drain_untold(void **state)
 		run();
 		assert_false(is_draining(s));
 		if (wants_event)
-			expect_event(s, s->qp[0].number, RC_EVENT_DRAINED);
+			expect_event(s, s->qp[0].number, ENGINE_EVENT_DRAINED);
 		expect_no_event(s);
 		expect_sent(&a_write, ENGINE_OK);
 		assert_int_equal(end_set(s, w.now, 0, RC_RTS, 0), 0);
@@ -525,7 +525,7 @@ static void established(void **state)
 	expect_no_event(&w.end[1]);
 	post(a_write);
 	run();
-	expect_event(&w.end[1], w.end[1].qp[0].number, RC_EVENT_ESTABLISHED);
+	expect_event(&w.end[1], w.end[1].qp[0].number, ENGINE_EVENT_ESTABLISHED);
 	expect_no_event(&w.end[1]);
 	expect_sent(&a_write, ENGINE_OK);
 	assert_int_equal(end_state(&w.end[1], 0), RC_RTR);
@@ -709,7 +709,7 @@ static void remote_access(void **state)
 		expect_sent(&next, ENGINE_FLUSHED);
 		assert_int_equal(end_state(&w.end[0], 0), RC_ERROR);
 		assert_int_equal(end_state(&w.end[1], 0), RC_ERROR);
-		expect_event(&w.end[1], w.end[1].qp[0].number, RC_EVENT_ACCESS);
+		expect_event(&w.end[1], w.end[1].qp[0].number, ENGINE_EVENT_ACCESS);
 		check_ends();
 	}
 }
@@ -731,7 +731,7 @@ static void last_receive(void **state)
 	end_connect(s, w.now, RC_RTS);
 	assert_int_equal(end_recv(s, w.now, 0, 0, 8, 1), -EINVAL);
 	assert_int_equal(end_set(s, w.now, 0, RC_ERROR, 0), 0);
-	expect_event(s, s->qp[0].number, RC_EVENT_LAST_RECEIVE);
+	expect_event(s, s->qp[0].number, ENGINE_EVENT_LAST_RECEIVE);
 	expect_no_event(s);
 	assert_non_null(rc_qp_free(s->e, s->qp[0].number));
 	assert_ptr_equal(rc_srq_free(s->e, 0), s->srq_memory);

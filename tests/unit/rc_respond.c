@@ -279,8 +279,8 @@ static void refuse_one(const struct refused *c)
 	h.atomic.va = c->va;
 	h.atomic.rkey = c->key;
 	deliver(h, c->len);
-	expect_event(RC_EVENT_ESTABLISHED);
-	expect_event(c->why == AETH_NAK_REMOTE_ACCESS ? RC_EVENT_ACCESS : RC_EVENT_INVALID);
+	expect_event(ENGINE_EVENT_ESTABLISHED);
+	expect_event(c->why == AETH_NAK_REMOTE_ACCESS ? ENGINE_EVENT_ACCESS : ENGINE_EVENT_INVALID);
 	expect_nak(psn, c->why);
 	assert_int_equal(w.got.aeth.msn, 0);
 	expect_none();
@@ -433,7 +433,7 @@ static void the_first_request_establishes(void **s)
 	start();
 	expect_event(NO_EVENT);
 	deliver(request(ROCE_OP_WRITE_ONLY, 0), 0);
-	expect_event(RC_EVENT_ESTABLISHED);
+	expect_event(ENGINE_EVENT_ESTABLISHED);
 	deliver(request(ROCE_OP_WRITE_ONLY, 1), 0);
 	expect_event(NO_EVENT);
 	start();

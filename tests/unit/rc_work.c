@@ -289,7 +289,7 @@ static void drains(void **state)
 	ack(3);
 	expect_no_event(&s);
 	ack(4);
-	expect_event(&s, OURS, RC_EVENT_DRAINED);
+	expect_event(&s, OURS, ENGINE_EVENT_DRAINED);
 	assert_int_equal(pull(), 0);
 	POST(.code = ENGINE_WRITE);
 	assert_int_equal(pull(), 0);
@@ -298,7 +298,7 @@ static void drains(void **state)
 	expect_counts(2, 5);
 	ack(6);
 	assert_int_equal(end_set(&s, now, 0, RC_SQD, RC_SET_WANTS_DRAINED), 0);
-	expect_event(&s, OURS, RC_EVENT_DRAINED);
+	expect_event(&s, OURS, ENGINE_EVENT_DRAINED);
 }
 
 /* Takes queue pair i away, and its memory. */
@@ -353,7 +353,7 @@ static void forgets_its_own_events(void **state)
 		}
 		for (uint32_t i = 0; i < 4; i++)
 			if (i != gone)
-				expect_event(&s, OURS + i, RC_EVENT_DRAINED);
+				expect_event(&s, OURS + i, ENGINE_EVENT_DRAINED);
 		expect_no_event(&s);
 	}
 }
@@ -398,7 +398,7 @@ static void forgets_events_of_shared_queues(void **state)
 
 		assert_non_null(memory);
 		memset(memory, 0xff, END_SRQ / 2);
-		expect_event(&s, 1 - gone, RC_EVENT_SRQ_LIMIT);
+		expect_event(&s, 1 - gone, ENGINE_EVENT_QUEUE_LIMIT);
 		expect_no_event(&s);
 		assert_true(end_poll(&s, &done));
 		assert_int_equal(done.qp, OURS + 1 - gone);
