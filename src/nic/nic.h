@@ -265,10 +265,10 @@ int nic_qp_connect(struct nic_qp *qp, const struct nic_link *link);
 /* How a queue pair fares. */
 int nic_qp_progress(struct nic_qp *qp, struct transport_progress *progress);
 
-/* Of TRANSPORT_VERBS: as rc_qp_modify, but the path is as above;
- * RC_SET_PATH opens the socket and checks that the PMTU fits the route: -EMSGSIZE,
- * -EADDRINUSE, -ENETUNREACH, -EOPNOTSUPP for a GID of version 1, ... and a sentence on stderr when
- * the environment variable WEFT_VERBOSE is set; nic_error has it in any case. */
+/* Of TRANSPORT_VERBS: as rc_qp_modify, but the path is as above; RC_SET_PATH opens the socket and
+ * checks that the PMTU fits the route: -EMSGSIZE, -EADDRINUSE, -ENETUNREACH, -EOPNOTSUPP for a GID
+ * of version 1, ... and a sentence on stderr when the environment variable WEFT_VERBOSE is set;
+ * nic_error has it in any case. */
 int nic_qp_modify(struct nic_qp *qp, const struct rc_attr *attr, uint32_t set,
 		  const struct nic_path *path);
 int nic_qp_query(struct nic_qp *qp, struct rc_attr *attr, struct nic_path *path, bool *is_draining);

@@ -10,8 +10,6 @@
 #include "base/setting.h"
 #include "cc/cc.h"
 
-#define TRANSPORT_OWN_OPTIONS 8u
-
 struct transport_options {
 	uint32_t retries, slow_retries; /* see struct transport_manner */
 	uint32_t ack_every_pkts;        /* see struct transport_host */
@@ -22,7 +20,6 @@ struct transport_options {
 	nsec cnp_every_ns;
 	struct nscc_cfg nscc;
 	struct dcqcn_cfg dcqcn;
-	uint64_t own[TRANSPORT_OWN_OPTIONS]; /* what no other transport has: the row's to name */
 };
 
 /* A choice of congestion control. */

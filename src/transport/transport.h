@@ -31,8 +31,8 @@ enum transport_feature {
 	TRANSPORT_POOLS = 32,      /* room for what is under way is a pool with a bound */
 	TRANSPORT_CNPS = 64,       /* it has congestion notification packets */
 	TRANSPORT_VERBS = 128,     /* its queue pairs are those of the verbs */
-	TRANSPORT_AHEAD = 512,     /* packets are taken ahead of a gap, so many and no more */
 	TRANSPORT_NOT_READY = 256, /* a message that finds no receive is put off, and not fatal */
+	TRANSPORT_AHEAD = 512,     /* packets are taken ahead of a gap, so many and no more */
 };
 
 /* The DSCPs that a device has for each class where nothing else is said. */
@@ -61,8 +61,8 @@ struct transport {
 	uint8_t cc;
 	struct transport_dscps dscps;
 	/* Of queue pairs: lower numbers than the first are special on the wire, and lower ones than
-	 * the least the engine itself does not take. Packets of at most open_bytes,
-	 * the seal's included, may come from anybody to the number `open`, if there is one. */
+	 * the least the engine itself does not take. Packets of at most open_bytes, the seal's
+	 * included, may come from anybody to the number `open`, if there is one. */
 	uint32_t first_number, least_number, open_number, open_bytes;
 	const struct transport_host_ops *hosts;
 	const struct transport_pair_ops *pairs;
