@@ -70,11 +70,11 @@ const struct carrier_rule *carrier_rule_of(const struct carrier *c, const uint8_
 {
 	for (uint32_t i = 0; i < c->n_rules; i++) {
 		const struct carrier_rule *rule = &c->rules[i];
-		bool holds = true;
+		uint32_t k = 0;
 
-		for (uint32_t k = 0; k < rule->n_match; k++)
-			holds &= carrier_matches(&rule->match[k], head);
-		if (holds)
+		while (k < rule->n_match && carrier_matches(&rule->match[k], head))
+			k++;
+		if (k == rule->n_match)
 			return rule;
 	}
 	return NULL;
