@@ -75,7 +75,7 @@ run_tests = rm -f $(1)/meson-logs/testlog.json; \
 # ninja spreads the work over the processors; the steps here stay in order.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: all help demo tour test interop attack same bench bench-wire soak fuzz hunt hunt-selftest lint format \
+.PHONY: all help demo tour test interop attack same fan-ins bench bench-wire soak fuzz hunt hunt-selftest lint format \
 	docs install clean distclean debug asan tsan leaks clang cross coverage ci \
 	setup-build setup-test configured
 
@@ -122,6 +122,9 @@ attack: setup-test all ## throw forged packets at running transfers and show wha
 
 same: setup-test configured ## whether behaviour is that of BASE=REVISION, and speed beside it
 	@scripts/same $(BUILD) $(BASE) $(WHAT)
+
+fan-ins: all ## whether incasts of 8 to 127 hosts end when they should with MRC, each of them
+	@scripts/fan-ins $(BUILD)/src/tools/weft
 
 bench: all ## run every benchmark and show its table
 	@ninja -C $(BUILD) meson-benchmark-prereq
