@@ -50,7 +50,7 @@ struct mrc_control {
 	nsec look_at;        /* when the state is read although nothing told of a change */
 };
 
-/* transport_mrc.c: the congestion control of queue pairs that name no profile. */
+/* transport_mrc.c: NSCC for queue pairs that name no profile, into what device_cc made. */
 void mrc_configure_cc(const struct device *d, struct cc_cfg *cc);
 
 /* mrc_pair.c: how many a queue pair may have, whichever profile it will name: seven bits each,

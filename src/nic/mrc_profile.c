@@ -74,6 +74,7 @@ static int make_cc(const struct device *d, const struct control_cc *p, struct cc
 	const char *problem = NULL;
 
 	*cc = (struct cc_cfg){0};
+	device_cc(&d->info.setup, cc);
 	mrc_configure_cc(d, cc);
 	cc->kind = p->is_nscc ? CC_NSCC : CC_FIXED;
 	if (p->is_nscc && p->has_config && !override(&cc->nscc, &p->nscc))

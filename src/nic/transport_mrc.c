@@ -16,7 +16,6 @@
 
 void mrc_configure_cc(const struct device *d, struct cc_cfg *cc)
 {
-	device_cc(&d->info.setup, cc);
 	cc->nscc.base_rtt_ns = BASE_RTT_NS;
 	cc->nscc.target_qdelay_ns = TARGET_NS;
 	cc->nscc.qa_threshold_ns = 4 * TARGET_NS;
