@@ -27,6 +27,11 @@ uint64_t hosts_rate(const struct topology *t, uint32_t host)
 	return rate;
 }
 
+const struct carrier *hosts_carrier(const struct transport *t)
+{
+	return t ? t->carrier : &carrier_roce;
+}
+
 uint32_t hosts_nominal(const struct transport *t, uint32_t payload_bytes)
 {
 	return payload_bytes + t->data_around_bytes + udp_bytes + ipv6_bytes;

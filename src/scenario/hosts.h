@@ -46,6 +46,9 @@ struct hosts {
 int hosts_init(struct hosts *t, const struct hosts_cfg *cfg);
 void hosts_fini(struct hosts *t);
 
+/* What packets of a transport, or of the reference transport (NULL), travel by. */
+const struct carrier *hosts_carrier(const struct transport *t);
+
 /* For the files of hosts: fills in what is sim's, and its own. */
 int hosts_init_ref(struct hosts *t);
 int hosts_init_row(struct hosts *t);

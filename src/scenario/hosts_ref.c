@@ -58,7 +58,7 @@ int hosts_init_ref(struct hosts *t)
 	t->sim = (struct sim_transport){
 		.name = "ref",
 		.ops = &ref_ops,
-		.carrier = &carrier_roce,
+		.carrier = hosts_carrier(NULL),
 		.head_bytes = mrc_bth_bytes + seth_bytes + cc_state_bytes,
 		.payload_bytes = cfg->payload_bytes,
 		.data_head_bytes = mrc_bth_bytes + meth_bytes + reth_bytes + icrc_bytes,

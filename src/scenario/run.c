@@ -306,8 +306,7 @@ int run_init(struct run *r, const struct scenario *s, const struct run_tap *tap,
 	error[0] = '\0';
 	struct routing_cfg routing = s->routing;
 
-	carriers_add(&routing.carriers,
-		     s->transport.row ? s->transport.row->carrier : &carrier_roce, s->udp_port);
+	carriers_add(&routing.carriers, hosts_carrier(s->transport.row), s->udp_port);
 	int answer = routing_build(&r->routing, &s->topology, &routing, seed_of(s, STREAM_ROUTES),
 				   error, error_len);
 
