@@ -39,10 +39,7 @@ static uint32_t whole_units(uint32_t pkts)
 
 static size_t grant(struct transport_caps *caps)
 {
-	if (!caps->max_send)
-		caps->max_send = 1;
-	if (!caps->max_send_sge)
-		caps->max_send_sge = 1;
+	rows_grant_sends(caps);
 	if (!caps->ahead_pkts)
 		caps->ahead_pkts = AHEAD_PKTS;
 	if (!caps->ahead_imm)

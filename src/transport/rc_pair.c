@@ -28,10 +28,7 @@ static struct rc_caps caps_of(const struct transport_caps *caps)
 
 static size_t grant(struct transport_caps *caps)
 {
-	if (!caps->max_send)
-		caps->max_send = 1;
-	if (!caps->max_send_sge)
-		caps->max_send_sge = 1;
+	rows_grant_sends(caps);
 	if (caps->srq != TRANSPORT_NO_SRQ)
 		caps->max_recv = caps->max_recv_sge = 0;
 	else if (caps->max_recv && !caps->max_recv_sge)
