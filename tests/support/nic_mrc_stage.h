@@ -33,15 +33,7 @@ struct side {
 /* The loopback device with MRC. */
 static inline struct nic_info mrc_info(void)
 {
-	struct nic_info *list = NULL, found = {.ifindex = 0};
-	int n = nic_list(&list);
-
-	for (int i = 0; i < n; i++)
-		if (!strcmp(list[i].interface, "lo") && list[i].setup.transport == &transport_mrc)
-			found = list[i];
-	free(list);
-	assert_true(found.ifindex > 0);
-	return found;
+	return stage_device(&transport_mrc, "lo");
 }
 
 static inline struct nic_qp *new_qp(struct side *s)

@@ -38,21 +38,26 @@ static inline uint64_t stage_now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The RC device of an interface. */
-static inline struct nic_info stage_info(const char *interface)
+/* The device of a transport that stands for an interface. */
+static inline struct nic_info stage_device(const struct transport *t, const char *interface)
 {
 	struct nic_info *list = NULL, found = {.ifindex = 0};
 	int n = nic_list(&list);
 
 	assert_true(n > 0);
 	for (int i = 0; i < n; i++) {
-		if (!strcmp(list[i].interface, interface) &&
-		    list[i].setup.transport == &transport_rc)
+		if (!strcmp(list[i].interface, interface) && list[i].setup.transport == t)
 			found = list[i];
 	}
 	free(list);
 	assert_true(found.ifindex > 0);
 	return found;
+}
+
+/* The RC device of an interface. */
+static inline struct nic_info stage_info(const char *interface)
+{
+	return stage_device(&transport_rc, interface);
 }
 
 /* The place of its first address of that family. */

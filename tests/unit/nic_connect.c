@@ -8,19 +8,6 @@
 #define SIDES  2u
 #define ROUNDS 3u
 
-static struct nic_info device_of(const struct transport *t)
-{
-	struct nic_info *list = NULL, found = {.ifindex = 0};
-	int n = nic_list(&list);
-
-	for (int i = 0; i < n; i++)
-		if (!strcmp(list[i].interface, "lo") && list[i].setup.transport == t)
-			found = list[i];
-	free(list);
-	assert_true(found.ifindex > 0);
-	return found;
-}
-
 static struct nic_link link_of(struct end e[SIDES], uint32_t i, const struct nic_info *info)
 {
 	struct nic_link link = {.pmtu = PMTU, .access = MEM_REMOTE_WRITE};
@@ -70,7 +57,7 @@ static void write_all(struct end e[SIDES], uint32_t seed)
 
 static void writes_cross(const struct transport *t)
 {
-	struct nic_info info = device_of(t);
+	struct nic_info info = stage_device(t, "lo");
 	struct transport_progress p;
 	struct end e[SIDES];
 
@@ -96,7 +83,7 @@ static void writes_cross(const struct transport *t)
 /* The number is that of the queue pair; that of the first packet is drawn. */
 static void ends_are_told(const struct transport *t)
 {
-	struct nic_info info = device_of(t);
+	struct nic_info info = stage_device(t, "lo");
 	struct transport_end first, second;
 	struct end e[SIDES];
 
@@ -111,7 +98,7 @@ static void ends_are_told(const struct transport *t)
 
 static void nonsense_is_refused(const struct transport *t)
 {
-	struct nic_info info = device_of(t);
+	struct nic_info info = stage_device(t, "lo");
 	struct end e[SIDES];
 
 	open_both(e, &info);
@@ -137,7 +124,7 @@ static void nonsense_is_refused(const struct transport *t)
 
 static void too_much_is_refused(const struct transport *t)
 {
-	struct nic_info info = device_of(t);
+	struct nic_info info = stage_device(t, "lo");
 	struct end e;
 
 	stage_open(&e, &info, NULL);
