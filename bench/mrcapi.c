@@ -176,11 +176,11 @@ static void native_post(void *lane, uint32_t bytes)
 static int native_poll(void *lane)
 {
 	struct native *n = lane;
-	struct nic_done done[DEPTH];
+	struct done done[DEPTH];
 	int got = nic_cq_poll(n->cq, done, DEPTH);
 
 	for (int i = 0; i < got; i++)
-		check(done[i].done.status == ENGINE_OK, "a write failed");
+		check(done[i].status == ENGINE_OK, "a write failed");
 	return got;
 }
 

@@ -26,6 +26,7 @@ struct engine_work *engine_done_pop(struct list *all, struct done *done)
 		.imm = w->imm,
 		.len = w->len,
 		.status = w->status,
+		.peer_code = w->peer_code,
 		.code = w->is_recv ? ENGINE_DONE_RECEIVED : ENGINE_DONE_SENT,
 		.flags = w->flags & (ENGINE_SOLICITED | ENGINE_HAS_IMM | ENGINE_HAS_INV),
 		.op = w->op,

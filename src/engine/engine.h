@@ -17,6 +17,7 @@
 #ifndef WEFT_ENGINE_ENGINE_H
 #define WEFT_ENGINE_ENGINE_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -149,22 +150,28 @@ enum engine_status {
 struct op {
 	uint64_t cookie, remote, key, imm, tag, ignore;
 	const struct sge *sg;
-	uint32_t qp, peer, ticket;
+	uint32_t qp, peer, ticket, flags; /* enum engine_flag */
 	uint16_t n_sg;
-	uint8_t code, flags, atomic_op, atomic_type; /* code: enum engine_op */
-	uint8_t operand[2][16];                      /* in host order, from the first byte */
-	const struct mem_binding *bind;              /* ENGINE_BIND: window key in imm */
+	uint8_t code, atomic_op, atomic_type; /* code: enum engine_op */
+	uint8_t operand[2][16];               /* in host order, from the first byte */
+	const struct mem_binding *bind;       /* ENGINE_BIND: window key in imm */
 };
 
 enum engine_done { ENGINE_DONE_SENT, ENGINE_DONE_RECEIVED, ENGINE_DONE_REQUEST };
 
+/* What became of work. What a transport does not have is 0. */
 struct done {
-	uint64_t cookie, imm;
-	uint64_t tag; /* of ENGINE_ATOMIC: enum engine_atomic */
-	uint32_t qp, peer, len, ticket;
-	int16_t status;          /* enum engine_status, or a negative errno of the engine's own */
-	uint8_t code, flags, op; /* enum engine_done, engine_flag, engine_op */
+	uint64_t cookie, imm, tag;
+	uint64_t offset; /* of a message in a receive that takes several: where its bytes begin */
+	uint32_t len;    /* bytes of the message, also of those that found no place */
+	uint32_t qp, peer, ticket, flags; /* enum engine_flag */
+	uint32_t source;                  /* receives: who sent it, as the transport numbers them */
+	int16_t status;     /* enum engine_status, or a negative errno of the engine's own */
+	uint16_t peer_code; /* why the peer refused it, as its transport numbers that */
+	uint8_t code, op;   /* enum engine_done, engine_op */
+	uint8_t atomic_op;  /* enum engine_atomic */
 };
+static_assert(sizeof(struct done) <= 64, "a completion is a cache line");
 
 /* Things that happen to a queue, and not to work of it (IBTA 11.6.3). Each kind is told of once,
  * however often it happened since it was taken, and none is ever lost. */

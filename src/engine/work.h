@@ -21,10 +21,11 @@ struct engine_work {
 	struct list_link link; /* among the completions, or in a list of the engine's */
 	void *owner;           /* the queue pair, or the queue, that it was posted to */
 	uint64_t cookie, imm;
-	uint32_t len; /* of the message; of a receive, of what arrived */
+	uint32_t len;       /* of the message; of a receive, of what arrived */
+	uint32_t flags;     /* enum engine_flag */
+	uint16_t peer_code; /* as that of struct done */
 	bool is_recv;
 	uint8_t op;     /* enum engine_op; of a receive: RECV, or WRITE_IMM for what consumed it */
-	uint8_t flags;  /* enum engine_flag */
 	uint8_t status; /* enum engine_status */
 };
 

@@ -140,7 +140,7 @@ uint64_t mrc_work_of(const struct mrc_qp *q, uint64_t n)
 	return low;
 }
 
-void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, int64_t n, enum engine_status status)
+void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, int64_t n, struct mrc_failure why)
 {
 	struct mrc_requester *req = &q->req;
 
@@ -155,5 +155,6 @@ void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, int64_t n, enum engine_sta
 
 	while (req->works.done < work)
 		end_work(m, q, ENGINE_FLUSHED);
-	mrc_fail_send(m, q, status);
+	mrc_send_at(q, work)->wr.peer_code = why.peer_code;
+	mrc_fail_send(m, q, why.status);
 }

@@ -343,7 +343,7 @@ void mrc_retx(struct mrc *m, struct mrc_qp *q, uint64_t n, bool is_trimmed)
 	struct mrc_losses l = {0};
 
 	if ((!is_trimmed || is_trim_counted(m, q, n, *tries)) && !take_try(q, tries)) {
-		mrc_fail_packet(m, q, (int64_t)n, ENGINE_RETRY_EXCEEDED);
+		mrc_fail_packet(m, q, (int64_t)n, (struct mrc_failure){ENGINE_RETRY_EXCEEDED, 0});
 		return;
 	}
 	lose(m, q, n, false, &l);

@@ -168,6 +168,7 @@ static uint32_t mrc_poll(struct engine *e, struct done *done, uint32_t n)
 
 		done[got].qp = q->id.number;
 		done[got].peer = q->attr.peer;
+		done[got].source = wr->is_recv ? q->attr.remote_qp : 0;
 		engine_ring_release(wr->is_recv ? &q->resp.receives : &q->req.works, wr);
 	}
 	return got;

@@ -10,7 +10,9 @@
  * Work is posted with ops->post: ENGINE_WRITE, ENGINE_WRITE_IMM and ENGINE_RECV. Send work
  * completes in the order it was posted, when the peer's Transport ACK says that it was executed:
  * a SACK says only that packets arrived (7.2.1). A receive is consumed by a write with immediate
- * data, in the order of sending, after all data sent before it was placed (6.3.2). Invariants:
+ * data, in the order of sending, after all data sent before it was placed (6.3.2); its done.source
+ * is the peer's number. done.peer_code is the syndrome of the AETH with which the peer refused
+ * work, or MRC_CODE_NACK and the reason of the NETH. Invariants:
  * every packet put in increments one counter of MRC_ACCEPTED or MRC_DROPS; nothing is placed that
  * is not wholly inside a region with the right to it; each packet's payload is placed once. */
 #ifndef WEFT_MRC_MRC_H
@@ -40,6 +42,7 @@
 #define MRC_EVS          256u
 #define MRC_RATE_MAX     1000000u /* of stranger_rate */
 #define MRC_NO_STRANGERS UINT32_MAX
+#define MRC_CODE_NACK    256u
 #define MRC_PORT_UPDATES 16u /* peers' ports reported and not yet polled, see mrc_endpoint_poll */
 
 /* Zero stands for the default in brackets. */

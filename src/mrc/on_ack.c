@@ -495,7 +495,9 @@ enum mrc_verdict mrc_on_nack(struct mrc *m, struct mrc_qp *q, const struct mrc_i
 	if (off < -OLDEST || n < 0 || n >= (int64_t)req->sent.next)
 		return MRC_VERDICT_drop_stale;
 	if (h->nack_reason == MRC_NACK_UNEXP_EVENT) {
-		mrc_fail_packet(m, q, n, ENGINE_REMOTE_OPERATION);
+		mrc_fail_packet(m, q, n,
+				(struct mrc_failure){ENGINE_REMOTE_OPERATION,
+						     MRC_CODE_NACK + h->nack_reason});
 		return MRC_VERDICT_rx_nack;
 	}
 	struct timing t = {
@@ -587,7 +589,9 @@ static enum mrc_verdict on_negative(struct mrc *m, struct mrc_qp *q, int64_t n,
 	if (h->value >= sizeof statuses || statuses[h->value] == 0)
 		return MRC_VERDICT_drop_malformed;
 	mrc_retire_works(m, q, executed(q, h->msn));
-	mrc_fail_packet(m, q, n, statuses[h->value]);
+	mrc_fail_packet(
+		m, q, n,
+		(struct mrc_failure){statuses[h->value], aeth_syndrome(AETH_NAK, h->value)});
 	return MRC_VERDICT_rx_nak;
 }
 

@@ -532,9 +532,14 @@ void mrc_retire(struct mrc *m, struct mrc_qp *q, uint64_t end);
 void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status);
 /* The peer executed the first n works that are not done, all of them out. */
 void mrc_retire_works(struct mrc *m, struct mrc_qp *q, uint64_t n);
-/* The work of packet n < next fails with this status, or the oldest if that one is done; those
- * around it are flushed, and q fails. */
-void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, int64_t n, enum engine_status status);
+/* How work fails, and why, as the peer says (done.peer_code). */
+struct mrc_failure {
+	enum engine_status status;
+	uint16_t peer_code;
+};
+/* The work of packet n < next fails so, or the oldest if that one is done; those around it are
+ * flushed, and q fails. */
+void mrc_fail_packet(struct mrc *m, struct mrc_qp *q, int64_t n, struct mrc_failure why);
 /* What the peer has of the payload of the work that ends next, as far as all before it arrived. */
 uint64_t mrc_part_bytes(const struct mrc_qp *q);
 /* The work of packet n, which is sent, or is next, and not done. */

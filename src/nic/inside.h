@@ -80,7 +80,7 @@ struct nic_cq {
 	struct nic_channel *channel; /* or NULL */
 	struct source source;
 	uint32_t n_users; /* queue pairs, each as often as it names it */
-	struct nic_done *ring;
+	struct done *ring;
 	uint32_t cqe, head;
 	uint32_t count;
 	uint32_t n_vain; /* polls that found nothing */
@@ -290,7 +290,7 @@ void device_note_links(struct device *d);
 void device_disable_ports(struct device *d, uint32_t ports);
 
 /* queue.c: false when there is no place for it. */
-bool cq_push(struct nic_cq *cq, const struct nic_done *done);
+bool cq_push(struct nic_cq *cq, const struct done *done);
 /* As nic_cq_new; with a ring of events, which is the queue's from then on, in place of its own. */
 struct nic_cq *cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *channel, void *context,
 		      struct event_ring *events);

@@ -196,17 +196,11 @@ int nic_cq_resize(struct nic_cq *cq, uint32_t cqe);
 uint32_t nic_cq_cqe(const struct nic_cq *cq);
 int nic_cq_free(struct nic_cq *cq); /* -EBUSY while queue pairs use it; waits for acks */
 
-/* A completion: what the engine says, and who. */
-struct nic_done {
-	struct done done;
-	uint32_t src_qp; /* of receives: the peer's number */
-};
-
 /* Takes at most n completions, making progress when none is waiting. Does not sleep for one, but
  * offers the processor to others now and then. Negative: -ENODEV, or the queue has overrun
  * (-EOVERFLOW): a completion found no place, NIC_EVENT_CQ_ERROR told of it, and every queue pair
  * that uses it went to RC_ERROR with NIC_EVENT_QP_FATAL. */
-int nic_cq_poll(struct nic_cq *cq, struct nic_done *done, int n);
+int nic_cq_poll(struct nic_cq *cq, struct done *done, int n);
 
 /* The next completion to be added (or the next solicited or failed one) makes one event. */
 int nic_cq_arm(struct nic_cq *cq, bool is_solicited_only);

@@ -238,14 +238,10 @@ static void on_overrun(struct nic_cq *cq, struct nic_qp *qp)
 void device_complete(struct device *d, const struct done *done)
 {
 	struct nic_qp *qp = d->qps[done->qp % NIC_LOW_NUMBERS];
-	struct nic_done nic = {.done = *done};
 
 	assert(qp);
-	bool is_sent = done->code == ENGINE_DONE_SENT;
-	struct nic_cq *cq = is_sent ? qp->send_cq : qp->recv_cq;
+	struct nic_cq *cq = done->code == ENGINE_DONE_SENT ? qp->send_cq : qp->recv_cq;
 
-	if (!is_sent)
-		nic.src_qp = qp->remote_qp;
-	if (!cq_push(cq, &nic))
+	if (!cq_push(cq, done))
 		on_overrun(cq, qp);
 }

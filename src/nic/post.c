@@ -102,12 +102,12 @@ static int post_one(struct nic_qp *qp, nsec now, struct nic_work *work)
 	int r;
 
 	op->qp = qp->number;
-	op->flags &= (uint8_t)(ENGINE_SILENT | ENGINE_SOLICITED | ENGINE_FENCE);
+	op->flags &= ENGINE_SILENT | ENGINE_SOLICITED | ENGINE_FENCE;
 	if (op->code == ENGINE_RECV)
 		return d->engine->ops->post(d->engine, now, op);
 	d->posted_at = now;
 	if (qp->is_all_signaled)
-		op->flags &= (uint8_t)~ENGINE_SILENT;
+		op->flags &= ~(uint32_t)ENGINE_SILENT;
 	if (op->code == ENGINE_BIND)
 		r = post_bind(qp, now, work);
 	else if (work->is_inline)

@@ -40,7 +40,7 @@ struct nic_cq *cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *chan
 	if (!r && channel && channel->user != u)
 		r = nic_fail(EINVAL, "the completion channel belongs to another user");
 	struct nic_cq *cq = r ? NULL : calloc(1, sizeof *cq);
-	struct nic_done *ring = cq && !events ? calloc(cqe, sizeof *ring) : NULL;
+	struct done *ring = cq && !events ? calloc(cqe, sizeof *ring) : NULL;
 
 	if (!cq || (!ring && !events)) {
 		free(cq);
@@ -94,7 +94,7 @@ int nic_cq_resize(struct nic_cq *cq, uint32_t cqe)
 		r = not_of_completions();
 	if (r)
 		return r;
-	struct nic_done *ring = calloc(cqe, sizeof *ring), *old = ring;
+	struct done *ring = calloc(cqe, sizeof *ring), *old = ring;
 
 	if (!ring)
 		return nic_fail(ENOMEM, "no memory for %u completions", cqe);
@@ -175,20 +175,20 @@ void cq_wake(struct nic_cq *cq)
 	channel_raise(cq);
 }
 
-bool cq_push(struct nic_cq *cq, const struct nic_done *done)
+bool cq_push(struct nic_cq *cq, const struct done *done)
 {
 	if (cq->is_overrun || cq->count == cq->cqe)
 		return false;
 	cq->ring[cq_place(cq, cq->count++)] = *done;
 	if (cq->armed == CQ_NOT_ARMED)
 		return true;
-	if (cq->armed == CQ_ARMED || done->done.status != ENGINE_OK ||
-	    (done->done.code == ENGINE_DONE_RECEIVED && done->done.flags & ENGINE_SOLICITED))
+	if (cq->armed == CQ_ARMED || done->status != ENGINE_OK ||
+	    (done->code == ENGINE_DONE_RECEIVED && done->flags & ENGINE_SOLICITED))
 		cq_wake(cq);
 	return true;
 }
 
-static int cq_take(struct nic_cq *cq, struct nic_done *done, uint32_t n)
+static int cq_take(struct nic_cq *cq, struct done *done, uint32_t n)
 {
 	if (cq->is_overrun)
 		return -EOVERFLOW;
@@ -201,7 +201,7 @@ static int cq_take(struct nic_cq *cq, struct nic_done *done, uint32_t n)
 	return (int)n;
 }
 
-int nic_cq_poll(struct nic_cq *cq, struct nic_done *done, int n)
+int nic_cq_poll(struct nic_cq *cq, struct done *done, int n)
 {
 	struct device *d = cq->user->device;
 	int r = device_check(d);

@@ -75,6 +75,12 @@ void rc_fail_send(struct rc *r, struct rc_qp *q, enum engine_status status)
 	rc_fail(r, q);
 }
 
+void rc_fail_send_for(struct rc *r, struct rc_qp *q, enum engine_status status, uint8_t syndrome)
+{
+	rc_send_at(q, q->req.works.done)->wr.peer_code = syndrome;
+	rc_fail_send(r, q, status);
+}
+
 void rc_end_works(struct rc *r, struct rc_qp *q)
 {
 	struct rc_requester *req = &q->req;

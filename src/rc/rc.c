@@ -107,7 +107,7 @@ static void finish_send(const struct engine_work *wr, struct done *done)
 	const struct rc_send *w = (const struct rc_send *)wr;
 	struct rc_qp *q = wr->owner;
 
-	done->tag = w->atomic_op;
+	done->atomic_op = w->atomic_op;
 	done->qp = q->id.number;
 	done->peer = w->peer;
 	engine_ring_release(&q->req.works, wr);
@@ -121,6 +121,7 @@ static void finish_recv(struct engine_work *wr, struct done *done)
 
 	done->qp = w->qp;
 	done->peer = w->peer;
+	done->source = w->source;
 	list_push_front(&queue->free, &wr->link);
 }
 

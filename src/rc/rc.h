@@ -8,7 +8,9 @@
  *
  * Work is posted with ops->post: send work to a queue pair, ENGINE_RECV to a queue pair or, with
  * ENGINE_SHARED, to a shared receive queue. Completions come out of ops->poll: those of one queue
- * in the order of its work requests; each once. Invariants: every packet put in increments one
+ * in the order of its work requests; each once. done.source of a receive is the peer's number;
+ * done.peer_code the syndrome of the AETH with which it refused work, or put it off too often.
+ * Invariants: every packet put in increments one
  * counter of RC_ACCEPTED or RC_DROPS; nothing is placed that is not wholly inside a region with
  * the right to it; a request is executed once however often it arrives. */
 #ifndef WEFT_RC_RC_H

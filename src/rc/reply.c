@@ -104,7 +104,7 @@ static bool on_not_ready(struct rc *r, struct rc_qp *q, uint8_t code)
 	if (req->is_waiting_rnr)
 		return false;
 	if (is_out && req->rnr_tries == 0) {
-		rc_fail_send(r, q, ENGINE_RNR_EXCEEDED);
+		rc_fail_send_for(r, q, ENGINE_RNR_EXCEEDED, aeth_syndrome(AETH_RNR_NAK, code));
 		return true;
 	}
 	if (is_out && q->attr.rnr_retries != RNR_FOREVER)
@@ -139,7 +139,7 @@ static enum rc_verdict on_refusal(struct rc *r, struct rc_qp *q, const struct re
 
 	/* Somewhere in the work that is oldest now: that one was refused. */
 	if (q->state != RC_ERROR && (!p->w || p->count < end_of(p->w))) {
-		rc_fail_send(r, q, status);
+		rc_fail_send_for(r, q, status, aeth_syndrome(AETH_NAK, p->in->h.aeth.value));
 		return RC_VERDICT_rx_nak;
 	}
 	did |= on_implied_nak(r, q);

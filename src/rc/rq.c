@@ -108,10 +108,7 @@ int rc_post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const struc
 	if (op->n_sg > 0)
 		memcpy(w->sg, op->sg, op->n_sg * sizeof *op->sg);
 	if (q && q->state == RC_ERROR) {
-		w->qp = q->id.number;
-		w->peer = q->attr.peer;
-		w->wr.status = ENGINE_FLUSHED;
-		engine_done_push(&r->done, &w->wr);
+		rc_complete_recv(r, q, w, ENGINE_FLUSHED);
 		return 0;
 	}
 	list_push(&queue->posted, &w->wr.link);
@@ -137,8 +134,6 @@ struct rc_recv *rc_take_recv(struct rc *r, struct rc_qp *q)
 	queue->n_posted--;
 	if (queue->n_posted < queue->limit)
 		raise_limit(r, queue);
-	recv->qp = q->id.number;
-	recv->peer = q->attr.peer;
 	return recv;
 }
 
@@ -147,6 +142,7 @@ void rc_complete_recv(struct rc *r, struct rc_qp *q, struct rc_recv *recv,
 {
 	recv->qp = q->id.number;
 	recv->peer = q->attr.peer;
+	recv->source = q->attr.remote_qp;
 	recv->wr.status = (uint8_t)status;
 	engine_done_push(&r->done, &recv->wr);
 }

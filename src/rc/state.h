@@ -69,8 +69,8 @@ struct rc_send {
 /* A receive; its owner is the queue that it goes back to. */
 struct rc_recv {
 	struct engine_work wr;
-	uint32_t qp, peer; /* the queue pair that took it, and the other end */
-	uint32_t room;     /* bytes of all its pieces */
+	uint32_t qp, peer, source; /* the queue pair that took it, and the other end */
+	uint32_t room;             /* bytes of all its pieces */
 	uint8_t n_sg;
 	struct sge sg[];
 };
@@ -304,6 +304,8 @@ void rc_complete_recv(struct rc *r, struct rc_qp *q, struct rc_recv *recv,
 void rc_end_works(struct rc *r, struct rc_qp *q);
 /* The oldest work that is not done fails with this status, and q with it. */
 void rc_fail_send(struct rc *r, struct rc_qp *q, enum engine_status status);
+/* The same, since the peer said so with this syndrome. */
+void rc_fail_send_for(struct rc *r, struct rc_qp *q, enum engine_status status, uint8_t syndrome);
 /* Ends q on our own account: RC_ERROR, all work flushed. What the responder still has to say is
  * said if is_closing was set before. */
 void rc_fail(struct rc *r, struct rc_qp *q);

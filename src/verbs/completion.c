@@ -203,16 +203,15 @@ static enum ibv_wc_opcode wc_opcode(const struct done *done)
 	case ENGINE_WRITE_IMM: return IBV_WC_RDMA_WRITE;
 	case ENGINE_READ: return IBV_WC_RDMA_READ;
 	case ENGINE_ATOMIC:
-		return done->tag == ENGINE_COMPARE_SWAP ? IBV_WC_COMP_SWAP : IBV_WC_FETCH_ADD;
+		return done->atomic_op == ENGINE_COMPARE_SWAP ? IBV_WC_COMP_SWAP : IBV_WC_FETCH_ADD;
 	case ENGINE_LOCAL_INV: return IBV_WC_LOCAL_INV;
 	case ENGINE_BIND: return IBV_WC_BIND_MW;
 	default: return IBV_WC_SEND;
 	}
 }
 
-void verbs_fill_wc(struct ibv_wc *wc, const struct nic_done *nic)
+void verbs_fill_wc(struct ibv_wc *wc, const struct done *done)
 {
-	const struct done *done = &nic->done;
 	bool has_len = done->code == ENGINE_DONE_RECEIVED || done->op == ENGINE_READ ||
 		       done->op == ENGINE_ATOMIC;
 
@@ -220,10 +219,10 @@ void verbs_fill_wc(struct ibv_wc *wc, const struct nic_done *nic)
 		.wr_id = done->cookie,
 		.status = wc_status(done->status),
 		.opcode = wc_opcode(done),
-		.vendor_err = done->status < 0 ? (uint32_t)-done->status : 0,
+		.vendor_err = done->status < 0 ? (uint32_t)-done->status : done->peer_code,
 		.byte_len = has_len ? done->len : 0,
 		.qp_num = done->qp,
-		.src_qp = nic->src_qp,
+		.src_qp = done->source,
 	};
 	if (done->flags & ENGINE_HAS_IMM) {
 		wc->imm_data = htonl((uint32_t)done->imm);
@@ -236,7 +235,7 @@ void verbs_fill_wc(struct ibv_wc *wc, const struct nic_done *nic)
 
 int verbs_take(struct nic_cq *queue, int n, struct ibv_wc *wc)
 {
-	struct nic_done done[POLL_BATCH];
+	struct done done[POLL_BATCH];
 	int taken = 0;
 
 	while (taken < n) {

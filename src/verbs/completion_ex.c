@@ -19,7 +19,7 @@ static uint64_t read_clock(clockid_t clock)
 /* ENOENT: there is none. */
 static int take_one(struct verbs_queue *queue)
 {
-	struct nic_done done;
+	struct done done;
 	int got = nic_cq_poll(queue->nic, &done, 1);
 
 	if (got <= 0)

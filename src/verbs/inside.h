@@ -317,7 +317,7 @@ bool verbs_has_port(struct ibv_context *context, uint32_t port);
 enum ibv_event_type verbs_event_type(const struct nic_event *event);
 
 /* A completion as the application sees it; and at most n of a queue: how many, or -1 and errno. */
-void verbs_fill_wc(struct ibv_wc *wc, const struct nic_done *done);
+void verbs_fill_wc(struct ibv_wc *wc, const struct done *done);
 int verbs_take(struct nic_cq *queue, int n, struct ibv_wc *wc);
 
 /* Functions of a queue that was made with ibv_create_cq_ex. */
@@ -334,7 +334,7 @@ int verbs_fill_bind(const struct verbs_bind *what, struct nic_work *work, struct
 void verbs_show_key(struct verbs_window *window);
 
 /* ibv_send_flags as engine_flag. */
-uint8_t verbs_flags(unsigned flags);
+uint32_t verbs_flags(unsigned flags);
 
 /* The draft of a pair of these caps, and its functions; false: no memory. */
 bool verbs_draft_new(struct verbs_pair *pair);

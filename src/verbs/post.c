@@ -14,9 +14,9 @@ static_assert(sizeof(struct ibv_sge) == sizeof(struct sge) && sizeof(void *) == 
 		      offsetof(struct ibv_sge, lkey) == offsetof(struct sge, lkey),
 	      "a piece is the same struct here and there");
 
-uint8_t verbs_flags(unsigned flags)
+uint32_t verbs_flags(unsigned flags)
 {
-	unsigned ours = 0;
+	uint32_t ours = 0;
 
 	if (!(flags & IBV_SEND_SIGNALED))
 		ours |= ENGINE_SILENT;
@@ -24,7 +24,7 @@ uint8_t verbs_flags(unsigned flags)
 		ours |= ENGINE_SOLICITED;
 	if (flags & IBV_SEND_FENCE)
 		ours |= ENGINE_FENCE;
-	return (uint8_t)ours;
+	return ours;
 }
 
 static void fill_atomic(struct op *op, const struct ibv_send_wr *wr)

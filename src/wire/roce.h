@@ -131,6 +131,10 @@ enum aeth_nak {
 	AETH_NAK_REMOTE_OPERATION,
 	AETH_NAK_INVALID_RD,
 };
+static inline uint8_t aeth_syndrome(enum aeth_type type, uint8_t value)
+{
+	return (uint8_t)(type << 5 | (value & 0x1fu));
+}
 
 /* The one partition of RoCEv2, and whether a packet is of it: the top bit of a key only tells full
  * members, of which we are one, from limited ones (IBTA 10.9.1). */

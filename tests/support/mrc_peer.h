@@ -202,13 +202,13 @@ static inline void post_packets(uint32_t n)
 }
 
 /* The next completion; one that is right is of a write of one packet. */
-static inline void expect_end(uint64_t which, enum engine_status status)
+static inline struct done expect_end(uint64_t which, enum engine_status status)
 {
-	expect_done(0, (struct done){.cookie = which,
-				     .code = ENGINE_DONE_SENT,
-				     .status = (int16_t)status,
-				     .op = ENGINE_WRITE,
-				     .len = PMTU});
+	return expect_done(0, (struct done){.cookie = which,
+					    .code = ENGINE_DONE_SENT,
+					    .status = (int16_t)status,
+					    .op = ENGINE_WRITE,
+					    .len = PMTU});
 }
 
 /* A round trip of 40 us is known, and a packet is out for each microsecond since

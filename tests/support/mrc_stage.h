@@ -440,7 +440,7 @@ static inline void post_recv(uint32_t side, uint32_t qp, uint64_t cookie)
 }
 
 /* The next completion of side is this one. Only fields that mean something are compared. */
-static inline void expect_done(uint32_t side, struct done want)
+static inline struct done expect_done(uint32_t side, struct done want)
 {
 	struct done got;
 
@@ -450,7 +450,7 @@ static inline void expect_done(uint32_t side, struct done want)
 	assert_int_equal(got.status, want.status);
 	assert_int_equal(got.qp, want.qp ? want.qp : w.end[side].qp[0].number);
 	if (want.status != ENGINE_OK)
-		return;
+		return got;
 	assert_int_equal(got.op, want.op);
 	assert_int_equal(got.peer, PEER);
 	assert_int_equal(got.len, want.len);
@@ -458,6 +458,7 @@ static inline void expect_done(uint32_t side, struct done want)
 		assert_int_equal(got.flags, want.flags);
 	if (want.flags & ENGINE_HAS_IMM)
 		assert_int_equal(got.imm, want.imm);
+	return got;
 }
 
 static inline void expect_sent(const struct work *k, enum engine_status status)

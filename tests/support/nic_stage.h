@@ -186,7 +186,7 @@ static inline struct sge stage_piece(const struct end *e, uint32_t at, uint32_t 
 }
 
 /* Takes n completions. */
-static inline void stage_take(struct nic_cq *cq, struct nic_done *done, uint32_t n)
+static inline void stage_take(struct nic_cq *cq, struct done *done, uint32_t n)
 {
 	uint64_t end = stage_now() + STAGE_NS;
 	uint32_t got = 0;
@@ -202,9 +202,9 @@ static inline void stage_take(struct nic_cq *cq, struct nic_done *done, uint32_t
 	}
 }
 
-static inline struct nic_done stage_one(struct nic_cq *cq)
+static inline struct done stage_one(struct nic_cq *cq)
 {
-	struct nic_done done;
+	struct done done;
 
 	stage_take(cq, &done, 1);
 	return done;

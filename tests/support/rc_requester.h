@@ -187,7 +187,7 @@ static inline void imagine_read(uint32_t to, uint32_t at, uint32_t len)
 		s.image[INBOX][to + i] = (uint8_t)((at + i) * 7 + 3);
 }
 
-static inline void expect_sent(uint64_t which, uint8_t op, enum engine_status status)
+static inline struct done expect_sent(uint64_t which, uint8_t op, enum engine_status status)
 {
 	struct done done;
 
@@ -196,6 +196,8 @@ static inline void expect_sent(uint64_t which, uint8_t op, enum engine_status st
 	assert_int_equal(done.op, op);
 	assert_int_equal(done.status, status);
 	assert_int_equal(done.code, ENGINE_DONE_SENT);
+	assert_int_equal(done.source, 0);
+	return done;
 }
 
 static inline void expect_nothing(void)

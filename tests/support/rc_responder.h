@@ -333,6 +333,7 @@ static inline struct done expect_done(uint64_t cookie, int status)
 	assert_int_equal(done.status, status);
 	assert_int_equal(done.qp, NUMBER);
 	assert_int_equal(done.peer, PEER);
+	assert_int_equal(done.source, REMOTE);
 	return done;
 }
 

@@ -104,13 +104,13 @@ static void wrong(struct crowd *c, const char *what)
 
 static void crowd_take(struct crowd *c)
 {
-	struct nic_done done[TAKE];
+	struct done done[TAKE];
 	int n = nic_cq_poll(c->e->cq, done, TAKE);
 
 	if (n < 0)
 		wrong(c, "the completion queue failed");
 	for (int k = 0; k < n; k++) {
-		const struct done *d = &done[k].done;
+		const struct done *d = &done[k];
 		uint32_t w = (uint32_t)d->cookie, place = w;
 
 		if (d->status != ENGINE_OK)
@@ -315,7 +315,7 @@ static void *churn_run(void *context)
 
 	for (uint32_t i = 0; i < c->times && c->result == 0; i++) {
 		struct turn t = {.e = c->e};
-		struct nic_done done[TAKE];
+		struct done done[TAKE];
 		int r = turn_open(&t);
 
 		for (uint32_t k = 0; k < 2 && r == 0; k++)

@@ -14,7 +14,7 @@
 static int inherited_is_dead(struct end *e)
 {
 	struct nic_info info;
-	struct nic_done done;
+	struct done done;
 	struct op op = {.code = ENGINE_RECV};
 	struct nic_work work = {.op = op};
 	struct rc_attr attr = {.state = RC_ERROR};

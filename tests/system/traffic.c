@@ -254,13 +254,13 @@ static void finish(struct end *e, const struct done *d)
 
 int traffic_step(struct end *e)
 {
-	struct nic_done done[BATCH];
+	struct done done[BATCH];
 	int n = e->cq && !e->crowd ? nic_cq_poll(e->cq, done, BATCH) : 0;
 
 	if (n < 0)
 		bad(e, "poll: %s", strerror(-n));
 	for (int k = 0; k < n; k++)
-		finish(e, &done[k].done);
+		finish(e, &done[k]);
 	return n;
 }
 

@@ -93,7 +93,9 @@ static void naks_end_the_queue_pair(void **state)
 		assert_int_equal(COUNT(rx_nak), 1);
 		expect_end(1, ENGINE_OK);
 		for (uint64_t k = 2; k <= 5; k++)
-			expect_end(k, k == 4 - i ? codes[i][1] : ENGINE_FLUSHED);
+			assert_int_equal(
+				expect_end(k, k == 4 - i ? codes[i][1] : ENGINE_FLUSHED).peer_code,
+				k == 4 - i ? 0x60 | codes[i][0] : 0);
 		expect_nothing(0);
 		assert_int_equal(COUNT(failed), 1);
 		check_idle(&w.end[0]);

@@ -151,7 +151,8 @@ static void an_unexpected_event_ends_the_queue_pair(void **state)
 	nack(2, MRC_NACK_UNEXP_EVENT);
 	expect_end(1, ENGINE_OK);
 	expect_end(2, ENGINE_FLUSHED);
-	expect_end(3, ENGINE_REMOTE_OPERATION);
+	assert_int_equal(expect_end(3, ENGINE_REMOTE_OPERATION).peer_code,
+			 MRC_CODE_NACK + MRC_NACK_UNEXP_EVENT);
 	expect_end(4, ENGINE_FLUSHED);
 	expect_nothing(0);
 	assert_int_equal(end_state(&w.end[0], 0), MRC_ERROR);

@@ -70,7 +70,7 @@ static void write_some(uint32_t n)
 
 	for (uint32_t i = 0; i < n; i++) {
 		assert_int_equal(stage_post(s[0].qp, write_op(&s[1], &piece, i)), 0);
-		assert_int_equal(stage_one(s[0].cq).done.status, ENGINE_OK);
+		assert_int_equal(stage_one(s[0].cq).status, ENGINE_OK);
 	}
 }
 
@@ -429,7 +429,7 @@ static void expect_event(struct nic_user *u, enum nic_event_kind kind)
 static void a_controller_disables_the_port(void **state)
 {
 	struct driver_counters before, after;
-	struct nic_done done;
+	struct done done;
 
 	(void)state;
 	open_all();
@@ -452,7 +452,7 @@ static void a_controller_disables_the_port(void **state)
 	WAIT_FOR(is_up());
 	for (uint32_t i = 0; i < SIDES; i++)
 		expect_event(s[i].user, NIC_EVENT_PORT_UP);
-	assert_int_equal(stage_one(s[0].cq).done.status, ENGINE_OK);
+	assert_int_equal(stage_one(s[0].cq).status, ENGINE_OK);
 	close_all();
 }
 

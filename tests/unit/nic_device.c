@@ -159,7 +159,7 @@ static uint64_t cpu_ns(void)
 static void an_idle_device_costs_nothing(void **state)
 {
 	struct timespec nap = {0, 300000000};
-	struct nic_done done;
+	struct done done;
 	struct end e[2];
 
 	(void)state;
@@ -182,7 +182,7 @@ static void an_idle_device_costs_nothing(void **state)
 /* What a child may do with what it inherited: nothing; and open its own. Returns an exit status. */
 static int in_child(const struct end e[2], uint32_t fds)
 {
-	struct nic_done done;
+	struct done done;
 	struct nic_event event;
 	uint32_t posted;
 	struct nic_work work = {.op = {.code = ENGINE_RECV}};
@@ -204,7 +204,7 @@ static int in_child(const struct end e[2], uint32_t fds)
 
 	stage_fill(own[0].bytes, 5000, 6);
 	if (stage_post(own[0].qp, stage_op(&own[1], ENGINE_WRITE, &piece)) ||
-	    stage_one(own[0].cq).done.status != ENGINE_OK ||
+	    stage_one(own[0].cq).status != ENGINE_OK ||
 	    memcmp(own[0].bytes, own[1].bytes, 5000) != 0)
 		return 4;
 	stage_close(&own[0]);
@@ -234,14 +234,14 @@ static void a_forked_child_starts_anew(void **state)
 	for (uint32_t i = 0; i < 20; i++) {
 		stage_fill(e[0].bytes, 5000, i);
 		assert_int_equal(stage_post(e[0].qp, stage_op(&e[1], ENGINE_WRITE, &piece)), 0);
-		assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);
+		assert_int_equal(stage_one(e[0].cq).status, ENGINE_OK);
 		assert_memory_equal(e[0].bytes, e[1].bytes, 5000);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 	assert_int_equal(stage_post(e[0].qp, stage_op(&e[1], ENGINE_WRITE, &piece)), 0);
-	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_OK);
 	stage_close(&e[0]);
 	stage_close(&e[1]);
 }
@@ -298,7 +298,7 @@ static int write_for_a_while(void)
 
 	while (stage_now() < end) {
 		if (stage_post(e[0].qp, stage_op(&e[1], ENGINE_WRITE, &piece)) ||
-		    stage_one(e[0].cq).done.status != ENGINE_OK)
+		    stage_one(e[0].cq).status != ENGINE_OK)
 			return 255;
 	}
 	nic_counters(e[0].user, &count, sizeof count, NULL);

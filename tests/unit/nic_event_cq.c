@@ -208,7 +208,7 @@ static void kinds_of_queues_are_told_apart(void **state)
 	struct nic_pd *pd = nic_pd_new(u);
 	struct nic_qp_spec spec = {.pd = pd, .send_cq = plain, .recv_cq = events};
 	struct control_event e;
-	struct nic_done done;
+	struct done done;
 
 	(void)state;
 	assert_int_equal(nic_cq_poll(events, &done, 1), -EINVAL);

@@ -14,7 +14,7 @@
 static void writes_arrive(int family)
 {
 	struct side s[SIDES];
-	struct nic_done done;
+	struct done done;
 
 	pair_open(s, family);
 	stage_fill(s[0].bytes, STAGE_BYTES, 7);
@@ -23,8 +23,8 @@ static void writes_arrive(int family)
 
 		assert_int_equal(stage_post(s[0].qp, write_op(&s[1], &piece, len)), 0);
 		stage_take(s[0].cq, &done, 1);
-		assert_int_equal(done.done.status, ENGINE_OK);
-		assert_int_equal(done.done.cookie, len);
+		assert_int_equal(done.status, ENGINE_OK);
+		assert_int_equal(done.cookie, len);
 		assert_memory_equal(s[1].bytes, s[0].bytes + STAGE_BYTES - len, len);
 	}
 	pair_close(s);
@@ -46,7 +46,7 @@ static void writes_arrive_over_ipv6(void **state)
 static void a_megabyte_is_the_same(void **state)
 {
 	struct side s[SIDES];
-	struct nic_done done[64];
+	struct done done[64];
 	struct mrc_counters count;
 
 	(void)state;
@@ -57,7 +57,7 @@ static void a_megabyte_is_the_same(void **state)
 		stage_fill(s[0].bytes, STAGE_BYTES, round);
 		assert_int_equal(stage_post(s[0].qp, write_op(&s[1], &whole, 0)), 0);
 		stage_take(s[0].cq, done, 1);
-		assert_int_equal(done[0].done.status, ENGINE_OK);
+		assert_int_equal(done[0].status, ENGINE_OK);
 		assert_memory_equal(s[0].bytes, s[1].bytes, STAGE_BYTES);
 	}
 	stage_fill(s[0].bytes, STAGE_BYTES, 99);
@@ -70,8 +70,8 @@ static void a_megabyte_is_the_same(void **state)
 	}
 	stage_take(s[0].cq, done, 64);
 	for (uint32_t i = 0; i < 64; i++) {
-		assert_int_equal(done[i].done.status, ENGINE_OK);
-		assert_int_equal(done[i].done.cookie, i);
+		assert_int_equal(done[i].status, ENGINE_OK);
+		assert_int_equal(done[i].cookie, i);
 	}
 	assert_memory_equal(s[0].bytes, s[1].bytes, STAGE_BYTES);
 	nic_counters(s[0].user, &count, sizeof count, NULL);
@@ -83,7 +83,7 @@ static void a_megabyte_is_the_same(void **state)
 static void immediate_data_takes_a_receive(void **state)
 {
 	struct side s[SIDES];
-	struct nic_done done[32];
+	struct done done[32];
 
 	(void)state;
 	pair_open(s, AF_INET6);
@@ -102,12 +102,12 @@ static void immediate_data_takes_a_receive(void **state)
 	}
 	stage_take(s[1].cq, done, 16);
 	for (uint32_t i = 0; i < 16; i++) {
-		assert_int_equal(done[i].done.status, ENGINE_OK);
-		assert_int_equal(done[i].done.code, ENGINE_DONE_RECEIVED);
-		assert_int_equal(done[i].done.cookie, 100 + i);
-		assert_int_equal(done[i].done.imm, 0xabc00000u + i);
-		assert_int_equal(done[i].done.len, i * 999);
-		assert_int_equal(done[i].src_qp, nic_qp_number(s[0].qp));
+		assert_int_equal(done[i].status, ENGINE_OK);
+		assert_int_equal(done[i].code, ENGINE_DONE_RECEIVED);
+		assert_int_equal(done[i].cookie, 100 + i);
+		assert_int_equal(done[i].imm, 0xabc00000u + i);
+		assert_int_equal(done[i].len, i * 999);
+		assert_int_equal(done[i].source, nic_qp_number(s[0].qp));
 	}
 	stage_take(s[0].cq, done, 16);
 	assert_memory_equal(s[0].bytes, s[1].bytes, 15 * 999);
@@ -117,7 +117,7 @@ static void immediate_data_takes_a_receive(void **state)
 static void inline_bytes_are_copied(void **state)
 {
 	struct side s[SIDES];
-	struct nic_done done;
+	struct done done;
 	uint8_t own[100];
 
 	(void)state;
@@ -131,7 +131,7 @@ static void inline_bytes_are_copied(void **state)
 		assert_int_equal(nic_post(s[0].qp, &work, 1, &posted), 0);
 		memset(own, 0, sizeof own);
 		stage_take(s[0].cq, &done, 1);
-		assert_int_equal(done.done.status, ENGINE_OK);
+		assert_int_equal(done.status, ENGINE_OK);
 		stage_fill(own, sizeof own, i);
 		assert_memory_equal(s[1].bytes, own, sizeof own);
 	}
@@ -141,7 +141,7 @@ static void inline_bytes_are_copied(void **state)
 static void a_bad_key_is_a_remote_access_error(void **state)
 {
 	struct side s[SIDES];
-	struct nic_done done[2];
+	struct done done[2];
 	struct nic_event event;
 
 	(void)state;
@@ -152,7 +152,7 @@ static void a_bad_key_is_a_remote_access_error(void **state)
 	op.key ^= 0x100;
 	assert_int_equal(stage_post(s[0].qp, op), 0);
 	stage_take(s[0].cq, done, 1);
-	assert_int_equal(done[0].done.status, ENGINE_REMOTE_ACCESS);
+	assert_int_equal(done[0].status, ENGINE_REMOTE_ACCESS);
 	struct pollfd news = {.fd = nic_event_fd(s[1].user), .events = POLLIN};
 
 	assert_int_equal(poll(&news, 1, 2000), 1);
@@ -162,14 +162,14 @@ static void a_bad_key_is_a_remote_access_error(void **state)
 	nic_event_ack(s[1].user, &event);
 	assert_int_equal(stage_post(s[0].qp, write_op(&s[1], &piece, 2)), 0);
 	stage_take(s[0].cq, done, 1);
-	assert_int_equal(done[0].done.status, ENGINE_FLUSHED);
+	assert_int_equal(done[0].status, ENGINE_FLUSHED);
 	pair_close(s);
 }
 
 static void our_own_bad_key_is_ours(void **state)
 {
 	struct side s[SIDES];
-	struct nic_done done;
+	struct done done;
 
 	(void)state;
 	pair_open(s, AF_INET);
@@ -178,14 +178,14 @@ static void our_own_bad_key_is_ours(void **state)
 	piece.lkey ^= 0x100;
 	assert_int_equal(stage_post(s[0].qp, write_op(&s[1], &piece, 1)), 0);
 	stage_take(s[0].cq, &done, 1);
-	assert_int_equal(done.done.status, ENGINE_LOCAL_PROTECTION);
+	assert_int_equal(done.status, ENGINE_LOCAL_PROTECTION);
 	pair_close(s);
 }
 
 static void a_peer_without_receives_fails(void **state)
 {
 	struct side s[SIDES];
-	struct nic_done done;
+	struct done done;
 
 	(void)state;
 	pair_open(s, AF_INET);
@@ -195,14 +195,14 @@ static void a_peer_without_receives_fails(void **state)
 	op.code = ENGINE_WRITE_IMM;
 	assert_int_equal(stage_post(s[0].qp, op), 0);
 	stage_take(s[0].cq, &done, 1);
-	assert_int_equal(done.done.status, ENGINE_REMOTE_OPERATION);
+	assert_int_equal(done.status, ENGINE_REMOTE_OPERATION);
 	pair_close(s);
 }
 
 static void a_peer_that_is_gone_is_given_up(void **state)
 {
 	struct side s[SIDES];
-	struct nic_done done[2];
+	struct done done[2];
 	struct nic_info info = mrc_info();
 
 	(void)state;
@@ -221,8 +221,8 @@ static void a_peer_that_is_gone_is_given_up(void **state)
 	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(stage_post(s[0].qp, write_op(&s[1], &piece, i)), 0);
 	stage_take(s[0].cq, done, 2);
-	assert_int_equal(done[0].done.status, ENGINE_RETRY_EXCEEDED);
-	assert_int_equal(done[1].done.status, ENGINE_FLUSHED);
+	assert_int_equal(done[0].status, ENGINE_RETRY_EXCEEDED);
+	assert_int_equal(done[1].status, ENGINE_FLUSHED);
 	pair_close(s);
 }
 
@@ -245,7 +245,7 @@ static void overrun_at(uint32_t at)
 	enum { ROOM = 4 };
 	struct nic_info info = mrc_info();
 	struct side s[SIDES];
-	struct nic_done done;
+	struct done done;
 	struct mrc_attr attr;
 
 	side_open(&s[0], &info);
@@ -295,7 +295,7 @@ static void many_queue_pairs_take_turns(void **state)
 	struct side s[SIDES];
 	struct nic_info info = mrc_info();
 	struct nic_qp *qps[SIDES][MANY];
-	struct nic_done done[MANY];
+	struct done done[MANY];
 	uint32_t gid = stage_gid(&info, AF_INET), each = STAGE_BYTES / MANY;
 
 	(void)state;
@@ -317,7 +317,7 @@ static void many_queue_pairs_take_turns(void **state)
 		}
 		stage_take(s[0].cq, done, MANY);
 		for (uint32_t i = 0; i < MANY; i++)
-			assert_int_equal(done[i].done.status, ENGINE_OK);
+			assert_int_equal(done[i].status, ENGINE_OK);
 		assert_memory_equal(s[0].bytes, s[1].bytes, STAGE_BYTES);
 	}
 	for (uint32_t i = 0; i < MANY; i++)

@@ -4,18 +4,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void check_done(const struct nic_done *done, enum engine_op op, uint64_t cookie)
+static void check_done(const struct done *done, enum engine_op op, uint64_t cookie)
 {
-	assert_int_equal(done->done.status, ENGINE_OK);
-	assert_int_equal(done->done.op, op);
-	assert_int_equal(done->done.cookie, cookie);
+	assert_int_equal(done->status, ENGINE_OK);
+	assert_int_equal(done->op, op);
+	assert_int_equal(done->cookie, cookie);
 }
 
 static void write_and_read(int family)
 {
 	const uint32_t n = 300001;
 	struct end e[2];
-	struct nic_done done;
+	struct done done;
 
 	stage_pair(e, family);
 	stage_fill(e[0].bytes, n, 1);
@@ -26,7 +26,7 @@ static void write_and_read(int family)
 	assert_int_equal(stage_post(e[0].qp, op), 0);
 	done = stage_one(e[0].cq);
 	check_done(&done, ENGINE_WRITE, 7);
-	assert_int_equal(done.done.qp, nic_qp_number(e[0].qp));
+	assert_int_equal(done.qp, nic_qp_number(e[0].qp));
 	assert_memory_equal(e[0].bytes, e[1].bytes, n);
 	assert_int_equal(e[1].bytes[n], 0);
 
@@ -56,7 +56,7 @@ static void writes_and_reads_over_ipv6(void **state)
 static void sends_arrive_in_pieces(void **state)
 {
 	struct end e[2];
-	struct nic_done done[2];
+	struct done done[2];
 
 	(void)state;
 	stage_pair(e, AF_INET);
@@ -72,11 +72,11 @@ static void sends_arrive_in_pieces(void **state)
 	assert_int_equal(stage_post(e[0].qp, send), 0);
 	done[0] = stage_one(e[1].cq);
 	check_done(&done[0], ENGINE_RECV, 1);
-	assert_int_equal(done[0].done.len, 5000);
-	assert_int_equal(done[0].done.imm, 0x12345678);
-	assert_true(done[0].done.flags & ENGINE_HAS_IMM);
-	assert_int_equal(done[0].done.qp, nic_qp_number(e[1].qp));
-	assert_int_equal(done[0].src_qp, nic_qp_number(e[0].qp));
+	assert_int_equal(done[0].len, 5000);
+	assert_int_equal(done[0].imm, 0x12345678);
+	assert_true(done[0].flags & ENGINE_HAS_IMM);
+	assert_int_equal(done[0].qp, nic_qp_number(e[1].qp));
+	assert_int_equal(done[0].source, nic_qp_number(e[0].qp));
 	done[1] = stage_one(e[0].cq);
 	check_done(&done[1], ENGINE_SEND_IMM, 2);
 	assert_memory_equal(e[1].bytes + 100, e[0].bytes, 1);
@@ -89,7 +89,7 @@ static void sends_arrive_in_pieces(void **state)
 static void write_with_immediate_takes_a_receive(void **state)
 {
 	struct end e[2];
-	struct nic_done done;
+	struct done done;
 
 	(void)state;
 	stage_pair(e, AF_INET);
@@ -101,10 +101,10 @@ static void write_with_immediate_takes_a_receive(void **state)
 	op.imm = 99;
 	assert_int_equal(stage_post(e[0].qp, op), 0);
 	done = stage_one(e[1].cq);
-	assert_int_equal(done.done.status, ENGINE_OK);
-	assert_int_equal(done.done.cookie, 5);
-	assert_int_equal(done.done.imm, 99);
-	assert_int_equal(done.done.op, ENGINE_WRITE_IMM);
+	assert_int_equal(done.status, ENGINE_OK);
+	assert_int_equal(done.cookie, 5);
+	assert_int_equal(done.imm, 99);
+	assert_int_equal(done.op, ENGINE_WRITE_IMM);
 	assert_memory_equal(e[0].bytes, e[1].bytes, 2000);
 	stage_one(e[0].cq);
 	stage_close(&e[0]);
@@ -126,7 +126,7 @@ static void atomics_happen(void **state)
 	memcpy(op.operand[0], &operand[0], 8);
 	memcpy(op.operand[1], &operand[1], 8);
 	assert_int_equal(stage_post(e[0].qp, op), 0);
-	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_OK);
 	memcpy(&got, e[0].bytes + 64, 8);
 	memcpy(&cell, e[1].bytes, 8);
 	assert_int_equal(got, 40);
@@ -136,7 +136,7 @@ static void atomics_happen(void **state)
 	op.atomic_op = ENGINE_FETCH_ADD;
 	memcpy(op.operand[0], &operand[0], 8);
 	assert_int_equal(stage_post(e[0].qp, op), 0);
-	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_OK);
 	memcpy(&got, e[0].bytes + 64, 8);
 	memcpy(&cell, e[1].bytes, 8);
 	assert_int_equal(got, 77);
@@ -170,7 +170,7 @@ static void inline_data_is_copied(void **state)
 		assert_int_equal(posted, 1);
 		memset(own, 0xee, sizeof own);
 		if (round % 3 == 0)
-			assert_int_equal(stage_one(e[0].cq).done.cookie, round);
+			assert_int_equal(stage_one(e[0].cq).cookie, round);
 	}
 	struct sge piece = stage_piece(&e[0], 0, 8);
 
@@ -191,7 +191,7 @@ static void await_put_off(struct end *e)
 {
 	uint64_t end = stage_now() + STAGE_NS;
 	struct rc_counters count = {0};
-	struct nic_done done;
+	struct done done;
 
 	while (!count.rx_rnr_sent && stage_now() < end) {
 		assert_int_equal(nic_cq_poll(e->cq, &done, 1), 0);
@@ -226,7 +226,7 @@ static void inline_slots_outlive_a_full_queue(void **state)
 	for (uint32_t i = 0; i < n; i++)
 		stage_recv(&e[1], i * 64, 64, i);
 	for (uint32_t i = 0; i < n; i++) {
-		assert_int_equal(stage_one(e[1].cq).done.cookie, i);
+		assert_int_equal(stage_one(e[1].cq).cookie, i);
 		stage_fill(want, sizeof want, i);
 		assert_memory_equal(e[1].bytes + (size_t)i * 64, want, sizeof want);
 	}
@@ -253,7 +253,7 @@ static void inline_is_refused_where_it_cannot_be(void **state)
 	work.is_inline = false; /* a key of 0 is no key, whatever the flags say */
 	work.op.flags = ENGINE_TRUSTED;
 	assert_int_equal(nic_post(e[0].qp, &work, 1, &posted), 0);
-	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_LOCAL_PROTECTION);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_LOCAL_PROTECTION);
 	stage_close(&e[0]);
 	stage_close(&e[1]);
 }
@@ -263,7 +263,7 @@ static void a_list_is_posted_up_to_the_bad_one(void **state)
 {
 	struct end e[2];
 	struct nic_work work[4];
-	struct nic_done done[2];
+	struct done done[2];
 	uint32_t posted = 9;
 
 	(void)state;
@@ -278,8 +278,8 @@ static void a_list_is_posted_up_to_the_bad_one(void **state)
 	assert_int_equal(nic_post(e[0].qp, work, 4, &posted), -EINVAL);
 	assert_int_equal(posted, 2);
 	stage_take(e[0].cq, done, 2);
-	assert_int_equal(done[0].done.cookie, 0);
-	assert_int_equal(done[1].done.cookie, 1);
+	assert_int_equal(done[0].cookie, 0);
+	assert_int_equal(done[1].cookie, 1);
 	stage_close(&e[0]);
 	stage_close(&e[1]);
 }
@@ -310,7 +310,7 @@ static void all_or_nothing_when_full(void **state)
 	for (uint32_t i = 0; i < 64; i++)
 		stage_recv(&e[1], 0, 64, i);
 	for (uint32_t i = 0; i < 64; i++)
-		assert_int_equal(stage_one(e[0].cq).done.cookie, i);
+		assert_int_equal(stage_one(e[0].cq).cookie, i);
 	assert_int_equal(send_all(&e[0], 0, 64), 0);
 	stage_close(&e[0]);
 	stage_close(&e[1]);
@@ -369,7 +369,7 @@ static int post_mistake(struct end e[2], const struct mistake *m, bool is_alone)
 static void all_or_nothing_with_a_mistake(void **state)
 {
 	struct rc_attr reset = {.state = RC_RESET};
-	struct nic_done done[3];
+	struct done done[3];
 	struct end e[2];
 
 	(void)state;
@@ -402,7 +402,7 @@ static void all_or_nothing_with_a_mistake(void **state)
 static void signaled_or_silent(void **state)
 {
 	struct end e[2];
-	struct nic_done done;
+	struct done done;
 
 	(void)state;
 	stage_pair(e, AF_INET);
@@ -414,7 +414,7 @@ static void signaled_or_silent(void **state)
 		op.cookie = i;
 		assert_int_equal(stage_post(e[0].qp, op), 0);
 	}
-	assert_int_equal(stage_one(e[0].cq).done.cookie, 9);
+	assert_int_equal(stage_one(e[0].cq).cookie, 9);
 	assert_int_equal(nic_cq_poll(e[0].cq, &done, 1), 0);
 
 	struct nic_qp_spec spec = {
@@ -427,7 +427,7 @@ static void signaled_or_silent(void **state)
 	stage_connect(all, other, &info, 0);
 	op.flags = ENGINE_SILENT;
 	assert_int_equal(stage_post(all, op), 0);
-	assert_int_equal(stage_one(e[0].cq).done.qp, nic_qp_number(all));
+	assert_int_equal(stage_one(e[0].cq).qp, nic_qp_number(all));
 	assert_int_equal(nic_qp_free(all), 0);
 	assert_int_equal(nic_qp_free(other), 0);
 	stage_close(&e[0]);
@@ -470,15 +470,15 @@ static void send_to_shared(struct end e[2], struct nic_qp *mine[4], struct nic_q
 		assert_int_equal(stage_post(mine[i], op), 0);
 	}
 	for (uint32_t i = 0; i < 4; i++) {
-		struct nic_done done = stage_one(e[1].cq);
+		struct done done = stage_one(e[1].cq);
 
 		for (uint32_t k = 0; k < 4; k++) {
-			if (done.done.qp != nic_qp_number(theirs[k]))
+			if (done.qp != nic_qp_number(theirs[k]))
 				continue;
 			seen |= 1u << k;
-			assert_memory_equal(e[1].bytes + done.done.cookie * 64,
+			assert_memory_equal(e[1].bytes + done.cookie * 64,
 					    e[0].bytes + (size_t)k * 64, 64);
-			assert_int_equal(done.src_qp, nic_qp_number(mine[k]));
+			assert_int_equal(done.source, nic_qp_number(mine[k]));
 		}
 	}
 	assert_int_equal(seen, 15);
@@ -523,7 +523,7 @@ static void a_shared_receive_queue_feeds_many(void **state)
 static void destroyed_with_work_pending(void **state)
 {
 	struct end e[2];
-	struct nic_done done;
+	struct done done;
 
 	(void)state;
 	stage_pair(e, AF_INET);
@@ -556,7 +556,7 @@ static void destroyed_with_work_pending(void **state)
 static void completions_outlive_their_pair(void **state)
 {
 	struct end e[2];
-	struct nic_done done;
+	struct done done;
 
 	(void)state;
 	stage_pair(e, AF_INET);
@@ -570,8 +570,8 @@ static void completions_outlive_their_pair(void **state)
 	assert_int_equal(nic_qp_free(e[0].qp), 0);
 	e[0].qp = NULL;
 	assert_int_equal(nic_cq_poll(e[0].cq, &done, 1), 1);
-	assert_int_equal(done.done.qp, number);
-	assert_int_equal(done.done.status, ENGINE_FLUSHED);
+	assert_int_equal(done.qp, number);
+	assert_int_equal(done.status, ENGINE_FLUSHED);
 	stage_close(&e[0]);
 	stage_close(&e[1]);
 }
@@ -580,7 +580,7 @@ static void sixty_four_pairs_at_once(void **state)
 {
 	struct nic_info info = stage_info("lo");
 	struct nic_qp *mine[64], *theirs[64];
-	struct nic_done done[64];
+	struct done done[64];
 	struct end e[2];
 
 	(void)state;
@@ -603,7 +603,7 @@ static void sixty_four_pairs_at_once(void **state)
 	}
 	stage_take(e[0].cq, done, 64);
 	for (uint32_t i = 0; i < 64; i++)
-		assert_int_equal(done[i].done.status, ENGINE_OK);
+		assert_int_equal(done[i].status, ENGINE_OK);
 	assert_memory_equal(e[0].bytes, e[1].bytes, STAGE_BYTES);
 	for (uint32_t i = 0; i < 64; i++) {
 		assert_int_equal(nic_qp_free(mine[i]), 0);
@@ -631,7 +631,7 @@ static void nobody_polls_and_it_arrives(void **state)
 		nic_counters(e[1].user, &count, sizeof count, NULL);
 	}
 	assert_int_equal(count.rx_bytes, STAGE_BYTES);
-	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_OK);
 	assert_memory_equal(e[0].bytes, e[1].bytes, STAGE_BYTES);
 	stage_close(&e[0]);
 	stage_close(&e[1]);
@@ -653,7 +653,7 @@ static void a_silent_peer_is_given_up(void **state)
 	struct sge piece = stage_piece(&e[0], 0, 16);
 
 	assert_int_equal(stage_post(e[0].qp, stage_op(&e[1], ENGINE_WRITE, &piece)), 0);
-	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_RETRY_EXCEEDED);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_RETRY_EXCEEDED);
 	assert_int_equal(nic_qp_query(e[0].qp, &now, NULL, NULL), 0);
 	assert_int_equal(now.state, RC_ERROR);
 	stage_close(&e[0]);
@@ -698,7 +698,7 @@ static void a_timer_wakes_the_sleeper(void **state)
 	alarm(0);
 	nic_cq_ack(cq, 1);
 	assert_true(stage_now() - before < STAGE_NS);
-	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_RETRY_EXCEEDED);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_RETRY_EXCEEDED);
 	stage_close(&e[0]);
 	stage_close(&e[1]);
 }

@@ -67,7 +67,7 @@ static void flush_some(struct end *e, uint32_t n, uint64_t cookie)
 static void resized_in_use(void **state)
 {
 	struct nic_info info = stage_info("lo");
-	struct nic_done done[40];
+	struct done done[40];
 	struct end e;
 
 	(void)state;
@@ -83,7 +83,7 @@ static void resized_in_use(void **state)
 	flush_some(&e, 5, 45);
 	stage_take(e.cq, done, 30);
 	for (uint32_t i = 0; i < 30; i++)
-		assert_int_equal(done[i].done.cookie, 20 + i);
+		assert_int_equal(done[i].cookie, 20 + i);
 	stage_close(&e);
 }
 
@@ -101,7 +101,7 @@ static void check_event(struct end *e, enum nic_event_kind kind, const void *obj
 static void overrun_is_told_and_kept(void **state)
 {
 	struct nic_info info = stage_info("lo");
-	struct nic_done done;
+	struct done done;
 	struct end e;
 
 	(void)state;
@@ -213,10 +213,10 @@ static void overrun_ends_those(bool is_flush)
 	assert_int_equal(nic_channel_get(e->channel, &cq, &context), 0);
 	assert_ptr_equal(cq, o.elsewhere);
 	nic_cq_ack(cq, 1);
-	struct nic_done done = stage_one(o.elsewhere);
+	struct done done = stage_one(o.elsewhere);
 
-	assert_int_equal(done.done.status, ENGINE_FLUSHED);
-	assert_int_equal(done.done.cookie, 77);
+	assert_int_equal(done.status, ENGINE_FLUSHED);
+	assert_int_equal(done.cookie, 77);
 	assert_int_equal(nic_cq_poll(o.small, &done, 1), -EOVERFLOW);
 	assert_int_equal(state_of(o.first), RC_ERROR);
 	assert_int_equal(state_of(o.second), RC_ERROR);
@@ -275,7 +275,7 @@ static void an_overrun_queue_stays_of_no_use(void **state)
 static void one_event_for_each_arming(void **state)
 {
 	struct end e[2];
-	struct nic_done done[4];
+	struct done done[4];
 	struct nic_cq *cq;
 	void *context;
 
@@ -310,7 +310,7 @@ static void one_event_for_each_arming(void **state)
 static void solicited_events_only(void **state)
 {
 	struct end e[2];
-	struct nic_done done[4];
+	struct done done[4];
 	struct nic_cq *cq;
 	void *context;
 
@@ -370,7 +370,7 @@ struct sleeper {
 static void *sleep_for_completions(void *context)
 {
 	struct sleeper *s = context;
-	struct nic_done done;
+	struct done done;
 	struct nic_cq *cq;
 	void *unused;
 
@@ -404,7 +404,7 @@ static void a_sleeper_is_woken_each_time(void **state)
 
 	for (uint32_t i = 0; i < s.rounds; i++) {
 		assert_int_equal(stage_post(e[0].qp, op), 0);
-		assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);
+		assert_int_equal(stage_one(e[0].cq).status, ENGINE_OK);
 		if (i + 60 < s.rounds)
 			stage_recv(&e[1], 0, 16, i);
 	}
@@ -487,7 +487,7 @@ static void events_of_a_queue_pair(void **state)
 
 	op.key ^= 0x100;
 	assert_int_equal(stage_post(e[0].qp, op), 0);
-	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_REMOTE_ACCESS);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_REMOTE_ACCESS);
 	check_event(&e[1], NIC_EVENT_QP_ACCESS, e[1].qp);
 	check_event(&e[1], NIC_EVENT_DRAINED, e[1].qp);
 	assert_false(is_readable(nic_event_fd(e[1].user)));

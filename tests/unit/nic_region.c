@@ -143,7 +143,7 @@ static void what_is_not_given_is_not_had(void **state)
 			op.remote = UINT64_MAX - 15;
 		memset(e[0].bytes, 0xff, 64);
 		assert_int_equal(stage_post(e[0].qp, op), 0);
-		assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_REMOTE_ACCESS);
+		assert_int_equal(stage_one(e[0].cq).status, ENGINE_REMOTE_ACCESS);
 		for (uint32_t k = 0; k < 128; k++)
 			assert_int_equal(e[1].bytes[k], 0);
 		assert_int_equal(nic_mr_free(mr), 0);
@@ -169,7 +169,7 @@ static void regions_have_an_address_of_their_own(void **state)
 	op.key = nic_mr_key(mr);
 	op.remote = 0x1100;
 	assert_int_equal(stage_post(e[0].qp, op), 0);
-	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_OK);
 	assert_memory_equal(e[1].bytes + 0x100, e[0].bytes, 16);
 	assert_int_equal(nic_mr_free(mr), 0);
 	stage_close(&e[0]);
@@ -182,7 +182,7 @@ static void deregistered_while_writes_arrive(void **state)
 {
 	enum { BYTES = 1 << 16, WORKS = 64 };
 	struct end e[2];
-	struct nic_done done[WORKS];
+	struct done done[WORKS];
 	struct timespec nap = {0, 300000};
 
 	(void)state;
@@ -206,10 +206,10 @@ static void deregistered_while_writes_arrive(void **state)
 		assert_int_equal(munmap(page, BYTES), 0);
 		stage_take(e[0].cq, done, WORKS);
 		for (uint32_t i = 1; i < WORKS; i++)
-			assert_true(done[i].done.status == ENGINE_OK ||
-				    done[i].done.status == ENGINE_REMOTE_ACCESS ||
-				    (done[i].done.status == ENGINE_FLUSHED &&
-				     done[i - 1].done.status != ENGINE_OK));
+			assert_true(done[i].status == ENGINE_OK ||
+				    done[i].status == ENGINE_REMOTE_ACCESS ||
+				    (done[i].status == ENGINE_FLUSHED &&
+				     done[i - 1].status != ENGINE_OK));
 		stage_close(&e[0]);
 		stage_close(&e[1]);
 	}
@@ -220,7 +220,7 @@ static void deregistered_while_being_sent(void **state)
 {
 	enum { BYTES = 1 << 22, WORKS = 32 };
 	struct end e[2];
-	struct nic_done done[WORKS];
+	struct done done[WORKS];
 
 	(void)state;
 	stage_pair(e, AF_INET);
@@ -236,7 +236,7 @@ static void deregistered_while_being_sent(void **state)
 	assert_int_equal(nic_mr_free(mr), 0);
 	assert_int_equal(munmap(page, BYTES), 0);
 	stage_take(e[0].cq, done, WORKS);
-	assert_int_equal(done[WORKS - 1].done.status, ENGINE_FLUSHED);
+	assert_int_equal(done[WORKS - 1].status, ENGINE_FLUSHED);
 	stage_close(&e[0]);
 	stage_close(&e[1]);
 }
@@ -266,7 +266,7 @@ static void moved_while_packets_fly(void **state)
 {
 	enum { BYTES = 1 << 16, WORKS = 64, MOVES = 5 };
 	struct end e[2];
-	struct nic_done done[WORKS];
+	struct done done[WORKS];
 
 	(void)state;
 	for (uint32_t side = 0; side < 2; side++) {
@@ -291,7 +291,7 @@ static void moved_while_packets_fly(void **state)
 			move(mr, e[side].pd, &pages, BYTES);
 		stage_take(e[0].cq, done, WORKS);
 		for (uint32_t i = 0; i < WORKS; i++)
-			assert_int_equal(done[i].done.status, ENGINE_OK);
+			assert_int_equal(done[i].status, ENGINE_OK);
 		assert_int_equal(nic_mr_key(mr), key);
 		assert_int_equal(nic_mr_free(mr), 0);
 		assert_int_equal(munmap(pages, BYTES), 0);
@@ -314,7 +314,7 @@ static enum engine_status bind_window(struct end *e, struct nic_mw *mw,
 				      const struct mem_binding *to)
 {
 	assert_int_equal(post_bind(e->qp, mw, to, 0), 0);
-	return (enum engine_status)stage_one(e->cq).done.status;
+	return (enum engine_status)stage_one(e->cq).status;
 }
 
 /* The first 64 bytes of e's memory, for writing. */
@@ -337,7 +337,7 @@ static enum engine_status write_by_key(struct end e[2], uint32_t key, uint32_t a
 	op.key = key;
 	op.remote += at;
 	assert_int_equal(stage_post(e[0].qp, op), 0);
-	return (enum engine_status)stage_one(e[0].cq).done.status;
+	return (enum engine_status)stage_one(e[0].cq).status;
 }
 
 static void check_window(enum mem_kind kind)
@@ -436,12 +436,12 @@ static void a_failed_bind_changes_nothing(void **state)
 
 		to.region ^= 0x100;
 		assert_int_equal(post_bind(other, mw, &to, i == 1 ? ENGINE_SILENT : 0), 0);
-		assert_int_equal(stage_one(e[1].cq).done.status, ENGINE_BIND_FAILED);
+		assert_int_equal(stage_one(e[1].cq).status, ENGINE_BIND_FAILED);
 		assert_int_equal(nic_mw_key(mw), key);
 		to.region ^= 0x100;
 		/* In error it is flushed, and never executed. */
 		assert_int_equal(post_bind(other, mw, &to, 0), 0);
-		assert_int_equal(stage_one(e[1].cq).done.status, ENGINE_FLUSHED);
+		assert_int_equal(stage_one(e[1].cq).status, ENGINE_FLUSHED);
 		assert_int_equal(nic_qp_free(other), 0);
 		assert_int_equal(nic_mw_key(mw), key);
 	}
@@ -480,7 +480,7 @@ static struct nic_qp *post_pending(struct end *e, struct nic_mw *mw, uint32_t la
 static void a_bind_that_waits_may_never_be(void **state)
 {
 	struct nic_info info = stage_info("lo");
-	struct nic_done done[3];
+	struct done done[3];
 	struct end e[2];
 
 	(void)state;
@@ -535,7 +535,7 @@ static void nothing_is_in_the_null_region(void **state)
 
 	op.n_sg = 2;
 	assert_int_equal(stage_post(e[0].qp, op), 0);
-	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_OK);
 	for (uint32_t i = 0; i < 3000; i++)
 		assert_int_equal(e[1].bytes[i], i < 100 ? 0x11 : i < 2100 ? 0 : 0x22);
 	/* Read into: its part is forgotten, at any address. */
@@ -544,7 +544,7 @@ static void nothing_is_in_the_null_region(void **state)
 	pieces[0] = (struct sge){(void *)(uintptr_t)0xdead0000, 2000, nic_mr_key(null)};
 	op.code = ENGINE_READ;
 	assert_int_equal(stage_post(e[0].qp, op), 0);
-	assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_OK);
 	for (uint32_t i = 0; i < 3000; i++)
 		assert_int_equal(e[0].bytes[i], i < 100 ? 0x44 : 0x11);
 	/* Peers cannot have it. */
@@ -553,7 +553,7 @@ static void nothing_is_in_the_null_region(void **state)
 	op = stage_op(&e[0], ENGINE_WRITE, &piece);
 	op.key = nic_mr_key(null);
 	assert_int_equal(stage_post(e[1].qp, op), 0);
-	assert_int_equal(stage_one(e[1].cq).done.status, ENGINE_REMOTE_ACCESS);
+	assert_int_equal(stage_one(e[1].cq).status, ENGINE_REMOTE_ACCESS);
 	assert_int_equal(nic_mr_free(null), 0);
 	stage_close(&e[0]);
 	stage_close(&e[1]);

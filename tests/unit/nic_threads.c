@@ -16,14 +16,14 @@ struct crowd {
 
 static void take_some(struct crowd *c)
 {
-	struct nic_done done[8];
+	struct done done[8];
 	int n = nic_cq_poll(c->end[0].cq, done, 8);
 
 	assert_true(n >= 0);
 	for (int i = 0; i < n; i++) {
-		assert_int_equal(done[i].done.status, ENGINE_OK);
-		assert_true(done[i].done.cookie < THREADS * WORKS);
-		atomic_fetch_add(&c->seen[done[i].done.cookie], 1);
+		assert_int_equal(done[i].status, ENGINE_OK);
+		assert_true(done[i].cookie < THREADS * WORKS);
+		atomic_fetch_add(&c->seen[done[i].cookie], 1);
 		atomic_fetch_add(c->n_done, 1);
 	}
 	if (n == 0)
@@ -100,7 +100,7 @@ static void *make_and_end(void *context)
 
 		stage_fill(e[0].bytes, 5000, i);
 		assert_int_equal(stage_post(e[0].qp, stage_op(&e[1], ENGINE_WRITE, &piece)), 0);
-		assert_int_equal(stage_one(e[0].cq).done.status, ENGINE_OK);
+		assert_int_equal(stage_one(e[0].cq).status, ENGINE_OK);
 		assert_memory_equal(e[0].bytes, e[1].bytes, 5000);
 		stage_close(&e[0]);
 		stage_close(&e[1]);

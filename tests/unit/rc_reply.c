@@ -143,8 +143,9 @@ static void refusals(void **state)
 		expect_counts(4, 0);
 		nak(2, cases[i].why);
 		expect_sent(1, ENGINE_WRITE, ENGINE_OK);
-		expect_sent(2, ENGINE_WRITE, cases[i].status);
-		expect_sent(3, ENGINE_WRITE, ENGINE_FLUSHED);
+		assert_int_equal(expect_sent(2, ENGINE_WRITE, cases[i].status).peer_code,
+				 0x60 | cases[i].why);
+		assert_int_equal(expect_sent(3, ENGINE_WRITE, ENGINE_FLUSHED).peer_code, 0);
 		expect_nothing();
 		assert_int_equal(end_state(&s, 0), RC_ERROR);
 		assert_int_equal(pull(), 0);
@@ -183,7 +184,8 @@ static void not_ready(void **state)
 		EXPECT_COUNT(timeouts, 0);
 		expect_sent(1, ENGINE_WRITE, ENGINE_OK);
 		say_aeth(1, AETH_RNR_NAK, codes[i]);
-		expect_sent(2, ENGINE_SEND, ENGINE_RNR_EXCEEDED);
+		assert_int_equal(expect_sent(2, ENGINE_SEND, ENGINE_RNR_EXCEEDED).peer_code,
+				 0x20 | codes[i]);
 		check_end();
 	}
 }

@@ -345,7 +345,10 @@ static void wrong_key_of_the_peer(void **state)
 	struct ibv_send_wr wr = make_rdma(&p.rig, IBV_WR_RDMA_WRITE, &sge);
 
 	wr.wr.rdma.rkey ^= 0x5500;
-	assert_int_equal(failed(&p, &wr).status, IBV_WC_REM_ACCESS_ERR);
+	struct ibv_wc wc = failed(&p, &wr);
+
+	assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(wc.vendor_err, 0x62);
 	/* The other end learns of it, too. */
 	fd = (struct pollfd){.fd = p.rig.context->async_fd, .events = POLLIN};
 	assert_int_equal(poll(&fd, 1, WAIT_MS), 1);

@@ -30,7 +30,7 @@ struct load {
 	struct lane *lanes;
 	struct nic_work work[BATCH];
 	struct sge sg[BATCH];
-	struct nic_done done[BATCH];
+	struct done done[BATCH];
 	uint32_t signal_every;
 	uint32_t n_owed; /* answers that had no room in the queue yet */
 	bool is_behind;  /* a count of receives had none */
@@ -176,8 +176,8 @@ static int poll(struct load *d)
 	int n = nic_cq_poll(d->e->cq, d->done, BATCH);
 
 	for (int k = 0; k < n; k++)
-		if (d->done[k].done.status != ENGINE_OK)
-			return failed(d, &d->done[k].done);
+		if (d->done[k].status != ENGINE_OK)
+			return failed(d, &d->done[k]);
 	return n < 0 ? refused(d, n) : n;
 }
 
@@ -280,7 +280,7 @@ static int turn(struct load *d, uint64_t left)
 	int n = poll(d), works = 0;
 
 	for (int k = 0; k < n; k++) {
-		struct lane *lane = &d->lanes[d->done[k].done.cookie];
+		struct lane *lane = &d->lanes[d->done[k].cookie];
 
 		lane->done += d->signal_every;
 		works += (int)d->signal_every;
@@ -375,8 +375,8 @@ static int ping(struct load *d, uint8_t mark)
 	for (uint64_t polls = 1; n >= 0; polls++) {
 		n = poll(d);
 		for (int k = 0; k < n; k++) {
-			lane->done += d->done[k].done.code == ENGINE_DONE_SENT;
-			is_received |= d->done[k].done.code == ENGINE_DONE_RECEIVED;
+			lane->done += d->done[k].code == ENGINE_DONE_SENT;
+			is_received |= d->done[k].code == ENGINE_DONE_RECEIVED;
 		}
 		if (e->test.op == PERF_WRITE)
 			is_received = __atomic_load_n(in, __ATOMIC_ACQUIRE) == mark;
@@ -508,9 +508,9 @@ static int answer_sends(struct load *d, int n)
 	if (reported != 0)
 		return reported;
 	for (int k = 0; k < n; k++) {
-		if (d->done[k].done.code != ENGINE_DONE_RECEIVED)
+		if (d->done[k].code != ENGINE_DONE_RECEIVED)
 			continue;
-		uint32_t i = (uint32_t)d->done[k].done.cookie;
+		uint32_t i = (uint32_t)d->done[k].cookie;
 		int answer = post_receives(d, i, 1);
 
 		if (answer == 0 && has_credits(&d->e->test) &&
