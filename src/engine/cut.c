@@ -2,19 +2,69 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
-int engine_cut_check(const struct op *op, struct engine_cut_limits most, uint32_t *len)
+uint64_t engine_cut_bytes(const struct op *op)
 {
 	uint64_t total = 0;
 
-	if (op->n_sg > most.pieces || (op->n_sg > 0 && !op->sg))
-		return -EINVAL;
 	for (uint32_t i = 0; i < op->n_sg; i++)
 		total += op->sg[i].len;
-	if (total > most.bytes || (total > 0 && op->remote > UINT64_MAX - (total - 1)))
+	return total;
+}
+
+int engine_cut_check(const struct op *op, struct engine_cut_limits most)
+{
+	bool is_inline = op->flags & ENGINE_INLINE;
+
+	if ((op->n_sg > most.pieces && !is_inline) || (op->n_sg > 0 && !op->sg))
 		return -EINVAL;
-	*len = (uint32_t)total;
+	uint64_t total = engine_cut_bytes(op);
+
+	if (total > (is_inline ? most.inline_bytes : most.bytes) ||
+	    (total > 0 && op->remote > UINT64_MAX - (total - 1)))
+		return -EINVAL;
 	return 0;
+}
+
+/* Bytes that are copied are one piece, and stand behind the list. */
+static uint32_t pieces_kept(struct engine_cut_limits most)
+{
+	return most.pieces == 0 && most.inline_bytes > 0 ? 1 : most.pieces;
+}
+
+size_t engine_cut_room(struct engine_cut_limits most)
+{
+	return pieces_kept(most) * sizeof(struct sge) + most.inline_bytes;
+}
+
+static uint8_t keep_inline(const struct op *op, struct engine_cut_limits most, struct sge *sg)
+{
+	uint8_t *at = (uint8_t *)(sg + pieces_kept(most));
+	uint32_t len = 0;
+
+	for (uint32_t i = 0; i < op->n_sg; i++) {
+		const struct sge *from = &op->sg[i];
+
+		if (from->len && from->at)
+			memcpy(at + len, from->at, from->len);
+		else
+			memset(at + len, 0, from->len);
+		len += from->len;
+	}
+	if (len == 0)
+		return 0;
+	*sg = (struct sge){.at = at, .len = len};
+	return 1;
+}
+
+uint8_t engine_cut_keep(const struct op *op, struct engine_cut_limits most, struct sge *sg)
+{
+	if (op->flags & ENGINE_INLINE)
+		return keep_inline(op, most, sg);
+	if (op->n_sg > 0)
+		memcpy(sg, op->sg, op->n_sg * sizeof *sg);
+	return (uint8_t)op->n_sg;
 }
 
 bool engine_cut_out(const struct engine_cut *c, struct tx_pkt *tx)

@@ -31,14 +31,23 @@ static inline bool engine_is_pmtu(uint32_t pmtu)
 	return pmtu >= 256 && pmtu <= 4096 && (pmtu & (pmtu - 1)) == 0;
 }
 
-/* What a queue pair takes of one message. */
+/* What a queue pair takes of one message: pieces and bytes, or bytes to be copied. */
 struct engine_cut_limits {
-	uint32_t pieces, bytes;
+	uint32_t pieces, bytes, inline_bytes;
 };
 
-/* The length of the message that op names, into *len. 0; -EINVAL: it is beyond the limits, its list
- * of pieces is not there, or its range at the peer wraps around. */
-int engine_cut_check(const struct op *op, struct engine_cut_limits most, uint32_t *len);
+/* The length of the message that op names. */
+uint64_t engine_cut_bytes(const struct op *op);
+
+/* 0; -EINVAL: the message is beyond the limits, its list of pieces is not there, or its range at
+ * the peer wraps around. */
+int engine_cut_check(const struct op *op, struct engine_cut_limits most);
+
+/* Bytes of what a work within the limits keeps of its pieces: their list, and what is copied. */
+size_t engine_cut_room(struct engine_cut_limits most);
+
+/* Keeps the pieces of op, which is within the limits, in such a room. How many those are then. */
+uint8_t engine_cut_keep(const struct op *op, struct engine_cut_limits most, struct sge *sg);
 
 /* Part of a message that goes out: len bytes from byte `at` of its pieces on, which they have. */
 struct engine_cut {

@@ -8,11 +8,13 @@
  * Laws, each one a test of every engine:
  * 1. input returns nothing. A bad packet is a counter, never an error of ours; everything is
  *    validated before anything changes.
- * 2. Received bytes are lent for the call. Sent payload is never copied by an engine.
+ * 2. Received bytes are lent for the call. Sent payload is never copied by an engine, but for what
+ *    ENGINE_INLINE asks it to keep.
  * 3. pull, also with n = 0, runs timers. deadline counts only what free_ports allows. A deadline
  *    after now means that pull returns 0, and a pull shorter than n a deadline after now.
  * 4. No packet leaves on a port beyond its room. Acknowledgements are never starved by data.
- * 5. post reserves the completion's slot. Unacknowledged packets mean a deadline.
+ * 5. post takes all it is given, or none, and reserves the completions' slots. Unacknowledged
+ * packets mean a deadline.
  * 6. Memory is one block from the caller, of ops->size(cfg) bytes at max_align_t. */
 #ifndef WEFT_ENGINE_ENGINE_H
 #define WEFT_ENGINE_ENGINE_H
@@ -25,11 +27,12 @@
 #include "base/nsec.h"
 #include "base/span.h"
 
-#define ENGINE_HEAD_MAX 104u /* most header bytes any transport writes */
-#define ENGINE_PORTS    8u   /* most ports of an endpoint */
-#define ENGINE_SGE      16u  /* most pieces of a work request */
-#define ENGINE_PIECES   17u  /* most pieces of a packet's payload: those, and its padding */
-#define ENGINE_BODY     3u   /* most pieces of one that arrived, behind its head */
+#define ENGINE_HEAD_MAX   104u /* most header bytes any transport writes */
+#define ENGINE_PORTS      8u   /* most ports of an endpoint */
+#define ENGINE_SGE        16u  /* most pieces of a work request */
+#define ENGINE_INLINE_MAX 512u /* most bytes of one that post copies */
+#define ENGINE_PIECES     17u  /* most pieces of a packet's payload: those, and its padding */
+#define ENGINE_BODY       3u   /* most pieces of one that arrived, behind its head */
 
 /* A piece of the application's memory. at NULL, len > 0: virtual bytes, all zero. */
 struct sge {
@@ -125,6 +128,8 @@ enum engine_flag {
 	ENGINE_SHARED = 16,   /* ENGINE_RECV: op.qp is the number of a shared receive queue */
 	ENGINE_HAS_IMM = 32,  /* done: imm is valid */
 	ENGINE_HAS_INV = 64,  /* done: imm is the key that the sender invalidated */
+	ENGINE_INLINE = 128,  /* op, writes and sends: the bytes are copied by post, no lkey is
+			       * looked at, and pieces may be as many as one likes */
 };
 
 /* How work ended; done.status. The verbs' own classes (IBTA 11.6.2). */
@@ -148,6 +153,7 @@ enum engine_status {
 
 /* What the application wants done. Copied by post, its sge list too; the bytes are not. */
 struct op {
+	const struct op *next; /* posted together: for the same queue, and behind it; or NULL */
 	uint64_t cookie, remote, key, imm, tag, ignore;
 	const struct sge *sg;
 	uint32_t qp, peer, ticket, flags; /* enum engine_flag */
@@ -202,7 +208,8 @@ struct engine_ops {
 	size_t (*size)(const void *cfg);
 	/* 0 or -EINVAL. The block behind the engine is size(cfg) bytes, not cleared. */
 	int (*init)(struct engine *e, const void *cfg, nsec now);
-	/* 0, -EAGAIN when a queue is full, -EINVAL. */
+	/* Takes op and those behind it, in their order, or none: 0; -EINVAL; -ENOMEM: there is no
+	 * room for all; -ENOENT: there is no such queue. */
 	int (*post)(struct engine *e, nsec now, const struct op *op);
 	void (*input)(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n);
 	/* Fills at most n packets, at most room[p] of them for port p; returns how many. */

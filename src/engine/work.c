@@ -29,11 +29,25 @@ void engine_ring_clear(struct engine_ring *r)
 	r->freed = r->done = r->current = r->posted = 0;
 }
 
+static bool may_be_inline(uint8_t code)
+{
+	return code == ENGINE_WRITE || code == ENGINE_WRITE_IMM || code == ENGINE_SEND ||
+	       code == ENGINE_SEND_IMM || code == ENGINE_SEND_INV;
+}
+
 int engine_send_check(const struct op *op, uint8_t state)
 {
 	if (!engine_takes_sends(state) || op->key > UINT32_MAX || op->imm > UINT32_MAX)
 		return -EINVAL;
-	return 0;
+	return op->flags & ENGINE_INLINE && !may_be_inline(op->code) ? -EINVAL : 0;
+}
+
+/* Bytes that were copied are the engine's own. */
+static uint32_t flags_of(const struct op *op)
+{
+	if (op->code == ENGINE_RECV)
+		return op->flags & RECV_FLAGS;
+	return (op->flags & SEND_FLAGS) | (op->flags & ENGINE_INLINE ? ENGINE_TRUSTED : 0);
 }
 
 struct engine_work engine_work_of(const struct op *op, void *owner, uint32_t len)
@@ -47,7 +61,7 @@ struct engine_work engine_work_of(const struct op *op, void *owner, uint32_t len
 		.len = len,
 		.is_recv = is_recv,
 		.op = op->code,
-		.flags = op->flags & (is_recv ? RECV_FLAGS : SEND_FLAGS),
+		.flags = flags_of(op),
 		.status = ENGINE_OK,
 	};
 }
@@ -55,8 +69,7 @@ struct engine_work engine_work_of(const struct op *op, void *owner, uint32_t len
 struct engine_work *engine_ring_post(struct engine_ring *r, const struct op *op, void *owner,
 				     uint32_t len)
 {
-	if (engine_ring_room(r) == 0)
-		return NULL;
+	assert(engine_ring_room(r) > 0);
 	struct engine_work *w = engine_ring_at(r, r->posted++);
 
 	*w = engine_work_of(op, owner, len);

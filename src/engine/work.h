@@ -50,14 +50,22 @@ void engine_ring_init(struct engine_ring *r, void *memory, uint32_t max, size_t 
 void engine_ring_clear(struct engine_ring *r);
 
 /* What every transport asks of send work before what is its own: 0; -EINVAL: none is taken in this
- * state (enum engine_state), or a key, or immediate data, has more than 32 bits. */
+ * state (enum engine_state), a key, or immediate data, has more than 32 bits, or there is nothing
+ * that could be copied inline. */
 int engine_send_check(const struct op *op, uint8_t state);
+
+/* Whether two works are for the same queue. */
+static inline bool engine_is_same_queue(const struct op *a, const struct op *b)
+{
+	return a->qp == b->qp && (a->code == ENGINE_RECV) == (b->code == ENGINE_RECV) &&
+	       !((a->flags ^ b->flags) & ENGINE_SHARED);
+}
 
 /* Work of op as it begins, posted to owner: len bytes long, or a receive that nothing came for. */
 struct engine_work engine_work_of(const struct op *op, void *owner, uint32_t len);
 
 /* The same in the next place of the ring, posted; what the engine has behind it is the engine's to
- * fill. NULL: the ring is full. */
+ * fill. The ring has room. */
 struct engine_work *engine_ring_post(struct engine_ring *r, const struct op *op, void *owner,
 				     uint32_t len);
 

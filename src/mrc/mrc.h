@@ -95,6 +95,7 @@ enum mrc_state {
 struct mrc_caps {
 	uint32_t max_send, max_recv; /* work requests, 1 .. MRC_WR_MAX; max_recv 0: none */
 	uint32_t max_send_sge;       /* 0 .. ENGINE_SGE; receives take no pieces */
+	uint32_t max_inline;         /* bytes, 0 .. ENGINE_INLINE_MAX */
 	uint32_t pd;
 	uint8_t max_mpr;   /* the largest range either way, 1 .. MRC_MPR_MAX */
 	uint16_t max_wimm; /* immediate data stashed ahead of a gap, 0 .. MRC_WIMM_MAX (6.3.3) */

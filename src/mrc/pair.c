@@ -34,7 +34,7 @@ static struct layout layout_of(const struct mrc_caps *caps)
 {
 	struct layout l = {
 		.stride = engine_aligned(sizeof(struct mrc_send) +
-					 caps->max_send_sge * sizeof(struct sge)),
+					 engine_cut_room(mrc_send_limits(caps))),
 		.n_flights = places_for(caps->max_mpr * (MRC_MPR_UNIT / ENGINE_SENT_PKTS) + 1),
 		.n_tracks = places_for(caps->max_mpr * (MRC_MPR_UNIT / ENGINE_SEEN_PKTS) + 1),
 	};
@@ -52,8 +52,8 @@ static struct layout layout_of(const struct mrc_caps *caps)
 size_t mrc_qp_size(const struct mrc_caps *caps)
 {
 	if (caps->max_send == 0 || caps->max_send > MRC_WR_MAX || caps->max_recv > MRC_WR_MAX ||
-	    caps->max_send_sge > ENGINE_SGE || caps->max_mpr == 0 ||
-	    caps->max_wimm > MRC_WIMM_MAX || caps->max_evs > PATH_EVS_MAX)
+	    caps->max_send_sge > ENGINE_SGE || caps->max_inline > ENGINE_INLINE_MAX ||
+	    caps->max_mpr == 0 || caps->max_wimm > MRC_WIMM_MAX || caps->max_evs > PATH_EVS_MAX)
 		return 0;
 	return layout_of(caps).all.used;
 }

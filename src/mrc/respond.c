@@ -388,14 +388,31 @@ void mrc_responder_resize(struct mrc *m, struct mrc_qp *q)
 		p->promised = p->seen.expected + p->range;
 }
 
+static int check_receives(const struct mrc_qp *q, const struct op *first)
+{
+	uint32_t room = engine_ring_room(&q->resp.receives);
+
+	if (!engine_takes_receives(q->state) || q->caps.max_recv == 0)
+		return -EINVAL;
+	for (const struct op *op = first; op; op = op->next, room--) {
+		if (!engine_is_same_queue(op, first) || op->n_sg > 0 || op->flags & ENGINE_SHARED)
+			return -EINVAL;
+		if (room == 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int mrc_take_recv(struct mrc *m, struct mrc_qp *q, const struct op *op)
 {
-	if (!engine_takes_receives(q->state) || op->n_sg > 0 || op->flags & ENGINE_SHARED ||
-	    q->caps.max_recv == 0)
-		return -EINVAL;
-	if (!engine_ring_post(&q->resp.receives, op, q, 0))
-		return -ENOMEM;
-	if (q->state == MRC_ERROR)
-		engine_done_end(&m->done, &q->resp.receives, ENGINE_FLUSHED);
+	int problem = check_receives(q, op);
+
+	if (problem)
+		return problem;
+	for (; op; op = op->next) {
+		engine_ring_post(&q->resp.receives, op, q, 0);
+		if (q->state == MRC_ERROR)
+			engine_done_end(&m->done, &q->resp.receives, ENGINE_FLUSHED);
+	}
 	return 0;
 }

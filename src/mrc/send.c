@@ -20,13 +20,25 @@ struct step {
 };
 
 /* What can be said of work before its turn; keys are looked at when they are used. */
-static int check(const struct mrc_qp *q, const struct op *op, uint32_t *len)
+static int check(const struct mrc_qp *q, const struct op *op)
 {
-	struct engine_cut_limits most = {q->caps.max_send_sge, MRC_MESSAGE_MAX};
-
-	if (op->code != ENGINE_WRITE && op->code != ENGINE_WRITE_IMM)
+	if (engine_send_check(op, q->state) ||
+	    (op->code != ENGINE_WRITE && op->code != ENGINE_WRITE_IMM))
 		return -EINVAL;
-	return engine_cut_check(op, most, len);
+	return engine_cut_check(op, mrc_send_limits(&q->caps));
+}
+
+static int check_works(const struct mrc_qp *q, const struct op *first)
+{
+	uint32_t room = engine_ring_room(&q->req.works);
+
+	for (const struct op *op = first; op; op = op->next, room--) {
+		if (!engine_is_same_queue(op, first) || check(q, op))
+			return -EINVAL;
+		if (room == 0)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static void fill(struct mrc_qp *q, const struct op *op, struct mrc_send *w)
@@ -38,9 +50,7 @@ static void fill(struct mrc_qp *q, const struct op *op, struct mrc_send *w)
 	w->key = (uint32_t)op->key;
 	w->msn = q->req.msn;
 	w->rqmsn = q->req.rqmsn;
-	w->n_sg = (uint8_t)op->n_sg;
-	if (w->n_sg > 0)
-		memcpy(w->sg, op->sg, w->n_sg * sizeof *op->sg);
+	w->n_sg = engine_cut_keep(op, mrc_send_limits(&q->caps), w->sg);
 }
 
 /* nominal_pktsize without payload (8.3.1): what both ends count, whatever becomes of the packet. */
@@ -67,28 +77,35 @@ static void note_backlog(struct mrc *m, struct mrc_qp *q, const struct mrc_send 
 	cc_on_new(&q->req.cc, m->now, heads + padded(w->wr.len));
 }
 
-int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
+static void take_work(struct mrc *m, struct mrc_qp *q, const struct op *op)
 {
 	struct mrc_requester *req = &q->req;
-	bool was_idle = req->executed == req->end;
-	uint32_t len;
+	struct mrc_send *w =
+		(void *)engine_ring_post(&req->works, op, q, (uint32_t)engine_cut_bytes(op));
 
-	if (engine_send_check(op, q->state) || check(q, op, &len))
-		return -EINVAL;
-	struct mrc_send *w = (void *)engine_ring_post(&req->works, op, q, len);
-
-	if (!w)
-		return -ENOMEM;
 	fill(q, op, w);
 	req->end += w->n_pkts;
 	/* Table 6-9: each message has a number, and each write with immediate data another. */
 	req->msn++;
 	req->rqmsn = (uint16_t)(req->rqmsn + (op->code == ENGINE_WRITE_IMM));
+	if (q->state != MRC_ERROR)
+		note_backlog(m, q, w);
+}
+
+int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
+{
+	struct mrc_requester *req = &q->req;
+	bool was_idle = req->executed == req->end;
+	int problem = check_works(q, op);
+
+	if (problem)
+		return problem;
+	for (; op; op = op->next)
+		take_work(m, q, op);
 	if (q->state == MRC_ERROR) {
 		mrc_flush_send(m, q);
 		return 0;
 	}
-	note_backlog(m, q, w);
 	mrc_wake_send(m, q);
 	mrc_clock_follow(m, q);
 	/* EVs that are out of use are probed while there is something to send, whatever else is

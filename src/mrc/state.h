@@ -385,6 +385,12 @@ static inline psn24 mrc_psn(uint32_t first, uint64_t count)
 	return psn24_of(first + (uint32_t)count);
 }
 
+/* What a queue pair takes of a message that it sends. */
+static inline struct engine_cut_limits mrc_send_limits(const struct mrc_caps *caps)
+{
+	return (struct engine_cut_limits){caps->max_send_sge, MRC_MESSAGE_MAX, caps->max_inline};
+}
+
 static inline struct mrc_send *mrc_send_at(const struct mrc_qp *q, uint64_t count)
 {
 	return engine_ring_at(&q->req.works, count);

@@ -25,7 +25,6 @@ static int fill_send(const struct mrc_qp *qp, const struct ibv_send_wr *wr, stru
 		       .remote = wr->wr.rdma.remote_addr,
 		       .key = wr->wr.rdma.rkey,
 		       .imm = has_imm ? ntohl(wr->imm_data) : 0},
-		.is_inline = wr->send_flags & IBV_SEND_INLINE,
 	};
 	return 0;
 }

@@ -64,6 +64,9 @@ struct nic_mw {
 	uint32_t key;  /* of the last binding that was posted, see mw_key */
 	uint32_t qp;   /* on which queue pair, by number, */
 	uint64_t life; /* and in which of its lives */
+	/* Its key once all is done that the post of this number brings. */
+	uint64_t post;
+	uint32_t post_key;
 };
 
 struct nic_channel {
@@ -116,9 +119,6 @@ struct nic_qp {
 	struct addr_pair addrs;
 	struct nic_path path;
 	struct mrc_naming *naming; /* of MRC: the profiles that it names; NULL: none */
-	uint8_t *inline_ring;      /* max_send slots of max_inline bytes */
-	uint32_t max_send, max_inline;
-	uint32_t slot; /* of the next send: how many were posted, modulo max_send */
 };
 
 /* Packets pulled that are yet to be sent: pkts[at .. at + n). */
@@ -183,6 +183,7 @@ struct device {
 	_Atomic nsec polled_at; /* when an application last polled */
 	nsec armed_at;          /* and last armed a queue, ... */
 	nsec posted_at;         /* ... or posted a request */
+	uint64_t n_posts;       /* see nic_mw.post */
 	uint32_t n_armed, n_held, n_held_turns;
 	bool is_waiting; /* an acknowledgement was not sent yet, see progress.c */
 	bool is_behind;  /* a round of work is due: the driver may have more, or the engine has */

@@ -35,7 +35,7 @@
 #define NIC_MAX_CQS    65536u
 #define NIC_MAX_CQE    (1u << 20)
 #define NIC_MAX_MRS    262144u /* regions and windows */
-#define NIC_MAX_INLINE 512u
+#define NIC_MAX_INLINE ENGINE_INLINE_MAX
 
 struct nic_gid {
 	uint8_t raw[16]; /* the address; IPv4 as ::ffff:a.b.c.d */
@@ -270,17 +270,18 @@ int nic_qp_query(struct nic_qp *qp, struct rc_attr *attr, struct nic_path *path,
 /* Posts n works to a queue pair (op.qp is filled in), or receives (ENGINE_RECV); *posted of them
  * were taken, the first that was not gives the answer: -ENOMEM when the queue is full, else as the
  * engine's post. Without ENGINE_SILENT, or on a queue pair that is_all_signaled, a success is
- * reported. is_inline: the bytes are copied, at most max_inline, and keys are not looked at; writes
- * and sends only. What is posted together is sent together. */
+ * reported. With ENGINE_INLINE the bytes are copied, at most max_inline. What is posted together is
+ * sent together. */
 struct nic_work {
 	struct op op;
-	bool is_inline;
-	/* ENGINE_BIND: the window, whose key in op.imm is filled in. The new key in op.bind is
-	 * looked at for type 2, and has the upper bits of the old one; type 1 gets the next. */
+	/* ENGINE_BIND, in place of op.bind and the key in op.imm: the window, and where it is to
+	 * be. Its new key has the upper bits of the old one, and its lower ones are whoever posts
+	 * it's to say, for type 2; type 1 gets the next, which is filled in. */
 	struct nic_mw *window;
+	struct mem_binding *bind;
 };
 int nic_post(struct nic_qp *qp, struct nic_work *work, uint32_t n, uint32_t *posted);
-/* The same for send work that is posted whole or not at all. */
+/* The same for works that are posted all or none. */
 int nic_post_all(struct nic_qp *qp, struct nic_work *work, uint32_t n);
 int nic_srq_post(struct nic_srq *s, struct nic_work *work, uint32_t n, uint32_t *posted);
 

@@ -44,9 +44,9 @@ static int check(const struct nic_user *u, const struct nic_qp_spec *spec)
 		return nic_fail(EINVAL, "domain or queues of another user");
 	if (spec->send_cq->events || spec->recv_cq->events)
 		return nic_fail(EINVAL, "a queue of events has no completions");
-	if (spec->max_inline > NIC_MAX_INLINE)
+	if (spec->max_inline > u->device->transport->pairs->most.max_inline)
 		return nic_fail(EINVAL, "%u bytes inline: at most %u", spec->max_inline,
-				NIC_MAX_INLINE);
+				u->device->transport->pairs->most.max_inline);
 	return 0;
 }
 
@@ -79,6 +79,7 @@ static int grant(const struct nic_user *u, struct nic_qp_spec *spec, struct tran
 		.max_recv = spec->max_recv,
 		.max_send_sge = spec->max_send_sge,
 		.max_recv_sge = spec->max_recv_sge,
+		.max_inline = spec->max_inline,
 		.pd = spec->pd->number,
 		.srq = spec->srq ? spec->srq->number : TRANSPORT_NO_SRQ,
 		.ahead_pkts = spec->ahead_pkts,
@@ -114,16 +115,8 @@ static struct nic_qp *qp_from(struct nic_user *u, const struct nic_qp_spec *spec
 		.is_all_signaled = spec->is_all_signaled,
 		.caps = *caps,
 		.addrs = NO_ADDR_PAIR,
-		.max_send = spec->max_send,
-		.max_inline = spec->max_inline,
 	};
-	if (!spec->max_inline)
-		return qp;
-	qp->inline_ring = calloc(spec->max_send, spec->max_inline);
-	if (qp->inline_ring)
-		return qp;
-	free(qp);
-	return NULL;
+	return qp;
 }
 
 struct nic_qp *nic_qp_new(struct nic_user *u, struct nic_qp_spec *spec)
@@ -151,8 +144,6 @@ struct nic_qp *nic_qp_new(struct nic_user *u, struct nic_qp_spec *spec)
 	if (!r)
 		return qp;
 	free(memory);
-	if (qp)
-		free(qp->inline_ring);
 	free(qp);
 	errno = -r;
 	return NULL;
@@ -185,7 +176,6 @@ int nic_qp_free(struct nic_qp *qp)
 	u->n_objects--;
 	device_leave(d);
 	free(memory);
-	free(qp->inline_ring);
 	free(qp);
 	return 0;
 }

@@ -6,20 +6,21 @@
 
 #define NEEDED_RTR (RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP | RC_SET_RQ_PSN)
 
-static size_t send_stride(uint32_t sges)
+static size_t send_stride(const struct rc_caps *caps)
 {
-	return engine_aligned(sizeof(struct rc_send) + sges * sizeof(struct sge));
+	return engine_aligned(sizeof(struct rc_send) + engine_cut_room(rc_send_limits(caps)));
 }
 
 static size_t send_bytes(const struct rc_caps *caps)
 {
-	return engine_ring_bytes(caps->max_send, send_stride(caps->max_send_sge));
+	return engine_ring_bytes(caps->max_send, send_stride(caps));
 }
 
 size_t rc_qp_size(const struct rc_caps *caps)
 {
 	if (caps->max_send == 0 || caps->max_send > RC_WR_MAX || caps->max_recv > RC_WR_MAX ||
-	    caps->max_send_sge > ENGINE_SGE || caps->max_recv_sge > ENGINE_SGE)
+	    caps->max_send_sge > ENGINE_SGE || caps->max_recv_sge > ENGINE_SGE ||
+	    caps->max_inline > ENGINE_INLINE_MAX)
 		return 0;
 	return engine_aligned(sizeof(struct rc_qp)) + send_bytes(caps) +
 	       caps->max_recv * rc_recv_stride(caps->max_recv_sge);
@@ -29,7 +30,7 @@ static void make_queues(struct rc_qp *q, struct rc_rq *shared)
 {
 	uint8_t *at = (uint8_t *)q + engine_aligned(sizeof *q);
 
-	engine_ring_init(&q->req.works, at, q->caps.max_send, send_stride(q->caps.max_send_sge));
+	engine_ring_init(&q->req.works, at, q->caps.max_send, send_stride(&q->caps));
 	q->resp.own = (struct rc_rq){
 		.slots = at + send_bytes(&q->caps),
 		.stride = rc_recv_stride(q->caps.max_recv_sge),

@@ -59,6 +59,7 @@ enum rc_state {
 struct rc_caps {
 	uint32_t max_send, max_recv;         /* work requests, 1 .. RC_WR_MAX; max_recv 0: none */
 	uint32_t max_send_sge, max_recv_sge; /* 0 .. ENGINE_SGE */
+	uint32_t max_inline;                 /* bytes, 0 .. ENGINE_INLINE_MAX */
 	uint32_t pd;
 	uint32_t srq; /* RC_NO_SRQ: its own receive queue */
 };

@@ -36,17 +36,13 @@ static int check_atomic(const struct op *op)
 }
 
 /* What can be said of work before its turn; keys are looked at when they are used. */
-static int check(const struct rc_qp *q, const struct op *op, uint32_t *len)
+static int check(const struct rc_qp *q, const struct op *op)
 {
-	struct engine_cut_limits most = {q->caps.max_send_sge, RC_MESSAGE_MAX};
-
-	if (op->code > ENGINE_BIND)
+	if (op->code > ENGINE_BIND || engine_send_check(op, q->state))
 		return -EINVAL;
-	if (is_local(op->code)) {
-		*len = 0;
+	if (is_local(op->code))
 		return op->code == ENGINE_BIND && !op->bind ? -EINVAL : 0;
-	}
-	if (engine_cut_check(op, most, len))
+	if (engine_cut_check(op, rc_send_limits(&q->caps)))
 		return -EINVAL;
 	if ((op->code == ENGINE_READ || op->code == ENGINE_ATOMIC) && q->attr.rd_atomic == 0)
 		return -EINVAL;
@@ -58,7 +54,7 @@ static void fill(struct rc_qp *q, const struct op *op, struct rc_send *w)
 	bool is_wire = !is_local(op->code);
 
 	w->peer = q->attr.peer;
-	w->n_sg = is_wire ? (uint8_t)op->n_sg : 0;
+	w->n_sg = 0;
 	w->atomic_op = op->atomic_op;
 	w->first = q->req.end;
 	/* What is flushed at once has no packets, and there may never have been a PMTU. */
@@ -74,24 +70,41 @@ static void fill(struct rc_qp *q, const struct op *op, struct rc_send *w)
 	w->remote = op->remote;
 	memcpy(&w->operand[0], op->operand[0], sizeof w->operand[0]);
 	memcpy(&w->operand[1], op->operand[1], sizeof w->operand[1]);
-	if (w->n_sg > 0)
-		memcpy(w->sg, op->sg, w->n_sg * sizeof *op->sg);
+	if (is_wire)
+		w->n_sg = engine_cut_keep(op, rc_send_limits(&q->caps), w->sg);
+}
+
+static int check_works(const struct rc_qp *q, const struct op *first)
+{
+	uint32_t room = engine_ring_room(&q->req.works);
+
+	for (const struct op *op = first; op; op = op->next, room--) {
+		if (!engine_is_same_queue(op, first) || check(q, op))
+			return -EINVAL;
+		if (room == 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void take_work(struct rc_qp *q, const struct op *op)
+{
+	uint32_t len = is_local(op->code) ? 0 : (uint32_t)engine_cut_bytes(op);
+	struct rc_send *w = (void *)engine_ring_post(&q->req.works, op, q, len);
+
+	fill(q, op, w);
+	q->req.ssn = w->ssn;
+	q->req.end += w->n_pkts;
 }
 
 int rc_post_send(struct rc *r, struct rc_qp *q, const struct op *op)
 {
-	struct rc_requester *req = &q->req;
-	uint32_t len;
+	int problem = check_works(q, op);
 
-	if (engine_send_check(op, q->state) || check(q, op, &len))
-		return -EINVAL;
-	struct rc_send *w = (void *)engine_ring_post(&req->works, op, q, len);
-
-	if (!w)
-		return -ENOMEM;
-	fill(q, op, w);
-	req->ssn = w->ssn;
-	req->end += w->n_pkts;
+	if (problem)
+		return problem;
+	for (; op; op = op->next)
+		take_work(q, op);
 	if (q->state == RC_ERROR)
 		rc_flush_send(r, q);
 	else

@@ -1,4 +1,5 @@
 /* Receive queues, of a queue pair or shared by several: how they are made, filled, and emptied. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -89,17 +90,28 @@ int rc_srq_query(const struct engine *e, uint32_t number, struct rc_srq_caps *ca
 	return 0;
 }
 
-int rc_post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const struct op *op)
+static int check_receives(const struct rc_rq *queue, const struct op *first)
 {
-	uint64_t room = 0;
+	const struct list_link *place = list_first(&queue->free);
 
-	if (op->n_sg > queue->max_sge || (op->n_sg > 0 && !op->sg))
-		return -EINVAL;
-	if (list_is_empty(&queue->free))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < op->n_sg; i++)
-		room += op->sg[i].len;
-	struct rc_recv *w = LIST_OWNER(list_pop(&queue->free), rc_recv, wr.link);
+	for (const struct op *op = first; op; op = op->next) {
+		if (!engine_is_same_queue(op, first) || op->n_sg > queue->max_sge ||
+		    (op->n_sg > 0 && !op->sg))
+			return -EINVAL;
+		if (!place)
+			return -ENOMEM;
+		place = list_after(&queue->free, place);
+	}
+	return 0;
+}
+
+static void take_place(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const struct op *op)
+{
+	uint64_t room = engine_cut_bytes(op);
+	struct list_link *place = list_pop(&queue->free);
+
+	assert(place);
+	struct rc_recv *w = LIST_OWNER(place, rc_recv, wr.link);
 
 	w->wr = engine_work_of(op, queue, 0);
 	w->n_sg = (uint8_t)op->n_sg;
@@ -109,10 +121,20 @@ int rc_post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const struc
 		memcpy(w->sg, op->sg, op->n_sg * sizeof *op->sg);
 	if (q && q->state == RC_ERROR) {
 		rc_complete_recv(r, q, w, ENGINE_FLUSHED);
-		return 0;
+		return;
 	}
 	list_push(&queue->posted, &w->wr.link);
 	queue->n_posted++;
+}
+
+int rc_post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const struct op *op)
+{
+	int problem = check_receives(queue, op);
+
+	if (problem)
+		return problem;
+	for (; op; op = op->next)
+		take_place(r, q, queue, op);
 	return 0;
 }
 

@@ -244,6 +244,12 @@ static inline psn24 rc_psn(const struct rc_qp *q, uint64_t count)
 	return psn24_of(q->attr.sq_psn + (uint32_t)count);
 }
 
+/* What a queue pair takes of a message that it sends. */
+static inline struct engine_cut_limits rc_send_limits(const struct rc_caps *caps)
+{
+	return (struct engine_cut_limits){caps->max_send_sge, RC_MESSAGE_MAX, caps->max_inline};
+}
+
 static inline struct rc_send *rc_send_at(const struct rc_qp *q, uint64_t count)
 {
 	return engine_ring_at(&q->req.works, count);

@@ -23,6 +23,7 @@ struct transport_caps {
 	uint32_t max_send;                   /* work requests [1] */
 	uint32_t max_recv;                   /* the same; 0: none */
 	uint32_t max_send_sge, max_recv_sge; /* pieces of each [1; 1 if there are receives] */
+	uint32_t max_inline;                 /* bytes of one that are copied [0] */
 	uint32_t pd;
 	uint32_t srq;        /* TRANSPORT_NO_SRQ: a receive queue of its own */
 	uint32_t ahead_pkts; /* TRANSPORT_AHEAD: packets taken ahead of a gap, at most [4096] */

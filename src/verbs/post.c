@@ -24,6 +24,8 @@ uint32_t verbs_flags(unsigned flags)
 		ours |= ENGINE_SOLICITED;
 	if (flags & IBV_SEND_FENCE)
 		ours |= ENGINE_FENCE;
+	if (flags & IBV_SEND_INLINE)
+		ours |= ENGINE_INLINE;
 	return ours;
 }
 
@@ -68,7 +70,6 @@ static int fill_send(const struct verbs_pair *pair, const struct ibv_send_wr *wr
 		       .sg = (const struct sge *)(const void *)wr->sg_list,
 		       .n_sg = (uint16_t)wr->num_sge,
 		       .flags = verbs_flags(wr->send_flags)},
-		.is_inline = wr->send_flags & IBV_SEND_INLINE,
 	};
 	switch (wr->opcode) {
 	case IBV_WR_RDMA_WRITE: fill_rdma(op, wr, ENGINE_WRITE); return 0;

@@ -35,7 +35,7 @@ static struct op *begin(struct ibv_qp_ex *ex, enum engine_op code)
 	draft->window[draft->n++] = NULL;
 	*work = (struct nic_work){.op = {.cookie = ex->wr_id,
 					 .code = (uint8_t)code,
-					 .flags = verbs_flags(ex->wr_flags)}};
+					 .flags = verbs_flags(ex->wr_flags & ~IBV_SEND_INLINE)}};
 	return &work->op;
 }
 
@@ -239,7 +239,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	*sg = (struct sge){to, (uint32_t)len, 0};
 	work->op.sg = sg;
 	work->op.n_sg = len > 0;
-	work->is_inline = true;
+	work->op.flags |= ENGINE_INLINE;
 }
 
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)

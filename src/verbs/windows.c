@@ -62,7 +62,7 @@ int verbs_fill_bind(const struct verbs_bind *what, struct nic_work *work, struct
 		.access = (uint8_t)(info->mw_access_flags & rights),
 	};
 	work->op.code = ENGINE_BIND;
-	work->op.bind = to;
+	work->bind = to;
 	work->window = what->window->nic;
 	return 0;
 }
@@ -81,7 +81,8 @@ int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind
 	struct verbs_window *window = verbs_window_of(mw);
 	struct verbs_bind what = {window, &bind->bind_info, 0};
 	struct nic_work work = {
-		.op = {.cookie = bind->wr_id, .flags = verbs_flags(bind->send_flags)}};
+		.op = {.cookie = bind->wr_id,
+		       .flags = verbs_flags(bind->send_flags & ~(unsigned)IBV_SEND_INLINE)}};
 	struct mem_binding to;
 	uint32_t posted = 0;
 	int error = verbs_fill_bind(&what, &work, &to);

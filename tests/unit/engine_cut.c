@@ -58,31 +58,65 @@ static void sizes_of_packets(void **state)
 
 static void what_a_queue_pair_takes(void **state)
 {
-	const struct engine_cut_limits most = {2, 1000};
+	const struct engine_cut_limits most = {2, 1000, 0};
 	const struct sge fits[] = {{arena, 600, KEY}, {arena, 400, KEY}};
 	const struct sge long_one[] = {{arena, 600, KEY}, {arena, 401, KEY}};
 	const struct sge wraps[] = {{arena, UINT32_MAX, KEY}, {arena, 2, KEY}};
-	uint32_t len = 0;
-
 	(void)state;
-	assert_int_equal(engine_cut_check(&(struct op){.sg = fits, .n_sg = 2}, most, &len), 0);
-	assert_int_equal(len, 1000);
-	assert_int_equal(engine_cut_check(&(struct op){.n_sg = 0}, most, &len), 0);
-	assert_int_equal(len, 0);
+	assert_int_equal(engine_cut_check(&(struct op){.sg = fits, .n_sg = 2}, most), 0);
+	assert_int_equal(engine_cut_bytes(&(struct op){.sg = fits, .n_sg = 2}), 1000);
+	assert_int_equal(engine_cut_check(&(struct op){.n_sg = 0}, most), 0);
+	assert_int_equal(engine_cut_bytes(&(struct op){.n_sg = 0}), 0);
 	const struct op bad[] = {
 		{.sg = long_one, .n_sg = 2},
 		{.sg = wraps, .n_sg = 2},
 		{.sg = fits, .n_sg = 3},
 		{.sg = NULL, .n_sg = 1},
 		{.sg = fits, .n_sg = 2, .remote = UINT64_MAX - 998},
+		{.sg = fits, .n_sg = 1, .flags = ENGINE_INLINE},
 	};
 	const struct op last = {.sg = fits, .n_sg = 2, .remote = UINT64_MAX - 999};
 	const struct op none = {.remote = UINT64_MAX};
 
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		assert_int_equal(engine_cut_check(&bad[i], most, &len), -EINVAL);
-	assert_int_equal(engine_cut_check(&last, most, &len), 0);
-	assert_int_equal(engine_cut_check(&none, most, &len), 0);
+		assert_int_equal(engine_cut_check(&bad[i], most), -EINVAL);
+	assert_int_equal(engine_cut_check(&last, most), 0);
+	assert_int_equal(engine_cut_check(&none, most), 0);
+}
+
+/* Bytes that are copied are one piece of the engine's own, in the room behind the list. */
+static void what_a_work_keeps(void **state)
+{
+	const struct engine_cut_limits most = {2, 1000, 70}, none = {0, 1000, 5};
+	uint8_t here[] = "herethere";
+	const struct sge some[] = {{here, 4, KEY}, {NULL, 60, 0}, {here + 4, 5, KEY}};
+	const struct op list = {.sg = some, .n_sg = 2};
+	const struct op copied = {.sg = some, .n_sg = 3, .flags = ENGINE_INLINE};
+	const struct op little = {.sg = &some[2], .n_sg = 1, .flags = ENGINE_INLINE};
+	struct {
+		struct sge sg[2];
+		uint8_t copied[70];
+	} room;
+
+	(void)state;
+	assert_int_equal(engine_cut_room(most), 2 * sizeof(struct sge) + 70);
+	assert_int_equal(engine_cut_room(none), sizeof(struct sge) + 5);
+	assert_int_equal(engine_cut_check(&copied, most), 0);
+	assert_int_equal(engine_cut_check(&copied, none), -EINVAL);
+	assert_int_equal(engine_cut_keep(&list, most, room.sg), 2);
+	assert_memory_equal(room.sg, some, sizeof room.sg);
+	memset(&room, 0xee, sizeof room);
+	assert_int_equal(engine_cut_keep(&copied, most, room.sg), 1);
+	assert_ptr_equal(room.sg[0].at, room.copied);
+	assert_int_equal(room.sg[0].len, 69);
+	assert_memory_equal(room.copied, "here", 4);
+	for (uint32_t i = 4; i < 64; i++)
+		assert_int_equal(room.copied[i], 0);
+	assert_memory_equal(room.copied + 64, "there\xee", 6);
+	assert_int_equal(engine_cut_keep(&little, none, room.sg), 1);
+	assert_ptr_equal(room.sg[0].at, &room.sg[1]);
+	assert_memory_equal(&room.sg[1], "there", 5);
+	assert_int_equal(engine_cut_keep(&(struct op){.flags = ENGINE_INLINE}, most, room.sg), 0);
 }
 
 static struct mem *region(void)
@@ -207,6 +241,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(padding_fills_words),
 	cmocka_unit_test(sizes_of_packets),
 	cmocka_unit_test(what_a_queue_pair_takes),
+	cmocka_unit_test(what_a_work_keeps),
 	cmocka_unit_test(parts_make_the_message),
 	cmocka_unit_test(keys_are_looked_at),
 	cmocka_unit_test(what_arrived_is_all_but_padding),

@@ -124,9 +124,10 @@ static void inline_bytes_are_copied(void **state)
 	pair_open(s, AF_INET);
 	for (uint32_t i = 0; i < 200; i++) {
 		struct sge piece = {own, sizeof own, 0};
-		struct nic_work work = {.op = write_op(&s[1], &piece, i), .is_inline = true};
+		struct nic_work work = {.op = write_op(&s[1], &piece, i)};
 		uint32_t posted;
 
+		work.op.flags = ENGINE_INLINE;
 		stage_fill(own, sizeof own, i);
 		assert_int_equal(nic_post(s[0].qp, &work, 1, &posted), 0);
 		memset(own, 0, sizeof own);
@@ -533,9 +534,21 @@ static void what_mrc_cannot_do_is_refused(void **state)
 		if (!is_mrc)
 			assert_int_equal(stage_post(s[0].qp, op), -EINVAL);
 	}
-	struct nic_work work = {.op = write_op(&s[1], &piece, 1)};
+	/* Nor is one taken that is posted with what it does. */
+	struct nic_work work[2] = {{.op = write_op(&s[1], &piece, 1)}};
+	struct done done;
 
-	assert_int_equal(nic_post_all(s[0].qp, &work, 1), -ENOTSUP);
+	work[1] = work[0];
+	work[1].op.code = ENGINE_READ;
+	assert_int_equal(nic_post_all(s[0].qp, work, 2), -EINVAL);
+	work[1] = work[0];
+	work[1].op.cookie = 2;
+	assert_int_equal(nic_post_all(s[0].qp, work, 2), 0);
+	for (uint64_t cookie = 1; cookie <= 2; cookie++) {
+		stage_take(s[0].cq, &done, 1);
+		assert_int_equal(done.cookie, cookie);
+		assert_int_equal(done.status, ENGINE_OK);
+	}
 	pair_close(s);
 }
 

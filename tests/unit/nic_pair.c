@@ -156,14 +156,13 @@ static void inline_data_is_copied(void **state)
 	for (uint32_t round = 0; round < 200; round++) {
 		uint8_t own[128];
 		struct sge pieces[] = {{own, 100, 0}, {own + 100, 28, 0}};
-		struct nic_work work = {.op = stage_op(&e[1], ENGINE_WRITE, pieces),
-					.is_inline = true};
+		struct nic_work work = {.op = stage_op(&e[1], ENGINE_WRITE, pieces)};
 
 		stage_fill(own, sizeof own, round);
 		work.op.n_sg = 2;
 		work.op.remote += round * sizeof own;
 		work.op.cookie = round;
-		work.op.flags = round % 3 ? ENGINE_SILENT : 0;
+		work.op.flags = ENGINE_INLINE | (round % 3 ? ENGINE_SILENT : 0);
 		int r = nic_post(e[0].qp, &work, 1, &posted);
 
 		assert_int_equal(r, 0);
@@ -213,8 +212,11 @@ static void inline_slots_outlive_a_full_queue(void **state)
 	for (; n < 100; n++) {
 		struct sge piece = {own, sizeof own, 0};
 		struct nic_work work = {
-			.op = {.code = ENGINE_SEND, .sg = &piece, .n_sg = 1, .cookie = n},
-			.is_inline = true,
+			.op = {.code = ENGINE_SEND,
+			       .sg = &piece,
+			       .n_sg = 1,
+			       .cookie = n,
+			       .flags = ENGINE_INLINE},
 		};
 
 		stage_fill(own, sizeof own, n);
@@ -243,15 +245,16 @@ static void inline_is_refused_where_it_cannot_be(void **state)
 
 	(void)state;
 	stage_pair(e, AF_INET);
-	struct nic_work work = {.op = stage_op(&e[1], ENGINE_WRITE, &piece), .is_inline = true};
+	struct nic_work work = {.op = stage_op(&e[1], ENGINE_WRITE, &piece)};
+
+	work.op.flags = ENGINE_INLINE;
 
 	assert_int_equal(nic_post(e[0].qp, &work, 1, &posted), -EINVAL);
 	piece.len = 8;
 	work.op.code = ENGINE_READ;
 	assert_int_equal(nic_post(e[0].qp, &work, 1, &posted), -EINVAL);
 	work.op.code = ENGINE_WRITE;
-	work.is_inline = false; /* a key of 0 is no key, whatever the flags say */
-	work.op.flags = ENGINE_TRUSTED;
+	work.op.flags = ENGINE_TRUSTED; /* a key of 0 is no key, whatever the flags say */
 	assert_int_equal(nic_post(e[0].qp, &work, 1, &posted), 0);
 	assert_int_equal(stage_one(e[0].cq).status, ENGINE_LOCAL_PROTECTION);
 	stage_close(&e[0]);
@@ -362,7 +365,7 @@ static int post_mistake(struct end e[2], const struct mistake *m, bool is_alone)
 	op->n_sg = m->n_sg;
 	op->remote = m->remote ? m->remote : op->remote;
 	op->key |= m->key;
-	work[1].is_inline = m->is_inline;
+	op->flags = m->is_inline ? ENGINE_INLINE : 0;
 	return is_alone ? nic_post(e[0].qp, &work[1], 1, &posted) : nic_post_all(e[0].qp, work, 3);
 }
 

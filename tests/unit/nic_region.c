@@ -303,8 +303,10 @@ static void moved_while_packets_fly(void **state)
 static int post_bind(struct nic_qp *qp, struct nic_mw *mw, const struct mem_binding *to,
 		     uint8_t flags)
 {
-	struct nic_work work = {.op = {.code = ENGINE_BIND, .bind = to, .flags = flags},
-				.window = mw};
+	struct mem_binding bind = to ? *to : (struct mem_binding){0};
+	struct nic_work work = {.op = {.code = ENGINE_BIND, .flags = flags},
+				.window = mw,
+				.bind = to ? &bind : NULL};
 	uint32_t posted;
 
 	return nic_post(qp, &work, 1, &posted);

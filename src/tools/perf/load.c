@@ -114,7 +114,6 @@ static void prepare(struct load *d, uint32_t k, uint32_t i)
 		.atomic_op = ENGINE_FETCH_ADD,
 		.operand = {{1}},
 	};
-	d->work[k].is_inline = false;
 }
 
 /* Posts up to n works on queue pair i; how many, or a negative errno. */
@@ -149,7 +148,6 @@ static int post_receives(struct load *d, uint32_t i, uint32_t n)
 					    .sg = &d->sg[k],
 					    .n_sg = d->e->test.op == PERF_SEND,
 					    .code = ENGINE_RECV};
-		d->work[k].is_inline = false;
 	}
 	int answer = nic_post(d->e->qps[i], d->work, n, &posted);
 
@@ -206,8 +204,8 @@ static int report_credits(struct load *d, uint32_t i)
 		       .key = e->peer_key,
 		       .sg = &piece,
 		       .n_sg = 1,
+		       .flags = ENGINE_INLINE,
 		       .code = ENGINE_WRITE},
-		.is_inline = true,
 	};
 	int answer = nic_post(e->qps[i], &work, 1, &posted);
 
