@@ -185,7 +185,6 @@ static uint32_t pass(struct bench *b, uint32_t side)
 					.at = b->now,
 					.peer = side,
 					.ev = t->ev,
-					.tclass = t->tclass,
 					.ecn = 2};
 		for (uint32_t k = 0; k < t->n_body && k < 2; k++) {
 			rx[i].body[k] = t->body[k];

@@ -47,11 +47,11 @@ struct rx_pkt {
 	struct cspan body[ENGINE_BODY]; /* what follows head; pieces may be empty or virtual */
 	nsec at;                        /* arrival, <= now */
 	uint64_t stamp;                 /* what the cipher carried: PSP IV, TSS counter, or 0 */
-	uint32_t peer, local; /* driver's handles: who sent it, which address of ours it named */
-	uint32_t ev, sa;      /* 32-bit entropy as seen; security association, 0 = clear */
-	uint16_t udp_len;     /* as carried: the original length when trimmed */
-	uint8_t port, tclass, ttl;
-	uint8_t trimmed;  /* enum net_trim */
+	uint32_t peer, local;    /* driver's handles: who sent it, which address of ours it named */
+	uint32_t ev, sa;         /* 32-bit entropy as seen; security association, 0 = clear */
+	uint16_t udp_len;        /* as carried: the original length when trimmed */
+	uint8_t port, dscp, ttl; /* the outermost header's */
+	uint8_t trimmed;         /* enum net_trim */
 	uint8_t is_uncut; /* trimmed by its DSCP alone: all of it is there, closing CRC checked */
 	uint8_t ecn;      /* the two bits of the outermost IP header */
 };
@@ -66,8 +66,8 @@ static inline uint64_t engine_body_bytes(const struct rx_pkt *p)
 }
 
 /* How a packet wants to be treated; the driver's configuration gives each a DSCP (MRC Table 7-8, UE
- * Table 3-70). Values of tx_pkt.tclass and rx_pkt.tclass. One of ENGINE_DSCP and up, in tx_pkt
- * only, is no class but a DSCP of the packet's own: ENGINE_DSCP + 0 .. 63. */
+ * Table 3-70). One of ENGINE_DSCP and up is no class but a DSCP of the packet's own: ENGINE_DSCP +
+ * 0 .. 63. */
 enum engine_tclass {
 	ENGINE_DATA,    /* DSCP_TRIMMABLE, or DSCP_NO_TRIM where the fabric does not trim */
 	ENGINE_RETX,    /* DSCP_TRIMMABLE_RTX */

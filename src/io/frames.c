@@ -364,13 +364,10 @@ static int check_cfg(struct frames *f, const struct frames_cfg *cfg, char *error
 		f->net.dscp_trimmed = cfg->dscp_trimmed;
 		f->net.dscp_trimmed_lasthop = cfg->dscp_trimmed_lasthop;
 	}
-	memset(f->tclass_of, ENGINE_DATA, sizeof f->tclass_of);
-	for (unsigned i = ENGINE_TCLASSES; i-- > 0;) {
+	for (unsigned i = 0; i < ENGINE_TCLASSES; i++)
 		if (cfg->dscp[i] > 63)
 			return say(-EINVAL, error, error_len, "DSCP %u is more than 63",
 				   cfg->dscp[i]);
-		f->tclass_of[cfg->dscp[i]] = (uint8_t)i;
-	}
 	return 0;
 }
 

@@ -63,7 +63,6 @@ struct frames {
 	struct net_cfg net;
 	struct carrier_use via;  /* net's only one */
 	const struct seal *seal; /* of what leaves, in clear */
-	uint8_t tclass_of[64];   /* DSCP to class */
 	nsec now;                /* of the last step */
 	struct nexthops hops;
 

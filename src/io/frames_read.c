@@ -257,9 +257,8 @@ static bool is_expected(const struct frames *f, const struct stack *s, const uin
 }
 
 /* The transport's bytes are [from, end). */
-static void lend(const struct frames *f, const struct stack *s,
-		 const struct cspan piece[FRAMES_PIECES], uint32_t from, uint32_t end,
-		 struct rx_pkt *p)
+static void lend(const struct stack *s, const struct cspan piece[FRAMES_PIECES], uint32_t from,
+		 uint32_t end, struct rx_pkt *p)
 {
 	uint32_t head_end = from + ENGINE_HEAD_MAX;
 
@@ -271,7 +270,7 @@ static void lend(const struct frames *f, const struct stack *s,
 	cut(piece, head_end, end, p->body);
 	p->ev = s->ev;
 	p->udp_len = s->udp_len;
-	p->tclass = f->tclass_of[s->dscp];
+	p->dscp = s->dscp;
 	p->ttl = s->ttl;
 	p->trimmed = (uint8_t)s->trim;
 	p->is_uncut = s->trim != NET_WHOLE && !s->is_cut;
@@ -309,7 +308,7 @@ static uint64_t *read_frame(struct frames *f, uint32_t port,
 		return &count->drop_peers;
 	p->peer = peer;
 	p->local = f->local_owners[local];
-	lend(f, &s, piece, s.transport + seal->head_bytes, s.end - tail, p);
+	lend(&s, piece, s.transport + seal->head_bytes, s.end - tail, p);
 	return NULL;
 }
 

@@ -460,13 +460,10 @@ static int check_cfg(struct udp_driver *u, const struct udp_cfg *cfg, char *erro
 			   "out of bounds: at most %d source ports, 4096 addresses and 2^24 "
 			   "peers",
 			   UDP_SOURCES_MAX);
-	memset(u->tclass_of, ENGINE_DATA, sizeof u->tclass_of);
-	for (unsigned i = ENGINE_TCLASSES; i-- > 0;) {
+	for (unsigned i = 0; i < ENGINE_TCLASSES; i++)
 		if (u->cfg.dscp[i] > 63)
 			return say(-EINVAL, error, error_len, "DSCP %u is more than 63",
 				   u->cfg.dscp[i]);
-		u->tclass_of[u->cfg.dscp[i]] = (uint8_t)i;
-	}
 	return 0;
 }
 

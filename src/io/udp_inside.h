@@ -214,7 +214,6 @@ struct udp_driver {
 	const struct carrier *carrier;
 	const struct seal *seal; /* of what leaves, in clear */
 	uint32_t shortest;       /* carried bytes of any packet */
-	uint8_t tclass_of[64];   /* DSCP to class */
 	uint8_t tag;
 	uint32_t n_short; /* descriptors are: no more sources for so many packets that want one */
 	pid_t owner;      /* the process that made it */

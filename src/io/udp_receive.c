@@ -280,8 +280,8 @@ static bool is_seal_right(struct udp_driver *u, struct udp_run *run, uint32_t le
 	return true;
 }
 
-static void lend(struct udp_driver *u, const struct udp_run *run, uint32_t len,
-		 const struct seal *seal, nsec now, struct rx_pkt *out)
+static void lend(const struct udp_run *run, uint32_t len, const struct seal *seal, nsec now,
+		 struct rx_pkt *out)
 {
 	const uint8_t *at = run->at + seal->head_bytes;
 	uint32_t bytes = len - seal->head_bytes - seal->tail_bytes;
@@ -295,7 +295,7 @@ static void lend(struct udp_driver *u, const struct udp_run *run, uint32_t len,
 		.local = run->local,
 		.ev = (uint32_t)run->sport << 16 | run->label,
 		.udp_len = (uint16_t)(UDP_HEADER_BYTES + len),
-		.tclass = u->tclass_of[run->tos >> TOS_TO_DSCP],
+		.dscp = (uint8_t)(run->tos >> TOS_TO_DSCP),
 		.ttl = run->ttl,
 		.ecn = run->tos & ECN_BITS,
 	};
@@ -381,7 +381,7 @@ static bool accept_packet(struct udp_driver *u, struct udp_run *run, uint32_t le
 		return false;
 	}
 	u->driver.count.rx_delivered++;
-	lend(u, run, len, seal, now, out);
+	lend(run, len, seal, now, out);
 	return true;
 }
 

@@ -381,7 +381,7 @@ static bool read_plain(const struct sim *s, uint32_t host, const struct packet *
 	rx->udp_len = s->by.port ? get_be16(front + 4) : 0;
 	rx->ttl = ip[7];
 	rx->ecn = word >> 20 & 3;
-	rx->tclass = s->tclass_of[dscp];
+	rx->dscp = dscp;
 	split(rx, p, (struct cspan){eth, p->len}, from, p->len - tail);
 	return true;
 }
@@ -419,7 +419,7 @@ static uint32_t read_frame(struct sim *s, uint32_t host, const struct packet *p,
 	rx->trimmed = (uint8_t)net.trim;
 	rx->is_uncut = net.trim != NET_WHOLE && !net_is_cut(&net);
 	rx->ecn = net_ecn(&net);
-	rx->tclass = s->tclass_of[net_dscp(&net)];
+	rx->dscp = net_dscp(&net);
 	split(rx, p, frame, from, net.end - tail);
 	return 0;
 }

@@ -131,9 +131,6 @@ static void init_classes(struct sim *s)
 	s->dscp_of[ENGINE_RETX] = n->trimmable_rtx;
 	s->dscp_of[ENGINE_NO_TRIM] = n->no_trim;
 	s->dscp_of[ENGINE_CONTROL] = n->control;
-	memset(s->tclass_of, ENGINE_DATA, sizeof s->tclass_of);
-	for (uint32_t c = 0; c < ENGINE_TCLASSES; c++)
-		s->tclass_of[s->dscp_of[c]] = (uint8_t)c;
 	s->net = (struct net_cfg){s->cfg.routing->cfg.carriers, n->trimmed, n->trimmed_lasthop};
 }
 

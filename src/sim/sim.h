@@ -260,7 +260,6 @@ struct sim {
 		uint16_t port; /* 0: native */
 		uint8_t protocol, place, head_bytes, tail_bytes;
 	} by;
-	uint8_t tclass_of[FWD_DSCPS]; /* enum engine_tclass of an arriving DSCP */
 	uint8_t dscp_of[ENGINE_TCLASSES];
 	uint32_t quantum_bytes;
 	bool is_strict;                          /* no two classes share a level */

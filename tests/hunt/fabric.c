@@ -9,7 +9,7 @@
 #define LONG_WORKS 16u /* ... so many of them */
 #define PORTS_MOST 4u
 
-static const struct fwd_names names = {0, 10, 12, 18, 20, 46};
+static const struct fwd_names names = {0, HUNT_DSCP_DATA, 12, 18, 20, 46};
 
 static void draw_shape(struct hunt_plan *s, struct prng *p)
 {

@@ -29,21 +29,22 @@
 #include "sim/sim.h"
 #include "sim/topology.h"
 
-#define HUNT_HOSTS    8u
-#define HUNT_ENDS     16u /* two for each connection */
-#define HUNT_WORKS    1280u
-#define HUNT_RECVS    1024u
-#define HUNT_WINDOWS  48u
-#define HUNT_FAULTS   8u
-#define HUNT_SGE      3u
-#define HUNT_WORDS    4u  /* that atomics of one end go to */
-#define HUNT_RD_MOST  16u /* reads and atomics out at once */
-#define HUNT_NO_KEY   UINT32_C(0xdeadbeff)
-#define HUNT_NOTHING  UINT32_MAX
-#define HUNT_ALL      (UINT32_MAX - 1) /* in place of an end: every one of a host */
-#define HUNT_WHY_MAX  512u
-#define HUNT_GUARD    64u
-#define HUNT_RNR_CODE 32u
+#define HUNT_HOSTS     8u
+#define HUNT_ENDS      16u /* two for each connection */
+#define HUNT_WORKS     1280u
+#define HUNT_RECVS     1024u
+#define HUNT_WINDOWS   48u
+#define HUNT_FAULTS    8u
+#define HUNT_SGE       3u
+#define HUNT_WORDS     4u  /* that atomics of one end go to */
+#define HUNT_RD_MOST   16u /* reads and atomics out at once */
+#define HUNT_NO_KEY    UINT32_C(0xdeadbeff)
+#define HUNT_NOTHING   UINT32_MAX
+#define HUNT_ALL       (UINT32_MAX - 1) /* in place of an end: every one of a host */
+#define HUNT_WHY_MAX   512u
+#define HUNT_GUARD     64u
+#define HUNT_RNR_CODE  32u
+#define HUNT_DSCP_DATA 10u
 
 /* Why a work request cannot succeed. */
 enum hunt_flaw {

@@ -209,7 +209,7 @@ static void change_trimmed(struct hunt_oracle *o, uint32_t host, const struct wi
 		met(o, ODD_CUT_SHORT);
 	}
 	if (odd_mrc_is(o, host, ODD_UNCUT) && !rx->trimmed && rx->udp_len < SHORT_BYTES &&
-	    rx->tclass == ENGINE_DATA && !h->rtx && o->plan->is_trimming &&
+	    rx->dscp == HUNT_DSCP_DATA && !h->rtx && o->plan->is_trimming &&
 	    o->now(o->clock) < o->plan->healed_at && prng_chance(&wire->whim, 1, 4)) {
 		rx->trimmed = rx->is_uncut = 1;
 		met(o, ODD_UNCUT);

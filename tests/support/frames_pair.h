@@ -35,6 +35,7 @@ static const struct encap_segments segments = {
 	.at = {{0xfc, 0, 0, 1, 0x11, 0x22}, {0xfc, 0, 0, 1, 0x33, 0x44}},
 };
 
+static const uint8_t pair_dscps[ENGINE_TCLASSES] = {10, 18, 8, 48};
 static const struct carrier *carrier; /* of both ends; NULL: RoCE's, to PORT */
 static struct driver_counters count_a, count_b;
 static struct frames *a, *b;
@@ -63,7 +64,6 @@ static inline struct frames_cfg cfg_of(const char *interface)
 		.carrier = carrier ? carrier : &carrier_roce,
 		.port = carrier ? 0 : PORT,
 		.max_peers = 8,
-		.dscp = {10, 18, 8, 48},
 		.is_shared = true,
 		.has_trim = true,
 		.dscp_trimmed = DSCP_TRIMMED,
@@ -71,6 +71,7 @@ static inline struct frames_cfg cfg_of(const char *interface)
 	};
 
 	memcpy(cfg.interfaces[0], interface, strlen(interface) + 1);
+	memcpy(cfg.dscp, pair_dscps, sizeof pair_dscps);
 	return cfg;
 }
 
@@ -245,7 +246,7 @@ static inline void check_received(const struct sample_packet *s, const struct rx
 	assert_int_equal(rx->ev, kind == IPV4 ? s->tx.ev & 0xffff0000 : s->tx.ev);
 	assert_int_equal(rx->udp_len, 8 + n + 4);
 	assert_int_equal(rx->port, 0);
-	assert_int_equal(rx->tclass, s->tx.tclass);
+	assert_int_equal(rx->dscp, engine_dscp(s->tx.tclass, pair_dscps));
 	assert_int_equal(rx->ttl, 64);
 	assert_int_equal(rx->trimmed, NET_WHOLE);
 	assert_int_equal(rx->ecn, s->tx.not_ect ? 0 : 2);

@@ -215,7 +215,6 @@ static inline struct flight *fly(uint32_t from, const struct end_pkt *p, const s
 		.local = LOCAL,
 		.ev = p->tx.ev,
 		.port = p->tx.port,
-		.tclass = p->tx.tclass,
 		.ttl = 64,
 		.trimmed = fate->trimmed,
 		.udp_len = p->tx.udp_len ? p->tx.udp_len : (uint16_t)(p->len + UDP_MORE),

@@ -251,7 +251,6 @@ static inline void deliver(int to, const struct flight *f)
 		.local = 5,
 		.ev = f->tx.ev,
 		.port = f->tx.port,
-		.tclass = f->tx.tclass,
 		.trimmed = f->trimmed,
 		.ecn = f->ecn,
 		.udp_len = (uint16_t)(len + 12),

@@ -27,7 +27,7 @@ struct script_seen {
 	uint32_t from, number; /* number: which of the sender's packets */
 	uint32_t bytes;        /* transport bytes, without ICRC */
 	uint16_t udp_len;
-	uint8_t ecn, trimmed, tclass, port, ttl;
+	uint8_t ecn, trimmed, dscp, port, ttl;
 	uint32_t ev;
 };
 

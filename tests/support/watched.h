@@ -73,7 +73,7 @@ static inline void watched_input(struct engine *e, nsec now, const struct rx_pkt
 	for (uint32_t i = 0; i < n; i++) {
 		assert_true(pkts[i].at <= now);
 		assert_in_range(pkts[i].port, 0, ENGINE_PORTS - 1);
-		assert_in_range(pkts[i].tclass, 0, ENGINE_TCLASSES - 1);
+		assert_in_range(pkts[i].dscp, 0, 63);
 	}
 	ref_ops.input(e, now, pkts, n);
 	w->deadline = NSEC_NEVER;

@@ -34,6 +34,7 @@ static struct driver *ends[2];
 static uint32_t locals[2], peers[2]; /* handles: our own address, and the other side */
 static uint32_t n_ports;
 static nsec pair_now = 1;
+static const uint8_t pair_dscps[ENGINE_TCLASSES] = {10, 12, 14, 46};
 static uint8_t pair_data[PAIR_MOST];
 static uint8_t pair_heads[DRIVER_BATCH][ENGINE_HEAD_MAX];
 static const char *why_not; /* this process may not do what the tests need */
@@ -70,7 +71,6 @@ static inline struct xdp_cfg pair_cfg(uint32_t ports)
 		.frames = {.n_ports = ports,
 			   .carrier = &carrier_roce,
 			   .max_peers = 64,
-			   .dscp = {10, 12, 14, 46},
 			   .has_trim = true,
 			   .dscp_trimmed = 20,
 			   .dscp_trimmed_lasthop = 21},
@@ -78,6 +78,7 @@ static inline struct xdp_cfg pair_cfg(uint32_t ports)
 		.tx_chunks = PAIR_CHUNKS,
 	};
 
+	memcpy(cfg.frames.dscp, pair_dscps, sizeof pair_dscps);
 	for (uint32_t i = 0; i < ports; i++)
 		snprintf(cfg.frames.interfaces[i], IF_NAMESIZE, "w%u", i);
 	return cfg;
@@ -257,7 +258,7 @@ static inline void assert_arrived(unsigned side, const struct rx_pkt *p, uint32_
 	assert_int_equal(p->local, locals[side]);
 	assert_int_equal(p->peer, peers[side]);
 	assert_int_equal(p->port, number % n_ports);
-	assert_int_equal(p->tclass, number % ENGINE_TCLASSES);
+	assert_int_equal(p->dscp, engine_dscp(number % ENGINE_TCLASSES, pair_dscps));
 	assert_int_equal(p->trimmed, 0);
 	/* Over IPv4 a packet has no flow label, and so half of it. */
 	assert_int_equal(is_v4 ? p->ev >> 16 : p->ev, is_v4 ? ev >> 16 : ev);

@@ -352,7 +352,7 @@ static void classes_marks_and_hops_are_carried(void **state)
 		}
 		cross(8);
 		for (uint32_t i = 0; i < 8; i++) {
-			assert_int_equal(in[i].pkt.tclass, i / 2);
+			assert_int_equal(in[i].pkt.dscp, engine_dscp((uint8_t)(i / 2), cfg.dscp));
 			assert_int_equal(in[i].pkt.ecn, i & 1 ? 0 : 2);
 			assert_int_equal(in[i].pkt.ttl, 17);
 			assert_true(in[i].pkt.ev >> 16 >= 49152);

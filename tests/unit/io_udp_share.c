@@ -238,7 +238,7 @@ static void strays_reach_their_owner(void **state)
 	assert_int_equal(receive(b, a, 60, DRIVER_BATCH, 200), 60);
 	for (uint32_t i = 0; i < 60; i++) {
 		assert_arrived(&in[i], &out[i]);
-		assert_int_equal(in[i].pkt.tclass, out[i].tclass);
+		assert_int_equal(in[i].pkt.dscp, engine_dscp(out[i].tclass, cfg.dscp));
 		assert_int_equal(in[i].pkt.ttl, 9);
 	}
 	/* Tag 1 is the second place: b itself. Tag 2 is the third: a, which passes it on. */
@@ -249,7 +249,7 @@ static void strays_reach_their_owner(void **state)
 	assert_int_equal(receive(c, a, 60, DRIVER_BATCH, WAIT_MS), 60);
 	for (uint32_t i = 0; i < 60; i++) {
 		assert_int_equal(in[i].pkt.local, local);
-		assert_int_equal(in[i].pkt.tclass, out[i].tclass);
+		assert_int_equal(in[i].pkt.dscp, engine_dscp(out[i].tclass, cfg.dscp));
 		assert_int_equal(in[i].pkt.ecn, 2);
 		assert_int_equal(in[i].pkt.ttl, 9);
 		assert_true(in[i].pkt.ev >> 16 >= 49152);
