@@ -191,6 +191,11 @@ enum engine_event_kind {
 	ENGINE_EVENT_QUEUE_LIMIT, /* fewer receives than the limit are left; number: of the queue */
 	ENGINE_EVENT_NO_RANGE,    /* the peer tells no range, though the ends agreed on it */
 	ENGINE_EVENT_EV_STATE,    /* some entropy value is assumed bad now, or no longer */
+	/* Of engines that serve peers which they were not told of; number: the driver's handle.
+	 * Taken before the driver receives again: keeps what is lent for one receive, and gives it
+	 * back. */
+	ENGINE_EVENT_PEER_HELD,
+	ENGINE_EVENT_PEER_RELEASED,
 	ENGINE_EVENTS,
 };
 struct engine_event {

@@ -94,6 +94,7 @@ struct driver_ops {
 		    size_t error_len);
 	void (*unbind)(struct driver *d, uint32_t handle);
 	uint32_t (*peer_get)(struct driver *d, const struct sockaddr *remote);
+	void (*peer_hold)(struct driver *d, uint32_t handle);
 	void (*peer_put)(struct driver *d, uint32_t handle);
 	uint16_t (*pmtu)(struct driver *d, uint32_t local, uint32_t peer, char *error,
 			 size_t error_len);
@@ -140,6 +141,12 @@ static inline void driver_unbind(struct driver *d, uint32_t handle)
 static inline uint32_t driver_peer_get(struct driver *d, const struct sockaddr *remote)
 {
 	return d->ops->peer_get(d, remote);
+}
+
+/* Keeps a handle that packets of the last driver_receive name, as driver_peer_get would. */
+static inline void driver_peer_hold(struct driver *d, uint32_t handle)
+{
+	d->ops->peer_hold(d, handle);
 }
 
 static inline void driver_peer_put(struct driver *d, uint32_t handle)

@@ -73,6 +73,7 @@ int frames_bind(struct frames *f, const struct sockaddr *local, uint32_t *handle
 		size_t error_len);
 void frames_unbind(struct frames *f, uint32_t handle);
 uint32_t frames_peer_get(struct frames *f, const struct sockaddr *remote);
+void frames_peer_hold(struct frames *f, uint32_t handle);
 void frames_peer_put(struct frames *f, uint32_t handle);
 uint16_t frames_pmtu(struct frames *f, uint32_t local, uint32_t peer, char *error,
 		     size_t error_len);

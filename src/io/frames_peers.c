@@ -162,6 +162,16 @@ static uint32_t find(const struct frames *f, const struct addr *a)
 	return place == ADDRS_NONE ? DRIVER_NO_HANDLE : f->peer_owners[place];
 }
 
+static void hold(struct frames *f, uint32_t handle)
+{
+	struct frames_peer *p = &f->peers[handle];
+	struct addr a = *addrs_at(&f->peer_addrs, p->first);
+
+	if (p->refs++ == 0)
+		for (uint32_t port = 0; port < f->cfg.n_ports; port++)
+			headers_prepare(f, plain_headers(f, handle, port), port, &a);
+}
+
 uint32_t frames_peer_get(struct frames *f, const struct sockaddr *remote)
 {
 	struct addr a;
@@ -174,9 +184,7 @@ uint32_t frames_peer_get(struct frames *f, const struct sockaddr *remote)
 		h = make(f, &a);
 	if (h == DRIVER_NO_HANDLE)
 		return h;
-	if (f->peers[h].refs++ == 0)
-		for (uint32_t port = 0; port < f->cfg.n_ports; port++)
-			headers_prepare(f, plain_headers(f, h, port), port, &a);
+	hold(f, h);
 	return h;
 }
 
@@ -184,6 +192,12 @@ static struct frames_peer *peer_of(struct frames *f, uint32_t handle)
 {
 	assert(handle < f->fresh_peer && f->peers[handle].is_used);
 	return &f->peers[handle];
+}
+
+void frames_peer_hold(struct frames *f, uint32_t handle)
+{
+	peer_of(f, handle);
+	hold(f, handle);
 }
 
 void frames_peer_put(struct frames *f, uint32_t handle)

@@ -55,6 +55,11 @@ static uint32_t raw_peer_get(struct driver *d, const struct sockaddr *remote)
 	return frames_peer_get(raw_of(d)->frames, remote);
 }
 
+static void raw_peer_hold(struct driver *d, uint32_t handle)
+{
+	frames_peer_hold(raw_of(d)->frames, handle);
+}
+
 static void raw_peer_put(struct driver *d, uint32_t handle)
 {
 	frames_peer_put(raw_of(d)->frames, handle);
@@ -281,6 +286,7 @@ static const struct driver_ops raw_ops = {
 	.bind = raw_bind,
 	.unbind = raw_unbind,
 	.peer_get = raw_peer_get,
+	.peer_hold = raw_peer_hold,
 	.peer_put = raw_peer_put,
 	.pmtu = raw_pmtu,
 	.fd = raw_fd,

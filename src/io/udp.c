@@ -517,6 +517,7 @@ static const struct driver_ops udp_ops = {
 	.bind = udp_bind,
 	.unbind = udp_unbind,
 	.peer_get = udp_peer_get,
+	.peer_hold = udp_peer_hold,
 	.peer_put = udp_peer_put,
 	.pmtu = udp_pmtu,
 	.fd = udp_fd,

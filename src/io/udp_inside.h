@@ -251,6 +251,7 @@ static inline struct udp_driver *udp_of(struct driver *d)
 /* The functions of driver.h that are not in udp.c: udp_peers.c, udp_path.c, udp_receive.c,
  * udp_send.c. */
 uint32_t udp_peer_get(struct driver *d, const struct sockaddr *remote);
+void udp_peer_hold(struct driver *d, uint32_t handle);
 void udp_peer_put(struct driver *d, uint32_t handle);
 uint16_t udp_pmtu(struct driver *d, uint32_t local, uint32_t peer, char *error, size_t error_len);
 uint32_t udp_receive(struct driver *d, nsec now, struct rx_pkt *pkts, uint32_t n);

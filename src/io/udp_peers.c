@@ -98,6 +98,14 @@ uint32_t udp_peer_get(struct driver *d, const struct sockaddr *remote)
 	return h;
 }
 
+void udp_peer_hold(struct driver *d, uint32_t handle)
+{
+	struct udp_driver *u = udp_of(d);
+
+	assert(handle < u->fresh_peer && u->peers[handle].is_used);
+	u->peers[handle].refs++;
+}
+
 void udp_peer_put(struct driver *d, uint32_t handle)
 {
 	struct udp_driver *u = udp_of(d);

@@ -172,6 +172,11 @@ static uint32_t xdp_peer_get(struct driver *d, const struct sockaddr *remote)
 	return frames_peer_get(xdp_of(d)->frames, remote);
 }
 
+static void xdp_peer_hold(struct driver *d, uint32_t handle)
+{
+	frames_peer_hold(xdp_of(d)->frames, handle);
+}
+
 static void xdp_peer_put(struct driver *d, uint32_t handle)
 {
 	frames_peer_put(xdp_of(d)->frames, handle);
@@ -231,6 +236,7 @@ static const struct driver_ops xdp_ops = {
 	.bind = xdp_bind,
 	.unbind = xdp_unbind,
 	.peer_get = xdp_peer_get,
+	.peer_hold = xdp_peer_hold,
 	.peer_put = xdp_peer_put,
 	.pmtu = xdp_pmtu,
 	.fd = xdp_fd,

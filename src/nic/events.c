@@ -185,6 +185,14 @@ static void raise_event(struct device *d, const struct engine_event *event)
 	};
 	enum nic_event_kind kind = (enum nic_event_kind)kinds[event->kind];
 
+	if (event->kind == ENGINE_EVENT_PEER_HELD) {
+		driver_peer_hold(d->io, event->number);
+		return;
+	}
+	if (event->kind == ENGINE_EVENT_PEER_RELEASED) {
+		driver_peer_put(d->io, event->number);
+		return;
+	}
 	if (event->kind == ENGINE_EVENT_QUEUE_LIMIT) {
 		struct nic_srq *s = d->srqs[event->number];
 

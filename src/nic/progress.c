@@ -176,6 +176,9 @@ static void receive_some(struct device *d, uint32_t n)
 	if (d->ports_up != d->ports_linked)
 		n = drop_disabled(d, n);
 	d->engine->ops->input(d->engine, d->clock, d->rx, n);
+	/* Peers whose handles would not outlast the next receive. */
+	if (transport_has(d->transport, TRANSPORT_STRANGERS))
+		device_take_engine_events(d);
 }
 
 /* Takes what has arrived: some of it, or all while time stands still. Returns how many packets. */

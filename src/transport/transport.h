@@ -22,17 +22,18 @@
 
 /* What a transport has that another may lack; bits of transport.features. */
 enum transport_feature {
-	TRANSPORT_PROFILES = 1,    /* packets of one queue pair take many entropy values, over
-				    * several ports: those of a profile */
-	TRANSPORT_CONTROL = 2,     /* controllers govern its devices (room control) */
-	TRANSPORT_ENDPOINTS = 4,   /* it answers questions of peers at every address it has */
-	TRANSPORT_TRIMS = 8,       /* it knows what to do with packets that a switch cut */
-	TRANSPORT_CLASSES = 16,    /* packets have DSCPs by what they are, and by service levels */
-	TRANSPORT_POOLS = 32,      /* room for what is under way is a pool with a bound */
-	TRANSPORT_CNPS = 64,       /* it has congestion notification packets */
-	TRANSPORT_VERBS = 128,     /* its queue pairs are those of the verbs */
-	TRANSPORT_NOT_READY = 256, /* a message that finds no receive is put off, and not fatal */
-	TRANSPORT_AHEAD = 512,     /* packets are taken ahead of a gap, so many and no more */
+	TRANSPORT_PROFILES = 1,     /* packets of one queue pair take many entropy values, over
+				     * several ports: those of a profile */
+	TRANSPORT_CONTROL = 2,      /* controllers govern its devices (room control) */
+	TRANSPORT_ENDPOINTS = 4,    /* it answers questions of peers at every address it has */
+	TRANSPORT_TRIMS = 8,        /* it knows what to do with packets that a switch cut */
+	TRANSPORT_CLASSES = 16,     /* packets have DSCPs by what they are, and by service levels */
+	TRANSPORT_POOLS = 32,       /* room for what is under way is a pool with a bound */
+	TRANSPORT_CNPS = 64,        /* it has congestion notification packets */
+	TRANSPORT_VERBS = 128,      /* its queue pairs are those of the verbs */
+	TRANSPORT_NOT_READY = 256,  /* a message that finds no receive is put off, and not fatal */
+	TRANSPORT_AHEAD = 512,      /* packets are taken ahead of a gap, so many and no more */
+	TRANSPORT_STRANGERS = 1024, /* it serves peers that it was not told of */
 };
 
 /* The DSCPs that a device has for each class where nothing else is said. */

@@ -175,7 +175,6 @@ static void peers_come_and_go(void **state)
 	static uint8_t frame[FRAME_BYTES];
 	static struct sample_packet s;
 	struct rx_pkt rx;
-	uint32_t held, first = 0;
 
 	(void)state;
 	open_pair(IPV4);
@@ -194,13 +193,37 @@ static void peers_come_and_go(void **state)
 			assert_int_equal(is_read, i < 7); /* a_of_b is the eighth */
 			n += is_read;
 			assert_true(!is_read || rx.peer != a_of_b);
-			if (i == 0)
-				first = rx.peer;
 		}
 		assert_int_equal(n, 7);
 		assert_int_equal(count_b.drop_peers, 13 * (round + 1));
 		frames_settle(b);
 	}
+	for (uint32_t i = 0; i < 7; i++) {
+		char text[32];
+
+		snprintf(text, sizeof text, "127.0.1.%u", i);
+		assert_int_not_equal(peer_of(b, text), DRIVER_NO_HANDLE);
+	}
+	assert_int_equal(peer_of(b, "127.0.2.1"), DRIVER_NO_HANDLE);
+	assert_int_equal(peer_of(b, "224.0.0.1"), DRIVER_NO_HANDLE);
+	assert_int_equal(peer_of(b, "0.0.0.0"), DRIVER_NO_HANDLE);
+	assert_int_equal(peer_of(b, "fe80::1"), DRIVER_NO_HANDLE);
+	close_pair();
+}
+
+/* A handle of a packet that somebody holds, knowing its address or not. */
+static void strangers_are_held(void **state)
+{
+	static uint8_t frame[FRAME_BYTES];
+	static struct sample_packet s;
+	struct rx_pkt rx;
+	uint32_t held;
+
+	(void)state;
+	open_pair(IPV4);
+	make_packet(&s, 1, 64);
+	uint32_t len = write_whole(&s.tx, frame);
+
 	/* Held while a packet names it, it stays; put again, it lasts for the packet. */
 	frame[14 + 15] = 100;
 	fix_v4(frame);
@@ -215,17 +238,14 @@ static void peers_come_and_go(void **state)
 	assert_int_equal(peer_of(b, "127.0.0.100"), held);
 	frames_peer_put(b, held);
 	frames_settle(b);
-	(void)first;
-	for (uint32_t i = 0; i < 7; i++) {
-		char text[32];
-
-		snprintf(text, sizeof text, "127.0.1.%u", i);
-		assert_int_not_equal(peer_of(b, text), DRIVER_NO_HANDLE);
-	}
-	assert_int_equal(peer_of(b, "127.0.2.1"), DRIVER_NO_HANDLE);
-	assert_int_equal(peer_of(b, "224.0.0.1"), DRIVER_NO_HANDLE);
-	assert_int_equal(peer_of(b, "0.0.0.0"), DRIVER_NO_HANDLE);
-	assert_int_equal(peer_of(b, "fe80::1"), DRIVER_NO_HANDLE);
+	/* The same by its handle, as who does not know its address holds it. */
+	assert_true(read_whole(frame, len, &rx));
+	held = rx.peer;
+	frames_peer_hold(b, held);
+	frames_settle(b);
+	assert_int_equal(peer_of(b, "127.0.0.100"), held);
+	frames_peer_put(b, held);
+	frames_peer_put(b, held);
 	close_pair();
 }
 
@@ -432,6 +452,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(segments_carry_another_address),
 	cmocka_unit_test(segments_need_ipv6),
 	cmocka_unit_test(peers_come_and_go),
+	cmocka_unit_test(strangers_are_held),
 	cmocka_unit_test(addresses_of_a_port),
 	cmocka_unit_test(locals_take_turns),
 	cmocka_unit_test(address_of_a_passing_peer),

@@ -592,6 +592,13 @@ static void a_stranger_has_a_handle_for_one_receive(void **state)
 	assert_int_equal(in[0].pkt.peer, stranger);
 	assert_int_equal(in[1].pkt.peer, a_of_b);
 	assert_int_equal(b->count.drop_peers, 1);
+	/* Held once more it needs to be put twice. */
+	driver_peer_hold(b, stranger);
+	driver_peer_put(b, stranger);
+	send_all(a, out, 3);
+	assert_int_equal(receive(b, NULL, 3, 3, QUIET_MS), 2);
+	assert_int_equal(in[0].pkt.peer, stranger);
+	assert_int_equal(b->count.drop_peers, 2);
 	/* Put, it is gone with the next receive, and another may come. */
 	driver_peer_put(b, stranger);
 	for (uint32_t i = 0; i < 2; i++) {

@@ -6,9 +6,10 @@
 #include "check.h"
 #include "nic/inside.h"
 
-#define PORTS 3u
-#define US    UINT64_C(1000)
-#define MS    UINT64_C(1000000)
+#define PORTS    3u
+#define STRANGER 77u
+#define US       UINT64_C(1000)
+#define MS       UINT64_C(1000000)
 
 /* A driver: so much room, these ports up, so many packets that came. */
 static struct fake_driver {
@@ -18,6 +19,7 @@ static struct fake_driver {
 	uint32_t n_waiting; /* packets that arrived */
 	uint32_t n_sent[ENGINE_PORTS];
 	uint32_t takes; /* of one send; the rest is refused for want of room */
+	int32_t n_held; /* peers */
 } io;
 
 static void fake_room(struct driver *d, uint16_t room[ENGINE_PORTS])
@@ -57,12 +59,28 @@ static uint32_t fake_receive(struct driver *d, nsec now, struct rx_pkt *pkts, ui
 	return got;
 }
 
+static void fake_peer_hold(struct driver *d, uint32_t handle)
+{
+	(void)d;
+	assert_int_equal(handle, STRANGER);
+	io.n_held++;
+}
+
+static void fake_peer_put(struct driver *d, uint32_t handle)
+{
+	(void)d;
+	assert_int_equal(handle, STRANGER);
+	io.n_held--;
+}
+
 static const struct driver_ops driver_ops = {
 	.name = "fake",
 	.room = fake_room,
 	.ports_up = fake_ports_up,
 	.send = fake_send,
 	.receive = fake_receive,
+	.peer_hold = fake_peer_hold,
+	.peer_put = fake_peer_put,
 };
 
 /* An engine: packets that wait for each port, and one timer. */
@@ -72,7 +90,10 @@ static struct fake_engine {
 	uint32_t waiting[ENGINE_PORTS];
 	nsec timer;
 	uint32_t n_fired, n_rx, rx_when_fired;
-	uint32_t down; /* as it was told */
+	uint32_t down;    /* as it was told */
+	uint8_t on_input; /* an event of a stranger that comes with each; 0: none */
+	bool has_event;   /* not taken yet */
+	uint32_t n_late;  /* events that were not taken before the next input */
 } e;
 
 static void fake_input(struct engine *engine, nsec now, const struct rx_pkt *pkts, uint32_t n)
@@ -83,6 +104,8 @@ static void fake_input(struct engine *engine, nsec now, const struct rx_pkt *pkt
 		assert_true(pkts[i].at <= now);
 	e.now = now;
 	e.n_rx += n;
+	e.n_late += e.has_event;
+	e.has_event = e.on_input != 0;
 }
 
 static uint32_t fake_pull(struct engine *engine, nsec now, const uint16_t room[ENGINE_PORTS],
@@ -128,19 +151,21 @@ static nsec fake_deadline(const struct engine *engine, uint32_t free_ports)
 	return e.timer;
 }
 
-static uint32_t no_events(struct engine *engine, struct engine_event *events, uint32_t n)
+static uint32_t fake_events(struct engine *engine, struct engine_event *events, uint32_t n)
 {
 	(void)engine;
-	(void)events;
-	(void)n;
-	return 0;
+	if (!e.has_event || n == 0)
+		return 0;
+	e.has_event = false;
+	events[0] = (struct engine_event){STRANGER, e.on_input};
+	return 1;
 }
 
 static const struct engine_ops engine_ops = {
 	.input = fake_input,
 	.pull = fake_pull,
 	.poll = fake_poll,
-	.events = no_events,
+	.events = fake_events,
 	.deadline = fake_deadline,
 };
 
@@ -385,6 +410,30 @@ static void a_trickle_does_not_stop_time(void **state)
 	assert_int_equal(e.n_fired, 1);
 }
 
+/* Peers are held before the driver receives again, also where it does so many times in a row; and
+ * put as soon as that is said. */
+static void strangers_are_held_at_once(void **state)
+{
+	struct transport row = transport_rc;
+
+	(void)state;
+	row.features |= TRANSPORT_STRANGERS;
+	d->transport = &row;
+	device_step(d, false);
+	e.on_input = ENGINE_EVENT_PEER_HELD;
+	e.timer = d->clock + 1;
+	io.n_waiting = 4 * DRIVER_BATCH;
+	for (uint32_t i = 0; i < 20 && !e.n_fired; i++)
+		device_step(d, false);
+	assert_int_equal(e.n_rx, 4 * DRIVER_BATCH);
+	assert_int_equal(e.n_late, 0);
+	assert_int_equal(io.n_held, 4);
+	e.on_input = ENGINE_EVENT_PEER_RELEASED;
+	io.n_waiting = 1;
+	device_step(d, false);
+	assert_int_equal(io.n_held, 3);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -400,6 +449,7 @@ int main(int argc, char **argv)
 		CASE(timers_wait_for_what_has_arrived),
 		CASE(a_flood_does_not_stop_time),
 		CASE(a_trickle_does_not_stop_time),
+		CASE(strangers_are_held_at_once),
 	};
 
 	return check_main(argc, argv, cases, sizeof cases / sizeof cases[0]);
