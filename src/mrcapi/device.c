@@ -6,7 +6,7 @@ bool mrcapi_is_mrc(struct ibv_context *context)
 	return verbs_is_ours(context) && verbs_opened(context)->transport == &transport_mrc;
 }
 
-static void fill_device(struct mrc_device_attr *attr, const struct nic_setup *setup)
+static void fill_device(struct mrc_device_attr *attr, const struct config_setup *setup)
 {
 	*attr = (struct mrc_device_attr){
 		.mrc_protocol_version = MRC_PROTOCOL_VERSION_1,

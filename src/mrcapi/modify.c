@@ -57,7 +57,7 @@ static bool is_sound(const struct change *c)
 	    (mask & IBV_QP_PORT && !verbs_has_port(c->qp->context->verbs, a->port_num)))
 		return false;
 	if (mask & IBV_QP_AV && (!a->ah_attr.is_global || route->sgid_index >= NIC_GID_TABLE ||
-				 a->ah_attr.sl >= NIC_SLS))
+				 a->ah_attr.sl >= CONFIG_SLS))
 		return false;
 	return !((mask & IBV_QP_PATH_MTU &&
 		  (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096)) ||

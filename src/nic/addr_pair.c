@@ -87,7 +87,7 @@ int addr_pair_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16],
  * (MRC 7.3). One that cannot be had is missed by a queue pair that names it, and said then. */
 void gids_hold(struct device *d)
 {
-	bool is_wanted = d->info.setup.driver == NIC_UDP ||
+	bool is_wanted = d->info.setup.driver == CONFIG_UDP ||
 			 transport_has(d->info.setup.transport, TRANSPORT_ENDPOINTS);
 	char error[NIC_SENTENCE_MAX];
 

@@ -427,7 +427,7 @@ uint32_t nic_mrc_evs(struct nic_user *u, struct nic_mrc_question *evs, uint32_t 
 
 	if (device_check_for(d, &transport_mrc))
 		return 0;
-	const struct nic_setup *s = &d->info.setup;
+	const struct config_setup *s = &d->info.setup;
 	const struct path_format format = mrc_format(&s->evs);
 	const struct path_set *set = &d->evs->set;
 	bool is_srv6 = s->evs.is_generated && format.encoding >= PATH_USID;

@@ -209,7 +209,7 @@ static int draw_seed(struct keystream *k)
 
 static int configure(struct device *d, void *cfg)
 {
-	const struct nic_setup *setup = &d->info.setup;
+	const struct config_setup *setup = &d->info.setup;
 	const uint64_t upper = keystream_u32(&d->random), lower = keystream_u32(&d->random);
 	struct transport_host host = {
 		.mem = d->mem,
@@ -218,7 +218,7 @@ static int configure(struct device *d, void *cfg)
 		.n_ports = d->n_ports,
 		.seed = upper << 32 | lower,
 		.is_software = true,
-		.has_bursts = setup->driver == NIC_UDP,
+		.has_bursts = setup->driver == CONFIG_UDP,
 		/* Other processes may have the address too, and receive our answers. */
 		.shares_address = true,
 		.tag = driver_tag(d->io),
@@ -306,9 +306,9 @@ static int make_io(struct device *d)
 	if (r)
 		return nic_fail(-r, "%s: %s", d->info.name, error);
 	d->io->guard = (struct driver_guard){expects, d};
-	d->n_ports = d->info.setup.driver == NIC_UDP ? 1 : d->info.setup.n_ports;
+	d->n_ports = d->info.setup.driver == CONFIG_UDP ? 1 : d->info.setup.n_ports;
 	d->ports_up = d->ports_linked = d->free_ports = (UINT32_C(1) << d->n_ports) - 1;
-	if (d->info.setup.driver != NIC_UDP)
+	if (d->info.setup.driver != CONFIG_UDP)
 		d->ports_linked = driver_ports_up(d->io);
 	gids_hold(d);
 	return 0;
@@ -375,7 +375,7 @@ static struct device *device_new(const struct nic_info *info)
 /* By its interfaces: names of devices change places when interfaces come and go. */
 static bool is_of(const struct device *d, const struct nic_info *info)
 {
-	const struct nic_setup *has = &d->info.setup, *wants = &info->setup;
+	const struct config_setup *has = &d->info.setup, *wants = &info->setup;
 
 	if (d->info.ifindex != info->ifindex || has->transport != wants->transport ||
 	    has->n_ports != wants->n_ports ||

@@ -30,7 +30,7 @@ static void note_limit(const char *name)
 
 static int open_udp(const struct nic_info *info, struct driver **io, char *error, size_t error_len)
 {
-	const struct nic_setup *s = &info->setup;
+	const struct config_setup *s = &info->setup;
 	struct udp_cfg cfg = {.carrier = s->transport->carrier,
 			      .scope = info->ifindex,
 			      .is_not_ect = s->is_not_ect};
@@ -47,7 +47,7 @@ static int open_udp(const struct nic_info *info, struct driver **io, char *error
 	return r;
 }
 
-static struct frames_cfg frames_of(const struct nic_setup *s)
+static struct frames_cfg frames_of(const struct config_setup *s)
 {
 	struct frames_cfg cfg = {
 		.n_ports = s->n_ports,
@@ -81,9 +81,9 @@ static int open_xdp(const struct nic_info *info, struct driver **io, char *error
 int driver_open(struct nic_info *info, struct driver **io, char *error, size_t error_len)
 {
 	nic_settle(info);
-	switch ((enum nic_driver)info->setup.driver) {
-	case NIC_RAW: return open_raw(info, io, error, error_len);
-	case NIC_XDP: return open_xdp(info, io, error, error_len);
+	switch ((enum config_driver)info->setup.driver) {
+	case CONFIG_RAW: return open_raw(info, io, error, error_len);
+	case CONFIG_XDP: return open_xdp(info, io, error, error_len);
 	default: return open_udp(info, io, error, error_len);
 	}
 }

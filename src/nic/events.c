@@ -272,7 +272,7 @@ static uint32_t disabled_ports(const struct device *d)
 {
 	uint32_t all = (UINT32_C(1) << d->info.n_ports) - 1;
 
-	if (d->info.setup.driver == NIC_UDP)
+	if (d->info.setup.driver == CONFIG_UDP)
 		return (d->disabled_ports & all) == all;
 	return d->disabled_ports & all;
 }
@@ -289,7 +289,7 @@ void device_note_links(struct device *d)
  * interfaces does, and includes whether there is a carrier; the udp driver has no word on that. */
 static void mark_ports(struct device *d)
 {
-	bool is_udp = d->info.setup.driver == NIC_UDP;
+	bool is_udp = d->info.setup.driver == CONFIG_UDP;
 	uint32_t up = is_udp ? d->links_up & ~d->disabled_ports : d->ports_up;
 
 	for (uint32_t i = 0; i < d->info.n_ports; i++)
@@ -324,7 +324,7 @@ static void set_ports(struct device *d)
 
 void device_follow_ports(struct device *d)
 {
-	if (d->info.setup.driver == NIC_UDP)
+	if (d->info.setup.driver == CONFIG_UDP)
 		return;
 	uint32_t linked = driver_ports_up(d->io);
 

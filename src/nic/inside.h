@@ -143,7 +143,7 @@ struct device {
 	struct nic_info info;
 	const struct transport *transport;
 	const struct nic_transport_ops *ops;
-	uint8_t asked_driver; /* enum nic_driver; info has the one that it became */
+	uint8_t asked_driver; /* enum config_driver; info has the one that it became */
 	uint32_t n_ports;
 	struct path_profile *evs;    /* of MRC's queue pairs that name no profile; else NULL */
 	struct mrc_control *control; /* of MRC: what controllers set; NULL: none can */
@@ -231,9 +231,9 @@ void backlog_keep(struct backlog *b, const struct tx_pkt *pkts, uint32_t n);
 void backlog_forget(struct backlog *b, uint32_t peer, uint32_t local);
 bool backlog_send(struct backlog *b, struct driver *u);
 
-/* config.c: the congestion control that a setup asks for; 0 as its window is what the buffers of
+/* cc.c: the congestion control that a setup asks for; 0 as its window is what the buffers of
  * sockets bear. */
-void device_cc(const struct nic_setup *setup, struct cc_cfg *cc);
+void device_cc(const struct config_setup *setup, struct cc_cfg *cc);
 
 /* drivers.c: opens the driver that info names, or the next best, which info then names, and why. 0
  * or a negative errno and a sentence in error. */

@@ -91,7 +91,7 @@ static bool is_local_only(const struct nic_gid *gid)
 	return gid_is_of_link(gid->raw) || !memcmp(gid->raw, loopback, sizeof loopback);
 }
 
-static bool is_listed(const struct nic_setup *s, const struct nic_gid *gid)
+static bool is_listed(const struct config_setup *s, const struct nic_gid *gid)
 {
 	for (uint32_t i = 0; i < s->n_addresses; i++) {
 		if (!memcmp(s->addresses[i], gid->raw, sizeof gid->raw))
@@ -160,7 +160,7 @@ struct found {
 	uint32_t n;
 };
 
-static int add_device(struct found *f, const struct nic_described *d, const struct links *s)
+static int add_device(struct found *f, const struct config_device *d, const struct links *s)
 {
 	struct nic_info *more = realloc(f->at, (f->n + 1) * sizeof *more);
 
@@ -185,22 +185,23 @@ struct group {
 static int add_groups(struct found *f, const struct group *groups, uint32_t n,
 		      const struct links *s)
 {
+	struct config_error error;
+
 	for (uint32_t place = 0; place < TRANSPORTS; place++) {
 		const struct transport *t = transports[place];
 		uint32_t number = 0;
 
 		for (uint32_t i = 0; i < n; i++) {
-			struct nic_described d = {
+			struct config_device d = {
 				.setup = {.transport = t, .n_ports = groups[i].n}};
 
 			if (groups[i].n > t->ports_max)
 				continue;
 			memcpy(d.setup.interfaces, groups[i].names, sizeof groups[i].names);
 			snprintf(d.name, sizeof d.name, "weft_%s%u", t->name, number++);
-			int r = nic_setup_default(&d);
+			int r = config_default(&d, &error);
 
-			if (!r)
-				r = add_device(f, &d, s);
+			r = r ? nic_fail(-r, "%s", error.at) : add_device(f, &d, s);
 			if (r)
 				return r;
 		}
@@ -301,12 +302,15 @@ static int list_all(struct found *f, const struct links *s)
 
 static int list_file(struct found *f, const struct links *s)
 {
-	struct nic_described *list = NULL;
-	struct nic_config config;
-	int n = nic_config_find(&config), r = 0;
+	struct config_device *list = NULL;
+	struct config_file config;
+	struct config_error error;
+	int n = config_find(&config, &error), r = 0;
 
 	if (!n)
-		n = nic_config_read(&config, &list);
+		n = config_read(&config, &list, &error);
+	if (n < 0)
+		nic_fail(-n, "%s", error.at);
 	free(config.text);
 	for (int i = 0; list && i < n && !r; i++)
 		r = add_device(f, &list[i], s);

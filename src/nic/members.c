@@ -10,7 +10,7 @@
 /* Without any of it the device works all the same. */
 void members_begin(struct device *d)
 {
-	const struct nic_setup *setup = &d->info.setup;
+	const struct config_setup *setup = &d->info.setup;
 	char name[STORE_NAME_MAX];
 
 	if (store_name_apart(name, setup->transport->name, setup->interfaces, setup->n_ports))

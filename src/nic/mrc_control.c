@@ -90,7 +90,7 @@ nsec mrc_look_late(struct device *d, nsec now)
 
 void mrc_govern(struct device *d)
 {
-	const struct nic_setup *setup = &d->info.setup;
+	const struct config_setup *setup = &d->info.setup;
 	struct mrc_control *c = calloc(1, sizeof *c);
 
 	if (!c)

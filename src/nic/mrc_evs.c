@@ -55,7 +55,7 @@ static struct encap_segments generated_segments(const struct path_format *format
 
 int mrc_make_own_evs(struct device *d)
 {
-	const struct nic_evs *evs = &d->info.setup.evs;
+	const struct config_evs *evs = &d->info.setup.evs;
 	struct path_wanted wanted = {
 		.n = evs->n,
 		.ports = (UINT32_C(1) << d->n_ports) - 1,
@@ -63,7 +63,7 @@ int mrc_make_own_evs(struct device *d)
 	};
 	const struct path_format format = mrc_format(evs);
 
-	if (!evs->n && !evs->is_generated && d->info.setup.driver == NIC_UDP)
+	if (!evs->n && !evs->is_generated && d->info.setup.driver == CONFIG_UDP)
 		wanted.n = UDP_EVS;
 	uint32_t most = wanted.n ? wanted.n : path_profile_default(wanted.ports);
 	struct mrc_evs *w = evs_new(most, evs->is_generated && evs->encoding >= PATH_USID);
@@ -131,7 +131,7 @@ static uint32_t ev_of(const struct source_list *from, uint32_t i)
 static int fill_evs(struct device *d, const struct source_list *from, struct path_ev *evs,
 		    struct mrc_evs *w)
 {
-	bool is_udp = d->info.setup.driver == NIC_UDP;
+	bool is_udp = d->info.setup.driver == CONFIG_UDP;
 	const struct control_profile *p = from->profile;
 	uint32_t n = 0;
 
@@ -227,7 +227,7 @@ struct mrc_evs *mrc_evs_get(struct device *d, struct control *c, const struct co
 	};
 	bool has_segments = from.format && from.format->wide == CONTROL_SRV6;
 
-	if (has_segments && d->info.setup.driver == NIC_UDP)
+	if (has_segments && d->info.setup.driver == CONFIG_UDP)
 		return nic_fail_null(EINVAL,
 				     "%s: the profile's values are SRv6, which needs the raw or "
 				     "the xdp driver",

@@ -107,7 +107,7 @@ nsec mrc_show(struct device *d, nsec now);
 void mrc_fill_pair(const struct device *d, const struct nic_qp *qp, struct member_pair *pair);
 
 /* The fields of generated entropy values. */
-static inline struct path_format mrc_format(const struct nic_evs *evs)
+static inline struct path_format mrc_format(const struct config_evs *evs)
 {
 	return (struct path_format){evs->encoding, evs->fields, evs->n_fields};
 }

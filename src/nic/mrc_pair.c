@@ -68,17 +68,17 @@ static uint8_t flags_of(const struct device *d, uint8_t flags)
 /* Packets in a row that take one EV. With segmentation offload those of one source port cost one
  * call to the kernel: a turn of the EVs is as long as the longest of them. Elsewhere a packet
  * costs the same whichever EV it takes. */
-static uint16_t burst_of(const struct nic_setup *s, uint16_t pmtu)
+static uint16_t burst_of(const struct config_setup *s, uint16_t pmtu)
 {
 	if (s->ev_burst)
 		return s->ev_burst;
-	if (s->driver != NIC_UDP)
+	if (s->driver != CONFIG_UDP)
 		return 1;
 	return (uint16_t)(pmtu * BURST_MOST < BURST_BYTES ? BURST_MOST : BURST_BYTES / pmtu);
 }
 
 /* What data of a service level leaves as: by DSCPs of its own, or as that of the device does. */
-static void put_classes(const struct nic_setup *s, uint32_t sl, uint8_t tclass[ENGINE_CONTROL])
+static void put_classes(const struct config_setup *s, uint32_t sl, uint8_t tclass[ENGINE_CONTROL])
 {
 	for (uint32_t i = 0; i < ENGINE_CONTROL; i++)
 		tclass[i] = s->sls >> sl & 1 ? (uint8_t)(ENGINE_DSCP + s->sl_dscp[sl][i]) : 0;
@@ -91,9 +91,9 @@ int mrc_path_open(struct nic_qp *qp, const struct nic_path *path, struct path_us
 	const struct mrc_evs *evs = mrc_evs_of(qp);
 
 	*addrs = NO_ADDR_PAIR;
-	if (path->sl >= NIC_SLS)
+	if (path->sl >= CONFIG_SLS)
 		return nic_fail(EINVAL, "service level %u: there are 0 to %u", path->sl,
-				NIC_SLS - 1);
+				CONFIG_SLS - 1);
 	int r = addr_pair_open(d, path->gid_index, path->dgid, addrs);
 
 	if (r)

@@ -21,9 +21,9 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "config/config.h"
 #include "engine/engine.h"
 #include "mem/mem.h"
-#include "nic/setup.h"
 #include "rc/rc.h"
 
 #define NIC_GIDS_MAX  64u
@@ -52,9 +52,10 @@ struct nic_port {
 
 /* A device as it can be opened. */
 struct nic_info {
-	char name[NIC_NAME_MAX]; /* weft_rc0, weft_rc1, ... weft_mrc0, ... or as the file has it */
-	struct nic_setup setup;
-	char why[NIC_WHY_MAX];       /* why this driver */
+	char name[CONFIG_NAME_MAX]; /* weft_rc0, weft_rc1, ... weft_mrc0, ... or as the file has it
+				     */
+	struct config_setup setup;
+	char why[CONFIG_WHY_MAX];    /* why this driver */
 	char interface[IF_NAMESIZE]; /* of the first port that is there, as are ifindex and guid */
 	uint32_t ifindex;
 	uint32_t mtu;  /* the least of its ports' */
@@ -96,7 +97,7 @@ int nic_info_refresh(struct nic_info *info);
 
 /* Whether a driver could serve an interface now: 0 or a negative errno, and in either case a
  * sentence, what it would do or why not. Changes nothing. */
-int nic_probe(enum nic_driver driver, const char *interface, char *why, size_t why_len);
+int nic_probe(enum config_driver driver, const char *interface, char *why, size_t why_len);
 
 /* What opening the device would come to: where xdp was asked for and one of the ports cannot,
  * setup.driver becomes raw, and why says so. */
@@ -104,7 +105,7 @@ void nic_settle(struct nic_info *info);
 
 /* The largest PMTU of the transport whose packets fit an MTU whatever the operation, over IPv6
  * and under the segments that setup's entropy values need; 0: none does. */
-uint32_t nic_pmtu(const struct nic_setup *setup, uint32_t mtu);
+uint32_t nic_pmtu(const struct config_setup *setup, uint32_t mtu);
 
 struct nic_user; /* one nic_open: what a verbs context stands on */
 struct nic_pd;
@@ -231,7 +232,7 @@ struct nic_path {
 	uint8_t dgid[16];
 	uint8_t traffic_class, hop_limit; /* for nic_qp_query: packets carry the driver's own */
 	uint32_t flow_label;              /* 0: made from the numbers of both queue pairs */
-	uint8_t sl; /* TRANSPORT_CLASSES: service level, < NIC_SLS, as setup has its DSCPs */
+	uint8_t sl; /* TRANSPORT_CLASSES: service level, < CONFIG_SLS, as setup has its DSCPs */
 	/* TRANSPORT_PROFILES: where hosts have an address in the plane of each port, the ports
 	 * that have one of their own at both ends, a bit each (-ENOTSUP: not with this driver). */
 	uint32_t planes;

@@ -28,7 +28,7 @@ static uint32_t packet_most(void)
 	return most;
 }
 
-uint32_t nic_pmtu(const struct nic_setup *setup, uint32_t mtu)
+uint32_t nic_pmtu(const struct config_setup *setup, uint32_t mtu)
 {
 	uint32_t around = FRONT + transport_around_bytes(setup->transport);
 
@@ -117,7 +117,7 @@ static int probe_xdp(const char *interface, uint32_t mtu, char *why, size_t len)
 	return r < 0 ? r : 0;
 }
 
-int nic_probe(enum nic_driver driver, const char *interface, char *why, size_t why_len)
+int nic_probe(enum config_driver driver, const char *interface, char *why, size_t why_len)
 {
 	struct interface is = {0};
 	int r = probe_interface(interface, &is, why, why_len);
@@ -125,22 +125,22 @@ int nic_probe(enum nic_driver driver, const char *interface, char *why, size_t w
 	if (r)
 		return r;
 	switch (driver) {
-	case NIC_UDP: return probe_udp(why, why_len);
-	case NIC_RAW: return probe_raw(interface, is.kind, why, why_len);
+	case CONFIG_UDP: return probe_udp(why, why_len);
+	case CONFIG_RAW: return probe_raw(interface, is.kind, why, why_len);
 	default: return probe_xdp(interface, is.mtu, why, why_len);
 	}
 }
 
 void nic_settle(struct nic_info *info)
 {
-	char why[NIC_WHY_MAX];
+	char why[CONFIG_WHY_MAX];
 
-	for (uint32_t i = 0; i < info->n_ports && info->setup.driver == NIC_XDP; i++) {
+	for (uint32_t i = 0; i < info->n_ports && info->setup.driver == CONFIG_XDP; i++) {
 		/* One that is not there yet speaks against no driver. */
 		if (!info->ports[i].ifindex ||
-		    !nic_probe(NIC_XDP, info->ports[i].interface, why, sizeof why))
+		    !nic_probe(CONFIG_XDP, info->ports[i].interface, why, sizeof why))
 			continue;
-		info->setup.driver = NIC_RAW;
+		info->setup.driver = CONFIG_RAW;
 		snprintf(info->why, sizeof info->why, "raw: xdp was asked for, but %.200s", why);
 	}
 }

@@ -6,9 +6,9 @@
 
 #include "base/prng.h"
 #include "check.h"
+#include "config/config.h"
 #include "mrc/state.h"
 #include "nic/nic.h"
-#include "nic/setup.h"
 
 #define PAIRS   1024u
 #define EVS     256u
@@ -247,7 +247,7 @@ static void a_thousand_pairs_out_of_order(void **state)
 
 	(void)state;
 	prng_init(&rng, check_seed(7), 0);
-	start_all(NIC_POOL_BYTES);
+	start_all(CONFIG_POOL_BYTES);
 	post_all();
 	pull_all(0);
 	assert_int_equal(w.n_out, PAIRS * PACKETS);
@@ -298,7 +298,7 @@ static void every_pair_tracks_its_whole_range(void **state)
 
 	(void)state;
 	prng_init(&rng, check_seed(8), 0);
-	start_all(NIC_POOL_BYTES);
+	start_all(CONFIG_POOL_BYTES);
 	for (uint32_t part = 0; part < MRC_MPR_MAX; part++) {
 		for (uint32_t i = 0; i < PAIRS; i++)
 			put_ahead(i, (MRC_MPR_MAX - part) * MRC_MPR_UNIT - 1 - part % 7);
@@ -335,7 +335,7 @@ static void what_does_not_fit_is_refused(void **state)
 static void every_ev_may_be_bad(void **state)
 {
 	(void)state;
-	start_all(NIC_POOL_BYTES);
+	start_all(CONFIG_POOL_BYTES);
 	for (uint32_t i = 0; i < PAIRS; i++) {
 		struct mrc_progress p;
 		struct mrc_qp *q = mrc_find(mrc_of(w.e[0]), FIRST + i);
@@ -366,7 +366,7 @@ static void pools_grow_with_their_pairs(void **state)
 	uint64_t one;
 
 	(void)state;
-	start(NIC_POOL_BYTES);
+	start(CONFIG_POOL_BYTES);
 	assert_int_equal(limits_of(0), 0);
 	add_pair(0, 0);
 	one = limits_of(0);

@@ -184,7 +184,7 @@ static void interfaces_are_joined(void **state)
 	assert_string_equal(d->ports[1].interface, "va");
 	assert_string_equal(d->interface, "vb");
 	assert_int_equal(d->mtu, 1500); /* the least */
-	assert_int_equal(d->setup.driver, NIC_RAW);
+	assert_int_equal(d->setup.driver, CONFIG_RAW);
 	assert_string_equal(d->why, "raw: it has several ports, and udp has one");
 	assert_int_equal(d->n_gids, 2);
 	assert_true(has_address(d, AF_INET, "10.0.0.1"));
@@ -451,23 +451,23 @@ static void news_are_those_of_ports(void **state)
 
 static void drivers_are_probed(void **state)
 {
-	char why[NIC_WHY_MAX] = "";
+	char why[CONFIG_WHY_MAX] = "";
 
 	(void)state;
 	need_interfaces();
-	assert_int_equal(nic_probe(NIC_UDP, "va", why, sizeof why), 0);
+	assert_int_equal(nic_probe(CONFIG_UDP, "va", why, sizeof why), 0);
 	assert_string_equal(why, "needs no privilege");
-	assert_int_equal(nic_probe(NIC_RAW, "va", why, sizeof why), 0);
+	assert_int_equal(nic_probe(CONFIG_RAW, "va", why, sizeof why), 0);
 	assert_string_equal(why, "packet sockets are permitted");
-	assert_int_equal(nic_probe(NIC_RAW, "lo", why, sizeof why), 0);
+	assert_int_equal(nic_probe(CONFIG_RAW, "lo", why, sizeof why), 0);
 	ip("tuntap add dev tun7 mode tun");
 	if (if_nametoindex("tun7")) {
-		assert_int_equal(nic_probe(NIC_RAW, "tun7", why, sizeof why), -EOPNOTSUPP);
+		assert_int_equal(nic_probe(CONFIG_RAW, "tun7", why, sizeof why), -EOPNOTSUPP);
 		assert_string_equal(why, "tun7 is neither an Ethernet interface nor lo: use the "
 					 "driver udp");
 	}
-	for (uint32_t driver = 0; driver < NIC_DRIVERS; driver++) {
-		int r = nic_probe((enum nic_driver)driver, "no-such-if0", why, sizeof why);
+	for (uint32_t driver = 0; driver < CONFIG_DRIVERS; driver++) {
+		int r = nic_probe((enum config_driver)driver, "no-such-if0", why, sizeof why);
 
 		assert_int_equal(r, -ENODEV);
 		assert_string_equal(why, "no interface no-such-if0: No such device");
@@ -477,9 +477,9 @@ static void drivers_are_probed(void **state)
 	setenv("WEFT_INTERFACES", "lo", 1);
 	struct nic_info d = find("weft_rc0");
 
-	assert_int_equal(d.setup.driver, NIC_XDP);
+	assert_int_equal(d.setup.driver, CONFIG_XDP);
 	nic_settle(&d);
-	assert_int_equal(d.setup.driver, NIC_RAW);
+	assert_int_equal(d.setup.driver, CONFIG_RAW);
 	assert_int_equal(strncmp(d.why, "raw: xdp was asked for, but ", 28), 0);
 	assert_true(strlen(d.why) > 40);
 	/* One that is not there speaks against none. */
@@ -488,13 +488,13 @@ static void drivers_are_probed(void **state)
 	unsetenv("WEFT_DRIVER");
 	d = find("a");
 	nic_settle(&d);
-	assert_int_equal(d.setup.driver, NIC_XDP);
+	assert_int_equal(d.setup.driver, CONFIG_XDP);
 	unconfigure();
 }
 
 static void pmtus_leave_room_for_headers(void **state)
 {
-	struct nic_setup s = {.transport = &transport_rc};
+	struct config_setup s = {.transport = &transport_rc};
 
 	(void)state;
 	assert_int_equal(nic_pmtu(&s, 4096 + 40 + 8 + 40 + 4), 4096);
@@ -504,7 +504,7 @@ static void pmtus_leave_room_for_headers(void **state)
 	s.transport = &transport_mrc;
 	assert_int_equal(nic_pmtu(&s, 4096 + 100), 4096);
 	assert_int_equal(nic_pmtu(&s, 4096 + 99), 2048);
-	s.evs = (struct nic_evs){.is_generated = true, .encoding = PATH_STRUCTURED};
+	s.evs = (struct config_evs){.is_generated = true, .encoding = PATH_STRUCTURED};
 	assert_int_equal(nic_pmtu(&s, 4096 + 100), 4096);
 	s.evs.encoding = PATH_USID;
 	assert_int_equal(nic_pmtu(&s, 4096 + 140), 4096);

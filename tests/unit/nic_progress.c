@@ -201,7 +201,7 @@ static int set_up(void **state)
 	d->io = &io.driver;
 	d->n_ports = PORTS;
 	d->ports_up = d->ports_linked = d->free_ports = (1u << PORTS) - 1;
-	d->info.setup.driver = NIC_RAW;
+	d->info.setup.driver = CONFIG_RAW;
 	d->info.is_up = true;
 	d->info.n_ports = PORTS;
 	for (uint32_t i = 0; i < PORTS; i++)

@@ -1,4 +1,4 @@
-/* nic/setup.h: the configuration of devices, read from text and environment: every key, every
+/* config/config.h: the configuration of devices, read from text and environment: every key, every
  * mistake with its sentence, and text that nobody meant. */
 #include "isolate.h"
 
@@ -20,36 +20,38 @@
 
 #define TEXT_MAX 8192u
 
-static int read_text(const char *text, size_t len, struct nic_described **list)
+static struct config_error error; /* of the last text that was read */
+
+static int read_text(const char *text, size_t len, struct config_device **list)
 {
-	struct nic_config config = {.name = "some.conf", .len = len};
+	struct config_file config = {.name = "some.conf", .len = len};
 
 	/* Not terminated, so that reading on would be seen. */
 	config.text = malloc(len ? len : 1);
 	assert_non_null(config.text);
 	memcpy(config.text, text, len);
-	int n = nic_config_read(&config, list);
+	int n = config_read(&config, list, &error);
 
 	free(config.text);
 	return n;
 }
 
 /* The only device of a text. */
-static struct nic_described one(const char *text)
+static struct config_device one(const char *text)
 {
-	struct nic_described *list = NULL;
+	struct config_device *list = NULL;
 	int n = read_text(text, strlen(text), &list);
 
 	if (n < 0)
-		fail_msg("%s: %s", text, nic_error());
+		fail_msg("%s: %s", text, error.at);
 	assert_int_equal(n, 1);
-	struct nic_described d = list[0];
+	struct config_device d = list[0];
 
 	free(list);
 	return d;
 }
 
-static struct nic_setup mrc(const char *lines)
+static struct config_setup mrc(const char *lines)
 {
 	char text[TEXT_MAX];
 
@@ -59,26 +61,26 @@ static struct nic_setup mrc(const char *lines)
 
 static void check_wrong(const char *text, const char *sentence)
 {
-	struct nic_described *list = NULL;
+	struct config_device *list = NULL;
 	int n = read_text(text, strlen(text), &list);
 
 	if (n >= 0)
 		fail_msg("taken: %s", text);
 	assert_int_equal(n, -EINVAL);
 	assert_null(list);
-	assert_string_equal(nic_error(), sentence);
+	assert_string_equal(error.at, sentence);
 }
 
 static void devices_have_defaults(void **state)
 {
 	static const uint8_t of_mrc[ENGINE_TCLASSES] = {0, 12, 0, 46}, of_rc[ENGINE_TCLASSES];
-	struct nic_described d = one("[weft_rc0]\nports = eth0\n");
+	struct config_device d = one("[weft_rc0]\nports = eth0\n");
 
 	(void)state;
 	assert_string_equal(d.name, "weft_rc0");
 	assert_string_equal(d.why, "udp: the default");
 	assert_ptr_equal(d.setup.transport, &transport_rc);
-	assert_int_equal(d.setup.driver, NIC_UDP);
+	assert_int_equal(d.setup.driver, CONFIG_UDP);
 	assert_int_equal(d.setup.n_ports, 1);
 	assert_string_equal(d.setup.interfaces[0], "eth0");
 	assert_int_equal(d.setup.cc, CC_FIXED);
@@ -88,7 +90,7 @@ static void devices_have_defaults(void **state)
 
 	d = one("[weft_mrc7]\nports = eth0\n");
 	assert_ptr_equal(d.setup.transport, &transport_mrc);
-	assert_int_equal(d.setup.driver, NIC_UDP);
+	assert_int_equal(d.setup.driver, CONFIG_UDP);
 	assert_int_equal(d.setup.cc, CC_NSCC);
 	assert_false(d.setup.has_trim);
 	assert_memory_equal(d.setup.dscp, of_mrc, sizeof of_mrc);
@@ -101,7 +103,7 @@ static void devices_have_defaults(void **state)
 static void a_driver_of_frames_sees_trims(void **state)
 {
 	static const uint8_t classes[ENGINE_TCLASSES] = {10, 12, 0, 46};
-	struct nic_setup s = mrc("driver = raw");
+	struct config_setup s = mrc("driver = raw");
 
 	(void)state;
 	assert_true(s.has_trim);
@@ -117,7 +119,7 @@ static void every_key_is_read(void **state)
 {
 	static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
 	static const uint8_t v6[16] = {0xfc, [15] = 9};
-	struct nic_described d = one("# a comment\n\n"
+	struct config_device d = one("# a comment\n\n"
 				     " [ plane.s-4_X ]\t# another\r\n"
 				     "transport=mrc\n"
 				     "driver = xdp\n"
@@ -127,13 +129,13 @@ static void every_key_is_read(void **state)
 				     "dscp-control = 63\necn = off\ntrim = 5 6\ncc = fixed\n"
 				     "window = 2 MiB\nrate = 400Gb/s\n"
 				     "ev = auto\nev-count = 64\nev-min-active = 8\nev-burst = 3");
-	const struct nic_setup *s = &d.setup;
+	const struct config_setup *s = &d.setup;
 
 	(void)state;
 	assert_string_equal(d.name, "plane.s-4_X");
 	assert_string_equal(d.why, "xdp: asked for by some.conf:5");
 	assert_ptr_equal(s->transport, &transport_mrc);
-	assert_int_equal(s->driver, NIC_XDP);
+	assert_int_equal(s->driver, CONFIG_XDP);
 	assert_int_equal(s->n_ports, 4);
 	for (uint32_t i = 0; i < 4; i++) {
 		const char name[2] = {(char)('a' + i), 0};
@@ -172,7 +174,7 @@ static void amounts_have_units(void **state)
 	assert_int_equal(mrc("pool-memory = 1MiB").pool_bytes, 1u << 20);
 	assert_int_equal(mrc("pool-memory = 16GiB").pool_bytes, UINT64_C(1) << 34);
 	assert_int_equal(mrc("stranger-rate = 1").stranger_rate, 1);
-	assert_int_equal(mrc("stranger-rate = 0").stranger_rate, NIC_NO_STRANGERS);
+	assert_int_equal(mrc("stranger-rate = 0").stranger_rate, CONFIG_NO_STRANGERS);
 	assert_int_equal(mrc("rate = 1000").rate_bps, 1000);
 	assert_int_equal(mrc("rate = 1kb/s").rate_bps, 1000);
 	assert_int_equal(mrc("rate = 25 Mb/s").rate_bps, 25000000);
@@ -182,7 +184,7 @@ static void amounts_have_units(void **state)
 
 static void entropy_values_have_formats(void **state)
 {
-	struct nic_evs e = mrc("ev = auto:256").evs;
+	struct config_evs e = mrc("ev = auto:256").evs;
 
 	(void)state;
 	assert_false(e.is_generated);
@@ -220,7 +222,7 @@ static void rc_comes_first(void **state)
 	static const char text[] = "[m]\ntransport=mrc\nports=a\n[r]\nports=a\n"
 				   "[n]\ntransport=mrc\nports=b\n[s]\nports=b\n";
 	static const char *const names[] = {"r", "s", "m", "n"};
-	struct nic_described *list = NULL;
+	struct config_device *list = NULL;
 
 	(void)state;
 	assert_int_equal(read_text(text, sizeof text - 1, &list), 4);
@@ -394,15 +396,15 @@ static void every_mistake_has_its_sentence(void **state)
 static void too_much_is_refused(void **state)
 {
 	char text[TEXT_MAX] = "[x]\n#";
-	struct nic_described *list = NULL;
+	struct config_device *list = NULL;
 	uint32_t len = 0;
 
 	(void)state;
 	memset(text + 5, 'x', 5000);
 	check_wrong(text, "some.conf:2: longer than 4095 bytes");
 	assert_int_equal(read_text("[x]\nports\0= a", 13, &list), -EINVAL);
-	assert_string_equal(nic_error(), "some.conf:2: a zero byte: this is no text");
-	for (uint32_t i = 0; i <= NIC_DEVICES_MAX; i++)
+	assert_string_equal(error.at, "some.conf:2: a zero byte: this is no text");
+	for (uint32_t i = 0; i <= CONFIG_DEVICES_MAX; i++)
 		len += (uint32_t)snprintf(text + len, sizeof text - len, "[d%u]\nports=a\n", i);
 	check_wrong(text, "some.conf:513: too many devices: at most 256");
 	len = (uint32_t)snprintf(text, sizeof text, M "ev = usid:");
@@ -415,8 +417,8 @@ static void too_much_is_refused(void **state)
 
 static void a_long_name_shows_its_end(void **state)
 {
-	struct nic_config config = {.text = NULL};
-	struct nic_described *list = NULL;
+	struct config_file config = {.text = NULL};
+	struct config_device *list = NULL;
 	char text[] = "[x]";
 
 	(void)state;
@@ -424,8 +426,8 @@ static void a_long_name_shows_its_end(void **state)
 	memcpy(config.name + 990, "/last.conf", 11);
 	config.text = text;
 	config.len = strlen(text);
-	assert_int_equal(nic_config_read(&config, &list), -EINVAL);
-	assert_non_null(strstr(nic_error(), "/last.conf:1: x has no ports: give ports ="));
+	assert_int_equal(config_read(&config, &list, &error), -EINVAL);
+	assert_non_null(strstr(error.at, "/last.conf:1: x has no ports: give ports ="));
 }
 
 static void the_environment_has_the_last_word(void **state)
@@ -437,17 +439,17 @@ static void the_environment_has_the_last_word(void **state)
 	setenv("WEFT_EV", "auto:7", 1);
 	setenv("WEFT_EV_BURST", "9", 1);
 	setenv("WEFT_STRANGER_RATE", "5", 1);
-	struct nic_described d = one(M "driver = xdp\nwindow = 8192\nev-count = 100\nev-burst = 2");
+	struct config_device d = one(M "driver = xdp\nwindow = 8192\nev-count = 100\nev-burst = 2");
 
 	assert_string_equal(d.why, "raw: asked for by WEFT_DRIVER");
-	assert_int_equal(d.setup.driver, NIC_RAW);
+	assert_int_equal(d.setup.driver, CONFIG_RAW);
 	assert_int_equal(d.setup.cc, CC_NSCC); /* which dcqcn is not for */
 	assert_int_equal(d.setup.window_bytes, 65536);
 	assert_int_equal(d.setup.evs.n, 7);
 	assert_int_equal(d.setup.ev_burst, 9);
 	assert_int_equal(d.setup.stranger_rate, 5);
 	d = one(R);
-	assert_int_equal(d.setup.driver, NIC_RAW);
+	assert_int_equal(d.setup.driver, CONFIG_RAW);
 	assert_int_equal(d.setup.cc, CC_DCQCN);
 	assert_int_equal(d.setup.evs.n, 0);
 	assert_int_equal(d.setup.ev_burst, 0);
@@ -476,11 +478,11 @@ static void put_file(const char *path, const char *text)
 
 static void check_found(const char *end)
 {
-	struct nic_config config;
-	int r = nic_config_find(&config);
+	struct config_file config;
+	int r = config_find(&config, &error);
 
 	if (r)
-		fail_msg("%s", nic_error());
+		fail_msg("%s", error.at);
 	assert_non_null(strstr(config.name, end));
 	if (*end)
 		assert_non_null(config.text);
@@ -490,7 +492,7 @@ static void check_found(const char *end)
 static void a_file_is_looked_for_in_order(void **state)
 {
 	char top[] = "/tmp/weft-nic-setup-XXXXXX", path[128];
-	struct nic_config config;
+	struct config_file config;
 
 	(void)state;
 	assert_non_null(mkdtemp(top));
@@ -515,16 +517,16 @@ static void a_file_is_looked_for_in_order(void **state)
 	setenv("WEFT_CONFIG", "", 1);
 	check_found("/xdg/weft/devices.conf");
 	setenv("WEFT_CONFIG", "not-there", 1);
-	assert_int_equal(nic_config_find(&config), -ENOENT);
-	assert_string_equal(nic_error(), "WEFT_CONFIG: there is no file not-there");
+	assert_int_equal(config_find(&config, &error), -ENOENT);
+	assert_string_equal(error.at, "WEFT_CONFIG: there is no file not-there");
 	setenv("WEFT_CONFIG", "xdg", 1);
-	assert_int_equal(nic_config_find(&config), -EISDIR);
-	assert_string_equal(nic_error(), "xdg: is a directory; name a file in it");
+	assert_int_equal(config_find(&config, &error), -EISDIR);
+	assert_string_equal(error.at, "xdg: is a directory; name a file in it");
 	assert_null(config.text);
 	setenv("WEFT_CONFIG", "/dev/zero", 1);
-	assert_int_equal(nic_config_find(&config), -EFBIG);
-	assert_string_equal(nic_error(), "/dev/zero: longer than 1048576 bytes, which no "
-					 "configuration is; name another file");
+	assert_int_equal(config_find(&config, &error), -EFBIG);
+	assert_string_equal(error.at, "/dev/zero: longer than 1048576 bytes, which no "
+				      "configuration is; name another file");
 	setenv("WEFT_CONFIG", "/dev/null", 1);
 	unlink("mine");
 	unlink("xdg/weft/devices.conf");
@@ -561,7 +563,7 @@ static void a_bad_file_means_no_devices(void **state)
 	unlink(path);
 }
 
-static void check_same(const struct nic_setup *a, const struct nic_setup *b)
+static void check_same(const struct config_setup *a, const struct config_setup *b)
 {
 	assert_int_equal(a->transport, b->transport);
 	assert_int_equal(a->driver, b->driver);
@@ -640,7 +642,7 @@ static void what_is_printed_reads_the_same(void **state)
 	(void)state;
 	prng_init(&p, seed, 0);
 	for (uint32_t i = 0; i < 5000; i++) {
-		struct nic_described *list = NULL, *again = NULL;
+		struct config_device *list = NULL, *again = NULL;
 		char text[TEXT_MAX] = "[x]\n";
 		const char *last = "";
 		size_t len = strlen(text);
@@ -660,15 +662,15 @@ static void what_is_printed_reads_the_same(void **state)
 		if (n < 0)
 			continue;
 		n_good++;
-		len = nic_setup_print(&list[0], text, sizeof text);
+		len = config_print(&list[0], text, sizeof text);
 		assert_int_equal(len, strlen(text));
 		if (read_text(text, len, &again) != 1)
-			fail_msg("round %u: %s: %s", i, nic_error(), text);
+			fail_msg("round %u: %s: %s", i, error.at, text);
 		check_same(&list[0].setup, &again[0].setup);
 		assert_string_equal(list[0].name, again[0].name);
 		/* Without room nothing is written, and the length told. */
 		memset(text, 'e', sizeof text);
-		assert_int_equal(nic_setup_print(&list[0], text, 4), len);
+		assert_int_equal(config_print(&list[0], text, 4), len);
 		assert_string_equal(text, "[x]");
 		for (uint32_t k = 4; k < sizeof text; k++)
 			assert_true(text[k] == 'e');
@@ -681,11 +683,11 @@ static void what_is_printed_reads_the_same(void **state)
 /* What is taken makes sense, what is not has a sentence that a terminal can show. */
 static void check_any(const char *text, size_t len)
 {
-	struct nic_described *list = NULL;
+	struct config_device *list = NULL;
 	int n = read_text(text, len, &list);
 
 	if (n < 0) {
-		const char *says = nic_error();
+		const char *says = error.at;
 
 		assert_int_equal(n, -EINVAL);
 		assert_int_equal(strncmp(says, "some.conf:", 10), 0);
@@ -694,10 +696,10 @@ static void check_any(const char *text, size_t len)
 			assert_true((unsigned char)*says >= ' ' && *says != 0x7f);
 	}
 	for (int i = 0; i < n; i++) {
-		const struct nic_setup *s = &list[i].setup;
+		const struct config_setup *s = &list[i].setup;
 
 		assert_true(s->n_ports >= 1 && s->n_ports <= ENGINE_PORTS);
-		assert_true(s->driver < NIC_DRIVERS && s->transport);
+		assert_true(s->driver < CONFIG_DRIVERS && s->transport);
 		assert_true(s->evs.n <= PATH_EVS_MAX && s->evs.n_fields <= PATH_FIELDS_MAX);
 		assert_true(strlen(list[i].name) > 0 && strlen(list[i].why) > 0);
 	}

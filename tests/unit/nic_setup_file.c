@@ -1,4 +1,4 @@
-/* nic/setup.h: what is no configuration file, whatever is in it. */
+/* config/config.h: what is no configuration file, whatever is in it. */
 #include "isolate.h"
 
 #include "check.h"
@@ -11,17 +11,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "nic/nic.h"
-#include "nic/setup.h"
 
 #define R "[weft_rc0]\nports = eth0\n"
+
+static struct config_error error;
 
 /* Nobody writes to it, somebody who says nothing yet, or who has said something: nothing is read,
  * or what is in it would be missing for who is meant to have it. */
 static void a_pipe_is_no_configuration(void **state)
 {
 	char path[] = "/tmp/weft-nic-setup-XXXXXX";
-	struct nic_config config;
+	struct config_file config;
 	int fd = mkstemp(path), unread = 0;
 
 	(void)state;
@@ -36,10 +38,10 @@ static void a_pipe_is_no_configuration(void **state)
 			fd = open(path, O_RDWR | O_CLOEXEC);
 		if (round == 2)
 			assert_int_equal(write(fd, R, strlen(R)), strlen(R));
-		assert_int_equal(nic_config_find(&config), -ENOTSUP);
+		assert_int_equal(config_find(&config, &error), -ENOTSUP);
 		assert_null(config.text);
-		assert_non_null(strstr(nic_error(), ": is a pipe, a socket or a disk; name a "
-						    "regular file"));
+		assert_non_null(strstr(error.at, ": is a pipe, a socket or a disk; name a "
+						 "regular file"));
 	}
 	assert_int_equal(ioctl(fd, FIONREAD, &unread), 0);
 	assert_int_equal(unread, strlen(R));
@@ -52,19 +54,19 @@ static void a_pipe_is_no_configuration(void **state)
 static void a_huge_file_is_no_configuration(void **state)
 {
 	char path[] = "/tmp/weft-nic-setup-XXXXXX";
-	struct nic_config config;
+	struct config_file config;
 	int fd = mkstemp(path);
 
 	(void)state;
 	assert_true(fd >= 0);
 	setenv("WEFT_CONFIG", path, 1);
 	assert_int_equal(ftruncate(fd, 1 << 20), 0);
-	assert_int_equal(nic_config_find(&config), 0);
+	assert_int_equal(config_find(&config, &error), 0);
 	free(config.text);
 	assert_int_equal(ftruncate(fd, (1 << 20) + 1), 0);
-	assert_int_equal(nic_config_find(&config), -EFBIG);
+	assert_int_equal(config_find(&config, &error), -EFBIG);
 	assert_int_equal(ftruncate(fd, INT64_C(1) << 40), 0);
-	assert_int_equal(nic_config_find(&config), -EFBIG);
+	assert_int_equal(config_find(&config, &error), -EFBIG);
 	assert_null(config.text);
 	close(fd);
 	unlink(path);

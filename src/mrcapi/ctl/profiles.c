@@ -19,7 +19,7 @@ int ctl_find_place(struct nic_user *user, struct ctl_place *place)
 		return error;
 	place->device = (struct ctl_device){
 		.n_ports = info.n_ports,
-		.has_segments = info.setup.driver != NIC_UDP,
+		.has_segments = info.setup.driver != CONFIG_UDP,
 	};
 	return nic_mrc_store_name(user, place->name);
 }

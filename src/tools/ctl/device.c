@@ -26,7 +26,7 @@ static void add_devices(struct text *t, const struct nic_info *list, int n)
 {
 	text_clear(t);
 	for (int i = 0; i < n; i++) {
-		const struct nic_setup *s = &list[i].setup;
+		const struct config_setup *s = &list[i].setup;
 
 		text_add(t, "%s%s (", i ? ", " : "", list[i].name);
 		for (uint32_t k = 0; k < s->n_ports; k++)

@@ -131,7 +131,7 @@ static void put_device(struct json_writer *w, const struct ctl_device *d)
 {
 	json_object(w, NULL, JSON_INLINE);
 	json_text(w, "name", d->info.name);
-	json_text(w, "driver", nic_driver_names[d->info.setup.driver]);
+	json_text(w, "driver", config_driver_names[d->info.setup.driver]);
 	json_number(w, "ports", d->info.n_ports);
 	json_number(w, "max_mpr", d->mrc_attr.mpr_attr.max_mpr);
 	json_number(w, "max_wimm", d->mrc_attr.wimm_attr.max_wimm);

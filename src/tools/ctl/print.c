@@ -267,7 +267,7 @@ void ctl_devices_table(const struct ctl_device *list, uint32_t n)
 		const struct ctl_device *d = &list[i];
 
 		printf("%-12s  %-6s  %5u  %3u  %4u  %8u  %6u  %6u  %5u\n", d->info.name,
-		       nic_driver_names[d->info.setup.driver], d->info.n_ports,
+		       config_driver_names[d->info.setup.driver], d->info.n_ports,
 		       d->mrc_attr.mpr_attr.max_mpr, d->mrc_attr.wimm_attr.max_wimm,
 		       d->attr.ev.ev_max_profiles, d->attr.ev.ev_max_count,
 		       d->attr.ev.ev_max_count_profile, d->attr.ev.ev_max_width);

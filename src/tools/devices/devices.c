@@ -104,23 +104,24 @@ bool devices_is_first(const struct devices *d, int i, uint32_t k)
 static void print_config(const struct devices *d)
 {
 	for (int i = 0; i < d->n; i++) {
-		struct nic_described one = {.setup = d->list[i].setup};
+		struct config_device one = {.setup = d->list[i].setup};
 		char text[4096];
 
 		memcpy(one.name, d->list[i].name, sizeof one.name);
-		nic_setup_print(&one, text, sizeof text);
+		config_print(&one, text, sizeof text);
 		printf("%s# %s\n%s", i ? "\n" : "", d->list[i].why, text);
 	}
 }
 
 /* Where it is said what devices there are, as nic_list went by it; NULL: nowhere. */
-static const char *find_source(struct nic_config *config)
+static const char *find_source(struct config_file *config)
 {
-	struct nic_described *list = NULL;
+	struct config_device *list = NULL;
+	struct config_error error;
 
 	if (secure_getenv("WEFT_INTERFACES"))
 		return "WEFT_INTERFACES";
-	if (nic_config_find(config) || nic_config_read(config, &list) <= 0)
+	if (config_find(config, &error) || config_read(config, &list, &error) <= 0)
 		return NULL;
 	free(list);
 	return config->name;
@@ -128,7 +129,7 @@ static const char *find_source(struct nic_config *config)
 
 static int show(const struct job *job)
 {
-	struct nic_config config = {.text = NULL};
+	struct config_file config = {.text = NULL};
 	struct devices d = {.list = NULL};
 
 	d.n = nic_list(&d.list);

@@ -44,12 +44,12 @@ static void put_addresses(struct json_writer *w, const struct nic_info *info)
 
 static void put_device(struct json_writer *w, const struct nic_info *info)
 {
-	const struct nic_setup *s = &info->setup;
+	const struct config_setup *s = &info->setup;
 
 	json_object(w, NULL, JSON_INLINE);
 	json_text(w, "name", info->name);
 	json_text(w, "transport", s->transport->name);
-	json_text(w, "driver", nic_driver_names[s->driver]);
+	json_text(w, "driver", config_driver_names[s->driver]);
 	json_text(w, "why", info->why);
 	json_truth(w, "up", info->is_up);
 	json_number(w, "mtu", info->mtu);
@@ -63,14 +63,14 @@ static void put_device(struct json_writer *w, const struct nic_info *info)
 
 static void put_probe(struct json_writer *w, const char *interface)
 {
-	char why[NIC_WHY_MAX];
+	char why[CONFIG_WHY_MAX];
 
-	for (uint32_t driver = 0; driver < NIC_DRIVERS; driver++) {
-		int r = nic_probe((enum nic_driver)driver, interface, why, sizeof why);
+	for (uint32_t driver = 0; driver < CONFIG_DRIVERS; driver++) {
+		int r = nic_probe((enum config_driver)driver, interface, why, sizeof why);
 
 		json_object(w, NULL, JSON_INLINE);
 		json_text(w, "interface", interface);
-		json_text(w, "driver", nic_driver_names[driver]);
+		json_text(w, "driver", config_driver_names[driver]);
 		json_truth(w, "works", r == 0);
 		json_text(w, "why", why);
 		json_close(w);

@@ -75,7 +75,7 @@ static void put_device(const struct nic_info *info, struct widths w)
 		text_clear(&line);
 		text_add(&line, "%-*s  %-9s  %-6s  ", w.name, i ? "" : info->name,
 			 i ? "" : info->setup.transport->name,
-			 i ? "" : nic_driver_names[info->setup.driver]);
+			 i ? "" : config_driver_names[info->setup.driver]);
 		if (i < info->n_ports)
 			add_port(&line, info, i, w.port);
 		else
@@ -101,13 +101,13 @@ static void put_device(const struct nic_info *info, struct widths w)
 
 static void put_probes(const char *interface, int width)
 {
-	char why[NIC_WHY_MAX];
+	char why[CONFIG_WHY_MAX];
 
-	for (uint32_t driver = 0; driver < NIC_DRIVERS; driver++) {
-		int r = nic_probe((enum nic_driver)driver, interface, why, sizeof why);
+	for (uint32_t driver = 0; driver < CONFIG_DRIVERS; driver++) {
+		int r = nic_probe((enum config_driver)driver, interface, why, sizeof why);
 
 		printf("%-*s  %-6s  %-5s  %s\n", width, driver ? "" : interface,
-		       nic_driver_names[driver], r ? "no" : "works", why);
+		       config_driver_names[driver], r ? "no" : "works", why);
 	}
 }
 

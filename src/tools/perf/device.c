@@ -147,8 +147,8 @@ static int read_plane(struct perf_link *l, struct nic_path *path)
 
 int perf_meet_planes(struct perf_end *e, struct perf_link *l, struct nic_path *path)
 {
-	const struct nic_setup *s = &e->info.setup;
-	uint32_t mine = 0, n_ports = s->driver == NIC_UDP ? 1 : s->n_ports;
+	const struct config_setup *s = &e->info.setup;
+	uint32_t mine = 0, n_ports = s->driver == CONFIG_UDP ? 1 : s->n_ports;
 	/* A socket of IPv6 may have an end of IPv4: the table knows. */
 	int family = e->info.gids[nic_gid_place(e->gid_index)].address.ss_family;
 	char line[PERF_LINE_MAX];

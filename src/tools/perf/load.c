@@ -464,7 +464,7 @@ int perf_drive(struct perf_end *e, struct perf_link *l, struct perf_result *resu
 	*result = (struct perf_result){.test = e->test,
 				       .has_profile = l->choice.has_profile,
 				       .profile = l->choice.profile,
-				       .driver = nic_driver_names[e->info.setup.driver]};
+				       .driver = config_driver_names[e->info.setup.driver]};
 	if (answer == 0) {
 		*d = (struct load){.e = e, .l = l, .lanes = lanes, .signal_every = 1};
 		if (takes_receives(&e->test) && e->test.mode == PERF_LATENCY)

@@ -45,7 +45,7 @@ struct job {
 	const char *address, *host;
 	uint16_t port;
 	struct perf_choice choice;
-	uint8_t driver; /* enum nic_driver; NIC_DRIVERS: the device's own */
+	uint8_t driver; /* enum config_driver; CONFIG_DRIVERS: the device's own */
 	uint32_t interval_ms;
 	struct perf_test test;
 };
@@ -117,7 +117,7 @@ static const struct command_option options[] = {
 	{"transport", "NAME", "rc or mrc (default: rc; a server takes what the client wants)",
 	 OPTION_INTO(choice.transport), .words = transport_names},
 	{"driver", "NAME", "udp, raw or xdp (default: what the device is set up with)",
-	 OPTION_INTO(driver), .words = nic_driver_names},
+	 OPTION_INTO(driver), .words = config_driver_names},
 	{"device", "NAME", "of 'weft devices' (default: the one with the address)",
 	 OPTION_INTO(choice.device)},
 	{"profile", "ID", "the EV profile of 'weft ctl' that this side's queue pairs use (mrc)",
@@ -186,7 +186,8 @@ static int read_options(struct job *job, int argc, char **argv)
 	if (status != STATUS_OK)
 		return status;
 	/* What else a device has depends on its driver: it is to be known when they are listed. */
-	if (job->driver != NIC_DRIVERS && setenv("WEFT_DRIVER", nic_driver_names[job->driver], 1))
+	if (job->driver != CONFIG_DRIVERS &&
+	    setenv("WEFT_DRIVER", config_driver_names[job->driver], 1))
 		return usage_error(job->name, "--driver: %s", strerror(errno));
 	if (job->choice.transport != TRANSPORTS)
 		job->test.transport = job->choice.transport;
@@ -444,7 +445,7 @@ static int run(int argc, char **argv)
 		.name = argv[0],
 		.port = PERF_PORT,
 		.choice = {.transport = TRANSPORTS},
-		.driver = NIC_DRIVERS,
+		.driver = CONFIG_DRIVERS,
 		.test = {.qps = 1, .depth = 128, .duration_ms = 1000},
 	};
 	int status = read_options(&job, argc, argv);

@@ -68,7 +68,7 @@ int ping_json(const struct ping *p)
 
 	json_object(&w, NULL, JSON_INLINE);
 	json_text(&w, "device", p->info.name);
-	json_text(&w, "driver", nic_driver_names[p->info.setup.driver]);
+	json_text(&w, "driver", config_driver_names[p->info.setup.driver]);
 	if (p->has_profile)
 		json_number_text(&w, "profile", p->profile);
 	json_number(&w, "dscp", p->paths[0].question.dscp);

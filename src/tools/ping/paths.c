@@ -186,7 +186,7 @@ static int read_profile(struct ping *p, const struct control *c, const struct co
 
 static int find_profile(struct ping *p)
 {
-	const struct nic_setup *s = &p->info.setup;
+	const struct config_setup *s = &p->info.setup;
 	char name[STORE_NAME_MAX], why[SENTENCE] = "";
 	int number = -store_name(name, s->interfaces, s->n_ports), status = STATUS_OK;
 	struct store *store = number ? NULL : store_open(name);

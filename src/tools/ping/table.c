@@ -113,7 +113,7 @@ int ping_table(const struct ping *p, bool has_paths)
 		return STATUS_FILE;
 	inet_ntop(AF_INET6, dgid, peer, sizeof peer);
 	printf("%s, %s driver, to %s: %u paths, %u times\n\n", p->info.name,
-	       nic_driver_names[p->info.setup.driver],
+	       config_driver_names[p->info.setup.driver],
 	       strncmp(peer, "::ffff:", 7) ? peer : peer + 7, p->n_paths, p->n_rounds);
 	if (put_planes(p, width))
 		return STATUS_FILE;

@@ -60,7 +60,7 @@ static const struct command_option options[] = {
 static int add_device(const char *name, struct top *t, const struct nic_info *info)
 {
 	struct top_device *d = &t->devices[t->n];
-	const struct nic_setup *s = &info->setup;
+	const struct config_setup *s = &info->setup;
 	int r;
 
 	d->transport = s->transport->name;

@@ -38,7 +38,7 @@ static uint64_t window_by_buffers(void)
 	return buffer / 2 < WINDOW_LEAST ? WINDOW_LEAST : buffer / 2;
 }
 
-void device_cc(const struct nic_setup *setup, struct cc_cfg *cc)
+void device_cc(const struct config_setup *setup, struct cc_cfg *cc)
 {
 	cc->kind = setup->cc;
 	cc->window_bytes = setup->window_bytes ? setup->window_bytes : window_by_buffers();

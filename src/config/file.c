@@ -1,7 +1,7 @@
 /* The configuration file: sections and their keys, line by line. */
 #define _GNU_SOURCE /* secure_getenv(3) */
 
-#include "nic/setup_inside.h"
+#include "config/inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/edits.h"
-#include "nic/inside.h"
 
 #define LINE_MOST 4096u
 #define TEXT_MOST (1u << 20)
@@ -22,9 +21,10 @@
 /* The text as far as it was read, and the devices so far. */
 struct file_reader {
 	const char *file;
+	struct config_error *error;
 	const char *at, *end;
 	uint32_t line;
-	struct setup_draft *drafts;
+	struct config_draft *drafts;
 	uint32_t n;
 };
 
@@ -42,7 +42,7 @@ static const char *user_file(char *path, size_t len)
 }
 
 /* All of an open file, which may be no more than TEXT_MOST. */
-static int read_all(int fd, struct nic_config *config)
+static int read_all(int fd, struct config_file *config)
 {
 	config->text = malloc(TEXT_MOST + 1);
 	config->len = 0;
@@ -82,47 +82,47 @@ static int check_kind(int fd)
 	return S_ISCHR(st.st_mode) ? 0 : ENOTSUP;
 }
 
-static int refuse_file(const char *path, int error)
+static int refuse_file(const char *path, int number, struct config_error *error)
 {
-	const char *shown = setup_tail(path);
+	const char *shown = config_tail(path);
 
-	if (error == EFBIG)
-		return nic_fail(error,
-				"%s: longer than %u bytes, which no configuration is; name "
-				"another file",
-				shown, TEXT_MOST);
-	if (error == EISDIR)
-		return nic_fail(error, "%s: is a directory; name a file in it", shown);
-	if (error == ENOTSUP)
-		return nic_fail(error, "%s: is a pipe, a socket or a disk; name a regular file",
-				shown);
-	return nic_fail(error, "%s: %s", shown, strerror(error));
+	if (number == EFBIG)
+		return config_fail(error, number,
+				   "%s: longer than %u bytes, which no configuration is; name "
+				   "another file",
+				   shown, TEXT_MOST);
+	if (number == EISDIR)
+		return config_fail(error, number, "%s: is a directory; name a file in it", shown);
+	if (number == ENOTSUP)
+		return config_fail(error, number,
+				   "%s: is a pipe, a socket or a disk; name a regular file", shown);
+	return config_fail(error, number, "%s: %s", shown, strerror(number));
 }
 
 /* 0 also where there is no such file. */
-static int read_file(const char *path, struct nic_config *config)
+static int read_file(const char *path, struct config_file *config, struct config_error *error)
 {
 	/* Without O_NONBLOCK a pipe that nobody writes to would hold up every program. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int error = fd < 0 ? errno : check_kind(fd);
+	int number = fd < 0 ? errno : check_kind(fd);
 
-	if (!error)
-		error = read_all(fd, config);
+	if (!number)
+		number = read_all(fd, config);
 
 	if (fd >= 0)
 		close(fd);
-	if (!error) {
+	if (!number) {
 		snprintf(config->name, sizeof config->name, "%s", path);
 		return 0;
 	}
 	free(config->text);
 	config->text = NULL;
-	if (fd < 0 && (error == ENOENT || error == ENOTDIR))
+	if (fd < 0 && (number == ENOENT || number == ENOTDIR))
 		return 0;
-	return refuse_file(path, error);
+	return refuse_file(path, number, error);
 }
 
-int nic_config_find(struct nic_config *config)
+int config_find(struct config_file *config, struct config_error *error)
 {
 	const char *named = secure_getenv("WEFT_CONFIG");
 	char path[sizeof config->name];
@@ -131,28 +131,30 @@ int nic_config_find(struct nic_config *config)
 	config->text = NULL;
 	config->len = 0;
 	if (named && *named) {
-		int r = read_file(named, config);
+		int r = read_file(named, config, error);
 
-		return r || config->text ? r
-					 : nic_fail(ENOENT, "WEFT_CONFIG: there is no file %s",
-						    setup_tail(named));
+		return r || config->text
+			       ? r
+			       : config_fail(error, ENOENT, "WEFT_CONFIG: there is no file %s",
+					     config_tail(named));
 	}
 	const char *user = user_file(path, sizeof path);
-	int r = user && !is_behind_door(user) ? read_file(user, config) : 0;
+	int r = user && !is_behind_door(user) ? read_file(user, config, error) : 0;
 
-	return r || config->text ? r : read_file("/etc/weft/devices.conf", config);
+	return r || config->text ? r : read_file("/etc/weft/devices.conf", config, error);
 }
 
 static int unknown_key(const struct file_reader *r, const char *key)
 {
 	if (!strcmp(key, "ev-ways"))
-		return setup_fail(r->file, r->line, "the key '%s' is called 'ev-count' now", key);
+		return config_fail_at(r->error, r->file, r->line,
+				      "the key '%s' is called 'ev-count' now", key);
 	struct edits_guess guess = edits_guess(key);
-	char list[NIC_SENTENCE_MAX - 128] = "";
+	char list[CONFIG_ERROR_MAX - 128] = "";
 	size_t len = 0;
 
-	for (uint32_t i = 0; i < SETUP_KEYS; i++) {
-		const char *name = setup_readers[i].name;
+	for (uint32_t i = 0; i < CONFIG_KEYS; i++) {
+		const char *name = config_readers[i].name;
 
 		edits_offer(&guess, name);
 		if (len < sizeof list) {
@@ -163,9 +165,11 @@ static int unknown_key(const struct file_reader *r, const char *key)
 		}
 	}
 	if (guess.nearest)
-		return setup_fail(r->file, r->line, "there is no key '%.32s'; did you mean '%s'?",
-				  key, guess.nearest);
-	return setup_fail(r->file, r->line, "there is no key '%.32s', only %s", key, list);
+		return config_fail_at(r->error, r->file, r->line,
+				      "there is no key '%.32s'; did you mean '%s'?", key,
+				      guess.nearest);
+	return config_fail_at(r->error, r->file, r->line, "there is no key '%.32s', only %s", key,
+			      list);
 }
 
 static char *trim(char *text)
@@ -187,31 +191,32 @@ static int read_section(struct file_reader *r, char *text)
 	size_t len = strlen(text);
 
 	if (text[len - 1] != ']')
-		return setup_fail(r->file, r->line, "'%.40s': a section is [NAME]", text);
+		return config_fail_at(r->error, r->file, r->line, "'%.40s': a section is [NAME]",
+				      text);
 	text[len - 1] = 0;
 	char *name = trim(text + 1);
 
 	len = strlen(name);
 	if (len == 0 || len >= WORD_MOST || strspn(name, allowed) != len)
-		return setup_fail(r->file, r->line,
-				  "'%.40s': a name is 1 to %u letters, digits and _ . -", name,
-				  WORD_MOST - 1);
+		return config_fail_at(r->error, r->file, r->line,
+				      "'%.40s': a name is 1 to %u letters, digits and _ . -", name,
+				      WORD_MOST - 1);
 	for (uint32_t i = 0; i < r->n; i++) {
 		if (!strcmp(r->drafts[i].d.name, name))
-			return setup_fail(r->file, r->line,
-					  "%s is there already, in line %u; each device has a "
-					  "name of its own",
-					  name, r->drafts[i].line);
+			return config_fail_at(r->error, r->file, r->line,
+					      "%s is there already, in line %u; each device has a "
+					      "name of its own",
+					      name, r->drafts[i].line);
 	}
-	if (r->n == NIC_DEVICES_MAX)
-		return setup_fail(r->file, r->line, "too many devices: at most %u",
-				  NIC_DEVICES_MAX);
-	struct setup_draft *more = realloc(r->drafts, (r->n + 1) * sizeof *more);
+	if (r->n == CONFIG_DEVICES_MAX)
+		return config_fail_at(r->error, r->file, r->line, "too many devices: at most %u",
+				      CONFIG_DEVICES_MAX);
+	struct config_draft *more = realloc(r->drafts, (r->n + 1) * sizeof *more);
 
 	if (!more)
-		return nic_fail(ENOMEM, "no memory for %s", r->file);
+		return config_fail(r->error, ENOMEM, "no memory for %s", r->file);
 	r->drafts = more;
-	more[r->n] = (struct setup_draft){.line = r->line};
+	more[r->n] = (struct config_draft){.line = r->line, .error = r->error};
 	memcpy(more[r->n++].d.name, name, len + 1);
 	return 0;
 }
@@ -220,31 +225,32 @@ static int read_section(struct file_reader *r, char *text)
 static int read_pair(struct file_reader *r, char *text)
 {
 	char *value = strchr(text, '='), said[41] = "";
-	struct setup_why why = {""};
+	struct config_why why = {""};
 	uint32_t key = 0;
 
 	if (!value)
-		return setup_fail(r->file, r->line, "'%.40s': give [NAME], KEY = VALUE or # ...",
-				  text);
+		return config_fail_at(r->error, r->file, r->line,
+				      "'%.40s': give [NAME], KEY = VALUE or # ...", text);
 	*value++ = 0;
 	text = trim(text);
 	value = trim(value);
 	snprintf(said, sizeof said, strlen(value) < sizeof said ? "%s" : "%.37s...", value);
-	while (key < SETUP_KEYS && strcmp(setup_readers[key].name, text) != 0)
+	while (key < CONFIG_KEYS && strcmp(config_readers[key].name, text) != 0)
 		key++;
-	if (key == SETUP_KEYS)
+	if (key == CONFIG_KEYS)
 		return unknown_key(r, text);
 	if (!r->n)
-		return setup_fail(r->file, r->line, "%s = ... stands before the first [NAME]",
-				  text);
-	struct setup_draft *draft = &r->drafts[r->n - 1];
+		return config_fail_at(r->error, r->file, r->line,
+				      "%s = ... stands before the first [NAME]", text);
+	struct config_draft *draft = &r->drafts[r->n - 1];
 
 	if (draft->given & 1u << key)
-		return setup_fail(r->file, r->line,
-				  "%s is there already, in line %u; leave one of them out", text,
-				  draft->lines[key]);
-	if (!setup_readers[key].read(&draft->d.setup, value, &why))
-		return setup_fail(r->file, r->line, "%s = %s: %s", text, said, why.at);
+		return config_fail_at(r->error, r->file, r->line,
+				      "%s is there already, in line %u; leave one of them out",
+				      text, draft->lines[key]);
+	if (!config_readers[key].read(&draft->d.setup, value, &why))
+		return config_fail_at(r->error, r->file, r->line, "%s = %s: %s", text, said,
+				      why.at);
 	draft->given |= 1u << key;
 	draft->lines[key] = r->line;
 	return 0;
@@ -258,9 +264,10 @@ static int read_line(struct file_reader *r)
 
 	r->line++;
 	if (len >= sizeof line)
-		return setup_fail(r->file, r->line, "longer than %u bytes", LINE_MOST - 1);
+		return config_fail_at(r->error, r->file, r->line, "longer than %u bytes",
+				      LINE_MOST - 1);
 	if (memchr(r->at, 0, len))
-		return setup_fail(r->file, r->line, "a zero byte: this is no text");
+		return config_fail_at(r->error, r->file, r->line, "a zero byte: this is no text");
 	memcpy(line, r->at, len);
 	line[len] = 0;
 	r->at = end ? end + 1 : r->end;
@@ -273,7 +280,7 @@ static int read_line(struct file_reader *r)
 }
 
 /* In the order of transports, which is that of the devices' numbers. */
-static uint32_t gather(struct nic_described *list, const struct file_reader *r)
+static uint32_t gather(struct config_device *list, const struct file_reader *r)
 {
 	uint32_t n = 0;
 
@@ -286,9 +293,10 @@ static uint32_t gather(struct nic_described *list, const struct file_reader *r)
 	return n;
 }
 
-int nic_config_read(const struct nic_config *config, struct nic_described **list)
+int config_read(const struct config_file *config, struct config_device **list,
+		struct config_error *error)
 {
-	struct file_reader reader = {.file = config->name};
+	struct file_reader reader = {.file = config->name, .error = error};
 	int r = 0;
 
 	*list = NULL;
@@ -299,13 +307,14 @@ int nic_config_read(const struct nic_config *config, struct nic_described **list
 	while (!r && reader.at != reader.end)
 		r = read_line(&reader);
 	for (uint32_t i = 0; i < reader.n && !r; i++) {
-		r = setup_environment(&reader.drafts[i]);
+		r = config_environment(&reader.drafts[i]);
 		if (!r)
-			r = setup_finish(&reader.drafts[i], reader.file);
+			r = config_finish(&reader.drafts[i], reader.file);
 	}
 	if (!r && reader.n) {
 		*list = calloc(reader.n, sizeof **list);
-		r = *list ? (int)gather(*list, &reader) : nic_fail(ENOMEM, "no memory for a list");
+		r = *list ? (int)gather(*list, &reader)
+			  : config_fail(error, ENOMEM, "no memory for a list");
 	}
 	free(reader.drafts);
 	return r;

@@ -1,5 +1,5 @@
 /* The keys of a configuration, and what may stand behind each. */
-#include "nic/setup_inside.h"
+#include "config/inside.h"
 
 #include <arpa/inet.h>
 #include <stdarg.h>
@@ -13,8 +13,8 @@
 #define SEPARATORS " \t,+"
 #define DSCP_MOST  63u
 
-const char *const nic_driver_names[NIC_DRIVERS + 1] = {"udp", "raw", "xdp", NULL};
-const char *const setup_cc_names[] = {
+const char *const config_driver_names[CONFIG_DRIVERS + 1] = {"udp", "raw", "xdp", NULL};
+const char *const config_cc_names[] = {
 	[CC_FIXED] = "fixed", [CC_DCQCN] = "dcqcn", [CC_NSCC] = "nscc", NULL};
 
 struct unit {
@@ -31,7 +31,7 @@ static const struct unit rate_units[] = {{"", 1},
 					 {"Tb/s", UINT64_C(1000000000000)},
 					 {NULL, 0}};
 
-bool setup_wrong(struct setup_why *why, const char *format, ...)
+bool config_wrong(struct config_why *why, const char *format, ...)
 {
 	va_list args;
 
@@ -54,7 +54,7 @@ static uint32_t digit_of(char c, uint32_t base)
 	return digit < base ? digit : base;
 }
 
-bool setup_take_number(const char **at, uint64_t most, uint64_t *value)
+bool config_take_number(const char **at, uint64_t most, uint64_t *value)
 {
 	const char *p = *at;
 	uint32_t base = 10;
@@ -79,14 +79,14 @@ bool setup_take_number(const char **at, uint64_t most, uint64_t *value)
 }
 
 static bool read_number(const char *text, uint64_t low, uint64_t high, uint64_t *value,
-			struct setup_why *why)
+			struct config_why *why)
 {
 	const char *at = text;
 
-	if (setup_take_number(&at, high, value) && !*at && *value >= low)
+	if (config_take_number(&at, high, value) && !*at && *value >= low)
 		return true;
-	return setup_wrong(why, "give a number from %llu to %llu", (unsigned long long)low,
-			   (unsigned long long)high);
+	return config_wrong(why, "give a number from %llu to %llu", (unsigned long long)low,
+			    (unsigned long long)high);
 }
 
 /* A number and one of the units; false: anything else. */
@@ -95,7 +95,7 @@ static bool read_amount(const char *text, const struct unit *units, uint64_t mos
 	const char *at = text;
 	uint64_t v;
 
-	if (!setup_take_number(&at, most, &v))
+	if (!config_take_number(&at, most, &v))
 		return false;
 	at += strspn(at, " ");
 	for (; units->name; units++) {
@@ -109,9 +109,9 @@ static bool read_amount(const char *text, const struct unit *units, uint64_t mos
 
 /* The number of a word among some, "a, b or c". */
 static bool read_word(const char *value, const char *const *words, uint8_t *number,
-		      struct setup_why *why)
+		      struct config_why *why)
 {
-	char list[NIC_WHY_MAX / 2] = "";
+	char list[CONFIG_WHY_MAX / 2] = "";
 	size_t len = 0;
 
 	for (uint8_t i = 0; words[i]; i++) {
@@ -126,10 +126,10 @@ static bool read_word(const char *value, const char *const *words, uint8_t *numb
 
 		len += n > 0 ? (size_t)n : 0;
 	}
-	return setup_wrong(why, "give %s", list);
+	return config_wrong(why, "give %s", list);
 }
 
-static bool read_transport(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_transport(struct config_setup *s, char *value, struct config_why *why)
 {
 	uint8_t place = 0;
 
@@ -139,14 +139,14 @@ static bool read_transport(struct nic_setup *s, char *value, struct setup_why *w
 	return true;
 }
 
-static bool read_driver(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_driver(struct config_setup *s, char *value, struct config_why *why)
 {
-	return read_word(value, nic_driver_names, &s->driver, why);
+	return read_word(value, config_driver_names, &s->driver, why);
 }
 
-static bool read_cc(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_cc(struct config_setup *s, char *value, struct config_why *why)
 {
-	return read_word(value, setup_cc_names, &s->cc, why);
+	return read_word(value, config_cc_names, &s->cc, why);
 }
 
 /* What the kernel takes for a name, and a terminal can show. */
@@ -163,7 +163,7 @@ static bool is_interface_name(const char *name)
 	return true;
 }
 
-static bool read_ports(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_ports(struct config_setup *s, char *value, struct config_why *why)
 {
 	char *rest = NULL;
 
@@ -171,20 +171,20 @@ static bool read_ports(struct nic_setup *s, char *value, struct setup_why *why)
 	for (char *name = strtok_r(value, SEPARATORS, &rest); name;
 	     name = strtok_r(NULL, SEPARATORS, &rest)) {
 		if (!is_interface_name(name))
-			return setup_wrong(why, "'%.20s' is no name of an interface", name);
+			return config_wrong(why, "'%.20s' is no name of an interface", name);
 		for (uint32_t i = 0; i < s->n_ports; i++) {
 			if (!strcmp(s->interfaces[i], name))
-				return setup_wrong(why, "%s stands there twice", name);
+				return config_wrong(why, "%s stands there twice", name);
 		}
 		if (s->n_ports == ENGINE_PORTS)
-			return setup_wrong(why, "too many: a device has at most %u ports",
-					   ENGINE_PORTS);
+			return config_wrong(why, "too many: a device has at most %u ports",
+					    ENGINE_PORTS);
 		snprintf(s->interfaces[s->n_ports++], IF_NAMESIZE, "%s", name);
 	}
-	return s->n_ports || setup_wrong(why, "give one to %u interfaces", ENGINE_PORTS);
+	return s->n_ports || config_wrong(why, "give one to %u interfaces", ENGINE_PORTS);
 }
 
-static bool add_address(struct nic_setup *s, const char *text)
+static bool add_address(struct config_setup *s, const char *text)
 {
 	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
 	uint8_t *gid = s->addresses[s->n_addresses];
@@ -197,7 +197,7 @@ static bool add_address(struct nic_setup *s, const char *text)
 	return true;
 }
 
-static bool read_addresses(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_addresses(struct config_setup *s, char *value, struct config_why *why)
 {
 	char *rest = NULL;
 
@@ -209,16 +209,16 @@ static bool read_addresses(struct nic_setup *s, char *value, struct setup_why *w
 			s->has_lo = true;
 			continue;
 		}
-		if (s->n_addresses == NIC_ADDRESSES_MAX)
-			return setup_wrong(why, "too many: at most %u", NIC_ADDRESSES_MAX);
+		if (s->n_addresses == CONFIG_ADDRESSES_MAX)
+			return config_wrong(why, "too many: at most %u", CONFIG_ADDRESSES_MAX);
 		if (!add_address(s, word))
-			return setup_wrong(why, "'%.45s' is no address, and not lo", word);
+			return config_wrong(why, "'%.45s' is no address, and not lo", word);
 	}
 	return s->has_lo || s->n_addresses ||
-	       setup_wrong(why, "give lo, or addresses of this machine");
+	       config_wrong(why, "give lo, or addresses of this machine");
 }
 
-static bool read_dscp(uint8_t *dscp, const char *value, struct setup_why *why)
+static bool read_dscp(uint8_t *dscp, const char *value, struct config_why *why)
 {
 	uint64_t v = 0;
 
@@ -228,37 +228,37 @@ static bool read_dscp(uint8_t *dscp, const char *value, struct setup_why *why)
 	return true;
 }
 
-static bool read_dscp_data(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_dscp_data(struct config_setup *s, char *value, struct config_why *why)
 {
 	return read_dscp(&s->dscp[ENGINE_DATA], value, why);
 }
 
-static bool read_dscp_retransmit(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_dscp_retransmit(struct config_setup *s, char *value, struct config_why *why)
 {
 	return read_dscp(&s->dscp[ENGINE_RETX], value, why);
 }
 
-static bool read_dscp_no_trim(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_dscp_no_trim(struct config_setup *s, char *value, struct config_why *why)
 {
 	return read_dscp(&s->dscp[ENGINE_NO_TRIM], value, why);
 }
 
-static bool read_dscp_control(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_dscp_control(struct config_setup *s, char *value, struct config_why *why)
 {
 	return read_dscp(&s->dscp[ENGINE_CONTROL], value, why);
 }
 
 /* SL:DSCP for all three, or SL:DATA:RETRANSMIT:NO_TRIM, off the front of *at. */
-static bool take_service_level(const char **at, struct nic_setup *s)
+static bool take_service_level(const char **at, struct config_setup *s)
 {
 	uint64_t sl, dscp[ENGINE_CONTROL];
 	uint32_t n = 0;
 
-	if (!setup_take_number(at, NIC_SLS - 1, &sl))
+	if (!config_take_number(at, CONFIG_SLS - 1, &sl))
 		return false;
 	while (**at == ':') {
 		++*at;
-		if (n == ENGINE_CONTROL || !setup_take_number(at, DSCP_MOST, &dscp[n++]))
+		if (n == ENGINE_CONTROL || !config_take_number(at, DSCP_MOST, &dscp[n++]))
 			return false;
 	}
 	if ((n != 1 && n != ENGINE_CONTROL) || s->sls >> sl & 1)
@@ -269,21 +269,22 @@ static bool take_service_level(const char **at, struct nic_setup *s)
 	return true;
 }
 
-static bool read_service_levels(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_service_levels(struct config_setup *s, char *value, struct config_why *why)
 {
 	const char *at = value;
 
 	s->sls = 0;
 	do {
 		if (!take_service_level(&at, s) || !strchr(SEPARATORS, *at))
-			return setup_wrong(why, "give SL:DSCP, or SL:DATA:RETRANSMIT:NO-TRIM, with "
-						"SL 0 to 15 and DSCPs 0 to 63; more may follow");
+			return config_wrong(why,
+					    "give SL:DSCP, or SL:DATA:RETRANSMIT:NO-TRIM, with "
+					    "SL 0 to 15 and DSCPs 0 to 63; more may follow");
 		at += strspn(at, SEPARATORS);
 	} while (*at);
 	return true;
 }
 
-static bool read_ecn(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_ecn(struct config_setup *s, char *value, struct config_why *why)
 {
 	static const char *const words[] = {"on", "off", NULL};
 	uint8_t number = 0;
@@ -294,7 +295,7 @@ static bool read_ecn(struct nic_setup *s, char *value, struct setup_why *why)
 	return true;
 }
 
-static bool read_cnp_port(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_cnp_port(struct config_setup *s, char *value, struct config_why *why)
 {
 	static const char *const words[] = {"any", "peer", NULL};
 	uint8_t number = 0;
@@ -305,7 +306,7 @@ static bool read_cnp_port(struct nic_setup *s, char *value, struct setup_why *wh
 	return true;
 }
 
-static bool read_trim(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_trim(struct config_setup *s, char *value, struct config_why *why)
 {
 	uint64_t dscp[2] = {0, NET_DSCP_NONE};
 	const char *at = value;
@@ -313,52 +314,52 @@ static bool read_trim(struct nic_setup *s, char *value, struct setup_why *why)
 	s->has_trim = strcmp(value, "off") != 0;
 	if (!s->has_trim)
 		return true;
-	bool is_good = setup_take_number(&at, DSCP_MOST, &dscp[0]);
+	bool is_good = config_take_number(&at, DSCP_MOST, &dscp[0]);
 	size_t gap = strspn(at, SEPARATORS);
 
 	at += gap;
 	if (is_good && gap)
-		is_good = setup_take_number(&at, DSCP_MOST, &dscp[1]);
+		is_good = config_take_number(&at, DSCP_MOST, &dscp[1]);
 	if (!is_good || *at || dscp[0] == dscp[1])
-		return setup_wrong(why,
-				   "give off, or the DSCP of packets that were cut and, if it is "
-				   "another one, that of the last hop, 0 to %u",
-				   DSCP_MOST);
+		return config_wrong(why,
+				    "give off, or the DSCP of packets that were cut and, if it is "
+				    "another one, that of the last hop, 0 to %u",
+				    DSCP_MOST);
 	s->dscp_trimmed = (uint8_t)dscp[0];
 	s->dscp_trimmed_lasthop = (uint8_t)dscp[1];
 	return true;
 }
 
-static bool read_window(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_window(struct config_setup *s, char *value, struct config_why *why)
 {
-	if (read_amount(value, bytes_units, SETUP_WINDOW_MOST, &s->window_bytes) &&
-	    s->window_bytes >= SETUP_WINDOW_LEAST)
+	if (read_amount(value, bytes_units, CONFIG_WINDOW_MOST, &s->window_bytes) &&
+	    s->window_bytes >= CONFIG_WINDOW_LEAST)
 		return true;
-	return setup_wrong(why, "give bytes, %u to %llu; KiB, MiB and GiB may follow",
-			   SETUP_WINDOW_LEAST, (unsigned long long)SETUP_WINDOW_MOST);
+	return config_wrong(why, "give bytes, %u to %llu; KiB, MiB and GiB may follow",
+			    CONFIG_WINDOW_LEAST, (unsigned long long)CONFIG_WINDOW_MOST);
 }
 
-static bool read_rate(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_rate(struct config_setup *s, char *value, struct config_why *why)
 {
 	if (read_amount(value, rate_units, CC_BPS_MAX, &s->rate_bps) && s->rate_bps >= CC_BPS_MIN)
 		return true;
-	return setup_wrong(why, "give bits per second, from %llu on, or say 100Gb/s",
-			   (unsigned long long)CC_BPS_MIN);
+	return config_wrong(why, "give bits per second, from %llu on, or say 100Gb/s",
+			    (unsigned long long)CC_BPS_MIN);
 }
 
-static bool read_ev_count(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_ev_count(struct config_setup *s, char *value, struct config_why *why)
 {
 	uint64_t v = 0;
 
 	if (!read_number(value, 1, PATH_EVS_MAX, &v, why))
 		return false;
 	if (s->evs.n)
-		return setup_wrong(why, "ev says how many there are; leave one of them out");
+		return config_wrong(why, "ev says how many there are; leave one of them out");
 	s->evs.n = (uint32_t)v;
 	return true;
 }
 
-static bool read_min_active(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_min_active(struct config_setup *s, char *value, struct config_why *why)
 {
 	uint64_t v = 0;
 
@@ -368,7 +369,7 @@ static bool read_min_active(struct nic_setup *s, char *value, struct setup_why *
 	return true;
 }
 
-static bool read_burst(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_burst(struct config_setup *s, char *value, struct config_why *why)
 {
 	uint64_t v = 0;
 
@@ -378,25 +379,25 @@ static bool read_burst(struct nic_setup *s, char *value, struct setup_why *why)
 	return true;
 }
 
-static bool read_pool(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_pool(struct config_setup *s, char *value, struct config_why *why)
 {
-	if (read_amount(value, bytes_units, SETUP_POOL_MOST, &s->pool_bytes) &&
-	    s->pool_bytes >= SETUP_POOL_LEAST)
+	if (read_amount(value, bytes_units, CONFIG_POOL_MOST, &s->pool_bytes) &&
+	    s->pool_bytes >= CONFIG_POOL_LEAST)
 		return true;
-	return setup_wrong(why, "give bytes, 1MiB to 16GiB; KiB, MiB and GiB may follow");
+	return config_wrong(why, "give bytes, 1MiB to 16GiB; KiB, MiB and GiB may follow");
 }
 
-static bool read_stranger_rate(struct nic_setup *s, char *value, struct setup_why *why)
+static bool read_stranger_rate(struct config_setup *s, char *value, struct config_why *why)
 {
 	uint64_t v = 0;
 
-	if (!read_number(value, 0, NIC_STRANGERS_MAX, &v, why))
+	if (!read_number(value, 0, CONFIG_STRANGERS_MAX, &v, why))
 		return false;
-	s->stranger_rate = v ? (uint32_t)v : NIC_NO_STRANGERS;
+	s->stranger_rate = v ? (uint32_t)v : CONFIG_NO_STRANGERS;
 	return true;
 }
 
-const struct setup_reader setup_readers[SETUP_KEYS] = {
+const struct config_reader config_readers[CONFIG_KEYS] = {
 	[KEY_TRANSPORT] = {"transport", .read = read_transport},
 	[KEY_DRIVER] = {"driver", "WEFT_DRIVER", .read = read_driver},
 	[KEY_PORTS] = {"ports", .read = read_ports},
@@ -412,7 +413,7 @@ const struct setup_reader setup_readers[SETUP_KEYS] = {
 	[KEY_CNP_PORT] = {"cnp-port", NULL, TRANSPORT_CNPS, read_cnp_port},
 	[KEY_WINDOW] = {"window", "WEFT_WINDOW", .read = read_window},
 	[KEY_RATE] = {"rate", .read = read_rate},
-	[KEY_EV] = {"ev", "WEFT_EV", TRANSPORT_PROFILES, setup_read_ev},
+	[KEY_EV] = {"ev", "WEFT_EV", TRANSPORT_PROFILES, config_read_ev},
 	[KEY_EV_COUNT] = {"ev-count", NULL, TRANSPORT_PROFILES, read_ev_count},
 	[KEY_EV_MIN_ACTIVE] = {"ev-min-active", NULL, TRANSPORT_PROFILES, read_min_active},
 	[KEY_EV_BURST] = {"ev-burst", "WEFT_EV_BURST", TRANSPORT_PROFILES, read_burst},

@@ -1,11 +1,11 @@
 /* The entropy values of a configuration: AUTO, or fields of a format (MRC 9.4). */
-#include "nic/setup_inside.h"
+#include "config/inside.h"
 
 #include <string.h>
 
 #include "path/profile.h"
 
-const char *const setup_encoding_names[PATH_ENCODINGS + 1] = {
+const char *const config_encoding_names[PATH_ENCODINGS + 1] = {
 	[PATH_ECMP] = "ecmp",
 	[PATH_STRUCTURED] = "structured",
 	[PATH_USID] = "usid",
@@ -23,14 +23,14 @@ static bool take_field(const char **at, struct path_field *f)
 		uint64_t v;
 
 		*at += n > 0;
-		if (n == sizeof parts / sizeof parts[0] || !setup_take_number(at, UINT32_MAX, &v))
+		if (n == sizeof parts / sizeof parts[0] || !config_take_number(at, UINT32_MAX, &v))
 			return false;
 		*parts[n++] = (uint32_t)v;
 	} while (**at == ':');
 	return n == 2 || n == 5;
 }
 
-static bool check_fields(const struct nic_evs *e, struct setup_why *why)
+static bool check_fields(const struct config_evs *e, struct config_why *why)
 {
 	struct path_format format = {e->encoding, e->fields, e->n_fields};
 	uint64_t combinations;
@@ -40,23 +40,23 @@ static bool check_fields(const struct nic_evs *e, struct setup_why *why)
 		enum path_error error = path_format_check(&one, &combinations);
 
 		if (error)
-			return setup_wrong(why, "field %u: %s", i + 1, path_error_name(error));
+			return config_wrong(why, "field %u: %s", i + 1, path_error_name(error));
 	}
 	enum path_error error = path_format_check(&format, &combinations);
 
 	if (error == PATH_TOO_WIDE)
-		return setup_wrong(why, "%s: %s has %u", path_error_name(error),
-				   setup_encoding_names[e->encoding],
-				   path_encoding_bits(e->encoding));
-	return !error || setup_wrong(why, "%s", path_error_name(error));
+		return config_wrong(why, "%s: %s has %u", path_error_name(error),
+				    config_encoding_names[e->encoding],
+				    path_encoding_bits(e->encoding));
+	return !error || config_wrong(why, "%s", path_error_name(error));
 }
 
-static bool read_fields(struct nic_evs *e, const char *at, struct setup_why *why)
+static bool read_fields(struct config_evs *e, const char *at, struct config_why *why)
 {
 	for (;;) {
 		at += strspn(at, " \t");
 		if (e->n_fields == PATH_FIELDS_MAX)
-			return setup_wrong(why, "at most %u fields", PATH_FIELDS_MAX);
+			return config_wrong(why, "at most %u fields", PATH_FIELDS_MAX);
 		if (!take_field(&at, &e->fields[e->n_fields]))
 			break;
 		e->n_fields++;
@@ -66,32 +66,32 @@ static bool read_fields(struct nic_evs *e, const char *at, struct setup_why *why
 		if (*at++ != ',')
 			break;
 	}
-	return setup_wrong(why, "field %u: give width:init or width:init:mask:min:max",
-			   e->n_fields + 1);
+	return config_wrong(why, "field %u: give width:init or width:init:mask:min:max",
+			    e->n_fields + 1);
 }
 
-static bool read_auto(struct nic_evs *e, const char *at, struct setup_why *why)
+static bool read_auto(struct config_evs *e, const char *at, struct config_why *why)
 {
 	uint64_t n = 0;
 
-	if (*at && (*at++ != ':' || !setup_take_number(&at, PATH_EVS_MAX, &n) || *at || !n))
-		return setup_wrong(why, "give auto, or auto:N with N from 1 to %u", PATH_EVS_MAX);
+	if (*at && (*at++ != ':' || !config_take_number(&at, PATH_EVS_MAX, &n) || *at || !n))
+		return config_wrong(why, "give auto, or auto:N with N from 1 to %u", PATH_EVS_MAX);
 	if (n && e->n)
-		return setup_wrong(why, "ev-count says how many there are; leave one of them out");
+		return config_wrong(why, "ev-count says how many there are; leave one of them out");
 	e->n = n ? (uint32_t)n : e->n;
 	return true;
 }
 
-bool setup_read_ev(struct nic_setup *s, char *value, struct setup_why *why)
+bool config_read_ev(struct config_setup *s, char *value, struct config_why *why)
 {
-	struct nic_evs *e = &s->evs;
+	struct config_evs *e = &s->evs;
 	size_t len = strcspn(value, ":");
 
-	*e = (struct nic_evs){.n = e->n, .min_active = e->min_active};
+	*e = (struct config_evs){.n = e->n, .min_active = e->min_active};
 	if (!strncmp(value, "auto", 4) && len == 4)
 		return read_auto(e, value + len, why);
 	for (uint32_t i = 0; i < PATH_ENCODINGS; i++) {
-		const char *name = setup_encoding_names[i];
+		const char *name = config_encoding_names[i];
 
 		if (strlen(name) != len || strncmp(name, value, len) != 0 || !value[len])
 			continue;
@@ -99,11 +99,11 @@ bool setup_read_ev(struct nic_setup *s, char *value, struct setup_why *why)
 		e->encoding = (enum path_encoding)i;
 		return read_fields(e, value + len + 1, why);
 	}
-	return setup_wrong(why, "give auto, auto:N, or ecmp, structured, usid or usid-srh, a "
-				"colon, and fields with commas");
+	return config_wrong(why, "give auto, auto:N, or ecmp, structured, usid or usid-srh, a "
+				 "colon, and fields with commas");
 }
 
-uint32_t setup_evs(const struct nic_setup *s)
+uint32_t config_evs(const struct config_setup *s)
 {
 	const struct path_format format = {s->evs.encoding, s->evs.fields, s->evs.n_fields};
 	uint32_t n = s->evs.n ? s->evs.n : path_profile_default((1u << s->n_ports) - 1);

@@ -1,7 +1,7 @@
 /* What a description leaves open, what the environment says, and whether the whole makes sense. */
 #define _GNU_SOURCE /* secure_getenv(3) */
 
-#include "nic/setup_inside.h"
+#include "config/inside.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -10,20 +10,30 @@
 #include <string.h>
 
 #include "cc/cc.h"
-#include "nic/inside.h"
 
 #define TAIL_MOST 80u
 
-const char *setup_tail(const char *file)
+const char *config_tail(const char *file)
 {
 	size_t len = strlen(file);
 
 	return len > TAIL_MOST ? file + len - TAIL_MOST : file;
 }
 
-int setup_fail(const char *file, uint32_t line, const char *format, ...)
+int config_fail(struct config_error *error, int number, const char *format, ...)
 {
-	char says[NIC_SENTENCE_MAX], place[TAIL_MOST + 16] = "";
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(error->at, sizeof error->at, format, args);
+	va_end(args);
+	return -number;
+}
+
+int config_fail_at(struct config_error *error, const char *file, uint32_t line, const char *format,
+		   ...)
+{
+	char says[CONFIG_ERROR_MAX], place[TAIL_MOST + 16] = "";
 	va_list args;
 
 	va_start(args, format);
@@ -35,32 +45,34 @@ int setup_fail(const char *file, uint32_t line, const char *format, ...)
 			*c = '?';
 	}
 	if (file && line)
-		snprintf(place, sizeof place, "%s:%u: ", setup_tail(file), line);
+		snprintf(place, sizeof place, "%s:%u: ", config_tail(file), line);
 	else if (file)
-		snprintf(place, sizeof place, "%s: ", setup_tail(file));
-	return nic_fail(EINVAL, "%s%s", place, says);
+		snprintf(place, sizeof place, "%s: ", config_tail(file));
+	return config_fail(error, EINVAL, "%s%s", place, says);
 }
 
-static bool is_given(const struct setup_draft *draft, enum setup_key key)
+static bool is_given(const struct config_draft *draft, enum config_key key)
 {
 	return draft->given & 1u << key;
 }
 
 /* A key that does not go with the rest. */
-__attribute__((format(printf, 4, 5))) static int fail_key(const struct setup_draft *draft,
-							  const char *file, enum setup_key key,
+__attribute__((format(printf, 4, 5))) static int fail_key(const struct config_draft *draft,
+							  const char *file, enum config_key key,
 							  const char *format, ...)
 {
-	const struct setup_reader *reader = &setup_readers[key];
-	char says[NIC_WHY_MAX];
+	const struct config_reader *reader = &config_readers[key];
+	char says[CONFIG_WHY_MAX];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(says, sizeof says, format, args);
 	va_end(args);
 	if (is_given(draft, key) && !draft->lines[key] && reader->variable)
-		return setup_fail(NULL, 0, "%s: %s: %s", reader->variable, draft->d.name, says);
-	return setup_fail(file, draft->lines[key], "%s: %s: %s", draft->d.name, reader->name, says);
+		return config_fail_at(draft->error, NULL, 0, "%s: %s: %s", reader->variable,
+				      draft->d.name, says);
+	return config_fail_at(draft->error, file, draft->lines[key], "%s: %s: %s", draft->d.name,
+			      reader->name, says);
 }
 
 static bool takes_cc(const struct transport *t, uint8_t cc)
@@ -69,7 +81,7 @@ static bool takes_cc(const struct transport *t, uint8_t cc)
 }
 
 /* The transport is said by the name, where it is not said otherwise; else it is the first. */
-static void settle_transport(struct setup_draft *draft)
+static void settle_transport(struct config_draft *draft)
 {
 	static const char weft[] = "weft_";
 	const char *name = draft->d.name;
@@ -85,14 +97,14 @@ static void settle_transport(struct setup_draft *draft)
 			draft->d.setup.transport = transports[i];
 }
 
-int setup_environment(struct setup_draft *draft)
+int config_environment(struct config_draft *draft)
 {
 	settle_transport(draft);
-	for (uint32_t key = 0; key < SETUP_KEYS; key++) {
-		const struct setup_reader *reader = &setup_readers[key];
+	for (uint32_t key = 0; key < CONFIG_KEYS; key++) {
+		const struct config_reader *reader = &config_readers[key];
 		const char *text = reader->variable ? secure_getenv(reader->variable) : NULL;
-		struct nic_setup s = draft->d.setup;
-		struct setup_why why = {""};
+		struct config_setup s = draft->d.setup;
+		struct config_why why = {""};
 		char value[4096];
 
 		if (!text)
@@ -104,10 +116,11 @@ int setup_environment(struct setup_draft *draft)
 		memcpy(value, text, len);
 		value[len] = 0;
 		if (text[len])
-			return setup_fail(NULL, 0, "%s is longer than %zu bytes", reader->variable,
-					  len);
+			return config_fail_at(draft->error, NULL, 0, "%s is longer than %zu bytes",
+					      reader->variable, len);
 		if (!reader->read(&s, value, &why))
-			return setup_fail(NULL, 0, "%s=%.40s: %s", reader->variable, text, why.at);
+			return config_fail_at(draft->error, NULL, 0, "%s=%.40s: %s",
+					      reader->variable, text, why.at);
 		/* It is for all devices, and they are not all of one kind. */
 		if ((reader->needs & ~s.transport->features) ||
 		    (key == KEY_CC && !takes_cc(s.transport, s.cc)))
@@ -119,22 +132,22 @@ int setup_environment(struct setup_draft *draft)
 	return 0;
 }
 
-static void say_why(struct setup_draft *draft, const char *file, const char *reason)
+static void say_why(struct config_draft *draft, const char *file, const char *reason)
 {
-	const char *name = nic_driver_names[draft->d.setup.driver];
+	const char *name = config_driver_names[draft->d.setup.driver];
 
 	if (reason)
 		snprintf(draft->d.why, sizeof draft->d.why, "%s: %s", name, reason);
 	else if (file && draft->lines[KEY_DRIVER])
 		snprintf(draft->d.why, sizeof draft->d.why, "%s: asked for by %s:%u", name,
-			 setup_tail(file), draft->lines[KEY_DRIVER]);
+			 config_tail(file), draft->lines[KEY_DRIVER]);
 	else
 		snprintf(draft->d.why, sizeof draft->d.why, "%s: asked for by WEFT_DRIVER", name);
 }
 
 /* Words in a sentence: "fixed or nscc". */
 struct names {
-	char at[NIC_WHY_MAX / 2];
+	char at[CONFIG_WHY_MAX / 2];
 };
 
 static void add_name(struct names *list, const char *name)
@@ -157,14 +170,14 @@ static const char *names_with(struct names *list, uint32_t features)
 static const char *cc_names(struct names *list, const struct transport *t)
 {
 	list->at[0] = 0;
-	for (uint8_t cc = 0; setup_cc_names[cc]; cc++)
+	for (uint8_t cc = 0; config_cc_names[cc]; cc++)
 		if (takes_cc(t, cc))
-			add_name(list, setup_cc_names[cc]);
+			add_name(list, config_cc_names[cc]);
 	return list->at;
 }
 
 /* What udp lacks for this device; NULL: nothing. */
-static const char *beyond_udp(const struct nic_setup *s)
+static const char *beyond_udp(const struct config_setup *s)
 {
 	if (s->n_ports > 1)
 		return "it has several ports, and udp has one";
@@ -177,7 +190,7 @@ static const char *beyond_udp(const struct nic_setup *s)
 	return NULL;
 }
 
-static enum setup_key beyond_key(const struct nic_setup *s)
+static enum config_key beyond_key(const struct config_setup *s)
 {
 	if (s->n_ports > 1)
 		return KEY_DRIVER;
@@ -186,9 +199,9 @@ static enum setup_key beyond_key(const struct nic_setup *s)
 	return s->has_trim ? KEY_TRIM : KEY_ADDRESSES;
 }
 
-static int settle_driver(struct setup_draft *draft, const char *file)
+static int settle_driver(struct config_draft *draft, const char *file)
 {
-	struct nic_setup *s = &draft->d.setup;
+	struct config_setup *s = &draft->d.setup;
 	const char *lack = beyond_udp(s);
 	struct names list;
 
@@ -198,39 +211,39 @@ static int settle_driver(struct setup_draft *draft, const char *file)
 				s->transport->name, s->transport->ports_max,
 				names_with(&list, TRANSPORT_PROFILES));
 	if (!is_given(draft, KEY_DRIVER)) {
-		s->driver = lack ? NIC_RAW : NIC_UDP;
+		s->driver = lack ? CONFIG_RAW : CONFIG_UDP;
 		say_why(draft, file, lack ? lack : "the default");
 		return 0;
 	}
 	say_why(draft, file, NULL);
-	if (s->driver != NIC_UDP || !lack)
+	if (s->driver != CONFIG_UDP || !lack)
 		return 0;
 	return fail_key(draft, file, beyond_key(s), "%s; give driver = raw or xdp", lack);
 }
 
-static int settle_cc(struct setup_draft *draft, const char *file)
+static int settle_cc(struct config_draft *draft, const char *file)
 {
-	struct nic_setup *s = &draft->d.setup;
+	struct config_setup *s = &draft->d.setup;
 	struct names list;
 
 	if (!is_given(draft, KEY_CC))
 		s->cc = s->transport->cc;
 	if (takes_cc(s->transport, s->cc))
 		return 0;
-	return fail_key(draft, file, KEY_CC, "%s is not for %s; give %s", setup_cc_names[s->cc],
+	return fail_key(draft, file, KEY_CC, "%s is not for %s; give %s", config_cc_names[s->cc],
 			s->transport->name, cc_names(&list, s->transport));
 }
 
-static const enum setup_key class_keys[ENGINE_TCLASSES] = {
+static const enum config_key class_keys[ENGINE_TCLASSES] = {
 	[ENGINE_DATA] = KEY_DSCP_DATA,
 	[ENGINE_RETX] = KEY_DSCP_RETRANSMIT,
 	[ENGINE_NO_TRIM] = KEY_DSCP_NO_TRIM,
 	[ENGINE_CONTROL] = KEY_DSCP_CONTROL,
 };
 
-static void settle_dscps(struct setup_draft *draft)
+static void settle_dscps(struct config_draft *draft)
 {
-	struct nic_setup *s = &draft->d.setup;
+	struct config_setup *s = &draft->d.setup;
 	const struct transport_dscps *dscps = &s->transport->dscps;
 
 	for (uint32_t i = 0; i < ENGINE_TCLASSES; i++) {
@@ -240,11 +253,11 @@ static void settle_dscps(struct setup_draft *draft)
 }
 
 /* Data of a service level must not look as if it were cut. */
-static int check_service_levels(const struct setup_draft *draft, const char *file)
+static int check_service_levels(const struct config_draft *draft, const char *file)
 {
-	const struct nic_setup *s = &draft->d.setup;
+	const struct config_setup *s = &draft->d.setup;
 
-	for (uint32_t i = 0; i < NIC_SLS * ENGINE_CONTROL && s->has_trim; i++) {
+	for (uint32_t i = 0; i < CONFIG_SLS * ENGINE_CONTROL && s->has_trim; i++) {
 		uint32_t sl = i / ENGINE_CONTROL;
 		uint8_t dscp = s->sl_dscp[sl][i % ENGINE_CONTROL];
 
@@ -258,12 +271,12 @@ static int check_service_levels(const struct setup_draft *draft, const char *fil
 	return 0;
 }
 
-static int settle_trim(struct setup_draft *draft, const char *file)
+static int settle_trim(struct config_draft *draft, const char *file)
 {
-	struct nic_setup *s = &draft->d.setup;
+	struct config_setup *s = &draft->d.setup;
 
 	if (!is_given(draft, KEY_TRIM) && transport_has(s->transport, TRANSPORT_TRIMS) &&
-	    s->driver != NIC_UDP) {
+	    s->driver != CONFIG_UDP) {
 		s->has_trim = true;
 		s->dscp_trimmed = s->transport->dscps.trimmed;
 		s->dscp_trimmed_lasthop = s->transport->dscps.trimmed_lasthop;
@@ -276,15 +289,15 @@ static int settle_trim(struct setup_draft *draft, const char *file)
 			return fail_key(draft, file, is_given_here ? class_keys[i] : KEY_TRIM,
 					"%u says by trim that a packet was cut, and by %s that it "
 					"was not; change one of them",
-					s->dscp[i], setup_readers[class_keys[i]].name);
+					s->dscp[i], config_readers[class_keys[i]].name);
 	}
 	return check_service_levels(draft, file);
 }
 
-static int check_evs(const struct setup_draft *draft, const char *file)
+static int check_evs(const struct config_draft *draft, const char *file)
 {
-	const struct nic_setup *s = &draft->d.setup;
-	uint32_t n = setup_evs(s);
+	const struct config_setup *s = &draft->d.setup;
+	uint32_t n = config_evs(s);
 
 	if (s->evs.min_active <= n)
 		return 0;
@@ -293,12 +306,12 @@ static int check_evs(const struct setup_draft *draft, const char *file)
 }
 
 /* Keys that mean something to other transports only. */
-static int check_features(const struct setup_draft *draft, const char *file)
+static int check_features(const struct config_draft *draft, const char *file)
 {
 	struct names list;
 
-	for (uint32_t key = 0; key < SETUP_KEYS; key++) {
-		uint32_t needs = setup_readers[key].needs;
+	for (uint32_t key = 0; key < CONFIG_KEYS; key++) {
+		uint32_t needs = config_readers[key].needs;
 
 		if (needs & ~draft->d.setup.transport->features && is_given(draft, key))
 			return fail_key(draft, file, key, "is for devices with transport = %s",
@@ -307,15 +320,15 @@ static int check_features(const struct setup_draft *draft, const char *file)
 	return 0;
 }
 
-int setup_finish(struct setup_draft *draft, const char *file)
+int config_finish(struct config_draft *draft, const char *file)
 {
-	struct nic_setup *s = &draft->d.setup;
+	struct config_setup *s = &draft->d.setup;
 	int r;
 
 	settle_transport(draft);
 	if (!s->n_ports)
-		return setup_fail(file, draft->line, "%s has no ports: give ports = INTERFACE ...",
-				  draft->d.name);
+		return config_fail_at(draft->error, file, draft->line,
+				      "%s has no ports: give ports = INTERFACE ...", draft->d.name);
 	r = check_features(draft, file);
 	if (!r)
 		r = settle_driver(draft, file);
@@ -328,13 +341,14 @@ int setup_finish(struct setup_draft *draft, const char *file)
 	return r;
 }
 
-int nic_setup_default(struct nic_described *d)
+int config_default(struct config_device *d, struct config_error *error)
 {
-	struct setup_draft draft = {.d = *d, .given = 1u << KEY_PORTS | 1u << KEY_TRANSPORT};
-	int r = setup_environment(&draft);
+	struct config_draft draft = {
+		.d = *d, .error = error, .given = 1u << KEY_PORTS | 1u << KEY_TRANSPORT};
+	int r = config_environment(&draft);
 
 	if (!r)
-		r = setup_finish(&draft, NULL);
+		r = config_finish(&draft, NULL);
 	if (!r)
 		*d = draft.d;
 	return r;

@@ -1,5 +1,5 @@
 /* A device as a section of a configuration file. */
-#include "nic/setup_inside.h"
+#include "config/inside.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -27,12 +27,12 @@ __attribute__((format(printf, 2, 3))) static void add(struct page *p, const char
 	p->len += n > 0 ? (size_t)n : 0;
 }
 
-static void add_key(struct page *p, enum setup_key key)
+static void add_key(struct page *p, enum config_key key)
 {
-	add(p, "%s = ", setup_readers[key].name);
+	add(p, "%s = ", config_readers[key].name);
 }
 
-static void add_ports(struct page *p, const struct nic_setup *s)
+static void add_ports(struct page *p, const struct config_setup *s)
 {
 	add_key(p, KEY_PORTS);
 	for (uint32_t i = 0; i < s->n_ports; i++)
@@ -40,7 +40,7 @@ static void add_ports(struct page *p, const struct nic_setup *s)
 	add(p, "\n");
 }
 
-static void add_addresses(struct page *p, const struct nic_setup *s)
+static void add_addresses(struct page *p, const struct config_setup *s)
 {
 	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
 	char text[INET6_ADDRSTRLEN];
@@ -60,14 +60,14 @@ static void add_addresses(struct page *p, const struct nic_setup *s)
 	add(p, "\n");
 }
 
-static void add_service_levels(struct page *p, const struct nic_setup *s)
+static void add_service_levels(struct page *p, const struct config_setup *s)
 {
 	const char *before = "";
 
 	if (!s->sls)
 		return;
 	add_key(p, KEY_SERVICE_LEVELS);
-	for (uint32_t sl = 0; sl < NIC_SLS; sl++) {
+	for (uint32_t sl = 0; sl < CONFIG_SLS; sl++) {
 		const uint8_t *dscp = s->sl_dscp[sl];
 
 		if (!(s->sls >> sl & 1))
@@ -79,10 +79,10 @@ static void add_service_levels(struct page *p, const struct nic_setup *s)
 	add(p, "\n");
 }
 
-static void add_classes(struct page *p, const struct nic_setup *s)
+static void add_classes(struct page *p, const struct config_setup *s)
 {
-	static const enum setup_key keys[ENGINE_TCLASSES] = {KEY_DSCP_DATA, KEY_DSCP_RETRANSMIT,
-							     KEY_DSCP_NO_TRIM, KEY_DSCP_CONTROL};
+	static const enum config_key keys[ENGINE_TCLASSES] = {KEY_DSCP_DATA, KEY_DSCP_RETRANSMIT,
+							      KEY_DSCP_NO_TRIM, KEY_DSCP_CONTROL};
 
 	for (uint32_t i = 0; i < ENGINE_TCLASSES; i++) {
 		add_key(p, keys[i]);
@@ -102,12 +102,12 @@ static void add_classes(struct page *p, const struct nic_setup *s)
 		add(p, "%u %u\n", s->dscp_trimmed, s->dscp_trimmed_lasthop);
 }
 
-static void add_evs(struct page *p, const struct nic_setup *s)
+static void add_evs(struct page *p, const struct config_setup *s)
 {
-	const struct nic_evs *e = &s->evs;
+	const struct config_evs *e = &s->evs;
 
 	add_key(p, KEY_EV);
-	add(p, "%s", e->is_generated ? setup_encoding_names[e->encoding] : "auto");
+	add(p, "%s", e->is_generated ? config_encoding_names[e->encoding] : "auto");
 	for (uint32_t i = 0; i < e->n_fields; i++) {
 		const struct path_field *f = &e->fields[i];
 
@@ -130,21 +130,21 @@ static void add_evs(struct page *p, const struct nic_setup *s)
 	}
 }
 
-size_t nic_setup_print(const struct nic_described *d, char *text, size_t len)
+size_t config_print(const struct config_device *d, char *text, size_t len)
 {
-	const struct nic_setup *s = &d->setup;
+	const struct config_setup *s = &d->setup;
 	struct page p = {text, len, 0};
 
 	add(&p, "[%s]\n", d->name);
 	add_key(&p, KEY_TRANSPORT);
 	add(&p, "%s\n", s->transport->name);
 	add_key(&p, KEY_DRIVER);
-	add(&p, "%s\n", nic_driver_names[s->driver]);
+	add(&p, "%s\n", config_driver_names[s->driver]);
 	add_ports(&p, s);
 	add_addresses(&p, s);
 	add_classes(&p, s);
 	add_key(&p, KEY_CC);
-	add(&p, "%s\n", setup_cc_names[s->cc]);
+	add(&p, "%s\n", config_cc_names[s->cc]);
 	if (s->is_cnp_port_checked) {
 		add_key(&p, KEY_CNP_PORT);
 		add(&p, "peer\n");
@@ -165,7 +165,7 @@ size_t nic_setup_print(const struct nic_described *d, char *text, size_t len)
 	}
 	if (s->stranger_rate) {
 		add_key(&p, KEY_STRANGER_RATE);
-		add(&p, "%u\n", s->stranger_rate == NIC_NO_STRANGERS ? 0 : s->stranger_rate);
+		add(&p, "%u\n", s->stranger_rate == CONFIG_NO_STRANGERS ? 0 : s->stranger_rate);
 	}
 	return p.len;
 }
