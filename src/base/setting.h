@@ -8,6 +8,7 @@
 
 enum setting_unit {
 	UNIT_COUNT,
+	UNIT_COUNT_OR_NONE, /* 0 is kept as all ones: for places where 0 says nothing */
 	UNIT_BYTES,
 	UNIT_TIME,     /* in nanoseconds */
 	UNIT_RATE,     /* in bits a second */

@@ -24,9 +24,6 @@
 #define CONFIG_DEVICES_MAX   256u /* of a file */
 #define CONFIG_ADDRESSES_MAX 16u  /* of a device, beside those of its ports */
 #define CONFIG_SLS           16u  /* service levels */
-#define CONFIG_POOL_BYTES    (UINT64_C(1) << 30)
-#define CONFIG_STRANGERS_MAX 1000000u   /* of stranger_rate */
-#define CONFIG_NO_STRANGERS  UINT32_MAX /* the same: none is answered */
 
 enum config_driver { CONFIG_UDP, CONFIG_RAW, CONFIG_XDP, CONFIG_DRIVERS };
 
@@ -56,14 +53,10 @@ struct config_setup {
 	bool is_not_ect;
 	bool has_trim; /* these two DSCPs say that a switch cut a packet */
 	uint8_t dscp_trimmed, dscp_trimmed_lasthop;
-	uint8_t cc;               /* enum cc_kind */
-	bool is_cnp_port_checked; /* TRANSPORT_CNPS: only those by the peer's port count */
-	uint64_t window_bytes;    /* 0: by the driver's buffers */
-	uint64_t rate_bps;        /* of all ports: NSCC's and DCQCN's line rate; 0: 100 Gb/s */
-	uint64_t pool_bytes;      /* the most for what is under way; 0: CONFIG_POOL_BYTES */
-	/* TRANSPORT_ENDPOINTS: endpoint requests a second of hosts that have no queue pair with the
-	 * process, which are answered, or CONFIG_NO_STRANGERS; 0: as many as the engine has it. */
-	uint32_t stranger_rate;
+	uint8_t cc;            /* enum cc_kind */
+	uint64_t window_bytes; /* 0: by the driver's buffers */
+	uint64_t rate_bps;     /* of all ports: NSCC's and DCQCN's line rate; 0: 100 Gb/s */
+	struct transport_device device;
 	uint16_t ev_burst; /* packets in a row that take one EV; 0: 60 KiB on udp, else 1 */
 	struct config_evs evs;
 	/* Addresses of the device that are on none of its ports: a host's own one in a fabric of

@@ -5,7 +5,7 @@
 
 #include "path/profile.h"
 
-const char *const config_encoding_names[PATH_ENCODINGS + 1] = {
+static const char *const encoding_names[PATH_ENCODINGS + 1] = {
 	[PATH_ECMP] = "ecmp",
 	[PATH_STRUCTURED] = "structured",
 	[PATH_USID] = "usid",
@@ -46,8 +46,7 @@ static bool check_fields(const struct config_evs *e, struct config_why *why)
 
 	if (error == PATH_TOO_WIDE)
 		return config_wrong(why, "%s: %s has %u", path_error_name(error),
-				    config_encoding_names[e->encoding],
-				    path_encoding_bits(e->encoding));
+				    encoding_names[e->encoding], path_encoding_bits(e->encoding));
 	return !error || config_wrong(why, "%s", path_error_name(error));
 }
 
@@ -91,7 +90,7 @@ bool config_read_ev(struct config_setup *s, char *value, struct config_why *why)
 	if (!strncmp(value, "auto", 4) && len == 4)
 		return read_auto(e, value + len, why);
 	for (uint32_t i = 0; i < PATH_ENCODINGS; i++) {
-		const char *name = config_encoding_names[i];
+		const char *name = encoding_names[i];
 
 		if (strlen(name) != len || strncmp(name, value, len) != 0 || !value[len])
 			continue;
@@ -112,4 +111,30 @@ uint32_t config_evs(const struct config_setup *s)
 	if (s->evs.is_generated && !path_format_check(&format, &combinations) && combinations < n)
 		n = (uint32_t)combinations;
 	return n;
+}
+
+bool config_read_ev_count(struct config_setup *s, char *value, struct config_why *why)
+{
+	uint64_t v = 0;
+
+	if (!config_read_number(value, 1, PATH_EVS_MAX, &v, why))
+		return false;
+	if (s->evs.n)
+		return config_wrong(why, "ev says how many there are; leave one of them out");
+	s->evs.n = (uint32_t)v;
+	return true;
+}
+
+void config_print_ev(const struct config_setup *s, struct config_page *page)
+{
+	const struct config_evs *e = &s->evs;
+
+	config_add(page, "%s", e->is_generated ? encoding_names[e->encoding] : "auto");
+	for (uint32_t i = 0; i < e->n_fields; i++) {
+		const struct path_field *f = &e->fields[i];
+
+		config_add(page, "%c%u:0x%x", i ? ',' : ':', f->width, f->init);
+		if (f->mask || f->min || f->max)
+			config_add(page, ":0x%x:%u:%u", f->mask, f->min, f->max);
+	}
 }

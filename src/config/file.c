@@ -153,8 +153,10 @@ static int unknown_key(const struct file_reader *r, const char *key)
 	char list[CONFIG_ERROR_MAX - 128] = "";
 	size_t len = 0;
 
-	for (uint32_t i = 0; i < CONFIG_KEYS; i++) {
-		const char *name = config_readers[i].name;
+	struct config_key k;
+
+	for (uint32_t i = 0; config_key(i, &k); i++) {
+		const char *name = k.setting.name;
 
 		edits_offer(&guess, name);
 		if (len < sizeof list) {
@@ -226,7 +228,9 @@ static int read_pair(struct file_reader *r, char *text)
 {
 	char *value = strchr(text, '='), said[41] = "";
 	struct config_why why = {""};
-	uint32_t key = 0;
+	struct config_key k;
+	uint32_t number = 0;
+	bool is_key;
 
 	if (!value)
 		return config_fail_at(r->error, r->file, r->line,
@@ -235,24 +239,24 @@ static int read_pair(struct file_reader *r, char *text)
 	text = trim(text);
 	value = trim(value);
 	snprintf(said, sizeof said, strlen(value) < sizeof said ? "%s" : "%.37s...", value);
-	while (key < CONFIG_KEYS && strcmp(config_readers[key].name, text) != 0)
-		key++;
-	if (key == CONFIG_KEYS)
+	while ((is_key = config_key(number, &k)) && strcmp(k.setting.name, text) != 0)
+		number++;
+	if (!is_key)
 		return unknown_key(r, text);
 	if (!r->n)
 		return config_fail_at(r->error, r->file, r->line,
 				      "%s = ... stands before the first [NAME]", text);
 	struct config_draft *draft = &r->drafts[r->n - 1];
 
-	if (draft->given & 1u << key)
+	if (draft->given >> number & 1)
 		return config_fail_at(r->error, r->file, r->line,
 				      "%s is there already, in line %u; leave one of them out",
-				      text, draft->lines[key]);
-	if (!config_readers[key].read(&draft->d.setup, value, &why))
+				      text, draft->lines[number]);
+	if (!config_read_value(&k, &draft->d.setup, value, &why))
 		return config_fail_at(r->error, r->file, r->line, "%s = %s: %s", text, said,
 				      why.at);
-	draft->given |= 1u << key;
-	draft->lines[key] = r->line;
+	draft->given |= UINT64_C(1) << number;
+	draft->lines[number] = r->line;
 	return 0;
 }
 

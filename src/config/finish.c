@@ -51,28 +51,37 @@ int config_fail_at(struct config_error *error, const char *file, uint32_t line, 
 	return config_fail(error, EINVAL, "%s%s", place, says);
 }
 
-static bool is_given(const struct config_draft *draft, enum config_key key)
+static bool is_given(const struct config_draft *draft, uint32_t key)
 {
-	return draft->given & 1u << key;
+	return draft->given >> key & 1;
+}
+
+/* The key of a number, which there is. */
+static struct config_key key_of(uint32_t number)
+{
+	struct config_key key = {.of_row = NULL};
+
+	config_key(number, &key);
+	return key;
 }
 
 /* A key that does not go with the rest. */
 __attribute__((format(printf, 4, 5))) static int fail_key(const struct config_draft *draft,
-							  const char *file, enum config_key key,
+							  const char *file, uint32_t number,
 							  const char *format, ...)
 {
-	const struct config_reader *reader = &config_readers[key];
+	const struct config_key key = key_of(number);
 	char says[CONFIG_WHY_MAX];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(says, sizeof says, format, args);
 	va_end(args);
-	if (is_given(draft, key) && !draft->lines[key] && reader->variable)
-		return config_fail_at(draft->error, NULL, 0, "%s: %s: %s", reader->variable,
+	if (is_given(draft, number) && !draft->lines[number] && key.variable)
+		return config_fail_at(draft->error, NULL, 0, "%s: %s: %s", key.variable,
 				      draft->d.name, says);
-	return config_fail_at(draft->error, file, draft->lines[key], "%s: %s: %s", draft->d.name,
-			      reader->name, says);
+	return config_fail_at(draft->error, file, draft->lines[number], "%s: %s: %s", draft->d.name,
+			      key.setting.name, says);
 }
 
 static bool takes_cc(const struct transport *t, uint8_t cc)
@@ -97,39 +106,47 @@ static void settle_transport(struct config_draft *draft)
 			draft->d.setup.transport = transports[i];
 }
 
+/* What a variable says, if there is one; number is that of its key. */
+static int take_variable(struct config_draft *draft, const struct config_key *key, uint32_t number)
+{
+	const char *text = key->variable ? secure_getenv(key->variable) : NULL;
+	struct config_setup s = draft->d.setup;
+	struct config_why why = {""};
+	char value[4096];
+
+	if (!text)
+		return 0;
+	if (number == KEY_EV)
+		s.evs.n = 0; /* ev-count belongs to the ev that it replaces */
+	size_t len = strnlen(text, sizeof value - 1);
+
+	memcpy(value, text, len);
+	value[len] = 0;
+	if (text[len])
+		return config_fail_at(draft->error, NULL, 0, "%s is longer than %zu bytes",
+				      key->variable, len);
+	if (!config_read_value(key, &s, value, &why))
+		return config_fail_at(draft->error, NULL, 0, "%s=%.40s: %s", key->variable, text,
+				      why.at);
+	/* It is for all devices, and they are not all of one kind. */
+	if (!config_key_suits(key, s.transport) ||
+	    (number == KEY_CC && !takes_cc(s.transport, s.cc)))
+		return 0;
+	draft->d.setup = s;
+	draft->given |= UINT64_C(1) << number;
+	draft->lines[number] = 0;
+	return 0;
+}
+
 int config_environment(struct config_draft *draft)
 {
+	struct config_key key;
+	int r = 0;
+
 	settle_transport(draft);
-	for (uint32_t key = 0; key < CONFIG_KEYS; key++) {
-		const struct config_reader *reader = &config_readers[key];
-		const char *text = reader->variable ? secure_getenv(reader->variable) : NULL;
-		struct config_setup s = draft->d.setup;
-		struct config_why why = {""};
-		char value[4096];
-
-		if (!text)
-			continue;
-		if (key == KEY_EV)
-			s.evs.n = 0; /* ev-count belongs to the ev that it replaces */
-		size_t len = strnlen(text, sizeof value - 1);
-
-		memcpy(value, text, len);
-		value[len] = 0;
-		if (text[len])
-			return config_fail_at(draft->error, NULL, 0, "%s is longer than %zu bytes",
-					      reader->variable, len);
-		if (!reader->read(&s, value, &why))
-			return config_fail_at(draft->error, NULL, 0, "%s=%.40s: %s",
-					      reader->variable, text, why.at);
-		/* It is for all devices, and they are not all of one kind. */
-		if ((reader->needs & ~s.transport->features) ||
-		    (key == KEY_CC && !takes_cc(s.transport, s.cc)))
-			continue;
-		draft->d.setup = s;
-		draft->given |= 1u << key;
-		draft->lines[key] = 0;
-	}
-	return 0;
+	for (uint32_t i = 0; !r && config_key(i, &key); i++)
+		r = take_variable(draft, &key, i);
+	return r;
 }
 
 static void say_why(struct config_draft *draft, const char *file, const char *reason)
@@ -167,6 +184,16 @@ static const char *names_with(struct names *list, uint32_t features)
 	return list->at;
 }
 
+/* The transports that a key means something to. */
+static const char *names_for(struct names *list, const struct config_key *key)
+{
+	list->at[0] = 0;
+	for (uint32_t i = 0; i < TRANSPORTS; i++)
+		if (config_key_suits(key, transports[i]))
+			add_name(list, transports[i]->name);
+	return list->at;
+}
+
 static const char *cc_names(struct names *list, const struct transport *t)
 {
 	list->at[0] = 0;
@@ -190,7 +217,7 @@ static const char *beyond_udp(const struct config_setup *s)
 	return NULL;
 }
 
-static enum config_key beyond_key(const struct config_setup *s)
+static enum config_number beyond_key(const struct config_setup *s)
 {
 	if (s->n_ports > 1)
 		return KEY_DRIVER;
@@ -234,7 +261,7 @@ static int settle_cc(struct config_draft *draft, const char *file)
 			s->transport->name, cc_names(&list, s->transport));
 }
 
-static const enum config_key class_keys[ENGINE_TCLASSES] = {
+static const enum config_number class_keys[ENGINE_TCLASSES] = {
 	[ENGINE_DATA] = KEY_DSCP_DATA,
 	[ENGINE_RETX] = KEY_DSCP_RETRANSMIT,
 	[ENGINE_NO_TRIM] = KEY_DSCP_NO_TRIM,
@@ -289,7 +316,7 @@ static int settle_trim(struct config_draft *draft, const char *file)
 			return fail_key(draft, file, is_given_here ? class_keys[i] : KEY_TRIM,
 					"%u says by trim that a packet was cut, and by %s that it "
 					"was not; change one of them",
-					s->dscp[i], config_readers[class_keys[i]].name);
+					s->dscp[i], key_of(class_keys[i]).setting.name);
 	}
 	return check_service_levels(draft, file);
 }
@@ -308,15 +335,13 @@ static int check_evs(const struct config_draft *draft, const char *file)
 /* Keys that mean something to other transports only. */
 static int check_features(const struct config_draft *draft, const char *file)
 {
+	struct config_key key;
 	struct names list;
 
-	for (uint32_t key = 0; key < CONFIG_KEYS; key++) {
-		uint32_t needs = config_readers[key].needs;
-
-		if (needs & ~draft->d.setup.transport->features && is_given(draft, key))
-			return fail_key(draft, file, key, "is for devices with transport = %s",
-					names_with(&list, needs));
-	}
+	for (uint32_t i = 0; config_key(i, &key); i++)
+		if (is_given(draft, i) && !config_key_suits(&key, draft->d.setup.transport))
+			return fail_key(draft, file, i, "is for devices with transport = %s",
+					names_for(&list, &key));
 	return 0;
 }
 

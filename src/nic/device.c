@@ -222,8 +222,10 @@ static int configure(struct device *d, void *cfg)
 		/* Other processes may have the address too, and receive our answers. */
 		.shares_address = true,
 		.tag = driver_tag(d->io),
+		.device = setup->device,
 	};
 
+	transport_fall_back(d->transport, &host.device);
 	device_cc(setup, &host.cc);
 	int r = d->ops->configure(d, &host);
 

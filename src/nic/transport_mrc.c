@@ -31,20 +31,14 @@ static uint32_t does(const struct device *d)
 	return TRANSPORT_TELLS_TIME | (d->info.setup.has_trim ? TRANSPORT_ANSWERS_TRIMS : 0);
 }
 
-_Static_assert(CONFIG_STRANGERS_MAX == MRC_RATE_MAX, "what a file may say, the engine takes");
-_Static_assert(CONFIG_NO_STRANGERS == TRANSPORT_NO_STRANGERS, "the same word for nobody");
-
 static int configure(struct device *d, struct transport_host *host)
 {
-	const struct config_setup *setup = &d->info.setup;
 	int r = mrc_make_own_evs(d);
 
 	if (r)
 		return r;
 	mrc_configure_cc(d, &host->cc);
 	host->does = does(d);
-	host->stranger_rate = setup->stranger_rate;
-	host->pool_bytes = setup->pool_bytes ? setup->pool_bytes : CONFIG_POOL_BYTES;
 	host->pair_evs = mrc_most_evs(d);
 	return 0;
 }

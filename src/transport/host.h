@@ -11,14 +11,13 @@
 #include "base/nsec.h"
 #include "cc/cc.h"
 #include "mem/mem.h"
+#include "transport/options.h"
 
 /* What a host does for its peers; a bit each. */
 enum transport_does {
 	TRANSPORT_ANSWERS_TRIMS = 1, /* it tells who sent a packet that it was cut */
 	TRANSPORT_TELLS_TIME = 2,    /* it tells how long its answers took it */
 };
-
-#define TRANSPORT_NO_STRANGERS UINT32_MAX
 
 /* Zero stands for the transport's default, and for what it does not have. */
 struct transport_host {
@@ -40,15 +39,11 @@ struct transport_host {
 	uint64_t own_window_bytes;   /* that each may have out even so */
 	uint32_t ack_every_pkts;
 	nsec cnp_every_ns; /* TRANSPORT_CNPS: of each queue pair, at most one in this time */
-	bool is_cnp_port_checked;
 
-	/* TRANSPORT_POOLS: what queue pairs share is sized for so many bytes; or, where that is 0,
-	 * for so many entropy values, packets out and packets ahead of a gap of each. */
-	uint64_t pool_bytes;
+	struct transport_device device;
+	/* Where that has no bytes for what queue pairs share, it is sized for so many entropy
+	 * values, packets out and packets ahead of a gap of each. */
 	uint32_t pair_evs, pair_out_pkts, pair_ahead_pkts;
-	/* TRANSPORT_ENDPOINTS: questions a second that strangers get answers to, or
-	 * TRANSPORT_NO_STRANGERS. */
-	uint32_t stranger_rate;
 };
 
 /* The operations of a row. */

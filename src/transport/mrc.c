@@ -44,6 +44,23 @@ static const struct setting settings[] = {
 	{.name = "evs", .old = "ways", .unit = UNIT_WORD, OPTION(is_oblivious), .words = evs_words},
 };
 
+static const struct transport_key pool_memory = {
+	.setting = {.name = "pool-memory",
+		    .unit = UNIT_BYTES,
+		    SETTING_AT(struct transport_device, pool_bytes),
+		    .least = UINT64_C(1) << 20,
+		    .most = UINT64_C(1) << 34,
+		    .fallback = UINT64_C(1) << 30},
+};
+static const struct transport_key stranger_rate = {
+	.setting = {.name = "stranger-rate",
+		    .unit = UNIT_COUNT_OR_NONE,
+		    SETTING_AT(struct transport_device, stranger_rate),
+		    .most = MRC_RATE_MAX},
+	.variable = "WEFT_STRANGER_RATE",
+};
+static const struct transport_key *const keys[] = {&pool_memory, &stranger_rate, NULL};
+
 static bool is_probe(uint8_t opcode)
 {
 	return opcode == MRC_OP_PROBE_REQUEST;
@@ -57,7 +74,7 @@ const struct transport transport_mrc = {
 	.engine = &mrc_ops,
 	.carrier = &carrier_roce,
 	.features = TRANSPORT_PROFILES | TRANSPORT_CONTROL | TRANSPORT_ENDPOINTS | TRANSPORT_TRIMS |
-		    TRANSPORT_CLASSES | TRANSPORT_POOLS | TRANSPORT_AHEAD,
+		    TRANSPORT_CLASSES | TRANSPORT_AHEAD,
 	.ops = 1u << ENGINE_WRITE | 1u << ENGINE_WRITE_IMM,
 	.head_bytes = MRC_HEAD_BYTES,
 	.ports_max = ENGINE_PORTS,
@@ -91,6 +108,7 @@ const struct transport transport_mrc = {
 	.n_probes = sizeof probes,
 	.message_max = MRC_MESSAGE_MAX,
 	.settings = {settings, sizeof settings / sizeof settings[0]},
+	.keys = keys,
 	.cc_words = cc_words,
 	.cc_choices = cc_choices,
 	.window_max_pkts = MRC_MPR_MAX * MRC_MPR_UNIT,

@@ -47,8 +47,8 @@ static uint32_t pool_ev_faults(uint32_t pairs, uint32_t evs)
  * need, and its pages cost nothing until a queue pair uses them. */
 static void size_pools(const struct transport_host *host, struct mrc_cfg *mrc)
 {
-	if (host->pool_bytes) {
-		mrc_cfg_fit(mrc, host->pool_bytes, host->pair_evs);
+	if (host->device.pool_bytes) {
+		mrc_cfg_fit(mrc, host->device.pool_bytes, host->pair_evs);
 		return;
 	}
 	mrc->max_ev_faults = pool_ev_faults(host->max_pairs, host->pair_evs);
@@ -65,9 +65,9 @@ static void configure(const struct transport_host *host, void *cfg)
 		.max_qps = host->max_pairs,
 		.n_ports = host->n_ports,
 		.cc = host->cc,
-		.stranger_rate = host->stranger_rate == TRANSPORT_NO_STRANGERS
+		.stranger_rate = host->device.stranger_rate == TRANSPORT_NO_STRANGERS
 					 ? MRC_NO_STRANGERS
-					 : host->stranger_rate,
+					 : host->device.stranger_rate,
 		.seed = host->seed,
 		.has_id_tag = host->shares_address,
 		.id_tag = host->tag,

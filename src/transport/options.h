@@ -22,6 +22,27 @@ struct transport_options {
 	struct dcqcn_cfg dcqcn;
 };
 
+/* What is said of a device for its transport alone. 0: nothing. */
+struct transport_device {
+	bool is_cnp_port_checked; /* TRANSPORT_CNPS: only those by the port that the peer's other
+				   * packets come by */
+	/* What queue pairs share is sized for so many bytes. */
+	uint64_t pool_bytes;
+	/* TRANSPORT_ENDPOINTS: questions a second that strangers get answers to, or
+	 * TRANSPORT_NO_STRANGERS. */
+	uint32_t stranger_rate;
+};
+
+#define TRANSPORT_NO_STRANGERS UINT32_MAX
+
+/* A key of device files that some transports have, with a place in struct transport_device. A value
+ * of 0 says nothing, and is then the fallback; not for fractions. Rows that share one have the same
+ * object. */
+struct transport_key {
+	struct setting setting;
+	const char *variable; /* of the environment that says the same for all devices; or NULL */
+};
+
 /* A choice of congestion control. */
 struct transport_cc_choice {
 	uint8_t kind;      /* enum cc_kind */

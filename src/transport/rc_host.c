@@ -15,7 +15,7 @@ static void configure(const struct transport_host *host, void *cfg)
 		.total_window_bytes = host->total_window_bytes,
 		.own_window_bytes = host->own_window_bytes,
 		.cnp_every_ns = host->cnp_every_ns,
-		.is_cnp_port_checked = host->is_cnp_port_checked,
+		.is_cnp_port_checked = host->device.is_cnp_port_checked,
 		.ack_every_pkts = host->ack_every_pkts,
 	};
 }

@@ -13,6 +13,21 @@ uint32_t transport_around_bytes(const struct transport *t)
 	return t->head_bytes + carrier_plain_seal(t->carrier)->tail_bytes;
 }
 
+bool transport_has_key(const struct transport *t, const struct transport_key *key)
+{
+	for (const struct transport_key *const *k = t->keys; k && *k; k++)
+		if (*k == key)
+			return true;
+	return false;
+}
+
+void transport_fall_back(const struct transport *t, struct transport_device *device)
+{
+	for (const struct transport_key *const *k = t->keys; k && *k; k++)
+		if (!setting_get(&(*k)->setting, device))
+			setting_put(&(*k)->setting, device, (*k)->setting.fallback);
+}
+
 uint32_t transport_place(const struct transport *t)
 {
 	uint32_t i = 0;

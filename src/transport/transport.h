@@ -22,18 +22,17 @@
 
 /* What a transport has that another may lack; bits of transport.features. */
 enum transport_feature {
-	TRANSPORT_PROFILES = 1,     /* packets of one queue pair take many entropy values, over
-				     * several ports: those of a profile */
-	TRANSPORT_CONTROL = 2,      /* controllers govern its devices (room control) */
-	TRANSPORT_ENDPOINTS = 4,    /* it answers questions of peers at every address it has */
-	TRANSPORT_TRIMS = 8,        /* it knows what to do with packets that a switch cut */
-	TRANSPORT_CLASSES = 16,     /* packets have DSCPs by what they are, and by service levels */
-	TRANSPORT_POOLS = 32,       /* room for what is under way is a pool with a bound */
-	TRANSPORT_CNPS = 64,        /* it has congestion notification packets */
-	TRANSPORT_VERBS = 128,      /* its queue pairs are those of the verbs */
-	TRANSPORT_NOT_READY = 256,  /* a message that finds no receive is put off, and not fatal */
-	TRANSPORT_AHEAD = 512,      /* packets are taken ahead of a gap, so many and no more */
-	TRANSPORT_STRANGERS = 1024, /* it serves peers that it was not told of */
+	TRANSPORT_PROFILES = 1,    /* packets of one queue pair take many entropy values, over
+				    * several ports: those of a profile */
+	TRANSPORT_CONTROL = 2,     /* controllers govern its devices (room control) */
+	TRANSPORT_ENDPOINTS = 4,   /* it answers questions of peers at every address it has */
+	TRANSPORT_TRIMS = 8,       /* it knows what to do with packets that a switch cut */
+	TRANSPORT_CLASSES = 16,    /* packets have DSCPs by what they are, and by service levels */
+	TRANSPORT_CNPS = 32,       /* it has congestion notification packets */
+	TRANSPORT_VERBS = 64,      /* its queue pairs are those of the verbs */
+	TRANSPORT_NOT_READY = 128, /* a message that finds no receive is put off, and not fatal */
+	TRANSPORT_AHEAD = 256,     /* packets are taken ahead of a gap, so many and no more */
+	TRANSPORT_STRANGERS = 512, /* it serves peers that it was not told of */
 };
 
 /* The DSCPs that a device has for each class where nothing else is said. */
@@ -74,6 +73,8 @@ struct transport {
 	struct settings settings;
 	const char *const *cc_words;
 	const struct transport_cc_choice *cc_choices;
+	/* Keys of device files that other transports lack; NULL behind the last, or for none. */
+	const struct transport_key *const *keys;
 	uint32_t window_max_pkts; /* of a window in full packets */
 	/* TRANSPORT_PROFILES: entropy values of a connection where nothing else is said. */
 	uint32_t evs;
@@ -119,6 +120,11 @@ static inline bool transport_takes(const struct transport *t, enum engine_op op)
 
 /* Most bytes of a packet around its payload, from the transport's first header on. */
 uint32_t transport_around_bytes(const struct transport *t);
+
+/* Whether a key is one of the row's. */
+bool transport_has_key(const struct transport *t, const struct transport_key *key);
+/* Puts what the row's keys fall back to where nothing is said. */
+void transport_fall_back(const struct transport *t, struct transport_device *device);
 
 /* The place of a row in transports. */
 uint32_t transport_place(const struct transport *t);

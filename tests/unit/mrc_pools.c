@@ -6,9 +6,9 @@
 
 #include "base/prng.h"
 #include "check.h"
-#include "config/config.h"
 #include "mrc/state.h"
 #include "nic/nic.h"
+#include "transport/transport.h"
 
 #define PAIRS   1024u
 #define EVS     256u
@@ -88,6 +88,14 @@ static void *pair_at(uint32_t side, uint32_t i)
 
 /* The engine of a device with this much memory for its pools; 0: with the defaults of a small one.
  */
+static uint64_t pool_of_a_device(void)
+{
+	struct transport_device device = {0};
+
+	transport_fall_back(&transport_mrc, &device);
+	return device.pool_bytes;
+}
+
 static void make_engine(uint32_t side, uint64_t pool_bytes)
 {
 	struct mrc_cfg cfg = {
@@ -247,7 +255,7 @@ static void a_thousand_pairs_out_of_order(void **state)
 
 	(void)state;
 	prng_init(&rng, check_seed(7), 0);
-	start_all(CONFIG_POOL_BYTES);
+	start_all(pool_of_a_device());
 	post_all();
 	pull_all(0);
 	assert_int_equal(w.n_out, PAIRS * PACKETS);
@@ -298,7 +306,7 @@ static void every_pair_tracks_its_whole_range(void **state)
 
 	(void)state;
 	prng_init(&rng, check_seed(8), 0);
-	start_all(CONFIG_POOL_BYTES);
+	start_all(pool_of_a_device());
 	for (uint32_t part = 0; part < MRC_MPR_MAX; part++) {
 		for (uint32_t i = 0; i < PAIRS; i++)
 			put_ahead(i, (MRC_MPR_MAX - part) * MRC_MPR_UNIT - 1 - part % 7);
@@ -335,7 +343,7 @@ static void what_does_not_fit_is_refused(void **state)
 static void every_ev_may_be_bad(void **state)
 {
 	(void)state;
-	start_all(CONFIG_POOL_BYTES);
+	start_all(pool_of_a_device());
 	for (uint32_t i = 0; i < PAIRS; i++) {
 		struct mrc_progress p;
 		struct mrc_qp *q = mrc_find(mrc_of(w.e[0]), FIRST + i);
@@ -366,7 +374,7 @@ static void pools_grow_with_their_pairs(void **state)
 	uint64_t one;
 
 	(void)state;
-	start(CONFIG_POOL_BYTES);
+	start(pool_of_a_device());
 	assert_int_equal(limits_of(0), 0);
 	add_pair(0, 0);
 	one = limits_of(0);

@@ -370,7 +370,7 @@ static void pools_follow_the_pairs(uint64_t pool_bytes, uint32_t n, uint32_t n_e
 	struct nic_qp *qps[PAIRS];
 	struct side s;
 
-	info.setup.pool_bytes = pool_bytes;
+	info.setup.device.pool_bytes = pool_bytes;
 	side_open(&s, &info);
 	struct nic_qp_spec spec = {.pd = s.pd,
 				   .send_cq = s.cq,

@@ -83,8 +83,8 @@ static void hosts_are_taken(void **state)
 		t->hosts->configure(&host, cfg);
 		assert_true(t->engine->size(cfg) > 0);
 		host.is_software = true;
-		host.stranger_rate = TRANSPORT_NO_STRANGERS;
-		host.pool_bytes = 1 << 20;
+		host.device.stranger_rate = TRANSPORT_NO_STRANGERS;
+		host.device.pool_bytes = 1 << 20;
 		t->hosts->configure(&host, cfg);
 		assert_true(t->engine->size(cfg) > 0);
 		host.max_pairs = 0;
