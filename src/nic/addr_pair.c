@@ -3,7 +3,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "nic/mrc_inside.h"
+#include "nic/inside.h"
 
 void addr_pair_close(struct device *d, struct addr_pair *addrs)
 {
@@ -115,23 +115,6 @@ int gids_hold_one(struct device *d, uint32_t gid_index)
 		return 0;
 	d->held[place] = DRIVER_NO_HANDLE;
 	return nic_fail(-r, "%s: %s", d->info.name, error);
-}
-
-/* An address that is only held is free for it. */
-int addr_pair_local_address(struct device *d, const struct addr_pair *addrs, uint32_t port,
-			    const struct nic_gid *gid)
-{
-	const struct sockaddr *address = (const struct sockaddr *)&gid->address;
-	uint32_t *held = &d->held[gid - d->info.gids];
-	int r = driver_local_address(d->io, addrs->local, port, address);
-
-	if (r != -EINVAL || *held == DRIVER_NO_HANDLE || *held == addrs->local)
-		return r;
-	driver_unbind(d->io, *held);
-	*held = DRIVER_NO_HANDLE;
-	/* Questions may have it open, too; they open it again. */
-	mrc_forget_ends(d);
-	return driver_local_address(d->io, addrs->local, port, address);
 }
 
 int addr_pair_check(struct device *d, const struct addr_pair *addrs, uint16_t pmtu)

@@ -5,110 +5,20 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/pool.h"
 #include "io/osrandom.h"
 
-#define MULTICAST_QP UINT32_C(0xffffff) /* of unreliable datagrams: no queue pair is that */
-#define DRAWS        256u /* at most a quarter of what there is to draw from is ever in use */
-#define STEM_BITS    24u
-#define STEM_BYTES   ((size_t)1 << (STEM_BITS - 3))
-#define QPS_BYTES    (NIC_LOW_NUMBERS * sizeof(void *))
-#define SRQS_BYTES   (NIC_MAX_SRQS * sizeof(void *))
+#define STEM_BYTES ((size_t)1 << (NIC_STEM_BITS - 3))
+#define QPS_BYTES  (NIC_LOW_NUMBERS * sizeof(void *))
+#define SRQS_BYTES (NIC_MAX_SRQS * sizeof(void *))
 
 /* All devices of this process; those of a parent are kept aside in its child, where handles to
  * them may still be about. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct device *devices, *inherited;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-void device_enter(struct device *d)
-{
-	if (!pthread_mutex_trylock(&d->lock))
-		return;
-	atomic_fetch_add_explicit(&d->n_waiting, 1, memory_order_relaxed);
-	pthread_mutex_lock(&d->lock);
-	atomic_fetch_sub_explicit(&d->n_waiting, 1, memory_order_relaxed);
-}
-
-void device_kick(struct device *d)
-{
-	const uint64_t one = 1;
-
-	/* Fails only when full of kicks, and then it is readable. */
-	if (write(d->kick_fd, &one, sizeof one) < 0)
-		return;
-}
-
-/* Whether the device's thread would wake too late; it is then to be kicked. */
-static bool take_lateness(struct device *d)
-{
-	bool is_late = d->wake_at && (d->is_behind || device_deadline(d) < d->wake_at);
-
-	if (is_late)
-		d->wake_at = 0;
-	return is_late;
-}
-
-void device_leave(struct device *d)
-{
-	bool is_late = take_lateness(d);
-
-	pthread_mutex_unlock(&d->lock);
-	if (is_late)
-		device_kick(d);
-}
-
-void device_wait(struct device *d, nsec until)
-{
-	const struct timespec at = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
-
-	if (take_lateness(d))
-		device_kick(d);
-	pthread_cond_timedwait(&d->answered, &d->lock, &at);
-}
-
-/* Who does not know a number must guess all of its bits, but for those that packets are steered
- * by: the driver's tag, which is random as well. */
-uint32_t device_draw_qp(struct device *d)
-{
-	for (uint32_t i = 0; i < DRAWS; i++) {
-		uint32_t number = keystream_u32(&d->random) >> 8;
-		uint32_t low = number % NIC_LOW_NUMBERS;
-
-		if (driver_is_shared(d->io))
-			number = (uint32_t)driver_tag(d->io) << 16 | low;
-
-		if (number >= d->transport->first_number && number != MULTICAST_QP && !d->qps[low])
-			return number;
-	}
-	return 0;
-}
-
-/* The low byte of a window's key is the application's to change, so no two entries share the rest
- * of their keys. */
-uint32_t device_draw_key(struct device *d)
-{
-	for (uint32_t i = 0; i < DRAWS; i++) {
-		uint32_t key = keystream_u32(&d->random), stem = key >> (32 - STEM_BITS);
-		uint64_t bit = UINT64_C(1) << stem % 64;
-
-		if (stem == 0 || d->stems[stem / 64] & bit)
-			continue;
-		d->stems[stem / 64] |= bit;
-		return key;
-	}
-	return 0;
-}
-
-void device_return_key(struct device *d, uint32_t key)
-{
-	uint32_t stem = key >> (32 - STEM_BITS);
-
-	d->stems[stem / 64] &= ~(UINT64_C(1) << stem % 64);
-}
 
 /* Zero pages that cost nothing until they are touched; most never are. */
 static void *map(size_t bytes)

@@ -1,129 +1,11 @@
 #include "nic/inside.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-int bell_open(struct device *d, struct bell *b)
-{
-	b->fd = eventfd(0, EFD_CLOEXEC);
-	if (b->fd < 0)
-		return nic_fail(errno, "no file descriptor for events: %s", strerror(errno));
-	b->is_rung = false;
-	b->next = d->bells;
-	b->back = &d->bells;
-	if (b->next)
-		b->next->back = &b->next;
-	d->bells = b;
-	return 0;
-}
-
-void bell_close(struct bell *b)
-{
-	*b->back = b->next;
-	if (b->next)
-		b->next->back = b->back;
-	close(b->fd);
-	b->fd = -1;
-}
-
-/* The counter is 1 while it rings, else 0: neither the write nor the read can block, whatever flags
- * the application gave the descriptor. */
-void bell_ring(struct bell *b)
-{
-	const uint64_t one = 1;
-
-	if (!b->is_rung)
-		b->is_rung = write(b->fd, &one, sizeof one) == (ssize_t)sizeof one;
-}
-
-void bell_silence(struct bell *b)
-{
-	uint64_t one;
-
-	if (b->is_rung)
-		b->is_rung = read(b->fd, &one, sizeof one) != (ssize_t)sizeof one;
-}
-
-int bell_wait(const struct bell *b)
-{
-	struct pollfd p = {.fd = b->fd, .events = POLLIN};
-	int flags = fcntl(b->fd, F_GETFL);
-
-	if (flags < 0)
-		return nic_fail(errno, "the events' file descriptor is not ours: %s",
-				strerror(errno));
-	if (flags & O_NONBLOCK)
-		return -EAGAIN;
-	return poll(&p, 1, -1) < 0 ? -errno : 0;
-}
-
-static void list_add(struct nic_user *u, struct source *s)
-{
-	s->next = NULL;
-	*u->last = s;
-	u->last = &s->next;
-}
-
-static void list_remove(struct nic_user *u, struct source *s)
-{
-	struct source **at = &u->first;
-
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
-	if (!*at)
-		u->last = at;
-}
-
-void source_raise(struct nic_user *u, struct source *s, enum nic_event_kind kind)
-{
-	if (!s->waiting)
-		list_add(u, s);
-	s->waiting |= 1u << kind;
-	bell_ring(&u->bell);
-}
-
-void source_end(struct nic_user *u, struct source *s)
-{
-	if (s->waiting) {
-		list_remove(u, s);
-		s->waiting = 0;
-		if (!u->first)
-			bell_silence(&u->bell);
-	}
-	while (s->n_taken != s->n_acked)
-		pthread_cond_wait(&u->device->acked, &u->device->lock);
-}
 
 int nic_event_fd(const struct nic_user *u)
 {
 	return u->device->is_dead ? -ENODEV : u->bell.fd;
-}
-
-/* The oldest source's first event, and the source goes to the end of the line. */
-static bool event_take(struct nic_user *u, struct nic_event *event)
-{
-	struct source *s = u->first;
-
-	if (!s)
-		return false;
-	uint32_t kind = (uint32_t)__builtin_ctz(s->waiting);
-
-	list_remove(u, s);
-	s->waiting &= s->waiting - 1;
-	s->n_taken++;
-	if (s->waiting)
-		list_add(u, s);
-	if (!u->first)
-		bell_silence(&u->bell);
-	*event = (struct nic_event){(uint8_t)kind, s->object, s->context, 0};
-	if (!s->object)
-		event->port = (uint8_t)(s - u->ports);
-	return true;
 }
 
 int nic_event_get(struct nic_user *u, struct nic_event *event)
@@ -132,7 +14,7 @@ int nic_event_get(struct nic_user *u, struct nic_event *event)
 
 	while (!r) {
 		device_enter(u->device);
-		bool has = event_take(u, event);
+		bool has = source_take(u, event);
 
 		device_leave(u->device);
 		if (has)
@@ -220,13 +102,6 @@ void device_take_engine_events(struct device *d)
 	} while (n == 16);
 	if (d->ops->take_answers)
 		d->ops->take_answers(d);
-}
-
-void device_changed(struct device *d)
-{
-	d->n_changes++;
-	/* The thread, which shows it, may sleep for long. */
-	d->is_behind = true;
 }
 
 /* Only the newest state counts, should the older one not have been taken. */

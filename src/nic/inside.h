@@ -21,6 +21,7 @@
 #define NIC_SENTENCE_MAX 512u
 #define NIC_DONES        64u
 #define NIC_LOW_NUMBERS  65536u /* of queue pairs: no two agree in these bits */
+#define NIC_STEM_BITS    24u    /* upper ones of a key: of no two entries the same */
 #define NIC_LOW_KEYS     256u   /* of windows: the low byte changes, the rest is nobody else's */
 
 /* A file descriptor that is readable while it rings. Nobody but its owner reads or writes it. */
@@ -202,25 +203,14 @@ struct device {
 	uint8_t heads[DRIVER_BATCH][ENGINE_HEAD_MAX];
 };
 
+/* Functions from here on by file, bottom up: none calls one of a file further down. */
+
 /* error.c: as nic_fail, for functions that return pointers: sets errno. */
 void *nic_fail_null(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* 0, or -ENODEV after a fork. Needs no lock. */
 int device_check(const struct device *d);
 /* The same; -ENOTSUP, and a sentence, for a device of another transport. */
 int device_check_for(const struct device *d, const struct transport *transport);
-
-/* device.c: takes the lock. */
-void device_enter(struct device *d);
-/* Gives the lock back, and wakes the device's thread if what was done needs it sooner than it would
- * wake by itself. */
-void device_leave(struct device *d);
-/* Waits for `answered`, until a time, with the lock given back meanwhile as by device_leave. */
-void device_wait(struct device *d, nsec until);
-void device_kick(struct device *d);
-/* The next pieces of randomness: a number no queue pair has (0: none left), a key no region has. */
-uint32_t device_draw_qp(struct device *d);
-uint32_t device_draw_key(struct device *d);
-void device_return_key(struct device *d, uint32_t key);
 
 /* backlog.c: its memory; what driver_send left of n packets, copied; true when all of it is sent.
  */
@@ -239,23 +229,6 @@ void device_cc(const struct config_setup *setup, struct cc_cfg *cc);
  * or a negative errno and a sentence in error. */
 int driver_open(struct nic_info *info, struct driver **io, char *error, size_t error_len);
 
-/* counters.c: appends what d counted to the file that WEFT_COUNTERS names, if it does. */
-void device_print_counters(const struct device *d);
-
-/* progress.c */
-nsec device_now(void);
-/* When there is something to do by itself: the engine's deadline, or the backlog's. */
-nsec device_deadline(const struct device *d);
-/* The time for a call on the engine; before it, a round of work if timers are due. */
-nsec device_catch_up(struct device *d);
-/* Sends what the engine has to send, and gives out what it completed. */
-void device_flush(struct device *d);
-/* One round of everything, bounded; returns the time. may_answer: a post may follow that takes
- * along what there is to acknowledge. */
-nsec device_step(struct device *d, bool may_answer);
-int device_start(struct device *d);
-void device_stop(struct device *d);
-
 /* An address that means something on one link only (RFC 4291, 2.5.6). */
 static inline bool gid_is_of_link(const uint8_t gid[16])
 {
@@ -267,7 +240,31 @@ int watch_open(void);
 /* Takes all that waits; true: something of the device's interfaces or addresses changed. */
 bool watch_has_news(int fd, const struct nic_info *info);
 
-/* events.c */
+/* lock.c */
+nsec device_now(void);
+/* Takes the lock. */
+void device_enter(struct device *d);
+void device_kick(struct device *d);
+/* When there is something to do by itself: the engine's deadline, or the backlog's. */
+nsec device_deadline(const struct device *d);
+/* Gives the lock back, and wakes the device's thread if what was done needs it sooner than it would
+ * wake by itself. */
+void device_leave(struct device *d);
+/* Waits for `answered`, until a time, with the lock given back meanwhile as by device_leave. */
+void device_wait(struct device *d, nsec until);
+/* A queue pair or a port is not as it was. */
+void device_changed(struct device *d);
+
+/* numbers.c: the next pieces of randomness: a number no queue pair has (0: none left), a key no
+ * region has. */
+uint32_t device_draw_qp(struct device *d);
+uint32_t device_draw_key(struct device *d);
+void device_return_key(struct device *d, uint32_t key);
+
+/* counters.c: appends what d counted to the file that WEFT_COUNTERS names, if it does. */
+void device_print_counters(const struct device *d);
+
+/* bell.c */
 int bell_open(struct device *d, struct bell *b);
 void bell_close(struct bell *b);
 void bell_ring(struct bell *b);
@@ -275,30 +272,24 @@ void bell_silence(struct bell *b);
 /* Blocks until it rings, without the lock: 0, -EAGAIN when its descriptor is O_NONBLOCK, -EINTR. */
 int bell_wait(const struct bell *b);
 void source_raise(struct nic_user *u, struct source *s, enum nic_event_kind kind);
+/* false: there is no event. */
+bool source_take(struct nic_user *u, struct nic_event *event);
 /* Takes its events back, and waits until those taken were acknowledged. */
 void source_end(struct nic_user *u, struct source *s);
-/* A queue pair or a port is not as it was. */
-void device_changed(struct device *d);
-/* Takes the engine's events, and raises them. */
-void device_take_engine_events(struct device *d);
-/* The interface is now as in info: tells every user what changed. */
-void device_renew(struct device *d, const struct nic_info *info);
-/* Tells the engine, and every user, which ports are up now. */
-void device_follow_ports(struct device *d);
-/* Keeps what info, fresh from the list, says of the links. */
-void device_note_links(struct device *d);
-/* A controller disables these ports, and no others: they are as if their links were down. */
-void device_disable_ports(struct device *d, uint32_t ports);
 
-/* queue.c: false when there is no place for it. */
-bool cq_push(struct nic_cq *cq, const struct done *done);
-/* As nic_cq_new; with a ring of events, which is the queue's from then on, in place of its own. */
-struct nic_cq *cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *channel, void *context,
-		      struct event_ring *events);
+/* channel.c */
+void channel_raise(struct nic_cq *cq);
+void channel_forget(struct nic_cq *cq);
+
+/* ring.c: where the entry i after the oldest is. */
+uint32_t cq_place(const struct nic_cq *cq, uint32_t i);
+void cq_disarm(struct nic_cq *cq);
 /* Something was added: makes the event that it was armed for. */
 void cq_wake(struct nic_cq *cq);
+/* false when there is no place for it. */
+bool cq_push(struct nic_cq *cq, const struct done *done);
 
-/* event_cq.c: what is readable when a process on the device told something; -1: nothing is to be
+/* event_ring.c: what is readable when a process on the device told something; -1: nothing is to be
  * watched. Takes what was told into all queues of events. */
 int device_event_fd(const struct device *d);
 void device_take_events(struct device *d);
@@ -309,39 +300,58 @@ void device_drop_events(struct device *d);
 /* Ends the ring of a queue that ends. */
 void event_ring_free(struct device *d, struct event_ring *r);
 
+/* complete.c */
+enum engine_state qp_state(const struct nic_qp *qp);
+/* A completion of the engine's goes to its queue. */
+void device_complete(struct device *d, const struct done *done);
+
+/* events.c: takes the engine's events, and raises them. */
+void device_take_engine_events(struct device *d);
+/* Keeps what info, fresh from the list, says of the links. */
+void device_note_links(struct device *d);
+/* The interface is now as in info: tells every user what changed. */
+void device_renew(struct device *d, const struct nic_info *info);
+/* Tells the engine, and every user, which ports are up now. */
+void device_follow_ports(struct device *d);
+/* A controller disables these ports, and no others: they are as if their links were down. */
+void device_disable_ports(struct device *d, uint32_t ports);
+
+/* progress.c: sends what the engine has to send, and gives out what it completed. */
+void device_flush(struct device *d);
+/* One round of everything, bounded; returns the time. may_answer: a post may follow that takes
+ * along what there is to acknowledge. */
+nsec device_step(struct device *d, bool may_answer);
+/* The time for a call on the engine; before it, a round of work if timers are due. */
+nsec device_catch_up(struct device *d);
+int device_start(struct device *d);
+void device_stop(struct device *d);
+
+/* queue.c: as nic_cq_new; with a ring of events, which is the queue's from then on, in place of its
+ * own. */
+struct nic_cq *cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *channel, void *context,
+		      struct event_ring *events);
+
 /* region.c: as nic_mw_key; a binding to that key was posted. */
 uint32_t mw_key(struct nic_mw *mw);
 void mw_bound(struct nic_mw *mw, const struct nic_qp *qp, uint32_t key);
 
-/* channel.c */
-void channel_raise(struct nic_cq *cq);
-void channel_forget(struct nic_cq *cq);
-
-/* pair.c: a completion of the engine's goes to its queue. */
-void device_complete(struct device *d, const struct done *done);
-enum engine_state qp_state(const struct nic_qp *qp);
-
-/* connect.c: a queue pair has another path from now on. */
-void qp_take_path(struct nic_qp *qp, const struct nic_path *path, struct addr_pair addrs);
-
-/* addr_pair.c: opens both ends of a path. 0, or a negative errno and a sentence; then *addrs is
- * none. */
+/* addr_pair.c: a GID as a socket address. */
+struct sockaddr_storage gid_address(const uint8_t gid[16], uint32_t ifindex);
+/* The address that a path names; NULL, and *error: it is not one to be used. */
+const struct nic_gid *gid_find(const struct device *d, uint32_t index, int *error);
+/* Opens both ends of a path. 0, or a negative errno and a sentence; then *addrs is none. */
 int addr_pair_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16],
 		   struct addr_pair *addrs);
 void addr_pair_close(struct device *d, struct addr_pair *addrs);
+/* Whether packets of that path MTU fit it: 0, or a negative errno and a sentence. */
+int addr_pair_check(struct device *d, const struct addr_pair *addrs, uint16_t pmtu);
 /* Holds all addresses of a device that is being opened, as far as they can be had. */
 void gids_hold(struct device *d);
 /* Tries again to take an address that gids_hold could not have. 0, or a negative errno and
  * nic_error says why. */
 int gids_hold_one(struct device *d, uint32_t gid_index);
-/* One of them becomes the address of a pair in the plane of a port: as driver_local_address. */
-int addr_pair_local_address(struct device *d, const struct addr_pair *addrs, uint32_t port,
-			    const struct nic_gid *gid);
-/* Whether packets of that path MTU fit it: 0, or a negative errno and a sentence. */
-int addr_pair_check(struct device *d, const struct addr_pair *addrs, uint16_t pmtu);
-/* A GID as a socket address; one of ours by its number, or NULL and a sentence. */
-struct sockaddr_storage gid_address(const uint8_t gid[16], uint32_t ifindex);
-/* The address that a path names; NULL, and *error: it is not one to be used. */
-const struct nic_gid *gid_find(const struct device *d, uint32_t index, int *error);
+
+/* connect.c: a queue pair has another path from now on. */
+void qp_take_path(struct nic_qp *qp, const struct nic_path *path, struct addr_pair addrs);
 
 #endif

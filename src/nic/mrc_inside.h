@@ -3,6 +3,7 @@
 #define WEFT_NIC_MRC_INSIDE_H
 
 #include "control/member.h"
+#include "control/members.h"
 #include "nic/inside.h"
 #include "nic/nic_mrc.h"
 #include "nic/show.h"
@@ -50,7 +51,22 @@ struct mrc_control {
 	nsec look_at;        /* when the state is read although nothing told of a change */
 };
 
-/* transport_mrc.c: NSCC for queue pairs that name no profile, into what device_cc made. */
+/* event_ring.c: what one queue of events reads; its entries are in place of the queue's own. */
+struct event_ring {
+	struct event_ring *next; /* of the device */
+	struct nic_cq *cq;
+	struct members *members;
+	bool is_behind; /* there was no room for all */
+	bool is_blind;  /* not everybody could be looked at */
+	struct control_event at[];
+};
+/* Takes as many as there are and have room. */
+void event_ring_fill(struct event_ring *r);
+/* Looks for processes that came, and fills it; 0, or a negative errno: not everybody could be
+ * looked at. */
+int event_ring_look(struct event_ring *r);
+
+/* mrc_profile.c: NSCC for queue pairs that name no profile, into what device_cc made. */
 void mrc_configure_cc(const struct device *d, struct cc_cfg *cc);
 
 /* mrc_pair.c: how many a queue pair may have, whichever profile it will name: seven bits each,
@@ -97,13 +113,13 @@ void mrc_take_news(struct device *d);
  * again.
  */
 nsec mrc_look_late(struct device *d, nsec now);
-/* Some EV of a queue pair came to be assumed bad, or no longer is. */
+
+/* mrc_bad.c: some EV of a queue pair came to be assumed bad, or no longer is. */
 void mrc_follow_evs(struct nic_qp *qp);
 /* The queue pair ends, or has other EVs: what it assumes no longer counts. */
 void mrc_forget_bad(struct device *d, struct mrc_naming *user);
 
 /* mrc_show.c: see transport.h, and show.h. */
-nsec mrc_show(struct device *d, nsec now);
 void mrc_fill_pair(const struct device *d, const struct nic_qp *qp, struct member_pair *pair);
 
 /* The fields of generated entropy values. */

@@ -7,6 +7,24 @@
 #define BURST_BYTES 61440u /* payload that one call with offload takes at the least */
 #define BURST_MOST  60u    /* packets that a device sends in one go */
 
+/* One of the addresses that the device holds becomes that of a pair in the plane of a port: as
+ * driver_local_address. An address that is only held is free for it. */
+static int local_address(struct device *d, const struct addr_pair *addrs, uint32_t port,
+			 const struct nic_gid *gid)
+{
+	const struct sockaddr *address = (const struct sockaddr *)&gid->address;
+	uint32_t *held = &d->held[gid - d->info.gids];
+	int r = driver_local_address(d->io, addrs->local, port, address);
+
+	if (r != -EINVAL || *held == DRIVER_NO_HANDLE || *held == addrs->local)
+		return r;
+	driver_unbind(d->io, *held);
+	*held = DRIVER_NO_HANDLE;
+	/* Questions may have it open, too; they open it again. */
+	mrc_forget_ends(d);
+	return driver_local_address(d->io, addrs->local, port, address);
+}
+
 static int check(const struct device *d)
 {
 	return device_check_for(d, &transport_mrc);
@@ -38,7 +56,7 @@ static int set_planes(struct device *d, const struct nic_path *path, const struc
 
 		if (!gid)
 			return r;
-		r = port < d->n_ports ? addr_pair_local_address(d, addrs, port, gid) : -EINVAL;
+		r = port < d->n_ports ? local_address(d, addrs, port, gid) : -EINVAL;
 		if (!r)
 			r = driver_peer_address(d->io, addrs->peer, port,
 						(const struct sockaddr *)&to);

@@ -6,6 +6,18 @@
 
 #include "nic/mrc_inside.h"
 
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+
+/* NSCC as it serves here. The round trip of an idle path is some 10 us, which is measured; but one
+ * of a busy path is made of batches, wakeups and other programs on the processor, 200 us and far
+ * more, which no smaller window makes shorter. So a window may be many times what the idle path
+ * holds, up to the device's, and a millisecond of delay is no sign of congestion. */
+#define BASE_RTT_NS  (200 * US)
+#define TARGET_NS    (1 * MS)
+#define WINDOWS_MOST 32u /* MaxWnd, which NSCC scales with the round trip it found */
+#define WINDOW_MOST  (UINT32_C(1) << 26) /* of those that NSCC is to know */
+
 #define Q24         16777216.0f
 #define Q32         4294967296.0f
 #define NUMBER_MOST 8589934592.0f /* of what becomes a fixed point */
@@ -67,6 +79,18 @@ static bool override(struct nscc_cfg *to, const struct control_nscc *from)
 	       to_fixed(&to->fi_scale_q32, from->fi_scale, Q32) &&
 	       to_fixed(&to->gamma_q32, from->gamma, Q32) &&
 	       to_fixed(&to->max_md_jump_q32, from->max_md_jump, Q32);
+}
+
+void mrc_configure_cc(const struct device *d, struct cc_cfg *cc)
+{
+	cc->nscc.base_rtt_ns = BASE_RTT_NS;
+	cc->nscc.target_qdelay_ns = TARGET_NS;
+	cc->nscc.qa_threshold_ns = 4 * TARGET_NS;
+	cc->nscc.bdp_bytes =
+		(uint32_t)(cc->window_bytes < WINDOW_MOST ? cc->window_bytes : WINDOW_MOST);
+	cc->nscc.max_wnd_bytes = WINDOWS_MOST * cc->nscc.bdp_bytes;
+	cc->nscc.mtu_bytes = NIC_MRC_PACKET_BYTES;
+	cc->nscc.has_trimming = d->info.setup.has_trim;
 }
 
 static int make_cc(const struct device *d, const struct control_cc *p, struct cc_cfg *cc)

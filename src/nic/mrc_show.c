@@ -24,11 +24,3 @@ void mrc_fill_pair(const struct device *d, const struct nic_qp *qp, struct membe
 	pair->profile = qp->naming && qp->naming->evs ? qp->naming->evs->id : 0;
 	fill_evs(d, qp, pair);
 }
-
-nsec mrc_show(struct device *d, nsec now)
-{
-	nsec look = mrc_look_late(d, now);
-	nsec next = d->control ? show_device(d, &d->control->show, now) : NSEC_NEVER;
-
-	return look < next ? look : next;
-}

@@ -36,31 +36,6 @@
 #define LINGER_NS     UINT64_C(20000000) /* the longest sleep right after work, see work */
 #define SLACK_NS      2000ul             /* a timer's, where the default is 50 us */
 
-nsec device_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (nsec)t.tv_sec * 1000000000u + (nsec)t.tv_nsec;
-}
-
-nsec device_deadline(const struct device *d)
-{
-	const struct engine *e = d->engine;
-
-	if (d->backlog.n)
-		return d->retry_at;
-	nsec at = e->ops->deadline(e, d->free_ports);
-
-	if (!d->full_ports || at <= d->retry_at)
-		return at;
-	nsec full = e->ops->deadline(e, d->free_ports | d->full_ports);
-
-	if (full < d->retry_at)
-		full = d->retry_at;
-	return at < full ? at : full;
-}
-
 /* Which ports take packets now. One that is full is looked at again before long: nothing tells when
  * it has room. */
 static void look(struct device *d, uint16_t room[ENGINE_PORTS])

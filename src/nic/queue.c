@@ -76,13 +76,6 @@ static int not_of_completions(void)
 	return nic_fail(EINVAL, "a queue of events has no completions");
 }
 
-static uint32_t cq_place(const struct nic_cq *cq, uint32_t i)
-{
-	uint32_t at = cq->head + i;
-
-	return at < cq->cqe ? at : at - cq->cqe;
-}
-
 int nic_cq_resize(struct nic_cq *cq, uint32_t cqe)
 {
 	struct device *d = cq->user->device;
@@ -128,13 +121,6 @@ uint32_t nic_cq_cqe(const struct nic_cq *cq)
 	return cqe;
 }
 
-static void cq_disarm(struct nic_cq *cq)
-{
-	if (cq->armed != CQ_NOT_ARMED)
-		cq->user->device->n_armed--;
-	cq->armed = CQ_NOT_ARMED;
-}
-
 int nic_cq_free(struct nic_cq *cq)
 {
 	struct nic_user *u = cq->user;
@@ -165,27 +151,6 @@ int nic_cq_free(struct nic_cq *cq)
 	free(cq->ring);
 	free(cq);
 	return 0;
-}
-
-void cq_wake(struct nic_cq *cq)
-{
-	if (cq->armed == CQ_NOT_ARMED)
-		return;
-	cq_disarm(cq);
-	channel_raise(cq);
-}
-
-bool cq_push(struct nic_cq *cq, const struct done *done)
-{
-	if (cq->is_overrun || cq->count == cq->cqe)
-		return false;
-	cq->ring[cq_place(cq, cq->count++)] = *done;
-	if (cq->armed == CQ_NOT_ARMED)
-		return true;
-	if (cq->armed == CQ_ARMED || done->status != ENGINE_OK ||
-	    (done->code == ENGINE_DONE_RECEIVED && done->flags & ENGINE_SOLICITED))
-		cq_wake(cq);
-	return true;
 }
 
 static int cq_take(struct nic_cq *cq, struct done *done, uint32_t n)
