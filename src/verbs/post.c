@@ -14,21 +14,6 @@ static_assert(sizeof(struct ibv_sge) == sizeof(struct sge) && sizeof(void *) == 
 		      offsetof(struct ibv_sge, lkey) == offsetof(struct sge, lkey),
 	      "a piece is the same struct here and there");
 
-uint32_t verbs_flags(unsigned flags)
-{
-	uint32_t ours = 0;
-
-	if (!(flags & IBV_SEND_SIGNALED))
-		ours |= ENGINE_SILENT;
-	if (flags & IBV_SEND_SOLICITED)
-		ours |= ENGINE_SOLICITED;
-	if (flags & IBV_SEND_FENCE)
-		ours |= ENGINE_FENCE;
-	if (flags & IBV_SEND_INLINE)
-		ours |= ENGINE_INLINE;
-	return ours;
-}
-
 static void fill_atomic(struct op *op, const struct ibv_send_wr *wr)
 {
 	op->code = ENGINE_ATOMIC;

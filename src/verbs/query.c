@@ -1,0 +1,111 @@
+/* What a device says of itself. */
+#include <string.h>
+#include <time.h>
+
+#include "mrc/mrc.h"
+#include "verbs/inside.h"
+
+/* perftest and others choose special paths by the vendor's OUI and part number. Ours is in the part
+ * of the number space that is assigned to nobody (IEEE 802, the U/L bit), and the part has none. */
+#define VENDOR_ID   0x025745u
+#define VENDOR_PART 0
+
+/* An MRC device has none of RC's reads, atomics, shared queues and windows. */
+static void fill_mrc(struct ibv_device_attr *attr)
+{
+	attr->max_qp_wr = MRC_WR_MAX;
+	attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+				 IBV_DEVICE_SYS_IMAGE_GUID;
+	attr->max_sge_rd = 0;
+	attr->max_qp_rd_atom = attr->max_res_rd_atom = attr->max_qp_init_rd_atom = 0;
+	attr->atomic_cap = IBV_ATOMIC_NONE;
+	attr->max_mw = 0;
+	attr->max_srq = attr->max_srq_wr = attr->max_srq_sge = 0;
+}
+
+static void fill_device(struct ibv_device_attr *attr, struct ibv_context *context)
+{
+	const struct verbs_opened *opened = verbs_opened(context);
+	uint64_t guid = ibv_get_device_guid(context->device);
+
+	*attr = (struct ibv_device_attr){
+		.fw_ver = WEFT_VERSION,
+		.node_guid = guid,
+		.sys_image_guid = guid,
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = 0xfffff000,
+		.vendor_id = VENDOR_ID,
+		.vendor_part_id = VENDOR_PART,
+		.max_qp = NIC_MAX_QPS,
+		.max_qp_wr = RC_WR_MAX,
+		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+		.max_sge = ENGINE_SGE,
+		.max_sge_rd = ENGINE_SGE,
+		.max_cq = NIC_MAX_CQS,
+		.max_cqe = NIC_MAX_CQE,
+		.max_mr = NIC_MAX_MRS,
+		.max_pd = VERBS_MAX_PDS,
+		.max_qp_rd_atom = RC_RD_ATOMIC_MAX,
+		.max_res_rd_atom = RC_RD_ATOMIC_MAX * NIC_MAX_QPS,
+		.max_qp_init_rd_atom = RC_RD_ATOMIC_MAX,
+		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_mw = NIC_MAX_MRS,
+		.max_srq = NIC_MAX_SRQS,
+		.max_srq_wr = RC_WR_MAX,
+		.max_srq_sge = ENGINE_SGE,
+		.max_pkeys = 1,
+		/* 4.096 us * 2^15: a thread that waits for its processor answers late. */
+		.local_ca_ack_delay = 15,
+		.phys_port_cnt = (uint8_t)opened->n_ports,
+	};
+	if (!transport_has(opened->transport, TRANSPORT_VERBS))
+		fill_mrc(attr);
+}
+
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	if (!verbs_is_ours(context))
+		return VERBS_PASS(ibv_query_device, ENOSYS, context, attr);
+	fill_device(attr, context);
+	return 0;
+}
+
+/* size: of the struct that the program was compiled with. */
+int verbs_query_device_ex(struct ibv_context *context,
+			  const struct ibv_query_device_ex_input *input,
+			  struct ibv_device_attr_ex *attr, size_t size)
+{
+	struct ibv_device_attr_ex all = {
+		.completion_timestamp_mask = UINT64_MAX,
+		.hca_core_clock = 1000000, /* kHz: timestamps are nanoseconds */
+	};
+
+	if ((input && input->comp_mask) || size < sizeof all.orig_attr)
+		return verbs_answer(-EINVAL);
+	fill_device(&all.orig_attr, context);
+	all.phys_port_cnt_ex = all.orig_attr.phys_port_cnt;
+	all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
+	memset(attr, 0, size);
+	memcpy(attr, &all, size < sizeof all ? size : sizeof all);
+	return 0;
+}
+
+/* The clock of the completions. All of it is in tv_nsec, where programs look for a device's ticks;
+ * read as a time it is right as well. */
+int verbs_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	struct timespec t;
+
+	(void)context;
+	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+		return verbs_answer(-EINVAL);
+	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) {
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		values->raw_clock.tv_sec = 0;
+		values->raw_clock.tv_nsec = t.tv_sec * 1000000000 + t.tv_nsec;
+	}
+	return 0;
+}
