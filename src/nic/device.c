@@ -228,13 +228,13 @@ static int make_io(struct device *d)
 
 const struct nic_transport_ops *nic_ops_of(const struct transport *t)
 {
-	static const struct nic_transport_ops *const all[TRANSPORTS] = {&nic_transport_rc,
-									&nic_transport_mrc};
-	uint32_t i = 0;
+	static const struct nic_transport_ops *const own[] = {&nic_transport_rc,
+							      &nic_transport_mrc};
 
-	while (i + 1 < TRANSPORTS && all[i]->transport != t)
-		i++;
-	return all[i];
+	for (uint32_t i = 0; i < sizeof own / sizeof own[0]; i++)
+		if (own[i]->transport == t)
+			return own[i];
+	return &nic_transport_plain;
 }
 
 static struct device *device_new(const struct nic_info *info)

@@ -6,8 +6,6 @@
 #ifndef WEFT_NIC_TRANSPORT_H
 #define WEFT_NIC_TRANSPORT_H
 
-#include "mrc/mrc.h"
-#include "rc/rc.h"
 #include "transport/transport.h"
 
 struct addr_pair;
@@ -49,7 +47,7 @@ struct nic_transport_ops {
 	void (*ev_state)(struct nic_qp *qp);
 	/* TRANSPORT_ENDPOINTS: takes what the engine has of answers to questions; NULL: none. */
 	void (*take_answers)(struct device *d);
-	/* The ports that are down, a bit each, and no others. */
+	/* The ports that are down, a bit each, and no others; NULL: that is all one to it. */
 	void (*ports_down)(struct engine *e, nsec now, uint32_t ports);
 
 	/* What follows is for transports that controllers govern, or that show how they fare; NULL:
@@ -67,9 +65,9 @@ struct nic_transport_ops {
 	void (*qp_end)(struct nic_qp *qp);
 };
 
-extern const struct nic_transport_ops nic_transport_rc, nic_transport_mrc;
+extern const struct nic_transport_ops nic_transport_rc, nic_transport_mrc, nic_transport_plain;
 
-/* The table of a transport, for which there is one. */
+/* The table of a transport: its own, or that of all which have none. */
 const struct nic_transport_ops *nic_ops_of(const struct transport *t);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "nic/inside.h"
 #include "nic/members.h"
+#include "nic/plain.h"
 
 #define WINDOW_OWN 16384u
 
@@ -18,44 +19,11 @@ static int configure(struct device *d, struct transport_host *host)
 	return 0;
 }
 
-/* The driver chooses a source port by it: queue pairs spread over the paths there are. */
-static uint32_t entropy(const struct nic_path *path, uint32_t local_qp, uint32_t remote_qp)
-{
-	if (path->flow_label)
-		return path->flow_label;
-	return (local_qp ^ remote_qp * UINT32_C(0x85ebca6b)) * UINT32_C(0x9e3779b1);
-}
-
-static int path_open(struct nic_qp *qp, const struct nic_path *path, struct path_use use,
-		     struct transport_path *to, struct addr_pair *addrs)
-{
-	struct device *d = qp->user->device;
-	int r = addr_pair_open(d, path->gid_index, path->dgid, addrs);
-
-	if (!r)
-		r = addr_pair_check(d, addrs, use.pmtu);
-	if (r) {
-		addr_pair_close(d, addrs);
-		return r;
-	}
-	*to = (struct transport_path){
-		.local = addrs->local,
-		.peer = addrs->peer,
-		.ev = entropy(path, qp->number, use.remote_qp),
-	};
-	return 0;
-}
-
-static void path_close(struct nic_qp *qp, struct addr_pair *addrs)
-{
-	addr_pair_close(qp->user->device, addrs);
-}
-
 const struct nic_transport_ops nic_transport_rc = {
 	.transport = &transport_rc,
 	.configure = configure,
-	.path_open = path_open,
-	.path_close = path_close,
+	.path_open = plain_path_open,
+	.path_close = plain_path_close,
 	.ports_down = rc_ports_down,
 	.end = members_end,
 	.govern = members_begin,
@@ -78,7 +46,7 @@ static int find_path(struct nic_qp *qp, const struct nic_path *path, struct rc_a
 		use.pmtu = has.pmtu;
 	if (!(set & RC_SET_REMOTE_QP))
 		use.remote_qp = qp->remote_qp;
-	int r = path_open(qp, path, use, &to, addrs);
+	int r = plain_path_open(qp, path, use, &to, addrs);
 
 	if (r)
 		return r;
