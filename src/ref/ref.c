@@ -195,7 +195,7 @@ static int64_t length_of(const struct op *op)
 	uint64_t len = 0;
 
 	if ((op->code != ENGINE_WRITE && op->code != ENGINE_WRITE_IMM) || op->n_sg > REF_SGE ||
-	    (op->n_sg > 0 && !op->sg))
+	    (op->n_sg > 0 && !op->sg) || op->flags & ENGINE_INLINE)
 		return -1;
 	for (uint32_t i = 0; i < op->n_sg; i++)
 		len += op->sg[i].len;
@@ -223,24 +223,29 @@ static void fill_op(struct ref_op *w, const struct op *op, uint32_t len)
 			w->sg[w->n_sg++] = (struct cspan){op->sg[i].at, op->sg[i].len};
 }
 
-static int ref_post(struct engine *e, nsec now, const struct op *op)
+static int check_works(const struct ref *r, const struct op *first)
 {
-	struct ref *r = ref_of(e);
-	int64_t len = length_of(op);
+	uint32_t room = r->free_op;
 
-	r->now = now;
-	if (len < 0 || op->qp >= r->cfg.max_qps || !r->qps[op->qp].open || r->qps[op->qp].failed)
-		return -EINVAL;
-	if (r->free_op == REF_NONE)
-		return -EAGAIN;
-	struct ref_qp *q = &r->qps[op->qp];
-	uint32_t index = r->free_op, payload = r->cfg.payload_bytes;
+	for (const struct op *op = first; op; op = op->next) {
+		if (op->qp != first->qp || length_of(op) < 0)
+			return -EINVAL;
+		if (room == REF_NONE)
+			return -ENOMEM;
+		room = r->ops[room].next;
+	}
+	return 0;
+}
+
+static void take_work(struct ref *r, struct ref_qp *q, const struct op *op)
+{
+	uint32_t index = r->free_op, payload = r->cfg.payload_bytes, len = (uint32_t)length_of(op);
 	struct ref_op *w = &r->ops[index];
 
 	r->free_op = w->next;
-	fill_op(w, op, (uint32_t)len);
+	fill_op(w, op, len);
 	w->first = q->end;
-	w->n_pkts = len > 0 ? (uint32_t)((len + payload - 1) / payload) : 1;
+	w->n_pkts = len > 0 ? (uint32_t)(((uint64_t)len + payload - 1) / payload) : 1;
 	w->msn = q->msn++;
 	w->rqmsn = q->rqmsn;
 	q->rqmsn = (uint16_t)(q->rqmsn + w->has_imm);
@@ -252,6 +257,23 @@ static int ref_post(struct engine *e, nsec now, const struct op *op)
 	q->op_tail = index;
 	if (q->op_next == REF_NONE)
 		q->op_next = index;
+}
+
+static int ref_post(struct engine *e, nsec now, const struct op *op)
+{
+	struct ref *r = ref_of(e);
+
+	r->now = now;
+	if (op->qp >= r->cfg.max_qps || !r->qps[op->qp].open || r->qps[op->qp].failed)
+		return -EINVAL;
+	int problem = check_works(r, op);
+
+	if (problem)
+		return problem;
+	struct ref_qp *q = &r->qps[op->qp];
+
+	for (; op; op = op->next)
+		take_work(r, q, op);
 	ref_wake(r, q);
 	return 0;
 }

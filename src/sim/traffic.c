@@ -229,11 +229,6 @@ static void end_flow(struct traffic *t, uint32_t flow, int16_t status)
 		t->n_done++;
 }
 
-static bool is_full(int answer)
-{
-	return answer == -EAGAIN || answer == -ENOMEM;
-}
-
 /* Posts as many messages as the flow's window allows. An engine whose queue is full is asked again
  * when something of this flow completes; with nothing outstanding nothing would, and it fails. */
 static void post(struct traffic *t, struct sim *s, uint32_t flow)
@@ -271,7 +266,7 @@ static void post(struct traffic *t, struct sim *s, uint32_t flow)
 			continue;
 		f->posted_bytes -= sge.len;
 		f->outstanding--;
-		if (!is_full(answer) || f->outstanding == 0)
+		if (answer != -ENOMEM || f->outstanding == 0)
 			end_flow(t, flow, (int16_t)answer);
 		return;
 	}

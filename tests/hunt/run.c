@@ -421,7 +421,7 @@ static psec post_works(struct hunt_run *r, uint32_t end)
 			return PSEC_NEVER;
 		int answer = post_work(r, end, work);
 
-		if (answer == -ENOMEM || answer == -EAGAIN)
+		if (answer == -ENOMEM)
 			return sim_now(&r->sim) + RETRY;
 		if (answer) {
 			oracle_fail(&r->oracle, "end %u, work %u: refused with %d", end, work,

@@ -115,9 +115,9 @@ static void pool_full(void **state)
 	for (uint32_t round = 0; round < 3; round++) {
 		for (uint64_t i = 0; i < 3; i++)
 			post(100, 20, ENGINE_WRITE, 10 * round + i);
-		assert_int_equal(post_at(100, 20, ENGINE_WRITE, 9), -EAGAIN);
+		assert_int_equal(post_at(100, 20, ENGINE_WRITE, 9), -ENOMEM);
 		run();
-		assert_int_equal(post_at(100, 20, ENGINE_WRITE, 9), -EAGAIN);
+		assert_int_equal(post_at(100, 20, ENGINE_WRITE, 9), -ENOMEM);
 		for (uint64_t i = 0; i < 3; i++)
 			poll_one(0, (struct done){.cookie = 10 * round + i, .len = 20});
 		poll_none(0);
