@@ -1,0 +1,310 @@
+/* The engine's operations. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine/layout.h"
+#include "state.h"
+
+#define WHEEL_SHIFT 10u /* slots of a microsecond */
+
+struct layout {
+	struct engine_layout all;
+	size_t pairs, strangers;
+};
+
+/* The parts of the one block; used is 0 when the configuration is bad. */
+static struct layout layout_of(const struct stopwait_cfg *cfg)
+{
+	struct layout l = {0};
+
+	if (!cfg->mem || cfg->max_pairs == 0 || cfg->max_pairs > ENGINE_NUMBERS_MOST ||
+	    cfg->n_ports > 1)
+		return l;
+	engine_reserve(&l.all, sizeof(struct stopwait));
+	l.pairs = engine_reserve(&l.all, engine_numbers_bytes(cfg->max_pairs));
+	l.strangers = engine_reserve(&l.all, cfg->max_strangers * sizeof(struct stopwait_end));
+	return l;
+}
+
+static size_t size(const void *cfg)
+{
+	return layout_of(cfg).all.used;
+}
+
+static int init(struct engine *e, const void *cfg, nsec now)
+{
+	struct stopwait *s = stopwait_of(e);
+	const struct stopwait_cfg *of = cfg;
+	struct layout l = layout_of(of);
+	uint8_t *block = (uint8_t *)s;
+
+	if (!l.all.used)
+		return -EINVAL;
+	*s = (struct stopwait){
+		.engine.ops = &stopwait_ops,
+		.cfg = *of,
+		.now = now,
+		.strangers = (void *)(block + l.strangers),
+	};
+	engine_numbers_init(&s->pairs, block + l.pairs, of->max_pairs);
+	memset(s->strangers, 0, of->max_strangers * sizeof *s->strangers);
+	wheel_init(&s->wheel,
+		   (struct wheel_cfg){
+			   .now = now, .shift = WHEEL_SHIFT, .levels = STOPWAIT_WHEEL_LEVELS},
+		   s->slots);
+	return 0;
+}
+
+static int check_send(const struct stopwait_pair *p, const struct op *op)
+{
+	if (!transport_takes(&stopwait, op->code) || engine_send_check(op, p->state))
+		return -EINVAL;
+	return engine_cut_check(op, stopwait_send_limits(&p->caps));
+}
+
+static int check_recv(const struct stopwait_pair *p, const struct op *op)
+{
+	if (!engine_takes_receives(p->state))
+		return -EINVAL;
+	return engine_cut_check(op, stopwait_recv_limits(&p->caps));
+}
+
+static int check_works(const struct stopwait_pair *p, const struct op *first)
+{
+	bool is_recv = first->code == ENGINE_RECV;
+	uint32_t room = engine_ring_room(is_recv ? &p->recvs : &p->sends);
+
+	for (const struct op *op = first; op; op = op->next, room--) {
+		if (!engine_is_same_queue(op, first) ||
+		    (is_recv ? check_recv(p, op) : check_send(p, op)))
+			return -EINVAL;
+		if (room == 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void take_work(struct stopwait *s, struct stopwait_pair *p, const struct op *op)
+{
+	bool is_recv = op->code == ENGINE_RECV;
+	struct engine_ring *ring = is_recv ? &p->recvs : &p->sends;
+	uint32_t len = is_recv ? 0 : (uint32_t)engine_cut_bytes(op);
+	struct stopwait_work *w = (void *)engine_ring_post(ring, op, p, len);
+
+	w->remote = op->remote;
+	w->key = (uint32_t)op->key;
+	w->n_sg = engine_cut_keep(
+		op, is_recv ? stopwait_recv_limits(&p->caps) : stopwait_send_limits(&p->caps),
+		w->sg);
+	if (p->state == ENGINE_ERROR)
+		engine_done_end(&s->done, ring, ENGINE_FLUSHED);
+}
+
+static int post(struct engine *e, nsec now, const struct op *op)
+{
+	struct stopwait *s = stopwait_of(e);
+	struct stopwait_pair *p = stopwait_find(s, op->qp);
+
+	s->now = now;
+	if (!p)
+		return -ENOENT;
+	int problem = check_works(p, op);
+
+	if (problem)
+		return problem;
+	for (; op; op = op->next)
+		take_work(s, p, op);
+	stopwait_wake(s, p);
+	return 0;
+}
+
+static void address(const struct stopwait_end *end, struct stopwait_head *h, struct tx_pkt *tx)
+{
+	h->to = end->remote;
+	h->from = end->number;
+	stopwait_head_put(h, tx->head);
+	tx->head_len = stopwait_head_bytes;
+	tx->udp_len = 0;
+	tx->port = 0;
+	tx->peer = end->peer;
+	tx->local = end->local;
+	tx->ev = end->ev;
+	tx->sa = 0;
+	tx->stamp = 0;
+}
+
+static void put_ack(struct stopwait *s, struct tx_pkt *tx)
+{
+	struct list_link *turn = list_pop(&s->acks);
+	const struct stopwait_end *end = LIST_OWNER(turn, stopwait_end, ack_turn);
+	struct stopwait_head h = {
+		.kind = STOPWAIT_ACK, .is_last = 1, .seq = end->ack_seq, .imm = end->ack_status};
+
+	tx->tclass = ENGINE_CONTROL;
+	tx->not_ect = 1;
+	tx->n_body = 0;
+	address(end, &h, tx);
+	s->count.tx_ack++;
+}
+
+static uint8_t kind_of(uint8_t op)
+{
+	return op == ENGINE_SEND        ? STOPWAIT_SEND
+	       : op == ENGINE_WRITE_IMM ? STOPWAIT_WRITE_IMM
+					: STOPWAIT_WRITE;
+}
+
+/* The next packet of p, or the one that is lost. False: a key of ours does not cover its payload.
+ */
+static bool put_data(struct stopwait *s, struct stopwait_pair *p, struct tx_pkt *tx)
+{
+	const struct stopwait_work *w = engine_ring_at(&p->sends, p->sends.done);
+	uint32_t left = w->wr.len - p->offset, len = left < p->pmtu ? left : p->pmtu;
+	const struct engine_cut cut = {
+		.mem = s->cfg.mem,
+		.pd = p->caps.pd,
+		.qp = p->id.number,
+		.is_trusted = w->wr.flags & ENGINE_TRUSTED,
+		.from = {w->sg, w->n_sg, p->offset, len},
+	};
+	struct stopwait_head h = {
+		.kind = kind_of(w->wr.op),
+		.pad = engine_pad_of(len),
+		.is_last = len == left,
+		.seq = p->seq,
+		.offset = p->offset,
+		.key = w->key,
+		.imm = (uint32_t)w->wr.imm,
+		.va = w->remote + p->offset,
+	};
+
+	if (!engine_cut_out(&cut, tx))
+		return false;
+	if (h.pad)
+		engine_cut_pad(tx, h.pad);
+	tx->tclass = p->is_out ? ENGINE_RETX : ENGINE_DATA;
+	tx->not_ect = 0;
+	address(&p->end, &h, tx);
+	p->is_out ? s->count.tx_retx++ : s->count.tx_data++;
+	p->is_out ? p->progress.retx_packets++ : p->progress.sent_packets++;
+	p->out_bytes = len;
+	p->is_out = true;
+	wheel_arm(&s->wheel, &p->end.timer,
+		  wheel_soonest(&s->wheel, s->now, s->now + p->timeout_ns));
+	return true;
+}
+
+static void on_silence(struct stopwait *s, struct stopwait_pair *p)
+{
+	s->count.timeouts++;
+	p->progress.timeouts++;
+	if (p->tries++ == p->retries) {
+		stopwait_fail(s, p, ENGINE_RETRY_EXCEEDED);
+		return;
+	}
+	list_join(&s->data, &p->data_turn);
+	/* Also while it waits for its port: one that stays shut must not keep it for ever. */
+	wheel_arm(&s->wheel, &p->end.timer,
+		  wheel_soonest(&s->wheel, s->now, s->now + p->timeout_ns));
+}
+
+static void on_unused(struct stopwait *s, struct stopwait_end *end)
+{
+	nsec until = end->used_at + s->cfg.hold_ns;
+
+	if (until > s->now || list_is_linked(&end->ack_turn)) {
+		wheel_arm_by(&s->wheel, s->now, &end->timer, until);
+		return;
+	}
+	end->is_held = false;
+	s->count.released++;
+	engine_event_raise(&s->told, &end->events, ENGINE_EVENT_PEER_RELEASED);
+}
+
+static uint32_t pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
+		     struct tx_pkt *pkts, uint32_t n)
+{
+	struct stopwait *s = stopwait_of(e);
+	struct wheel_timer *t;
+	uint32_t got = 0;
+
+	s->now = now;
+	while ((t = wheel_expire(&s->wheel, now))) {
+		struct stopwait_end *end = LIST_OWNER(t, stopwait_end, timer);
+
+		if (end->is_stranger)
+			on_unused(s, end);
+		else
+			on_silence(s, (struct stopwait_pair *)end);
+	}
+	n = n < room[0] ? n : room[0];
+	while (got < n && !list_is_empty(&s->acks))
+		put_ack(s, &pkts[got++]);
+	while (got < n && !list_is_empty(&s->data)) {
+		struct stopwait_pair *p = LIST_OWNER(list_pop(&s->data), stopwait_pair, data_turn);
+
+		if (put_data(s, p, &pkts[got]))
+			got++;
+		else
+			stopwait_fail(s, p, ENGINE_LOCAL_PROTECTION);
+	}
+	return got;
+}
+
+static uint32_t poll(struct engine *e, struct done *done, uint32_t n)
+{
+	struct stopwait *s = stopwait_of(e);
+	uint32_t got = 0;
+
+	for (; got < n; got++) {
+		const struct engine_work *w = engine_done_pop(&s->done, &done[got]);
+
+		if (!w)
+			break;
+		struct stopwait_pair *p = w->owner;
+
+		done[got].qp = p->id.number;
+		done[got].peer = p->end.peer;
+		done[got].source = w->is_recv ? p->end.remote : 0;
+		engine_ring_release(w->is_recv ? &p->recvs : &p->sends, w);
+	}
+	return got;
+}
+
+static nsec deadline(const struct engine *e, uint32_t free_ports)
+{
+	const struct stopwait *s = (const struct stopwait *)e;
+
+	if ((free_ports & 1) && (!list_is_empty(&s->acks) || !list_is_empty(&s->data)))
+		return s->now;
+	return wheel_next(&s->wheel);
+}
+
+/* Nothing happens to a queue pair but to its work; strangers come and go. */
+static uint32_t events(struct engine *e, struct engine_event *events, uint32_t n)
+{
+	struct stopwait *s = stopwait_of(e);
+	struct engine_events *of;
+	uint32_t got = 0;
+
+	while (got < n && (of = engine_event_take(&s->told, &events[got].kind)))
+		events[got++].number = LIST_OWNER(of, stopwait_end, events)->peer;
+	return got;
+}
+
+static const uint64_t *count(const struct engine *e)
+{
+	return (const uint64_t *)(const void *)&((const struct stopwait *)e)->count;
+}
+
+const struct engine_ops stopwait_ops = {
+	.size = size,
+	.init = init,
+	.post = post,
+	.input = stopwait_input,
+	.pull = pull,
+	.poll = poll,
+	.deadline = deadline,
+	.events = events,
+	.count = count,
+};
