@@ -9,6 +9,7 @@
 #ifndef WEFT_ENGINE_WORK_H
 #define WEFT_ENGINE_WORK_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,6 +60,20 @@ static inline bool engine_is_same_queue(const struct op *a, const struct op *b)
 {
 	return a->qp == b->qp && (a->code == ENGINE_RECV) == (b->code == ENGINE_RECV) &&
 	       !((a->flags ^ b->flags) & ENGINE_SHARED);
+}
+
+/* Whether all works that are posted together can be taken where there is room for so many, and
+ * `check`, of the engine's own, has nothing against any: 0, -EINVAL, or -ENOMEM. */
+static inline int engine_works_check(const struct op *first, uint32_t room, const void *queue,
+				     int (*check)(const void *queue, const struct op *op))
+{
+	for (const struct op *op = first; op; op = op->next, room--) {
+		if (!engine_is_same_queue(op, first) || check(queue, op))
+			return -EINVAL;
+		if (room == 0)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* Work of op as it begins, posted to owner: len bytes long, or a receive that nothing came for. */

@@ -388,24 +388,18 @@ void mrc_responder_resize(struct mrc *m, struct mrc_qp *q)
 		p->promised = p->seen.expected + p->range;
 }
 
-static int check_receives(const struct mrc_qp *q, const struct op *first)
+static int check_receive(const void *queue, const struct op *op)
 {
-	uint32_t room = engine_ring_room(&q->resp.receives);
+	const struct mrc_qp *q = queue;
 
 	if (!engine_takes_receives(q->state) || q->caps.max_recv == 0)
 		return -EINVAL;
-	for (const struct op *op = first; op; op = op->next, room--) {
-		if (!engine_is_same_queue(op, first) || op->n_sg > 0 || op->flags & ENGINE_SHARED)
-			return -EINVAL;
-		if (room == 0)
-			return -ENOMEM;
-	}
-	return 0;
+	return op->n_sg > 0 || op->flags & ENGINE_SHARED ? -EINVAL : 0;
 }
 
 int mrc_take_recv(struct mrc *m, struct mrc_qp *q, const struct op *op)
 {
-	int problem = check_receives(q, op);
+	int problem = engine_works_check(op, engine_ring_room(&q->resp.receives), q, check_receive);
 
 	if (problem)
 		return problem;

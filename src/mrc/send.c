@@ -20,25 +20,14 @@ struct step {
 };
 
 /* What can be said of work before its turn; keys are looked at when they are used. */
-static int check(const struct mrc_qp *q, const struct op *op)
+static int check(const void *queue, const struct op *op)
 {
+	const struct mrc_qp *q = queue;
+
 	if (engine_send_check(op, q->state) ||
 	    (op->code != ENGINE_WRITE && op->code != ENGINE_WRITE_IMM))
 		return -EINVAL;
 	return engine_cut_check(op, mrc_send_limits(&q->caps));
-}
-
-static int check_works(const struct mrc_qp *q, const struct op *first)
-{
-	uint32_t room = engine_ring_room(&q->req.works);
-
-	for (const struct op *op = first; op; op = op->next, room--) {
-		if (!engine_is_same_queue(op, first) || check(q, op))
-			return -EINVAL;
-		if (room == 0)
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 static void fill(struct mrc_qp *q, const struct op *op, struct mrc_send *w)
@@ -96,7 +85,7 @@ int mrc_take_send(struct mrc *m, struct mrc_qp *q, const struct op *op)
 {
 	struct mrc_requester *req = &q->req;
 	bool was_idle = req->executed == req->end;
-	int problem = check_works(q, op);
+	int problem = engine_works_check(op, engine_ring_room(&req->works), q, check);
 
 	if (problem)
 		return problem;

@@ -36,8 +36,10 @@ static int check_atomic(const struct op *op)
 }
 
 /* What can be said of work before its turn; keys are looked at when they are used. */
-static int check(const struct rc_qp *q, const struct op *op)
+static int check(const void *queue, const struct op *op)
 {
+	const struct rc_qp *q = queue;
+
 	if (op->code > ENGINE_BIND || engine_send_check(op, q->state))
 		return -EINVAL;
 	if (is_local(op->code))
@@ -74,19 +76,6 @@ static void fill(struct rc_qp *q, const struct op *op, struct rc_send *w)
 		w->n_sg = engine_cut_keep(op, rc_send_limits(&q->caps), w->sg);
 }
 
-static int check_works(const struct rc_qp *q, const struct op *first)
-{
-	uint32_t room = engine_ring_room(&q->req.works);
-
-	for (const struct op *op = first; op; op = op->next, room--) {
-		if (!engine_is_same_queue(op, first) || check(q, op))
-			return -EINVAL;
-		if (room == 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static void take_work(struct rc_qp *q, const struct op *op)
 {
 	uint32_t len = is_local(op->code) ? 0 : (uint32_t)engine_cut_bytes(op);
@@ -99,7 +88,7 @@ static void take_work(struct rc_qp *q, const struct op *op)
 
 int rc_post_send(struct rc *r, struct rc_qp *q, const struct op *op)
 {
-	int problem = check_works(q, op);
+	int problem = engine_works_check(op, engine_ring_room(&q->req.works), q, check);
 
 	if (problem)
 		return problem;

@@ -55,33 +55,22 @@ static int init(struct engine *e, const void *cfg, nsec now)
 	return 0;
 }
 
-static int check_send(const struct stopwait_pair *p, const struct op *op)
+static int check_send(const void *queue, const struct op *op)
 {
+	const struct stopwait_pair *p = queue;
+
 	if (!transport_takes(&stopwait, op->code) || engine_send_check(op, p->state))
 		return -EINVAL;
 	return engine_cut_check(op, stopwait_send_limits(&p->caps));
 }
 
-static int check_recv(const struct stopwait_pair *p, const struct op *op)
+static int check_recv(const void *queue, const struct op *op)
 {
+	const struct stopwait_pair *p = queue;
+
 	if (!engine_takes_receives(p->state))
 		return -EINVAL;
 	return engine_cut_check(op, stopwait_recv_limits(&p->caps));
-}
-
-static int check_works(const struct stopwait_pair *p, const struct op *first)
-{
-	bool is_recv = first->code == ENGINE_RECV;
-	uint32_t room = engine_ring_room(is_recv ? &p->recvs : &p->sends);
-
-	for (const struct op *op = first; op; op = op->next, room--) {
-		if (!engine_is_same_queue(op, first) ||
-		    (is_recv ? check_recv(p, op) : check_send(p, op)))
-			return -EINVAL;
-		if (room == 0)
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 static void take_work(struct stopwait *s, struct stopwait_pair *p, const struct op *op)
@@ -108,7 +97,9 @@ static int post(struct engine *e, nsec now, const struct op *op)
 	s->now = now;
 	if (!p)
 		return -ENOENT;
-	int problem = check_works(p, op);
+	bool is_recv = op->code == ENGINE_RECV;
+	int problem = engine_works_check(op, engine_ring_room(is_recv ? &p->recvs : &p->sends), p,
+					 is_recv ? check_recv : check_send);
 
 	if (problem)
 		return problem;
