@@ -62,28 +62,9 @@ int bell_wait(const struct bell *b)
 	return poll(&p, 1, -1) < 0 ? -errno : 0;
 }
 
-static void list_add(struct nic_user *u, struct source *s)
-{
-	s->next = NULL;
-	*u->last = s;
-	u->last = &s->next;
-}
-
-static void list_remove(struct nic_user *u, struct source *s)
-{
-	struct source **at = &u->first;
-
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
-	if (!*at)
-		u->last = at;
-}
-
 void source_raise(struct nic_user *u, struct source *s, enum nic_event_kind kind)
 {
-	if (!s->waiting)
-		list_add(u, s);
+	list_join(&u->sources, &s->link);
 	s->waiting |= 1u << kind;
 	bell_ring(&u->bell);
 }
@@ -91,9 +72,9 @@ void source_raise(struct nic_user *u, struct source *s, enum nic_event_kind kind
 void source_end(struct nic_user *u, struct source *s)
 {
 	if (s->waiting) {
-		list_remove(u, s);
+		list_remove(&u->sources, &s->link);
 		s->waiting = 0;
-		if (!u->first)
+		if (list_is_empty(&u->sources))
 			bell_silence(&u->bell);
 	}
 	while (s->n_taken != s->n_acked)
@@ -103,18 +84,18 @@ void source_end(struct nic_user *u, struct source *s)
 /* The oldest source's first event, and the source goes to the end of the line. */
 bool source_take(struct nic_user *u, struct nic_event *event)
 {
-	struct source *s = u->first;
+	struct list_link *link = list_pop(&u->sources);
 
-	if (!s)
+	if (!link)
 		return false;
+	struct source *s = LIST_OWNER(link, source, link);
 	uint32_t kind = (uint32_t)__builtin_ctz(s->waiting);
 
-	list_remove(u, s);
 	s->waiting &= s->waiting - 1;
 	s->n_taken++;
 	if (s->waiting)
-		list_add(u, s);
-	if (!u->first)
+		list_push(&u->sources, &s->link);
+	if (list_is_empty(&u->sources))
 		bell_silence(&u->bell);
 	*event = (struct nic_event){(uint8_t)kind, s->object, s->context, 0};
 	if (!s->object)

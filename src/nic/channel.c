@@ -13,7 +13,6 @@ struct nic_channel *nic_channel_new(struct nic_user *u)
 		return NULL;
 	}
 	c->user = u;
-	c->last = &c->first;
 	device_enter(u->device);
 	r = bell_open(u->device, &c->bell);
 	if (!r)
@@ -51,51 +50,39 @@ int nic_channel_fd(const struct nic_channel *c)
 	return c->user->device->is_dead ? -ENODEV : c->bell.fd;
 }
 
-static void list_add(struct nic_channel *c, struct nic_cq *cq)
-{
-	cq->next = NULL;
-	*c->last = cq;
-	c->last = &cq->next;
-}
-
-static void list_remove(struct nic_channel *c, struct nic_cq *cq)
-{
-	struct nic_cq **at = &c->first;
-
-	while (*at != cq)
-		at = &(*at)->next;
-	*at = cq->next;
-	if (!*at)
-		c->last = at;
-	if (!c->first)
-		bell_silence(&c->bell);
-}
-
 void channel_raise(struct nic_cq *cq)
 {
 	if (cq->n_waiting++ == 0)
-		list_add(cq->channel, cq);
+		list_push(&cq->channel->cqs, &cq->link);
 	bell_ring(&cq->channel->bell);
 }
 
 void channel_forget(struct nic_cq *cq)
 {
-	if (cq->n_waiting)
-		list_remove(cq->channel, cq);
+	struct nic_channel *c = cq->channel;
+
+	if (!cq->n_waiting)
+		return;
 	cq->n_waiting = 0;
+	list_remove(&c->cqs, &cq->link);
+	if (list_is_empty(&c->cqs))
+		bell_silence(&c->bell);
 }
 
 /* The queue that waits longest; it goes to the end if it has more. */
 static struct nic_cq *channel_take(struct nic_channel *c)
 {
-	struct nic_cq *cq = c->first;
+	struct list_link *link = list_pop(&c->cqs);
 
-	if (!cq)
+	if (!link)
 		return NULL;
-	list_remove(c, cq);
+	struct nic_cq *cq = LIST_OWNER(link, nic_cq, link);
+
+	if (list_is_empty(&c->cqs))
+		bell_silence(&c->bell);
 	cq->n_taken++;
 	if (--cq->n_waiting) {
-		list_add(c, cq);
+		list_push(&c->cqs, link);
 		bell_ring(&c->bell);
 	}
 	return cq;

@@ -347,7 +347,6 @@ struct nic_user *nic_open(const struct nic_info *info)
 		is_open = !bell_open(d, &u->bell);
 		if (is_open) {
 			u->device = d;
-			u->last = &u->first;
 			u->next = d->users;
 			d->users = u;
 		}

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/keystream.h"
+#include "base/list.h"
 #include "base/nsec.h"
 #include "io/driver.h"
 #include "nic/nic.h"
@@ -34,7 +35,7 @@ struct bell {
 /* Where asynchronous events come from: an object, or a port. An event is a bit until it is taken,
  * so there is always room for it; the same thing twice before that is one event. */
 struct source {
-	struct source *next; /* of those of its user that have one */
+	struct list_link link; /* among those of its user that have one */
 	void *object, *context;
 	uint32_t waiting; /* bits 1 << enum nic_event_kind */
 	uint32_t n_taken, n_acked;
@@ -46,7 +47,7 @@ struct nic_user {
 	uint32_t n_objects;
 	struct bell bell;
 	struct source ports[ENGINE_PORTS];
-	struct source *first, **last;
+	struct list sources; /* those with an event */
 };
 
 struct nic_pd {
@@ -74,7 +75,7 @@ struct nic_channel {
 	struct nic_user *user;
 	uint32_t n_cqs;
 	struct bell bell;
-	struct nic_cq *first, **last; /* those with n_waiting > 0 */
+	struct list cqs; /* those with n_waiting > 0 */
 };
 
 enum cq_armed { CQ_NOT_ARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
@@ -90,7 +91,7 @@ struct nic_cq {
 	uint32_t n_vain; /* polls that found nothing */
 	bool is_overrun;
 	uint8_t armed;                        /* enum cq_armed */
-	struct nic_cq *next;                  /* of the channel's */
+	struct list_link link;                /* among the channel's */
 	uint32_t n_waiting, n_taken, n_acked; /* events of the channel */
 	struct event_ring *events;            /* in place of ring: of a queue of events */
 };

@@ -209,7 +209,6 @@ static int set_up(void **state)
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->acked, NULL);
 	user = (struct nic_user){.device = d, .bell = {.is_rung = true}};
-	user.last = &user.first;
 	d->users = &user;
 	return 0;
 }
