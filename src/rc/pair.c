@@ -259,13 +259,3 @@ int rc_qp_query(const struct engine *e, uint32_t number, struct rc_attr *attr, s
 		*is_draining = q->state == RC_SQD && q->req.is_draining;
 	return 0;
 }
-
-int rc_qp_room(const struct engine *e, uint32_t number, uint32_t *sends)
-{
-	const struct rc_qp *q = rc_find((const struct rc *)e, number);
-
-	if (!q)
-		return -ENOENT;
-	*sends = engine_ring_room(&q->req.works);
-	return 0;
-}

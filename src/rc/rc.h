@@ -10,9 +10,9 @@
  * ENGINE_SHARED, to a shared receive queue. Completions come out of ops->poll: those of one queue
  * in the order of its work requests; each once. done.source of a receive is the peer's number;
  * done.peer_code the syndrome of the AETH with which it refused work, or put it off too often.
- * Invariants: every packet put in increments one
- * counter of RC_ACCEPTED or RC_DROPS; nothing is placed that is not wholly inside a region with
- * the right to it; a request is executed once however often it arrives. */
+ * Invariants: every packet put in increments one counter of RC_ACCEPTED or RC_DROPS; nothing is
+ * placed that is not wholly inside a region with the right to it; a request is executed once
+ * however often it arrives. */
 #ifndef WEFT_RC_RC_H
 #define WEFT_RC_RC_H
 
@@ -193,10 +193,6 @@ struct rc_progress {
 	uint64_t timeouts;
 };
 int rc_qp_progress(const struct engine *e, uint32_t number, struct rc_progress *p);
-
-/* How many more works ops->post takes into the send queue now. Work that is done holds its place
- * until it was polled; ENGINE_SILENT work until what was posted before it is free. 0 or -ENOENT. */
-int rc_qp_room(const struct engine *e, uint32_t number, uint32_t *sends);
 
 /* Shared receive queues: the same for them. A queue in use by a queue pair is not freed: NULL. */
 struct rc_srq_caps {
