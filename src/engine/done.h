@@ -16,8 +16,9 @@ void engine_done_push(struct list *all, struct engine_work *w);
  * for poll if it is to be reported. */
 void engine_done_end(struct list *all, struct engine_ring *r, enum engine_status status);
 
-/* Takes the oldest out, or NULL. *done is what is known of any work; who and
- * where is 0, and the engine's to say, and so is it to free the place. */
+/* Takes the oldest out, or NULL. *done is what is known of any work; qp, peer, source, tag and
+ * what else a transport has of its own are 0, and the engine's to say. So is it to free the place.
+ */
 struct engine_work *engine_done_pop(struct list *all, struct done *done);
 
 /* Those of this owner are forgotten; the others keep their order. Looks at all. */

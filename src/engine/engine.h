@@ -14,7 +14,7 @@
  *    after now means that pull returns 0, and a pull shorter than n a deadline after now.
  * 4. No packet leaves on a port beyond its room. Acknowledgements are never starved by data.
  * 5. post takes all it is given, or none, and reserves the completions' slots. Unacknowledged
- * packets mean a deadline.
+ *    packets mean a deadline.
  * 6. Memory is one block from the caller, of ops->size(cfg) bytes at max_align_t. */
 #ifndef WEFT_ENGINE_ENGINE_H
 #define WEFT_ENGINE_ENGINE_H
@@ -193,7 +193,7 @@ enum engine_event_kind {
 	ENGINE_EVENT_EV_STATE,    /* some entropy value is assumed bad now, or no longer */
 	/* Of engines that serve peers which they were not told of; number: the driver's handle.
 	 * Taken before the driver receives again: keeps what is lent for one receive, and gives it
-	 * back. */
+	 * back. Room for a stranger may stay taken until both were. */
 	ENGINE_EVENT_PEER_HELD,
 	ENGINE_EVENT_PEER_RELEASED,
 	ENGINE_EVENTS,
