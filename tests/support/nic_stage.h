@@ -180,6 +180,31 @@ static inline void stage_pair(struct end e[2], int family)
 	stage_connect(e[0].qp, e[1].qp, &info, stage_gid(&info, family));
 }
 
+/* How end i is connected with the other one, whatever their transport. */
+static inline struct nic_link stage_link(struct end e[2], uint32_t i, const struct nic_info *info,
+					 uint16_t pmtu)
+{
+	struct nic_link link = {.pmtu = pmtu, .access = MEM_REMOTE_WRITE};
+	uint32_t gid = stage_gid(info, AF_INET);
+
+	link.path.gid_index = nic_gid_index(gid);
+	memcpy(link.path.dgid, info->gids[gid].raw, sizeof link.path.dgid);
+	assert_int_equal(nic_qp_end(e[i].qp, &link.mine), 0);
+	assert_int_equal(nic_qp_end(e[1 - i].qp, &link.theirs), 0);
+	return link;
+}
+
+/* Both ends, as they tell each other. */
+static inline void stage_join(struct end e[2], const struct nic_info *info, uint16_t pmtu)
+{
+	struct nic_link there = stage_link(e, 0, info, pmtu), back = there;
+
+	back.mine = there.theirs;
+	back.theirs = there.mine;
+	if (nic_qp_connect(e[0].qp, &there) || nic_qp_connect(e[1].qp, &back))
+		fail_msg("%s", nic_error());
+}
+
 static inline struct sge stage_piece(const struct end *e, uint32_t at, uint32_t len)
 {
 	return (struct sge){e->bytes + at, len, nic_mr_key(e->mr)};

@@ -8,29 +8,6 @@
 #define SIDES  2u
 #define ROUNDS 3u
 
-static struct nic_link link_of(struct end e[SIDES], uint32_t i, const struct nic_info *info)
-{
-	struct nic_link link = {.pmtu = PMTU, .access = MEM_REMOTE_WRITE};
-	uint32_t gid = stage_gid(info, AF_INET);
-
-	link.path.gid_index = nic_gid_index(gid);
-	memcpy(link.path.dgid, info->gids[gid].raw, sizeof link.path.dgid);
-	assert_int_equal(nic_qp_end(e[i].qp, &link.mine), 0);
-	assert_int_equal(nic_qp_end(e[1 - i].qp, &link.theirs), 0);
-	return link;
-}
-
-/* Both ends, as they tell each other. */
-static void connect_both(struct end e[SIDES], const struct nic_info *info)
-{
-	struct nic_link there = link_of(e, 0, info), back = there;
-
-	back.mine = there.theirs;
-	back.theirs = there.mine;
-	if (nic_qp_connect(e[0].qp, &there) || nic_qp_connect(e[1].qp, &back))
-		fail_msg("%s", nic_error());
-}
-
 static void open_both(struct end e[SIDES], const struct nic_info *info)
 {
 	stage_open(&e[0], info, NULL);
@@ -62,7 +39,7 @@ static void writes_cross(const struct transport *t)
 	struct end e[SIDES];
 
 	open_both(e, &info);
-	connect_both(e, &info);
+	stage_join(e, &info, PMTU);
 	for (uint32_t seed = 1; seed <= ROUNDS; seed++)
 		write_all(e, seed);
 	assert_int_equal(nic_qp_progress(e[0].qp, &p), 0);
@@ -102,7 +79,7 @@ static void nonsense_is_refused(const struct transport *t)
 	struct end e[SIDES];
 
 	open_both(e, &info);
-	struct nic_link good = link_of(e, 0, &info), bad = good;
+	struct nic_link good = stage_link(e, 0, &info, PMTU), bad = good;
 
 	memset(&bad.theirs, 0xff, sizeof bad.theirs);
 	assert_int_equal(nic_qp_connect(e[0].qp, &bad), -EPROTO);
@@ -114,7 +91,7 @@ static void nonsense_is_refused(const struct transport *t)
 	assert_int_equal(nic_qp_connect(e[0].qp, &bad), -EINVAL);
 	/* It is as if nothing had been tried. */
 	assert_int_equal(qp_state(e[0].qp), ENGINE_RESET);
-	connect_both(e, &info);
+	stage_join(e, &info, PMTU);
 	write_all(e, 7);
 	/* Once connected it is not to be had again, and goes on. */
 	assert_int_equal(nic_qp_connect(e[0].qp, &good), -EINVAL);

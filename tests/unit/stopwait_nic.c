@@ -17,30 +17,13 @@ static struct nic_info device(void)
 	return info;
 }
 
-static struct nic_link link_of(struct end e[2], uint32_t i, const struct nic_info *info)
-{
-	struct nic_link link = {.pmtu = PMTU, .access = MEM_REMOTE_WRITE};
-	uint32_t gid = stage_gid(info, AF_INET);
-
-	link.path.gid_index = nic_gid_index(gid);
-	memcpy(link.path.dgid, info->gids[gid].raw, sizeof link.path.dgid);
-	assert_int_equal(nic_qp_end(e[i].qp, &link.mine), 0);
-	assert_int_equal(nic_qp_end(e[1 - i].qp, &link.theirs), 0);
-	return link;
-}
-
 static void open_both(struct end e[2])
 {
 	struct nic_info info = device();
 
 	stage_open(&e[0], &info, NULL);
 	stage_open(&e[1], &info, NULL);
-	struct nic_link there = link_of(e, 0, &info), back = there;
-
-	back.mine = there.theirs;
-	back.theirs = there.mine;
-	if (nic_qp_connect(e[0].qp, &there) || nic_qp_connect(e[1].qp, &back))
-		fail_msg("%s", nic_error());
+	stage_join(e, &info, PMTU);
 }
 
 static void close_both(struct end e[2])
