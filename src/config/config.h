@@ -90,9 +90,8 @@ struct config_file {
 int config_find(struct config_file *config, struct config_error *error);
 
 /* Makes devices of a file's text, and of what the environment says beside it, in the order of
- * their transports.
- * *list is malloced. Their number; or a negative errno, and the sentence has the file and the line.
- * A file that describes no device gives 0. */
+ * their transports. *list is malloced. Their number; or a negative errno, and the sentence has the
+ * file and the line. A file that describes no device gives 0. */
 int config_read(const struct config_file *config, struct config_device **list,
 		struct config_error *error);
 
