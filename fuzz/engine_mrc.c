@@ -6,19 +6,6 @@
 #include "base/bytes.h"
 #include "base/serial.h"
 
-static uint64_t count(const struct engine *e)
-{
-	const struct mrc_counters *c = mrc_counters(e);
-	uint64_t sum = 0;
-
-#define MRC_SUM(name, text) sum += c->name;
-	MRC_ACCEPTED(MRC_SUM)
-	MRC_DROPS(MRC_SUM)
-#undef MRC_SUM
-	must(c->rx == sum);
-	return c->rx;
-}
-
 /* What is sent can be read. */
 static void check(const struct tx_pkt *tx)
 {
@@ -149,7 +136,6 @@ const struct engine_target engine_target = {
 		    .wait_ns = 256,
 		    .n_ports = 2,
 		    .room = {3, 4},
-		    .count = count,
 		    .fit = fit},
 	.number = MRC_RECORD_QP,
 	.key = MRC_RECORD_KEY,

@@ -6,19 +6,6 @@
 #include "base/serial.h"
 #include "wire/roce.h"
 
-static uint64_t count(const struct engine *e)
-{
-	const struct rc_counters *c = rc_counters(e);
-	uint64_t sum = 0;
-
-#define RC_SUM(name, text) sum += c->name;
-	RC_ACCEPTED(RC_SUM)
-	RC_DROPS(RC_SUM)
-#undef RC_SUM
-	must(c->rx == sum);
-	return c->rx;
-}
-
 static bool is_response(uint8_t opcode)
 {
 	return opcode >= ROCE_OP_READ_RESPONSE_FIRST && opcode <= ROCE_OP_ATOMIC_ACKNOWLEDGE;
@@ -80,7 +67,6 @@ const struct engine_target engine_target = {
 		    .wait_ns = 256,
 		    .n_ports = 1,
 		    .room = {5},
-		    .count = count,
 		    .fit = fit},
 	.number = RC_RECORD_QP,
 	.key = RC_RECORD_KEY,

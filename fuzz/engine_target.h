@@ -26,7 +26,7 @@ static inline struct driven *driven_of(struct subject *s)
 
 struct engine_target {
 	const struct transport *row;
-	struct subject_ops subject; /* check, post and poll are filled in for all */
+	struct subject_ops subject; /* count, check, post and poll are filled in for all */
 	uint32_t number, key;       /* of the queue pair, and of its one region, ... */
 	uint64_t va;                /* ... which begins at this address */
 	uint32_t region_bytes;

@@ -4,6 +4,15 @@
  * blocks of their own size. A queue pair that failed is connected anew. */
 #include "engine_target.h"
 
+static uint64_t count(const struct engine *e)
+{
+	const struct transport *t = engine_target.row;
+	const uint64_t *counts = e->ops->count(e);
+
+	must(counts[t->count_rx] == transport_verdicts(t, counts));
+	return counts[t->count_rx];
+}
+
 /* Payload comes from the region, and padding from the engine. */
 static void check(const struct subject *s, const struct tx_pkt *tx)
 {
@@ -99,6 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	void *table = calloc(1, mem_bytes(4)), *pair = malloc(t->pair_bytes());
 	struct driven d = {.s.ops = &ops, .target = t, .region = calloc(1, t->region_bytes)};
 
+	ops.count = count;
 	ops.check = check;
 	ops.post = post;
 	ops.poll = poll;

@@ -9,7 +9,8 @@
 #define COUNTER(name, text) {#name, text},
 static const struct transport_counter counters[] = {MRC_COUNTERS(COUNTER)};
 #undef COUNTER
-#define PLACE(name) (offsetof(struct mrc_counters, name) / sizeof(uint64_t))
+#define PLACE(name)     (offsetof(struct mrc_counters, name) / sizeof(uint64_t))
+#define ONE(name, text) +1
 
 static const uint8_t retx_reasons[] = {
 	PLACE(lost_gap),     PLACE(lost_probe), PLACE(lost_nack),    PLACE(lost_port),
@@ -100,6 +101,8 @@ const struct transport transport_mrc = {
 	.n_counters = sizeof counters / sizeof counters[0],
 	.count_retx = PLACE(tx_retx),
 	.count_received = PLACE(rx_bytes),
+	.count_rx = PLACE(rx),
+	.n_verdicts = 0 MRC_ACCEPTED(ONE) MRC_DROPS(ONE),
 	.retx_reasons = retx_reasons,
 	.n_retx_reasons = sizeof retx_reasons,
 	.hosts = &transport_mrc_hosts,

@@ -11,7 +11,8 @@
 #define COUNTER(name, text) {#name, text},
 static const struct transport_counter counters[] = {RC_COUNTERS(COUNTER)};
 #undef COUNTER
-#define PLACE(name) (offsetof(struct rc_counters, name) / sizeof(uint64_t))
+#define PLACE(name)     (offsetof(struct rc_counters, name) / sizeof(uint64_t))
+#define ONE(name, text) +1
 
 static const char *const cc_words[] = {"none", "dcqcn", NULL};
 static const struct transport_cc_choice cc_choices[] = {{.kind = CC_FIXED}, {.kind = CC_DCQCN}};
@@ -50,6 +51,8 @@ const struct transport transport_rc = {
 	.n_counters = sizeof counters / sizeof counters[0],
 	.count_retx = PLACE(tx_retx),
 	.count_received = PLACE(rx_bytes),
+	.count_rx = PLACE(rx),
+	.n_verdicts = 0 RC_ACCEPTED(ONE) RC_DROPS(ONE),
 	.hosts = &transport_rc_hosts,
 	.pairs = &transport_rc_pairs,
 	.message_max = RC_MESSAGE_MAX,

@@ -28,6 +28,15 @@ void transport_fall_back(const struct transport *t, struct transport_device *dev
 			setting_put(&(*k)->setting, device, (*k)->setting.fallback);
 }
 
+uint64_t transport_verdicts(const struct transport *t, const uint64_t *counts)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 1; i <= t->n_verdicts; i++)
+		sum += counts[t->count_rx + i];
+	return sum;
+}
+
 uint32_t transport_place(const struct transport *t)
 {
 	uint32_t i = 0;

@@ -93,6 +93,9 @@ struct transport {
 	const struct transport_counter *counters;
 	uint32_t n_counters;
 	uint32_t count_retx, count_received;
+	/* The place of the packets received. The n_verdicts behind it count what became of them:
+	 * each packet is in one. */
+	uint32_t count_rx, n_verdicts;
 	/* The places of those that say why packets were retransmitted, or not after all. */
 	const uint8_t *retx_reasons;
 	uint32_t n_retx_reasons;
@@ -125,6 +128,9 @@ uint32_t transport_around_bytes(const struct transport *t);
 bool transport_has_key(const struct transport *t, const struct transport_key *key);
 /* Puts what the row's keys fall back to where nothing is said. */
 void transport_fall_back(const struct transport *t, struct transport_device *device);
+
+/* For how many packets received the numbers that its engine counts say what became of them. */
+uint64_t transport_verdicts(const struct transport *t, const uint64_t *counts);
 
 /* The place of a row in transports. */
 uint32_t transport_place(const struct transport *t);

@@ -66,7 +66,8 @@ static const struct transport_host_ops hosts = {
 #define COUNTER(name, text) {#name, text},
 static const struct transport_counter counters[] = {STOPWAIT_COUNTERS(COUNTER)};
 #undef COUNTER
-#define PLACE(name) (offsetof(struct stopwait_counters, name) / sizeof(uint64_t))
+#define PLACE(name)     (offsetof(struct stopwait_counters, name) / sizeof(uint64_t))
+#define ONE(name, text) +1
 
 static const struct setting settings[] = {
 	{.name = "retries",
@@ -105,4 +106,6 @@ const struct transport stopwait = {
 	.n_counters = sizeof counters / sizeof counters[0],
 	.count_retx = PLACE(tx_retx),
 	.count_received = PLACE(rx_bytes),
+	.count_rx = PLACE(rx),
+	.n_verdicts = 0 STOPWAIT_ACCEPTED(ONE) STOPWAIT_DROPS(ONE),
 };

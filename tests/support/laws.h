@@ -192,8 +192,8 @@ static inline uint64_t laws_count(const struct row_end *s, const char *name, boo
 	return sum;
 }
 
-/* Lends a packet for the call, in pieces of which the first has all headers, and spoils it. Law 2.
- */
+/* Lends a packet for the call, in pieces of which the first has all headers, and spoils it: law 2.
+ * It is counted, and what became of it: law 1. */
 static inline void laws_input(struct laws_world *w, uint32_t side, const struct laws_flight *f,
 			      uint32_t cut)
 {
@@ -212,6 +212,8 @@ static inline void laws_input(struct laws_world *w, uint32_t side, const struct 
 	rx.udp_len = (uint16_t)(f->len + 12);
 	s->ops->input(s->e, w->now, &rx, 1);
 	assert_int_equal(laws_count(s, "rx", true), before + 1);
+	if (s->row)
+		assert_int_equal(transport_verdicts(s->row, s->ops->count(s->e)), before + 1);
 	memset(lent[0], 0xee, head);
 	memset(lent[1], 0xee, f->len - head);
 	free(lent[0]);

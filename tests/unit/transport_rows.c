@@ -32,6 +32,8 @@ static void rows_are_whole(void **state)
 		assert_true(t->hosts && t->pairs && t->message_max > 0);
 		assert_string_equal(t->counters[t->count_retx].name, "tx_retx");
 		assert_string_equal(t->counters[t->count_received].name, "rx_bytes");
+		assert_string_equal(t->counters[t->count_rx].name, "rx");
+		assert_true(t->n_verdicts > 0);
 		for (uint32_t k = 0; k < t->n_retx_reasons; k++)
 			assert_in_range(t->retx_reasons[k], 0, t->n_counters - 1);
 		assert_in_range(t->head_bytes, t->carrier->head_least, ENGINE_HEAD_MAX);
