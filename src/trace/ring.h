@@ -1,0 +1,75 @@
+/* A ring of events in memory that the caller lends: the last so many can be read.
+ *
+ * Engines of one thread may share a ring. While none has lent memory nothing is recorded, and that
+ * costs a look at a pointer. The memory may be a file that other processes read while events are
+ * added: event k is in place k modulo the slots, whole once k was added, and until k + slots is
+ * begun; who reads asks trace_oldest after it has read. */
+#ifndef WEFT_TRACE_RING_H
+#define WEFT_TRACE_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/event.h"
+
+#define TRACE_SLOTS_MIN 16u
+#define TRACE_SLOTS_MAX (UINT32_C(1) << 24)
+
+/* The memory of a ring. */
+struct trace_ring {
+	_Atomic uint64_t begun,
+		added; /* events so far; of the last one perhaps only a part is there */
+	struct trace_event slots[];
+};
+
+struct trace {
+	struct trace_ring *ring; /* NULL: off */
+	uint32_t mask;           /* slots - 1 */
+};
+
+/* How an engine records: its configuration has one. */
+struct tracer {
+	struct trace *to; /* lent for the engine's life; NULL: never on */
+	uint32_t node;
+};
+
+/* The power of two that is nearest above, in range. */
+uint32_t trace_slots(uint32_t wanted);
+size_t trace_bytes(uint32_t slots);
+
+/* Events go to that memory from now on, trace_bytes(slots) of it, all zeros at first; slots is a
+ * power of two. NULL: to none. The memory that it had is the caller's again. */
+void trace_lend(struct trace *t, void *memory, uint32_t slots);
+
+static inline bool trace_is_on(const struct tracer *t)
+{
+	return t->to && t->to->ring;
+}
+
+/* Adds an event; the tracer is on. */
+static inline void trace_add(const struct tracer *t, struct trace_event event)
+{
+	struct trace_ring *ring = t->to->ring;
+	uint64_t k = atomic_load_explicit(&ring->added, memory_order_relaxed);
+
+	event.node = t->node;
+	atomic_store_explicit(&ring->begun, k + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	ring->slots[k & t->to->mask] = event;
+	atomic_store_explicit(&ring->added, k + 1, memory_order_release);
+}
+
+/* The oldest event that is whole when so many were begun. */
+static inline uint64_t trace_oldest(uint64_t begun, uint32_t slots)
+{
+	return begun > slots ? begun - slots : 0;
+}
+
+/* For whoever adds them: takes at most n events from *next on, which follows; those that were
+ * overwritten are skipped, and *n_lost counts them. */
+uint32_t trace_take(const struct trace *t, uint64_t *next, struct trace_event *out, uint32_t n,
+		    uint64_t *n_lost);
+
+#endif
