@@ -15,7 +15,14 @@
  * 4. No packet leaves on a port beyond its room. Acknowledgements are never starved by data.
  * 5. post takes all it is given, or none, and reserves the completions' slots. Unacknowledged
  *    packets mean a deadline.
- * 6. Memory is one block from the caller, of ops->size(cfg) bytes at max_align_t. */
+ * 6. Memory is one block from the caller, of ops->size(cfg) bytes at max_align_t, and what the
+ *    configuration lends for the engine's life: a table of memory regions, and a trace. Engines of
+ *    one thread may share both.
+ * 7. Regions are looked up by the engine's thread, each time anew: no address is kept beyond the
+ *    call, but for the pieces of packets that pull has given out. A region may go when they were
+ *    sent and no call is under way.
+ * 8. Where the trace is on, each packet is one event at most on each side (trace/event.h), and
+ *    nothing else changes. */
 #ifndef WEFT_ENGINE_ENGINE_H
 #define WEFT_ENGINE_ENGINE_H
 
@@ -33,6 +40,7 @@
 #define ENGINE_INLINE_MAX 512u /* most bytes of one that post copies */
 #define ENGINE_PIECES     17u  /* most pieces of a packet's payload: those, and its padding */
 #define ENGINE_BODY       3u   /* most pieces of one that arrived, behind its head */
+#define ENGINE_ECN_CE     3u   /* congestion experienced, in the two bits of IP */
 
 /* A piece of the application's memory. at NULL, len > 0: virtual bytes, all zero. */
 struct sge {

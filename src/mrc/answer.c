@@ -58,7 +58,7 @@ bool mrc_answer_add(struct mrc *m, struct mrc_qp *q, const struct mrc_in *in,
 		/* A trimmed packet was not received: a SACK must not say so (M-41). */
 		.has_psn = !rx->trimmed,
 		.is_retx = in->h.bth.rtx,
-		.is_marked = rx->ecn == MRC_ECN_CE,
+		.is_marked = rx->ecn == ENGINE_ECN_CE,
 	};
 	if (reason == MRC_NACK_TRIMMED || reason == MRC_NACK_TRIMMED_LASTHOP)
 		a->udp_len = rx->udp_len;
@@ -268,6 +268,7 @@ bool mrc_answer_next(struct mrc *m, struct mrc_qp *q, uint32_t free_ports, struc
 		pool_put(&m->answers, a);
 	}
 	mrc_finish_packet(m, q, ev, &h, 0, tx);
+	mrc_trace_sent(m, q->id.number, &h.bth, 0, tx, false);
 	tx->tclass = ENGINE_CONTROL;
 	tx->not_ect = 1;
 	tx->udp_len = udp_len;

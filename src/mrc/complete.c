@@ -65,7 +65,7 @@ void mrc_flush(struct mrc *m, struct mrc_qp *q)
 {
 	uint32_t n[PATH_STATES] = {0};
 
-	q->state = MRC_ERROR;
+	mrc_set_state(m, q, MRC_ERROR);
 	mrc_unlist_starved(m, q);
 	mrc_evs_quiet(m, q);
 	mrc_flush_send(m, q);
@@ -88,6 +88,12 @@ void mrc_fail(struct mrc *m, struct mrc_qp *q)
 void mrc_fail_send(struct mrc *m, struct mrc_qp *q, enum engine_status status)
 {
 	assert(q->req.works.done < q->req.works.posted);
+	if (trace_is_on(&m->cfg.trace)) {
+		const struct traced_qp of = mrc_traced(m, q);
+
+		traced_failed(&m->cfg.trace, &of, status,
+			      mrc_send_at(q, q->req.works.done)->wr.peer_code);
+	}
 	end_work(m, q, status);
 	mrc_fail(m, q);
 }

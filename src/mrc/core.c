@@ -186,6 +186,25 @@ void mrc_offer_chunks(struct mrc *m, uint32_t n)
 		mrc_offer_chunk(m);
 }
 
+struct traced_qp mrc_traced(const struct mrc *m, const struct mrc_qp *q)
+{
+	uint32_t psn = mrc_psn(q->attr.sq_psn, q->req.sent.una).v;
+
+	return (struct traced_qp){m->now, q->id.number, psn};
+}
+
+void mrc_set_state(const struct mrc *m, struct mrc_qp *q, uint8_t state)
+{
+	if (q->state == state)
+		return;
+	if (trace_is_on(&m->cfg.trace)) {
+		const struct traced_qp of = mrc_traced(m, q);
+
+		traced_state(&m->cfg.trace, &of, q->state, state);
+	}
+	q->state = state;
+}
+
 void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_ev *ev,
 		       struct mrc_pkt *h, uint32_t payload, struct tx_pkt *tx)
 {

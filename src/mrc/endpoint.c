@@ -128,6 +128,7 @@ static void finish(const struct mrc *m, struct mrc_pkt *h, struct tx_pkt *tx)
 	tx->head_len = (uint16_t)mrc_head_put(h, (struct span){tx->head, ENGINE_HEAD_MAX});
 	assert(tx->head_len > 0);
 	tx->not_ect = tx->tclass == ENGINE_CONTROL;
+	mrc_trace_sent(m, MRC_ENDPOINT_QP, &h->bth, 0, tx, false);
 }
 
 static void fill_request(struct mrc *m, const struct mrc_request *r, struct tx_pkt *tx)

@@ -24,6 +24,20 @@ static void lose_ports(struct mrc_qp *q, uint32_t ports, struct mrc_losses *l)
 	}
 }
 
+/* Some EV is assumed bad now, or no longer. */
+static void tell_news(struct mrc *m, struct mrc_qp *q)
+{
+	uint32_t n[PATH_STATES] = {0};
+
+	mrc_raise(m, q, ENGINE_EVENT_EV_STATE);
+	if (!trace_is_on(&m->cfg.trace))
+		return;
+	const struct traced_qp of = mrc_traced(m, q);
+
+	path_count(&q->req.path, n);
+	traced_paths(&m->cfg.trace, &of, n[PATH_ASSUMED_BAD], q->attr.evs->set.n);
+}
+
 void mrc_evs_changed(struct mrc *m, struct mrc_qp *q)
 {
 	uint32_t was = q->send_ports, dead = path_dead(&q->req.path);
@@ -40,7 +54,7 @@ void mrc_evs_changed(struct mrc *m, struct mrc_qp *q)
 	if (mrc_report_loss(m, q, &l, CC_LOSS_GAP))
 		mrc_wake_send(m, q);
 	if (path_take_news(&q->req.path))
-		mrc_raise(m, q, ENGINE_EVENT_EV_STATE);
+		tell_news(m, q);
 	mrc_ask_plan(m, q);
 }
 
@@ -176,7 +190,7 @@ void mrc_evs_start(struct mrc *m, struct mrc_qp *q, bool is_same_peer)
 	q->reported_up = (uint8_t)reported;
 	path_walk_start(&req->answer_path, &q->attr.evs->set, ~q->id.number);
 	if (path_take_news(&req->path) || had_evs)
-		mrc_raise(m, q, ENGINE_EVENT_EV_STATE);
+		tell_news(m, q);
 	mrc_ask_plan(m, q);
 }
 

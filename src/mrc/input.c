@@ -57,7 +57,6 @@ static bool read_packet(struct mrc_in *in, struct cursor *c)
 	bool is_cut = rx->trimmed && !rx->is_uncut;
 	enum wire_drop why = mrc_rest_get(c, is_cut, &in->h, NULL).why;
 
-	in->payload.n = in->payload.len = 0;
 	in->is_foreign = why == WIRE_DROP_OPCODE;
 	if (in->is_foreign) {
 		in->h.has = 0;
@@ -82,46 +81,48 @@ static enum mrc_verdict receive_endpoint(struct mrc *m, struct mrc_in *in, struc
 							   : mrc_on_endpoint_response(m, in);
 }
 
-/* q is the queue pair that the packet names; NULL: there is none. */
-static enum mrc_verdict receive(struct mrc *m, const struct rx_pkt *rx, struct mrc_qp *q)
+/* q is the queue pair that the packet in->rx names; NULL: there is none. Reads it into *in. */
+static enum mrc_verdict receive(struct mrc *m, struct mrc_in *in, struct mrc_qp *q)
 {
+	const struct rx_pkt *rx = in->rx;
 	struct cursor c = cursor_of(rx->head);
 	const uint8_t *bth = take(&c, mrc_bth_bytes);
-	struct mrc_in in;
 
-	if (!bth)
+	in->payload.n = in->payload.len = 0;
+	if (!bth) {
+		in->h.bth = (struct mrc_bth){0};
 		return MRC_VERDICT_drop_malformed;
-	in.rx = rx;
-	mrc_bth_get(bth, &in.h.bth);
-	uint8_t opcode = in.h.bth.opcode;
+	}
+	mrc_bth_get(bth, &in->h.bth);
+	uint8_t opcode = in->h.bth.opcode;
 
-	if (in.h.bth.tver != VERSION)
+	if (in->h.bth.tver != VERSION)
 		return MRC_VERDICT_drop_version;
 	if (!mrc_opcode_is_ours(opcode))
 		return MRC_VERDICT_drop_opcode;
-	if (mrc_has_partition(opcode) && !roce_is_default_partition(in.h.bth.pkey))
+	if (mrc_has_partition(opcode) && !roce_is_default_partition(in->h.bth.pkey))
 		return MRC_VERDICT_drop_pkey;
 	if (is_endpoint(opcode))
-		return receive_endpoint(m, &in, &c);
+		return receive_endpoint(m, in, &c);
 	if (!q)
 		return MRC_VERDICT_drop_qp;
 	if (!is_state_right(q, opcode))
 		return MRC_VERDICT_drop_state;
 	if (rx->peer != q->attr.peer)
 		return MRC_VERDICT_drop_stranger;
-	if (!read_packet(&in, &c))
-		return mrc_on_malformed(m, q, &in);
+	if (!read_packet(in, &c))
+		return mrc_on_malformed(m, q, in);
 	switch (opcode) {
-	case MRC_OP_SACK: return mrc_on_sack(m, q, &in);
+	case MRC_OP_SACK: return mrc_on_sack(m, q, in);
 	case MRC_OP_NACK:
 		/* What a reserved reason will once ask for is not known (Table 7-17). */
-		return mrc_nack_name(in.h.neth.nack_reason) ? mrc_on_nack(m, q, &in)
-							    : MRC_VERDICT_drop_malformed;
-	case MRC_OP_ACKNOWLEDGE: return mrc_on_ack(m, q, &in);
-	case MRC_OP_PROBE_REQUEST: return mrc_on_probe(m, q, &in);
+		return mrc_nack_name(in->h.neth.nack_reason) ? mrc_on_nack(m, q, in)
+							     : MRC_VERDICT_drop_malformed;
+	case MRC_OP_ACKNOWLEDGE: return mrc_on_ack(m, q, in);
+	case MRC_OP_PROBE_REQUEST: return mrc_on_probe(m, q, in);
 	default:
-		return in.is_foreign && is_control_place(opcode) ? MRC_VERDICT_drop_opcode
-								 : mrc_on_data(m, q, &in);
+		return in->is_foreign && is_control_place(opcode) ? MRC_VERDICT_drop_opcode
+								  : mrc_on_data(m, q, in);
 	}
 }
 
@@ -152,18 +153,37 @@ static void find_all(const struct mrc *m, const struct rx_pkt *pkts, uint32_t n,
 	}
 }
 
+static void trace(const struct mrc *m, const struct mrc_in *in, const struct mrc_qp *q,
+		  enum mrc_verdict verdict)
+{
+	const struct mrc_bth *bth = &in->h.bth;
+	const struct traced_pkt p = {m->now, bth->dest_qp, bth->psn, in->payload.len, bth->opcode};
+
+	if (is_answer(bth->opcode) && q)
+		traced_answered(
+			&m->cfg.trace, &p, in->rx, verdict,
+			(struct traced_window){cc_grant(&q->req.cc).window_bytes, q->req.srtt});
+	else
+		traced_received(&m->cfg.trace, &p, in->rx, verdict);
+}
+
 static void receive_group(struct mrc *m, const struct rx_pkt *pkts, uint32_t n)
 {
 	struct mrc_qp *found[GROUP];
 
 	find_all(m, pkts, n, found);
 	for (uint32_t i = 0; i < n; i++) {
-		enum mrc_verdict verdict = receive(m, &pkts[i], found[i]);
+		struct mrc_in in;
+
+		in.rx = &pkts[i];
+		enum mrc_verdict verdict = receive(m, &in, found[i]);
 
 		m->count.rx++;
 		(*counter_of(m, verdict))++;
-		if (pkts[i].ecn == MRC_ECN_CE && is_accepted(verdict))
+		if (pkts[i].ecn == ENGINE_ECN_CE && is_accepted(verdict))
 			m->count.rx_ecn++;
+		if (trace_is_on(&m->cfg.trace))
+			trace(m, &in, found[i], verdict);
 	}
 }
 

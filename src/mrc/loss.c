@@ -413,6 +413,11 @@ static void on_silence(struct mrc *m, struct mrc_qp *q)
 	}
 	req->n_timeouts++;
 	m->count.timeouts++;
+	if (trace_is_on(&m->cfg.trace)) {
+		const struct traced_qp of = mrc_traced(m, q);
+
+		traced_timeout(&m->cfg.trace, &of, req->sent.out_bytes, req->tries);
+	}
 	if (!is_endless(q) && req->tries >= max_tries(q)) {
 		mrc_fail_send(m, q, ENGINE_RETRY_EXCEEDED);
 		return;

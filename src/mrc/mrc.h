@@ -27,6 +27,7 @@
 #include "engine/ladder.h"
 #include "mem/mem.h"
 #include "path/path.h"
+#include "trace/ring.h"
 
 #define MRC_NUMBERS      (UINT32_C(1) << 24) /* of queue pairs and of packets */
 #define MRC_WR_MAX       32768u
@@ -80,6 +81,7 @@ struct mrc_cfg {
 	bool has_trim_nack;    /* 7.5.3: we answer trimmed packets with NACKs */
 	bool has_base_probe;   /* UE 3.6.13.7: a probe measures the idle path after the first
 				* answer; not needed where cc has a good base_rtt */
+	struct tracer trace;
 };
 
 enum mrc_state {

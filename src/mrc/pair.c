@@ -106,7 +106,7 @@ static void reset(struct mrc *m, struct mrc_qp *q)
 	mrc_evs_stop(m, q);
 	mrc_requester_reset(m, q);
 	mrc_responder_reset(m, q);
-	q->state = MRC_RESET;
+	mrc_set_state(m, q, MRC_RESET);
 	q->known = 0;
 	q->attr = (struct mrc_attr){.state = MRC_RESET, .wimm = q->caps.max_wimm};
 	/* It may have had a turn to take a chunk: the next that starves gets it. */
@@ -251,7 +251,7 @@ static void enter(struct mrc *m, struct mrc_qp *q, uint8_t state)
 {
 	enum engine_begin begins = engine_begins((struct engine_move){q->state, state});
 
-	q->state = state;
+	mrc_set_state(m, q, state);
 	switch (begins) {
 	case ENGINE_BEGINS_TO_TAKE: mrc_responder_start(m, q); break;
 	case ENGINE_BEGINS_TO_SEND: mrc_requester_start(m, q); break;

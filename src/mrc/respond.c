@@ -183,7 +183,7 @@ static struct mrc_stash stash_of(const struct request *r)
 /* Whether a SACK is to be sent for a packet that was taken (7.5.2). */
 static bool wants_sack(const struct mrc *m, const struct mrc_responder *p, const struct mrc_in *in)
 {
-	return in->h.bth.ack_req || in->h.bth.rtx || in->rx->ecn == MRC_ECN_CE ||
+	return in->h.bth.ack_req || in->h.bth.rtx || in->rx->ecn == ENGINE_ECN_CE ||
 	       p->n_trigger > m->cfg.sack_every_bytes || p->is_owed ||
 	       (p->asked > 0 && p->seen.expected >= p->asked);
 }

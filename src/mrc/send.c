@@ -418,6 +418,7 @@ static bool send(struct mrc *m, struct mrc_qp *q, const struct step *s, uint32_t
 	if (h.bth.ack_req && (req->asked == MRC_NONE || req->asked < s->n))
 		req->asked = s->n;
 	mrc_finish_packet(m, q, ev, &h, s->bytes, tx);
+	mrc_trace_sent(m, q->id.number, &h.bth, s->bytes, tx, s->is_retx);
 	/* Who cannot do with trimmed packets cannot do so with those that are retransmitted (M-57).
 	 */
 	tx->tclass = q->attr.flags & MRC_NO_TRIM ? ENGINE_NO_TRIM
@@ -443,6 +444,7 @@ uint16_t mrc_put_probe(struct mrc *m, struct mrc_qp *q, const struct path_ev *ev
 	};
 	tx->n_body = 0;
 	mrc_finish_packet(m, q, ev, &h, 0, tx);
+	mrc_trace_sent(m, q->id.number, &h.bth, 0, tx, false);
 	tx->tclass = ENGINE_DATA;
 	req->n_probes = (uint8_t)(req->n_probes + (req->n_probes < MRC_PROBES));
 	req->n_since = (uint8_t)(req->n_since + (req->n_since < MRC_PROBES));

@@ -39,6 +39,7 @@
 #include "engine/numbers.h"
 #include "engine/seen.h"
 #include "engine/sent.h"
+#include "engine/traced.h"
 #include "engine/work.h"
 #include "mrc/mrc.h"
 #include "wire/mrc.h"
@@ -54,7 +55,6 @@
 #define MRC_RCVD_UNIT    256u               /* rcvd_bytes counts so many bytes (8.3.1) */
 #define MRC_TAGGED_IDS   256u               /* of endpoint requests, below cfg.id_tag */
 #define MRC_STAMP_SHIFT  7u                 /* timestamps on the wire count 128 ns (Table 6-7) */
-#define MRC_ECN_CE       3u                 /* congestion experienced, in the two bits of IP */
 #define MRC_PROBES       16u                /* whose answers are known when they come late */
 #define MRC_PEER_PORT_NS UINT64_C(10000000) /* between questions to ports down at the peer */
 #define MRC_RX_PORT_NS   UINT64_C(200000)   /* for so long a port that brought packets is trusted */
@@ -422,6 +422,16 @@ static inline void mrc_fetch(const void *at, size_t bytes)
 		__builtin_prefetch((const uint8_t *)at + i, 1);
 }
 
+/* Records a packet of queue pair qp that is complete in tx. */
+static inline void mrc_trace_sent(const struct mrc *m, uint32_t qp, const struct mrc_bth *bth,
+				  uint32_t payload, const struct tx_pkt *tx, bool is_resent)
+{
+	const struct traced_pkt p = {m->now, qp, bth->psn, payload, bth->opcode};
+
+	if (trace_is_on(&m->cfg.trace))
+		traced_sent(&m->cfg.trace, &p, tx, is_resent);
+}
+
 /* core.c */
 struct mrc_qp *mrc_find(const struct mrc *m, uint32_t number);
 /* The same into *q, if it has this EV: 0; -ENOENT: there is no such queue pair; -EINVAL: no such
@@ -454,6 +464,10 @@ void mrc_offer_chunks(struct mrc *m, uint32_t n);
  * padding behind the payload bytes in tx->body, pkey, destination and addresses. */
 void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_ev *ev,
 		       struct mrc_pkt *h, uint32_t payload, struct tx_pkt *tx);
+/* As events have it: q, and the oldest that is not acknowledged. */
+struct traced_qp mrc_traced(const struct mrc *m, const struct mrc_qp *q);
+/* q is in another state now. */
+void mrc_set_state(const struct mrc *m, struct mrc_qp *q, uint8_t state);
 
 /* clock.c. The timeout of the i-th silence in a row, i = 0 .. (Table 7-1). */
 nsec mrc_timeout_ns(const struct mrc_attr *attr, uint32_t i);

@@ -64,10 +64,10 @@ static struct aeth positive(const struct rc_qp *q, uint32_t msn)
 /* A peer may slow down only by what it is told, so this goes before all else (IBTA annex A17). */
 static void put_cnp(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 {
-	struct roce_pkt h = {.bth = {.opcode = ROCE_OP_CNP, .becn = 1}};
+	struct rc_out out = {.h.bth = {.opcode = ROCE_OP_CNP, .becn = 1}};
 
 	tx->n_body = 0;
-	rc_finish_packet(q, &h, 0, tx);
+	rc_finish_packet(r, q, &out, tx);
 	tx->tclass = ENGINE_CONTROL;
 	tx->not_ect = 1;
 	q->resp.has_cnp = false;
@@ -77,14 +77,15 @@ static void put_cnp(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 static void put_ack(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 {
 	struct rc_responder *p = &q->resp;
-	struct roce_pkt h = {.bth = {.opcode = ROCE_OP_ACKNOWLEDGE, .psn = p->ack_psn.v}};
+	struct rc_out out = {.h.bth = {.opcode = ROCE_OP_ACKNOWLEDGE, .psn = p->ack_psn.v}};
 
 	if (p->ack_type == AETH_ACK)
-		h.aeth = positive(q, p->msn);
+		out.h.aeth = positive(q, p->msn);
 	else
-		h.aeth = (struct aeth){.type = p->ack_type, .value = p->ack_value, .msn = p->msn};
+		out.h.aeth =
+			(struct aeth){.type = p->ack_type, .value = p->ack_value, .msn = p->msn};
 	tx->n_body = 0;
-	rc_finish_packet(q, &h, 0, tx);
+	rc_finish_packet(r, q, &out, tx);
 	p->has_ack = false;
 	if (p->ack_type == AETH_ACK)
 		r->count.tx_ack++;
@@ -101,14 +102,15 @@ static void drop_head(struct rc_responder *p)
 static void put_atomic(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 {
 	struct rc_answer *a = rc_answer_at(&q->resp, 0);
-	struct roce_pkt h = {
-		.bth = {.opcode = ROCE_OP_ATOMIC_ACKNOWLEDGE, .psn = a->psn.v},
-		.aeth = positive(q, a->msn),
-		.atomic_ack.original = a->original,
+	struct rc_out out = {
+		.h.bth = {.opcode = ROCE_OP_ATOMIC_ACKNOWLEDGE, .psn = a->psn.v},
+		.h.aeth = positive(q, a->msn),
+		.h.atomic_ack.original = a->original,
+		.is_retx = a->is_retx,
 	};
 
 	tx->n_body = 0;
-	rc_finish_packet(q, &h, 0, tx);
+	rc_finish_packet(r, q, &out, tx);
 	r->count.tx_response++;
 	drop_head(&q->resp);
 }
@@ -124,16 +126,18 @@ static uint8_t read_opcode(const struct rc_answer *a)
 static void put_read(struct rc *r, struct rc_qp *q, struct cspan bytes, struct tx_pkt *tx)
 {
 	struct rc_answer *a = rc_answer_at(&q->resp, 0);
-	struct roce_pkt h = {
-		.bth = {.opcode = read_opcode(a), .psn = a->psn.v},
-		.aeth = positive(q, a->msn),
+	struct rc_out out = {
+		.h.bth = {.opcode = read_opcode(a), .psn = a->psn.v},
+		.h.aeth = positive(q, a->msn),
+		.payload = bytes.len,
+		.is_retx = a->is_retx,
 	};
 
 	tx->n_body = 0;
 	if (bytes.len > 0)
 		tx->body[tx->n_body++] = bytes;
-	rc_finish_packet(q, &h, bytes.len, tx);
-	cc_on_sent(&q->req.cc, r->now, tx->head_len + bytes.len + h.bth.pad);
+	rc_finish_packet(r, q, &out, tx);
+	cc_on_sent(&q->req.cc, r->now, tx->head_len + bytes.len + out.h.bth.pad);
 	q->resp.had_slot = true;
 	r->count.tx_response++;
 	q->progress.sent_bytes += bytes.len;

@@ -53,7 +53,7 @@ static void flush_recv(struct rc *r, struct rc_qp *q)
 
 void rc_flush(struct rc *r, struct rc_qp *q)
 {
-	q->state = RC_ERROR;
+	rc_set_state(r, q, RC_ERROR);
 	rc_flush_send(r, q);
 	flush_recv(r, q);
 	if (q->resp.queue != &q->resp.own)
@@ -71,6 +71,12 @@ void rc_fail(struct rc *r, struct rc_qp *q)
 void rc_fail_send(struct rc *r, struct rc_qp *q, enum engine_status status)
 {
 	assert(q->req.works.done < q->req.works.posted);
+	if (trace_is_on(&r->cfg.trace)) {
+		const struct traced_qp of = rc_traced(r, q);
+
+		traced_failed(&r->cfg.trace, &of, status,
+			      rc_send_at(q, q->req.works.done)->wr.peer_code);
+	}
 	end_work(r, q, status);
 	rc_fail(r, q);
 }

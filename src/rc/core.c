@@ -76,10 +76,29 @@ void rc_give_room(struct rc *r, struct rc_qp *q, uint64_t bytes)
 	rc_offer_room(r);
 }
 
-void rc_finish_packet(const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
+struct traced_qp rc_traced(const struct rc *r, const struct rc_qp *q)
+{
+	return (struct traced_qp){r->now, q->id.number, rc_psn(q, q->req.una).v};
+}
+
+void rc_set_state(const struct rc *r, struct rc_qp *q, uint8_t state)
+{
+	if (q->state == state)
+		return;
+	if (trace_is_on(&r->cfg.trace)) {
+		const struct traced_qp of = rc_traced(r, q);
+
+		traced_state(&r->cfg.trace, &of, q->state, state);
+	}
+	q->state = state;
+}
+
+void rc_finish_packet(const struct rc *r, const struct rc_qp *q, struct rc_out *out,
 		      struct tx_pkt *tx)
 {
-	h->bth.pad = engine_pad_of(payload);
+	struct roce_pkt *h = &out->h;
+
+	h->bth.pad = engine_pad_of(out->payload);
 	h->bth.pkey = RC_PKEY;
 	h->bth.dest_qp = q->attr.remote_qp;
 	tx->head_len = (uint16_t)roce_head_put(h, (struct span){tx->head, ENGINE_HEAD_MAX});
@@ -95,4 +114,10 @@ void rc_finish_packet(const struct rc_qp *q, struct roce_pkt *h, uint32_t payloa
 	tx->ev = q->attr.ev;
 	tx->sa = 0;
 	tx->stamp = 0;
+	if (trace_is_on(&r->cfg.trace)) {
+		const struct traced_pkt p = {r->now, q->id.number, h->bth.psn, out->payload,
+					     h->bth.opcode};
+
+		traced_sent(&r->cfg.trace, &p, tx, out->is_retx);
+	}
 }

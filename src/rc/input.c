@@ -76,26 +76,27 @@ static enum rc_verdict on_notice(struct rc *r, struct rc_qp *q, uint32_t ev)
 	return RC_VERDICT_rx_cnp;
 }
 
-static enum rc_verdict receive(struct rc *r, const struct rx_pkt *rx)
+/* Reads the packet in->rx into *in, which is zeros else. */
+static enum rc_verdict receive(struct rc *r, struct rc_in *in)
 {
+	const struct rx_pkt *rx = in->rx;
 	struct cursor c = cursor_of(rx->head);
 	const uint8_t *bth = take(&c, bth_bytes);
-	struct rc_in in = {.rx = rx};
 
 	if (rx->trimmed)
 		return RC_VERDICT_drop_trimmed;
 	if (!bth)
 		return RC_VERDICT_drop_malformed;
-	bth_get(bth, &in.h.bth);
-	uint8_t opcode = in.h.bth.opcode;
+	bth_get(bth, &in->h.bth);
+	uint8_t opcode = in->h.bth.opcode;
 
-	if (in.h.bth.tver != VERSION)
+	if (in->h.bth.tver != VERSION)
 		return RC_VERDICT_drop_malformed;
 	if (opcode >> SERVICE_BITS != 0 && opcode != ROCE_OP_CNP)
 		return RC_VERDICT_drop_opcode;
-	if (!roce_is_default_partition(in.h.bth.pkey))
+	if (!roce_is_default_partition(in->h.bth.pkey))
 		return RC_VERDICT_drop_pkey;
-	struct rc_qp *q = rc_find(r, in.h.bth.dest_qp);
+	struct rc_qp *q = rc_find(r, in->h.bth.dest_qp);
 
 	if (!q)
 		return RC_VERDICT_drop_qp;
@@ -103,20 +104,34 @@ static enum rc_verdict receive(struct rc *r, const struct rx_pkt *rx)
 		return RC_VERDICT_drop_state;
 	if (rx->peer != q->attr.peer || rx->local != q->attr.local)
 		return RC_VERDICT_drop_stranger;
-	if (!read_packet(&in))
+	if (!read_packet(in))
 		return RC_VERDICT_drop_malformed;
 	if (opcode == ROCE_OP_CNP)
 		return on_notice(r, q, rx->ev);
 	enum rc_verdict verdict =
-		is_response(opcode) ? rc_on_response(r, q, &in) : rc_on_request(r, q, &in);
+		is_response(opcode) ? rc_on_response(r, q, in) : rc_on_request(r, q, in);
 
 	if (r->cfg.is_cnp_port_checked)
 		note_port(q, rx->ev, verdict);
-	if (rx->ecn == 3 && is_accepted(verdict) && q->state != RC_ERROR) {
+	if (rx->ecn == ENGINE_ECN_CE && is_accepted(verdict) && q->state != RC_ERROR) {
 		r->count.rx_ecn++;
 		rc_on_marked(r, q);
 	}
 	return verdict;
+}
+
+static void trace(const struct rc *r, const struct rc_in *in, enum rc_verdict verdict)
+{
+	const struct bth *bth = &in->h.bth;
+	const struct traced_pkt p = {r->now, bth->dest_qp, bth->psn, in->payload.len, bth->opcode};
+	const struct rc_qp *q = is_response(bth->opcode) ? rc_find(r, bth->dest_qp) : NULL;
+
+	if (q)
+		traced_answered(&r->cfg.trace, &p, in->rx, verdict,
+				(struct traced_window){cc_grant(&q->req.cc).window_bytes,
+						       q->progress.srtt_ns});
+	else
+		traced_received(&r->cfg.trace, &p, in->rx, verdict);
 }
 
 void rc_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n)
@@ -126,6 +141,11 @@ void rc_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n)
 	r->now = now;
 	for (uint32_t i = 0; i < n; i++) {
 		r->count.rx++;
-		(*counter_of(r, receive(r, &pkts[i])))++;
+		struct rc_in in = {.rx = &pkts[i]};
+		enum rc_verdict verdict = receive(r, &in);
+
+		(*counter_of(r, verdict))++;
+		if (trace_is_on(&r->cfg.trace))
+			trace(r, &in, verdict);
 	}
 }

@@ -86,7 +86,7 @@ static void reset(struct rc *r, struct rc_qp *q)
 {
 	rc_unlist_turns(r, q);
 	engine_event_forget(&r->events, &q->events);
-	q->state = RC_RESET;
+	rc_set_state(r, q, RC_RESET);
 	q->known = 0;
 	drop_recv(q);
 	rc_requester_reset(r, q);
@@ -165,7 +165,7 @@ static void enter(struct rc *r, struct rc_qp *q, uint8_t state)
 {
 	enum engine_begin begins = engine_begins((struct engine_move){q->state, state});
 
-	q->state = state;
+	rc_set_state(r, q, state);
 	/* Asked for with the move to RC_SQD, each time anew (IBTA 10.3.1.5). */
 	if (state == RC_RTS)
 		q->attr.wants_drained = false;

@@ -24,6 +24,7 @@
 #include "engine/engine.h"
 #include "engine/ladder.h"
 #include "mem/mem.h"
+#include "trace/ring.h"
 
 #define RC_NUMBERS       (UINT32_C(1) << 24) /* of queue pairs and of packets */
 #define RC_RD_ATOMIC_MAX 16u                 /* reads and atomics out at once, each way */
@@ -44,6 +45,7 @@ struct rc_cfg {
 	nsec cnp_every_ns;           /* per queue pair at most one CNP in this time [50 us] */
 	bool is_cnp_port_checked;    /* CNPs count only from the port that other packets come by */
 	uint32_t ack_every_pkts;     /* a packet in so many asks for an acknowledgement [32] */
+	struct tracer trace;
 };
 
 enum rc_state {

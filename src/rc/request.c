@@ -375,17 +375,17 @@ static bool send(struct rc *r, struct rc_qp *q, const struct step *s, struct tx_
 		.is_trusted = w->wr.flags & ENGINE_TRUSTED,
 		.from = {w->sg, w->n_sg, s->at, payload},
 	};
-	struct roce_pkt h = {0};
+	struct rc_out out = {.payload = payload, .is_retx = count < req->high};
 
 	if (!engine_cut_out(&cut, tx)) {
 		refuse(r, q, w, ENGINE_LOCAL_PROTECTION);
 		return false;
 	}
-	put_headers(q, s, &h);
+	put_headers(q, s, &out.h);
 	count_sent(r, q, s);
-	h.bth.ack_req = shall_ask(r, q, s);
-	start_clocks(r, q, count, h.bth.ack_req);
-	rc_finish_packet(q, &h, payload, tx);
+	out.h.bth.ack_req = shall_ask(r, q, s);
+	start_clocks(r, q, count, out.h.bth.ack_req);
+	rc_finish_packet(r, q, &out, tx);
 	cc_on_sent(&req->cc, r->now, tx->head_len + payload + engine_pad_of(payload));
 	return true;
 }

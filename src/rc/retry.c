@@ -25,6 +25,14 @@ void rc_retx_all(struct rc *r, struct rc_qp *q, enum cc_loss why)
 	rc_wake_send(r, q);
 }
 
+/* How often q tried in vain before. */
+static uint32_t tries_before(const struct rc_qp *q)
+{
+	uint32_t all = q->attr.retries, left = q->req.tries;
+
+	return all > left ? all - left : 0;
+}
+
 static void on_silence(struct rc *r, struct rc_qp *q)
 {
 	struct rc_requester *req = &q->req;
@@ -44,6 +52,11 @@ static void on_silence(struct rc *r, struct rc_qp *q)
 	}
 	r->count.timeouts++;
 	q->progress.timeouts++;
+	if (trace_is_on(&r->cfg.trace)) {
+		const struct traced_qp of = rc_traced(r, q);
+
+		traced_timeout(&r->cfg.trace, &of, req->out_bytes, tries_before(q));
+	}
 	rc_retx_all(r, q, CC_LOSS_TIMEOUT);
 }
 

@@ -29,6 +29,7 @@
 #include "engine/done.h"
 #include "engine/events.h"
 #include "engine/numbers.h"
+#include "engine/traced.h"
 #include "engine/work.h"
 #include "rc/rc.h"
 #include "wire/roce.h"
@@ -227,6 +228,13 @@ struct rc_in {
 	struct engine_payload payload;
 };
 
+/* A packet to be sent: its headers, opcode and psn set, and bytes of payload. */
+struct rc_out {
+	struct roce_pkt h;
+	uint32_t payload;
+	bool is_retx;
+};
+
 /* What became of a packet; the names are those of the counters. */
 enum rc_verdict {
 #define RC_VERDICT_ENUM(name, text) RC_VERDICT_##name,
@@ -278,8 +286,12 @@ void rc_offer_room(struct rc *r);
 void rc_give_room(struct rc *r, struct rc_qp *q, uint64_t bytes);
 /* Completes a packet of q: headers from h, whose opcode and psn are set, padding behind what is in
  * tx->body, addresses. tx->head, body and n_body are the caller's; all else is set here. */
-void rc_finish_packet(const struct rc_qp *q, struct roce_pkt *h, uint32_t payload,
+void rc_finish_packet(const struct rc *r, const struct rc_qp *q, struct rc_out *out,
 		      struct tx_pkt *tx);
+/* As events have it: q, and the oldest that is not acknowledged. */
+struct traced_qp rc_traced(const struct rc *r, const struct rc_qp *q);
+/* q is in another state now. */
+void rc_set_state(const struct rc *r, struct rc_qp *q, uint8_t state);
 
 /* clock.c. The times of codes: of silence (IBTA 9.7.6.1.3), and of RNR NAKs (9.7.5.2.8, table 45).
  */

@@ -4,8 +4,6 @@
 #include "wire/mrc.h"
 #include "wire/net.h"
 
-#define ECN_CE 3u
-
 /* How far behind a duplicate is still known as one: what ack_psn_offset can name. */
 #define PAST_PKTS 0x7fff
 
@@ -180,7 +178,7 @@ static void answer(struct ref *r, const struct ref_qp *q, const struct rx_pkt *p
 		   header. */
 		.udp_len = nack ? pkt->udp_len : 0,
 		.nack = nack,
-		.mark = pkt->ecn == ECN_CE ? MRC_MARK_SKIP : MRC_MARK_NONE,
+		.mark = pkt->ecn == ENGINE_ECN_CE ? MRC_MARK_SKIP : MRC_MARK_NONE,
 	};
 }
 
@@ -238,7 +236,7 @@ static uint64_t *on_data(struct ref *r, struct ref_qp *q, const struct rx_pkt *p
 		pieces = pieces_of(pkt, &d);
 	if (pieces.real && !in_bounds(r, &d))
 		return &r->count.drop_bounds;
-	r->count.rx_ecn += pkt->ecn == ECN_CE;
+	r->count.rx_ecn += pkt->ecn == ENGINE_ECN_CE;
 	if (ahead < 0 || window_test(&q->seen, (uint32_t)ahead)) {
 		answer(r, q, pkt, d.psn, 0);
 		return &r->count.rx_duplicate;

@@ -22,21 +22,21 @@ enum trace_word {
 /* clang-format off */
 #define TRACE_EVENTS(E) \
 	E(SENT,     "sent",     "psn", "bytes",        "ev",      PACKET,  NONE, \
-	  "a packet left for the first time") \
+	  "a packet left for the first time, with so many bytes of payload") \
 	E(RESENT,   "resent",   "psn", "bytes",        "ev",      PACKET,  NONE, \
 	  "a packet left that had left before") \
 	E(RECEIVED, "received", "psn", "bytes",        "ev",      PACKET,  VERDICT, \
 	  "a packet came, and what became of it") \
 	E(ANSWERED, "answered", "psn", "window_bytes", "srtt_ns", PACKET,  VERDICT, \
 	  "an answer came; what may be out from now on, and the round trip") \
-	E(TIMEOUT,  "timeout",  "psn", "out_bytes",    "tries",   NONE, NONE, \
-	  "the peer was silent for too long; psn is the oldest that it owes an answer for, tries how " \
-	  "often that happened since it answered") \
+	E(TIMEOUT,  "timeout",  "psn", "out_bytes",    "tries",   NONE,    NONE, \
+	  "the peer was silent for too long; psn is the oldest that it owes an answer for, " \
+	  "tries how often that had happened since it answered") \
 	E(FAILED,   "failed",   "psn", "peer_code",    NULL,      STATUS,  NONE, \
 	  "work failed, and with it the queue pair; psn is the oldest not acknowledged") \
 	E(STATE,    "state",    NULL,  NULL,           NULL,      STATE,   STATE, \
 	  "a queue pair went from one state to another") \
-	E(PATHS,    "paths",    NULL,  "bad_evs",      "evs",     NONE, NONE, \
+	E(PATHS,    "paths",    NULL,  "bad_evs",      "evs",     NONE,    NONE, \
 	  "entropy values went bad or came back; how many are assumed bad now, of all")
 /* clang-format on */
 

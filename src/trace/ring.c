@@ -29,7 +29,8 @@ uint32_t trace_take(const struct trace *t, uint64_t *next, struct trace_event *o
 	if (!t->ring)
 		return 0;
 	uint64_t added = atomic_load_explicit(&t->ring->added, memory_order_relaxed);
-	uint64_t oldest = trace_oldest(added, t->mask + 1);
+	uint32_t slots = t->mask + 1;
+	uint64_t oldest = added > slots ? added - slots : 0;
 	uint32_t got = 0;
 
 	if (*next < oldest) {

@@ -2,8 +2,8 @@
  *
  * Engines of one thread may share a ring. While none has lent memory nothing is recorded, and that
  * costs a look at a pointer. The memory may be a file that other processes read while events are
- * added: event k is in place k modulo the slots, whole once k was added, and until k + slots is
- * begun; who reads asks trace_oldest after it has read. */
+ * added: event k is in place k modulo the slots, whole once k + 1 are added, and until k + slots
+ * are; who reads asks trace_oldest after it has read. */
 #ifndef WEFT_TRACE_RING_H
 #define WEFT_TRACE_RING_H
 
@@ -19,8 +19,8 @@
 
 /* The memory of a ring. */
 struct trace_ring {
-	_Atomic uint64_t begun,
-		added; /* events so far; of the last one perhaps only a part is there */
+	_Atomic uint64_t added; /* events so far */
+	uint64_t unused[3];
 	struct trace_event slots[];
 };
 
@@ -45,26 +45,38 @@ void trace_lend(struct trace *t, void *memory, uint32_t slots);
 
 static inline bool trace_is_on(const struct tracer *t)
 {
-	return t->to && t->to->ring;
+	return __builtin_expect(t->to && t->to->ring, 0);
 }
 
-/* Adds an event; the tracer is on. */
-static inline void trace_add(const struct tracer *t, struct trace_event event)
+/* Adds an event, its node apart; the tracer is on. */
+static inline void trace_add(const struct tracer *t, const struct trace_event *event)
 {
 	struct trace_ring *ring = t->to->ring;
 	uint64_t k = atomic_load_explicit(&ring->added, memory_order_relaxed);
+	struct trace_event *slot = &ring->slots[k & t->to->mask];
 
-	event.node = t->node;
-	atomic_store_explicit(&ring->begun, k + 1, memory_order_relaxed);
+	/* Whoever sees a part of this event sees that those before it were added. */
 	atomic_thread_fence(memory_order_release);
-	ring->slots[k & t->to->mask] = event;
+	/* Member by member, so that the event is in registers: one that is written to memory first
+	 * and copied as a whole waits there for its parts. */
+	slot->at = event->at;
+	slot->node = t->node;
+	slot->qp = event->qp;
+	slot->number = event->number;
+	slot->a = event->a;
+	slot->b = event->b;
+	slot->kind = event->kind;
+	slot->what = event->what;
+	slot->why = event->why;
+	slot->how = event->how;
 	atomic_store_explicit(&ring->added, k + 1, memory_order_release);
 }
 
-/* The oldest event that is whole when so many were begun. */
-static inline uint64_t trace_oldest(uint64_t begun, uint32_t slots)
+/* The oldest event that is whole for whoever then finds that so many were added: the next one is
+ * perhaps being written. */
+static inline uint64_t trace_oldest(uint64_t added, uint32_t slots)
 {
-	return begun > slots ? begun - slots : 0;
+	return added >= slots ? added - slots + 1 : 0;
 }
 
 /* For whoever adds them: takes at most n events from *next on, which follows; those that were

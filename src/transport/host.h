@@ -11,6 +11,7 @@
 #include "base/nsec.h"
 #include "cc/cc.h"
 #include "mem/mem.h"
+#include "trace/ring.h"
 #include "transport/options.h"
 
 /* What a host does for its peers; a bit each. */
@@ -21,7 +22,8 @@ enum transport_does {
 
 /* Zero stands for the transport's default, and for what it does not have. */
 struct transport_host {
-	struct mem *mem; /* lent for the engine's life */
+	struct mem *mem;     /* lent for the engine's life */
+	struct tracer trace; /* what it is lent as well */
 	uint32_t max_pairs, max_srqs, n_ports;
 	uint64_t seed;    /* another for each host */
 	struct cc_cfg cc; /* of queue pairs that name no other */

@@ -97,6 +97,7 @@ const struct transport transport_mrc = {
 	.least_number = 3,
 	.open_number = MRC_ENDPOINT_QP,
 	.open_bytes = MRC_HEAD_BYTES + icrc_bytes,
+	.packet_name = mrc_opcode_name,
 	.counters = counters,
 	.n_counters = sizeof counters / sizeof counters[0],
 	.count_retx = PLACE(tx_retx),

@@ -62,6 +62,7 @@ static void configure(const struct transport_host *host, void *cfg)
 
 	*mrc = (struct mrc_cfg){
 		.mem = host->mem,
+		.trace = host->trace,
 		.max_qps = host->max_pairs,
 		.n_ports = host->n_ports,
 		.cc = host->cc,

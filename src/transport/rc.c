@@ -47,6 +47,7 @@ const struct transport transport_rc = {
 	.cc = CC_FIXED,
 	.first_number = 3, /* 0 and 1 are IBTA's; 2 is everybody's where MRC is (M-28) */
 	.open_number = TRANSPORT_NO_NUMBER,
+	.packet_name = roce_opcode_name,
 	.counters = counters,
 	.n_counters = sizeof counters / sizeof counters[0],
 	.count_retx = PLACE(tx_retx),

@@ -8,6 +8,7 @@ static void configure(const struct transport_host *host, void *cfg)
 
 	*rc = (struct rc_cfg){
 		.mem = host->mem,
+		.trace = host->trace,
 		.max_qps = host->max_pairs,
 		.max_srqs = host->max_srqs,
 		.n_ports = host->n_ports,

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "trace/json.h"
 #include "transport/host.h"
 #include "transport/options.h"
 #include "transport/pair.h"
@@ -87,6 +88,8 @@ struct transport {
 	/* Whether a packet in the class of data, of which this is the first byte, only asks
 	 * something. NULL: none does. */
 	bool (*is_probe)(uint8_t first);
+	/* The kind of a packet, as trace events number it; NULL: there is no such one. */
+	const char *(*packet_name)(uint8_t kind);
 	/* What its engine counts, all of them numbers of 64 bits in this order; and the places of
 	 * those that mean the same for all: packets of data, or requests, retransmitted, and bytes
 	 * of payload placed. */
@@ -131,6 +134,9 @@ void transport_fall_back(const struct transport *t, struct transport_device *dev
 
 /* For how many packets received the numbers that its engine counts say what became of them. */
 uint64_t transport_verdicts(const struct transport *t, const uint64_t *counts);
+
+/* The words of a row's trace events. */
+struct trace_words transport_words(const struct transport *t);
 
 /* The place of a row in transports. */
 uint32_t transport_place(const struct transport *t);

@@ -124,6 +124,15 @@ static void address(const struct stopwait_end *end, struct stopwait_head *h, str
 	tx->stamp = 0;
 }
 
+static void trace_sent(const struct stopwait *s, const struct stopwait_head *h,
+		       const struct tx_pkt *tx, uint32_t payload)
+{
+	const struct traced_pkt p = {s->now, h->from, h->seq, payload, h->kind};
+
+	if (trace_is_on(&s->cfg.trace))
+		traced_sent(&s->cfg.trace, &p, tx, tx->tclass == ENGINE_RETX);
+}
+
 static void put_ack(struct stopwait *s, struct tx_pkt *tx)
 {
 	struct list_link *turn = list_pop(&s->acks);
@@ -135,6 +144,7 @@ static void put_ack(struct stopwait *s, struct tx_pkt *tx)
 	tx->not_ect = 1;
 	tx->n_body = 0;
 	address(end, &h, tx);
+	trace_sent(s, &h, tx, 0);
 	s->count.tx_ack++;
 }
 
@@ -176,6 +186,7 @@ static bool put_data(struct stopwait *s, struct stopwait_pair *p, struct tx_pkt 
 	tx->tclass = p->is_out ? ENGINE_RETX : ENGINE_DATA;
 	tx->not_ect = 0;
 	address(&p->end, &h, tx);
+	trace_sent(s, &h, tx, len);
 	p->is_out ? s->count.tx_retx++ : s->count.tx_data++;
 	p->is_out ? p->progress.retx_packets++ : p->progress.sent_packets++;
 	p->out_bytes = len;
@@ -187,8 +198,12 @@ static bool put_data(struct stopwait *s, struct stopwait_pair *p, struct tx_pkt 
 
 static void on_silence(struct stopwait *s, struct stopwait_pair *p)
 {
+	const struct traced_qp of = stopwait_traced(s, p);
+
 	s->count.timeouts++;
 	p->progress.timeouts++;
+	if (trace_is_on(&s->cfg.trace))
+		traced_timeout(&s->cfg.trace, &of, p->is_out ? p->out_bytes : 0, p->tries);
 	if (p->tries++ == p->retries) {
 		stopwait_fail(s, p, ENGINE_RETRY_EXCEEDED);
 		return;

@@ -21,10 +21,23 @@ void stopwait_quiet(struct stopwait *s, struct stopwait_pair *p)
 	list_leave(&s->data, &p->data_turn);
 }
 
+void stopwait_set_state(const struct stopwait *s, struct stopwait_pair *p, uint8_t state)
+{
+	const struct traced_qp of = stopwait_traced(s, p);
+
+	if (trace_is_on(&s->cfg.trace) && p->state != state)
+		traced_state(&s->cfg.trace, &of, p->state, state);
+	p->state = state;
+}
+
 void stopwait_fail(struct stopwait *s, struct stopwait_pair *p, enum engine_status status)
 {
+	const struct traced_qp of = stopwait_traced(s, p);
+
+	if (trace_is_on(&s->cfg.trace) && status != ENGINE_FLUSHED)
+		traced_failed(&s->cfg.trace, &of, status, 0);
 	stopwait_quiet(s, p);
-	p->state = ENGINE_ERROR;
+	stopwait_set_state(s, p, ENGINE_ERROR);
 	for (; p->sends.done < p->sends.posted; status = ENGINE_FLUSHED)
 		engine_done_end(&s->done, &p->sends, status);
 	while (p->recvs.done < p->recvs.posted)
@@ -156,7 +169,7 @@ static int connect(struct engine *e, nsec now, uint32_t number, const struct tra
 	p->pmtu = link->pmtu;
 	p->timeout_ns = m->timeout_ns ? timeout(m->timeout_ns) : TIMEOUT_NS;
 	p->retries = m->timeout_ns ? m->retries : RETRIES;
-	p->state = ENGINE_RTS;
+	stopwait_set_state(s, p, ENGINE_RTS);
 	return 0;
 }
 

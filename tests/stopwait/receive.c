@@ -224,18 +224,27 @@ static uint64_t *take_ack(struct stopwait *s, const struct in *in)
 	return &s->count.rx_ack;
 }
 
+static void trace(const struct stopwait *s, const struct in *in, uint32_t verdict)
+{
+	const struct stopwait_head *h = &in->h;
+	const struct traced_pkt p = {s->now, h->to, h->seq, in->payload.len, (uint8_t)h->kind};
+
+	traced_received(&s->cfg.trace, &p, in->rx, verdict);
+}
+
 void stopwait_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n)
 {
 	struct stopwait *s = stopwait_of(e);
-	struct in in;
-
 	s->now = now;
 	for (uint32_t i = 0; i < n; i++) {
+		struct in in = {0};
 		uint64_t *verdict = &s->count.drop_malformed;
 
 		if (read_in(&in, &pkts[i]))
 			verdict = in.h.kind == STOPWAIT_ACK ? take_ack(s, &in) : take_data(s, &in);
 		s->count.rx++;
 		++*verdict;
+		if (trace_is_on(&s->cfg.trace))
+			trace(s, &in, (uint32_t)(verdict - &s->count.rx - 1));
 	}
 }

@@ -55,6 +55,7 @@ static void configure(const struct transport_host *host, void *cfg)
 		.max_strangers = is_open ? STRANGERS : 0,
 		.n_ports = host->n_ports,
 		.hold_ns = HOLD_NS,
+		.trace = host->trace,
 	};
 }
 
@@ -68,6 +69,13 @@ static const struct transport_counter counters[] = {STOPWAIT_COUNTERS(COUNTER)};
 #undef COUNTER
 #define PLACE(name)     (offsetof(struct stopwait_counters, name) / sizeof(uint64_t))
 #define ONE(name, text) +1
+
+static const char *packet_name(uint8_t kind)
+{
+	static const char *const names[] = {"WRITE", "WRITE_IMM", "SEND", "ACK"};
+
+	return kind < sizeof names / sizeof names[0] ? names[kind] : NULL;
+}
 
 static const struct setting settings[] = {
 	{.name = "retries",
@@ -102,6 +110,7 @@ const struct transport stopwait = {
 	.window_max_pkts = 1,
 	.data_around_bytes = stopwait_head_bytes + 4,
 	.answer_bytes = stopwait_head_bytes + 4,
+	.packet_name = packet_name,
 	.counters = counters,
 	.n_counters = sizeof counters / sizeof counters[0],
 	.count_retx = PLACE(tx_retx),

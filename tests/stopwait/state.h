@@ -9,6 +9,7 @@
 #include "engine/events.h"
 #include "engine/ladder.h"
 #include "engine/numbers.h"
+#include "engine/traced.h"
 #include "engine/work.h"
 #include "stopwait.h"
 
@@ -95,7 +96,16 @@ static inline void stopwait_wake(struct stopwait *s, struct stopwait_pair *p)
 		list_join(&s->data, &p->data_turn);
 }
 
-/* pair.c: nothing is out, nor owed, nor waits for a turn. */
+/* As events have a queue pair. */
+static inline struct traced_qp stopwait_traced(const struct stopwait *s,
+					       const struct stopwait_pair *p)
+{
+	return (struct traced_qp){s->now, p->id.number, p->seq};
+}
+
+/* pair.c: it is in another state now. */
+void stopwait_set_state(const struct stopwait *s, struct stopwait_pair *p, uint8_t state);
+/* Nothing is out, nor owed, nor waits for a turn. */
 void stopwait_quiet(struct stopwait *s, struct stopwait_pair *p);
 /* Its oldest work ends with this status, all other work is flushed, and so it ends. */
 void stopwait_fail(struct stopwait *s, struct stopwait_pair *p, enum engine_status status);

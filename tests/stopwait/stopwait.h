@@ -42,6 +42,7 @@ struct stopwait_cfg {
 	struct mem *mem;
 	uint32_t max_pairs, max_strangers, n_ports;
 	nsec hold_ns;
+	struct tracer trace;
 };
 
 /* clang-format off */

@@ -6,13 +6,15 @@
 #include "check.h"
 #include "row_end.h"
 
-#define LAWS_FLIGHTS 4096u
-#define LAWS_BATCH   16u
-#define LAWS_BYTES   (ENGINE_HEAD_MAX + ROW_PMTU + 4)
-#define LAWS_TURNS   200000u /* of anything that must come to its end */
-#define LAWS_ALL     0xffu
-#define LAWS_CHAIN   (ROW_SENDS * ROW_PAIRS + 1)
-#define LAWS_NONE    UINT32_MAX
+#define LAWS_FLIGHTS  4096u
+#define LAWS_BATCH    16u
+#define LAWS_BYTES    (ENGINE_HEAD_MAX + ROW_PMTU + 4)
+#define LAWS_TURNS    200000u /* of anything that must come to its end */
+#define LAWS_ALL      0xffu
+#define LAWS_CHAIN    (ROW_SENDS * ROW_PAIRS + 1)
+#define LAWS_NONE     UINT32_MAX
+#define LAWS_VERDICTS 64u
+#define LAWS_EVENTS   256u /* slots of a trace: more than one call makes */
 
 /* A packet on its way. */
 struct laws_flight {
@@ -39,7 +41,32 @@ struct laws_world {
 	nsec now;
 	struct prng drive, bad;
 	uint32_t lose, twice; /* of 1000 */
+	void *ring[2];        /* lent for events; NULL: they are not traced */
+	uint64_t n_traced[2];
 };
+
+/* Events are recorded from now on. */
+static inline void laws_trace(struct laws_world *w)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		w->ring[i] = calloc(1, trace_bytes(LAWS_EVENTS));
+		assert_non_null(w->ring[i]);
+		trace_lend(&w->end[i].trace, w->ring[i], LAWS_EVENTS);
+	}
+}
+
+/* The next event of a packet that an end recorded; NULL: there is none. */
+static inline const struct trace_event *laws_event(struct laws_world *w, uint32_t side)
+{
+	static struct trace_event e;
+	uint64_t lost = 0;
+
+	while (trace_take(&w->end[side].trace, &w->n_traced[side], &e, 1, &lost))
+		if (e.kind <= TRACE_ANSWERED)
+			return &e;
+	assert_int_equal(lost, 0);
+	return NULL;
+}
 
 static inline uint32_t laws_below(struct laws_world *w, uint32_t bound)
 {
@@ -71,6 +98,7 @@ static inline void laws_end(struct laws_world *w)
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_true(row_end_is_guarded(&w->end[i]));
 		row_end_fini(&w->end[i]);
+		free(w->ring[i]);
 	}
 	free(w);
 }
@@ -134,6 +162,43 @@ static inline void laws_look(struct laws_world *w, uint32_t side, const struct t
 		laws_mix(w, tx->head[i]);
 }
 
+/* Law 8: a packet that came out is an event. */
+static inline void laws_look_traced(struct laws_world *w, uint32_t side, const struct tx_pkt *tx)
+{
+	if (!w->ring[side])
+		return;
+	const struct trace_event *e = laws_event(w, side);
+	uint32_t bytes = 0;
+
+	for (uint32_t i = 0; i < tx->n_body; i++)
+		bytes += tx->body[i].len;
+	assert_non_null(e);
+	assert_true(e->kind == TRACE_SENT || e->kind == TRACE_RESENT);
+	assert_int_equal(e->at, w->now);
+	assert_in_range(bytes - e->a, 0, CARRIER_PAD_MAX);
+	assert_int_equal(e->b, tx->ev);
+	assert_int_equal(e->how, tx->port);
+	assert_non_null(w->end[side].row->packet_name(e->what));
+}
+
+/* The same of one that went in: it tells what became of it. */
+static inline void laws_input_traced(struct laws_world *w, uint32_t side, const uint64_t *before)
+{
+	const struct transport *row = w->end[side].row;
+	const uint64_t *counts = w->end[side].ops->count(w->end[side].e);
+
+	if (!w->ring[side])
+		return;
+	const struct trace_event *e = laws_event(w, side);
+
+	assert_non_null(e);
+	assert_true(e->kind == TRACE_RECEIVED || e->kind == TRACE_ANSWERED);
+	assert_int_equal(e->at, w->now);
+	assert_in_range(e->why, 0, row->n_verdicts - 1);
+	assert_int_equal(counts[row->count_rx + 1 + e->why], before[e->why] + 1);
+	assert_null(laws_event(w, side));
+}
+
 /* Pulls up to n packets; how many came. Laws 3 and 4. */
 static inline uint32_t laws_pull(struct laws_world *w, uint32_t side,
 				 const uint16_t room[ENGINE_PORTS], uint32_t n)
@@ -155,11 +220,14 @@ static inline uint32_t laws_pull(struct laws_world *w, uint32_t side,
 		assert_int_equal(got, 0);
 	for (uint32_t i = 0; i < got; i++) {
 		laws_look(w, side, &tx[i], left);
+		laws_look_traced(w, side, &tx[i]);
 		if (laws_below(w, 1000) >= w->lose)
 			laws_fly(w, side, &tx[i]);
 		if (laws_below(w, 1000) < w->twice)
 			laws_fly(w, side, &tx[i]);
 	}
+	if (w->ring[side])
+		assert_null(laws_event(w, side));
 	/* With no port free there is nothing left but timers, and they have run. */
 	assert_true(laws_deadline(w, side, 0) > w->now);
 	if (got < n)
@@ -201,8 +269,11 @@ static inline void laws_input(struct laws_world *w, uint32_t side, const struct 
 	uint32_t head = f->head_len + (f->len - f->head_len) * cut / 4;
 	uint8_t *lent[2] = {malloc(head + 1), malloc(f->len - head + 1)};
 	struct rx_pkt rx = f->rx;
-	uint64_t before = laws_count(s, "rx", true);
+	uint64_t before = laws_count(s, "rx", true), verdicts[LAWS_VERDICTS];
 
+	if (s->row)
+		memcpy(verdicts, s->ops->count(s->e) + s->row->count_rx + 1,
+		       s->row->n_verdicts * sizeof verdicts[0]);
 	assert_true(lent[0] && lent[1]);
 	memcpy(lent[0], f->bytes, head);
 	memcpy(lent[1], f->bytes + head, f->len - head);
@@ -214,6 +285,7 @@ static inline void laws_input(struct laws_world *w, uint32_t side, const struct 
 	assert_int_equal(laws_count(s, "rx", true), before + 1);
 	if (s->row)
 		assert_int_equal(transport_verdicts(s->row, s->ops->count(s->e)), before + 1);
+	laws_input_traced(w, side, verdicts);
 	memset(lent[0], 0xee, head);
 	memset(lent[1], 0xee, f->len - head);
 	free(lent[0]);

@@ -40,6 +40,7 @@ struct row_end {
 	struct mem *mem;
 	struct path_profile profile;
 	uint32_t evs[ROW_EVS];
+	struct trace trace; /* of a row; to no memory until somebody lends it some */
 };
 
 /* How many bytes are to be guarded; NULL without memory. */
@@ -183,6 +184,7 @@ static inline bool row_start_row(struct row_end *s, struct prng *fill)
 {
 	const struct transport_host host = {
 		.mem = s->mem,
+		.trace = {.to = &s->trace},
 		.max_pairs = ROW_PAIRS,
 		.n_ports = s->n_ports,
 		.seed = 1,
