@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
-#include "trace/json.h"
+#include "trace/print.h"
 #include "transport/host.h"
 #include "transport/options.h"
 #include "transport/pair.h"

@@ -3,7 +3,7 @@
 
 #include "base/prng.h"
 #include "check.h"
-#include "trace/json.h"
+#include "trace/print.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,11 +168,36 @@ static void json_names_what_a_kind_has(void **state)
 		      "\"b\":65536}\n");
 }
 
+static void text_says_what_happened(void **state)
+{
+	const struct trace_words words = {.word = word};
+	struct trace_event e = {.at = 5,
+				.qp = 17,
+				.number = 3,
+				.a = 4096,
+				.b = 0x123,
+				.kind = TRACE_RECEIVED,
+				.how = 1 | TRACE_MARKED};
+	char text[256], little[12];
+
+	(void)state;
+	trace_text(&e, &words, text, sizeof text);
+	assert_string_equal(
+		text, "received  a packet  a verdict psn 3 bytes 4096 ev 0x123 port 1 marked");
+	trace_text(&e, &words, little, sizeof little);
+	assert_string_equal(little, "received  a");
+	e.kind = TRACE_STATE;
+	e.what = 200;
+	trace_text(&e, &words, text, sizeof text);
+	assert_string_equal(text, "state    from 200  a state");
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(slots_are_powers_of_two_in_range),
 	cmocka_unit_test(is_off_until_memory_is_lent),
 	cmocka_unit_test(reader_gets_all_that_lasted),
 	cmocka_unit_test(json_names_what_a_kind_has),
+	cmocka_unit_test(text_says_what_happened),
 };
 
 CHECK_MAIN(cases)
