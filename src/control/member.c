@@ -300,6 +300,16 @@ static bool open_shown(struct member *m)
 	return true;
 }
 
+void *member_trace(struct member *m)
+{
+	if (!open_shown(m) ||
+	    reserve(m->shown_fd, offsetof(struct member_shown_file, trace), sizeof m->shown->trace))
+		return NULL;
+	/* Who follows traces begins with this one now. */
+	ring(m);
+	return m->shown->trace;
+}
+
 /* How many pairs there is room for, at most n: as far as the memory goes. */
 static uint32_t make_room(struct member *m, uint32_t n)
 {

@@ -18,7 +18,8 @@
 #define MEMBER_EVENTS 1024u /* of the ring: the last so many can still be read */
 #define MEMBER_PAIRS  1024u /* queue pairs that show how they fare */
 #define MEMBER_PORTS  8u
-#define MEMBER_EVS    256u /* of a queue pair that show their state */
+#define MEMBER_EVS    256u  /* of a queue pair that show their state */
+#define MEMBER_TRACE  4096u /* slots of its trace */
 
 struct member;
 
@@ -72,5 +73,9 @@ struct member_device {
  * emptied. A reader gets each one whole, or asks again. */
 void member_show(struct member *m, const struct member_device *device,
 		 const struct member_pair *pairs, uint32_t n);
+
+/* Memory of a trace of MEMBER_TRACE slots (trace/ring.h) that this user and root can read while it
+ * grows, until the member leaves or is abandoned. NULL: there is none to be had. */
+void *member_trace(struct member *m);
 
 #endif

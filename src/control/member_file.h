@@ -16,10 +16,12 @@
 #include <stdatomic.h>
 
 #include "control/member.h"
+#include "trace/ring.h"
 
 #define MEMBER_MAGIC       UINT64_C(0x0132626d656d7477) /* "wtmemb2" and one */
-#define MEMBER_SHOWN_MAGIC UINT64_C(0x0131776f68737477) /* "wtshow1" and one */
+#define MEMBER_SHOWN_MAGIC UINT64_C(0x0132776f68737477) /* "wtshow2" and one */
 #define MEMBER_SHOWN_END   ".pairs"
+#define MEMBER_TRIES       16u /* to read what is being written */
 
 struct member_about {
 	int32_t pid;
@@ -60,7 +62,15 @@ struct member_shown_file {
 	_Atomic uint64_t sequence; /* 0: nothing was shown yet */
 	struct member_shown shown;
 	struct member_pair pairs[MEMBER_PAIRS];
+	_Alignas(64) uint8_t
+		trace[sizeof(struct trace_ring) + MEMBER_TRACE * sizeof(struct trace_event)];
 };
+
+struct members;
+
+/* members.c: opens the private file of process i, which may have ended since it was looked for: its
+ * descriptor, -EACCES or -ENODATA as members_read, or another negative errno. */
+int members_open_shown(const struct members *m, uint32_t i);
 
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && ATOMIC_LLONG_LOCK_FREE == 2,
 	       "other processes see the numbers as they are written");

@@ -20,7 +20,6 @@
 #define STRANGERS   (MEMBERS_MAX - MEMBERS_MAX / 8)
 #define SPARE       16u /* descriptors that no stranger's file gets */
 #define MAKING_S    5   /* for so long a file that is empty may be one in the making */
-#define READ_TRIES  16u
 #define BATCH       64u /* events read at a time */
 
 struct watched {
@@ -58,7 +57,7 @@ static bool read_number(int fd, uint64_t *out, size_t at)
 
 	if (!read_part(fd, out, at, sizeof *out))
 		return false;
-	for (uint32_t i = 0; i < READ_TRIES; i++) {
+	for (uint32_t i = 0; i < MEMBER_TRIES; i++) {
 		if (!read_part(fd, &again, at, sizeof again))
 			return false;
 		if (again == *out)
@@ -283,7 +282,7 @@ static bool read_uses(const struct watched *w, struct member_used uses[MEMBER_US
 {
 	uint64_t before, after;
 
-	for (uint32_t i = 0; i < READ_TRIES; i++) {
+	for (uint32_t i = 0; i < MEMBER_TRIES; i++) {
 		if (!READ_NUMBER(w->fd, &before, uses_sequence) ||
 		    !read_part(w->fd, uses, offsetof(struct member_file, uses),
 			       MEMBER_USES * sizeof uses[0]) ||
@@ -415,7 +414,7 @@ static uint32_t take_of(struct watched *w, struct control_event *events, uint32_
 	uint32_t n = 0;
 
 	/* Batches may come back empty from a process that tells faster than this reads. */
-	for (uint32_t i = 0; i < READ_TRIES + MEMBER_EVENTS / BATCH && n < room; i++) {
+	for (uint32_t i = 0; i < MEMBER_TRIES + MEMBER_EVENTS / BATCH && n < room; i++) {
 		uint32_t got = room - n < BATCH ? room - n : BATCH;
 
 		if (!read_batch(w, ring, &got))
@@ -469,6 +468,11 @@ static int open_shown(const struct members *m, const struct watched *w)
 	return -ENODATA;
 }
 
+int members_open_shown(const struct members *m, uint32_t i)
+{
+	return i < m->n ? open_shown(m, m->list[i]) : -ENODATA;
+}
+
 /* What a process shows, once through: whole only if the sequence says so. */
 static bool read_shown(int fd, struct member_shown *shown, struct member_pair *pairs, uint32_t room)
 {
@@ -486,7 +490,7 @@ static int read_whole(int fd, struct member_shown *shown, struct member_pair *pa
 {
 	uint64_t before, after;
 
-	for (uint32_t k = 0; k < READ_TRIES; k++) {
+	for (uint32_t k = 0; k < MEMBER_TRIES; k++) {
 		if (!READ_SHOWN(fd, &before, sequence) || before == 0)
 			return -ENODATA;
 		bool is_read = read_shown(fd, shown, pairs, room);
