@@ -56,6 +56,7 @@ struct config_setup {
 	uint8_t cc;            /* enum cc_kind */
 	uint64_t window_bytes; /* 0: by the driver's buffers */
 	uint64_t rate_bps;     /* of all ports: NSCC's and DCQCN's line rate; 0: 100 Gb/s */
+	bool is_untraced;      /* nothing is recorded of packets (trace/ring.h) */
 	struct transport_device device;
 	uint16_t ev_burst; /* packets in a row that take one EV; 0: 60 KiB on udp, else 1 */
 	struct config_evs evs;

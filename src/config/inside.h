@@ -29,6 +29,7 @@ enum config_number {
 	KEY_TRIM,
 	KEY_CC,
 	KEY_CNP_PORT,
+	KEY_TRACE,
 	KEY_WINDOW,
 	KEY_RATE,
 	KEY_EV,

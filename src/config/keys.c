@@ -9,6 +9,7 @@ const char *const config_driver_names[CONFIG_DRIVERS + 1] = {"udp", "raw", "xdp"
 const char *const config_cc_names[] = {
 	[CC_FIXED] = "fixed", [CC_DCQCN] = "dcqcn", [CC_NSCC] = "nscc", NULL};
 static const char *const ecn_words[] = {"on", "off", NULL};
+static const char *const trace_words[] = {"on", "off", NULL};
 static const char *const cnp_words[] = {"any", "peer", NULL};
 
 static bool read_transport(struct config_setup *s, char *value, struct config_why *why)
@@ -72,6 +73,7 @@ static const struct config_key all[CONFIG_KEYS] = {
 	[KEY_CC] = {WORD("cc", cc, config_cc_names), .variable = "WEFT_CC", .is_always = true},
 	[KEY_CNP_PORT] = {WORD("cnp-port", device.is_cnp_port_checked, cnp_words),
 			  .needs = TRANSPORT_CNPS},
+	[KEY_TRACE] = {WORD("trace", is_untraced, trace_words), .variable = "WEFT_TRACE"},
 	[KEY_WINDOW] = {.setting = {.name = "window", .unit = UNIT_BYTES, AT(window_bytes)},
 			.variable = "WEFT_WINDOW",
 			.read = read_window},

@@ -123,6 +123,7 @@ static int configure(struct device *d, void *cfg)
 	const uint64_t upper = keystream_u32(&d->random), lower = keystream_u32(&d->random);
 	struct transport_host host = {
 		.mem = d->mem,
+		.trace = {.to = &d->trace},
 		.max_pairs = NIC_MAX_QPS,
 		.max_srqs = NIC_MAX_SRQS,
 		.n_ports = d->n_ports,

@@ -18,6 +18,7 @@
 #include "io/driver.h"
 #include "nic/nic.h"
 #include "nic/transport.h"
+#include "trace/ring.h"
 
 #define NIC_SENTENCE_MAX 512u
 #define NIC_DONES        64u
@@ -115,7 +116,7 @@ struct nic_qp {
 	struct nic_srq *srq;
 	struct source source;
 	uint32_t number, remote_qp;
-	uint64_t life; /* a number of its own, and a new one with each reset */
+	uint64_t life;        /* a number of its own, and a new one with each reset */
 	bool is_all_signaled;
 	struct transport_caps caps; /* as granted */
 	struct addr_pair addrs;
@@ -163,6 +164,7 @@ struct device {
 	nsec events_at;            /* when they are looked for next, where nobody tells of them */
 	struct engine *engine;
 	struct mem *mem;
+	struct trace trace; /* of the engine: to the memory that show.c lends it */
 	struct driver *io;
 	size_t engine_bytes, mem_bytes;
 	struct keystream random;

@@ -18,13 +18,13 @@ void members_begin(struct device *d)
 	d->show = calloc(1, sizeof *d->show);
 	if (!d->show)
 		return;
-	show_begin(d->show, name, d->info.name);
+	show_begin(d, d->show, name);
 }
 
 void members_end(struct device *d)
 {
 	if (d->show)
-		show_end(d->show);
+		show_end(d, d->show);
 	free(d->show);
 	d->show = NULL;
 }
@@ -32,7 +32,7 @@ void members_end(struct device *d)
 void members_abandon(struct device *d)
 {
 	if (d->show)
-		show_abandon(d->show);
+		show_abandon(d, d->show);
 }
 
 nsec members_show(struct device *d, nsec now)

@@ -104,7 +104,7 @@ void mrc_govern(struct device *d)
 	if (!c->store)
 		return;
 	c->show.fill = mrc_fill_pair;
-	show_begin(&c->show, c->name, d->info.name);
+	show_begin(d, &c->show, c->name);
 	look(d);
 }
 
@@ -114,7 +114,7 @@ void mrc_ungovern(struct device *d)
 
 	if (!c)
 		return;
-	show_end(&c->show);
+	show_end(d, &c->show);
 	if (c->store)
 		store_close(c->store);
 	free(c);
@@ -128,7 +128,7 @@ void mrc_abandon(struct device *d)
 
 	if (!c)
 		return;
-	show_abandon(&c->show);
+	show_abandon(d, &c->show);
 	if (c->store)
 		store_close(c->store);
 	c->store = NULL;

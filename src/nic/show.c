@@ -93,23 +93,27 @@ static struct member_device describe(const struct device *d, nsec now)
 	return m;
 }
 
-int show_begin(struct nic_show *s, const char *name, const char *device)
+int show_begin(struct device *d, struct nic_show *s, const char *name)
 {
 	s->pairs = calloc(MEMBER_PAIRS, sizeof *s->pairs);
-	s->member = s->pairs ? member_join(name, device) : NULL;
+	s->member = s->pairs ? member_join(name, d->info.name) : NULL;
+	if (s->member && !d->info.setup.is_untraced)
+		trace_lend(&d->trace, member_trace(s->member), MEMBER_TRACE);
 	return s->pairs ? 0 : -ENOMEM;
 }
 
-void show_end(struct nic_show *s)
+void show_end(struct device *d, struct nic_show *s)
 {
+	trace_lend(&d->trace, NULL, 0);
 	if (s->member)
 		member_leave(s->member);
 	s->member = NULL;
 	free(s->pairs);
 }
 
-void show_abandon(struct nic_show *s)
+void show_abandon(struct device *d, struct nic_show *s)
 {
+	trace_lend(&d->trace, NULL, 0);
 	if (s->member)
 		member_abandon(s->member);
 	s->member = NULL;

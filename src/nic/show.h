@@ -17,11 +17,12 @@ struct nic_show {
 	uint64_t shown; /* how much had happened then */
 };
 
-/* Joins the processes of that name, as member_join. 0 or -ENOMEM; show_end in either case. */
-int show_begin(struct nic_show *s, const char *name, const char *device);
-void show_end(struct nic_show *s);
+/* Joins the processes of that name, as member_join, and lends the device's trace memory that they
+ * can read, unless its setup says otherwise. 0 or -ENOMEM; show_end in either case. */
+int show_begin(struct device *d, struct nic_show *s, const char *name);
+void show_end(struct device *d, struct nic_show *s);
 /* In a child of fork, in place of that. */
-void show_abandon(struct nic_show *s);
+void show_abandon(struct device *d, struct nic_show *s);
 
 /* Shows the device now and then; when it is to be called next, or NSEC_NEVER: not before something
  * happens. Gives the lock back now and then. */

@@ -252,7 +252,7 @@ static const struct mistake mistakes[] = {
 	{M "zzz\033zzzzzzzz = 1",
 	 "some.conf:3: there is no key 'zzz?zzzzzzzz', only transport driver ports addresses "
 	 "dscp-data dscp-retransmit dscp-no-trim dscp-control service-levels ecn trim cc "
-	 "cnp-port window rate ev ev-count ev-min-active ev-burst pool-memory stranger-rate"},
+	 "cnp-port trace window rate ev ev-count ev-min-active ev-burst pool-memory stranger-rate"},
 	{"ports = eth0", "some.conf:1: ports = ... stands before the first [NAME]"},
 	{"[a", "some.conf:1: '[a': a section is [NAME]"},
 	{"[]", "some.conf:1: '': a name is 1 to 31 letters, digits and _ . -"},

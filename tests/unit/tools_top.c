@@ -38,7 +38,7 @@ static void open_rig(struct rig *r)
 
 	r->top.n = 1;
 	strcpy(d->name, "weft_mrc0");
-	d->transport = "mrc";
+	d->transport = &transport_mrc;
 	d->is_governed = true;
 	assert_int_equal(store_name(d->store, interfaces, 2), 0);
 	d->members = members_open(d->store);

@@ -108,7 +108,7 @@ void top_json(const struct top *t, FILE *out)
 
 		json_object(&w, NULL, JSON_INLINE);
 		json_text(&w, "name", d->name);
-		json_text(&w, "transport", d->transport);
+		json_text(&w, "transport", d->transport->name);
 		json_array(&w, "processes", JSON_INLINE);
 		for (uint32_t k = 0; k < d->n; k++)
 			put_process(&w, &d->list[k]);

@@ -11,15 +11,17 @@
 #include "tools/command.h"
 #include "tools/ends.h"
 
-#define MS_NS    UINT64_C(1000000)
-#define INTERVAL 1000u
+#define MS_NS     UINT64_C(1000000)
+#define INTERVAL  1000u
+#define EVENTS_MS 100u /* between two looks for events */
 
 static const char usage[] =
 	"usage: weft top [OPTION...]\n"
 	"\n"
 	"Shows how the queue pairs of all processes on devices fare, MRC and RC, again each\n"
 	"second: goodput, window, round trip, packets retransmitted, and of MRC each EV's "
-	"state.\n";
+	"state.\n"
+	"With --events, what their engines recorded of each packet, timeout and failure.\n";
 
 static const char notes[] =
 	"An EV is a character in the row of its port: . good, s skipped for a turn, X assumed\n"
@@ -31,6 +33,10 @@ static const char notes[] =
 	"that one), w hides the EVs, arrows, PgUp, PgDn, Home and End scroll. Elsewhere looks\n"
 	"follow each other. Queue pairs are shown to their own user, and to root those of all.\n"
 	"\n"
+	"Of each process the last 4096 events can be read. --events begins with the last 20\n"
+	"and goes on, with the processes that come, until the user ends it; with --once it shows\n"
+	"all there are. A device file's `trace = off`, or WEFT_TRACE=off, records none.\n"
+	"\n"
 	"exit status:\n"
 	"  0    the view ended as it should\n"
 	"  3    the configuration is wrong, or processes cannot be looked at\n"
@@ -38,20 +44,26 @@ static const char notes[] =
 	"examples:\n"
 	"  weft top\n"
 	"  weft top --device weft_mrc0 --interval 200\n"
+	"  weft top --events --qp 0x11\n"
+	"  weft top --events --json | jq 'select(.event == \"failed\")'\n"
 	"  weft top --once --json | jq '.devices[].processes[].pairs[].tx_bps'\n";
 
 struct job {
 	const char *device;
-	bool is_once, has_json, is_brief;
-	uint32_t count, interval_ms;
+	bool is_once, has_json, is_brief, has_events;
+	uint32_t count, interval_ms, qp;
 };
 
 static const struct command_option options[] = {
 	{"device", "NAME", "only this device", OPTION_INTO(device)},
-	{"interval", "MS", "between two looks (default 1000)", OPTION_INTO(interval_ms), .low = 20,
-	 .high = 3600000},
-	{"count", "N", "end after so many views", OPTION_INTO(count), .low = 1, .high = UINT32_MAX},
-	{"once", NULL, "one view, of two looks", OPTION_INTO(is_once)},
+	{"events", NULL, "what engines recorded, as it happens", OPTION_INTO(has_events)},
+	{"qp", "NUMBER", "with --events, of this queue pair alone", OPTION_INTO(qp), .low = 1,
+	 .high = 0xffffff},
+	{"interval", "MS", "between two looks (default 1000, with --events 100)",
+	 OPTION_INTO(interval_ms), .low = 20, .high = 3600000},
+	{"count", "N", "end after so many views, or events", OPTION_INTO(count), .low = 1,
+	 .high = UINT32_MAX},
+	{"once", NULL, "one view, of two looks; all events there are", OPTION_INTO(is_once)},
 	{"brief", NULL, "without the rows of EVs", OPTION_INTO(is_brief)},
 	{"json", NULL, "one JSON document a line instead", OPTION_INTO(has_json)},
 	{.name = NULL},
@@ -63,12 +75,12 @@ static int add_device(const char *name, struct top *t, const struct nic_info *in
 	const struct config_setup *s = &info->setup;
 	int r;
 
-	d->transport = s->transport->name;
+	d->transport = s->transport;
 	d->is_governed = transport_has(s->transport, TRANSPORT_CONTROL);
 	if (d->is_governed)
 		r = store_name(d->store, s->interfaces, s->n_ports);
 	else
-		r = store_name_apart(d->store, d->transport, s->interfaces, s->n_ports);
+		r = store_name_apart(d->store, d->transport->name, s->interfaces, s->n_ports);
 	memcpy(d->name, info->name, sizeof d->name);
 	if (!r) {
 		d->members = members_open(d->store);
@@ -182,6 +194,20 @@ static int write_looks(struct top *t, const struct job *job, const struct top_st
 	return r;
 }
 
+static int follow_events(const char *name, struct top *t, const struct job *job)
+{
+	const struct top_events wanted = {
+		.has_json = job->has_json,
+		.is_once = job->is_once,
+		.qp = job->qp,
+		.count = job->count,
+		.interval_ms = job->interval_ms,
+	};
+	int r = top_events(t, &wanted, stdout);
+
+	return r ? command_error(name, STATUS_FILE, NULL, strerror(-r)) : STATUS_OK;
+}
+
 static int follow(const char *name, struct top *t, const struct job *job)
 {
 	const char *no_color = getenv("NO_COLOR");
@@ -196,7 +222,7 @@ static int follow(const char *name, struct top *t, const struct job *job)
 
 static int run_top(int argc, char **argv)
 {
-	struct job job = {.interval_ms = INTERVAL};
+	struct job job = {.count = 0};
 	struct top t = {0};
 	int status = command_options(&top_command, argc, argv, &job);
 
@@ -204,10 +230,14 @@ static int run_top(int argc, char **argv)
 		return status == STATUS_HELP ? finish_output(argv[0]) : status;
 	if (optind < argc)
 		return usage_error(argv[0], "takes no arguments");
+	if (job.qp && !job.has_events)
+		return usage_error(argv[0], "--qp goes with --events");
+	if (!job.interval_ms)
+		job.interval_ms = job.has_events ? EVENTS_MS : INTERVAL;
 	ends_catch();
 	status = open_devices(argv[0], job.device, &t);
 	if (status == STATUS_OK)
-		status = follow(argv[0], &t, &job);
+		status = (job.has_events ? follow_events : follow)(argv[0], &t, &job);
 	top_fini(&t);
 	int written = finish_output(argv[0]);
 

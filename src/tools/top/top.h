@@ -12,6 +12,7 @@
 #include "base/nsec.h"
 #include "control/members.h"
 #include "control/store.h"
+#include "transport/transport.h"
 
 /* States of an EV, in the order of struct member_pair. */
 enum top_ev { TOP_GOOD, TOP_SKIP, TOP_BAD, TOP_DENIED, TOP_EVS };
@@ -35,7 +36,7 @@ struct top_process {
 
 struct top_device {
 	char name[64];
-	const char *transport;
+	const struct transport *transport;
 	bool is_governed; /* by a controller, whose profiles say what the EVs are */
 	char store[STORE_NAME_MAX];
 	struct members *members;
@@ -76,6 +77,17 @@ struct top_style {
 };
 void top_text(const struct top *t, const struct top_style *style, FILE *out);
 void top_json(const struct top *t, FILE *out);
+
+/* Writes what the engines of processes recorded, as it comes: lines of text, or of JSON. */
+struct top_events {
+	bool has_json;
+	bool is_once;         /* all there is, and no more */
+	uint32_t qp;          /* of this queue pair alone; 0: of all */
+	uint64_t count;       /* ends after so many; 0: when the user says so */
+	uint32_t interval_ms; /* between two looks */
+};
+/* 0 or a negative errno. */
+int top_events(struct top *t, const struct top_events *wanted, FILE *out);
 
 /* The view on a terminal, by ncurses: columns as the width has room for, lines that scroll, and a
  * line of help. NULL where the terminal is of an unknown kind. The terminal is as it was after
