@@ -1,5 +1,6 @@
 /* Completions go from the engine to the queues of their queue pairs. */
 #include "nic/inside.h"
+#include "nic/trace_file.h"
 
 #include <assert.h>
 
@@ -43,11 +44,21 @@ static void on_overrun(struct nic_cq *cq, struct nic_qp *qp)
 	}
 }
 
+void qp_failed(struct nic_qp *qp)
+{
+	if (qp->failed_life == qp->life || qp_state(qp) != ENGINE_ERROR)
+		return;
+	qp->failed_life = qp->life;
+	trace_file_failed(qp->user->device, qp->number);
+}
+
 void device_complete(struct device *d, const struct done *done)
 {
 	struct nic_qp *qp = d->qps[done->qp % NIC_LOW_NUMBERS];
 
 	assert(qp);
+	if (done->status != ENGINE_OK && done->status != ENGINE_FLUSHED)
+		qp_failed(qp);
 	struct nic_cq *cq = done->code == ENGINE_DONE_SENT ? qp->send_cq : qp->recv_cq;
 
 	if (!cq_push(cq, done))

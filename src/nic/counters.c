@@ -5,15 +5,15 @@
 #include "nic/inside.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json_writer.h"
+#include "nic/append.h"
 
+#define VARIABLE   "WEFT_COUNTERS"
 #define LINE_BYTES 8192u
 
 struct line {
@@ -47,48 +47,22 @@ static void add_driver(struct json_writer *w, const struct driver_counters *c)
 #undef ADD
 }
 
-/* Opens the file to append to; -1 and errno. A name in a folder that others may write to could be a
- * link of theirs to a file of ours, or a pipe that nobody reads: only a regular file is written. */
-static int open_file(const char *path)
-{
-	int fd =
-		open(path,
-		     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
-		     0666);
-	struct stat st;
-
-	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
-		return fd;
-	close(fd);
-	errno = ENOTSUP;
-	return -1;
-}
-
 static void append(const char *path, const struct line *l)
 {
-	int fd = open_file(path);
+	int fd = append_open_for(VARIABLE, path, 0666);
 
-	if (fd < 0 && (errno == ELOOP || errno == ENOTSUP || errno == ENXIO))
-		nic_fail(errno,
-			 "WEFT_COUNTERS=%s: is no regular file but a link, a pipe or a "
-			 "device; name the file itself",
-			 path);
-	else if (fd < 0)
-		nic_fail(errno, "WEFT_COUNTERS=%s: cannot be written: %s", path, strerror(errno));
 	if (fd < 0)
 		return;
 	/* One write, so that lines of processes that share the file stay whole. */
 	if (write(fd, l->bytes, l->len) != (ssize_t)l->len)
-		nic_fail(EIO,
-			 "WEFT_COUNTERS=%s: a line was not written whole; the disk may be "
-			 "full",
+		nic_fail(EIO, VARIABLE "=%s: a line was not written whole; the disk may be full",
 			 path);
 	close(fd);
 }
 
 void device_print_counters(const struct device *d)
 {
-	const char *path = secure_getenv("WEFT_COUNTERS");
+	const char *path = secure_getenv(VARIABLE);
 	struct line l = {.len = 0};
 	struct json_writer w = json_writer(put, &l);
 

@@ -9,6 +9,7 @@
 
 #include "base/pool.h"
 #include "io/osrandom.h"
+#include "nic/trace_file.h"
 
 #define STEM_BYTES ((size_t)1 << (NIC_STEM_BITS - 3))
 #define QPS_BYTES  (NIC_LOW_NUMBERS * sizeof(void *))
@@ -278,8 +279,10 @@ static struct device *device_new(const struct nic_info *info)
 		d->ops->govern(d);
 	if (!r)
 		r = device_start(d);
-	if (!r)
+	if (!r) {
+		trace_file_join(d);
 		return d;
+	}
 	device_free(d);
 	errno = -r;
 	return NULL;
@@ -328,6 +331,7 @@ static void device_put(struct device *d)
 		at = &(*at)->next;
 	*at = d->next;
 	device_stop(d);
+	trace_file_leave(d);
 	device_print_counters(d);
 	device_free(d);
 }

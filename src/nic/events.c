@@ -83,6 +83,9 @@ static void raise_event(struct device *d, const struct engine_event *event)
 	}
 	struct nic_qp *qp = d->qps[event->number % NIC_LOW_NUMBERS];
 
+	if (event->kind == ENGINE_EVENT_FATAL || event->kind == ENGINE_EVENT_INVALID ||
+	    event->kind == ENGINE_EVENT_ACCESS)
+		qp_failed(qp);
 	if (event->kind == ENGINE_EVENT_EV_STATE)
 		d->ops->ev_state(qp);
 	else

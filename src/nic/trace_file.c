@@ -1,0 +1,169 @@
+#define _GNU_SOURCE /* secure_getenv(3), program_invocation_short_name */
+
+#include "nic/trace_file.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "nic/append.h"
+#include "nic/inside.h"
+
+#define VARIABLE     "WEFT_TRACE_FILE"
+#define MODE         0600 /* who knows numbers and PSNs can forge packets */
+#define WATCHED_MAX  64u
+#define FAILED_MOST  1024u /* events of a queue pair that fails */
+#define BUFFER_BYTES 16384u
+
+/* Lines, written when enough have come together. All of it may run in a handler of SIGABRT. */
+struct lines {
+	int fd;
+	bool is_whole; /* nothing was lost so far */
+	size_t len;
+	char bytes[BUFFER_BYTES];
+};
+
+static _Atomic(struct device *) watched[WATCHED_MAX];
+
+static void flush(struct lines *l)
+{
+	size_t at = 0;
+
+	while (at < l->len) {
+		ssize_t n = write(l->fd, l->bytes + at, l->len - at);
+
+		if (n <= 0 && !(n < 0 && errno == EINTR)) {
+			l->is_whole = false;
+			break;
+		}
+		at += n > 0 ? (size_t)n : 0;
+	}
+	l->len = 0;
+}
+
+static void put(void *to, const char *bytes, size_t n)
+{
+	struct lines *l = to;
+
+	if (n > sizeof l->bytes - l->len)
+		flush(l);
+	n = n < sizeof l->bytes ? n : sizeof l->bytes;
+	memcpy(l->bytes + l->len, bytes, n);
+	l->len += n;
+}
+
+static void put_event(struct lines *l, const struct device *d, const struct trace_event *e)
+{
+	const struct trace_words words = transport_words(d->transport);
+	struct json_writer w = json_writer(put, l);
+
+	json_object(&w, NULL, JSON_INLINE);
+	json_text(&w, "device", d->info.name);
+	json_signed(&w, "pid", getpid());
+	json_text(&w, "command", program_invocation_short_name);
+	trace_json(&w, e, &words, NULL);
+	json_close(&w);
+	json_end(&w);
+}
+
+/* Where the last so many events of a queue pair begin, or of all by 0. */
+static uint64_t begin_of(const struct device *d, uint32_t qp, uint32_t most)
+{
+	const struct trace_ring *ring = d->trace.ring;
+	uint64_t added = atomic_load_explicit(&ring->added, memory_order_relaxed), i = added;
+	uint64_t oldest = added > d->trace.mask ? added - d->trace.mask : 0;
+
+	for (uint32_t n = 0; i > oldest && n < most; i--)
+		n += !qp || ring->slots[(i - 1) & d->trace.mask].qp == qp;
+	return i;
+}
+
+static void put_events(struct lines *l, const struct device *d, uint32_t qp, uint32_t most)
+{
+	struct trace_event e;
+	uint64_t lost = 0;
+
+	if (!d->trace.ring)
+		return;
+	for (uint64_t next = begin_of(d, qp, most); trace_take(&d->trace, &next, &e, 1, &lost);)
+		if (!qp || e.qp == qp)
+			put_event(l, d, &e);
+	flush(l);
+}
+
+void trace_file_failed(const struct device *d, uint32_t qp)
+{
+	const char *path = secure_getenv(VARIABLE);
+	struct lines l = {.is_whole = true};
+
+	if (!path || !d->trace.ring)
+		return;
+	l.fd = append_open_for(VARIABLE, path, MODE);
+	if (l.fd < 0)
+		return;
+	put_events(&l, d, qp, FAILED_MOST);
+	if (!l.is_whole)
+		nic_fail(EIO, VARIABLE "=%s: not all was written; the disk may be full", path);
+	close(l.fd);
+}
+
+static struct sigaction before;
+
+/* Whoever failed may have the lock of a device: nothing is locked here, and what stands in the ring
+ * is whole but for an event that was being added. */
+static void on_abort(int signal)
+{
+	static struct lines l;
+	const char *path = secure_getenv(VARIABLE);
+	int error = errno;
+
+	l.fd = path ? append_open(path, MODE) : -1;
+	for (uint32_t i = 0; i < WATCHED_MAX && l.fd >= 0; i++) {
+		const struct device *d = atomic_load(&watched[i]);
+
+		if (d)
+			put_events(&l, d, 0, UINT32_MAX);
+	}
+	if (l.fd >= 0)
+		close(l.fd);
+	errno = error;
+	/* It is delivered when this returns, to whoever had it before. */
+	sigaction(signal, &before, NULL);
+	raise(signal);
+}
+
+static void catch_abort(void)
+{
+	struct sigaction action = {.sa_handler = on_abort};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGABRT, &action, &before);
+}
+
+void trace_file_join(struct device *d)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	if (!secure_getenv(VARIABLE))
+		return;
+	pthread_once(&once, catch_abort);
+	for (uint32_t i = 0; i < WATCHED_MAX; i++) {
+		struct device *none = NULL;
+
+		if (atomic_compare_exchange_strong(&watched[i], &none, d))
+			return;
+	}
+}
+
+void trace_file_leave(struct device *d)
+{
+	for (uint32_t i = 0; i < WATCHED_MAX; i++) {
+		struct device *is = d;
+
+		if (atomic_compare_exchange_strong(&watched[i], &is, NULL))
+			return;
+	}
+}

@@ -1,0 +1,206 @@
+/* What a device recorded, for whoever asks when something fails: nic/trace_file.h. */
+#include "nic_stage.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define TEXT_MAX (1u << 20)
+
+static char path[64];
+
+/* The file's text; empty if there is none. */
+static const char *text(void)
+{
+	static char bytes[TEXT_MAX];
+	FILE *f = fopen(path, "r");
+	size_t n = f ? fread(bytes, 1, sizeof bytes - 1, f) : 0;
+
+	bytes[n] = '\0';
+	if (f)
+		fclose(f);
+	return bytes;
+}
+
+static uint32_t count(const char *in, const char *what)
+{
+	uint32_t n = 0;
+
+	for (; (in = strstr(in, what)); in++)
+		n++;
+	return n;
+}
+
+/* Sends to a queue pair that is not there any more, with two tries. */
+static void fail_one(struct end e[2])
+{
+	struct nic_info info = stage_info("lo");
+	struct rc_attr attr;
+
+	stage_open(&e[0], &info, NULL);
+	stage_open(&e[1], &info, NULL);
+	attr = stage_attr(nic_qp_number(e[1].qp));
+	attr.timeout = 8;
+	attr.retries = 2;
+	stage_aim(e[0].qp, attr, &info, stage_gid(&info, AF_INET));
+	struct sge piece = stage_piece(&e[0], 0, 64);
+
+	assert_int_equal(stage_post(e[0].qp, stage_op(&e[1], ENGINE_WRITE, &piece)), 0);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_RETRY_EXCEEDED);
+}
+
+static void a_queue_pair_that_fails_is_told_of(void **state)
+{
+	struct end e[2];
+	struct stat st;
+	char qp[32];
+
+	(void)state;
+	assert_int_equal(setenv("WEFT_TRACE_FILE", path, 1), 0);
+	fail_one(e);
+	const char *told = text();
+
+	snprintf(qp, sizeof qp, "\"qp\":%u,", nic_qp_number(e[0].qp));
+	assert_int_equal(count(told, qp), count(told, "\n"));
+	assert_int_equal(count(told, "\"event\":\"sent\""), 1);
+	assert_int_equal(count(told, "\"event\":\"resent\""), 2);
+	assert_int_equal(count(told, "\"event\":\"timeout\""), 3);
+	assert_int_equal(count(told, "\"status\":\"RETRY_EXCEEDED\""), 1);
+	assert_int_equal(count(told, "\"from\":\"RTS\",\"to\":\"ERROR\""), 1);
+	/* Whoever reads it could forge packets. */
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+	unlink(path);
+}
+
+/* Once for each of its lives, and for nobody who did not ask. */
+static void it_is_told_once(void **state)
+{
+	struct nic_info info = stage_info("lo");
+	struct end e[2];
+
+	(void)state;
+	unsetenv("WEFT_TRACE_FILE");
+	fail_one(e);
+	assert_int_equal(access(path, F_OK), -1);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+	assert_int_equal(setenv("WEFT_TRACE_FILE", path, 1), 0);
+	fail_one(e);
+	struct sge piece = stage_piece(&e[0], 0, 64);
+	struct rc_attr attr = {.state = RC_RESET};
+
+	assert_int_equal(stage_post(e[0].qp, stage_op(&e[1], ENGINE_WRITE, &piece)), 0);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_FLUSHED);
+	assert_int_equal(count(text(), "\"event\":\"failed\""), 1);
+	assert_int_equal(nic_qp_modify(e[0].qp, &attr, RC_SET_STATE, NULL), 0);
+	attr = stage_attr(nic_qp_number(e[1].qp));
+	attr.timeout = 8;
+	attr.retries = 0;
+	stage_aim(e[0].qp, attr, &info, stage_gid(&info, AF_INET));
+	assert_int_equal(stage_post(e[0].qp, stage_op(&e[1], ENGINE_WRITE, &piece)), 0);
+	assert_int_equal(stage_one(e[0].cq).status, ENGINE_RETRY_EXCEEDED);
+	/* The first one, once more, and the second. */
+	assert_int_equal(count(text(), "\"event\":\"failed\""), 3);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+	unlink(path);
+}
+
+static void a_device_that_is_not_traced_tells_nothing(void **state)
+{
+	struct end e[2];
+
+	(void)state;
+	assert_int_equal(setenv("WEFT_TRACE_FILE", path, 1), 0);
+	assert_int_equal(setenv("WEFT_TRACE", "off", 1), 0);
+	fail_one(e);
+	unsetenv("WEFT_TRACE");
+	assert_int_equal(count(text(), "\n"), 0);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+	unlink(path);
+}
+
+/* A link of somebody else's is not written through, and that is said. */
+static void only_a_regular_file_is_written(void **state)
+{
+	struct end e[2];
+	char other[80];
+
+	(void)state;
+	snprintf(other, sizeof other, "%s.other", path);
+	assert_int_equal(symlink(other, path), 0);
+	assert_int_equal(setenv("WEFT_TRACE_FILE", path, 1), 0);
+	fail_one(e);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+	assert_int_equal(access(other, F_OK), -1);
+	unlink(path);
+}
+
+static volatile sig_atomic_t n_aborts;
+
+static void on_abort(int signal)
+{
+	(void)signal;
+	n_aborts++;
+	_exit(7);
+}
+
+/* A child whose engine fails an assertion, as far as anybody can tell; with a handler of its own,
+ * which it had before. */
+static int abort_in_child(bool has_handler)
+{
+	struct end e[2];
+	int status = 0;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid > 0) {
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		return status;
+	}
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+	signal(SIGABRT, has_handler ? on_abort : SIG_DFL);
+	stage_pair(e, AF_INET);
+	abort();
+}
+
+static void what_aborts_leaves_its_events(void **state)
+{
+	(void)state;
+	assert_int_equal(setenv("WEFT_TRACE_FILE", path, 1), 0);
+	int status = abort_in_child(false);
+
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	/* Of both queue pairs. */
+	assert_int_equal(count(text(), "\"from\":\"RTR\",\"to\":\"RTS\""), 2);
+	unlink(path);
+	status = abort_in_child(true);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	assert_int_equal(count(text(), "\"from\":\"RTR\",\"to\":\"RTS\""), 2);
+	unlink(path);
+}
+
+static const struct CMUnitTest cases[] = {
+	/* First: it forks, and has no threads yet. */
+	cmocka_unit_test(what_aborts_leaves_its_events),
+	cmocka_unit_test(a_queue_pair_that_fails_is_told_of),
+	cmocka_unit_test(it_is_told_once),
+	cmocka_unit_test(a_device_that_is_not_traced_tells_nothing),
+	cmocka_unit_test(only_a_regular_file_is_written),
+};
+
+int main(int argc, char **argv)
+{
+	snprintf(path, sizeof path, "/tmp/weft-trace-%d.json", (int)getpid());
+	isolate();
+	setenv("WEFT_CONFIG", "/dev/null", 1);
+	return check_main(argc, argv, cases, sizeof cases / sizeof cases[0]);
+}
