@@ -27,6 +27,7 @@ struct hosts_cfg {
 	uint64_t window_bytes; /* most that are out, whatever cc says */
 	/* Per host: queue pairs, and messages posted at a time. Lent for life. */
 	const uint32_t *qps, *ops;
+	struct trace *trace; /* of a row: lent, and numbered by host; or NULL */
 };
 
 struct hosts {

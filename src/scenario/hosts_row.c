@@ -35,6 +35,7 @@ static const void *host_cfg(void *context, uint32_t host, uint64_t seed)
 	struct hosts *t = context;
 	const struct transport_host as = {
 		.mem = t->pairs.mem,
+		.trace = {t->cfg.trace, host},
 		.max_pairs = t->cfg.qps[host] ? t->cfg.qps[host] : 1,
 		.n_ports = t->cfg.routing->topology->nodes[host].n_ports,
 		.seed = seed,

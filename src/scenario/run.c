@@ -235,6 +235,7 @@ static int init_transport(struct run *r)
 		.options = t->options,
 		.qps = r->traffic.qps,
 		.ops = r->traffic.ops,
+		.trace = r->tap.trace,
 	};
 
 	if (t->row) {

@@ -18,6 +18,7 @@
 struct run_tap {
 	void *context;
 	void (*frame)(void *context, uint32_t port, bool is_out, psec at, struct cspan frame);
+	struct trace *trace; /* lent: for what hosts record, numbered as nodes; or NULL */
 };
 
 struct run {

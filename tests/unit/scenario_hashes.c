@@ -199,7 +199,7 @@ static void watching_changes_nothing(void **state)
 	for (uint32_t i = 0; i < N_TABLE; i++)
 		for (uint32_t every = 1; every <= 3; every += 2) {
 			uint64_t n = 0, hash = hash_of(table[i].yaml, "", PSEC_NEVER);
-			struct run_tap tap = {&n, count_frame};
+			struct run_tap tap = {.context = &n, .frame = count_frame};
 
 			runs_read(table[i].yaml, "");
 			uint8_t *tapped = calloc(runs_scenario.topology.n_ports, 1);

@@ -288,7 +288,7 @@ struct outcome {
 static struct outcome run_flow_of(const char *yaml, const char *settings, psec bound)
 {
 	static uint8_t tapped[4096];
-	struct run_tap tap = {NULL, on_frame};
+	struct run_tap tap = {.context = NULL, .frame = on_frame};
 	const struct traffic_flow *flow;
 
 	n_sights = 0;

@@ -69,7 +69,7 @@ static void on_frame(void *context, uint32_t port, bool is_out, psec at, struct 
 static void begin_tapped(const char *yaml, const char *settings, struct seen *seen)
 {
 	static uint8_t tapped[1024];
-	struct run_tap tap = {seen, on_frame};
+	struct run_tap tap = {.context = seen, .frame = on_frame};
 
 	runs_read(yaml, settings);
 	const struct topology *t = &runs_scenario.topology;

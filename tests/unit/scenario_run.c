@@ -258,7 +258,7 @@ static void on_frame(void *context, uint32_t port, bool is_out, psec at, struct 
 static struct frames run_tapped(const char *yaml, const char *settings)
 {
 	struct frames frames = {0};
-	struct run_tap tap = {&frames, on_frame};
+	struct run_tap tap = {.context = &frames, .frame = on_frame};
 	static uint8_t tapped[4096];
 
 	runs_read(yaml, settings);

@@ -90,7 +90,7 @@ static void on_frame(void *context, uint32_t port, bool is_out, psec at, struct 
 static int start_side(struct demo *d, uint32_t which, const uint8_t *tapped)
 {
 	struct demo_side *side = &d->sides[which];
-	struct run_tap tap = {d, on_frame};
+	struct run_tap tap = {.context = d, .frame = on_frame};
 	char error[SCENARIO_ERROR_MAX];
 	int answer = run_init(&side->run, &side->scenario, tapped ? &tap : NULL, tapped, error,
 			      sizeof error);

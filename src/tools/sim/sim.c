@@ -13,6 +13,7 @@
 #include "tools/input.h"
 #include "tools/json_file.h"
 #include "tools/pcapng.h"
+#include "tools/sim/events.h"
 #include "tools/sim/progress.h"
 #include "tools/sim/report.h"
 #include "tools/sim/study.h"
@@ -60,7 +61,8 @@ static const char notes[] =
 struct job {
 	const char *name; /* "weft sim" */
 	bool list, check, json, has_all_flows, has_all_runs, quiet;
-	const char *show, *csv, *pcap, *ports, *scenario;
+	const char *show, *csv, *pcap, *ports, *events_file, *scenario;
+	struct events events;
 	struct scenario_override overrides[OVERRIDES_MAX];
 	uint32_t n_overrides;
 	char texts[OVERRIDES_MAX][24]; /* of numbers among their values */
@@ -135,6 +137,8 @@ static const struct command_option options[] = {
 	 OPTION_INTO(has_all_flows)},
 	{"all", NULL, "of a study, also the runs that take long", OPTION_INTO(has_all_runs)},
 	{"pcap", "FILE", "write the frames at some ports to a pcapng capture", OPTION_INTO(pcap)},
+	{"events", "FILE", "write what hosts record of each packet, lines of JSON",
+	 OPTION_INTO(events_file)},
 	{"ports", "PATTERN",
 	 "which ports: 'h0>*', '*>spine1', leaf0-spine1, p2.*; several\n"
 	 "with commas (default: every port of a host)",
@@ -302,7 +306,7 @@ static void watch_signals(void)
 }
 
 /* Runs to the end, or until somebody or something objects. */
-static void run_slices(const struct job *job, struct run *run)
+static void run_slices(struct job *job, struct run *run)
 {
 	struct progress progress = {0};
 	uint64_t slice = SLICE_EVENTS;
@@ -311,12 +315,19 @@ static void run_slices(const struct job *job, struct run *run)
 	if (!job->quiet && progress_is_wanted())
 		progress_begin(&progress, run,
 			       job->study ? study_name(job->study, job->n_run) : NULL);
-	while (goes_on && !was_interrupted && !(job->capture && pcapng_error(job->capture))) {
+	while (goes_on && !was_interrupted && !(job->capture && pcapng_error(job->capture)) &&
+	       !(job->events.out && ferror(job->events.out))) {
 		nsec before = clock_now();
 
+		/* What is recorded between two slices has its room. */
+		if (job->events.out && slice > EVENTS_SLICE)
+			slice = EVENTS_SLICE;
 		run->sim.pause_at = run->sim.agenda.n_fired + slice;
 		goes_on = run_step(run, PSEC_NEVER);
 		nsec took = clock_now() - before;
+
+		if (job->events.out)
+			events_write(&job->events);
 
 		if (took > 2 * SLICE_NS && slice > 1)
 			slice /= 2;
@@ -410,10 +421,41 @@ static void print_plan(const struct job *job, const struct run *run, const char 
 	}
 }
 
+static int open_events(struct job *job, const struct scenario *s)
+{
+	int error;
+
+	if (!s->transport.row)
+		return usage_error(job->name,
+				   "--events: the reference transport records none; choose another "
+				   "by --set transport.kind=");
+	error = events_open(&job->events, job->events_file, s);
+	return error ? command_error(job->name, STATUS_FILE, job->events_file, strerror(error))
+		     : STATUS_OK;
+}
+
+static int close_events(struct job *job)
+{
+	bool has_one = job->events.out;
+	int error = events_close(&job->events);
+
+	if (error)
+		return command_error(job->name, STATUS_FILE, job->events_file, strerror(error));
+	if (job->events.n_lost)
+		return command_error(job->name, STATUS_FILE, job->events_file,
+				     "some events were not written: too many at a time");
+	if (!has_one || job->json || job->study)
+		return STATUS_OK;
+	printf("%" PRIu64 " events in ", job->events.n_written);
+	text_put_safe(stdout, job->events_file);
+	putchar('\n');
+	return STATUS_OK;
+}
+
 /* Sets the run up before the first file is made, so that what is wrong leaves no traces. */
 static int prepare(struct job *job, struct run *run, const struct scenario *s, uint8_t *set)
 {
-	struct run_tap tap = {job, on_frame};
+	struct run_tap tap = {.context = job, .frame = on_frame, .trace = &job->events.trace};
 	char error[SCENARIO_ERROR_MAX];
 	int status = job->pcap ? choose_ports(job, &s->topology, set) : STATUS_OK;
 
@@ -429,6 +471,8 @@ static int prepare(struct job *job, struct run *run, const struct scenario *s, u
 		status = command_error(job->name, STATUS_FILE, job->csv, strerror(answer));
 	else if (job->pcap && !job->check)
 		status = open_capture(job, s, set);
+	if (status == STATUS_OK && job->events_file && !job->check)
+		status = open_events(job, s);
 	if (status != STATUS_OK)
 		run_fini(run);
 	return status;
@@ -447,14 +491,16 @@ static int simulate(struct job *job, const struct scenario *s, const char *summa
 			status = run_and_report(job, run, summary);
 		run_fini(run);
 	}
-	int written = close_capture(job);
+	int written = close_capture(job), recorded = close_events(job);
 
 	free(set);
 	free(run);
+	written = recorded > written ? recorded : written;
 	return written > status ? written : status;
 }
 
-/* All runs of a study. Files are about the first: --csv and --pcap say nothing of the others. */
+/* All runs of a study. Files are about the first: --csv, --pcap and --events say nothing of the
+ * others. */
 static int run_all(struct job *job, struct study *st)
 {
 	int status = STATUS_OK;
@@ -464,7 +510,7 @@ static int run_all(struct job *job, struct study *st)
 	for (uint32_t i = 0; i <= st->n_variants && status <= STATUS_UNSOUND; i++) {
 		job->n_run = i;
 		if (i > 0)
-			job->pcap = NULL;
+			job->pcap = job->events_file = NULL;
 		int answer = simulate(job, study_scenario(st, i), st->summary);
 
 		status = answer > status ? answer : status;
