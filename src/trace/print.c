@@ -103,29 +103,29 @@ void trace_json(struct json_writer *w, const struct trace_event *e, const struct
 	}
 }
 
-/* Appends one that snprintf has written, as far as there was room for it. */
-static size_t grown(size_t at, size_t room, int more)
+/* Appends at text[at]; where the text ends then, as far as there was room. */
+static size_t add_text(const struct member *m, char *text, size_t at, size_t room)
 {
-	return more < 0 ? at : at + (size_t)more < room ? at + (size_t)more : room - 1;
+	bool is_ev = strcmp(m->key, "ev") == 0, is_new = strcmp(m->key, "to") == 0;
+	int n;
+
+	if (m->word)
+		n = snprintf(text + at, room - at, "%s%s", is_new ? " -> " : "  ", m->word);
+	else
+		n = snprintf(text + at, room - at, is_ev ? " %s %#" PRIx64 : " %s %" PRIu64, m->key,
+			     m->number);
+	return n >= 0 && (size_t)n < room - at ? at + (size_t)n : room - 1;
 }
 
 void trace_text(const struct trace_event *e, const struct trace_words *words, char *text,
 		size_t room)
 {
 	const struct members m = members_of(e, words);
-	size_t at = grown(0, room, snprintf(text, room, "%-8s", kind_of(e)->name));
+	int n = snprintf(text, room, "%-8s", kind_of(e)->name);
+	size_t at = n >= 0 && (size_t)n < room ? (size_t)n : room - 1;
 
-	for (uint32_t i = 0; i < m.n; i++) {
-		const struct member *is = &m.at[i];
-		int more = is->word ? snprintf(text + at, room - at, "  %s", is->word)
-			   : strcmp(is->key, "ev") == 0
-				   ? snprintf(text + at, room - at, " %s %#" PRIx64, is->key,
-					      is->number)
-				   : snprintf(text + at, room - at, " %s %" PRIu64, is->key,
-					      is->number);
-
-		at = grown(at, room, more);
-	}
+	for (uint32_t i = 0; i < m.n; i++)
+		at = add_text(&m.at[i], text, at, room);
 	if (has_fared(e))
 		snprintf(text + at, room - at, "%s%s", e->how & TRACE_TRIMMED ? " trimmed" : "",
 			 e->how & TRACE_MARKED ? " marked" : "");

@@ -189,7 +189,7 @@ static void text_says_what_happened(void **state)
 	e.kind = TRACE_STATE;
 	e.what = 200;
 	trace_text(&e, &words, text, sizeof text);
-	assert_string_equal(text, "state    from 200  a state");
+	assert_string_equal(text, "state    from 200 -> a state");
 }
 
 static const struct CMUnitTest cases[] = {
