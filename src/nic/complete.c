@@ -44,12 +44,10 @@ static void on_overrun(struct nic_cq *cq, struct nic_qp *qp)
 	}
 }
 
-void qp_failed(struct nic_qp *qp)
+void qp_failed(const struct nic_qp *qp)
 {
-	if (qp->failed_life == qp->life || qp_state(qp) != ENGINE_ERROR)
-		return;
-	qp->failed_life = qp->life;
-	trace_file_failed(qp->user->device, qp->number);
+	if (qp_state(qp) == ENGINE_ERROR)
+		trace_file_failed(qp->user->device, qp->number);
 }
 
 void device_complete(struct device *d, const struct done *done)

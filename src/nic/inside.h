@@ -116,8 +116,7 @@ struct nic_qp {
 	struct nic_srq *srq;
 	struct source source;
 	uint32_t number, remote_qp;
-	uint64_t life;        /* a number of its own, and a new one with each reset */
-	uint64_t failed_life; /* the last in which it failed */
+	uint64_t life; /* a number of its own, and a new one with each reset */
 	bool is_all_signaled;
 	struct transport_caps caps; /* as granted */
 	struct addr_pair addrs;
@@ -306,8 +305,8 @@ void event_ring_free(struct device *d, struct event_ring *r);
 
 /* complete.c */
 enum engine_state qp_state(const struct nic_qp *qp);
-/* A queue pair fails, as work of it or an event tells. */
-void qp_failed(struct nic_qp *qp);
+/* Work of a queue pair failed, or an event tells of an error: perhaps it has ended. */
+void qp_failed(const struct nic_qp *qp);
 /* A completion of the engine's goes to its queue. */
 void device_complete(struct device *d, const struct done *done);
 
