@@ -255,24 +255,26 @@ static int look(struct following *f, const struct top *t, bool is_first)
 /* Tell when processes come and go, some of which are there for a moment only. Where there is no
  * word of that, looks now and then must do. */
 struct watch {
-	struct store **stores;
-	struct pollfd *fds;
+	struct watched {
+		struct store *store;
+	} * list;
+	struct pollfd *fds; /* of each */
 	uint32_t n;
 };
 
 static void watch_end(struct watch *w)
 {
 	for (uint32_t i = 0; i < w->n; i++)
-		store_close(w->stores[i]);
-	free(w->stores);
+		store_close(w->list[i].store);
+	free(w->list);
 	free(w->fds);
 }
 
 static int watch_begin(struct watch *w, const struct top *t)
 {
-	*w = (struct watch){.stores = calloc(t->n + 1, sizeof *w->stores),
+	*w = (struct watch){.list = calloc(t->n + 1, sizeof *w->list),
 			    .fds = calloc(t->n + 1, sizeof *w->fds)};
-	if (!w->stores || !w->fds)
+	if (!w->list || !w->fds)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->n; i++) {
 		struct store *s = store_open(t->devices[i].store);
@@ -280,7 +282,7 @@ static int watch_begin(struct watch *w, const struct top *t)
 		if (!s)
 			continue;
 		w->fds[w->n] = (struct pollfd){store_fd(s), POLLIN, 0};
-		w->stores[w->n++] = s;
+		w->list[w->n++].store = s;
 	}
 	return 0;
 }
@@ -289,7 +291,7 @@ static void wait_for_news(struct watch *w, nsec until)
 {
 	ends_poll(w->fds, w->n, until);
 	for (uint32_t i = 0; i < w->n; i++)
-		store_has_news(w->stores[i]);
+		store_has_news(w->list[i].store);
 }
 
 int top_events(struct top *t, const struct top_events *wanted, FILE *out)
