@@ -402,12 +402,49 @@ static uint64_t *on_packet(struct ref *r, const struct rx_pkt *pkt)
 	}
 }
 
+static void trace(const struct ref *r, const struct rx_pkt *pkt, uint32_t verdict)
+{
+	uint64_t body = engine_body_bytes(pkt);
+	struct mrc_bth bth = {0};
+
+	if (pkt->head.len >= mrc_bth_bytes)
+		mrc_bth_get(pkt->head.at, &bth);
+	const struct traced_pkt p = {r->now, bth.dest_qp, bth.psn,
+				     body > bth.pad ? (uint32_t)(body - bth.pad) : 0, bth.opcode};
+
+	traced_received(&r->cfg.trace, &p, pkt, verdict);
+}
+
+static const char *word(const void *of, enum trace_word kind, uint8_t value)
+{
+#define NAME(name, text) #name,
+	static const char *const verdicts[] = {REF_ACCEPTED(NAME) REF_DROPS(NAME)};
+#undef NAME
+
+	(void)of;
+	if (kind == TRACE_WORD_PACKET)
+		return mrc_opcode_name(value);
+	return kind == TRACE_WORD_VERDICT && value < sizeof verdicts / sizeof verdicts[0]
+		       ? verdicts[value]
+		       : NULL;
+}
+
+struct trace_words ref_words(void)
+{
+	return (struct trace_words){.word = word};
+}
+
 void ref_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n)
 {
 	struct ref *r = ref_of(e);
 
 	r->now = now;
 	r->count.rx += n;
-	for (uint32_t i = 0; i < n; i++)
-		++*on_packet(r, &pkts[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t *verdict = on_packet(r, &pkts[i]);
+
+		++*verdict;
+		if (trace_is_on(&r->cfg.trace))
+			trace(r, &pkts[i], (uint32_t)(verdict - &r->count.rx - 1));
+	}
 }

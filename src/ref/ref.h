@@ -21,6 +21,8 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "trace/print.h"
+#include "trace/ring.h"
 
 #define REF_WINDOW_MAX  1024u
 #define REF_RETRIES_MAX 15u
@@ -45,6 +47,7 @@ struct ref_cfg {
 	nsec rto_ns;      /* 1 .. REF_RTO_MAX */
 	uint8_t *memory;  /* real payload is stored at RETH.va bytes from here; NULL: nowhere */
 	uint64_t memory_bytes;
+	struct tracer trace;
 };
 
 /* One end of a connection. The other end's psn pair is this one swapped. */
@@ -105,5 +108,8 @@ extern const struct engine_ops ref_ops;
 int ref_open(struct engine *e, const struct ref_peer *peer);
 
 const struct ref_counters *ref_counters(const struct engine *e);
+
+/* The words of its trace events. */
+struct trace_words ref_words(void);
 
 #endif

@@ -185,7 +185,7 @@ static void put_nack(const struct ref_qp *q, const struct ref_control *c, uint8_
 	neth_put(&neth, head + mrc_bth_bytes);
 }
 
-static void send_control(struct ref *r, uint32_t port, struct tx_pkt *t)
+static const struct ref_qp *send_control(struct ref *r, uint32_t port, struct tx_pkt *t)
 {
 	struct ref_lane *lane = &r->lanes[port];
 	const struct ref_control *c = &lane->ring[lane->head];
@@ -211,9 +211,10 @@ static void send_control(struct ref *r, uint32_t port, struct tx_pkt *t)
 	lane->head = lane->head + 1 < r->cfg.max_controls ? lane->head + 1 : 0;
 	if (--lane->count == 0)
 		r->lanes_waiting &= ~(UINT32_C(1) << port);
+	return q;
 }
 
-static void send_data(struct ref *r, nsec now, uint32_t free, struct tx_pkt *t)
+static const struct ref_qp *send_data(struct ref *r, nsec now, uint32_t free, struct tx_pkt *t)
 {
 	struct ref_qp *q = &r->qps[r->ready_head];
 
@@ -222,6 +223,7 @@ static void send_data(struct ref *r, nsec now, uint32_t free, struct tx_pkt *t)
 	t->udp_len = 0;
 	t->peer = q->peer;
 	t->local = q->local;
+	return q;
 }
 
 /* Drops the first of the ready list, and queues it again behind the others if it has more. */
@@ -234,6 +236,19 @@ static void next_ready(struct ref *r)
 	r->ready_head = q->ready_next;
 	q->queued = false;
 	ref_wake(r, q);
+}
+
+static void trace(const struct ref *r, const struct ref_qp *q, const struct tx_pkt *t)
+{
+	struct mrc_bth bth;
+	uint32_t body = 0;
+
+	mrc_bth_get(t->head, &bth);
+	for (uint32_t i = 0; i < t->n_body; i++)
+		body += t->body[i].len;
+	const struct traced_pkt p = {r->now, q->num, bth.psn, body - bth.pad, bth.opcode};
+
+	traced_sent(&r->cfg.trace, &p, t, t->tclass == ENGINE_RETX);
 }
 
 uint32_t ref_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
@@ -251,21 +266,24 @@ uint32_t ref_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
 	}
 	while (sent < n && free) {
 		struct tx_pkt *t = &pkts[sent];
+		const struct ref_qp *q;
 		uint32_t waiting = r->lanes_waiting & free;
 
 		if (waiting) {
-			send_control(r, (uint32_t)__builtin_ctz(waiting), t);
+			q = send_control(r, (uint32_t)__builtin_ctz(waiting), t);
 		} else if (r->ready_head == REF_NONE) {
 			break;
 		} else if (!can_send(r, &r->qps[r->ready_head])) {
 			next_ready(r);
 			continue;
 		} else {
-			send_data(r, now, free, t);
+			q = send_data(r, now, free, t);
 			next_ready(r);
 		}
 		t->sa = 0;
 		t->stamp = 0;
+		if (trace_is_on(&r->cfg.trace))
+			trace(r, q, t);
 		sent++;
 		if (--left[t->port] == 0)
 			free &= ~(UINT32_C(1) << t->port);

@@ -10,6 +10,7 @@
 
 #include "base/serial.h"
 #include "base/window.h"
+#include "engine/traced.h"
 #include "ref/ref.h"
 
 #define REF_NONE UINT32_MAX

@@ -27,6 +27,11 @@ uint64_t hosts_rate(const struct topology *t, uint32_t host)
 	return rate;
 }
 
+struct trace_words hosts_words(const struct transport *t)
+{
+	return t ? transport_words(t) : ref_words();
+}
+
 const struct carrier *hosts_carrier(const struct transport *t)
 {
 	return t ? t->carrier : &carrier_roce;

@@ -27,7 +27,7 @@ struct hosts_cfg {
 	uint64_t window_bytes; /* most that are out, whatever cc says */
 	/* Per host: queue pairs, and messages posted at a time. Lent for life. */
 	const uint32_t *qps, *ops;
-	struct trace *trace; /* of a row: lent, and numbered by host; or NULL */
+	struct trace *trace; /* lent, and numbered by host; or NULL */
 };
 
 struct hosts {
@@ -46,6 +46,9 @@ struct hosts {
  * its ports; those of others have one port and one path each, both drawn from the seed. */
 int hosts_init(struct hosts *t, const struct hosts_cfg *cfg);
 void hosts_fini(struct hosts *t);
+
+/* The words of events of a transport, or of the reference transport (NULL). */
+struct trace_words hosts_words(const struct transport *t);
 
 /* What packets of a transport, or of the reference transport (NULL), travel by. */
 const struct carrier *hosts_carrier(const struct transport *t);

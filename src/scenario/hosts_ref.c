@@ -25,6 +25,7 @@ static const void *host_cfg(void *context, uint32_t host, uint64_t seed)
 		.n_ports = t->cfg.routing->topology->nodes[host].n_ports,
 		.retries = t->cfg.options.retries,
 		.rto_ns = t->cfg.timeout_ns,
+		.trace = {t->cfg.trace, host},
 	};
 	return cfg;
 }

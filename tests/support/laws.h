@@ -178,14 +178,16 @@ static inline void laws_look_traced(struct laws_world *w, uint32_t side, const s
 	assert_in_range(bytes - e->a, 0, CARRIER_PAD_MAX);
 	assert_int_equal(e->b, tx->ev);
 	assert_int_equal(e->how, tx->port);
-	assert_non_null(w->end[side].row->packet_name(e->what));
+	const struct trace_words words = row_words(&w->end[side]);
+
+	assert_non_null(words.word(words.of, TRACE_WORD_PACKET, e->what));
 }
 
 /* The same of one that went in: it tells what became of it. */
 static inline void laws_input_traced(struct laws_world *w, uint32_t side, const uint64_t *before)
 {
-	const struct transport *row = w->end[side].row;
-	const uint64_t *counts = w->end[side].ops->count(w->end[side].e);
+	const struct row_end *s = &w->end[side];
+	const struct trace_words words = row_words(s);
 
 	if (!w->ring[side])
 		return;
@@ -194,8 +196,9 @@ static inline void laws_input_traced(struct laws_world *w, uint32_t side, const 
 	assert_non_null(e);
 	assert_true(e->kind == TRACE_RECEIVED || e->kind == TRACE_ANSWERED);
 	assert_int_equal(e->at, w->now);
-	assert_in_range(e->why, 0, row->n_verdicts - 1);
-	assert_int_equal(counts[row->count_rx + 1 + e->why], before[e->why] + 1);
+	assert_in_range(e->why, 0, row_n_verdicts(s) - 1);
+	assert_int_equal(row_verdicts(s)[e->why], before[e->why] + 1);
+	assert_non_null(words.word(words.of, TRACE_WORD_VERDICT, e->why));
 	assert_null(laws_event(w, side));
 }
 
@@ -271,9 +274,8 @@ static inline void laws_input(struct laws_world *w, uint32_t side, const struct 
 	struct rx_pkt rx = f->rx;
 	uint64_t before = laws_count(s, "rx", true), verdicts[LAWS_VERDICTS];
 
-	if (s->row)
-		memcpy(verdicts, s->ops->count(s->e) + s->row->count_rx + 1,
-		       s->row->n_verdicts * sizeof verdicts[0]);
+	assert_in_range(row_n_verdicts(s), 1, LAWS_VERDICTS);
+	memcpy(verdicts, row_verdicts(s), row_n_verdicts(s) * sizeof verdicts[0]);
 	assert_true(lent[0] && lent[1]);
 	memcpy(lent[0], f->bytes, head);
 	memcpy(lent[1], f->bytes + head, f->len - head);

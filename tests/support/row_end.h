@@ -40,7 +40,7 @@ struct row_end {
 	struct mem *mem;
 	struct path_profile profile;
 	uint32_t evs[ROW_EVS];
-	struct trace trace; /* of a row; to no memory until somebody lends it some */
+	struct trace trace; /* to no memory until somebody lends it some */
 };
 
 /* How many bytes are to be guarded; NULL without memory. */
@@ -96,6 +96,26 @@ static inline uint32_t row_number(const struct row_end *s, uint32_t i)
 static inline bool row_takes(const struct row_end *s, enum engine_op op)
 {
 	return s->row ? transport_takes(s->row, op) : op == ENGINE_WRITE || op == ENGINE_WRITE_IMM;
+}
+
+static inline struct trace_words row_words(const struct row_end *s)
+{
+	return s->row ? transport_words(s->row) : ref_words();
+}
+
+/* How many numbers say what became of packets, and the first of them. */
+static inline uint32_t row_n_verdicts(const struct row_end *s)
+{
+#define ROW_ONE(name, text) +1
+	return s->row ? s->row->n_verdicts : 0 REF_ACCEPTED(ROW_ONE) REF_DROPS(ROW_ONE);
+#undef ROW_ONE
+}
+
+static inline const uint64_t *row_verdicts(const struct row_end *s)
+{
+	uint32_t rx = s->row ? s->row->count_rx : offsetof(struct ref_counters, rx) / 8;
+
+	return s->ops->count(s->e) + rx + 1;
 }
 
 static inline const struct carrier *row_carrier(const struct row_end *s)
@@ -173,6 +193,7 @@ static inline bool row_start_ref(struct row_end *s, struct prng *fill)
 		.rto_ns = 1000000,
 		.memory = s->area[ROW_TARGET],
 		.memory_bytes = ROW_AREA,
+		.trace = {.to = &s->trace},
 	};
 
 	for (uint32_t i = 0; i < ROW_EVS; i++)

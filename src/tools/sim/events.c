@@ -41,7 +41,7 @@ int events_open(struct events *e, const char *path, const struct scenario *s)
 
 void events_write(struct events *e)
 {
-	const struct trace_words words = transport_words(e->scenario->transport.row);
+	const struct trace_words words = hosts_words(e->scenario->transport.row);
 	const struct topology *t = &e->scenario->topology;
 	struct trace_event event;
 

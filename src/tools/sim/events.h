@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
+#include "scenario/hosts.h"
 #include "scenario/scenario.h"
 #include "trace/ring.h"
-#include "transport/transport.h"
 
 #define EVENTS_SLICE UINT64_C(8192) /* events of a simulation between two calls of events_write */
 

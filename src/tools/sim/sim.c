@@ -423,13 +423,8 @@ static void print_plan(const struct job *job, const struct run *run, const char 
 
 static int open_events(struct job *job, const struct scenario *s)
 {
-	int error;
+	int error = events_open(&job->events, job->events_file, s);
 
-	if (!s->transport.row)
-		return usage_error(job->name,
-				   "--events: the reference transport records none; choose another "
-				   "by --set transport.kind=");
-	error = events_open(&job->events, job->events_file, s);
 	return error ? command_error(job->name, STATUS_FILE, job->events_file, strerror(error))
 		     : STATUS_OK;
 }
