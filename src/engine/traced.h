@@ -21,6 +21,12 @@ static inline uint32_t traced_fit(uint64_t value)
 	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
+/* The place of a counter behind another, of engines that count by pointers to counters in a row. */
+static inline uint32_t traced_place(const uint64_t *counter, const uint64_t *first)
+{
+	return (uint32_t)(((uintptr_t)counter - (uintptr_t)first) / sizeof *counter);
+}
+
 static inline uint8_t traced_how(const struct rx_pkt *rx)
 {
 	return (uint8_t)(rx->port | (rx->trimmed ? TRACE_TRIMMED : 0) |

@@ -445,6 +445,6 @@ void ref_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n
 
 		++*verdict;
 		if (trace_is_on(&r->cfg.trace))
-			trace(r, &pkts[i], (uint32_t)(verdict - &r->count.rx - 1));
+			trace(r, &pkts[i], traced_place(verdict, &r->count.rx_data));
 	}
 }

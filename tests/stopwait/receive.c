@@ -245,6 +245,6 @@ void stopwait_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint3
 		s->count.rx++;
 		++*verdict;
 		if (trace_is_on(&s->cfg.trace))
-			trace(s, &in, (uint32_t)(verdict - &s->count.rx - 1));
+			trace(s, &in, traced_place(verdict, &s->count.rx_data));
 	}
 }
