@@ -8,6 +8,7 @@
  *	print.c         a plan in lines that a person can read
  *	memory.c        arenas, regions and windows in a host's memory table; guarded blocks
  *	oracle.c        memory and completions: the same for every transport
+ *	events.c        what engines recorded last, when a seed fails
  *	run.c           one plan in the simulator, with the oracle around each engine
  *	main.c          the command
  *	oracle_X.c      what packets of transport X may be, seen on the wire
@@ -243,8 +244,11 @@ struct hunt_counts {
  * host beside its engine: memory tables, queue pairs' memory. */
 struct hunt_device;
 struct hunt_oracle;
+struct transport;
+struct trace;
 struct hunt_transport {
 	const char *name;
+	const struct transport *row;
 	const struct engine_ops *ops;
 	uint32_t codes;                  /* HUNT_OP of each enum engine_op that it has */
 	uint32_t head_bytes, tail_bytes; /* most before the payload; behind it, padding apart */
@@ -263,8 +267,9 @@ struct hunt_transport {
 	 * most; and until it gives up. */
 	nsec (*try_ns)(const struct hunt_plan *s, uint32_t end);
 	nsec (*give_up_ns)(const struct hunt_plan *s, uint32_t end);
-	/* A device without queue pairs; NULL without memory. */
-	struct hunt_device *(*device_new)(const struct hunt_plan *s, uint32_t host);
+	/* A device without queue pairs, whose engine records there; NULL without memory. */
+	struct hunt_device *(*device_new)(const struct hunt_plan *s, uint32_t host,
+					  struct trace *events);
 	/* Frees it; the sentence that says what the engine did to memory that is not its own, or
 	 * NULL. */
 	const char *(*device_free)(struct hunt_device *d);
@@ -341,8 +346,9 @@ struct hunt_result {
 	struct hunt_met met;
 };
 
-/* Runs a plan. is_traced: every packet, post and completion on standard output. */
-void hunt_run(struct hunt_plan *s, const struct hunt_transport *t, bool is_traced,
-	      struct hunt_result *result);
+/* Runs a plan. Its engines record in events. is_traced: every packet, post and completion on
+ * standard output. */
+void hunt_run(struct hunt_plan *s, const struct hunt_transport *t, struct trace *events,
+	      bool is_traced, struct hunt_result *result);
 
 #endif

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "events.h"
 #include "hunt.h"
 #include "tools/json_file.h"
 
@@ -62,6 +63,7 @@ static void on_signal(int number)
 
 	n = write(STDERR_FILENO, replay, strlen(replay));
 	(void)n;
+	hunt_events_tell(STDERR_FILENO);
 	signal(number, SIG_DFL);
 	raise(number);
 }
@@ -164,6 +166,7 @@ static bool run_once(const struct job *job, uint64_t seed, bool is_traced,
 		     struct hunt_result *result)
 {
 	static struct hunt_plan plan;
+	struct trace *events = hunt_events_begin(job->transport);
 	int error = hunt_expand(&plan, job->transport, seed, job->is_plain);
 
 	if (error) {
@@ -172,10 +175,17 @@ static bool run_once(const struct job *job, uint64_t seed, bool is_traced,
 	} else {
 		if (is_traced)
 			hunt_print(&plan);
-		hunt_run(&plan, job->transport, is_traced, result);
+		hunt_run(&plan, job->transport, events, is_traced, result);
 	}
 	hunt_plan_free(&plan);
 	return !result->has_failed;
+}
+
+/* Behind what is printed so far. */
+static void tell_events(void)
+{
+	fflush(stdout);
+	hunt_events_tell(STDOUT_FILENO);
 }
 
 static void print_failure(const struct job *job, uint64_t seed, const char *why)
@@ -186,6 +196,7 @@ static void print_failure(const struct job *job, uint64_t seed, const char *why)
 	if (hunt_expand(&plan, job->transport, seed, job->is_plain) == 0)
 		hunt_print(&plan);
 	hunt_plan_free(&plan);
+	tell_events();
 	printf("replay: hunt --transport %s%s --seed %" PRIu64 " --trace\n", job->transport->name,
 	       job->is_plain ? " --plain" : "", seed);
 	fflush(stdout);
@@ -213,10 +224,12 @@ static void run_seed(struct job *job, uint64_t seed)
 	if (job->n_failed < FAILED_MOST)
 		job->failed[job->n_failed] = seed;
 	job->n_failed++;
-	if (job->is_traced)
+	if (job->is_traced) {
 		printf("FAILED seed %" PRIu64 ": %s\n", seed, why);
-	else if (!job->is_json && job->n_failed <= FAILED_MOST)
+		tell_events();
+	} else if (!job->is_json && job->n_failed <= FAILED_MOST) {
 		print_failure(job, seed, why);
+	}
 }
 
 static void show_progress(const struct job *job, uint64_t seed)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "events.h"
 #include "mem/mem.h"
 
 #define WORD 8u
@@ -35,6 +36,7 @@ void oracle_fail(struct hunt_oracle *o, const char *format, ...)
 	if (r->has_failed)
 		return;
 	r->has_failed = true;
+	hunt_events_hold();
 	int n = snprintf(r->why, sizeof r->why, "at %.6f us: ", (double)o->now(o->clock) / PSEC_US);
 
 	va_start(args, format);

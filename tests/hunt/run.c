@@ -47,6 +47,7 @@ struct hunt_run {
 	struct sim sim;
 	struct sim_transport seam;
 	struct impair_plan *impair;
+	struct trace *events;   /* of all engines */
 	struct witness_cfg cfg; /* of the host asked for last */
 	struct hunt_device *devices[HUNT_HOSTS];
 	bool is_begun[HUNT_HOSTS];  /* its engine was made */
@@ -318,7 +319,7 @@ static const void *host_cfg(void *context, uint32_t host, uint64_t seed)
 		check_balance(r, host);
 	free_device(r, host);
 	r->is_begun[host] = false;
-	r->devices[host] = r->transport->device_new(r->plan, host);
+	r->devices[host] = r->transport->device_new(r->plan, host, r->events);
 	if (!r->devices[host])
 		return NULL;
 	r->cfg = (struct witness_cfg){r, host, r->transport->cfg(r->devices[host]), is_retx};
@@ -670,8 +671,8 @@ static void add_up(struct hunt_run *r)
 	r->result->hash ^= r->sim.trace_hash;
 }
 
-void hunt_run(struct hunt_plan *s, const struct hunt_transport *t, bool is_traced,
-	      struct hunt_result *result)
+void hunt_run(struct hunt_plan *s, const struct hunt_transport *t, struct trace *events,
+	      bool is_traced, struct hunt_result *result)
 {
 	struct hunt_run *r = calloc(1, sizeof *r);
 
@@ -681,6 +682,7 @@ void hunt_run(struct hunt_plan *s, const struct hunt_transport *t, bool is_trace
 	r->plan = s;
 	r->transport = t;
 	r->result = result;
+	r->events = events;
 	r->is_traced = is_traced;
 	int error = oracle_init(&r->oracle, s, t, result);
 

@@ -6,6 +6,7 @@
 #include "mrc/state.h"
 #include "oracle_mrc.h"
 #include "plan_mrc.h"
+#include "transport/transport.h"
 #include "wire/icrc.h"
 
 struct hunt_evs {
@@ -22,7 +23,8 @@ struct hunt_device {
 	uint32_t n_changed;                 /* of the plan's changes, all hosts' counted */
 };
 
-static struct hunt_device *device_new(const struct hunt_plan *s, uint32_t host)
+static struct hunt_device *device_new(const struct hunt_plan *s, uint32_t host,
+				      struct trace *events)
 {
 	const struct plan_mrc_host *h = &plan_mrc(s)->hosts[host];
 	struct hunt_device *d = calloc(1, sizeof *d);
@@ -35,6 +37,7 @@ static struct hunt_device *device_new(const struct hunt_plan *s, uint32_t host)
 	}
 	d->plan = s;
 	d->cfg = (struct mrc_cfg){
+		.trace = {events, host},
 		.mem = d->memory.mem,
 		.max_qps = HUNT_ENDS,
 		.n_ports = s->shape.nic_ports,
@@ -388,6 +391,7 @@ static nsec give_up_ns(const struct hunt_plan *s, uint32_t end)
 
 const struct hunt_transport hunt_mrc = {
 	.name = "mrc",
+	.row = &transport_mrc,
 	.ops = &mrc_ops,
 	.codes = HUNT_OP(ENGINE_WRITE) | HUNT_OP(ENGINE_WRITE_IMM),
 	.head_bytes = MRC_HEAD_BYTES,

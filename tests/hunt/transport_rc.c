@@ -5,6 +5,7 @@
 #include "memory.h"
 #include "oracle_rc.h"
 #include "rc/rc.h"
+#include "transport/transport.h"
 #include "wire/icrc.h"
 
 struct hunt_device {
@@ -13,11 +14,11 @@ struct hunt_device {
 	struct rc_cfg cfg;
 };
 
-static struct hunt_device *device_new(const struct hunt_plan *s, uint32_t host)
+static struct hunt_device *device_new(const struct hunt_plan *s, uint32_t host,
+				      struct trace *events)
 {
 	struct hunt_device *d = calloc(1, sizeof *d);
 
-	(void)host;
 	if (!d)
 		return NULL;
 	if (hunt_memory_init(&d->memory, s)) {
@@ -26,6 +27,7 @@ static struct hunt_device *device_new(const struct hunt_plan *s, uint32_t host)
 	}
 	d->plan = s;
 	d->cfg = (struct rc_cfg){
+		.trace = {events, host},
 		.mem = d->memory.mem,
 		.max_qps = HUNT_ENDS,
 		.max_srqs = HUNT_HOSTS,
@@ -173,6 +175,7 @@ static const char *const more[] = {[ORACLE_RC_RNR] = "RNR NAKs", NULL};
 
 const struct hunt_transport hunt_rc = {
 	.name = "rc",
+	.row = &transport_rc,
 	.ops = &rc_ops,
 	.codes = HUNT_OP(ENGINE_RECV) - 1,
 	.head_bytes = RC_HEAD_BYTES,
