@@ -15,7 +15,7 @@ static bool is_response(uint8_t opcode)
 static void fit(const struct subject *s, uint8_t flags, struct rx_pkt *rx, uint8_t *bytes)
 {
 	uint32_t n = rx->head.len;
-	struct rc_attr attr;
+	struct engine_attr attr;
 	uint16_t stack;
 
 	if (!(flags & RC_IS_FITTED) || n < bth_bytes ||

@@ -32,7 +32,7 @@ static const struct rc_caps rc_record_caps = {
 	.max_send = 4, .max_recv = 4, .max_send_sge = 2, .max_recv_sge = 2, .srq = RC_NO_SRQ};
 
 /* Both ends of the connection. */
-static const struct rc_attr rc_record_attr = {
+static const struct engine_attr rc_record_attr = {
 	.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC,
 	.pmtu = RC_RECORD_PMTU,
 	.peer = RECORD_PEER,
@@ -51,18 +51,18 @@ static const struct rc_attr rc_record_attr = {
 static inline int rc_record_connect(struct engine *e, nsec now)
 {
 	static const uint8_t states[] = {RC_RESET, RC_INIT, RC_RTR, RC_RTS};
-	static const uint32_t sets[] = {0, RC_SET_ACCESS,
-					RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP |
-						RC_SET_RQ_PSN | RC_SET_DEST_RD_ATOMIC |
-						RC_SET_RNR_TIMER,
-					RC_SET_SQ_PSN | RC_SET_RD_ATOMIC | RC_SET_TIMEOUT |
-						RC_SET_RETRIES | RC_SET_RNR_RETRIES};
-	struct rc_attr attr = rc_record_attr;
+	static const uint32_t sets[] = {
+		0, ENGINE_SET_ACCESS,
+		ENGINE_SET_PMTU | ENGINE_SET_PATH | ENGINE_SET_REMOTE_QP | ENGINE_SET_RQ_PSN |
+			ENGINE_SET_DEST_RD_ATOMIC | ENGINE_SET_RNR_TIMER,
+		ENGINE_SET_SQ_PSN | ENGINE_SET_RD_ATOMIC | ENGINE_SET_TIMEOUT | ENGINE_SET_RETRIES |
+			ENGINE_SET_RNR_RETRIES};
+	struct engine_attr attr = rc_record_attr;
 	int bad = 0;
 
 	for (uint32_t i = 0; i < sizeof states; i++) {
 		attr.state = states[i];
-		bad |= rc_qp_modify(e, now, RC_RECORD_QP, &attr, RC_SET_STATE | sets[i]);
+		bad |= rc_qp_modify(e, now, RC_RECORD_QP, &attr, ENGINE_SET_STATE | sets[i]);
 	}
 	return bad;
 }

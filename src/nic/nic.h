@@ -206,10 +206,10 @@ int nic_cq_poll(struct nic_cq *cq, struct done *done, int n);
 /* The next completion to be added (or the next solicited or failed one) makes one event. */
 int nic_cq_arm(struct nic_cq *cq, bool is_solicited_only);
 
-struct nic_srq *nic_srq_new(struct nic_pd *pd, const struct rc_srq_caps *caps, void *context);
+struct nic_srq *nic_srq_new(struct nic_pd *pd, const struct engine_srq_caps *caps, void *context);
 int nic_srq_free(struct nic_srq *s);
 int nic_srq_limit(struct nic_srq *s, uint32_t limit);
-int nic_srq_query(struct nic_srq *s, struct rc_srq_caps *caps, uint32_t *limit);
+int nic_srq_query(struct nic_srq *s, struct engine_srq_caps *caps, uint32_t *limit);
 uint32_t nic_srq_number(const struct nic_srq *s);
 
 /* Zero stands for the transport's default, see struct transport_caps. */
@@ -260,13 +260,14 @@ int nic_qp_connect(struct nic_qp *qp, const struct nic_link *link);
 /* How a queue pair fares. */
 int nic_qp_progress(struct nic_qp *qp, struct transport_progress *progress);
 
-/* Of TRANSPORT_VERBS: as rc_qp_modify, but the path is as above; RC_SET_PATH opens the socket and
- * checks that the PMTU fits the route: -EMSGSIZE, -EADDRINUSE, -ENETUNREACH, -EOPNOTSUPP for a GID
- * of version 1, ... and a sentence on stderr when the environment variable WEFT_VERBOSE is set;
+/* Of TRANSPORT_VERBS: as rc_qp_modify, but the path is as above; ENGINE_SET_PATH opens the socket
+ * and checks that the PMTU fits the route: -EMSGSIZE, -EADDRINUSE, -ENETUNREACH, -EOPNOTSUPP for a
+ * GID of version 1, ... and a sentence on stderr when the environment variable WEFT_VERBOSE is set;
  * nic_error has it in any case. */
-int nic_qp_modify(struct nic_qp *qp, const struct rc_attr *attr, uint32_t set,
+int nic_qp_modify(struct nic_qp *qp, const struct engine_attr *attr, uint32_t set,
 		  const struct nic_path *path);
-int nic_qp_query(struct nic_qp *qp, struct rc_attr *attr, struct nic_path *path, bool *is_draining);
+int nic_qp_query(struct nic_qp *qp, struct engine_attr *attr, struct nic_path *path,
+		 bool *is_draining);
 
 /* Posts n works to a queue pair (op.qp is filled in), or receives (ENGINE_RECV); *posted of them
  * were taken, the first that was not gives the answer: -ENOMEM when the queue is full, else as the

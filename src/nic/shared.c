@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int srq_make(struct nic_srq *s, const struct rc_srq_caps *caps, void *memory)
+static int srq_make(struct nic_srq *s, const struct engine_srq_caps *caps, void *memory)
 {
 	struct device *d = s->pd->user->device;
 	uint32_t number = 0;
@@ -25,10 +25,10 @@ static int srq_make(struct nic_srq *s, const struct rc_srq_caps *caps, void *mem
 	return 0;
 }
 
-struct nic_srq *nic_srq_new(struct nic_pd *pd, const struct rc_srq_caps *caps, void *context)
+struct nic_srq *nic_srq_new(struct nic_pd *pd, const struct engine_srq_caps *caps, void *context)
 {
 	struct device *d = pd->user->device;
-	struct rc_srq_caps want = *caps;
+	struct engine_srq_caps want = *caps;
 	int r = device_check_for(d, &transport_rc);
 
 	want.pd = pd->number;
@@ -101,7 +101,7 @@ int nic_srq_limit(struct nic_srq *s, uint32_t limit)
 	return r ? nic_fail(-r, "a limit of %u receives", limit) : 0;
 }
 
-int nic_srq_query(struct nic_srq *s, struct rc_srq_caps *caps, uint32_t *limit)
+int nic_srq_query(struct nic_srq *s, struct engine_srq_caps *caps, uint32_t *limit)
 {
 	struct device *d = s->pd->user->device;
 	int r = device_check(d);

@@ -32,19 +32,19 @@ const struct nic_transport_ops nic_transport_rc = {
 };
 
 /* Handles and entropy for a path into attr. */
-static int find_path(struct nic_qp *qp, const struct nic_path *path, struct rc_attr *attr,
+static int find_path(struct nic_qp *qp, const struct nic_path *path, struct engine_attr *attr,
 		     uint32_t set, struct addr_pair *addrs)
 {
 	struct path_use use = {attr->pmtu, attr->remote_qp};
 	struct transport_path to = {.peer = DRIVER_NO_HANDLE};
-	struct rc_attr has;
+	struct engine_attr has;
 
 	if (!path)
 		return nic_fail(EINVAL, "no path was given");
 	rc_qp_query(qp->user->device->engine, qp->number, &has, NULL, NULL);
-	if (!(set & RC_SET_PMTU))
+	if (!(set & ENGINE_SET_PMTU))
 		use.pmtu = has.pmtu;
-	if (!(set & RC_SET_REMOTE_QP))
+	if (!(set & ENGINE_SET_REMOTE_QP))
 		use.remote_qp = qp->remote_qp;
 	int r = plain_path_open(qp, path, use, &to, addrs);
 
@@ -57,13 +57,13 @@ static int find_path(struct nic_qp *qp, const struct nic_path *path, struct rc_a
 	return 0;
 }
 
-static int modify(struct nic_qp *qp, struct rc_attr *attr, uint32_t set,
+static int modify(struct nic_qp *qp, struct engine_attr *attr, uint32_t set,
 		  const struct nic_path *path)
 {
 	struct device *d = qp->user->device;
 	nsec now = device_catch_up(d);
 	struct addr_pair addrs = NO_ADDR_PAIR;
-	int r = set & RC_SET_PATH ? find_path(qp, path, attr, set, &addrs) : 0;
+	int r = set & ENGINE_SET_PATH ? find_path(qp, path, attr, set, &addrs) : 0;
 
 	if (r)
 		return r;
@@ -73,22 +73,22 @@ static int modify(struct nic_qp *qp, struct rc_attr *attr, uint32_t set,
 		return nic_fail(-r, "queue pair %#x does not take these attributes: %s", qp->number,
 				strerror(-r));
 	}
-	if (set & RC_SET_PATH)
+	if (set & ENGINE_SET_PATH)
 		qp_take_path(qp, path, addrs);
-	if (set & RC_SET_REMOTE_QP)
+	if (set & ENGINE_SET_REMOTE_QP)
 		qp->remote_qp = attr->remote_qp;
-	if (set & RC_SET_STATE && attr->state == RC_RESET)
+	if (set & ENGINE_SET_STATE && attr->state == RC_RESET)
 		qp->life = ++d->last_life;
 	device_changed(d);
 	device_flush(d);
 	return 0;
 }
 
-int nic_qp_modify(struct nic_qp *qp, const struct rc_attr *attr, uint32_t set,
+int nic_qp_modify(struct nic_qp *qp, const struct engine_attr *attr, uint32_t set,
 		  const struct nic_path *path)
 {
 	struct device *d = qp->user->device;
-	struct rc_attr want = *attr;
+	struct engine_attr want = *attr;
 	int r = device_check_for(d, &transport_rc);
 
 	if (r)
@@ -99,7 +99,8 @@ int nic_qp_modify(struct nic_qp *qp, const struct rc_attr *attr, uint32_t set,
 	return r;
 }
 
-int nic_qp_query(struct nic_qp *qp, struct rc_attr *attr, struct nic_path *path, bool *is_draining)
+int nic_qp_query(struct nic_qp *qp, struct engine_attr *attr, struct nic_path *path,
+		 bool *is_draining)
 {
 	struct device *d = qp->user->device;
 	int r = device_check_for(d, &transport_rc);

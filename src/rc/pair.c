@@ -4,7 +4,7 @@
 #include "engine/layout.h"
 #include "rc/state.h"
 
-#define NEEDED_RTR (RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP | RC_SET_RQ_PSN)
+#define NEEDED_RTR (ENGINE_SET_PMTU | ENGINE_SET_PATH | ENGINE_SET_REMOTE_QP | ENGINE_SET_RQ_PSN)
 
 static size_t send_stride(const struct rc_caps *caps)
 {
@@ -136,11 +136,11 @@ void *rc_qp_free(struct engine *e, uint32_t number)
 	A(WANTS_DRAINED,  wants_drained,  IN(RC_RTS),                      to == RC_SQD)
 /* clang-format on */
 
-static bool may_assign(const struct rc *r, const struct rc_qp *q, const struct rc_attr *attr,
+static bool may_assign(const struct rc *r, const struct rc_qp *q, const struct engine_attr *attr,
 		       uint32_t set, uint8_t to)
 {
 #define MAY_ASSIGN(bit, member, states, is_right)            \
-	if (set & RC_SET_##bit) {                            \
+	if (set & ENGINE_SET_##bit) {                        \
 		const uint32_t v = attr->member;             \
                                                              \
 		(void)v;                                     \
@@ -152,10 +152,10 @@ static bool may_assign(const struct rc *r, const struct rc_qp *q, const struct r
 	return true;
 }
 
-static void assign(struct rc_qp *q, const struct rc_attr *attr, uint32_t set)
+static void assign(struct rc_qp *q, const struct engine_attr *attr, uint32_t set)
 {
 #define ASSIGN(bit, member, states, is_right) \
-	if (set & RC_SET_##bit)               \
+	if (set & ENGINE_SET_##bit)           \
 		q->attr.member = attr->member;
 	ATTRIBUTES(ASSIGN)
 #undef ASSIGN
@@ -185,7 +185,7 @@ static void enter(struct rc *r, struct rc_qp *q, uint8_t state)
 	}
 }
 
-int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_attr *attr,
+int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct engine_attr *attr,
 		 uint32_t set)
 {
 	struct rc *r = rc_of(e);
@@ -193,22 +193,22 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_at
 
 	if (!q)
 		return -ENOENT;
-	uint8_t to = set & RC_SET_STATE ? attr->state : q->state;
+	uint8_t to = set & ENGINE_SET_STATE ? attr->state : q->state;
 
 	r->now = now;
-	if (to == RC_RESET && (set & RC_SET_STATE)) {
+	if (to == RC_RESET && (set & ENGINE_SET_STATE)) {
 		reset(r, q);
 		return 0;
 	}
 	if (!engine_may_move((struct engine_move){q->state, to}) ||
 	    !may_assign(r, q, attr, set, to))
 		return -EINVAL;
-	uint32_t known = q->known | (set & ~(uint32_t)RC_SET_STATE);
+	uint32_t known = q->known | (set & ~(uint32_t)ENGINE_SET_STATE);
 
 	if ((to == RC_RTR && (known & NEEDED_RTR) != NEEDED_RTR) ||
-	    (to == RC_RTS && !(known & RC_SET_SQ_PSN)))
+	    (to == RC_RTS && !(known & ENGINE_SET_SQ_PSN)))
 		return -EINVAL;
-	bool is_moving = (set & RC_SET_PATH) && attr->port != q->attr.port;
+	bool is_moving = (set & ENGINE_SET_PATH) && attr->port != q->attr.port;
 	bool was_sending = list_is_linked(&q->send_link);
 	bool was_answering = list_is_linked(&q->answer_link);
 
@@ -239,8 +239,8 @@ int rc_qp_progress(const struct engine *e, uint32_t number, struct rc_progress *
 	return 0;
 }
 
-int rc_qp_query(const struct engine *e, uint32_t number, struct rc_attr *attr, struct rc_caps *caps,
-		bool *is_draining)
+int rc_qp_query(const struct engine *e, uint32_t number, struct engine_attr *attr,
+		struct rc_caps *caps, bool *is_draining)
 {
 	const struct rc_qp *q = rc_find((const struct rc *)e, number);
 

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "cc/cc.h"
+#include "engine/attr.h"
 #include "engine/engine.h"
 #include "engine/ladder.h"
 #include "mem/mem.h"
@@ -66,42 +67,6 @@ struct rc_caps {
 	uint32_t srq; /* RC_NO_SRQ: its own receive queue */
 };
 #define RC_NO_SRQ UINT32_MAX
-
-/* What rc_qp_modify sets, as named by the bits of enum rc_set. */
-struct rc_attr {
-	uint8_t state;           /* enum rc_state */
-	uint8_t access;          /* enum mem_access: what the peer may do at all */
-	uint16_t pmtu;           /* 256, 512, 1024, 2048, 4096 */
-	uint32_t peer, local;    /* driver's handles */
-	uint8_t port;            /* < n_ports */
-	uint32_t ev;             /* entropy of its packets */
-	uint32_t remote_qp;      /* < RC_NUMBERS */
-	uint32_t rq_psn, sq_psn; /* first to receive, first to send, < RC_NUMBERS */
-	uint8_t rd_atomic;       /* most reads and atomics we have out, 0 .. RC_RD_ATOMIC_MAX */
-	uint8_t dest_rd_atomic;  /* most of the peer's that we take, 0 .. RC_RD_ATOMIC_MAX */
-	uint8_t rnr_timer;       /* code sent in RNR NAKs, 0 .. 31 */
-	uint8_t timeout;         /* 4.096 us * 2^timeout, 1 .. 31; 0: never */
-	uint8_t retries;         /* 0 .. 7 */
-	uint8_t rnr_retries;     /* 0 .. 6; 7: without end */
-	bool wants_drained; /* of this move to RC_SQD: ENGINE_EVENT_DRAINED shall tell its end */
-};
-
-enum rc_set {
-	RC_SET_STATE = 1 << 0,
-	RC_SET_ACCESS = 1 << 1,
-	RC_SET_PMTU = 1 << 2,
-	RC_SET_PATH = 1 << 3, /* peer, local, port, ev */
-	RC_SET_REMOTE_QP = 1 << 4,
-	RC_SET_RQ_PSN = 1 << 5,
-	RC_SET_SQ_PSN = 1 << 6,
-	RC_SET_RD_ATOMIC = 1 << 7,
-	RC_SET_DEST_RD_ATOMIC = 1 << 8,
-	RC_SET_RNR_TIMER = 1 << 9,
-	RC_SET_TIMEOUT = 1 << 10,
-	RC_SET_RETRIES = 1 << 11,
-	RC_SET_RNR_RETRIES = 1 << 12,
-	RC_SET_WANTS_DRAINED = 1 << 13, /* from RC_RTS to RC_SQD only; each time anew */
-};
 
 /* clang-format off */
 /* What became of a packet: exactly one of these two lists counts it. */
@@ -166,11 +131,12 @@ int rc_qp_new(struct engine *e, uint32_t number, const struct rc_caps *caps, voi
 /* Ends it: its work is forgotten, reported or not. Returns its memory, or NULL: no such number. */
 void *rc_qp_free(struct engine *e, uint32_t number);
 
-/* Sets what `set` names and moves to attr->state if that is named: the transitions of IBTA 10.3.1,
- * any state to RC_RESET or RC_ERROR. RC_INIT to RC_RTR needs PMTU, PATH, REMOTE_QP and RQ_PSN set;
- * RC_RTR to RC_RTS needs SQ_PSN. 0, -ENOENT, -EINVAL; then nothing changed. RC_ERROR flushes,
- * RC_RESET forgets all work. */
-int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct rc_attr *attr,
+/* Sets what `set` names (enum engine_set) and moves to attr->state if that is named: the
+ * transitions of IBTA 10.3.1, any state to RC_RESET or RC_ERROR. RC_INIT to RC_RTR needs PMTU,
+ * PATH, REMOTE_QP and RQ_PSN set; RC_RTR to RC_RTS needs SQ_PSN. The numbers of the peer and of
+ * packets are below RC_NUMBERS, reads and atomics RC_RD_ATOMIC_MAX at most, the port below n_ports.
+ * 0, -ENOENT, -EINVAL; then nothing changed. RC_ERROR flushes, RC_RESET forgets all work. */
+int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct engine_attr *attr,
 		 uint32_t set);
 
 /* The times of codes: of silence (IBTA 9.7.6.1.3), 0 for never; of RNR NAKs (9.7.5.2.8, table 45),
@@ -181,8 +147,8 @@ nsec rc_rnr_ns(uint8_t code);
 
 /* The attributes and caps as they are; either may be NULL. 0 or -ENOENT. RC_SQD counts as draining
  * while *is_draining. */
-int rc_qp_query(const struct engine *e, uint32_t number, struct rc_attr *attr, struct rc_caps *caps,
-		bool *is_draining);
+int rc_qp_query(const struct engine *e, uint32_t number, struct engine_attr *attr,
+		struct rc_caps *caps, bool *is_draining);
 
 /* How a queue pair fares, for reports; counted since it was made. 0 or -ENOENT. */
 struct rc_progress {
@@ -197,16 +163,13 @@ struct rc_progress {
 int rc_qp_progress(const struct engine *e, uint32_t number, struct rc_progress *p);
 
 /* Shared receive queues: the same for them. A queue in use by a queue pair is not freed: NULL. */
-struct rc_srq_caps {
-	uint32_t max_recv, max_sge, pd;
-};
-size_t rc_srq_size(const struct rc_srq_caps *caps);
-int rc_srq_new(struct engine *e, uint32_t number, const struct rc_srq_caps *caps, void *memory);
+size_t rc_srq_size(const struct engine_srq_caps *caps);
+int rc_srq_new(struct engine *e, uint32_t number, const struct engine_srq_caps *caps, void *memory);
 void *rc_srq_free(struct engine *e, uint32_t number);
 
 /* Arms ENGINE_EVENT_QUEUE_LIMIT, once, for when fewer than limit receives are left; 0 disarms. */
 int rc_srq_limit(struct engine *e, uint32_t number, uint32_t limit);
-int rc_srq_query(const struct engine *e, uint32_t number, struct rc_srq_caps *caps,
+int rc_srq_query(const struct engine *e, uint32_t number, struct engine_srq_caps *caps,
 		 uint32_t *limit);
 
 /* The ports that are down, a bit each, and no others. They are offered no room by the caller; work

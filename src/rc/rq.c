@@ -11,7 +11,7 @@ size_t rc_recv_stride(uint32_t sges)
 	return engine_aligned(sizeof(struct rc_recv) + sges * sizeof(struct sge));
 }
 
-size_t rc_srq_size(const struct rc_srq_caps *caps)
+size_t rc_srq_size(const struct engine_srq_caps *caps)
 {
 	if (caps->max_recv == 0 || caps->max_recv > RC_WR_MAX || caps->max_sge > ENGINE_SGE)
 		return 0;
@@ -31,7 +31,7 @@ void rc_empty_queue(struct rc_rq *queue)
 	}
 }
 
-int rc_srq_new(struct engine *e, uint32_t number, const struct rc_srq_caps *caps, void *memory)
+int rc_srq_new(struct engine *e, uint32_t number, const struct engine_srq_caps *caps, void *memory)
 {
 	struct rc *r = rc_of(e);
 
@@ -79,13 +79,14 @@ int rc_srq_limit(struct engine *e, uint32_t number, uint32_t limit)
 	return 0;
 }
 
-int rc_srq_query(const struct engine *e, uint32_t number, struct rc_srq_caps *caps, uint32_t *limit)
+int rc_srq_query(const struct engine *e, uint32_t number, struct engine_srq_caps *caps,
+		 uint32_t *limit)
 {
 	const struct rc_rq *s = rc_find_srq((const struct rc *)e, number);
 
 	if (!s)
 		return -ENOENT;
-	*caps = (struct rc_srq_caps){s->max, s->max_sge, s->pd};
+	*caps = (struct engine_srq_caps){s->max, s->max_sge, s->pd};
 	*limit = s->limit;
 	return 0;
 }

@@ -190,9 +190,9 @@ struct rc_responder {
 struct rc_qp {
 	struct engine_number id;
 	uint8_t state;  /* enum rc_state */
-	uint16_t known; /* enum rc_set: what was set since RC_RESET */
+	uint16_t known; /* enum engine_set: what was set since RC_RESET */
 	struct rc_caps caps;
-	struct rc_attr attr;
+	struct engine_attr attr;
 	struct rc_requester req;
 	struct rc_responder resp;
 	/* In the engine's lists. */

@@ -48,7 +48,7 @@ static int make(struct engine *e, uint32_t number, const struct transport_caps *
 
 static enum engine_state state(const struct engine *e, uint32_t number)
 {
-	struct rc_attr is = {.state = RC_ERROR};
+	struct engine_attr is = {.state = RC_ERROR};
 
 	rc_qp_query(e, number, &is, NULL, NULL);
 	return (enum engine_state)is.state;
@@ -56,9 +56,9 @@ static enum engine_state state(const struct engine *e, uint32_t number)
 
 static int stop(struct engine *e, nsec now, uint32_t number, enum engine_state state)
 {
-	const struct rc_attr attr = {.state = (uint8_t)state};
+	const struct engine_attr attr = {.state = (uint8_t)state};
 
-	return rc_qp_modify(e, now, number, &attr, RC_SET_STATE);
+	return rc_qp_modify(e, now, number, &attr, ENGINE_SET_STATE);
 }
 
 static void tell(const struct transport_self *self, struct transport_end *end)
@@ -84,7 +84,7 @@ static nsec timeout(nsec ns)
 	return rc_timeout_ns(code_of(rc_timeout_ns, ns));
 }
 
-static void put_manner(const struct transport_manner *m, struct rc_attr *attr)
+static void put_manner(const struct transport_manner *m, struct engine_attr *attr)
 {
 	attr->timeout = m->timeout_ns ? code_of(rc_timeout_ns, m->timeout_ns) : TIMEOUT_CODE;
 	attr->retries = m->timeout_ns ? (uint8_t)m->retries : RETRIES;
@@ -92,17 +92,17 @@ static void put_manner(const struct transport_manner *m, struct rc_attr *attr)
 	attr->rnr_retries = RNR_WITHOUT_END;
 }
 
-static int go_to(struct engine *e, nsec now, uint32_t number, struct rc_attr *attr, uint8_t state,
-		 uint32_t set)
+static int go_to(struct engine *e, nsec now, uint32_t number, struct engine_attr *attr,
+		 uint8_t state, uint32_t set)
 {
 	attr->state = state;
-	return rc_qp_modify(e, now, number, attr, RC_SET_STATE | set);
+	return rc_qp_modify(e, now, number, attr, ENGINE_SET_STATE | set);
 }
 
 static int connect(struct engine *e, nsec now, uint32_t number, const struct transport_link *link)
 {
 	const uint8_t *mine = link->mine.bytes, *theirs = link->theirs.bytes;
-	struct rc_attr attr = {
+	struct engine_attr attr = {
 		.access = link->access,
 		.pmtu = link->pmtu,
 		.peer = link->path.peer,
@@ -120,23 +120,24 @@ static int connect(struct engine *e, nsec now, uint32_t number, const struct tra
 	    attr.rd_atomic > RC_RD_ATOMIC_MAX)
 		return -EPROTO;
 	put_manner(&link->manner, &attr);
-	int r = go_to(e, now, number, &attr, RC_INIT, RC_SET_ACCESS);
+	int r = go_to(e, now, number, &attr, RC_INIT, ENGINE_SET_ACCESS);
 
 	if (!r)
 		r = go_to(e, now, number, &attr, RC_RTR,
-			  RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP | RC_SET_RQ_PSN |
-				  RC_SET_DEST_RD_ATOMIC | RC_SET_RNR_TIMER);
+			  ENGINE_SET_PMTU | ENGINE_SET_PATH | ENGINE_SET_REMOTE_QP |
+				  ENGINE_SET_RQ_PSN | ENGINE_SET_DEST_RD_ATOMIC |
+				  ENGINE_SET_RNR_TIMER);
 	if (!r)
 		r = go_to(e, now, number, &attr, RC_RTS,
-			  RC_SET_SQ_PSN | RC_SET_RD_ATOMIC | RC_SET_TIMEOUT | RC_SET_RETRIES |
-				  RC_SET_RNR_RETRIES);
+			  ENGINE_SET_SQ_PSN | ENGINE_SET_RD_ATOMIC | ENGINE_SET_TIMEOUT |
+				  ENGINE_SET_RETRIES | ENGINE_SET_RNR_RETRIES);
 	return r;
 }
 
 static int progress(const struct engine *e, uint32_t number, struct transport_progress *p)
 {
 	struct rc_progress rc;
-	struct rc_attr attr;
+	struct engine_attr attr;
 	int r = rc_qp_progress(e, number, &rc);
 
 	if (r)

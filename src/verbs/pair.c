@@ -211,11 +211,11 @@ static bool is_sound(const struct ibv_qp_attr *a, int mask, enum ibv_qp_state st
 
 /* The attributes as the engine has them; only those that set names are looked at. Devices take the
  * low 24 bits of a packet number. */
-static struct rc_attr our_attr(const struct ibv_qp_attr *a)
+static struct engine_attr our_attr(const struct ibv_qp_attr *a)
 {
 	const unsigned rights = MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC;
 
-	return (struct rc_attr){
+	return (struct engine_attr){
 		.state = a->qp_state == IBV_QPS_ERR ? (uint8_t)RC_ERROR : (uint8_t)a->qp_state,
 		.access = (uint8_t)(a->qp_access_flags & rights),
 		.pmtu = (uint16_t)(128u << (a->path_mtu & 7u)),
@@ -238,20 +238,20 @@ static uint32_t our_set(int mask)
 		int theirs;
 		uint32_t ours;
 	} map[] = {
-		{IBV_QP_STATE, RC_SET_STATE},
-		{IBV_QP_ACCESS_FLAGS, RC_SET_ACCESS},
-		{IBV_QP_PATH_MTU, RC_SET_PMTU},
-		{IBV_QP_AV, RC_SET_PATH},
-		{IBV_QP_DEST_QPN, RC_SET_REMOTE_QP},
-		{IBV_QP_RQ_PSN, RC_SET_RQ_PSN},
-		{IBV_QP_SQ_PSN, RC_SET_SQ_PSN},
-		{IBV_QP_MAX_QP_RD_ATOMIC, RC_SET_RD_ATOMIC},
-		{IBV_QP_MAX_DEST_RD_ATOMIC, RC_SET_DEST_RD_ATOMIC},
-		{IBV_QP_MIN_RNR_TIMER, RC_SET_RNR_TIMER},
-		{IBV_QP_TIMEOUT, RC_SET_TIMEOUT},
-		{IBV_QP_RETRY_CNT, RC_SET_RETRIES},
-		{IBV_QP_RNR_RETRY, RC_SET_RNR_RETRIES},
-		{IBV_QP_EN_SQD_ASYNC_NOTIFY, RC_SET_WANTS_DRAINED},
+		{IBV_QP_STATE, ENGINE_SET_STATE},
+		{IBV_QP_ACCESS_FLAGS, ENGINE_SET_ACCESS},
+		{IBV_QP_PATH_MTU, ENGINE_SET_PMTU},
+		{IBV_QP_AV, ENGINE_SET_PATH},
+		{IBV_QP_DEST_QPN, ENGINE_SET_REMOTE_QP},
+		{IBV_QP_RQ_PSN, ENGINE_SET_RQ_PSN},
+		{IBV_QP_SQ_PSN, ENGINE_SET_SQ_PSN},
+		{IBV_QP_MAX_QP_RD_ATOMIC, ENGINE_SET_RD_ATOMIC},
+		{IBV_QP_MAX_DEST_RD_ATOMIC, ENGINE_SET_DEST_RD_ATOMIC},
+		{IBV_QP_MIN_RNR_TIMER, ENGINE_SET_RNR_TIMER},
+		{IBV_QP_TIMEOUT, ENGINE_SET_TIMEOUT},
+		{IBV_QP_RETRY_CNT, ENGINE_SET_RETRIES},
+		{IBV_QP_RNR_RETRY, ENGINE_SET_RNR_RETRIES},
+		{IBV_QP_EN_SQD_ASYNC_NOTIFY, ENGINE_SET_WANTS_DRAINED},
 	};
 	uint32_t set = 0;
 
@@ -276,7 +276,7 @@ static struct nic_path our_path(const struct ibv_ah_attr *ah)
 /* Under the pair's lock. 0 or a negative errno; then nothing changed. */
 static int modify(struct verbs_pair *pair, const struct ibv_qp_attr *attr, int mask)
 {
-	struct rc_attr is, want = our_attr(attr);
+	struct engine_attr is, want = our_attr(attr);
 	struct nic_path path = {0};
 	bool is_draining;
 	int error = nic_qp_query(pair->nic, &is, &path, &is_draining);
@@ -312,7 +312,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 	return verbs_answer(error);
 }
 
-static void fill_attr(struct ibv_qp_attr *attr, const struct rc_attr *is,
+static void fill_attr(struct ibv_qp_attr *attr, const struct engine_attr *is,
 		      const struct nic_path *path)
 {
 	int mtu = IBV_MTU_256;
@@ -353,7 +353,7 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		return VERBS_PASS(ibv_query_qp, ENOSYS, qp, attr, attr_mask, init_attr);
 	struct verbs_pair *pair = verbs_pair_of(qp);
 	struct nic_path path = {0};
-	struct rc_attr is;
+	struct engine_attr is;
 	bool is_draining = false;
 	int error = nic_qp_query(pair->nic, &is, &path, &is_draining);
 

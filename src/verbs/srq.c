@@ -5,7 +5,7 @@
 
 static struct ibv_srq *srq_new(struct ibv_pd *pd, struct ibv_srq_attr *attr, void *srq_context)
 {
-	struct rc_srq_caps caps = {.max_recv = attr->max_wr, .max_sge = attr->max_sge};
+	struct engine_srq_caps caps = {.max_recv = attr->max_wr, .max_sge = attr->max_sge};
 	uint32_t limit;
 
 	if (attr->max_wr < 1 || attr->max_wr > RC_WR_MAX || attr->max_sge > ENGINE_SGE)
@@ -72,7 +72,7 @@ int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *srq_attr)
 {
 	if (!verbs_is_ours(srq->context))
 		return VERBS_PASS(ibv_query_srq, ENOSYS, srq, srq_attr);
-	struct rc_srq_caps caps;
+	struct engine_srq_caps caps;
 	uint32_t limit;
 	int error = nic_srq_query(verbs_shared_of(srq)->nic, &caps, &limit);
 

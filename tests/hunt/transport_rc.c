@@ -56,18 +56,18 @@ static const void *cfg(struct hunt_device *d)
 	return &d->cfg;
 }
 
-static int go_to(struct engine *e, uint32_t qp, nsec now, struct rc_attr *attr, uint8_t state,
+static int go_to(struct engine *e, uint32_t qp, nsec now, struct engine_attr *attr, uint8_t state,
 		 uint32_t set)
 {
 	attr->state = state;
-	return rc_qp_modify(e, now, qp, attr, RC_SET_STATE | set);
+	return rc_qp_modify(e, now, qp, attr, ENGINE_SET_STATE | set);
 }
 
 static int connect(const struct hunt_device *d, struct engine *e, uint32_t end, nsec now)
 {
 	const struct hunt_end *own = &d->plan->ends[end], *peer = &d->plan->ends[end ^ 1];
 	const struct topology *t = &d->plan->topology;
-	struct rc_attr attr = {
+	struct engine_attr attr = {
 		.access = MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC,
 		.pmtu = (uint16_t)d->plan->pmtu,
 		.peer = peer->host,
@@ -85,16 +85,17 @@ static int connect(const struct hunt_device *d, struct engine *e, uint32_t end, 
 		.retries = own->retries,
 		.rnr_retries = own->rnr_retries,
 	};
-	int error = go_to(e, own->qp, now, &attr, RC_INIT, RC_SET_ACCESS);
+	int error = go_to(e, own->qp, now, &attr, RC_INIT, ENGINE_SET_ACCESS);
 
 	if (!error)
 		error = go_to(e, own->qp, now, &attr, RC_RTR,
-			      RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP | RC_SET_RQ_PSN |
-				      RC_SET_DEST_RD_ATOMIC | RC_SET_RNR_TIMER);
+			      ENGINE_SET_PMTU | ENGINE_SET_PATH | ENGINE_SET_REMOTE_QP |
+				      ENGINE_SET_RQ_PSN | ENGINE_SET_DEST_RD_ATOMIC |
+				      ENGINE_SET_RNR_TIMER);
 	if (!error)
 		error = go_to(e, own->qp, now, &attr, RC_RTS,
-			      RC_SET_SQ_PSN | RC_SET_RD_ATOMIC | RC_SET_TIMEOUT | RC_SET_RETRIES |
-				      RC_SET_RNR_RETRIES);
+			      ENGINE_SET_SQ_PSN | ENGINE_SET_RD_ATOMIC | ENGINE_SET_TIMEOUT |
+				      ENGINE_SET_RETRIES | ENGINE_SET_RNR_RETRIES);
 	return error;
 }
 
@@ -120,7 +121,7 @@ static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec 
 static int open_shared(struct hunt_device *d, struct engine *e, uint32_t host)
 {
 	const struct hunt_arena *a = &d->plan->arenas[HUNT_ENDS + host];
-	struct rc_srq_caps caps = {.max_recv = HUNT_RECVS, .max_sge = HUNT_SGE, .pd = a->pd};
+	struct engine_srq_caps caps = {.max_recv = HUNT_RECVS, .max_sge = HUNT_SGE, .pd = a->pd};
 	void *memory = hunt_memory_block(&d->memory, rc_srq_size(&caps));
 	int error = memory ? hunt_memory_add_shared(&d->memory, host) : -ENOMEM;
 
@@ -129,9 +130,9 @@ static int open_shared(struct hunt_device *d, struct engine *e, uint32_t host)
 
 static int fail(struct engine *e, uint32_t qp, nsec now)
 {
-	struct rc_attr attr = {.state = RC_ERROR};
+	struct engine_attr attr = {.state = RC_ERROR};
 
-	return rc_qp_modify(e, now, qp, &attr, RC_SET_STATE);
+	return rc_qp_modify(e, now, qp, &attr, ENGINE_SET_STATE);
 }
 
 static void count(const struct engine *e, struct hunt_counts *n)

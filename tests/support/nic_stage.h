@@ -123,9 +123,9 @@ static inline void stage_close(struct end *e)
 	free(e->bytes);
 }
 
-static inline struct rc_attr stage_attr(uint32_t remote_qp)
+static inline struct engine_attr stage_attr(uint32_t remote_qp)
 {
-	return (struct rc_attr){
+	return (struct engine_attr){
 		.access = STAGE_ALL,
 		.pmtu = 1024,
 		.remote_qp = remote_qp,
@@ -141,24 +141,26 @@ static inline struct rc_attr stage_attr(uint32_t remote_qp)
 }
 
 /* Moves qp to RC_RTS towards remote_qp at one of the device's own addresses. */
-static inline void stage_aim(struct nic_qp *qp, struct rc_attr attr, const struct nic_info *info,
-			     uint32_t gid)
+static inline void stage_aim(struct nic_qp *qp, struct engine_attr attr,
+			     const struct nic_info *info, uint32_t gid)
 {
 	struct nic_path path = {.gid_index = nic_gid_index(gid)};
 
 	memcpy(path.dgid, info->gids[gid].raw, 16);
 	attr.state = RC_INIT;
-	assert_int_equal(nic_qp_modify(qp, &attr, RC_SET_STATE | RC_SET_ACCESS, NULL), 0);
+	assert_int_equal(nic_qp_modify(qp, &attr, ENGINE_SET_STATE | ENGINE_SET_ACCESS, NULL), 0);
 	attr.state = RC_RTR;
 	if (nic_qp_modify(qp, &attr,
-			  RC_SET_STATE | RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP |
-				  RC_SET_RQ_PSN | RC_SET_DEST_RD_ATOMIC | RC_SET_RNR_TIMER,
+			  ENGINE_SET_STATE | ENGINE_SET_PMTU | ENGINE_SET_PATH |
+				  ENGINE_SET_REMOTE_QP | ENGINE_SET_RQ_PSN |
+				  ENGINE_SET_DEST_RD_ATOMIC | ENGINE_SET_RNR_TIMER,
 			  &path))
 		fail_msg("%s", nic_error());
 	attr.state = RC_RTS;
 	assert_int_equal(nic_qp_modify(qp, &attr,
-				       RC_SET_STATE | RC_SET_SQ_PSN | RC_SET_RD_ATOMIC |
-					       RC_SET_TIMEOUT | RC_SET_RETRIES | RC_SET_RNR_RETRIES,
+				       ENGINE_SET_STATE | ENGINE_SET_SQ_PSN | ENGINE_SET_RD_ATOMIC |
+					       ENGINE_SET_TIMEOUT | ENGINE_SET_RETRIES |
+					       ENGINE_SET_RNR_RETRIES,
 				       NULL),
 			 0);
 }

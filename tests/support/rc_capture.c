@@ -164,7 +164,8 @@ static void perform(const struct operation *o)
 	bind_window();
 	if (o->is_refused)
 		assert_int_equal(rc_qp_modify(w.end[1].e, w.now, w.end[1].qp[0].number,
-					      &(struct rc_attr){.access = 0}, RC_SET_ACCESS),
+					      &(struct engine_attr){.access = 0},
+					      ENGINE_SET_ACCESS),
 				 0);
 	if (!o->is_put_off)
 		post_recv(1, 0, MESSAGE, 1, 2);

@@ -40,7 +40,7 @@ enum end_area { SOURCE, TARGET, INBOX, AREAS };
 struct end_qp {
 	uint32_t number;
 	struct rc_caps caps;
-	struct rc_attr attr;
+	struct engine_attr attr;
 };
 
 /* A packet that was pulled, as one run of bytes. */
@@ -186,22 +186,23 @@ static inline void end_open(struct end *s, nsec now, uint64_t seed)
 
 static inline int end_set(struct end *s, nsec now, uint32_t i, uint8_t state, uint32_t set)
 {
-	struct rc_attr attr = s->qp[i].attr;
+	struct engine_attr attr = s->qp[i].attr;
 
 	attr.state = state;
-	return rc_qp_modify(s->e, now, s->qp[i].number, &attr, set | RC_SET_STATE);
+	return rc_qp_modify(s->e, now, s->qp[i].number, &attr, set | ENGINE_SET_STATE);
 }
 
 /* Takes queue pair i from RC_RESET up to a state. */
 static inline void end_rise(struct end *s, nsec now, uint32_t i, uint8_t to)
 {
-	static const uint32_t rtr = RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP | RC_SET_RQ_PSN |
-				    RC_SET_DEST_RD_ATOMIC | RC_SET_RNR_TIMER;
-	static const uint32_t rts = RC_SET_SQ_PSN | RC_SET_RD_ATOMIC | RC_SET_TIMEOUT |
-				    RC_SET_RETRIES | RC_SET_RNR_RETRIES;
+	static const uint32_t rtr = ENGINE_SET_PMTU | ENGINE_SET_PATH | ENGINE_SET_REMOTE_QP |
+				    ENGINE_SET_RQ_PSN | ENGINE_SET_DEST_RD_ATOMIC |
+				    ENGINE_SET_RNR_TIMER;
+	static const uint32_t rts = ENGINE_SET_SQ_PSN | ENGINE_SET_RD_ATOMIC | ENGINE_SET_TIMEOUT |
+				    ENGINE_SET_RETRIES | ENGINE_SET_RNR_RETRIES;
 
 	if (to >= RC_INIT)
-		assert_int_equal(end_set(s, now, i, RC_INIT, RC_SET_ACCESS), 0);
+		assert_int_equal(end_set(s, now, i, RC_INIT, ENGINE_SET_ACCESS), 0);
 	if (to >= RC_RTR)
 		assert_int_equal(end_set(s, now, i, RC_RTR, rtr), 0);
 	if (to >= RC_RTS)
@@ -226,7 +227,7 @@ static inline void end_connect(struct end *s, nsec now, uint8_t to)
 
 static inline uint8_t end_state(const struct end *s, uint32_t i)
 {
-	struct rc_attr attr;
+	struct engine_attr attr;
 
 	assert_int_equal(rc_qp_query(s->e, s->qp[i].number, &attr, NULL, NULL), 0);
 	return attr.state;

@@ -66,7 +66,7 @@ static inline void start(uint64_t seed)
 static inline void join(void)
 {
 	for (uint32_t i = 0; i < END_QPS; i++) {
-		struct rc_attr *a = &w.end[0].qp[i].attr, *b = &w.end[1].qp[i].attr;
+		struct engine_attr *a = &w.end[0].qp[i].attr, *b = &w.end[1].qp[i].attr;
 
 		b->pmtu = a->pmtu;
 		a->rq_psn = b->sq_psn;

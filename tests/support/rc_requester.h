@@ -26,7 +26,7 @@ static inline void begin(void)
 {
 	end_defaults(&s, OURS, THEIRS);
 	for (uint32_t i = 0; i < END_QPS; i++) {
-		struct rc_attr *a = &s.qp[i].attr;
+		struct engine_attr *a = &s.qp[i].attr;
 
 		a->pmtu = PMTU;
 		a->sq_psn = SQ_PSN;

@@ -102,29 +102,29 @@ static inline void make_memory(void)
 	bind_window();
 }
 
-static inline void modify(struct rc_attr attr, uint32_t set)
+static inline void modify(struct engine_attr attr, uint32_t set)
 {
 	assert_int_equal(rc_qp_modify(w.e, w.now, NUMBER, &attr, set), 0);
 }
 
 static inline void to_rtr(uint8_t depth, uint32_t psn)
 {
-	modify((struct rc_attr){.state = RC_RTR,
-				.pmtu = PMTU,
-				.peer = PEER,
-				.local = LOCAL,
-				.ev = EV,
-				.remote_qp = REMOTE,
-				.rq_psn = psn,
-				.rnr_timer = RNR,
-				.dest_rd_atomic = depth},
-	       RC_SET_STATE | RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP | RC_SET_RQ_PSN |
-		       RC_SET_RNR_TIMER | RC_SET_DEST_RD_ATOMIC);
+	modify((struct engine_attr){.state = RC_RTR,
+				    .pmtu = PMTU,
+				    .peer = PEER,
+				    .local = LOCAL,
+				    .ev = EV,
+				    .remote_qp = REMOTE,
+				    .rq_psn = psn,
+				    .rnr_timer = RNR,
+				    .dest_rd_atomic = depth},
+	       ENGINE_SET_STATE | ENGINE_SET_PMTU | ENGINE_SET_PATH | ENGINE_SET_REMOTE_QP |
+		       ENGINE_SET_RQ_PSN | ENGINE_SET_RNR_TIMER | ENGINE_SET_DEST_RD_ATOMIC);
 }
 
 static inline void to_rts(void)
 {
-	modify((struct rc_attr){.state = RC_RTS}, RC_SET_STATE | RC_SET_SQ_PSN);
+	modify((struct engine_attr){.state = RC_RTS}, ENGINE_SET_STATE | ENGINE_SET_SQ_PSN);
 }
 
 /* A fresh engine with one queue pair that can receive. */
@@ -132,7 +132,7 @@ static inline void start_with(uint32_t srq, uint8_t depth, uint8_t access, const
 {
 	struct rc_caps caps = {
 		.max_send = 4, .max_recv = 8, .max_send_sge = 1, .max_recv_sge = 2, .pd = PD};
-	struct rc_srq_caps srq_caps = {.max_recv = 8, .max_sge = 2, .pd = PD};
+	struct engine_srq_caps srq_caps = {.max_recv = 8, .max_sge = 2, .pd = PD};
 	struct rc_cfg cfg = {.max_qps = 4, .max_srqs = 1, .cc = *cc};
 
 	w.now = 1000;
@@ -150,7 +150,8 @@ static inline void start_with(uint32_t srq, uint8_t depth, uint8_t access, const
 	assert_int_equal(rc_srq_new(w.e, 0, &srq_caps, w.shared), 0);
 	assert_in_range(rc_qp_size(&caps), 1, BLOCK);
 	assert_int_equal(rc_qp_new(w.e, NUMBER, &caps, w.pair), 0);
-	modify((struct rc_attr){.state = RC_INIT, .access = access}, RC_SET_STATE | RC_SET_ACCESS);
+	modify((struct engine_attr){.state = RC_INIT, .access = access},
+	       ENGINE_SET_STATE | ENGINE_SET_ACCESS);
 	to_rtr(depth, PSN);
 }
 
@@ -308,7 +309,7 @@ static inline void expect_event(uint32_t kind)
 
 static inline uint8_t state(void)
 {
-	struct rc_attr attr;
+	struct engine_attr attr;
 
 	assert_int_equal(rc_qp_query(w.e, NUMBER, &attr, NULL, NULL), 0);
 	return attr.state;
@@ -317,7 +318,7 @@ static inline uint8_t state(void)
 /* The PSN that is expected next, counted from the first. */
 static inline uint32_t expected(void)
 {
-	struct rc_attr attr;
+	struct engine_attr attr;
 
 	assert_int_equal(rc_qp_query(w.e, NUMBER, &attr, NULL, NULL), 0);
 	return (attr.rq_psn - PSN) & 0xffffff;

@@ -180,7 +180,7 @@ static inline void check_same_completions(void)
 
 static inline void check_same_attributes(void)
 {
-	struct rc_attr attr[2];
+	struct engine_attr attr[2];
 	bool is_draining[2];
 
 	memset(attr, 0, sizeof attr);

@@ -17,7 +17,7 @@ static int inherited_is_dead(struct end *e)
 	struct done done;
 	struct op op = {.code = ENGINE_RECV};
 	struct nic_work work = {.op = op};
-	struct rc_attr attr = {.state = RC_ERROR};
+	struct engine_attr attr = {.state = RC_ERROR};
 	uint32_t posted;
 	bool is_dead = nic_query(e->user, &info) == -ENODEV && nic_close(e->user) == -ENODEV &&
 		       !nic_pd_new(e->user) && errno == ENODEV;
@@ -26,9 +26,10 @@ static int inherited_is_dead(struct end *e)
 		is_dead &= nic_cq_poll(e->cq, &done, 1) == -ENODEV &&
 			   nic_cq_free(e->cq) == -ENODEV && nic_mr_free(e->mr) == -ENODEV;
 	if (e->n_pairs)
-		is_dead &= nic_post(e->pairs[0].qp, &work, 1, &posted) == -ENODEV &&
-			   nic_qp_modify(e->pairs[0].qp, &attr, RC_SET_STATE, NULL) == -ENODEV &&
-			   nic_qp_free(e->pairs[0].qp) == -ENODEV;
+		is_dead &=
+			nic_post(e->pairs[0].qp, &work, 1, &posted) == -ENODEV &&
+			nic_qp_modify(e->pairs[0].qp, &attr, ENGINE_SET_STATE, NULL) == -ENODEV &&
+			nic_qp_free(e->pairs[0].qp) == -ENODEV;
 	return is_dead ? 0 : -EPROTO;
 }
 

@@ -122,7 +122,7 @@ static uint32_t psn_of(uint32_t number)
 int connect_to(struct end *e, struct nic_qp *qp, uint32_t remote, const uint8_t gid[16])
 {
 	struct nic_path path = {.gid_index = nic_gid_index(e->gid), .hop_limit = 64};
-	struct rc_attr a = {
+	struct engine_attr a = {
 		.state = RC_INIT,
 		.access = ALL_RIGHTS,
 		.pmtu = 4096,
@@ -136,20 +136,22 @@ int connect_to(struct end *e, struct nic_qp *qp, uint32_t remote, const uint8_t 
 		.retries = (uint8_t)e->retries,
 		.rnr_retries = 7,
 	};
-	int r = nic_qp_modify(qp, &a, RC_SET_STATE | RC_SET_ACCESS, NULL);
+	int r = nic_qp_modify(qp, &a, ENGINE_SET_STATE | ENGINE_SET_ACCESS, NULL);
 
 	memcpy(path.dgid, gid, 16);
 	a.state = RC_RTR;
 	if (r == 0)
 		r = nic_qp_modify(qp, &a,
-				  RC_SET_STATE | RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP |
-					  RC_SET_RQ_PSN | RC_SET_DEST_RD_ATOMIC | RC_SET_RNR_TIMER,
+				  ENGINE_SET_STATE | ENGINE_SET_PMTU | ENGINE_SET_PATH |
+					  ENGINE_SET_REMOTE_QP | ENGINE_SET_RQ_PSN |
+					  ENGINE_SET_DEST_RD_ATOMIC | ENGINE_SET_RNR_TIMER,
 				  &path);
 	a.state = RC_RTS;
 	if (r == 0)
 		r = nic_qp_modify(qp, &a,
-				  RC_SET_STATE | RC_SET_SQ_PSN | RC_SET_RD_ATOMIC | RC_SET_TIMEOUT |
-					  RC_SET_RETRIES | RC_SET_RNR_RETRIES,
+				  ENGINE_SET_STATE | ENGINE_SET_SQ_PSN | ENGINE_SET_RD_ATOMIC |
+					  ENGINE_SET_TIMEOUT | ENGINE_SET_RETRIES |
+					  ENGINE_SET_RNR_RETRIES,
 				  NULL);
 	return r;
 }

@@ -292,7 +292,7 @@ static int write_for_a_while(void)
 	stage_open(&e[0], &info, NULL);
 	stage_open(&e[1], &info, NULL);
 	for (uint32_t i = 0; i < 2; i++) {
-		struct rc_attr attr = stage_attr(nic_qp_number(e[1 - i].qp));
+		struct engine_attr attr = stage_attr(nic_qp_number(e[1 - i].qp));
 
 		attr.timeout = 12;
 		stage_aim(e[i].qp, attr, &info, 0);

@@ -492,9 +492,9 @@ static void rc_and_mrc_are_told_apart(void **state)
 {
 	struct nic_info rc = stage_info("lo"), mrc = mrc_info();
 	struct nic_user *u = nic_open(&rc), *m = nic_open(&mrc);
-	struct rc_srq_caps srq = {.max_recv = 1};
+	struct engine_srq_caps srq = {.max_recv = 1};
 	const struct mrc_attr mrc_attr = {.state = MRC_INIT};
-	const struct rc_attr rc_attr = {.state = RC_INIT};
+	const struct engine_attr verbs_attr = {.state = RC_INIT};
 	struct side s;
 	struct end e;
 
@@ -505,7 +505,7 @@ static void rc_and_mrc_are_told_apart(void **state)
 	stage_open(&e, &rc, NULL);
 	assert_int_equal(nic_mrc_qp_modify(e.qp, &mrc_attr, MRC_SET_STATE, NULL), -ENOTSUP);
 	assert_non_null(strstr(nic_error(), "is a device of rc"));
-	assert_int_equal(nic_qp_modify(s.qp, &rc_attr, RC_SET_STATE, NULL), -ENOTSUP);
+	assert_int_equal(nic_qp_modify(s.qp, &verbs_attr, ENGINE_SET_STATE, NULL), -ENOTSUP);
 	assert_non_null(strstr(nic_error(), "is a device of mrc"));
 	stage_close(&e);
 	side_close(&s);

@@ -371,7 +371,7 @@ static int post_mistake(struct end e[2], const struct mistake *m, bool is_alone)
 
 static void all_or_nothing_with_a_mistake(void **state)
 {
-	struct rc_attr reset = {.state = RC_RESET};
+	struct engine_attr reset = {.state = RC_RESET};
 	struct done done[3];
 	struct end e[2];
 
@@ -396,7 +396,7 @@ static void all_or_nothing_with_a_mistake(void **state)
 		memset(e[1].bytes, 0, 16);
 	}
 	assert_int_equal(nic_cq_poll(e[0].cq, done, 1), 0);
-	assert_int_equal(nic_qp_modify(e[0].qp, &reset, RC_SET_STATE, NULL), 0);
+	assert_int_equal(nic_qp_modify(e[0].qp, &reset, ENGINE_SET_STATE, NULL), 0);
 	assert_int_equal(send_all(&e[0], 0, 1), -EINVAL);
 	stage_close(&e[0]);
 	stage_close(&e[1]);
@@ -497,7 +497,7 @@ static void a_shared_receive_queue_feeds_many(void **state)
 	(void)state;
 	stage_open(&e[0], &info, NULL);
 	stage_open(&e[1], &info, NULL);
-	struct rc_srq_caps caps = {.max_recv = 16, .max_sge = 1}, got;
+	struct engine_srq_caps caps = {.max_recv = 16, .max_sge = 1}, got;
 	struct nic_srq *srq = nic_srq_new(e[1].pd, &caps, &caps);
 
 	assert_non_null(srq);
@@ -566,9 +566,9 @@ static void completions_outlive_their_pair(void **state)
 	struct sge piece = stage_piece(&e[0], 0, 16);
 	uint32_t number = nic_qp_number(e[0].qp);
 	struct op op = stage_op(&e[1], ENGINE_WRITE, &piece);
-	struct rc_attr error = {.state = RC_ERROR};
+	struct engine_attr error = {.state = RC_ERROR};
 
-	assert_int_equal(nic_qp_modify(e[0].qp, &error, RC_SET_STATE, NULL), 0);
+	assert_int_equal(nic_qp_modify(e[0].qp, &error, ENGINE_SET_STATE, NULL), 0);
 	assert_int_equal(stage_post(e[0].qp, op), 0);
 	assert_int_equal(nic_qp_free(e[0].qp), 0);
 	e[0].qp = NULL;
@@ -644,7 +644,7 @@ static void a_silent_peer_is_given_up(void **state)
 {
 	struct nic_info info = stage_info("lo");
 	struct end e[2];
-	struct rc_attr attr, now;
+	struct engine_attr attr, now;
 
 	(void)state;
 	stage_open(&e[0], &info, NULL);
@@ -663,7 +663,7 @@ static void a_silent_peer_is_given_up(void **state)
 	stage_close(&e[1]);
 }
 
-static void aim_at_nobody(struct nic_qp *qp, struct rc_attr attr, struct nic_info *info)
+static void aim_at_nobody(struct nic_qp *qp, struct engine_attr attr, struct nic_info *info)
 {
 	uint32_t gid = stage_gid(info, AF_INET);
 
@@ -677,7 +677,7 @@ static void a_timer_wakes_the_sleeper(void **state)
 {
 	struct nic_info info = stage_info("lo");
 	struct timespec nap = {0, 50000000};
-	struct rc_attr attr;
+	struct engine_attr attr;
 	struct nic_cq *cq;
 	struct end e[2];
 	void *context;
@@ -709,16 +709,17 @@ static void a_timer_wakes_the_sleeper(void **state)
 static void paths_are_checked(void **state)
 {
 	struct nic_info info = stage_info("lo");
-	const uint32_t set = RC_SET_STATE | RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP |
-			     RC_SET_RQ_PSN | RC_SET_DEST_RD_ATOMIC | RC_SET_RNR_TIMER;
+	const uint32_t set = ENGINE_SET_STATE | ENGINE_SET_PMTU | ENGINE_SET_PATH |
+			     ENGINE_SET_REMOTE_QP | ENGINE_SET_RQ_PSN | ENGINE_SET_DEST_RD_ATOMIC |
+			     ENGINE_SET_RNR_TIMER;
 	struct nic_path path = {.gid_index = nic_gid_index(info.n_gids)}, got;
-	struct rc_attr attr = stage_attr(5);
+	struct engine_attr attr = stage_attr(5);
 	struct end e;
 
 	(void)state;
 	stage_open(&e, &info, NULL);
 	attr.state = RC_INIT;
-	assert_int_equal(nic_qp_modify(e.qp, &attr, RC_SET_STATE | RC_SET_ACCESS, NULL), 0);
+	assert_int_equal(nic_qp_modify(e.qp, &attr, ENGINE_SET_STATE | ENGINE_SET_ACCESS, NULL), 0);
 	attr.state = RC_RTR;
 	memcpy(path.dgid, info.gids[stage_gid(&info, AF_INET)].raw, 16);
 	assert_int_equal(nic_qp_modify(e.qp, &attr, set, &path), -EINVAL);

@@ -57,9 +57,9 @@ static void sizes_are_bounded(void **state)
 /* Works that are flushed at once: completions without a peer. */
 static void flush_some(struct end *e, uint32_t n, uint64_t cookie)
 {
-	struct rc_attr attr = {.state = RC_ERROR};
+	struct engine_attr attr = {.state = RC_ERROR};
 
-	assert_int_equal(nic_qp_modify(e->qp, &attr, RC_SET_STATE, NULL), 0);
+	assert_int_equal(nic_qp_modify(e->qp, &attr, ENGINE_SET_STATE, NULL), 0);
 	for (uint32_t i = 0; i < n; i++)
 		stage_recv(e, 0, 16, cookie + i);
 }
@@ -124,7 +124,7 @@ static void overrun_is_told_and_kept(void **state)
 
 static enum rc_state state_of(struct nic_qp *qp)
 {
-	struct rc_attr attr;
+	struct engine_attr attr;
 
 	assert_int_equal(nic_qp_query(qp, &attr, NULL, NULL), 0);
 	return (enum rc_state)attr.state;
@@ -192,7 +192,7 @@ static void write_some(struct overrun *o, uint32_t n)
  * when it overruns by work that is flushed when it is posted: no packet comes after that. */
 static void overrun_ends_those(bool is_flush)
 {
-	struct rc_attr error = {.state = RC_ERROR};
+	struct engine_attr error = {.state = RC_ERROR};
 	struct timespec nap = {0, 50000000};
 	struct overrun o;
 	struct end *e = &o.e[0];
@@ -205,7 +205,7 @@ static void overrun_ends_those(bool is_flush)
 	assert_int_equal(stage_post(o.second, recv), 0);
 	assert_int_equal(nic_cq_arm(o.elsewhere, false), 0);
 	if (is_flush)
-		assert_int_equal(nic_qp_modify(o.first, &error, RC_SET_STATE, NULL), 0);
+		assert_int_equal(nic_qp_modify(o.first, &error, ENGINE_SET_STATE, NULL), 0);
 	nanosleep(&nap, NULL); /* the device's thread is fast asleep */
 	write_some(&o, 5);
 	check_event(e, NIC_EVENT_CQ_ERROR, o.small);
@@ -246,7 +246,7 @@ static void overrun_ends_those_who_use_it(void **state)
 static void an_overrun_queue_stays_of_no_use(void **state)
 {
 	struct nic_info info = stage_info("lo");
-	struct rc_attr reset = {.state = RC_RESET};
+	struct engine_attr reset = {.state = RC_RESET};
 	struct overrun o;
 	struct nic_event event;
 	struct end *e = &o.e[0];
@@ -261,8 +261,8 @@ static void an_overrun_queue_stays_of_no_use(void **state)
 	}
 	assert_false(is_readable(nic_event_fd(e->user)));
 	assert_int_equal(nic_cq_resize(o.small, 64), 0);
-	assert_int_equal(nic_qp_modify(o.first, &reset, RC_SET_STATE, NULL), 0);
-	assert_int_equal(nic_qp_modify(o.other, &reset, RC_SET_STATE, NULL), 0);
+	assert_int_equal(nic_qp_modify(o.first, &reset, ENGINE_SET_STATE, NULL), 0);
+	assert_int_equal(nic_qp_modify(o.other, &reset, ENGINE_SET_STATE, NULL), 0);
 	stage_connect(o.first, o.other, &info, 0);
 	assert_int_equal(state_of(o.first), RC_RTS);
 	write_some(&o, 1);
@@ -463,11 +463,11 @@ static void freeing_waits_for_acknowledgements(void **state)
 
 static void drain(struct nic_qp *qp, uint32_t set)
 {
-	struct rc_attr attr = {.state = RC_SQD, .wants_drained = true};
+	struct engine_attr attr = {.state = RC_SQD, .wants_drained = true};
 
-	assert_int_equal(nic_qp_modify(qp, &attr, RC_SET_STATE | set, NULL), 0);
+	assert_int_equal(nic_qp_modify(qp, &attr, ENGINE_SET_STATE | set, NULL), 0);
 	attr.state = RC_RTS;
-	assert_int_equal(nic_qp_modify(qp, &attr, RC_SET_STATE, NULL), 0);
+	assert_int_equal(nic_qp_modify(qp, &attr, ENGINE_SET_STATE, NULL), 0);
 }
 
 /* Two that wait at the same time, the second after a write without the right to it, of which the
@@ -480,8 +480,8 @@ static void events_of_a_queue_pair(void **state)
 	stage_pair(e, AF_INET);
 	drain(e[1].qp, 0);
 	assert_false(is_readable(nic_event_fd(e[1].user)));
-	drain(e[1].qp, RC_SET_WANTS_DRAINED);
-	drain(e[1].qp, RC_SET_WANTS_DRAINED);
+	drain(e[1].qp, ENGINE_SET_WANTS_DRAINED);
+	drain(e[1].qp, ENGINE_SET_WANTS_DRAINED);
 	struct sge piece = stage_piece(&e[0], 0, 16);
 	struct op op = stage_op(&e[1], ENGINE_WRITE, &piece);
 

@@ -493,11 +493,11 @@ static void a_bind_that_waits_may_never_be(void **state)
 
 	for (uint32_t i = 0; i < 3; i++) {
 		struct nic_qp *qp = post_pending(&e[1], mw, next);
-		struct rc_attr end = {.state = i == 0 ? RC_ERROR : RC_RESET};
+		struct engine_attr end = {.state = i == 0 ? RC_ERROR : RC_RESET};
 
 		assert_int_equal(nic_mw_key(mw), next);
 		if (i < 2)
-			assert_int_equal(nic_qp_modify(qp, &end, RC_SET_STATE, NULL), 0);
+			assert_int_equal(nic_qp_modify(qp, &end, ENGINE_SET_STATE, NULL), 0);
 		if (i == 0)
 			stage_take(e[1].cq, done, 3);
 		if (i == 1)

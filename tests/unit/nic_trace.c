@@ -39,7 +39,7 @@ static uint32_t count(const char *in, const char *what)
 static void fail_one(struct end e[2])
 {
 	struct nic_info info = stage_info("lo");
-	struct rc_attr attr;
+	struct engine_attr attr;
 
 	stage_open(&e[0], &info, NULL);
 	stage_open(&e[1], &info, NULL);
@@ -95,12 +95,12 @@ static void it_is_told_once(void **state)
 	assert_int_equal(setenv("WEFT_TRACE_FILE", path, 1), 0);
 	fail_one(e);
 	struct sge piece = stage_piece(&e[0], 0, 64);
-	struct rc_attr attr = {.state = RC_RESET};
+	struct engine_attr attr = {.state = RC_RESET};
 
 	assert_int_equal(stage_post(e[0].qp, stage_op(&e[1], ENGINE_WRITE, &piece)), 0);
 	assert_int_equal(stage_one(e[0].cq).status, ENGINE_FLUSHED);
 	assert_int_equal(count(text(), "\"event\":\"failed\""), 1);
-	assert_int_equal(nic_qp_modify(e[0].qp, &attr, RC_SET_STATE, NULL), 0);
+	assert_int_equal(nic_qp_modify(e[0].qp, &attr, ENGINE_SET_STATE, NULL), 0);
 	attr = stage_attr(nic_qp_number(e[1].qp));
 	attr.timeout = 8;
 	attr.retries = 0;

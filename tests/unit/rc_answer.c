@@ -529,7 +529,7 @@ static void a_shared_queue_gives_no_credits(void **s)
 	deliver(request(ROCE_OP_SEND_FIRST, 0), PMTU);
 	expect_ack(0, 31, 0);
 	/* Its end takes the receive in hand, and leaves the others to the other queue pairs. */
-	modify((struct rc_attr){.state = RC_ERROR}, RC_SET_STATE);
+	modify((struct engine_attr){.state = RC_ERROR}, ENGINE_SET_STATE);
 	expect_done(0, ENGINE_FLUSHED);
 	expect_no_done();
 }
@@ -543,12 +543,12 @@ static void an_end_by_our_own_wish_is_silent(void **s)
 	deliver(request(ROCE_OP_WRITE_ONLY, 1), 0);
 	w.ecn = 3;
 	deliver(request(ROCE_OP_WRITE_ONLY, 2), 0);
-	modify((struct rc_attr){.state = RC_ERROR}, RC_SET_STATE);
+	modify((struct engine_attr){.state = RC_ERROR}, ENGINE_SET_STATE);
 	expect_none();
 	expect_done(0, ENGINE_FLUSHED);
-	modify((struct rc_attr){.state = RC_RESET}, RC_SET_STATE);
-	modify((struct rc_attr){.state = RC_INIT, .access = ACCESS_ALL},
-	       RC_SET_STATE | RC_SET_ACCESS);
+	modify((struct engine_attr){.state = RC_RESET}, ENGINE_SET_STATE);
+	modify((struct engine_attr){.state = RC_INIT, .access = ACCESS_ALL},
+	       ENGINE_SET_STATE | ENGINE_SET_ACCESS);
 	post_recv();
 	to_rtr(DEPTH, wire_psn(3));
 	expect_none();

@@ -126,11 +126,11 @@ static void qp_without_permission(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < N_TOUCHING; i++) {
-		struct rc_attr attr = {.access = MEM_LOCAL_WRITE};
+		struct engine_attr attr = {.access = MEM_LOCAL_WRITE};
 
 		born(4);
-		assert_int_equal(rc_qp_modify(d.end[SUBJECT].e, d.now, OURS, &attr, RC_SET_ACCESS),
-				 0);
+		assert_int_equal(
+			rc_qp_modify(d.end[SUBJECT].e, d.now, OURS, &attr, ENGINE_SET_ACCESS), 0);
 		refuse(touch(touching[i], area_va(TARGET), area_key(&d.end[0], TARGET)),
 		       AETH_NAK_INVALID_REQUEST);
 	}
@@ -303,9 +303,9 @@ static void too_many_reads(void **state)
 	(void)state;
 	born(4);
 	assert_int_equal(end_set(s, d.now, 0, RC_SQD, 0), 0);
-	struct rc_attr attr = {.dest_rd_atomic = 2};
+	struct engine_attr attr = {.dest_rd_atomic = 2};
 
-	assert_int_equal(rc_qp_modify(s->e, d.now, OURS, &attr, RC_SET_DEST_RD_ATOMIC), 0);
+	assert_int_equal(rc_qp_modify(s->e, d.now, OURS, &attr, ENGINE_SET_DEST_RD_ATOMIC), 0);
 	assert_int_equal(end_set(s, d.now, 0, RC_RTS, 0), 0);
 	for (uint32_t i = 0; i < 3; i++) {
 		feed(SUBJECT,

@@ -564,7 +564,7 @@ static void psn_wrap(void **state)
 static void shared_receive_queue(void **state)
 {
 	struct end *s = &w.end[1];
-	struct rc_srq_caps caps = {.max_recv = 8, .max_sge = 2, .pd = PD};
+	struct engine_srq_caps caps = {.max_recv = 8, .max_sge = 2, .pd = PD};
 	uint32_t limit;
 
 	(void)state;

@@ -161,7 +161,7 @@ static void post_next(uint8_t side)
 static void draw_set_up(uint64_t seed)
 {
 	static const uint16_t pmtus[] = {256, 512, 1024, 2048, 4096};
-	struct rc_attr *a, *b;
+	struct engine_attr *a, *b;
 
 	start(seed);
 	a = &w.end[0].qp[0].attr;

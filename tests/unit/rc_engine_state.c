@@ -33,10 +33,10 @@ static void transitions(void **state)
 
 			/* Nothing is missing but the right to go there. */
 			if (from < RC_RTR && to >= RC_RTR && to <= RC_SQD)
-				set = RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP | RC_SET_RQ_PSN |
-				      RC_SET_SQ_PSN;
+				set = ENGINE_SET_PMTU | ENGINE_SET_PATH | ENGINE_SET_REMOTE_QP |
+				      ENGINE_SET_RQ_PSN | ENGINE_SET_SQ_PSN;
 			if (from == RC_RTR && to >= RC_RTS && to <= RC_SQD)
-				set = RC_SET_SQ_PSN;
+				set = ENGINE_SET_SQ_PSN;
 			start(1);
 			end_open(s, w.now, 1);
 			end_add_qp(s, 0);
@@ -53,11 +53,12 @@ static void transitions(void **state)
 /* What a transition needs must have been said, then or before. */
 static void transitions_need_attributes(void **state)
 {
-	static const uint32_t needed = RC_SET_PMTU | RC_SET_PATH | RC_SET_REMOTE_QP | RC_SET_RQ_PSN;
+	static const uint32_t needed =
+		ENGINE_SET_PMTU | ENGINE_SET_PATH | ENGINE_SET_REMOTE_QP | ENGINE_SET_RQ_PSN;
 	struct end *s = &w.end[0];
 
 	(void)state;
-	for (uint32_t bit = 1; bit <= RC_SET_RNR_RETRIES; bit <<= 1) {
+	for (uint32_t bit = 1; bit <= ENGINE_SET_RNR_RETRIES; bit <<= 1) {
 		if (!(needed & bit))
 			continue;
 		start(1);
@@ -68,7 +69,7 @@ static void transitions_need_attributes(void **state)
 		assert_int_equal(end_set(s, w.now, 0, RC_INIT, bit), 0);
 		assert_int_equal(end_set(s, w.now, 0, RC_RTR, needed & ~bit), 0);
 		assert_int_equal(end_set(s, w.now, 0, RC_RTS, 0), -EINVAL);
-		assert_int_equal(end_set(s, w.now, 0, RC_RTS, RC_SET_SQ_PSN), 0);
+		assert_int_equal(end_set(s, w.now, 0, RC_RTS, ENGINE_SET_SQ_PSN), 0);
 	}
 }
 
@@ -76,26 +77,26 @@ static void transitions_need_attributes(void **state)
 static void attributes_out_of_range(void **state)
 {
 	static const struct {
-		struct rc_attr attr;
+		struct engine_attr attr;
 		uint32_t set;
 	} bad[] = {
-		{{.pmtu = 0}, RC_SET_PMTU},
-		{{.pmtu = 128}, RC_SET_PMTU},
-		{{.pmtu = 1000}, RC_SET_PMTU},
-		{{.pmtu = 8192}, RC_SET_PMTU},
-		{{.port = 1}, RC_SET_PATH},
-		{{.remote_qp = RC_NUMBERS}, RC_SET_REMOTE_QP},
-		{{.rq_psn = RC_NUMBERS}, RC_SET_RQ_PSN},
-		{{.sq_psn = RC_NUMBERS}, RC_SET_SQ_PSN},
-		{{.rd_atomic = RC_RD_ATOMIC_MAX + 1}, RC_SET_RD_ATOMIC},
-		{{.dest_rd_atomic = RC_RD_ATOMIC_MAX + 1}, RC_SET_DEST_RD_ATOMIC},
-		{{.rnr_timer = 32}, RC_SET_RNR_TIMER},
-		{{.timeout = 32}, RC_SET_TIMEOUT},
-		{{.retries = 8}, RC_SET_RETRIES},
-		{{.rnr_retries = 8}, RC_SET_RNR_RETRIES},
+		{{.pmtu = 0}, ENGINE_SET_PMTU},
+		{{.pmtu = 128}, ENGINE_SET_PMTU},
+		{{.pmtu = 1000}, ENGINE_SET_PMTU},
+		{{.pmtu = 8192}, ENGINE_SET_PMTU},
+		{{.port = 1}, ENGINE_SET_PATH},
+		{{.remote_qp = RC_NUMBERS}, ENGINE_SET_REMOTE_QP},
+		{{.rq_psn = RC_NUMBERS}, ENGINE_SET_RQ_PSN},
+		{{.sq_psn = RC_NUMBERS}, ENGINE_SET_SQ_PSN},
+		{{.rd_atomic = RC_RD_ATOMIC_MAX + 1}, ENGINE_SET_RD_ATOMIC},
+		{{.dest_rd_atomic = RC_RD_ATOMIC_MAX + 1}, ENGINE_SET_DEST_RD_ATOMIC},
+		{{.rnr_timer = 32}, ENGINE_SET_RNR_TIMER},
+		{{.timeout = 32}, ENGINE_SET_TIMEOUT},
+		{{.retries = 8}, ENGINE_SET_RETRIES},
+		{{.rnr_retries = 8}, ENGINE_SET_RNR_RETRIES},
 	};
 	struct end *s = &w.end[0];
-	struct rc_attr before, after;
+	struct engine_attr before, after;
 
 	(void)state;
 	start(1);
@@ -122,19 +123,19 @@ static void attributes_by_state(void **state)
 		uint32_t set;
 		uint8_t may[6]; /* in RESET, INIT, RTR, RTS, SQD, ERROR */
 	} rows[] = {
-		{RC_SET_ACCESS, {1, 1, 1, 1, 1, 1}},
-		{RC_SET_PMTU, {1, 1, 0, 0, 0, 0}},
-		{RC_SET_PATH, {1, 1, 0, 0, 1, 0}},
-		{RC_SET_REMOTE_QP, {1, 1, 0, 0, 0, 0}},
-		{RC_SET_RQ_PSN, {1, 1, 0, 0, 0, 0}},
-		{RC_SET_SQ_PSN, {1, 1, 1, 0, 0, 0}},
-		{RC_SET_RD_ATOMIC, {1, 1, 1, 0, 1, 0}},
-		{RC_SET_DEST_RD_ATOMIC, {1, 1, 0, 0, 1, 0}},
-		{RC_SET_RNR_TIMER, {1, 1, 1, 1, 1, 1}},
-		{RC_SET_TIMEOUT, {1, 1, 1, 1, 1, 1}},
-		{RC_SET_RETRIES, {1, 1, 1, 1, 1, 1}},
-		{RC_SET_RNR_RETRIES, {1, 1, 1, 1, 1, 1}},
-		{RC_SET_WANTS_DRAINED, {0, 0, 0, 0, 0, 0}},
+		{ENGINE_SET_ACCESS, {1, 1, 1, 1, 1, 1}},
+		{ENGINE_SET_PMTU, {1, 1, 0, 0, 0, 0}},
+		{ENGINE_SET_PATH, {1, 1, 0, 0, 1, 0}},
+		{ENGINE_SET_REMOTE_QP, {1, 1, 0, 0, 0, 0}},
+		{ENGINE_SET_RQ_PSN, {1, 1, 0, 0, 0, 0}},
+		{ENGINE_SET_SQ_PSN, {1, 1, 1, 0, 0, 0}},
+		{ENGINE_SET_RD_ATOMIC, {1, 1, 1, 0, 1, 0}},
+		{ENGINE_SET_DEST_RD_ATOMIC, {1, 1, 0, 0, 1, 0}},
+		{ENGINE_SET_RNR_TIMER, {1, 1, 1, 1, 1, 1}},
+		{ENGINE_SET_TIMEOUT, {1, 1, 1, 1, 1, 1}},
+		{ENGINE_SET_RETRIES, {1, 1, 1, 1, 1, 1}},
+		{ENGINE_SET_RNR_RETRIES, {1, 1, 1, 1, 1, 1}},
+		{ENGINE_SET_WANTS_DRAINED, {0, 0, 0, 0, 0, 0}},
 	};
 	static const uint8_t to[6] = {RC_INIT, RC_INIT, RC_RTS, RC_RTS, RC_SQD, RC_ERROR};
 	struct end *s = &w.end[0];
@@ -142,7 +143,7 @@ static void attributes_by_state(void **state)
 	(void)state;
 	for (unsigned in = RC_RESET; in <= RC_ERROR; in++)
 		for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-			uint32_t needed = in == RC_RTR ? RC_SET_SQ_PSN : 0;
+			uint32_t needed = in == RC_RTR ? ENGINE_SET_SQ_PSN : 0;
 
 			start(1);
 			end_open(s, w.now, 1);
@@ -158,7 +159,7 @@ static void attributes_by_state(void **state)
 /* Query tells what was set, and where the PSNs are. */
 static void query(void **state)
 {
-	struct rc_attr got;
+	struct engine_attr got;
 	struct rc_caps caps;
 	bool is_draining;
 
@@ -228,7 +229,7 @@ static void flush(void **state)
 static void start_drain(struct end *s, bool wants_drained)
 {
 	s->qp[0].attr.wants_drained = wants_drained;
-	assert_int_equal(end_set(s, w.now, 0, RC_SQD, RC_SET_WANTS_DRAINED), 0);
+	assert_int_equal(end_set(s, w.now, 0, RC_SQD, ENGINE_SET_WANTS_DRAINED), 0);
 }
 
 static bool is_draining(const struct end *s)
@@ -314,7 +315,7 @@ static void drain_idle(void **state)
 static void drain_untold(void **state)
 {
 	struct end *s = &w.end[0];
-	struct rc_attr got;
+	struct engine_attr got;
 
 	(void)state;
 	start(1);
@@ -363,19 +364,20 @@ static void drain_broken_off(void **state)
 static void drain_asked_elsewhere(void **state)
 {
 	struct end *s = &w.end[0];
-	struct rc_attr attr = {.wants_drained = true}, got;
+	struct engine_attr attr = {.wants_drained = true}, got;
 
 	(void)state;
 	start(1);
 	join();
-	assert_int_equal(rc_qp_modify(s->e, w.now, s->qp[0].number, &attr, RC_SET_WANTS_DRAINED),
-			 -EINVAL);
+	assert_int_equal(
+		rc_qp_modify(s->e, w.now, s->qp[0].number, &attr, ENGINE_SET_WANTS_DRAINED),
+		-EINVAL);
 	s->qp[0].attr.wants_drained = true;
-	assert_int_equal(end_set(s, w.now, 0, RC_RTS, RC_SET_WANTS_DRAINED), -EINVAL);
-	assert_int_equal(end_set(s, w.now, 0, RC_ERROR, RC_SET_WANTS_DRAINED), -EINVAL);
+	assert_int_equal(end_set(s, w.now, 0, RC_RTS, ENGINE_SET_WANTS_DRAINED), -EINVAL);
+	assert_int_equal(end_set(s, w.now, 0, RC_ERROR, ENGINE_SET_WANTS_DRAINED), -EINVAL);
 	assert_int_equal(end_set(s, w.now, 0, RC_SQD, 0), 0);
-	assert_int_equal(end_set(s, w.now, 0, RC_SQD, RC_SET_WANTS_DRAINED), -EINVAL);
-	assert_int_equal(end_set(s, w.now, 0, RC_RTS, RC_SET_WANTS_DRAINED), -EINVAL);
+	assert_int_equal(end_set(s, w.now, 0, RC_SQD, ENGINE_SET_WANTS_DRAINED), -EINVAL);
+	assert_int_equal(end_set(s, w.now, 0, RC_RTS, ENGINE_SET_WANTS_DRAINED), -EINVAL);
 	assert_int_equal(rc_qp_query(s->e, s->qp[0].number, &got, NULL, NULL), 0);
 	assert_false(got.wants_drained);
 	assert_int_equal(got.state, RC_SQD);
@@ -479,7 +481,7 @@ static void free_with_turns(void **state)
  * queue pair is reset, or ends (IBTA 10.2.9.3 tells of no completion then). */
 static void shared_receive_in_hand(void **state)
 {
-	struct rc_srq_caps caps = {.max_recv = 1, .max_sge = 1, .pd = PD};
+	struct engine_srq_caps caps = {.max_recv = 1, .max_sge = 1, .pd = PD};
 	struct end *s = &w.end[1];
 
 	(void)state;
@@ -579,7 +581,7 @@ static void post_refuses(void **state)
 static void sizes(void **state)
 {
 	struct rc_caps caps = {.max_send = 1, .srq = RC_NO_SRQ};
-	struct rc_srq_caps srq = {.max_recv = RC_WR_MAX};
+	struct engine_srq_caps srq = {.max_recv = RC_WR_MAX};
 
 	(void)state;
 	start(1);
@@ -718,7 +720,7 @@ static void remote_access(void **state)
 static void last_receive(void **state)
 {
 	struct end *s = &w.end[1];
-	struct rc_srq_caps caps = {.max_recv = 4, .max_sge = 1, .pd = PD};
+	struct engine_srq_caps caps = {.max_recv = 4, .max_sge = 1, .pd = PD};
 
 	(void)state;
 	start(1);

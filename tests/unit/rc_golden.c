@@ -132,7 +132,7 @@ static struct roce_pkt first_of(bool is_response)
 /* A responder or requester in the place of the captured one, on a shared receive queue. */
 static void take_part(bool is_responder)
 {
-	struct rc_srq_caps caps = {.max_recv = 32, .max_sge = 1, .pd = PD};
+	struct engine_srq_caps caps = {.max_recv = 32, .max_sge = 1, .pd = PD};
 	const struct bth there = first_of(false).bth, here = first_of(true).bth;
 
 	now = 1000;

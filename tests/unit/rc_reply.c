@@ -702,7 +702,7 @@ static void live_through(uint64_t number)
 	struct prng rng;
 	struct done done;
 	uint64_t given = 0, taken = 0;
-	struct rc_attr attr;
+	struct engine_attr attr;
 
 	prng_init(&rng, number, 0);
 	begin();

@@ -457,7 +457,7 @@ static void read_that_may_never_go(void **state)
 	assert_int_equal(end_set(&s, now, 0, RC_SQD, 0), 0);
 	POST(.code = ENGINE_READ, .len = 8);
 	s.qp[0].attr.rd_atomic = 0;
-	assert_int_equal(end_set(&s, now, 0, RC_SQD, RC_SET_RD_ATOMIC), 0);
+	assert_int_equal(end_set(&s, now, 0, RC_SQD, ENGINE_SET_RD_ATOMIC), 0);
 	assert_int_equal(end_set(&s, now, 0, RC_RTS, 0), 0);
 	assert_int_equal(pull(), 0);
 	expect_sent(1, ENGINE_READ, ENGINE_LOCAL_QP);

@@ -154,7 +154,7 @@ static void shared_window_is_passed_on(void **state)
 static void room_does_not_move_away(void **state)
 {
 	static const uint16_t only_0[ENGINE_PORTS] = {END_BATCH};
-	struct rc_attr attr;
+	struct engine_attr attr;
 
 	(void)state;
 	begin();
@@ -169,7 +169,7 @@ static void room_does_not_move_away(void **state)
 	ack(0);
 	assert_int_equal(rc_qp_query(s.e, OURS + 1, &attr, NULL, NULL), 0);
 	attr.port = 1;
-	assert_int_equal(rc_qp_modify(s.e, now, OURS + 1, &attr, RC_SET_PATH), 0);
+	assert_int_equal(rc_qp_modify(s.e, now, OURS + 1, &attr, ENGINE_SET_PATH), 0);
 	assert_int_equal(end_pull(&s, now, only_0, END_BATCH), 1);
 	assert_int_equal(s.out[0].h.bth.dest_qp, THEIRS + 2);
 }
@@ -288,7 +288,7 @@ static void drains(void **state)
 	POST(.code = ENGINE_WRITE, .len = 4 * PMTU);
 	POST(.code = ENGINE_WRITE);
 	assert_int_equal(end_pull(&s, now, three, END_BATCH), 3);
-	assert_int_equal(end_set(&s, now, 0, RC_SQD, RC_SET_WANTS_DRAINED), 0);
+	assert_int_equal(end_set(&s, now, 0, RC_SQD, ENGINE_SET_WANTS_DRAINED), 0);
 	/* Nothing is out, but there is more of it. */
 	ack(2);
 	expect_no_event(&s);
@@ -306,7 +306,7 @@ static void drains(void **state)
 	assert_int_equal(end_set(&s, now, 0, RC_RTS, 0), 0);
 	expect_counts(2, 5);
 	ack(6);
-	assert_int_equal(end_set(&s, now, 0, RC_SQD, RC_SET_WANTS_DRAINED), 0);
+	assert_int_equal(end_set(&s, now, 0, RC_SQD, ENGINE_SET_WANTS_DRAINED), 0);
 	expect_event(&s, OURS, ENGINE_EVENT_DRAINED);
 }
 
@@ -358,7 +358,7 @@ static void forgets_its_own_events(void **state)
 			if (i == 3)
 				wipe(gone);
 			s.qp[i].attr.wants_drained = true;
-			assert_int_equal(end_set(&s, now, i, RC_SQD, RC_SET_WANTS_DRAINED), 0);
+			assert_int_equal(end_set(&s, now, i, RC_SQD, ENGINE_SET_WANTS_DRAINED), 0);
 		}
 		for (uint32_t i = 0; i < 4; i++)
 			if (i != gone)
@@ -384,7 +384,7 @@ static void reach_limit(uint32_t i)
 /* And those of shared receive queues. */
 static void forgets_events_of_shared_queues(void **state)
 {
-	static const struct rc_srq_caps caps = {.max_recv = 4, .max_sge = 1, .pd = PD};
+	static const struct engine_srq_caps caps = {.max_recv = 4, .max_sge = 1, .pd = PD};
 
 	(void)state;
 	for (uint32_t gone = 0; gone < 2; gone++) {

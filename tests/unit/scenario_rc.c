@@ -99,7 +99,7 @@ static void settings_reach_the_engine(void **state)
 		"transport: {kind: rc, payload: 1024, window: 20, ack_every: 7, retries: 3,\n"
 		"            timeout: 50us, cc: dcqcn, dcqcn: {fast_rounds: 3, cnp_every: "
 		"9us}}\n" PERM;
-	struct rc_attr attr;
+	struct engine_attr attr;
 
 	(void)state;
 	runs_read(yaml, "");

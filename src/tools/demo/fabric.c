@@ -125,7 +125,7 @@ static int find_place(struct demo *d)
 	struct demo_place *place = &d->place;
 	struct demo_side *side = &d->sides[DEMO_RC];
 	uint32_t hops[HOPS_MAX];
-	struct rc_attr attr;
+	struct engine_attr attr;
 	int status = read_side(d, DEMO_RC, false);
 
 	if (status == STATUS_OK)
@@ -181,13 +181,13 @@ static int steer_mrc(const struct demo *d, struct run *r, uint32_t flow)
 	return error;
 }
 
-static int set_path(struct engine *e, uint32_t qp, struct rc_attr *attr)
+static int set_path(struct engine *e, uint32_t qp, struct engine_attr *attr)
 {
 	attr->state = RC_SQD;
-	int error = rc_qp_modify(e, 0, qp, attr, RC_SET_STATE);
+	int error = rc_qp_modify(e, 0, qp, attr, ENGINE_SET_STATE);
 
 	attr->state = RC_RTS;
-	return error ? error : rc_qp_modify(e, 0, qp, attr, RC_SET_STATE | RC_SET_PATH);
+	return error ? error : rc_qp_modify(e, 0, qp, attr, ENGINE_SET_STATE | ENGINE_SET_PATH);
 }
 
 /* A path of RC, as a queue pair of it is given one. */
@@ -202,7 +202,7 @@ static int steer_rc(struct run *r, uint32_t flow, struct rc_path path)
 	const struct topology *t = &r->scenario->topology;
 	const struct workload_flow *w = &r->scenario->workload.flows[flow];
 	struct engine *src = r->sim.hosts[w->src].engine, *dst = r->sim.hosts[w->dst].engine;
-	struct rc_attr attr;
+	struct engine_attr attr;
 	uint32_t plane = t->ports[t->nodes[w->src].first_port + path.port].plane;
 	uint32_t at_src = demo_qp_of(r, flow, true), at_dst = demo_qp_of(r, flow, false);
 	int error = rc_qp_query(src, at_src, &attr, NULL, NULL);

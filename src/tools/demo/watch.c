@@ -186,7 +186,7 @@ static void watch_stalls(struct demo *d, struct demo_side *side, uint32_t i, boo
 static void watch_qps(struct demo *d, struct demo_side *side)
 {
 	const struct run *r = &side->run;
-	struct rc_attr attr;
+	struct engine_attr attr;
 
 	for (uint32_t i = 0; i < side->n_qps; i++) {
 		rc_qp_query(r->sim.hosts[DEMO_DST].engine, demo_qp_of(r, i, false), &attr, NULL,
