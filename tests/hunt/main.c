@@ -64,8 +64,17 @@ static void on_signal(int number)
 	n = write(STDERR_FILENO, replay, strlen(replay));
 	(void)n;
 	hunt_events_tell(STDERR_FILENO);
-	signal(number, SIG_DFL);
 	raise(number);
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGABRT, &action, NULL);
+	sigaction(SIGSEGV, &action, NULL);
+	sigaction(SIGALRM, &action, NULL);
 }
 
 static bool read_number(const char *text, uint64_t *value, char **end)
@@ -421,9 +430,7 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return STATUS_USAGE;
 	}
-	signal(SIGABRT, on_signal);
-	signal(SIGSEGV, on_signal);
-	signal(SIGALRM, on_signal);
+	catch_signals();
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	for (uint32_t i = 0; i < job.n_ranges; i++)
 		run_range(&job, job.ranges[i]);

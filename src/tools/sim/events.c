@@ -9,16 +9,24 @@
 /* More than the most packets that hosts send and receive in EVENTS_SLICE events of a simulation. */
 #define SLOTS (1u << 20)
 
-/* The one that an abort writes. */
+/* The one that an abort writes, and who had the signal before. */
 static struct events *open_one;
+static struct sigaction before;
 
 /* Engines do not write files, so who fails an assertion is not in the middle of it. */
 static void on_abort(int number)
 {
 	if (open_one)
 		events_close(open_one);
-	signal(number, SIG_DFL);
 	raise(number);
+}
+
+static void catch_abort(void)
+{
+	struct sigaction action = {.sa_handler = on_abort};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGABRT, &action, &before);
 }
 
 int events_open(struct events *e, const char *path, const struct scenario *s)
@@ -35,7 +43,7 @@ int events_open(struct events *e, const char *path, const struct scenario *s)
 	}
 	trace_lend(&e->trace, e->memory, SLOTS);
 	open_one = e;
-	signal(SIGABRT, on_abort);
+	catch_abort();
 	return 0;
 }
 
@@ -64,7 +72,7 @@ int events_close(struct events *e)
 	if (!e->out)
 		return 0;
 	events_write(e);
-	signal(SIGABRT, SIG_DFL);
+	sigaction(SIGABRT, &before, NULL);
 	open_one = NULL;
 	error = ferror(e->out) ? EIO : 0;
 	if (fclose(e->out) && !error)
