@@ -47,10 +47,10 @@ static const struct engine_attr rc_record_attr = {
 	.rnr_retries = 2,
 };
 
-/* Takes the queue pair from whatever state to RC_RTS; 0 when all went well. */
+/* Takes the queue pair from whatever state to ENGINE_RTS; 0 when all went well. */
 static inline int rc_record_connect(struct engine *e, nsec now)
 {
-	static const uint8_t states[] = {RC_RESET, RC_INIT, RC_RTR, RC_RTS};
+	static const uint8_t states[] = {ENGINE_RESET, ENGINE_INIT, ENGINE_RTR, ENGINE_RTS};
 	static const uint32_t sets[] = {
 		0, ENGINE_SET_ACCESS,
 		ENGINE_SET_PMTU | ENGINE_SET_PATH | ENGINE_SET_REMOTE_QP | ENGINE_SET_RQ_PSN |

@@ -200,7 +200,7 @@ int nic_cq_free(struct nic_cq *cq); /* -EBUSY while queue pairs use it; waits fo
 /* Takes at most n completions, making progress when none is waiting. Does not sleep for one, but
  * offers the processor to others now and then. Negative: -ENODEV, or the queue has overrun
  * (-EOVERFLOW): a completion found no place, NIC_EVENT_CQ_ERROR told of it, and every queue pair
- * that uses it went to RC_ERROR with NIC_EVENT_QP_FATAL. */
+ * that uses it went to ENGINE_ERROR with NIC_EVENT_QP_FATAL. */
 int nic_cq_poll(struct nic_cq *cq, struct done *done, int n);
 
 /* The next completion to be added (or the next solicited or failed one) makes one event. */

@@ -77,7 +77,7 @@ static int modify(struct nic_qp *qp, struct engine_attr *attr, uint32_t set,
 		qp_take_path(qp, path, addrs);
 	if (set & ENGINE_SET_REMOTE_QP)
 		qp->remote_qp = attr->remote_qp;
-	if (set & ENGINE_SET_STATE && attr->state == RC_RESET)
+	if (set & ENGINE_SET_STATE && attr->state == ENGINE_RESET)
 		qp->life = ++d->last_life;
 	device_changed(d);
 	device_flush(d);

@@ -27,7 +27,7 @@ nsec rc_rnr_ns(uint8_t code)
 /* Whether q has work that its port, which is down, keeps back. */
 static bool is_shut_out(const struct rc *r, const struct rc_qp *q)
 {
-	return (r->ports_down >> q->attr.port & 1) && q->state == RC_RTS &&
+	return (r->ports_down >> q->attr.port & 1) && q->state == ENGINE_RTS &&
 	       q->req.works.current < q->req.works.posted;
 }
 

@@ -53,7 +53,7 @@ static void flush_recv(struct rc *r, struct rc_qp *q)
 
 void rc_flush(struct rc *r, struct rc_qp *q)
 {
-	rc_set_state(r, q, RC_ERROR);
+	rc_set_state(r, q, ENGINE_ERROR);
 	rc_flush_send(r, q);
 	flush_recv(r, q);
 	if (q->resp.queue != &q->resp.own)
@@ -62,7 +62,7 @@ void rc_flush(struct rc *r, struct rc_qp *q)
 
 void rc_fail(struct rc *r, struct rc_qp *q)
 {
-	if (q->state == RC_ERROR)
+	if (q->state == ENGINE_ERROR)
 		return;
 	r->count.failed++;
 	rc_flush(r, q);

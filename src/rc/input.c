@@ -27,8 +27,8 @@ static bool is_response(uint8_t opcode)
 	return opcode >= ROCE_OP_READ_RESPONSE_FIRST && opcode <= ROCE_OP_ATOMIC_ACKNOWLEDGE;
 }
 
-/* Which states take which packets (IBTA 10.3.1, table 91): the receiving side works from RC_RTR
- * on, the sending side from RC_RTS on. */
+/* Which states take which packets (IBTA 10.3.1, table 91): the receiving side works from ENGINE_RTR
+ * on, the sending side from ENGINE_RTS on. */
 static bool is_state_right(const struct rc_qp *q, uint8_t opcode)
 {
 	return is_response(opcode) || opcode == ROCE_OP_CNP ? engine_is_sending(q->state)
@@ -113,7 +113,7 @@ static enum rc_verdict receive(struct rc *r, struct rc_in *in)
 
 	if (r->cfg.is_cnp_port_checked)
 		note_port(q, rx->ev, verdict);
-	if (rx->ecn == ENGINE_ECN_CE && is_accepted(verdict) && q->state != RC_ERROR) {
+	if (rx->ecn == ENGINE_ECN_CE && is_accepted(verdict) && q->state != ENGINE_ERROR) {
 		r->count.rx_ecn++;
 		rc_on_marked(r, q);
 	}

@@ -86,7 +86,7 @@ static void reset(struct rc *r, struct rc_qp *q)
 {
 	rc_unlist_turns(r, q);
 	engine_event_forget(&r->events, &q->events);
-	rc_set_state(r, q, RC_RESET);
+	rc_set_state(r, q, ENGINE_RESET);
 	q->known = 0;
 	drop_recv(q);
 	rc_requester_reset(r, q);
@@ -110,42 +110,42 @@ void *rc_qp_free(struct engine *e, uint32_t number)
 	return q;
 }
 
-#define IN(state) (1u << (state))
-#define EARLY     (IN(RC_RESET) | IN(RC_INIT))
-#define ALWAYS    (IN(RC_ERROR + 1) - 1)
+#define IN(state) (1u << ENGINE_##state)
+#define EARLY     (IN(RESET) | IN(INIT))
+#define ALWAYS    (2 * IN(ERROR) - 1)
 
 /* clang-format off */
 /* Every attribute: its bit, its member, the states in which it may change, not under packets that
  * are on their way, and what is right of its value v in a move to the state `to`. */
 #define ATTRIBUTES(A) \
-	A(ACCESS,         access,         ALWAYS,                          true) \
-	A(PMTU,           pmtu,           EARLY,                           engine_is_pmtu(v)) \
-	A(PATH,           peer,           EARLY | IN(RC_SQD),              true) \
-	A(PATH,           local,          EARLY | IN(RC_SQD),              true) \
-	A(PATH,           port,           EARLY | IN(RC_SQD),              v < r->cfg.n_ports) \
-	A(PATH,           ev,             EARLY | IN(RC_SQD),              true) \
-	A(REMOTE_QP,      remote_qp,      EARLY,                           v < RC_NUMBERS) \
-	A(RQ_PSN,         rq_psn,         EARLY,                           v < RC_NUMBERS) \
-	A(SQ_PSN,         sq_psn,         EARLY | IN(RC_RTR),              v < RC_NUMBERS) \
-	A(RD_ATOMIC,      rd_atomic,      EARLY | IN(RC_RTR) | IN(RC_SQD), v <= RC_RD_ATOMIC_MAX) \
-	A(DEST_RD_ATOMIC, dest_rd_atomic, EARLY | IN(RC_SQD),              v <= RC_RD_ATOMIC_MAX) \
-	A(RNR_TIMER,      rnr_timer,      ALWAYS,                          v <= 31) \
-	A(TIMEOUT,        timeout,        ALWAYS,                          v <= 31) \
-	A(RETRIES,        retries,        ALWAYS,                          v <= 7) \
-	A(RNR_RETRIES,    rnr_retries,    ALWAYS,                          v <= 7) \
-	A(WANTS_DRAINED,  wants_drained,  IN(RC_RTS),                      to == RC_SQD)
+	A(ACCESS,         access,         ALWAYS,                      true) \
+	A(PMTU,           pmtu,           EARLY,                       engine_is_pmtu(v)) \
+	A(PATH,           peer,           EARLY | IN(SQD),             true) \
+	A(PATH,           local,          EARLY | IN(SQD),             true) \
+	A(PATH,           port,           EARLY | IN(SQD),             v < r->cfg.n_ports) \
+	A(PATH,           ev,             EARLY | IN(SQD),             true) \
+	A(REMOTE_QP,      remote_qp,      EARLY,                       v < RC_NUMBERS) \
+	A(RQ_PSN,         rq_psn,         EARLY,                       v < RC_NUMBERS) \
+	A(SQ_PSN,         sq_psn,         EARLY | IN(RTR),             v < RC_NUMBERS) \
+	A(RD_ATOMIC,      rd_atomic,      EARLY | IN(RTR) | IN(SQD),   v <= RC_RD_ATOMIC_MAX) \
+	A(DEST_RD_ATOMIC, dest_rd_atomic, EARLY | IN(SQD),             v <= RC_RD_ATOMIC_MAX) \
+	A(RNR_TIMER,      rnr_timer,      ALWAYS,                      v <= 31) \
+	A(TIMEOUT,        timeout,        ALWAYS,                      v <= 31) \
+	A(RETRIES,        retries,        ALWAYS,                      v <= 7) \
+	A(RNR_RETRIES,    rnr_retries,    ALWAYS,                      v <= 7) \
+	A(WANTS_DRAINED,  wants_drained,  IN(RTS),                     to == ENGINE_SQD)
 /* clang-format on */
 
 static bool may_assign(const struct rc *r, const struct rc_qp *q, const struct engine_attr *attr,
 		       uint32_t set, uint8_t to)
 {
-#define MAY_ASSIGN(bit, member, states, is_right)            \
-	if (set & ENGINE_SET_##bit) {                        \
-		const uint32_t v = attr->member;             \
-                                                             \
-		(void)v;                                     \
-		if (!((states)&IN(q->state)) || !(is_right)) \
-			return false;                        \
+#define MAY_ASSIGN(bit, member, states, is_right)               \
+	if (set & ENGINE_SET_##bit) {                           \
+		const uint32_t v = attr->member;                \
+                                                                \
+		(void)v;                                        \
+		if (!((states) >> q->state & 1) || !(is_right)) \
+			return false;                           \
 	}
 	ATTRIBUTES(MAY_ASSIGN)
 #undef MAY_ASSIGN
@@ -166,8 +166,8 @@ static void enter(struct rc *r, struct rc_qp *q, uint8_t state)
 	enum engine_begin begins = engine_begins((struct engine_move){q->state, state});
 
 	rc_set_state(r, q, state);
-	/* Asked for with the move to RC_SQD, each time anew (IBTA 10.3.1.5). */
-	if (state == RC_RTS)
+	/* Asked for with the move to ENGINE_SQD, each time anew (IBTA 10.3.1.5). */
+	if (state == ENGINE_RTS)
 		q->attr.wants_drained = false;
 	switch (begins) {
 	case ENGINE_BEGINS_TO_TAKE: rc_responder_start(q); break;
@@ -196,7 +196,7 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct engin
 	uint8_t to = set & ENGINE_SET_STATE ? attr->state : q->state;
 
 	r->now = now;
-	if (to == RC_RESET && (set & ENGINE_SET_STATE)) {
+	if (to == ENGINE_RESET && (set & ENGINE_SET_STATE)) {
 		reset(r, q);
 		return 0;
 	}
@@ -205,8 +205,8 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct engin
 		return -EINVAL;
 	uint32_t known = q->known | (set & ~(uint32_t)ENGINE_SET_STATE);
 
-	if ((to == RC_RTR && (known & NEEDED_RTR) != NEEDED_RTR) ||
-	    (to == RC_RTS && !(known & ENGINE_SET_SQ_PSN)))
+	if ((to == ENGINE_RTR && (known & NEEDED_RTR) != NEEDED_RTR) ||
+	    (to == ENGINE_RTS && !(known & ENGINE_SET_SQ_PSN)))
 		return -EINVAL;
 	bool is_moving = (set & ENGINE_SET_PATH) && attr->port != q->attr.port;
 	bool was_sending = list_is_linked(&q->send_link);
@@ -250,12 +250,12 @@ int rc_qp_query(const struct engine *e, uint32_t number, struct engine_attr *att
 		*attr = q->attr;
 		attr->state = q->state;
 		attr->sq_psn = rc_psn(q, q->req.next).v;
-		if (q->state >= RC_RTR)
+		if (q->state >= ENGINE_RTR)
 			attr->rq_psn = q->resp.expected.v;
 	}
 	if (caps)
 		*caps = q->caps;
 	if (is_draining)
-		*is_draining = q->state == RC_SQD && q->req.is_draining;
+		*is_draining = q->state == ENGINE_SQD && q->req.is_draining;
 	return 0;
 }

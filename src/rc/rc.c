@@ -96,7 +96,7 @@ static int rc_post(struct engine *e, nsec now, const struct op *op)
 		return -ENOENT;
 	if (op->code != ENGINE_RECV)
 		return rc_post_send(r, q, op);
-	if (q->state == RC_RESET || q->caps.srq != RC_NO_SRQ)
+	if (q->state == ENGINE_RESET || q->caps.srq != RC_NO_SRQ)
 		return -EINVAL;
 	return rc_post_recv(r, q, &q->resp.own, op);
 }

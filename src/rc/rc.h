@@ -49,15 +49,6 @@ struct rc_cfg {
 	struct tracer trace;
 };
 
-enum rc_state {
-	RC_RESET = ENGINE_RESET,
-	RC_INIT = ENGINE_INIT,
-	RC_RTR = ENGINE_RTR,
-	RC_RTS = ENGINE_RTS,
-	RC_SQD = ENGINE_SQD,
-	RC_ERROR = ENGINE_ERROR,
-};
-
 /* What a queue pair is made with, for life. */
 struct rc_caps {
 	uint32_t max_send, max_recv;         /* work requests, 1 .. RC_WR_MAX; max_recv 0: none */
@@ -116,14 +107,14 @@ struct rc_counters {
 
 /* The engine's functions; its configuration is a struct rc_cfg. post answers -ENOMEM when the
  * queue is full (never -EAGAIN), -EINVAL for what the queue pair, its caps or its state do not
- * allow (sends before RC_RTS, receives in RC_RESET), -ENOENT for an unknown number. In RC_ERROR
- * work is taken and comes back flushed. */
+ * allow (sends before ENGINE_RTS, receives in ENGINE_RESET), -ENOENT for an unknown number. In
+ * ENGINE_ERROR work is taken and comes back flushed. */
 extern const struct engine_ops rc_ops;
 
 /* The memory a queue pair of these caps needs, at max_align_t; 0: caps out of range. */
 size_t rc_qp_size(const struct rc_caps *caps);
 
-/* Makes queue pair number, in RC_RESET, in memory, which is the engine's until rc_qp_free. 0,
+/* Makes queue pair number, in ENGINE_RESET, in memory, which is the engine's until rc_qp_free. 0,
  * -EINVAL, -EEXIST, -ENOSPC, -ENOENT for the shared receive queue. Numbers 0 and 1 are special on
  * the wire (IBTA 3.5.1), but a fabric of our own may use them. */
 int rc_qp_new(struct engine *e, uint32_t number, const struct rc_caps *caps, void *memory);
@@ -132,10 +123,11 @@ int rc_qp_new(struct engine *e, uint32_t number, const struct rc_caps *caps, voi
 void *rc_qp_free(struct engine *e, uint32_t number);
 
 /* Sets what `set` names (enum engine_set) and moves to attr->state if that is named: the
- * transitions of IBTA 10.3.1, any state to RC_RESET or RC_ERROR. RC_INIT to RC_RTR needs PMTU,
- * PATH, REMOTE_QP and RQ_PSN set; RC_RTR to RC_RTS needs SQ_PSN. The numbers of the peer and of
- * packets are below RC_NUMBERS, reads and atomics RC_RD_ATOMIC_MAX at most, the port below n_ports.
- * 0, -ENOENT, -EINVAL; then nothing changed. RC_ERROR flushes, RC_RESET forgets all work. */
+ * transitions of IBTA 10.3.1, any state to ENGINE_RESET or ENGINE_ERROR. ENGINE_INIT to ENGINE_RTR
+ * needs PMTU, PATH, REMOTE_QP and RQ_PSN set; ENGINE_RTR to ENGINE_RTS needs SQ_PSN. The numbers of
+ * the peer and of packets are below RC_NUMBERS, reads and atomics RC_RD_ATOMIC_MAX at most, the
+ * port below n_ports. 0, -ENOENT, -EINVAL; then nothing changed. ENGINE_ERROR flushes, ENGINE_RESET
+ * forgets all work. */
 int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct engine_attr *attr,
 		 uint32_t set);
 
@@ -145,8 +137,8 @@ nsec rc_timeout_ns(uint8_t code);
 nsec rc_rnr_ns(uint8_t code);
 #define RC_TIMER_LAST 31u /* of either's codes */
 
-/* The attributes and caps as they are; either may be NULL. 0 or -ENOENT. RC_SQD counts as draining
- * while *is_draining. */
+/* The attributes and caps as they are; either may be NULL. 0 or -ENOENT. ENGINE_SQD counts as
+ * draining while *is_draining. */
 int rc_qp_query(const struct engine *e, uint32_t number, struct engine_attr *attr,
 		struct rc_caps *caps, bool *is_draining);
 

@@ -76,7 +76,7 @@ static bool go_back_once(struct rc *r, struct rc_qp *q)
 /* A response beyond one that did not come (IBTA 9.7.5.1.1). */
 static bool on_implied_nak(struct rc *r, struct rc_qp *q)
 {
-	bool did = q->state != RC_ERROR && go_back_once(r, q);
+	bool did = q->state != ENGINE_ERROR && go_back_once(r, q);
 
 	r->count.implied_naks += did;
 	return did;
@@ -125,9 +125,9 @@ static enum rc_verdict on_rnr(struct rc *r, struct rc_qp *q, const struct reply 
 	bool did = retire_before(r, q, p, p->count);
 
 	/* A read before it has no answer yet: it goes first, and the other is put off anew. */
-	if (q->state != RC_ERROR && q->req.una < p->count)
+	if (q->state != ENGINE_ERROR && q->req.una < p->count)
 		did |= on_implied_nak(r, q);
-	else if (q->state != RC_ERROR)
+	else if (q->state != ENGINE_ERROR)
 		did |= on_not_ready(r, q, p->in->h.aeth.value);
 	return did ? RC_VERDICT_rx_rnr : RC_VERDICT_drop_response;
 }
@@ -138,7 +138,7 @@ static enum rc_verdict on_refusal(struct rc *r, struct rc_qp *q, const struct re
 	bool did = retire_before(r, q, p, p->count);
 
 	/* Somewhere in the work that is oldest now: that one was refused. */
-	if (q->state != RC_ERROR && (!p->w || p->count < end_of(p->w))) {
+	if (q->state != ENGINE_ERROR && (!p->w || p->count < end_of(p->w))) {
 		rc_fail_send_for(r, q, status, aeth_syndrome(AETH_NAK, p->in->h.aeth.value));
 		return RC_VERDICT_rx_nak;
 	}
@@ -150,9 +150,9 @@ static enum rc_verdict on_sequence_nak(struct rc *r, struct rc_qp *q, const stru
 {
 	bool did = retire_before(r, q, p, p->count);
 
-	if (q->state != RC_ERROR && q->req.una < p->count)
+	if (q->state != ENGINE_ERROR && q->req.una < p->count)
 		did |= on_implied_nak(r, q);
-	else if (q->state != RC_ERROR)
+	else if (q->state != ENGINE_ERROR)
 		did |= go_back_once(r, q);
 	return did ? RC_VERDICT_rx_nak : RC_VERDICT_drop_response;
 }
@@ -261,7 +261,7 @@ static enum rc_verdict on_answer(struct rc *r, struct rc_qp *q, const struct rep
 	bool did = retire_before(r, q, p, w->first);
 
 	/* Work before it that failed here has ended q, and w with it. */
-	if (q->state == RC_ERROR)
+	if (q->state == ENGINE_ERROR)
 		return RC_VERDICT_rx_response;
 	if (p->count > q->req.una) {
 		if (has_credits(p->in))

@@ -54,13 +54,14 @@ static int check(const void *queue, const struct op *op)
 static void fill(struct rc_qp *q, const struct op *op, struct rc_send *w)
 {
 	bool is_wire = !is_local(op->code);
+	/* What is flushed at once has no packets, and there may never have been a PMTU. */
+	bool has_pkts = is_wire && q->state != ENGINE_ERROR;
 
 	w->peer = q->attr.peer;
 	w->n_sg = 0;
 	w->atomic_op = op->atomic_op;
 	w->first = q->req.end;
-	/* What is flushed at once has no packets, and there may never have been a PMTU. */
-	w->n_pkts = is_wire && q->state != RC_ERROR ? engine_packets(w->wr.len, q->attr.pmtu) : 0;
+	w->n_pkts = has_pkts ? engine_packets(w->wr.len, q->attr.pmtu) : 0;
 	w->key = (uint32_t)op->key;
 	w->ssn = q->req.ssn + takes_receive(op->code);
 	w->has_run = false;
@@ -94,7 +95,7 @@ int rc_post_send(struct rc *r, struct rc_qp *q, const struct op *op)
 		return problem;
 	for (; op; op = op->next)
 		take_work(q, op);
-	if (q->state == RC_ERROR)
+	if (q->state == ENGINE_ERROR)
 		rc_flush_send(r, q);
 	else
 		rc_wake_send(r, q);
@@ -191,8 +192,9 @@ static bool is_in_turn(const struct rc_qp *q, const struct rc_send *w)
 {
 	const struct rc_requester *req = &q->req;
 
-	/* RC_SQD: what has begun, and may have to be retransmitted, is finished (IBTA 10.3.1.5). */
-	if (q->state == RC_SQD && req->next == w->first && req->next == req->high)
+	/* ENGINE_SQD: what has begun, and may have to be retransmitted, is finished
+	 * (IBTA 10.3.1.5). */
+	if (q->state == ENGINE_SQD && req->next == w->first && req->next == req->high)
 		return false;
 	if ((w->wr.flags & ENGINE_FENCE) && req->n_rd_out > 0)
 		return false;

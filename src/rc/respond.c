@@ -377,7 +377,7 @@ static enum rc_verdict on_new(struct rc *r, struct rc_qp *q, const struct reques
 	struct rc_responder *p = &q->resp;
 	const struct shape *s = &req->shape;
 
-	if (!p->has_begun && q->state == RC_RTR)
+	if (!p->has_begun && q->state == ENGINE_RTR)
 		rc_raise(r, q, ENGINE_EVENT_ESTABLISHED);
 	p->has_begun = true;
 	p->has_nak_gap = false;

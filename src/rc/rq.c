@@ -120,7 +120,7 @@ static void take_place(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const
 	w->room = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
 	if (op->n_sg > 0)
 		memcpy(w->sg, op->sg, op->n_sg * sizeof *op->sg);
-	if (q && q->state == RC_ERROR) {
+	if (q && q->state == ENGINE_ERROR) {
 		rc_complete_recv(r, q, w, ENGINE_FLUSHED);
 		return;
 	}

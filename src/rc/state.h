@@ -110,7 +110,7 @@ struct rc_requester {
 	bool has_credits;
 	bool is_waiting_rnr;      /* nothing goes until rnr_until */
 	bool is_paced;            /* its next packet waits for the pacer alone */
-	bool is_draining;         /* RC_SQD, and something is out or half sent */
+	bool is_draining;         /* ENGINE_SQD, and something is out or half sent */
 	bool has_gone_back;       /* to una, for a loss: not for a NAK again before una moves */
 	bool is_sounding;         /* after silence: one packet at a time, until una moves */
 	uint8_t tries, rnr_tries; /* left */
@@ -180,7 +180,7 @@ struct rc_responder {
 	uint8_t ack_type, ack_value; /* enum aeth_type; credits, RNR timer or enum aeth_nak */
 	bool has_begun;              /* a request came */
 	bool has_nak_gap; /* expected was asked for: what is ahead is ignored until it comes */
-	bool is_closing;  /* in RC_ERROR, and the last NAK is yet to be sent */
+	bool is_closing;  /* in ENGINE_ERROR, and the last NAK is yet to be sent */
 	bool is_paced;    /* the answer at the head waits for the pacer */
 	bool had_slot;    /* of those that the pacer gave, answers had the last one */
 	bool has_cnp;
@@ -189,8 +189,8 @@ struct rc_responder {
 
 struct rc_qp {
 	struct engine_number id;
-	uint8_t state;  /* enum rc_state */
-	uint16_t known; /* enum engine_set: what was set since RC_RESET */
+	uint8_t state;  /* enum engine_state */
+	uint16_t known; /* enum engine_set: what was set since ENGINE_RESET */
 	struct rc_caps caps;
 	struct engine_attr attr;
 	struct rc_requester req;
@@ -324,7 +324,7 @@ void rc_end_works(struct rc *r, struct rc_qp *q);
 void rc_fail_send(struct rc *r, struct rc_qp *q, enum engine_status status);
 /* The same, since the peer said so with this syndrome. */
 void rc_fail_send_for(struct rc *r, struct rc_qp *q, enum engine_status status, uint8_t syndrome);
-/* Ends q on our own account: RC_ERROR, all work flushed. What the responder still has to say is
+/* Ends q on our own account: ENGINE_ERROR, all work flushed. What the responder still has to say is
  * said if is_closing was set before. */
 void rc_fail(struct rc *r, struct rc_qp *q);
 /* The same, as its user asked for. */
@@ -359,10 +359,10 @@ uint64_t rc_bytes_between(const struct rc_qp *q, const struct rc_send *w, uint64
 void rc_retire(struct rc *r, struct rc_qp *q, uint64_t end);
 /* next goes back to count `to`, una <= to <= next; out_bytes, n_rd_out and current follow. */
 void rc_go_back(struct rc *r, struct rc_qp *q, uint64_t to);
-/* Everything is forgotten, as in RC_RESET; or made ready to begin at RC_RTS. */
+/* Everything is forgotten, as in ENGINE_RESET; or made ready to begin at ENGINE_RTS. */
 void rc_requester_reset(struct rc *r, struct rc_qp *q);
 void rc_requester_start(struct rc_qp *q);
-/* RC_SQD is done draining when nothing is out: says so once, to who wants to know. */
+/* ENGINE_SQD is done draining when nothing is out: says so once, to who wants to know. */
 void rc_check_drained(struct rc *r, struct rc_qp *q);
 
 /* reply.c */
@@ -376,7 +376,7 @@ void rc_timers_run(struct rc *r, nsec now);
 /* respond.c */
 enum rc_verdict rc_on_request(struct rc *r, struct rc_qp *q, const struct rc_in *in);
 void rc_responder_reset(struct rc_qp *q);
-void rc_responder_start(struct rc_qp *q); /* RC_RTR */
+void rc_responder_start(struct rc_qp *q); /* ENGINE_RTR */
 
 /* answer.c. The answer at place i, 0 .. n_answers, the oldest first. */
 static inline struct rc_answer *rc_answer_at(struct rc_responder *p, uint32_t i)
@@ -387,7 +387,7 @@ static inline struct rc_answer *rc_answer_at(struct rc_responder *p, uint32_t i)
 void rc_add_answer(struct rc *r, struct rc_qp *q, const struct rc_answer *a);
 /* The acknowledgement or NAK behind the answers is this one now. */
 void rc_queue_ack(struct rc *r, struct rc_qp *q, psn24 psn, enum aeth_type type, uint8_t value);
-/* Refuses the request at psn, whatever is to be sent before it still is; then q is in RC_ERROR. */
+/* Refuses the request at psn, and fails q; what is to be sent before the NAK still is. */
 void rc_refuse(struct rc *r, struct rc_qp *q, psn24 psn, enum aeth_nak why);
 /* As rc_request_next. */
 bool rc_answer_next(struct rc *r, struct rc_qp *q, struct tx_pkt *tx);

@@ -26,7 +26,7 @@ void rc_requester_reset(struct rc *r, struct rc_qp *q)
 		.read_from = RC_NONE,
 	};
 	engine_ring_clear(&req->works);
-	/* Not at RC_RTS: answers of RC_RTR are paced too. */
+	/* Not at ENGINE_RTS: answers of ENGINE_RTR are paced too. */
 	cc_start(&req->cc, &r->cfg.cc, r->now);
 }
 
@@ -131,7 +131,7 @@ void rc_retire(struct rc *r, struct rc_qp *q, uint64_t end)
 	req->is_sounding = false;
 	req->is_waiting_rnr = false;
 	rc_end_works(r, q);
-	if (q->state == RC_ERROR)
+	if (q->state == ENGINE_ERROR)
 		return;
 	rc_clock_restart(r, q);
 	rc_check_drained(r, q);

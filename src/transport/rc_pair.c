@@ -48,7 +48,7 @@ static int make(struct engine *e, uint32_t number, const struct transport_caps *
 
 static enum engine_state state(const struct engine *e, uint32_t number)
 {
-	struct engine_attr is = {.state = RC_ERROR};
+	struct engine_attr is = {.state = ENGINE_ERROR};
 
 	rc_qp_query(e, number, &is, NULL, NULL);
 	return (enum engine_state)is.state;
@@ -120,15 +120,15 @@ static int connect(struct engine *e, nsec now, uint32_t number, const struct tra
 	    attr.rd_atomic > RC_RD_ATOMIC_MAX)
 		return -EPROTO;
 	put_manner(&link->manner, &attr);
-	int r = go_to(e, now, number, &attr, RC_INIT, ENGINE_SET_ACCESS);
+	int r = go_to(e, now, number, &attr, ENGINE_INIT, ENGINE_SET_ACCESS);
 
 	if (!r)
-		r = go_to(e, now, number, &attr, RC_RTR,
+		r = go_to(e, now, number, &attr, ENGINE_RTR,
 			  ENGINE_SET_PMTU | ENGINE_SET_PATH | ENGINE_SET_REMOTE_QP |
 				  ENGINE_SET_RQ_PSN | ENGINE_SET_DEST_RD_ATOMIC |
 				  ENGINE_SET_RNR_TIMER);
 	if (!r)
-		r = go_to(e, now, number, &attr, RC_RTS,
+		r = go_to(e, now, number, &attr, ENGINE_RTS,
 			  ENGINE_SET_SQ_PSN | ENGINE_SET_RD_ATOMIC | ENGINE_SET_TIMEOUT |
 				  ENGINE_SET_RETRIES | ENGINE_SET_RNR_RETRIES);
 	return r;

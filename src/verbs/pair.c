@@ -5,9 +5,9 @@
 
 #include "verbs/inside.h"
 
-static_assert((int)RC_RESET == IBV_QPS_RESET && (int)RC_INIT == IBV_QPS_INIT &&
-		      (int)RC_RTR == IBV_QPS_RTR && (int)RC_RTS == IBV_QPS_RTS &&
-		      (int)RC_SQD == IBV_QPS_SQD,
+static_assert((int)ENGINE_RESET == IBV_QPS_RESET && (int)ENGINE_INIT == IBV_QPS_INIT &&
+		      (int)ENGINE_RTR == IBV_QPS_RTR && (int)ENGINE_RTS == IBV_QPS_RTS &&
+		      (int)ENGINE_SQD == IBV_QPS_SQD,
 	      "the states have the header's numbers but for the last");
 
 #define NUMBER_MASK (RC_NUMBERS - 1)
@@ -20,7 +20,7 @@ static_assert((int)RC_RESET == IBV_QPS_RESET && (int)RC_INIT == IBV_QPS_INIT &&
 
 static enum ibv_qp_state their_state(uint8_t state)
 {
-	return state == RC_ERROR ? IBV_QPS_ERR : (enum ibv_qp_state)state;
+	return state == ENGINE_ERROR ? IBV_QPS_ERR : (enum ibv_qp_state)state;
 }
 
 /* What a pair may be asked for; 0 or an errno value. */
@@ -216,7 +216,7 @@ static struct engine_attr our_attr(const struct ibv_qp_attr *a)
 	const unsigned rights = MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC;
 
 	return (struct engine_attr){
-		.state = a->qp_state == IBV_QPS_ERR ? (uint8_t)RC_ERROR : (uint8_t)a->qp_state,
+		.state = a->qp_state == IBV_QPS_ERR ? (uint8_t)ENGINE_ERROR : (uint8_t)a->qp_state,
 		.access = (uint8_t)(a->qp_access_flags & rights),
 		.pmtu = (uint16_t)(128u << (a->path_mtu & 7u)),
 		.remote_qp = a->dest_qp_num,

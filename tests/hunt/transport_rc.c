@@ -85,15 +85,15 @@ static int connect(const struct hunt_device *d, struct engine *e, uint32_t end, 
 		.retries = own->retries,
 		.rnr_retries = own->rnr_retries,
 	};
-	int error = go_to(e, own->qp, now, &attr, RC_INIT, ENGINE_SET_ACCESS);
+	int error = go_to(e, own->qp, now, &attr, ENGINE_INIT, ENGINE_SET_ACCESS);
 
 	if (!error)
-		error = go_to(e, own->qp, now, &attr, RC_RTR,
+		error = go_to(e, own->qp, now, &attr, ENGINE_RTR,
 			      ENGINE_SET_PMTU | ENGINE_SET_PATH | ENGINE_SET_REMOTE_QP |
 				      ENGINE_SET_RQ_PSN | ENGINE_SET_DEST_RD_ATOMIC |
 				      ENGINE_SET_RNR_TIMER);
 	if (!error)
-		error = go_to(e, own->qp, now, &attr, RC_RTS,
+		error = go_to(e, own->qp, now, &attr, ENGINE_RTS,
 			      ENGINE_SET_SQ_PSN | ENGINE_SET_RD_ATOMIC | ENGINE_SET_TIMEOUT |
 				      ENGINE_SET_RETRIES | ENGINE_SET_RNR_RETRIES);
 	return error;
@@ -130,7 +130,7 @@ static int open_shared(struct hunt_device *d, struct engine *e, uint32_t host)
 
 static int fail(struct engine *e, uint32_t qp, nsec now)
 {
-	struct engine_attr attr = {.state = RC_ERROR};
+	struct engine_attr attr = {.state = ENGINE_ERROR};
 
 	return rc_qp_modify(e, now, qp, &attr, ENGINE_SET_STATE);
 }

@@ -140,23 +140,23 @@ static inline struct engine_attr stage_attr(uint32_t remote_qp)
 	};
 }
 
-/* Moves qp to RC_RTS towards remote_qp at one of the device's own addresses. */
+/* Moves qp to ENGINE_RTS towards remote_qp at one of the device's own addresses. */
 static inline void stage_aim(struct nic_qp *qp, struct engine_attr attr,
 			     const struct nic_info *info, uint32_t gid)
 {
 	struct nic_path path = {.gid_index = nic_gid_index(gid)};
 
 	memcpy(path.dgid, info->gids[gid].raw, 16);
-	attr.state = RC_INIT;
+	attr.state = ENGINE_INIT;
 	assert_int_equal(nic_qp_modify(qp, &attr, ENGINE_SET_STATE | ENGINE_SET_ACCESS, NULL), 0);
-	attr.state = RC_RTR;
+	attr.state = ENGINE_RTR;
 	if (nic_qp_modify(qp, &attr,
 			  ENGINE_SET_STATE | ENGINE_SET_PMTU | ENGINE_SET_PATH |
 				  ENGINE_SET_REMOTE_QP | ENGINE_SET_RQ_PSN |
 				  ENGINE_SET_DEST_RD_ATOMIC | ENGINE_SET_RNR_TIMER,
 			  &path))
 		fail_msg("%s", nic_error());
-	attr.state = RC_RTS;
+	attr.state = ENGINE_RTS;
 	assert_int_equal(nic_qp_modify(qp, &attr,
 				       ENGINE_SET_STATE | ENGINE_SET_SQ_PSN | ENGINE_SET_RD_ATOMIC |
 					       ENGINE_SET_TIMEOUT | ENGINE_SET_RETRIES |

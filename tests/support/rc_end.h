@@ -192,7 +192,7 @@ static inline int end_set(struct end *s, nsec now, uint32_t i, uint8_t state, ui
 	return rc_qp_modify(s->e, now, s->qp[i].number, &attr, set | ENGINE_SET_STATE);
 }
 
-/* Takes queue pair i from RC_RESET up to a state. */
+/* Takes queue pair i from ENGINE_RESET up to a state. */
 static inline void end_rise(struct end *s, nsec now, uint32_t i, uint8_t to)
 {
 	static const uint32_t rtr = ENGINE_SET_PMTU | ENGINE_SET_PATH | ENGINE_SET_REMOTE_QP |
@@ -201,12 +201,12 @@ static inline void end_rise(struct end *s, nsec now, uint32_t i, uint8_t to)
 	static const uint32_t rts = ENGINE_SET_SQ_PSN | ENGINE_SET_RD_ATOMIC | ENGINE_SET_TIMEOUT |
 				    ENGINE_SET_RETRIES | ENGINE_SET_RNR_RETRIES;
 
-	if (to >= RC_INIT)
-		assert_int_equal(end_set(s, now, i, RC_INIT, ENGINE_SET_ACCESS), 0);
-	if (to >= RC_RTR)
-		assert_int_equal(end_set(s, now, i, RC_RTR, rtr), 0);
-	if (to >= RC_RTS)
-		assert_int_equal(end_set(s, now, i, RC_RTS, rts), 0);
+	if (to >= ENGINE_INIT)
+		assert_int_equal(end_set(s, now, i, ENGINE_INIT, ENGINE_SET_ACCESS), 0);
+	if (to >= ENGINE_RTR)
+		assert_int_equal(end_set(s, now, i, ENGINE_RTR, rtr), 0);
+	if (to >= ENGINE_RTS)
+		assert_int_equal(end_set(s, now, i, ENGINE_RTS, rts), 0);
 }
 
 static inline void end_add_qp(struct end *s, uint32_t i)

@@ -77,7 +77,7 @@ static inline void join(void)
 	w.end[1].n_qps = w.end[0].n_qps;
 	for (uint32_t i = 0; i < 2; i++) {
 		end_open(&w.end[i], w.now, w.seed + i);
-		end_connect(&w.end[i], w.now, RC_RTS);
+		end_connect(&w.end[i], w.now, ENGINE_RTS);
 	}
 }
 

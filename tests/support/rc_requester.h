@@ -41,7 +41,7 @@ static inline void begin(void)
 static inline void connect(void)
 {
 	end_open(&s, now, 1);
-	end_connect(&s, now, RC_RTS);
+	end_connect(&s, now, ENGINE_RTS);
 }
 
 static inline void begin_connected(void)

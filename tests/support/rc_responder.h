@@ -109,7 +109,7 @@ static inline void modify(struct engine_attr attr, uint32_t set)
 
 static inline void to_rtr(uint8_t depth, uint32_t psn)
 {
-	modify((struct engine_attr){.state = RC_RTR,
+	modify((struct engine_attr){.state = ENGINE_RTR,
 				    .pmtu = PMTU,
 				    .peer = PEER,
 				    .local = LOCAL,
@@ -124,7 +124,7 @@ static inline void to_rtr(uint8_t depth, uint32_t psn)
 
 static inline void to_rts(void)
 {
-	modify((struct engine_attr){.state = RC_RTS}, ENGINE_SET_STATE | ENGINE_SET_SQ_PSN);
+	modify((struct engine_attr){.state = ENGINE_RTS}, ENGINE_SET_STATE | ENGINE_SET_SQ_PSN);
 }
 
 /* A fresh engine with one queue pair that can receive. */
@@ -150,7 +150,7 @@ static inline void start_with(uint32_t srq, uint8_t depth, uint8_t access, const
 	assert_int_equal(rc_srq_new(w.e, 0, &srq_caps, w.shared), 0);
 	assert_in_range(rc_qp_size(&caps), 1, BLOCK);
 	assert_int_equal(rc_qp_new(w.e, NUMBER, &caps, w.pair), 0);
-	modify((struct engine_attr){.state = RC_INIT, .access = access},
+	modify((struct engine_attr){.state = ENGINE_INIT, .access = access},
 	       ENGINE_SET_STATE | ENGINE_SET_ACCESS);
 	to_rtr(depth, PSN);
 }

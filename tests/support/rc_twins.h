@@ -73,7 +73,7 @@ static inline void born(uint32_t receives)
 		s->qp[0].attr.sq_psn = 0xffffff;
 		s->qp[0].attr.timeout = 14;
 		end_open(s, d.now, 1);
-		end_connect(s, d.now, RC_RTS);
+		end_connect(s, d.now, ENGINE_RTS);
 		for (uint32_t k = 0; k < receives; k++)
 			assert_int_equal(end_recv(s, d.now, 0, 1024 * k, 1000, 100 + k), 0);
 		out_work(s);
@@ -334,7 +334,7 @@ static inline void refuse_with(const struct crafted *c, enum aeth_nak why,
 	feed(SUBJECT, c);
 	assert_int_equal(counts(s)->rx_nak_sent, 1);
 	expect_aeth(AETH_NAK, (uint8_t)why, d.rq_psn);
-	assert_int_equal(end_state(s, 0), RC_ERROR);
+	assert_int_equal(end_state(s, 0), ENGINE_ERROR);
 	assert_int_equal(counts(s)->failed, 1);
 	expect_flushed(n_receives);
 	if (event != NO_EVENT)

@@ -17,7 +17,7 @@ static int inherited_is_dead(struct end *e)
 	struct done done;
 	struct op op = {.code = ENGINE_RECV};
 	struct nic_work work = {.op = op};
-	struct engine_attr attr = {.state = RC_ERROR};
+	struct engine_attr attr = {.state = ENGINE_ERROR};
 	uint32_t posted;
 	bool is_dead = nic_query(e->user, &info) == -ENODEV && nic_close(e->user) == -ENODEV &&
 		       !nic_pd_new(e->user) && errno == ENODEV;

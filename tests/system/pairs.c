@@ -123,7 +123,7 @@ int connect_to(struct end *e, struct nic_qp *qp, uint32_t remote, const uint8_t 
 {
 	struct nic_path path = {.gid_index = nic_gid_index(e->gid), .hop_limit = 64};
 	struct engine_attr a = {
-		.state = RC_INIT,
+		.state = ENGINE_INIT,
 		.access = ALL_RIGHTS,
 		.pmtu = 4096,
 		.remote_qp = remote,
@@ -139,14 +139,14 @@ int connect_to(struct end *e, struct nic_qp *qp, uint32_t remote, const uint8_t 
 	int r = nic_qp_modify(qp, &a, ENGINE_SET_STATE | ENGINE_SET_ACCESS, NULL);
 
 	memcpy(path.dgid, gid, 16);
-	a.state = RC_RTR;
+	a.state = ENGINE_RTR;
 	if (r == 0)
 		r = nic_qp_modify(qp, &a,
 				  ENGINE_SET_STATE | ENGINE_SET_PMTU | ENGINE_SET_PATH |
 					  ENGINE_SET_REMOTE_QP | ENGINE_SET_RQ_PSN |
 					  ENGINE_SET_DEST_RD_ATOMIC | ENGINE_SET_RNR_TIMER,
 				  &path);
-	a.state = RC_RTS;
+	a.state = ENGINE_RTS;
 	if (r == 0)
 		r = nic_qp_modify(qp, &a,
 				  ENGINE_SET_STATE | ENGINE_SET_SQ_PSN | ENGINE_SET_RD_ATOMIC |

@@ -494,7 +494,7 @@ static void rc_and_mrc_are_told_apart(void **state)
 	struct nic_user *u = nic_open(&rc), *m = nic_open(&mrc);
 	struct engine_srq_caps srq = {.max_recv = 1};
 	const struct mrc_attr mrc_attr = {.state = MRC_INIT};
-	const struct engine_attr verbs_attr = {.state = RC_INIT};
+	const struct engine_attr verbs_attr = {.state = ENGINE_INIT};
 	struct side s;
 	struct end e;
 

@@ -371,7 +371,7 @@ static int post_mistake(struct end e[2], const struct mistake *m, bool is_alone)
 
 static void all_or_nothing_with_a_mistake(void **state)
 {
-	struct engine_attr reset = {.state = RC_RESET};
+	struct engine_attr reset = {.state = ENGINE_RESET};
 	struct done done[3];
 	struct end e[2];
 
@@ -566,7 +566,7 @@ static void completions_outlive_their_pair(void **state)
 	struct sge piece = stage_piece(&e[0], 0, 16);
 	uint32_t number = nic_qp_number(e[0].qp);
 	struct op op = stage_op(&e[1], ENGINE_WRITE, &piece);
-	struct engine_attr error = {.state = RC_ERROR};
+	struct engine_attr error = {.state = ENGINE_ERROR};
 
 	assert_int_equal(nic_qp_modify(e[0].qp, &error, ENGINE_SET_STATE, NULL), 0);
 	assert_int_equal(stage_post(e[0].qp, op), 0);
@@ -658,7 +658,7 @@ static void a_silent_peer_is_given_up(void **state)
 	assert_int_equal(stage_post(e[0].qp, stage_op(&e[1], ENGINE_WRITE, &piece)), 0);
 	assert_int_equal(stage_one(e[0].cq).status, ENGINE_RETRY_EXCEEDED);
 	assert_int_equal(nic_qp_query(e[0].qp, &now, NULL, NULL), 0);
-	assert_int_equal(now.state, RC_ERROR);
+	assert_int_equal(now.state, ENGINE_ERROR);
 	stage_close(&e[0]);
 	stage_close(&e[1]);
 }
@@ -718,9 +718,9 @@ static void paths_are_checked(void **state)
 
 	(void)state;
 	stage_open(&e, &info, NULL);
-	attr.state = RC_INIT;
+	attr.state = ENGINE_INIT;
 	assert_int_equal(nic_qp_modify(e.qp, &attr, ENGINE_SET_STATE | ENGINE_SET_ACCESS, NULL), 0);
-	attr.state = RC_RTR;
+	attr.state = ENGINE_RTR;
 	memcpy(path.dgid, info.gids[stage_gid(&info, AF_INET)].raw, 16);
 	assert_int_equal(nic_qp_modify(e.qp, &attr, set, &path), -EINVAL);
 	assert_non_null(strstr(nic_error(), "no GID number"));
@@ -740,7 +740,7 @@ static void paths_are_checked(void **state)
 	attr.pmtu = 4096;
 	assert_int_equal(nic_qp_modify(e.qp, &attr, set, &path), 0);
 	assert_int_equal(nic_qp_query(e.qp, &attr, &got, NULL), 0);
-	assert_int_equal(attr.state, RC_RTR);
+	assert_int_equal(attr.state, ENGINE_RTR);
 	assert_int_equal(got.gid_index, 3);
 	assert_int_equal(got.hop_limit, 3);
 	assert_memory_equal(got.dgid, path.dgid, 16);

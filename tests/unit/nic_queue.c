@@ -57,7 +57,7 @@ static void sizes_are_bounded(void **state)
 /* Works that are flushed at once: completions without a peer. */
 static void flush_some(struct end *e, uint32_t n, uint64_t cookie)
 {
-	struct engine_attr attr = {.state = RC_ERROR};
+	struct engine_attr attr = {.state = ENGINE_ERROR};
 
 	assert_int_equal(nic_qp_modify(e->qp, &attr, ENGINE_SET_STATE, NULL), 0);
 	for (uint32_t i = 0; i < n; i++)
@@ -122,12 +122,12 @@ static void overrun_is_told_and_kept(void **state)
 	stage_close(&e);
 }
 
-static enum rc_state state_of(struct nic_qp *qp)
+static enum engine_state state_of(struct nic_qp *qp)
 {
 	struct engine_attr attr;
 
 	assert_int_equal(nic_qp_query(qp, &attr, NULL, NULL), 0);
-	return (enum rc_state)attr.state;
+	return (enum engine_state)attr.state;
 }
 
 /* Queue pairs of one user; the second has its receives completed elsewhere. */
@@ -192,7 +192,7 @@ static void write_some(struct overrun *o, uint32_t n)
  * when it overruns by work that is flushed when it is posted: no packet comes after that. */
 static void overrun_ends_those(bool is_flush)
 {
-	struct engine_attr error = {.state = RC_ERROR};
+	struct engine_attr error = {.state = ENGINE_ERROR};
 	struct timespec nap = {0, 50000000};
 	struct overrun o;
 	struct end *e = &o.e[0];
@@ -218,11 +218,11 @@ static void overrun_ends_those(bool is_flush)
 	assert_int_equal(done.status, ENGINE_FLUSHED);
 	assert_int_equal(done.cookie, 77);
 	assert_int_equal(nic_cq_poll(o.small, &done, 1), -EOVERFLOW);
-	assert_int_equal(state_of(o.first), RC_ERROR);
-	assert_int_equal(state_of(o.second), RC_ERROR);
-	assert_int_equal(state_of(o.unused), RC_RESET);
-	assert_int_equal(state_of(o.other), RC_RTS);
-	assert_int_equal(state_of(e->qp), RC_RTS);
+	assert_int_equal(state_of(o.first), ENGINE_ERROR);
+	assert_int_equal(state_of(o.second), ENGINE_ERROR);
+	assert_int_equal(state_of(o.unused), ENGINE_RESET);
+	assert_int_equal(state_of(o.other), ENGINE_RTS);
+	assert_int_equal(state_of(e->qp), ENGINE_RTS);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct nic_event event;
 
@@ -246,7 +246,7 @@ static void overrun_ends_those_who_use_it(void **state)
 static void an_overrun_queue_stays_of_no_use(void **state)
 {
 	struct nic_info info = stage_info("lo");
-	struct engine_attr reset = {.state = RC_RESET};
+	struct engine_attr reset = {.state = ENGINE_RESET};
 	struct overrun o;
 	struct nic_event event;
 	struct end *e = &o.e[0];
@@ -264,10 +264,10 @@ static void an_overrun_queue_stays_of_no_use(void **state)
 	assert_int_equal(nic_qp_modify(o.first, &reset, ENGINE_SET_STATE, NULL), 0);
 	assert_int_equal(nic_qp_modify(o.other, &reset, ENGINE_SET_STATE, NULL), 0);
 	stage_connect(o.first, o.other, &info, 0);
-	assert_int_equal(state_of(o.first), RC_RTS);
+	assert_int_equal(state_of(o.first), ENGINE_RTS);
 	write_some(&o, 1);
 	check_event(e, NIC_EVENT_QP_FATAL, o.first);
-	assert_int_equal(state_of(o.first), RC_ERROR);
+	assert_int_equal(state_of(o.first), ENGINE_ERROR);
 	assert_false(is_readable(nic_event_fd(e->user)));
 	overrun_stop(&o);
 }
@@ -463,10 +463,10 @@ static void freeing_waits_for_acknowledgements(void **state)
 
 static void drain(struct nic_qp *qp, uint32_t set)
 {
-	struct engine_attr attr = {.state = RC_SQD, .wants_drained = true};
+	struct engine_attr attr = {.state = ENGINE_SQD, .wants_drained = true};
 
 	assert_int_equal(nic_qp_modify(qp, &attr, ENGINE_SET_STATE | set, NULL), 0);
-	attr.state = RC_RTS;
+	attr.state = ENGINE_RTS;
 	assert_int_equal(nic_qp_modify(qp, &attr, ENGINE_SET_STATE, NULL), 0);
 }
 

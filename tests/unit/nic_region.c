@@ -493,7 +493,7 @@ static void a_bind_that_waits_may_never_be(void **state)
 
 	for (uint32_t i = 0; i < 3; i++) {
 		struct nic_qp *qp = post_pending(&e[1], mw, next);
-		struct engine_attr end = {.state = i == 0 ? RC_ERROR : RC_RESET};
+		struct engine_attr end = {.state = i == 0 ? ENGINE_ERROR : ENGINE_RESET};
 
 		assert_int_equal(nic_mw_key(mw), next);
 		if (i < 2)

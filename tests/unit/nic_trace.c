@@ -95,7 +95,7 @@ static void it_is_told_once(void **state)
 	assert_int_equal(setenv("WEFT_TRACE_FILE", path, 1), 0);
 	fail_one(e);
 	struct sge piece = stage_piece(&e[0], 0, 64);
-	struct engine_attr attr = {.state = RC_RESET};
+	struct engine_attr attr = {.state = ENGINE_RESET};
 
 	assert_int_equal(stage_post(e[0].qp, stage_op(&e[1], ENGINE_WRITE, &piece)), 0);
 	assert_int_equal(stage_one(e[0].cq).status, ENGINE_FLUSHED);

@@ -165,7 +165,7 @@ static void answers_before_a_refusal_are_still_sent(void **s)
 	h.reth.rkey = 0x999;
 	h.reth.dmalen = 4;
 	deliver(h, 4);
-	assert_int_equal(state(), RC_ERROR);
+	assert_int_equal(state(), ENGINE_ERROR);
 	expect_done(0, ENGINE_FLUSHED);
 	assert_true(pull());
 	assert_int_equal(w.got.bth.opcode, ROCE_OP_READ_RESPONSE_FIRST);
@@ -189,7 +189,7 @@ static void a_region_gone_in_the_midst_of_a_read(void **s)
 	expect_nak(1, AETH_NAK_REMOTE_ACCESS);
 	assert_int_equal(w.got.aeth.msn, 0);
 	expect_none();
-	assert_int_equal(state(), RC_ERROR);
+	assert_int_equal(state(), ENGINE_ERROR);
 	expect_event(ENGINE_EVENT_ESTABLISHED);
 	expect_event(ENGINE_EVENT_ACCESS);
 }
@@ -370,7 +370,7 @@ static void a_read_again_that_is_another(void **s)
 	remove_region();
 	ask_read(0, 40, 2 * PMTU + 5);
 	expect_none();
-	assert_int_equal(state(), RC_RTR);
+	assert_int_equal(state(), ENGINE_RTR);
 }
 
 static void a_region_gone_before_a_read_is_answered_again(void **s)
@@ -387,7 +387,7 @@ static void a_region_gone_before_a_read_is_answered_again(void **s)
 	deliver(h, 0);
 	expect_read(ROCE_OP_READ_RESPONSE_ONLY, 1, 0, 9, 2);
 	expect_none();
-	assert_int_equal(state(), RC_RTR);
+	assert_int_equal(state(), ENGINE_RTR);
 }
 
 /* A copy of a read that was answered comes while later ones wait: those are not held up for ever,
@@ -432,12 +432,12 @@ static void more_reads_than_allowed(void **s)
 		start_with(RC_NO_SRQ, depth, ACCESS_ALL, &unpaced);
 		for (uint32_t i = 0; i < depth; i++)
 			ask_read(i, i, 1);
-		assert_int_equal(state(), RC_RTR);
+		assert_int_equal(state(), ENGINE_RTR);
 		if (depth % 2 == 0)
 			ask_read(depth, 0, 1);
 		else
 			deliver(add_request(depth, 0, 1), 0);
-		assert_int_equal(state(), RC_ERROR);
+		assert_int_equal(state(), ENGINE_ERROR);
 		for (uint32_t i = 0; i < depth; i++)
 			assert_true(pull());
 		expect_nak(depth, AETH_NAK_INVALID_REQUEST);
@@ -466,7 +466,7 @@ static void a_full_ring_of_answers(void **s)
 	expect_none();
 	ask_read(RC_RD_ATOMIC_MAX + 1, 0, 1);
 	assert_true(pull());
-	assert_int_equal(state(), RC_RTR);
+	assert_int_equal(state(), ENGINE_RTR);
 }
 
 static void marked_packets_are_told_of(void **s)
@@ -529,7 +529,7 @@ static void a_shared_queue_gives_no_credits(void **s)
 	deliver(request(ROCE_OP_SEND_FIRST, 0), PMTU);
 	expect_ack(0, 31, 0);
 	/* Its end takes the receive in hand, and leaves the others to the other queue pairs. */
-	modify((struct engine_attr){.state = RC_ERROR}, ENGINE_SET_STATE);
+	modify((struct engine_attr){.state = ENGINE_ERROR}, ENGINE_SET_STATE);
 	expect_done(0, ENGINE_FLUSHED);
 	expect_no_done();
 }
@@ -543,11 +543,11 @@ static void an_end_by_our_own_wish_is_silent(void **s)
 	deliver(request(ROCE_OP_WRITE_ONLY, 1), 0);
 	w.ecn = 3;
 	deliver(request(ROCE_OP_WRITE_ONLY, 2), 0);
-	modify((struct engine_attr){.state = RC_ERROR}, ENGINE_SET_STATE);
+	modify((struct engine_attr){.state = ENGINE_ERROR}, ENGINE_SET_STATE);
 	expect_none();
 	expect_done(0, ENGINE_FLUSHED);
-	modify((struct engine_attr){.state = RC_RESET}, ENGINE_SET_STATE);
-	modify((struct engine_attr){.state = RC_INIT, .access = ACCESS_ALL},
+	modify((struct engine_attr){.state = ENGINE_RESET}, ENGINE_SET_STATE);
+	modify((struct engine_attr){.state = ENGINE_INIT, .access = ACCESS_ALL},
 	       ENGINE_SET_STATE | ENGINE_SET_ACCESS);
 	post_recv();
 	to_rtr(DEPTH, wire_psn(3));

@@ -144,12 +144,12 @@ static void check_state(uint8_t to)
 
 	born(4);
 	for (uint32_t i = 0; i < 2; i++) {
-		assert_int_equal(end_set(&d.end[i], d.now, 0, RC_RESET, 0), 0);
+		assert_int_equal(end_set(&d.end[i], d.now, 0, ENGINE_RESET, 0), 0);
 		end_rise(&d.end[i], d.now, 0, to);
 	}
 	for (uint32_t opcode = 0; opcode <= ROCE_OP_SEND_ONLY_INV; opcode++) {
 		if (!roce_opcode_name((uint8_t)opcode) ||
-		    (to == RC_RTR && !is_answer((uint8_t)opcode)))
+		    (to == ENGINE_RTR && !is_answer((uint8_t)opcode)))
 			continue;
 		check_dropped(request((uint8_t)opcode, 0), COUNTER(drop_state));
 	}
@@ -160,20 +160,20 @@ static void check_state(uint8_t to)
 static void qp_in_reset(void **state)
 {
 	(void)state;
-	check_state(RC_RESET);
+	check_state(ENGINE_RESET);
 }
 
 static void qp_in_init(void **state)
 {
 	(void)state;
-	check_state(RC_INIT);
+	check_state(ENGINE_INIT);
 }
 
-/* In RC_RTR only requests are taken. */
+/* In ENGINE_RTR only requests are taken. */
 static void response_in_rtr(void **state)
 {
 	(void)state;
-	check_state(RC_RTR);
+	check_state(ENGINE_RTR);
 }
 
 static void qp_just_destroyed(void **state)

@@ -258,7 +258,7 @@ static void no_bytes_no_key(void **state)
 	craft(c, 0);
 	feed(SUBJECT, c);
 	assert_int_equal(only_answer()->bth.opcode, ROCE_OP_READ_RESPONSE_ONLY);
-	assert_int_equal(end_state(&d.end[SUBJECT], 0), RC_RTS);
+	assert_int_equal(end_state(&d.end[SUBJECT], 0), ENGINE_RTS);
 }
 
 /* A send without a receive is put off, as often as it comes; what is behind it is not answered.
@@ -302,18 +302,18 @@ static void too_many_reads(void **state)
 
 	(void)state;
 	born(4);
-	assert_int_equal(end_set(s, d.now, 0, RC_SQD, 0), 0);
+	assert_int_equal(end_set(s, d.now, 0, ENGINE_SQD, 0), 0);
 	struct engine_attr attr = {.dest_rd_atomic = 2};
 
 	assert_int_equal(rc_qp_modify(s->e, d.now, OURS, &attr, ENGINE_SET_DEST_RD_ATOMIC), 0);
-	assert_int_equal(end_set(s, d.now, 0, RC_RTS, 0), 0);
+	assert_int_equal(end_set(s, d.now, 0, ENGINE_RTS, 0), 0);
 	for (uint32_t i = 0; i < 3; i++) {
 		feed(SUBJECT,
 		     touch(ROCE_OP_READ_REQUEST, area_va(TARGET), area_key(&d.end[0], TARGET)));
 		d.rq_psn = psn_plus(d.rq_psn, 1);
 	}
 	assert_int_equal(counts(s)->rx_nak_sent, 1);
-	assert_int_equal(end_state(s, 0), RC_ERROR);
+	assert_int_equal(end_state(s, 0), ENGINE_ERROR);
 	assert_int_equal(end_pull(s, d.now, wide, END_BATCH), 3);
 	assert_int_equal(s->out[2].h.aeth.type, AETH_NAK);
 	assert_int_equal(s->out[2].h.aeth.value, AETH_NAK_INVALID_REQUEST);
@@ -343,7 +343,7 @@ static void invalidate_unknown(void **state)
 		assert_int_equal(done.cookie, 100);
 		assert_int_not_equal(done.status, ENGINE_OK);
 		expect_flushed(3);
-		assert_int_equal(end_state(s, 0), RC_ERROR);
+		assert_int_equal(end_state(s, 0), ENGINE_ERROR);
 		assert_non_null(mem_entry(s->mem, area_key(s, TARGET)));
 	}
 }

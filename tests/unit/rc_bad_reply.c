@@ -117,7 +117,7 @@ static void nak_flood(void **state)
 	for (uint32_t i = 0; i < 1000; i++) {
 		feed(SUBJECT, nak(0, AETH_NAK, AETH_NAK_SEQUENCE));
 		again += end_pull(s, d.now, wide, END_BATCH);
-		assert_int_equal(end_state(s, 0), RC_RTS);
+		assert_int_equal(end_state(s, 0), ENGINE_RTS);
 	}
 	assert_int_equal(again, 5);
 	assert_int_equal(counts(s)->rx_nak, 1);
@@ -176,7 +176,7 @@ static void cnp_flood_dcqcn(void **state)
 	s->qp[0].attr.pmtu = PMTU;
 	s->qp[0].attr.timeout = 0;
 	end_open(s, d.now, 1);
-	end_connect(s, d.now, RC_RTS);
+	end_connect(s, d.now, ENGINE_RTS);
 	d.sq_psn = s->qp[0].attr.sq_psn;
 	for (uint32_t i = 0; i < 100000; i++) {
 		d.now += 100;
@@ -216,7 +216,7 @@ static void check_refusal(uint8_t value, enum engine_status status)
 		assert_int_equal(counts(s)->rx_nak, 1);
 		if (n >= 3)
 			expect_done(1, ENGINE_OK);
-		assert_int_equal(end_state(s, 0), is_early ? RC_RTS : RC_ERROR);
+		assert_int_equal(end_state(s, 0), is_early ? ENGINE_RTS : ENGINE_ERROR);
 		if (!is_early) {
 			expect_done(n < 3 ? 1 : 2, status);
 			if (n < 3)
@@ -315,7 +315,7 @@ static void response_senseless(void **state)
 		expect_done(1, ENGINE_OK);
 		expect_done(2, ENGINE_BAD_RESPONSE);
 		expect_done(3, ENGINE_FLUSHED);
-		assert_int_equal(end_state(s, 0), RC_ERROR);
+		assert_int_equal(end_state(s, 0), ENGINE_ERROR);
 		assert_memory_equal(s->area, d.end[TWIN].area, sizeof s->area);
 		check_balance(s);
 	}

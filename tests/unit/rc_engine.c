@@ -344,7 +344,7 @@ static void bind_failed(void **state)
 				     .code = ENGINE_DONE_SENT,
 				     .op = ENGINE_BIND,
 				     .status = ENGINE_BIND_FAILED});
-	assert_int_equal(end_state(&w.end[0], 0), RC_ERROR);
+	assert_int_equal(end_state(&w.end[0], 0), ENGINE_ERROR);
 	check_ends();
 }
 
@@ -577,11 +577,11 @@ static void shared_receive_queue(void **state)
 	assert_int_equal(rc_srq_new(s->e, 1, &caps, s->srq_memory), -EEXIST);
 	w.end[0].n_qps = s->n_qps = 2;
 	end_add_qp(&w.end[0], 1);
-	end_rise(&w.end[0], w.now, 1, RC_RTS);
+	end_rise(&w.end[0], w.now, 1, ENGINE_RTS);
 	for (uint32_t i = 0; i < 2; i++) {
 		s->qp[i].caps.srq = 1;
 		end_add_qp(s, i);
-		end_rise(s, w.now, i, RC_RTS);
+		end_rise(s, w.now, i, ENGINE_RTS);
 	}
 	assert_null(rc_srq_free(s->e, 1));
 	for (uint32_t i = 0; i < 9; i++) {

@@ -93,7 +93,7 @@ static void rnr_exceeded(void **state)
 		run();
 		expect_sent(&small_send, ENGINE_RNR_EXCEEDED);
 		expect_sent(&second, ENGINE_FLUSHED);
-		assert_int_equal(end_state(&w.end[0], 0), RC_ERROR);
+		assert_int_equal(end_state(&w.end[0], 0), ENGINE_ERROR);
 		assert_int_equal(counts(&w.end[0])->rx_rnr, retries + 1u);
 		assert_int_equal(counts(&w.end[0])->failed, 1);
 		check_ends();
@@ -164,7 +164,7 @@ static void retry_exceeded(void **state)
 				4 * TIMEOUT_NS(10));
 		expect_sent(&small_write, ENGINE_RETRY_EXCEEDED);
 		expect_sent(&second, ENGINE_FLUSHED);
-		assert_int_equal(end_state(&w.end[0], 0), RC_ERROR);
+		assert_int_equal(end_state(&w.end[0], 0), ENGINE_ERROR);
 		assert_int_equal(counts(&w.end[0])->timeouts, retries + 1u);
 	}
 }
@@ -417,7 +417,7 @@ static void window_of_one_that_ends(void **state)
 	assert_int_equal(w.n_log, 1);
 	assert_non_null(rc_qp_free(s->e, s->qp[1].number));
 	memset(s->qp_memory[1], 0xee, END_QP);
-	assert_int_equal(end_set(s, w.now, 2, RC_RESET, 0), 0);
+	assert_int_equal(end_set(s, w.now, 2, ENGINE_RESET, 0), 0);
 	k.qp = 0;
 	run();
 	expect_sent(&k, ENGINE_OK);

@@ -278,7 +278,7 @@ static uint64_t run_seed(uint64_t seed)
 	heal_and_finish();
 	for (uint32_t side = 0; side < 2; side++) {
 		assert_int_equal(agents[side].n_arrived, agents[1 - side].n_takers);
-		assert_int_equal(end_state(&w.end[side], 0), RC_RTS);
+		assert_int_equal(end_state(&w.end[side], 0), ENGINE_RTS);
 		assert_int_equal(counts(&w.end[side])->failed, 0);
 		check_progress(side);
 	}
@@ -308,21 +308,21 @@ static void run_ended(uint64_t seed)
 	may_fail = false;
 	draw_set_up(seed);
 	uint32_t moment = below(4 * WORKS);
-	uint8_t victim = (uint8_t)below(2), to = chance(500) ? RC_ERROR : RC_RESET;
+	uint8_t victim = (uint8_t)below(2), to = chance(500) ? ENGINE_ERROR : ENGINE_RESET;
 
 	for (uint32_t turn = 0; turn < 4 * WORKS; turn++) {
 		if (turn == moment) {
 			may_fail = true;
 			assert_int_equal(end_set(&w.end[victim], w.now, 0, to, 0), 0);
 		}
-		take_turn(turn >= moment && to == RC_RESET ? (uint8_t)(1 - victim)
-							   : (uint8_t)below(2));
+		take_turn(turn >= moment && to == ENGINE_RESET ? (uint8_t)(1 - victim)
+							       : (uint8_t)below(2));
 	}
-	if (to == RC_RESET)
-		end_rise(&w.end[victim], w.now, 0, RC_INIT);
+	if (to == ENGINE_RESET)
+		end_rise(&w.end[victim], w.now, 0, ENGINE_INIT);
 	struct agent *a = &agents[victim];
 
-	if (to == RC_RESET)
+	if (to == ENGINE_RESET)
 		a->n_seen = a->n_posted;
 	heal_and_finish();
 	check_gaps();

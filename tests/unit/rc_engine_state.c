@@ -19,29 +19,29 @@ static void transitions(void **state)
 {
 	static const uint8_t may[6][6] = {
 		/*            RESET INIT RTR RTS SQD ERROR */
-		[RC_RESET] = {1, 1, 0, 0, 0, 1}, [RC_INIT] = {1, 1, 1, 0, 0, 1},
-		[RC_RTR] = {1, 0, 0, 1, 0, 1},   [RC_RTS] = {1, 0, 0, 1, 1, 1},
-		[RC_SQD] = {1, 0, 0, 1, 1, 1},   [RC_ERROR] = {1, 0, 0, 0, 0, 1},
+		[ENGINE_RESET] = {1, 1, 0, 0, 0, 1}, [ENGINE_INIT] = {1, 1, 1, 0, 0, 1},
+		[ENGINE_RTR] = {1, 0, 0, 1, 0, 1},   [ENGINE_RTS] = {1, 0, 0, 1, 1, 1},
+		[ENGINE_SQD] = {1, 0, 0, 1, 1, 1},   [ENGINE_ERROR] = {1, 0, 0, 0, 0, 1},
 	};
 
 	(void)state;
-	for (unsigned from = RC_RESET; from <= RC_ERROR; from++)
-		for (unsigned to = RC_RESET; to <= RC_ERROR + 1; to++) {
+	for (unsigned from = ENGINE_RESET; from <= ENGINE_ERROR; from++)
+		for (unsigned to = ENGINE_RESET; to <= ENGINE_ERROR + 1; to++) {
 			struct end *s = &w.end[0];
-			bool is_right = to <= RC_ERROR && may[from][to];
+			bool is_right = to <= ENGINE_ERROR && may[from][to];
 			uint32_t set = 0;
 
 			/* Nothing is missing but the right to go there. */
-			if (from < RC_RTR && to >= RC_RTR && to <= RC_SQD)
+			if (from < ENGINE_RTR && to >= ENGINE_RTR && to <= ENGINE_SQD)
 				set = ENGINE_SET_PMTU | ENGINE_SET_PATH | ENGINE_SET_REMOTE_QP |
 				      ENGINE_SET_RQ_PSN | ENGINE_SET_SQ_PSN;
-			if (from == RC_RTR && to >= RC_RTS && to <= RC_SQD)
+			if (from == ENGINE_RTR && to >= ENGINE_RTS && to <= ENGINE_SQD)
 				set = ENGINE_SET_SQ_PSN;
 			start(1);
 			end_open(s, w.now, 1);
 			end_add_qp(s, 0);
-			end_rise(s, w.now, 0, from < RC_RTS ? (uint8_t)from : RC_RTS);
-			if (from > RC_RTS)
+			end_rise(s, w.now, 0, from < ENGINE_RTS ? (uint8_t)from : ENGINE_RTS);
+			if (from > ENGINE_RTS)
 				assert_int_equal(end_set(s, w.now, 0, (uint8_t)from, 0), 0);
 			assert_int_equal(end_state(s, 0), (uint8_t)from);
 			assert_int_equal(end_set(s, w.now, 0, (uint8_t)to, set),
@@ -64,12 +64,12 @@ static void transitions_need_attributes(void **state)
 		start(1);
 		end_open(s, w.now, 1);
 		end_add_qp(s, 0);
-		end_rise(s, w.now, 0, RC_INIT);
-		assert_int_equal(end_set(s, w.now, 0, RC_RTR, needed & ~bit), -EINVAL);
-		assert_int_equal(end_set(s, w.now, 0, RC_INIT, bit), 0);
-		assert_int_equal(end_set(s, w.now, 0, RC_RTR, needed & ~bit), 0);
-		assert_int_equal(end_set(s, w.now, 0, RC_RTS, 0), -EINVAL);
-		assert_int_equal(end_set(s, w.now, 0, RC_RTS, ENGINE_SET_SQ_PSN), 0);
+		end_rise(s, w.now, 0, ENGINE_INIT);
+		assert_int_equal(end_set(s, w.now, 0, ENGINE_RTR, needed & ~bit), -EINVAL);
+		assert_int_equal(end_set(s, w.now, 0, ENGINE_INIT, bit), 0);
+		assert_int_equal(end_set(s, w.now, 0, ENGINE_RTR, needed & ~bit), 0);
+		assert_int_equal(end_set(s, w.now, 0, ENGINE_RTS, 0), -EINVAL);
+		assert_int_equal(end_set(s, w.now, 0, ENGINE_RTS, ENGINE_SET_SQ_PSN), 0);
 	}
 }
 
@@ -102,7 +102,7 @@ static void attributes_out_of_range(void **state)
 	start(1);
 	end_open(s, w.now, 1);
 	end_add_qp(s, 0);
-	end_rise(s, w.now, 0, RC_INIT);
+	end_rise(s, w.now, 0, ENGINE_INIT);
 	memset(&before, 0, sizeof before);
 	memset(&after, 0, sizeof after);
 	assert_int_equal(rc_qp_query(s->e, s->qp[0].number, &before, NULL, NULL), 0);
@@ -137,19 +137,20 @@ static void attributes_by_state(void **state)
 		{ENGINE_SET_RNR_RETRIES, {1, 1, 1, 1, 1, 1}},
 		{ENGINE_SET_WANTS_DRAINED, {0, 0, 0, 0, 0, 0}},
 	};
-	static const uint8_t to[6] = {RC_INIT, RC_INIT, RC_RTS, RC_RTS, RC_SQD, RC_ERROR};
+	static const uint8_t to[6] = {ENGINE_INIT, ENGINE_INIT, ENGINE_RTS,
+				      ENGINE_RTS,  ENGINE_SQD,  ENGINE_ERROR};
 	struct end *s = &w.end[0];
 
 	(void)state;
-	for (unsigned in = RC_RESET; in <= RC_ERROR; in++)
+	for (unsigned in = ENGINE_RESET; in <= ENGINE_ERROR; in++)
 		for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-			uint32_t needed = in == RC_RTR ? ENGINE_SET_SQ_PSN : 0;
+			uint32_t needed = in == ENGINE_RTR ? ENGINE_SET_SQ_PSN : 0;
 
 			start(1);
 			end_open(s, w.now, 1);
 			end_add_qp(s, 0);
-			end_rise(s, w.now, 0, in < RC_RTS ? (uint8_t)in : RC_RTS);
-			if (in > RC_RTS)
+			end_rise(s, w.now, 0, in < ENGINE_RTS ? (uint8_t)in : ENGINE_RTS);
+			if (in > ENGINE_RTS)
 				assert_int_equal(end_set(s, w.now, 0, (uint8_t)in, 0), 0);
 			assert_int_equal(end_set(s, w.now, 0, to[in], rows[i].set | needed),
 					 rows[i].may[in] ? 0 : -EINVAL);
@@ -172,7 +173,7 @@ static void query(void **state)
 	run();
 	assert_int_equal(rc_qp_query(w.end[0].e, q->number, &got, &caps, &is_draining), 0);
 	assert_false(is_draining);
-	assert_int_equal(got.state, RC_RTS);
+	assert_int_equal(got.state, ENGINE_RTS);
 	assert_int_equal(got.pmtu, q->attr.pmtu);
 	assert_int_equal(got.remote_qp, q->attr.remote_qp);
 	assert_int_equal(got.access, q->attr.access);
@@ -201,7 +202,7 @@ static void flush(void **state)
 		post_recv(0, 0, 64, 1, 100 + i);
 	}
 	run_until(w.now + 100);
-	assert_int_equal(end_set(&w.end[0], w.now, 0, RC_ERROR, 0), 0);
+	assert_int_equal(end_set(&w.end[0], w.now, 0, ENGINE_ERROR, 0), 0);
 	k.cookie = 4;
 	assert_int_equal(try_post(&k), 0);
 	post_recv(0, 0, 64, 1, 104);
@@ -225,11 +226,11 @@ static void flush(void **state)
 	check_balance(&w.end[0]);
 }
 
-/* To RC_SQD, whose end is told of as asked. */
+/* To ENGINE_SQD, whose end is told of as asked. */
 static void start_drain(struct end *s, bool wants_drained)
 {
 	s->qp[0].attr.wants_drained = wants_drained;
-	assert_int_equal(end_set(s, w.now, 0, RC_SQD, ENGINE_SET_WANTS_DRAINED), 0);
+	assert_int_equal(end_set(s, w.now, 0, ENGINE_SQD, ENGINE_SET_WANTS_DRAINED), 0);
 }
 
 static bool is_draining(const struct end *s)
@@ -272,7 +273,7 @@ static void drain(void **state)
 	post(back);
 	run();
 	expect_sent(&back, ENGINE_OK);
-	assert_int_equal(end_set(&w.end[0], w.now, 0, RC_RTS, 0), 0);
+	assert_int_equal(end_set(&w.end[0], w.now, 0, ENGINE_RTS, 0), 0);
 	run();
 	expect_sent(&k[1], ENGINE_OK);
 	expect_sent(&k[2], ENGINE_OK);
@@ -326,7 +327,7 @@ static void drain_untold(void **state)
 		post(a_write);
 		run_until(w.now + 100);
 		if (round == 2)
-			assert_int_equal(end_set(s, w.now, 0, RC_SQD, 0), 0);
+			assert_int_equal(end_set(s, w.now, 0, ENGINE_SQD, 0), 0);
 		else
 			start_drain(s, wants_event);
 		assert_int_equal(rc_qp_query(s->e, s->qp[0].number, &got, NULL, NULL), 0);
@@ -338,16 +339,17 @@ static void drain_untold(void **state)
 			expect_event(s, s->qp[0].number, ENGINE_EVENT_DRAINED);
 		expect_no_event(s);
 		expect_sent(&a_write, ENGINE_OK);
-		assert_int_equal(end_set(s, w.now, 0, RC_RTS, 0), 0);
+		assert_int_equal(end_set(s, w.now, 0, ENGINE_RTS, 0), 0);
 	}
 	check_ends();
 }
 
-/* Back in RC_RTS, or in RC_ERROR, before it has drained: then there is no end to tell of. */
+/* Back in ENGINE_RTS, or in ENGINE_ERROR, before it has drained: then there is no end to tell of.
+ */
 static void drain_broken_off(void **state)
 {
 	(void)state;
-	for (unsigned to = RC_RTS; to <= RC_ERROR; to += RC_ERROR - RC_RTS) {
+	for (unsigned to = ENGINE_RTS; to <= ENGINE_ERROR; to += ENGINE_ERROR - ENGINE_RTS) {
 		start(1);
 		join();
 		post(a_write);
@@ -355,7 +357,7 @@ static void drain_broken_off(void **state)
 		start_drain(&w.end[0], true);
 		assert_int_equal(end_set(&w.end[0], w.now, 0, (uint8_t)to, 0), 0);
 		run();
-		expect_sent(&a_write, to == RC_RTS ? ENGINE_OK : ENGINE_FLUSHED);
+		expect_sent(&a_write, to == ENGINE_RTS ? ENGINE_OK : ENGINE_FLUSHED);
 		expect_no_event(&w.end[0]);
 	}
 }
@@ -373,14 +375,14 @@ static void drain_asked_elsewhere(void **state)
 		rc_qp_modify(s->e, w.now, s->qp[0].number, &attr, ENGINE_SET_WANTS_DRAINED),
 		-EINVAL);
 	s->qp[0].attr.wants_drained = true;
-	assert_int_equal(end_set(s, w.now, 0, RC_RTS, ENGINE_SET_WANTS_DRAINED), -EINVAL);
-	assert_int_equal(end_set(s, w.now, 0, RC_ERROR, ENGINE_SET_WANTS_DRAINED), -EINVAL);
-	assert_int_equal(end_set(s, w.now, 0, RC_SQD, 0), 0);
-	assert_int_equal(end_set(s, w.now, 0, RC_SQD, ENGINE_SET_WANTS_DRAINED), -EINVAL);
-	assert_int_equal(end_set(s, w.now, 0, RC_RTS, ENGINE_SET_WANTS_DRAINED), -EINVAL);
+	assert_int_equal(end_set(s, w.now, 0, ENGINE_RTS, ENGINE_SET_WANTS_DRAINED), -EINVAL);
+	assert_int_equal(end_set(s, w.now, 0, ENGINE_ERROR, ENGINE_SET_WANTS_DRAINED), -EINVAL);
+	assert_int_equal(end_set(s, w.now, 0, ENGINE_SQD, 0), 0);
+	assert_int_equal(end_set(s, w.now, 0, ENGINE_SQD, ENGINE_SET_WANTS_DRAINED), -EINVAL);
+	assert_int_equal(end_set(s, w.now, 0, ENGINE_RTS, ENGINE_SET_WANTS_DRAINED), -EINVAL);
 	assert_int_equal(rc_qp_query(s->e, s->qp[0].number, &got, NULL, NULL), 0);
 	assert_false(got.wants_drained);
-	assert_int_equal(got.state, RC_SQD);
+	assert_int_equal(got.state, ENGINE_SQD);
 	expect_no_event(s);
 }
 
@@ -401,7 +403,7 @@ static void reset_and_reuse(void **state)
 		for (uint32_t i = 0; i < 2; i++) {
 			struct end_qp *q = &w.end[i].qp[0];
 
-			assert_int_equal(end_set(&w.end[i], w.now, 0, RC_RESET, 0), 0);
+			assert_int_equal(end_set(&w.end[i], w.now, 0, ENGINE_RESET, 0), 0);
 			expect_nothing(i);
 			assert_int_equal(rc_ops.deadline(w.end[i].e, ALL_FREE), NSEC_NEVER);
 			q->attr.sq_psn += 12345;
@@ -410,7 +412,7 @@ static void reset_and_reuse(void **state)
 			end_fill(&w.end[i], round);
 		}
 		for (uint32_t i = 0; i < 2; i++)
-			end_rise(&w.end[i], w.now, 0, RC_RTS);
+			end_rise(&w.end[i], w.now, 0, ENGINE_RTS);
 		post(a_write);
 		post_recv(1, 4096, 3000, 1, 2);
 		post(a_send);
@@ -467,7 +469,7 @@ static void free_with_turns(void **state)
 		assert_int_equal(counts(s)->rx_request, 1);
 		assert_int_equal(try_post(&a_write), 0);
 		if (is_reset) {
-			assert_int_equal(end_set(s, w.now, 0, RC_RESET, 0), 0);
+			assert_int_equal(end_set(s, w.now, 0, ENGINE_RESET, 0), 0);
 		} else {
 			assert_non_null(rc_qp_free(s->e, s->qp[0].number));
 			memset(s->qp_memory[0], 0xee, END_QP);
@@ -494,7 +496,7 @@ static void shared_receive_in_hand(void **state)
 		assert_int_equal(rc_srq_new(s->e, 0, &caps, s->srq_memory), 0);
 		s->qp[0].caps.srq = 0;
 		end_add_qp(s, 0);
-		end_rise(s, w.now, 0, RC_RTS);
+		end_rise(s, w.now, 0, ENGINE_RTS);
 		sg = area_piece(s, INBOX, 0, 3000);
 		struct op op = {.code = ENGINE_RECV, .flags = ENGINE_SHARED, .sg = &sg, .n_sg = 1};
 
@@ -507,7 +509,7 @@ static void shared_receive_in_hand(void **state)
 		assert_int_equal(counts(s)->rx_request, 1);
 		assert_int_equal(end_post(s, w.now, op), -ENOMEM);
 		if (is_reset)
-			assert_int_equal(end_set(s, w.now, 0, RC_RESET, 0), 0);
+			assert_int_equal(end_set(s, w.now, 0, ENGINE_RESET, 0), 0);
 		else
 			assert_non_null(rc_qp_free(s->e, s->qp[0].number));
 		assert_int_equal(end_post(s, w.now, op), 0);
@@ -516,21 +518,21 @@ static void shared_receive_in_hand(void **state)
 	}
 }
 
-/* Who is still in RC_RTR learns from the first packet that the peer is ready. */
+/* Who is still in ENGINE_RTR learns from the first packet that the peer is ready. */
 static void established(void **state)
 {
 	(void)state;
 	start(1);
 	join();
-	assert_int_equal(end_set(&w.end[1], w.now, 0, RC_RESET, 0), 0);
-	end_rise(&w.end[1], w.now, 0, RC_RTR);
+	assert_int_equal(end_set(&w.end[1], w.now, 0, ENGINE_RESET, 0), 0);
+	end_rise(&w.end[1], w.now, 0, ENGINE_RTR);
 	expect_no_event(&w.end[1]);
 	post(a_write);
 	run();
 	expect_event(&w.end[1], w.end[1].qp[0].number, ENGINE_EVENT_ESTABLISHED);
 	expect_no_event(&w.end[1]);
 	expect_sent(&a_write, ENGINE_OK);
-	assert_int_equal(end_state(&w.end[1], 0), RC_RTR);
+	assert_int_equal(end_state(&w.end[1], 0), ENGINE_RTR);
 	check_ends();
 }
 
@@ -551,14 +553,14 @@ static void post_refuses(void **state)
 	op.qp = s->qp[0].number;
 	assert_int_equal(end_recv(s, w.now, 0, 0, 8, 1), -EINVAL);
 	assert_int_equal(end_post(s, w.now, op), -EINVAL);
-	end_rise(s, w.now, 0, RC_INIT);
+	end_rise(s, w.now, 0, ENGINE_INIT);
 	assert_int_equal(end_recv(s, w.now, 0, 0, 8, 1), 0);
 	assert_int_equal(end_post(s, w.now, op), -EINVAL);
-	assert_int_equal(end_set(s, w.now, 0, RC_RESET, 0), 0);
-	end_rise(s, w.now, 0, RC_RTR);
+	assert_int_equal(end_set(s, w.now, 0, ENGINE_RESET, 0), 0);
+	end_rise(s, w.now, 0, ENGINE_RTR);
 	assert_int_equal(end_post(s, w.now, op), -EINVAL);
-	assert_int_equal(end_set(s, w.now, 0, RC_RESET, 0), 0);
-	end_rise(s, w.now, 0, RC_RTS);
+	assert_int_equal(end_set(s, w.now, 0, ENGINE_RESET, 0), 0);
+	end_rise(s, w.now, 0, ENGINE_RTS);
 	op.n_sg = 3;
 	assert_int_equal(end_post(s, w.now, op), -EINVAL);
 	op.code = ENGINE_RECV;
@@ -638,8 +640,8 @@ static void local_protection(void **state)
 		struct work k = {.cookie = 1, .code = codes[i]};
 
 		expect_sent(&k, ENGINE_LOCAL_PROTECTION);
-		assert_int_equal(end_state(s, 0), RC_ERROR);
-		assert_int_equal(end_state(&w.end[1], 0), RC_RTS);
+		assert_int_equal(end_state(s, 0), ENGINE_ERROR);
+		assert_int_equal(end_state(&w.end[1], 0), ENGINE_RTS);
 		expect_nothing(1);
 		check_ends();
 	}
@@ -661,8 +663,8 @@ static void receive_too_short(void **state)
 		expect_sent(&a_send, ENGINE_REMOTE_INVALID);
 		expect_recv_status(1, 2, ENGINE_LOCAL_LENGTH);
 		expect_recv_status(1, 3, ENGINE_FLUSHED);
-		assert_int_equal(end_state(&w.end[0], 0), RC_ERROR);
-		assert_int_equal(end_state(&w.end[1], 0), RC_ERROR);
+		assert_int_equal(end_state(&w.end[0], 0), ENGINE_ERROR);
+		assert_int_equal(end_state(&w.end[1], 0), ENGINE_ERROR);
 		/* The packets before the fault may have been placed, but not a byte behind. */
 		memcpy(w.end[1].image[INBOX] + 100, area_at(&w.end[1], INBOX, 100), sizes[i]);
 		check_ends();
@@ -687,7 +689,7 @@ static void receive_unprotected(void **state)
 	run();
 	expect_sent(&a_send, ENGINE_REMOTE_OPERATION);
 	expect_recv_status(1, 2, ENGINE_LOCAL_PROTECTION);
-	assert_int_equal(end_state(&w.end[1], 0), RC_ERROR);
+	assert_int_equal(end_state(&w.end[1], 0), ENGINE_ERROR);
 	check_ends();
 }
 
@@ -709,8 +711,8 @@ static void remote_access(void **state)
 		run();
 		expect_sent(&k, ENGINE_REMOTE_ACCESS);
 		expect_sent(&next, ENGINE_FLUSHED);
-		assert_int_equal(end_state(&w.end[0], 0), RC_ERROR);
-		assert_int_equal(end_state(&w.end[1], 0), RC_ERROR);
+		assert_int_equal(end_state(&w.end[0], 0), ENGINE_ERROR);
+		assert_int_equal(end_state(&w.end[1], 0), ENGINE_ERROR);
 		expect_event(&w.end[1], w.end[1].qp[0].number, ENGINE_EVENT_ACCESS);
 		check_ends();
 	}
@@ -730,9 +732,9 @@ static void last_receive(void **state)
 		-ENOENT);
 	assert_int_equal(rc_srq_new(s->e, 0, &caps, s->srq_memory), 0);
 	s->qp[0].caps.srq = 0;
-	end_connect(s, w.now, RC_RTS);
+	end_connect(s, w.now, ENGINE_RTS);
 	assert_int_equal(end_recv(s, w.now, 0, 0, 8, 1), -EINVAL);
-	assert_int_equal(end_set(s, w.now, 0, RC_ERROR, 0), 0);
+	assert_int_equal(end_set(s, w.now, 0, ENGINE_ERROR, 0), 0);
 	expect_event(s, s->qp[0].number, ENGINE_EVENT_LAST_RECEIVE);
 	expect_no_event(s);
 	assert_non_null(rc_qp_free(s->e, s->qp[0].number));

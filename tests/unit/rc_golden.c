@@ -144,7 +144,7 @@ static void take_part(bool is_responder)
 	s.qp[0].attr.rq_psn = s.qp[0].attr.sq_psn = there.psn;
 	end_open(&s, now, 1);
 	assert_int_equal(rc_srq_new(s.e, 0, &caps, s.srq_memory), 0);
-	end_connect(&s, now, RC_RTS);
+	end_connect(&s, now, ENGINE_RTS);
 	for (uint32_t i = 0; i < 16; i++) {
 		struct sge sg = area_piece(&s, INBOX, RECEIVE * i, RECEIVE);
 		struct op op = {.code = ENGINE_RECV,

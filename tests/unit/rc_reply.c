@@ -147,7 +147,7 @@ static void refusals(void **state)
 				 0x60 | cases[i].why);
 		assert_int_equal(expect_sent(3, ENGINE_WRITE, ENGINE_FLUSHED).peer_code, 0);
 		expect_nothing();
-		assert_int_equal(end_state(&s, 0), RC_ERROR);
+		assert_int_equal(end_state(&s, 0), ENGINE_ERROR);
 		assert_int_equal(pull(), 0);
 		assert_int_equal(rc_ops.deadline(s.e, ALL_FREE), NSEC_NEVER);
 		EXPECT_COUNT(rx_nak, 1);
@@ -279,7 +279,7 @@ static void silence(void **state)
 	expect_sent(1, ENGINE_WRITE, ENGINE_RETRY_EXCEEDED);
 	EXPECT_COUNT(timeouts, 7);
 	EXPECT_COUNT(tx_retx, 7);
-	assert_int_equal(end_state(&s, 0), RC_ERROR);
+	assert_int_equal(end_state(&s, 0), ENGINE_ERROR);
 }
 
 /* A peer that was asked for nothing yet owes nothing. */

@@ -65,23 +65,24 @@ static void without_reads_none_is_taken(void **state)
 
 static void state_decides(void **state)
 {
-	static const int answers[] = {[RC_RESET] = -EINVAL, [RC_INIT] = -EINVAL, [RC_RTR] = -EINVAL,
-				      [RC_RTS] = 0,         [RC_SQD] = 0,        [RC_ERROR] = 0};
+	static const int answers[] = {
+		[ENGINE_RESET] = -EINVAL, [ENGINE_INIT] = -EINVAL, [ENGINE_RTR] = -EINVAL,
+		[ENGINE_RTS] = 0,         [ENGINE_SQD] = 0,        [ENGINE_ERROR] = 0};
 
 	(void)state;
-	for (unsigned to = RC_RESET; to <= RC_ERROR; to++) {
+	for (unsigned to = ENGINE_RESET; to <= ENGINE_ERROR; to++) {
 		begin();
 		end_open(&s, now, 1);
 		end_add_qp(&s, 0);
-		end_rise(&s, now, 0, to < RC_SQD ? (uint8_t)to : RC_RTS);
-		if (to >= RC_SQD)
+		end_rise(&s, now, 0, to < ENGINE_SQD ? (uint8_t)to : ENGINE_RTS);
+		if (to >= ENGINE_SQD)
 			assert_int_equal(end_set(&s, now, 0, (uint8_t)to, 0), 0);
 		struct op op = {
 			.code = ENGINE_WRITE, .qp = OURS, .cookie = 9, .flags = ENGINE_SILENT};
 
 		assert_int_equal(end_post(&s, now, op), answers[to]);
-		assert_int_equal(pull(), to == RC_RTS);
-		if (to == RC_ERROR)
+		assert_int_equal(pull(), to == ENGINE_RTS);
+		if (to == ENGINE_ERROR)
 			expect_sent(9, ENGINE_WRITE, ENGINE_FLUSHED);
 		expect_nothing();
 	}
@@ -388,13 +389,13 @@ static void binds_fail_in_order(void **state)
 		POST(.code = ENGINE_WRITE, .flags = ENGINE_SILENT);
 		expect_one(ROCE_OP_WRITE_ONLY, 0, true);
 		expect_nothing();
-		assert_int_equal(end_state(&s, 0), RC_RTS);
+		assert_int_equal(end_state(&s, 0), ENGINE_RTS);
 		ack(0);
 		expect_sent(1, ENGINE_WRITE, ENGINE_OK);
 		expect_sent(2, i == 0 ? ENGINE_LOCAL_INV : ENGINE_BIND,
 			    i == 0 ? ENGINE_LOCAL_QP : ENGINE_BIND_FAILED);
 		expect_sent(3, ENGINE_WRITE, ENGINE_FLUSHED);
-		assert_int_equal(end_state(&s, 0), RC_ERROR);
+		assert_int_equal(end_state(&s, 0), ENGINE_ERROR);
 		assert_int_equal(pull(), 0);
 		EXPECT_COUNT(failed, 1);
 	}
@@ -415,7 +416,7 @@ static void keys_are_checked_when_used(void **state)
 	ack(0);
 	expect_sent(1, ENGINE_WRITE, ENGINE_OK);
 	expect_sent(2, ENGINE_WRITE, ENGINE_LOCAL_PROTECTION);
-	assert_int_equal(end_state(&s, 0), RC_ERROR);
+	assert_int_equal(end_state(&s, 0), ENGINE_ERROR);
 	assert_int_equal(rc_ops.deadline(s.e, ALL_FREE), NSEC_NEVER);
 	/* The poster's own pieces have no key. */
 	begin_connected();
@@ -454,11 +455,11 @@ static void read_that_may_never_go(void **state)
 {
 	(void)state;
 	begin_connected();
-	assert_int_equal(end_set(&s, now, 0, RC_SQD, 0), 0);
+	assert_int_equal(end_set(&s, now, 0, ENGINE_SQD, 0), 0);
 	POST(.code = ENGINE_READ, .len = 8);
 	s.qp[0].attr.rd_atomic = 0;
-	assert_int_equal(end_set(&s, now, 0, RC_SQD, ENGINE_SET_RD_ATOMIC), 0);
-	assert_int_equal(end_set(&s, now, 0, RC_RTS, 0), 0);
+	assert_int_equal(end_set(&s, now, 0, ENGINE_SQD, ENGINE_SET_RD_ATOMIC), 0);
+	assert_int_equal(end_set(&s, now, 0, ENGINE_RTS, 0), 0);
 	assert_int_equal(pull(), 0);
 	expect_sent(1, ENGINE_READ, ENGINE_LOCAL_QP);
 }

@@ -171,7 +171,7 @@ static void a_send_without_a_receive_is_put_off(void **s)
 	deliver(request(ROCE_OP_SEND_ONLY, 1), 10);
 	expect_ack(1, 0, 2);
 	expect_done(0, ENGINE_OK);
-	assert_int_equal(state(), RC_RTR);
+	assert_int_equal(state(), ENGINE_RTR);
 }
 
 static void a_gap_is_told_of_once(void **s)
@@ -197,7 +197,7 @@ static void a_gap_is_told_of_once(void **s)
 	expect_none();
 	deliver(request(ROCE_OP_WRITE_ONLY, (1 << 23) + 1), 0);
 	expect_nak(2, AETH_NAK_SEQUENCE);
-	assert_int_equal(state(), RC_RTR);
+	assert_int_equal(state(), ENGINE_RTR);
 }
 
 /* One packet that ends the connection, after one that may open a message. */
@@ -284,7 +284,7 @@ static void refuse_one(const struct refused *c)
 	expect_nak(psn, c->why);
 	assert_int_equal(w.got.aeth.msn, 0);
 	expect_none();
-	assert_int_equal(state(), RC_ERROR);
+	assert_int_equal(state(), ENGINE_ERROR);
 	expect_untouched();
 	expect_done(0, ENGINE_FLUSHED);
 	assert_int_equal(count()->rx_nak_sent, 1);
@@ -318,7 +318,7 @@ static void operations_not_enabled_are_refused(void **s)
 		start_with(RC_NO_SRQ, DEPTH, ACCESS_ALL & ~cases[i].missing, &unpaced);
 		deliver(request(cases[i].opcode, 0), 0);
 		expect_nak(0, AETH_NAK_INVALID_REQUEST);
-		assert_int_equal(state(), RC_ERROR);
+		assert_int_equal(state(), ENGINE_ERROR);
 	}
 }
 
@@ -336,7 +336,7 @@ static void a_region_gone_in_the_midst_of_a_write(void **s)
 	expect_nak(1, AETH_NAK_REMOTE_ACCESS);
 	assert_int_equal(w.memory[PMTU], original_byte(PMTU));
 	assert_int_equal(w.memory[0], payload_byte(wire_psn(0), 0));
-	assert_int_equal(state(), RC_ERROR);
+	assert_int_equal(state(), ENGINE_ERROR);
 }
 
 /* Messages that a receive was taken for, and what its completion says. */
@@ -382,7 +382,7 @@ static void a_receive_tells_why_its_message_failed(void **s)
 		expect_no_done();
 		expect_nak(psn, cases[i].why);
 		expect_none();
-		assert_int_equal(state(), RC_ERROR);
+		assert_int_equal(state(), ENGINE_ERROR);
 		assert_int_equal(w.recv[MEMORY / 8], CANARY);
 	}
 }

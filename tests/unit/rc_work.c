@@ -71,13 +71,13 @@ static void room_after_the_end(void **state)
 	s.qp[0].caps.max_send = 3;
 	connect();
 	POST(.code = ENGINE_WRITE);
-	assert_int_equal(end_set(&s, now, 0, RC_ERROR, 0), 0);
+	assert_int_equal(end_set(&s, now, 0, ENGINE_ERROR, 0), 0);
 	POST(.code = ENGINE_WRITE, .flags = ENGINE_SILENT);
 	assert_int_equal(room(), 1);
 	expect_sent(1, ENGINE_WRITE, ENGINE_FLUSHED);
 	assert_int_equal(room(), 2);
-	assert_int_equal(end_set(&s, now, 0, RC_RESET, 0), 0);
-	end_rise(&s, now, 0, RC_RTS);
+	assert_int_equal(end_set(&s, now, 0, ENGINE_RESET, 0), 0);
+	end_rise(&s, now, 0, ENGINE_RTS);
 	assert_int_equal(room(), 3);
 }
 
@@ -95,7 +95,7 @@ static void shared_window_goes_round(void **state)
 	expect_counts(2, 0);
 	assert_int_equal(s.out[1].h.bth.ack_req, 1);
 	assert_int_equal(s.out[1].h.bth.dest_qp, THEIRS);
-	assert_int_equal(end_set(&s, now, 1, RC_ERROR, 0), 0);
+	assert_int_equal(end_set(&s, now, 1, ENGINE_ERROR, 0), 0);
 	ack(1);
 	expect_counts(2, 0);
 	assert_int_equal(s.out[0].h.bth.dest_qp, THEIRS + 2);
@@ -126,12 +126,12 @@ static void shared_window_is_passed_on(void **state)
 	for (uint32_t i = 1; i < 4; i++)
 		POST(.code = ENGINE_WRITE, .len = PMTU, .qp = i);
 	assert_int_equal(pull(), 0);
-	assert_int_equal(end_set(&s, now, 1, RC_SQD, 0), 0);
+	assert_int_equal(end_set(&s, now, 1, ENGINE_SQD, 0), 0);
 	ack(2);
 	assert_int_equal(pull(), 2);
 	assert_int_equal(s.out[0].h.bth.dest_qp, THEIRS + 2);
 	assert_int_equal(s.out[1].h.bth.dest_qp, THEIRS + 3);
-	assert_int_equal(end_set(&s, now, 1, RC_RTS, 0), 0);
+	assert_int_equal(end_set(&s, now, 1, ENGINE_RTS, 0), 0);
 	assert_int_equal(pull(), 1);
 	/* One that waits is freed. */
 	POST(.code = ENGINE_WRITE, .len = PMTU, .qp = 2);
@@ -165,7 +165,7 @@ static void room_does_not_move_away(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		POST(.code = ENGINE_WRITE, .len = PMTU, .qp = i);
 	assert_int_equal(end_pull(&s, now, only_0, END_BATCH), 1);
-	assert_int_equal(end_set(&s, now, 1, RC_SQD, 0), 0);
+	assert_int_equal(end_set(&s, now, 1, ENGINE_SQD, 0), 0);
 	ack(0);
 	assert_int_equal(rc_qp_query(s.e, OURS + 1, &attr, NULL, NULL), 0);
 	attr.port = 1;
@@ -276,7 +276,7 @@ static void shut_port_does_not_starve_the_other(void **state)
 	assert_int_equal(s.out[0].h.bth.dest_qp, THEIRS + 3);
 }
 
-/* RC_SQD: what has begun is finished, also when it is lost; then it is said, once. */
+/* ENGINE_SQD: what has begun is finished, also when it is lost; then it is said, once. */
 static void drains(void **state)
 {
 	static const uint16_t three[ENGINE_PORTS] = {3};
@@ -288,7 +288,7 @@ static void drains(void **state)
 	POST(.code = ENGINE_WRITE, .len = 4 * PMTU);
 	POST(.code = ENGINE_WRITE);
 	assert_int_equal(end_pull(&s, now, three, END_BATCH), 3);
-	assert_int_equal(end_set(&s, now, 0, RC_SQD, ENGINE_SET_WANTS_DRAINED), 0);
+	assert_int_equal(end_set(&s, now, 0, ENGINE_SQD, ENGINE_SET_WANTS_DRAINED), 0);
 	/* Nothing is out, but there is more of it. */
 	ack(2);
 	expect_no_event(&s);
@@ -303,10 +303,10 @@ static void drains(void **state)
 	POST(.code = ENGINE_WRITE);
 	assert_int_equal(pull(), 0);
 	expect_no_event(&s);
-	assert_int_equal(end_set(&s, now, 0, RC_RTS, 0), 0);
+	assert_int_equal(end_set(&s, now, 0, ENGINE_RTS, 0), 0);
 	expect_counts(2, 5);
 	ack(6);
-	assert_int_equal(end_set(&s, now, 0, RC_SQD, ENGINE_SET_WANTS_DRAINED), 0);
+	assert_int_equal(end_set(&s, now, 0, ENGINE_SQD, ENGINE_SET_WANTS_DRAINED), 0);
 	expect_event(&s, OURS, ENGINE_EVENT_DRAINED);
 }
 
@@ -358,7 +358,8 @@ static void forgets_its_own_events(void **state)
 			if (i == 3)
 				wipe(gone);
 			s.qp[i].attr.wants_drained = true;
-			assert_int_equal(end_set(&s, now, i, RC_SQD, ENGINE_SET_WANTS_DRAINED), 0);
+			assert_int_equal(end_set(&s, now, i, ENGINE_SQD, ENGINE_SET_WANTS_DRAINED),
+					 0);
 		}
 		for (uint32_t i = 0; i < 4; i++)
 			if (i != gone)
@@ -398,7 +399,7 @@ static void forgets_events_of_shared_queues(void **state)
 					 0);
 			s.qp[i].caps.srq = i;
 		}
-		end_connect(&s, now, RC_RTS);
+		end_connect(&s, now, ENGINE_RTS);
 		for (uint32_t i = 0; i < 2; i++)
 			reach_limit(i);
 		assert_null(rc_srq_free(s.e, gone));

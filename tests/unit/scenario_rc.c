@@ -114,7 +114,7 @@ static void settings_reach_the_engine(void **state)
 	assert_int_equal(cfg->cc.line_rate_bps, UINT64_C(400000000000));
 	assert_int_equal(cfg->cc.dcqcn.fast_rounds, 3);
 	assert_int_equal(rc_qp_query(runs_run.sim.hosts[1].engine, 0, &attr, NULL, NULL), 0);
-	assert_int_equal(attr.state, RC_RTS);
+	assert_int_equal(attr.state, ENGINE_RTS);
 	assert_int_equal(attr.pmtu, 1024);
 	assert_int_equal(attr.retries, 3);
 	assert_int_equal(attr.timeout, 4);

@@ -183,10 +183,10 @@ static int steer_mrc(const struct demo *d, struct run *r, uint32_t flow)
 
 static int set_path(struct engine *e, uint32_t qp, struct engine_attr *attr)
 {
-	attr->state = RC_SQD;
+	attr->state = ENGINE_SQD;
 	int error = rc_qp_modify(e, 0, qp, attr, ENGINE_SET_STATE);
 
-	attr->state = RC_RTS;
+	attr->state = ENGINE_RTS;
 	return error ? error : rc_qp_modify(e, 0, qp, attr, ENGINE_SET_STATE | ENGINE_SET_PATH);
 }
 
