@@ -194,8 +194,8 @@ static void set_ports(struct device *d)
 
 	if (up != d->ports_up) {
 		d->ports_up = d->free_ports = up;
-		if (d->ops->ports_down)
-			d->ops->ports_down(d->engine, d->clock, ~up);
+		if (d->transport->pairs->ports_down)
+			d->transport->pairs->ports_down(d->engine, d->clock, ~up);
 	}
 	mark_ports(d);
 	report_ports(d, before);

@@ -47,8 +47,6 @@ struct nic_transport_ops {
 	void (*ev_state)(struct nic_qp *qp);
 	/* TRANSPORT_ENDPOINTS: takes what the engine has of answers to questions; NULL: none. */
 	void (*take_answers)(struct device *d);
-	/* The ports that are down, a bit each, and no others; NULL: that is all one to it. */
-	void (*ports_down)(struct engine *e, nsec now, uint32_t ports);
 
 	/* What follows is for transports that controllers govern, or that show how they fare; NULL:
 	 * not this one. The device is made, but its thread does not run yet: begins both. */

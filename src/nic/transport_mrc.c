@@ -58,7 +58,6 @@ const struct nic_transport_ops nic_transport_mrc = {
 	.does = does,
 	.ev_state = mrc_follow_evs,
 	.take_answers = take_answers,
-	.ports_down = mrc_ports_down,
 	.govern = mrc_govern,
 	.abandon = mrc_abandon,
 	.news_fd = mrc_news_fd,

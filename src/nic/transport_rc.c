@@ -24,7 +24,6 @@ const struct nic_transport_ops nic_transport_rc = {
 	.configure = configure,
 	.path_open = plain_path_open,
 	.path_close = plain_path_close,
-	.ports_down = rc_ports_down,
 	.end = members_end,
 	.govern = members_begin,
 	.abandon = members_abandon,

@@ -219,4 +219,5 @@ const struct transport_pair_ops transport_mrc_pairs = {
 	.connect = connect,
 	.timeout = timeout,
 	.progress = progress,
+	.ports_down = mrc_ports_down,
 };

@@ -126,6 +126,9 @@ struct transport_pair_ops {
 	/* The shortest of the timeouts there are that is not shorter, or the longest. */
 	nsec (*timeout)(nsec ns);
 	int (*progress)(const struct engine *e, uint32_t number, struct transport_progress *p);
+	/* The ports of the device that are down, a bit each, and no others; NULL: that is all one
+	 * to it. */
+	void (*ports_down)(struct engine *e, nsec now, uint32_t ports);
 };
 
 #endif

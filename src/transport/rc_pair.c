@@ -175,4 +175,5 @@ const struct transport_pair_ops transport_rc_pairs = {
 	.connect = connect,
 	.timeout = timeout,
 	.progress = progress,
+	.ports_down = rc_ports_down,
 };

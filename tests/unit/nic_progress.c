@@ -176,8 +176,9 @@ static void on_ports_down(struct engine *engine, nsec now, uint32_t ports)
 	e.down = ports & ((1u << PORTS) - 1);
 }
 
-static const struct nic_transport_ops ops = {.transport = &transport_rc,
-					     .ports_down = on_ports_down};
+static const struct nic_transport_ops ops = {.transport = &transport_rc};
+static const struct transport_pair_ops pairs = {.ports_down = on_ports_down};
+static struct transport transport;
 
 static struct device *d;
 static struct nic_user user;
@@ -195,7 +196,9 @@ static int set_up(void **state)
 		io.room[i] = DRIVER_BATCH;
 	for (uint32_t i = 0; i < DRIVER_BATCH; i++)
 		d->tx[i].head = d->heads[i];
-	d->transport = &transport_rc;
+	transport = transport_rc;
+	transport.pairs = &pairs;
+	d->transport = &transport;
 	d->ops = &ops;
 	d->engine = &e.engine;
 	d->io = &io.driver;
