@@ -71,3 +71,13 @@ int device_check_for(const struct device *d, const struct transport *transport)
 	return nic_fail(ENOTSUP, "%s is a device of %s, and this is for those of %s", d->info.name,
 			d->transport->name, transport->name);
 }
+
+int device_check_verbs(const struct device *d)
+{
+	int r = device_check(d);
+
+	if (r || d->transport->verbs)
+		return r;
+	return nic_fail(ENOTSUP, "%s is a device of %s, whose queue pairs are not the verbs'",
+			d->info.name, d->transport->name);
+}

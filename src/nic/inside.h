@@ -212,8 +212,10 @@ struct device {
 void *nic_fail_null(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* 0, or -ENODEV after a fork. Needs no lock. */
 int device_check(const struct device *d);
-/* The same; -ENOTSUP, and a sentence, for a device of another transport. */
+/* The same; -ENOTSUP, and a sentence, for a device of another transport, ... */
 int device_check_for(const struct device *d, const struct transport *transport);
+/* ... or of one that has no table for the verbs. */
+int device_check_verbs(const struct device *d);
 
 /* backlog.c: its memory; what driver_send left of n packets, copied; true when all of it is sent.
  */

@@ -22,9 +22,10 @@
 #include <sys/socket.h>
 
 #include "config/config.h"
+#include "engine/attr.h"
 #include "engine/engine.h"
+#include "engine/ladder.h"
 #include "mem/mem.h"
-#include "rc/rc.h"
 
 #define NIC_GIDS_MAX  64u
 #define NIC_GID_TABLE (2 * NIC_GIDS_MAX)
@@ -260,10 +261,10 @@ int nic_qp_connect(struct nic_qp *qp, const struct nic_link *link);
 /* How a queue pair fares. */
 int nic_qp_progress(struct nic_qp *qp, struct transport_progress *progress);
 
-/* Of TRANSPORT_VERBS: as rc_qp_modify, but the path is as above; ENGINE_SET_PATH opens the socket
- * and checks that the PMTU fits the route: -EMSGSIZE, -EADDRINUSE, -ENETUNREACH, -EOPNOTSUPP for a
- * GID of version 1, ... and a sentence on stderr when the environment variable WEFT_VERBOSE is set;
- * nic_error has it in any case. */
+/* Of transports that have a table for the verbs (transport/verbs.h): as its modify, but the path is
+ * as above; ENGINE_SET_PATH opens the socket and checks that the PMTU fits the route: -EMSGSIZE,
+ * -EADDRINUSE, -ENETUNREACH, -EOPNOTSUPP for a GID of version 1, ... and a sentence on stderr when
+ * the environment variable WEFT_VERBOSE is set; nic_error has it in any case. */
 int nic_qp_modify(struct nic_qp *qp, const struct engine_attr *attr, uint32_t set,
 		  const struct nic_path *path);
 int nic_qp_query(struct nic_qp *qp, struct engine_attr *attr, struct nic_path *path,

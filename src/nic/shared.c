@@ -14,7 +14,7 @@ static int srq_make(struct nic_srq *s, const struct engine_srq_caps *caps, void 
 	if (number == NIC_MAX_SRQS)
 		return nic_fail(ENOSPC, "%u shared receive queues are in use: no more",
 				NIC_MAX_SRQS);
-	int r = rc_srq_new(d->engine, number, caps, memory);
+	int r = d->transport->verbs->shared_make(d->engine, number, caps, memory);
 
 	if (r)
 		return nic_fail(-r, "no shared receive queue: %s", strerror(-r));
@@ -29,10 +29,10 @@ struct nic_srq *nic_srq_new(struct nic_pd *pd, const struct engine_srq_caps *cap
 {
 	struct device *d = pd->user->device;
 	struct engine_srq_caps want = *caps;
-	int r = device_check_for(d, &transport_rc);
+	int r = device_check_verbs(d);
 
 	want.pd = pd->number;
-	size_t bytes = rc_srq_size(&want);
+	size_t bytes = r ? 0 : d->transport->verbs->shared_bytes(&want);
 
 	if (!r && !bytes)
 		r = nic_fail(EINVAL, "a shared receive queue of %u receives with %u pieces each",
@@ -73,7 +73,7 @@ int nic_srq_free(struct nic_srq *s)
 		r = nic_fail(EBUSY, "the shared receive queue is in use by %u queue pairs",
 			     s->n_users);
 	} else {
-		memory = rc_srq_free(d->engine, s->number);
+		memory = d->transport->verbs->shared_end(d->engine, s->number);
 		d->srqs[s->number] = NULL;
 		source_end(u, &s->source);
 		s->pd->n_users--;
@@ -95,7 +95,7 @@ int nic_srq_limit(struct nic_srq *s, uint32_t limit)
 	if (r)
 		return r;
 	device_enter(d);
-	r = rc_srq_limit(d->engine, s->number, limit);
+	r = d->transport->verbs->shared_limit(d->engine, s->number, limit);
 	device_flush(d);
 	device_leave(d);
 	return r ? nic_fail(-r, "a limit of %u receives", limit) : 0;
@@ -109,7 +109,7 @@ int nic_srq_query(struct nic_srq *s, struct engine_srq_caps *caps, uint32_t *lim
 	if (r)
 		return r;
 	device_enter(d);
-	r = rc_srq_query(d->engine, s->number, caps, limit);
+	r = d->transport->verbs->shared_query(d->engine, s->number, caps, limit);
 	device_leave(d);
 	return r;
 }

@@ -37,7 +37,7 @@ const struct transport transport_rc = {
 	.name = "rc",
 	.engine = &rc_ops,
 	.carrier = &carrier_roce,
-	.features = TRANSPORT_CNPS | TRANSPORT_VERBS | TRANSPORT_NOT_READY,
+	.features = TRANSPORT_CNPS | TRANSPORT_NOT_READY,
 	.ops = 1u << ENGINE_WRITE | 1u << ENGINE_WRITE_IMM | 1u << ENGINE_SEND |
 	       1u << ENGINE_SEND_IMM | 1u << ENGINE_SEND_INV | 1u << ENGINE_READ |
 	       1u << ENGINE_ATOMIC | 1u << ENGINE_LOCAL_INV | 1u << ENGINE_BIND,
@@ -56,6 +56,7 @@ const struct transport transport_rc = {
 	.n_verdicts = 0 RC_ACCEPTED(ONE) RC_DROPS(ONE),
 	.hosts = &transport_rc_hosts,
 	.pairs = &transport_rc_pairs,
+	.verbs = &transport_rc_verbs,
 	.message_max = RC_MESSAGE_MAX,
 	.settings = {settings, sizeof settings / sizeof settings[0]},
 	.cc_words = cc_words,

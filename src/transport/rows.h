@@ -4,9 +4,11 @@
 
 #include "transport/host.h"
 #include "transport/pair.h"
+#include "transport/verbs.h"
 
 extern const struct transport_host_ops transport_rc_hosts, transport_mrc_hosts;
 extern const struct transport_pair_ops transport_rc_pairs, transport_mrc_pairs;
+extern const struct transport_verbs_ops transport_rc_verbs;
 
 /* Every queue pair can send something. */
 static inline void rows_grant_sends(struct transport_caps *caps)

@@ -16,6 +16,7 @@
 #include "transport/host.h"
 #include "transport/options.h"
 #include "transport/pair.h"
+#include "transport/verbs.h"
 #include "wire/carrier.h"
 
 #define TRANSPORTS          2u
@@ -30,10 +31,9 @@ enum transport_feature {
 	TRANSPORT_TRIMS = 8,       /* it knows what to do with packets that a switch cut */
 	TRANSPORT_CLASSES = 16,    /* packets have DSCPs by what they are, and by service levels */
 	TRANSPORT_CNPS = 32,       /* it has congestion notification packets */
-	TRANSPORT_VERBS = 64,      /* its queue pairs are those of the verbs */
-	TRANSPORT_NOT_READY = 128, /* a message that finds no receive is put off, and not fatal */
-	TRANSPORT_AHEAD = 256,     /* packets are taken ahead of a gap, so many and no more */
-	TRANSPORT_STRANGERS = 512, /* it serves peers that it was not told of */
+	TRANSPORT_NOT_READY = 64,  /* a message that finds no receive is put off, and not fatal */
+	TRANSPORT_AHEAD = 128,     /* packets are taken ahead of a gap, so many and no more */
+	TRANSPORT_STRANGERS = 256, /* it serves peers that it was not told of */
 };
 
 /* The DSCPs that a device has for each class where nothing else is said. */
@@ -67,7 +67,8 @@ struct transport {
 	uint32_t first_number, least_number, open_number, open_bytes;
 	const struct transport_host_ops *hosts;
 	const struct transport_pair_ops *pairs;
-	uint64_t message_max; /* bytes of a message */
+	const struct transport_verbs_ops *verbs; /* NULL: its queue pairs are not the verbs' */
+	uint64_t message_max;                    /* bytes of a message */
 
 	/* What a person may say of it (struct transport_options), "cc" apart; and the choices of
 	 * that, by word, NULL behind the last. */

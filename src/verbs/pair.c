@@ -10,7 +10,7 @@ static_assert((int)ENGINE_RESET == IBV_QPS_RESET && (int)ENGINE_INIT == IBV_QPS_
 		      (int)ENGINE_SQD == IBV_QPS_SQD,
 	      "the states have the header's numbers but for the last");
 
-#define NUMBER_MASK (RC_NUMBERS - 1)
+#define NUMBER_MASK 0xffffffu /* of queue pairs and packets (IBTA 9.2) */
 
 #define SEND_OPS                                                                                \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
@@ -28,17 +28,19 @@ static int check_init(const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
 	struct ibv_context *context = attr->pd->context;
+	const struct transport *transport = verbs_opened(context)->transport;
+	const struct transport_caps *most = &transport->pairs->most;
 
-	if (attr->qp_type != IBV_QPT_RC ||
-	    !transport_has(verbs_opened(context)->transport, TRANSPORT_VERBS))
+	if (attr->qp_type != IBV_QPT_RC || !transport->verbs)
 		return EOPNOTSUPP;
 	if (!attr->send_cq || !attr->recv_cq || attr->send_cq->context != context ||
 	    attr->recv_cq->context != context || (attr->srq && attr->srq->context != context))
 		return EINVAL;
-	if (cap->max_send_wr > RC_WR_MAX || cap->max_send_sge > ENGINE_SGE ||
-	    cap->max_inline_data > NIC_MAX_INLINE)
+	if (cap->max_send_wr > most->max_send || cap->max_send_sge > most->max_send_sge ||
+	    cap->max_inline_data > most->max_inline)
 		return EINVAL;
-	if (!attr->srq && (cap->max_recv_wr > RC_WR_MAX || cap->max_recv_sge > ENGINE_SGE))
+	if (!attr->srq &&
+	    (cap->max_recv_wr > most->max_recv || cap->max_recv_sge > most->max_recv_sge))
 		return EINVAL;
 	return 0;
 }
@@ -198,9 +200,6 @@ static bool is_sound(const struct ibv_qp_attr *a, int mask, enum ibv_qp_state st
 				 a->ah_attr.grh.sgid_index >= NIC_GID_TABLE))
 		return false;
 	if (mask & IBV_QP_PATH_MTU && (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
-		return false;
-	if ((mask & IBV_QP_MAX_QP_RD_ATOMIC && a->max_rd_atomic > RC_RD_ATOMIC_MAX) ||
-	    (mask & IBV_QP_MAX_DEST_RD_ATOMIC && a->max_dest_rd_atomic > RC_RD_ATOMIC_MAX))
 		return false;
 	return !((mask & IBV_QP_MIN_RNR_TIMER && a->min_rnr_timer > 31) ||
 		 (mask & IBV_QP_TIMEOUT && a->timeout > 31) ||

@@ -5,14 +5,14 @@
 
 #include "verbs/inside.h"
 
-/* The most that stands before and behind the payload of a packet: IPv6, UDP, the transport's
- * headers, and the ICRC. */
-#define OVERHEAD (40u + 8u + RC_HEAD_BYTES + 4u)
+#define PKEY 0xffff /* the default partition, the same in both byte orders: there is no other */
 
-static enum ibv_mtu largest_mtu(uint32_t mtu)
+static enum ibv_mtu largest_mtu(const struct config_setup *setup, uint32_t mtu)
 {
+	uint32_t pmtu = nic_pmtu(setup, mtu);
+
 	for (int code = IBV_MTU_4096; code > IBV_MTU_256; code--)
-		if (mtu >= (128u << code) + OVERHEAD)
+		if (pmtu >= 128u << code)
 			return (enum ibv_mtu)code;
 	return IBV_MTU_256;
 }
@@ -40,10 +40,11 @@ static int query_port(struct ibv_context *context, uint8_t port, void *attr, siz
 	struct ibv_port_attr all = {
 		.state = is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = largest_mtu(info.n_ports > 1 && own->mtu ? own->mtu : info.mtu),
+		.active_mtu = largest_mtu(&info.setup,
+					  info.n_ports > 1 && own->mtu ? own->mtu : info.mtu),
 		.gid_tbl_len = NIC_GID_TABLE,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
-		.max_msg_sz = RC_MESSAGE_MAX,
+		.max_msg_sz = (uint32_t)info.setup.transport->message_max,
 		.pkey_tbl_len = 1,
 		.max_vl_num = 1,
 		.active_width = 1,
@@ -199,7 +200,7 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __b
 				  pkey);
 	if (!verbs_has_port(context, port_num) || index != 0)
 		return verbs_minus_one(EINVAL);
-	*pkey = RC_PKEY; /* the same in both byte orders */
+	*pkey = PKEY;
 	return 0;
 }
 
@@ -208,7 +209,7 @@ int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pke
 	if (!verbs_is_ours(context))
 		return VERBS_PASS(ibv_get_pkey_index, verbs_minus_one(ENOSYS), context, port_num,
 				  pkey);
-	if (!verbs_has_port(context, port_num) || pkey != RC_PKEY)
+	if (!verbs_has_port(context, port_num) || pkey != PKEY)
 		return verbs_minus_one(EINVAL);
 	return 0;
 }

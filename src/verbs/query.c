@@ -2,7 +2,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "mrc/mrc.h"
 #include "verbs/inside.h"
 
 /* perftest and others choose special paths by the vendor's OUI and part number. Ours is in the part
@@ -10,22 +9,26 @@
 #define VENDOR_ID   0x025745u
 #define VENDOR_PART 0
 
-/* An MRC device has none of RC's reads, atomics, shared queues and windows. */
-static void fill_mrc(struct ibv_device_attr *attr)
+/* What only queue pairs of the verbs have: reads, atomics, shared queues and windows. */
+static void fill_verbs(struct ibv_device_attr *attr, const struct transport_verbs_ops *verbs)
 {
-	attr->max_qp_wr = MRC_WR_MAX;
-	attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
-				 IBV_DEVICE_SYS_IMAGE_GUID;
-	attr->max_sge_rd = 0;
-	attr->max_qp_rd_atom = attr->max_res_rd_atom = attr->max_qp_init_rd_atom = 0;
-	attr->atomic_cap = IBV_ATOMIC_NONE;
-	attr->max_mw = 0;
-	attr->max_srq = attr->max_srq_wr = attr->max_srq_sge = 0;
+	attr->device_cap_flags |= IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |
+				  IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	attr->max_sge_rd = ENGINE_SGE;
+	attr->max_qp_rd_atom = verbs->rd_atomic_max;
+	attr->max_res_rd_atom = verbs->rd_atomic_max * (int)NIC_MAX_QPS;
+	attr->max_qp_init_rd_atom = verbs->rd_atomic_max;
+	attr->atomic_cap = IBV_ATOMIC_HCA;
+	attr->max_mw = NIC_MAX_MRS;
+	attr->max_srq = NIC_MAX_SRQS;
+	attr->max_srq_wr = (int)verbs->most.max_recv;
+	attr->max_srq_sge = (int)verbs->most.max_sge;
 }
 
 static void fill_device(struct ibv_device_attr *attr, struct ibv_context *context)
 {
 	const struct verbs_opened *opened = verbs_opened(context);
+	const struct transport *transport = opened->transport;
 	uint64_t guid = ibv_get_device_guid(context->device);
 
 	*attr = (struct ibv_device_attr){
@@ -37,32 +40,22 @@ static void fill_device(struct ibv_device_attr *attr, struct ibv_context *contex
 		.vendor_id = VENDOR_ID,
 		.vendor_part_id = VENDOR_PART,
 		.max_qp = NIC_MAX_QPS,
-		.max_qp_wr = RC_WR_MAX,
+		.max_qp_wr = (int)transport->pairs->most.max_send,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
-				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
-				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
-				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+				    IBV_DEVICE_SYS_IMAGE_GUID,
 		.max_sge = ENGINE_SGE,
-		.max_sge_rd = ENGINE_SGE,
 		.max_cq = NIC_MAX_CQS,
 		.max_cqe = NIC_MAX_CQE,
 		.max_mr = NIC_MAX_MRS,
 		.max_pd = VERBS_MAX_PDS,
-		.max_qp_rd_atom = RC_RD_ATOMIC_MAX,
-		.max_res_rd_atom = RC_RD_ATOMIC_MAX * NIC_MAX_QPS,
-		.max_qp_init_rd_atom = RC_RD_ATOMIC_MAX,
-		.atomic_cap = IBV_ATOMIC_HCA,
-		.max_mw = NIC_MAX_MRS,
-		.max_srq = NIC_MAX_SRQS,
-		.max_srq_wr = RC_WR_MAX,
-		.max_srq_sge = ENGINE_SGE,
+		.atomic_cap = IBV_ATOMIC_NONE,
 		.max_pkeys = 1,
 		/* 4.096 us * 2^15: a thread that waits for its processor answers late. */
 		.local_ca_ack_delay = 15,
 		.phys_port_cnt = (uint8_t)opened->n_ports,
 	};
-	if (!transport_has(opened->transport, TRANSPORT_VERBS))
-		fill_mrc(attr);
+	if (transport->verbs)
+		fill_verbs(attr, transport->verbs);
 }
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)

@@ -7,8 +7,7 @@ struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		return verbs_null(EINVAL);
-	/* Queue pairs of MRC bind nothing. */
-	if (!transport_has(verbs_opened(pd->context)->transport, TRANSPORT_VERBS))
+	if (!transport_takes(verbs_opened(pd->context)->transport, ENGINE_BIND))
 		return verbs_null(EOPNOTSUPP);
 	struct verbs_window *window = calloc(1, sizeof *window);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "io/udp.h"
+#include "rc/rc.h"
 
 #define IDLE_POLLS  64u
 #define NAP_NS      100000

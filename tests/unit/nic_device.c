@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rc/rc.h"
+
 static uint32_t count_fds(void)
 {
 	DIR *dir = opendir("/proc/self/fd");

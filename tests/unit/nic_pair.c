@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rc/rc.h"
+
 static void check_done(const struct done *done, enum engine_op op, uint64_t cookie)
 {
 	assert_int_equal(done->status, ENGINE_OK);

@@ -47,6 +47,30 @@ static void rows_are_whole(void **state)
 	}
 }
 
+/* Whoever may be below the verbs is so wholly, with queue pairs as they number them. */
+static void the_verbs_find_all_they_ask_for(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < TRANSPORTS; i++) {
+		const struct transport *t = transports[i];
+		const struct transport_verbs_ops *v = t->verbs;
+
+		if (!v)
+			continue;
+		assert_true(v->modify && v->query && v->shared_make && v->shared_end);
+		assert_true(v->shared_limit && v->shared_query);
+		assert_int_equal(t->carrier->number.width, 24);
+		struct engine_srq_caps caps = v->most;
+
+		assert_true(caps.max_recv > 0 && v->shared_bytes(&caps) > 0);
+		caps.max_recv++;
+		assert_int_equal(v->shared_bytes(&caps), 0);
+		caps = v->most;
+		caps.max_sge++;
+		assert_int_equal(v->shared_bytes(&caps), 0);
+	}
+}
+
 /* A trimming fabric tells what it may cut, and what it cut, by the DSCP alone. */
 static void trimmed_looks_like_nothing_else(void **state)
 {
@@ -201,6 +225,7 @@ static void around_a_payload_is_its_seal_too(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(rows_stand_where_their_names_do),
 	cmocka_unit_test(rows_are_whole),
+	cmocka_unit_test(the_verbs_find_all_they_ask_for),
 	cmocka_unit_test(trimmed_looks_like_nothing_else),
 	cmocka_unit_test(hosts_are_taken),
 	cmocka_unit_test(settings_have_places_of_their_own),

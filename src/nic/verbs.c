@@ -1,0 +1,90 @@
+/* Queue pairs whose attributes are set one by one, as the verbs have it. */
+#include <errno.h>
+#include <string.h>
+
+#include "nic/inside.h"
+
+/* Handles and entropy for a path into attr. */
+static int find_path(struct nic_qp *qp, const struct nic_path *path, struct engine_attr *attr,
+		     uint32_t set, struct addr_pair *addrs)
+{
+	struct device *d = qp->user->device;
+	struct path_use use = {attr->pmtu, attr->remote_qp};
+	struct transport_path to = {.peer = DRIVER_NO_HANDLE};
+	struct engine_attr has;
+
+	if (!path)
+		return nic_fail(EINVAL, "no path was given");
+	d->transport->verbs->query(d->engine, qp->number, &has, NULL);
+	if (!(set & ENGINE_SET_PMTU))
+		use.pmtu = has.pmtu;
+	if (!(set & ENGINE_SET_REMOTE_QP))
+		use.remote_qp = qp->remote_qp;
+	int r = d->ops->path_open(qp, path, use, &to, addrs);
+
+	if (r)
+		return r;
+	attr->local = to.local;
+	attr->peer = to.peer;
+	attr->port = to.port;
+	attr->ev = to.ev;
+	return 0;
+}
+
+static int modify(struct nic_qp *qp, struct engine_attr *attr, uint32_t set,
+		  const struct nic_path *path)
+{
+	struct device *d = qp->user->device;
+	nsec now = device_catch_up(d);
+	struct addr_pair addrs = NO_ADDR_PAIR;
+	int r = set & ENGINE_SET_PATH ? find_path(qp, path, attr, set, &addrs) : 0;
+
+	if (r)
+		return r;
+	r = d->transport->verbs->modify(d->engine, now, qp->number, attr, set);
+	if (r) {
+		d->ops->path_close(qp, &addrs);
+		return nic_fail(-r, "queue pair %#x does not take these attributes: %s", qp->number,
+				strerror(-r));
+	}
+	if (set & ENGINE_SET_PATH)
+		qp_take_path(qp, path, addrs);
+	if (set & ENGINE_SET_REMOTE_QP)
+		qp->remote_qp = attr->remote_qp;
+	if (set & ENGINE_SET_STATE && attr->state == ENGINE_RESET)
+		qp->life = ++d->last_life;
+	device_changed(d);
+	device_flush(d);
+	return 0;
+}
+
+int nic_qp_modify(struct nic_qp *qp, const struct engine_attr *attr, uint32_t set,
+		  const struct nic_path *path)
+{
+	struct device *d = qp->user->device;
+	struct engine_attr want = *attr;
+	int r = device_check_verbs(d);
+
+	if (r)
+		return r;
+	device_enter(d);
+	r = modify(qp, &want, set, path);
+	device_leave(d);
+	return r;
+}
+
+int nic_qp_query(struct nic_qp *qp, struct engine_attr *attr, struct nic_path *path,
+		 bool *is_draining)
+{
+	struct device *d = qp->user->device;
+	int r = device_check_verbs(d);
+
+	if (r)
+		return r;
+	device_enter(d);
+	r = d->transport->verbs->query(d->engine, qp->number, attr, is_draining);
+	if (path)
+		*path = qp->path;
+	device_leave(d);
+	return r;
+}
