@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "nic/nic_mrc.h"
+#include "nic/mrc/nic_mrc.h"
 
 #define MOST_BYTES  (UINT32_C(1) << 20)
 #define DEPTH       32u

@@ -15,7 +15,7 @@
 
 #include "verbs/inside.h"
 
-#include "nic/nic_mrc.h"
+#include "nic/mrc/nic_mrc.h"
 
 /* What these declare is what the library shows; all else is hidden by the build. */
 #pragma GCC visibility push(default)

@@ -6,7 +6,8 @@
  * counted there. */
 #include <stdlib.h>
 
-#include "nic/mrc_inside.h"
+#include "control/store.h"
+#include "nic/inside.h"
 
 #define LATE_NS UINT64_C(250000000) /* between two looks where nobody tells of news */
 

@@ -15,6 +15,7 @@
 #include "base/keystream.h"
 #include "base/list.h"
 #include "base/nsec.h"
+#include "control/members.h"
 #include "io/driver.h"
 #include "nic/nic.h"
 #include "nic/transport.h"
@@ -121,7 +122,7 @@ struct nic_qp {
 	struct transport_caps caps; /* as granted */
 	struct addr_pair addrs;
 	struct nic_path path;
-	struct mrc_naming *naming; /* of MRC: the profiles that it names; NULL: none */
+	void *own; /* what the transport's part keeps of it; NULL: nothing */
 };
 
 /* Packets pulled that are yet to be sent: pkts[at .. at + n). */
@@ -148,18 +149,9 @@ struct device {
 	const struct nic_transport_ops *ops;
 	uint8_t asked_driver; /* enum config_driver; info has the one that it became */
 	uint32_t n_ports;
-	struct path_profile *evs;    /* of MRC's queue pairs that name no profile; else NULL */
-	struct mrc_control *control; /* of MRC: what controllers set; NULL: none can */
-	struct nic_show *show;       /* of RC: how it fares; NULL: nobody is shown */
+	void *own;                   /* what the transport's part (ops) keeps of the device */
 	uint32_t held[NIC_GIDS_MAX]; /* handles of our addresses, see gids_hold */
-	struct ask *asks;            /* of MRC, see ask.c, as are the next two */
-	uint32_t last_ask, last_alone;
-	struct kept_ends {
-		uint8_t sgid[16], dgid[16];
-		struct addr_pair addrs;
-	} kept[8]; /* asked last: their routes stay known */
-	uint32_t n_kept;
-	struct event_ring *events; /* of MRC, see event_cq.c, as is the next */
+	struct event_ring *events; /* of queues of events, see event_ring.c, as are the next two */
 	struct store *event_store; /* open while there are some */
 	nsec events_at;            /* when they are looked for next, where nobody tells of them */
 	struct engine *engine;
@@ -294,8 +286,22 @@ void cq_wake(struct nic_cq *cq);
 /* false when there is no place for it. */
 bool cq_push(struct nic_cq *cq, const struct done *done);
 
-/* event_ring.c: what is readable when a process on the device told something; -1: nothing is to be
- * watched. Takes what was told into all queues of events. */
+/* event_ring.c: a queue of events has one of these in place of its own ring. */
+struct event_ring {
+	struct event_ring *next; /* of the device */
+	struct nic_cq *cq;
+	struct members *members;
+	bool is_behind; /* there was no room for all */
+	bool is_blind;  /* not everybody could be looked at */
+	struct control_event at[];
+};
+/* Takes as many as there are and have room. */
+void event_ring_fill(struct event_ring *r);
+/* Looks for processes that came, and fills it; 0, or a negative errno: not everybody could be
+ * looked at. */
+int event_ring_look(struct event_ring *r);
+/* What is readable when a process on the device told something; -1: nothing is to be watched. Takes
+ * what was told into all queues of events. */
 int device_event_fd(const struct device *d);
 void device_take_events(struct device *d);
 /* Takes them where that shows nothing, from time to time; returns when to try again. */

@@ -15,27 +15,29 @@ void members_begin(struct device *d)
 
 	if (store_name_apart(name, setup->transport->name, setup->interfaces, setup->n_ports))
 		return;
-	d->show = calloc(1, sizeof *d->show);
-	if (!d->show)
+	struct nic_show *show = calloc(1, sizeof *show);
+
+	if (!show)
 		return;
-	show_begin(d, d->show, name);
+	d->own = show;
+	show_begin(d, show, name);
 }
 
 void members_end(struct device *d)
 {
-	if (d->show)
-		show_end(d, d->show);
-	free(d->show);
-	d->show = NULL;
+	if (d->own)
+		show_end(d, d->own);
+	free(d->own);
+	d->own = NULL;
 }
 
 void members_abandon(struct device *d)
 {
-	if (d->show)
-		show_abandon(d, d->show);
+	if (d->own)
+		show_abandon(d, d->own);
 }
 
 nsec members_show(struct device *d, nsec now)
 {
-	return d->show ? show_device(d, d->show, now) : NSEC_NEVER;
+	return d->own ? show_device(d, d->own, now) : NSEC_NEVER;
 }

@@ -13,7 +13,7 @@
 #include "check.h"
 #include "control/members.h"
 #include "control/store.h"
-#include "nic/nic_mrc.h"
+#include "nic/mrc/nic_mrc.h"
 
 struct controller {
 	struct store *store;

@@ -5,7 +5,7 @@
 
 #include "nic_stage.h"
 
-#include "nic/nic_mrc.h"
+#include "nic/mrc/nic_mrc.h"
 
 #define PMTU  1024u
 #define SIDES 2u

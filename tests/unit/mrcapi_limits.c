@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "mrcapi/inside.h"
-#include "nic/nic_mrc.h"
+#include "nic/mrc/nic_mrc.h"
 
 #define NOT_SAID UINT16_MAX
 

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "nic/inside.h"
-#include "nic/nic_mrc.h"
+#include "nic/mrc/nic_mrc.h"
 #include "wire/mrc.h"
 
 #define MANY      4096u

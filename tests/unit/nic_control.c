@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "controller.h"
-#include "nic/mrc_inside.h"
+#include "nic/mrc/inside.h"
 
 #define FIRST   30001u /* source ports of the profile, none of which the device takes by itself */
 #define BURST   60u    /* packets in a row that take one EV here */
@@ -154,7 +154,7 @@ static void profiles_are_in_use(void **state)
 	for (uint32_t i = 0; i < SIDES; i++)
 		assert_int_equal(name_ev(s[i].qp, PROFILE), 0);
 	assert_int_equal(controller_count(&c, CONTROL_EV, PROFILE), 2);
-	assert_ptr_equal(s[0].qp->naming->evs, s[1].qp->naming->evs);
+	assert_ptr_equal(mrc_naming_of(s[0].qp)->evs, mrc_naming_of(s[1].qp)->evs);
 	/* The same once more, and another. */
 	assert_int_equal(name_ev(s[0].qp, PROFILE), 0);
 	assert_int_equal(controller_count(&c, CONTROL_EV, PROFILE), 2);
@@ -170,7 +170,7 @@ static void profiles_are_in_use(void **state)
 	assert_int_equal(nic_qp_free(s[1].qp), 0);
 	s[1].qp = NULL;
 	assert_int_equal(controller_count(&c, CONTROL_EV, PROFILE), 0);
-	assert_null(s[0].user->device->control->evs);
+	assert_null(mrc_device_of(s[0].user->device)->control->evs);
 	close_all();
 }
 
@@ -236,7 +236,7 @@ static void values_must_make_sense_here(void **state)
 	assert_non_null(strstr(nic_error(), "raw"));
 	for (uint64_t id = 1; id <= 3; id++)
 		assert_int_equal(controller_count(&c, CONTROL_EV, id), 0);
-	assert_null(s[0].user->device->control->evs);
+	assert_null(mrc_device_of(s[0].user->device)->control->evs);
 	close_all();
 }
 
@@ -283,7 +283,7 @@ static void a_controller_denies_values_of_those_that_run(void **state)
 	assert_int_equal(name_ev(s[0].qp, PROFILE), 0);
 	assert_int_equal(name_ev(s[1].qp, PROFILE), 0);
 	deny(1);
-	WAIT_FOR(s[0].qp->naming->evs->profile.denied[0] == 1);
+	WAIT_FOR(mrc_naming_of(s[0].qp)->evs->profile.denied[0] == 1);
 	connect_all();
 	assert_int_equal(fare().evs[PATH_DENIED], 1);
 	deny(7);
@@ -316,12 +316,12 @@ static void spoil(struct device *d, uint32_t ev)
 	assert_int_equal(mrc_qp_judge(d->engine, d->clock, nic_qp_number(s[0].qp), ev, true), 0);
 	mrc_follow_evs(s[0].qp);
 	assert_int_equal(state_of(ev), PATH_ASSUMED_BAD);
-	assert_int_equal(s[0].qp->naming->evs->n_bad[ev], 1);
+	assert_int_equal(mrc_naming_of(s[0].qp)->evs->n_bad[ev], 1);
 }
 
 static void look_now(struct device *d)
 {
-	d->control->look_at = 0;
+	mrc_device_of(d)->control->look_at = 0;
 	mrc_look_late(d, device_now());
 }
 
@@ -345,7 +345,7 @@ static void a_controller_says_that_a_value_is_good(void **state)
 	look_now(d);
 	assert_int_equal(state_of(2), PATH_GOOD);
 	mrc_follow_evs(s[0].qp);
-	assert_int_equal(s[0].qp->naming->evs->n_bad[2], 0);
+	assert_int_equal(mrc_naming_of(s[0].qp)->evs->n_bad[2], 0);
 	device_leave(d);
 	close_all();
 }
@@ -371,7 +371,7 @@ static void a_controller_replaces_a_value_of_those_that_run(void **state)
 	assert_int_equal(ports_taken(fd, 2 * BURST * VALUES), 7);
 	d = s[0].user->device;
 	device_enter(d);
-	before = s[0].qp->naming->evs;
+	before = mrc_naming_of(s[0].qp)->evs;
 	spoil(d, 1);
 	spoil(d, 0);
 	controller_begin(&c);
@@ -381,14 +381,14 @@ static void a_controller_replaces_a_value_of_those_that_run(void **state)
 	p->evs[0].val[1] = (uint8_t)(FIRST + VALUES + 2);
 	controller_commit(&c);
 	look_now(d);
-	assert_ptr_not_equal(s[0].qp->naming->evs, before);
-	assert_ptr_equal(s[0].qp->naming->evs, s[1].qp->naming->evs);
-	assert_ptr_equal(d->control->evs, s[0].qp->naming->evs);
-	assert_null(d->control->evs->next);
+	assert_ptr_not_equal(mrc_naming_of(s[0].qp)->evs, before);
+	assert_ptr_equal(mrc_naming_of(s[0].qp)->evs, mrc_naming_of(s[1].qp)->evs);
+	assert_ptr_equal(mrc_device_of(d)->control->evs, mrc_naming_of(s[0].qp)->evs);
+	assert_null(mrc_device_of(d)->control->evs->next);
 	assert_int_equal(state_of(1), PATH_ASSUMED_BAD);
 	assert_int_equal(state_of(0), PATH_GOOD);
-	assert_int_equal(d->control->evs->n_bad[1], 1);
-	assert_int_equal(d->control->evs->n_bad[0], 0);
+	assert_int_equal(mrc_device_of(d)->control->evs->n_bad[1], 1);
+	assert_int_equal(mrc_device_of(d)->control->evs->n_bad[0], 0);
 	device_leave(d);
 	assert_int_equal(controller_count(&c, CONTROL_EV, PROFILE), SIDES);
 	/* A queue pair that sends finds out that the other was not so bad. */
@@ -509,8 +509,8 @@ static void a_cc_profile_sets_the_window(void **state)
 	assert_int_equal(controller_count(&c, CONTROL_CC, 1), 0);
 	assert_int_equal(fare().window_bytes, window);
 	assert_int_equal(name_cc(s[0].qp, 2), 0);
-	assert_int_equal(s[0].qp->naming->cc.kind, CC_FIXED);
-	assert_int_equal(fare().window_bytes, s[0].qp->naming->cc.window_bytes);
+	assert_int_equal(mrc_naming_of(s[0].qp)->cc.kind, CC_FIXED);
+	assert_int_equal(fare().window_bytes, mrc_naming_of(s[0].qp)->cc.window_bytes);
 	for (uint64_t id = 3; id <= 5; id++) {
 		assert_int_equal(name_cc(s[0].qp, id), -EINVAL);
 		assert_int_equal(controller_count(&c, CONTROL_CC, id), 0);
@@ -545,7 +545,8 @@ static void cc_numbers_become_fixed_points(void **state)
 	controller_commit(&c);
 	assert_int_equal(name_cc(s[1].qp, 2), 0);
 	assert_int_equal(name_cc(s[0].qp, 1), 0);
-	const struct nscc_cfg *n = &s[0].qp->naming->cc.nscc, *own = &s[1].qp->naming->cc.nscc;
+	const struct nscc_cfg *n = &mrc_naming_of(s[0].qp)->cc.nscc,
+			      *own = &mrc_naming_of(s[1].qp)->cc.nscc;
 
 	assert_true(n->has_no_quick_adapt && !own->has_no_quick_adapt);
 	assert_int_equal(n->qa_gate, 4);

@@ -8,7 +8,7 @@
 
 #include "controller.h"
 #include "mrc/state.h"
-#include "nic/mrc_inside.h"
+#include "nic/mrc/inside.h"
 #include "wire/mrc.h"
 
 #define PORTS   2u
@@ -265,7 +265,7 @@ static void events_are_told_by_the_mask(void **state)
 	controller_begin(&c);
 	control_find_profile(c.state, PROFILE)->event_mask = CONTROL_REPORT_GOOD;
 	controller_commit(&c);
-	WAIT_FOR(s[0].qp->naming->evs->event_mask == CONTROL_REPORT_GOOD);
+	WAIT_FOR(mrc_naming_of(s[0].qp)->evs->event_mask == CONTROL_REPORT_GOOD);
 	take_down();
 	WAIT_FOR(n_bad() == 3);
 	bring_up();
@@ -294,10 +294,11 @@ static uint32_t ports_up(void)
 static void ask_by_port_1(void)
 {
 	struct device *d = s[0].user->device;
+	const struct path_profile *own = &mrc_device_of(d)->evs->profile;
 	struct mrc_endpoint request = {
 		.peer = s[0].qp->addrs.peer,
 		.local = s[0].qp->addrs.local,
-		.ev = d->evs->set.evs[d->evs->first[1]],
+		.ev = own->set.evs[own->first[1]],
 		.op = MRC_ENDPOINT_EV_PROBE,
 	};
 
@@ -345,7 +346,7 @@ static void nothing_is_received_by_a_disabled_port(void **state)
 	open_all();
 	connect_pair(s[0].qp, s[1].qp);
 	/* The first may meet a neighbour that is not known yet. */
-	ev = s[1].user->device->evs->first[1];
+	ev = mrc_device_of(s[1].user->device)->evs->profile.first[1];
 	for (uint32_t i = 0; i < 3 && nic_mrc_ping(s[1].qp, ev, &rtt_ns); i++)
 		continue;
 	disable(2);
@@ -425,7 +426,7 @@ static void values_may_be_segments(void **state)
 	assert_int_equal(nic_mrc_qp_query(more[0], &attr[1], NULL, NULL), 0);
 	for (uint32_t i = 0; i < VALUES; i++) {
 		const struct path_ev *ev = &attr[0].evs->set.evs[i];
-		const struct encap_segments *segments = &s[0].qp->naming->evs->segments[i];
+		const struct encap_segments *segments = &mrc_naming_of(s[0].qp)->evs->segments[i];
 
 		assert_int_equal(ev->port, i / 3);
 		assert_int_equal(segments->n, 1);
@@ -435,8 +436,8 @@ static void values_may_be_segments(void **state)
 	}
 	for (unsigned side = 0; side < SIDES; side++)
 		assert_int_equal(nic_qp_free(more[side]), 0);
-	assert_int_equal(s[0].user->device->control->evs->id, 20);
-	assert_null(s[0].user->device->control->evs->next);
+	assert_int_equal(mrc_device_of(s[0].user->device)->control->evs->id, 20);
+	assert_null(mrc_device_of(s[0].user->device)->control->evs->next);
 	/* IPv4 has no segments. */
 	more[0] = new_qp(&s[0]);
 	name(more[0], 20);

@@ -10,7 +10,7 @@
 
 #include "control/member.h"
 #include "control/store.h"
-#include "nic/nic_mrc.h"
+#include "nic/mrc/nic_mrc.h"
 
 #define WAIT_MS 2000
 

@@ -5,7 +5,7 @@
 
 #include <mrc_ctl.h>
 
-#include "nic/nic_mrc.h"
+#include "nic/mrc/nic_mrc.h"
 
 #define CTL_REQ_IDS 65536 /* more requests than that are not all different */
 

@@ -19,8 +19,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "nic/mrc/nic_mrc.h"
 #include "nic/nic.h"
-#include "nic/nic_mrc.h"
 
 #define PERF_PORT        18515u
 #define PERF_QPS_MAX     1024u

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nic/nic_mrc.h"
+#include "nic/mrc/nic_mrc.h"
 #include "tools/stats.h"
 #include "tools/text.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nic/mrc_inside.h"
+#include "nic/mrc/inside.h"
 
 #define LOOK_NS UINT64_C(250000000) /* between two looks at a state of which nobody tells */
 
@@ -42,7 +42,7 @@ static void follow(struct device *d, struct control *c)
 {
 	struct mrc_evs *next;
 
-	for (struct mrc_evs *w = d->control->evs; w; w = next) {
+	for (struct mrc_evs *w = mrc_device_of(d)->control->evs; w; w = next) {
 		const struct control_profile *p = control_find_profile(c, w->id);
 
 		next = w->next;
@@ -65,10 +65,11 @@ static void follow(struct device *d, struct control *c)
  * be read changes nothing, and is tried again as well. */
 static void look(struct device *d)
 {
-	struct control *c = store_read(d->control->store);
-	bool is_notified = c && store_fd(d->control->store) >= 0;
+	struct mrc_control *own = mrc_device_of(d)->control;
+	struct control *c = store_read(own->store);
+	bool is_notified = c && store_fd(own->store) >= 0;
 
-	d->control->look_at = is_notified ? NSEC_NEVER : device_now() + LOOK_NS;
+	own->look_at = is_notified ? NSEC_NEVER : device_now() + LOOK_NS;
 	if (!c)
 		return;
 	follow(d, c);
@@ -77,7 +78,7 @@ static void look(struct device *d)
 
 nsec mrc_look_late(struct device *d, nsec now)
 {
-	struct mrc_control *c = d->control;
+	struct mrc_control *c = mrc_device_of(d)->control;
 
 	if (!c || !c->store)
 		return NSEC_NEVER;
@@ -99,7 +100,7 @@ void mrc_govern(struct device *d)
 		free(c);
 		return;
 	}
-	d->control = c;
+	mrc_device_of(d)->control = c;
 	c->store = store_open(c->name);
 	if (!c->store)
 		return;
@@ -110,7 +111,7 @@ void mrc_govern(struct device *d)
 
 void mrc_ungovern(struct device *d)
 {
-	struct mrc_control *c = d->control;
+	struct mrc_control *c = mrc_device_of(d)->control;
 
 	if (!c)
 		return;
@@ -118,13 +119,13 @@ void mrc_ungovern(struct device *d)
 	if (c->store)
 		store_close(c->store);
 	free(c);
-	d->control = NULL;
+	mrc_device_of(d)->control = NULL;
 }
 
 /* The parent's place among the processes stays its own. */
 void mrc_abandon(struct device *d)
 {
-	struct mrc_control *c = d->control;
+	struct mrc_control *c = mrc_device_of(d)->control;
 
 	if (!c)
 		return;
@@ -136,12 +137,14 @@ void mrc_abandon(struct device *d)
 
 int mrc_news_fd(const struct device *d)
 {
-	return d->control && d->control->store ? store_fd(d->control->store) : -1;
+	const struct mrc_control *c = mrc_device_of(d)->control;
+
+	return c && c->store ? store_fd(c->store) : -1;
 }
 
 void mrc_take_news(struct device *d)
 {
-	if (!(store_has_news(d->control->store) & STORE_CHANGED))
+	if (!(store_has_news(mrc_device_of(d)->control->store) & STORE_CHANGED))
 		return;
 	device_catch_up(d);
 	look(d);
@@ -155,8 +158,8 @@ int nic_mrc_store_name(struct nic_user *u, char name[STORE_NAME_MAX])
 
 	if (r)
 		return r;
-	if (d->control) {
-		memcpy(name, d->control->name, STORE_NAME_MAX);
+	if (mrc_device_of(d)->control) {
+		memcpy(name, mrc_device_of(d)->control->name, STORE_NAME_MAX);
 		return 0;
 	}
 	return store_name(name, d->info.setup.interfaces, d->info.setup.n_ports);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "control/members.h"
-#include "nic/mrc_inside.h"
+#include "nic/mrc/inside.h"
 
 /* A ring that reads from now on; NULL and errno. */
 static struct event_ring *ring_new(const char *name, uint32_t cqe)

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "nic/mrc_inside.h"
+#include "nic/mrc/inside.h"
 
 #define BURST_BYTES 61440u /* payload that one call with offload takes at the least */
 #define BURST_MOST  60u    /* packets that a device sends in one go */
@@ -32,7 +32,9 @@ static int check(const struct device *d)
 
 uint32_t mrc_most_evs(const struct device *d)
 {
-	return d->evs->set.n > CONTROL_EVS ? d->evs->set.n : CONTROL_EVS;
+	uint32_t own = mrc_device_of(d)->evs->profile.set.n;
+
+	return own > CONTROL_EVS ? own : CONTROL_EVS;
 }
 
 static int no_address(const struct device *d, int r, uint32_t port)

@@ -1,6 +1,8 @@
 /* MRC as a device's transport. */
-#include "nic/inside.h"
-#include "nic/mrc_inside.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#include "nic/mrc/inside.h"
 
 static uint32_t does(const struct device *d)
 {
@@ -9,6 +11,9 @@ static uint32_t does(const struct device *d)
 
 static int configure(struct device *d, struct transport_host *host)
 {
+	d->own = calloc(1, sizeof(struct mrc_device));
+	if (!d->own)
+		return nic_fail(ENOMEM, "no memory for %s", d->info.name);
 	int r = mrc_make_own_evs(d);
 
 	if (r)
@@ -21,8 +26,11 @@ static int configure(struct device *d, struct transport_host *host)
 
 static void end(struct device *d)
 {
+	if (!d->own)
+		return;
 	mrc_ungovern(d);
 	mrc_free_own_evs(d);
+	free(d->own);
 }
 
 static void take_answers(struct device *d)
@@ -42,7 +50,8 @@ static void take_answers(struct device *d)
 static nsec show(struct device *d, nsec now)
 {
 	nsec look = mrc_look_late(d, now);
-	nsec next = d->control ? show_device(d, &d->control->show, now) : NSEC_NEVER;
+	struct mrc_control *c = mrc_device_of(d)->control;
+	nsec next = c ? show_device(d, &c->show, now) : NSEC_NEVER;
 
 	return look < next ? look : next;
 }

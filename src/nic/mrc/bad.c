@@ -1,5 +1,5 @@
 /* Which EVs of MRC's queue pairs are assumed bad, as controllers are told (MRC 9.3.2.1). */
-#include "nic/mrc_inside.h"
+#include "nic/mrc/inside.h"
 
 static void report(struct device *d, const struct mrc_evs *w, uint32_t ev, uint8_t state)
 {
@@ -10,7 +10,7 @@ static void report(struct device *d, const struct mrc_evs *w, uint32_t ev, uint8
 	};
 
 	if (w->event_mask & state)
-		member_report(d->control->show.member, &event);
+		member_report(mrc_device_of(d)->control->show.member, &event);
 }
 
 /* What one queue pair assumes is the device's word if it is the first to, or the last. */
@@ -22,7 +22,8 @@ static void set_bad(struct device *d, struct mrc_naming *user, uint32_t ev, bool
 	user->bad[ev / 64] ^= UINT64_C(1) << ev % 64;
 	w->n_bad[ev] = (uint16_t)(w->n_bad[ev] + (is_bad ? 1 : -1));
 	if (was_bad != (w->n_bad[ev] > 0))
-		member_set_bad(d->control->show.member, w->id, w->values[ev], is_bad);
+		member_set_bad(mrc_device_of(d)->control->show.member, w->id, w->values[ev],
+			       is_bad);
 }
 
 /* Where it was the last to assume a value bad, nobody does any more. */
@@ -39,7 +40,7 @@ void mrc_forget_bad(struct device *d, struct mrc_naming *user)
 
 void mrc_follow_evs(struct nic_qp *qp)
 {
-	struct mrc_naming *user = qp->naming;
+	struct mrc_naming *user = mrc_naming_of(qp);
 	struct device *d = qp->user->device;
 	uint8_t states[CONTROL_EVS];
 	uint32_t n = 0;

@@ -3,9 +3,8 @@
 #define WEFT_NIC_MRC_INSIDE_H
 
 #include "control/member.h"
-#include "control/members.h"
 #include "nic/inside.h"
-#include "nic/nic_mrc.h"
+#include "nic/mrc/nic_mrc.h"
 #include "nic/show.h"
 
 /* The largest packet as NSCC counts it: BTH, METH, TSETH, RETH, ICRC, UDP and 40 (MRC 8.3.1). */
@@ -18,8 +17,8 @@ void mrc_forget_ends(struct device *d);
 /* A profile of entropy values as queue pairs here use it (MRC 9.4): of all that have it, or the
  * device's own, of those that name none. */
 struct mrc_evs {
-	struct path_profile profile; /* the device's own is known by its address, d->evs */
-	struct mrc_evs *next;        /* of the profiles in use */
+	struct path_profile profile;
+	struct mrc_evs *next; /* of the profiles in use */
 	struct mrc_naming *users;
 	uint64_t id;
 	uint8_t event_mask; /* enum control_event_mask, as it is now */
@@ -41,7 +40,7 @@ struct mrc_naming {
 	uint64_t bad[CONTROL_EVS / 64]; /* of each EV, as it was last told */
 };
 
-/* A device under control. */
+/* What controllers set, and who looks. */
 struct mrc_control {
 	char name[STORE_NAME_MAX];
 	struct store *store; /* NULL: none can be had */
@@ -51,25 +50,36 @@ struct mrc_control {
 	nsec look_at;        /* when the state is read although nothing told of a change */
 };
 
-/* event_ring.c: what one queue of events reads; its entries are in place of the queue's own. */
-struct event_ring {
-	struct event_ring *next; /* of the device */
-	struct nic_cq *cq;
-	struct members *members;
-	bool is_behind; /* there was no room for all */
-	bool is_blind;  /* not everybody could be looked at */
-	struct control_event at[];
+/* Who was asked last: their routes stay known. */
+#define MRC_KEPT_ENDS 8u
+struct mrc_kept_ends {
+	uint8_t sgid[16], dgid[16];
+	struct addr_pair addrs;
 };
-/* Takes as many as there are and have room. */
-void event_ring_fill(struct event_ring *r);
-/* Looks for processes that came, and fills it; 0, or a negative errno: not everybody could be
- * looked at. */
-int event_ring_look(struct event_ring *r);
 
-/* mrc_profile.c: NSCC for queue pairs that name no profile, into what device_cc made. */
+/* What a device of MRC has beside what every device has. */
+struct mrc_device {
+	struct mrc_evs *evs;         /* of queue pairs that name no profile */
+	struct mrc_control *control; /* NULL: nobody can set anything */
+	struct ask *asks;            /* those that wait for an answer, see ask.c, as are the next */
+	uint32_t last_ask, last_alone;
+	struct mrc_kept_ends kept[MRC_KEPT_ENDS];
+	uint32_t n_kept;
+};
+static inline struct mrc_device *mrc_device_of(const struct device *d)
+{
+	return d->own;
+}
+/* NULL: it names no profile. */
+static inline struct mrc_naming *mrc_naming_of(const struct nic_qp *qp)
+{
+	return qp->own;
+}
+
+/* profile.c: NSCC for queue pairs that name no profile, into what device_cc made. */
 void mrc_configure_cc(const struct device *d, struct cc_cfg *cc);
 
-/* mrc_pair.c: how many a queue pair may have, whichever profile it will name: seven bits each,
+/* pair.c: how many a queue pair may have, whichever profile it will name: seven bits each,
  * which nobody touches before. */
 uint32_t mrc_most_evs(const struct device *d);
 /* See transport.h. */
@@ -77,7 +87,7 @@ int mrc_path_open(struct nic_qp *qp, const struct nic_path *path, struct path_us
 		  struct transport_path *to, struct addr_pair *addrs);
 void mrc_path_close(struct nic_qp *qp, struct addr_pair *addrs);
 
-/* mrc_evs.c: the device's own EVs. 0, or a negative errno and a sentence. */
+/* evs.c: the device's own EVs. 0, or a negative errno and a sentence. */
 int mrc_make_own_evs(struct device *d);
 void mrc_free_own_evs(struct device *d);
 /* The EVs of a queue pair. */
@@ -100,10 +110,10 @@ void mrc_evs_replace(struct device *d, struct control *c, const struct control_p
 int mrc_evs_lay(struct device *d, const struct mrc_evs *evs, uint32_t peer);
 void mrc_evs_lift(struct device *d, const struct mrc_evs *evs, uint32_t peer);
 
-/* mrc_profile.c: the queue pair names no profile any more. */
+/* profile.c: the queue pair names no profile any more. */
 void mrc_unname(struct nic_qp *qp);
 
-/* mrc_control.c: see transport.h. */
+/* control.c: see transport.h. */
 void mrc_govern(struct device *d);
 void mrc_ungovern(struct device *d);
 void mrc_abandon(struct device *d);
@@ -114,12 +124,12 @@ void mrc_take_news(struct device *d);
  */
 nsec mrc_look_late(struct device *d, nsec now);
 
-/* mrc_bad.c: some EV of a queue pair came to be assumed bad, or no longer is. */
+/* bad.c: some EV of a queue pair came to be assumed bad, or no longer is. */
 void mrc_follow_evs(struct nic_qp *qp);
 /* The queue pair ends, or has other EVs: what it assumes no longer counts. */
 void mrc_forget_bad(struct device *d, struct mrc_naming *user);
 
-/* mrc_show.c: see transport.h, and show.h. */
+/* show.c: see transport.h, and show.h. */
 void mrc_fill_pair(const struct device *d, const struct nic_qp *qp, struct member_pair *pair);
 
 /* The fields of generated entropy values. */

@@ -3,8 +3,8 @@
  *
  * All else is nic.h's. EVs of queue pairs (MRC 9.4) are the device's, as its setup says, and so is
  * the congestion control, unless they name profiles. */
-#ifndef WEFT_NIC_NIC_MRC_H
-#define WEFT_NIC_NIC_MRC_H
+#ifndef WEFT_NIC_MRC_NIC_MRC_H
+#define WEFT_NIC_MRC_NIC_MRC_H
 
 #include "control/control.h"
 #include "control/store.h"

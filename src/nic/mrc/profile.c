@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nic/mrc_inside.h"
+#include "nic/mrc/inside.h"
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
@@ -114,9 +114,8 @@ static int make_cc(const struct device *d, const struct control_cc *p, struct cc
 /* In use before the state is read: a controller that changes the profile afterwards sees it. */
 static int use(struct device *d, enum control_kind kind, uint64_t id)
 {
-	int r = d->control && d->control->show.member
-			? member_use(d->control->show.member, kind, id, 1)
-			: -ENOENT;
+	const struct mrc_control *c = mrc_device_of(d)->control;
+	int r = c && c->show.member ? member_use(c->show.member, kind, id, 1) : -ENOENT;
 
 	if (r == -ENOSPC)
 		return nic_fail(EINVAL, "%s: too many profiles are in use by this process",
@@ -126,7 +125,7 @@ static int use(struct device *d, enum control_kind kind, uint64_t id)
 
 static void unuse(struct device *d, enum control_kind kind, uint64_t id)
 {
-	member_use(d->control->show.member, kind, id, -1);
+	member_use(mrc_device_of(d)->control->show.member, kind, id, -1);
 }
 
 /* What is found of a profile: 1, 0: none, and the device's own will do; or -EINVAL. */
@@ -168,7 +167,7 @@ static int take_cc(struct device *d, struct control *c, struct asked *a)
 /* Reads what controllers have set, and makes of it what was asked for. */
 static int read_profiles(struct device *d, struct asked *a)
 {
-	struct control *c = store_read(d->control->store);
+	struct control *c = store_read(mrc_device_of(d)->control->store);
 
 	if (!c)
 		return nic_fail(EINVAL, "%s: what controllers set cannot be read: %s", d->info.name,
@@ -223,27 +222,30 @@ static int find(struct device *d, struct asked *a)
 
 static void leave_cc(struct nic_qp *qp)
 {
-	if (qp->naming->has_cc)
-		unuse(qp->user->device, CONTROL_CC, qp->naming->cc_id);
-	qp->naming->has_cc = false;
+	struct mrc_naming *n = mrc_naming_of(qp);
+
+	if (n->has_cc)
+		unuse(qp->user->device, CONTROL_CC, n->cc_id);
+	n->has_cc = false;
 }
 
 static void leave_ev(struct nic_qp *qp)
 {
 	struct device *d = qp->user->device;
+	struct mrc_naming *n = mrc_naming_of(qp);
 
-	if (!qp->naming->evs)
+	if (!n->evs)
 		return;
-	uint64_t id = qp->naming->evs->id;
+	uint64_t id = n->evs->id;
 
-	mrc_evs_leave(d, qp->naming);
+	mrc_evs_leave(d, n);
 	unuse(d, CONTROL_EV, id);
 }
 
 /* What was found is the queue pair's; what it named before no longer is. */
 static void adopt(struct nic_qp *qp, const struct asked *a)
 {
-	struct mrc_naming *n = qp->naming;
+	struct mrc_naming *n = mrc_naming_of(qp);
 	struct device *d = qp->user->device;
 
 	if (a->ev) {
@@ -278,11 +280,11 @@ static int name_profiles(struct nic_qp *qp, struct asked *a)
 	if (is.state > MRC_INIT || is.evs)
 		return nic_fail(EINVAL, "queue pair %#x is connected: it is too late for profiles",
 				qp->number);
-	if (!qp->naming)
-		qp->naming = calloc(1, sizeof *qp->naming);
-	if (!qp->naming)
+	if (!qp->own)
+		qp->own = calloc(1, sizeof(struct mrc_naming));
+	if (!qp->own)
 		return nic_fail(ENOMEM, "no memory for queue pair %#x", qp->number);
-	qp->naming->qp = qp;
+	mrc_naming_of(qp)->qp = qp;
 	int r = find(d, a);
 
 	if (!r)
@@ -307,10 +309,10 @@ int nic_mrc_qp_profiles(struct nic_qp *qp, const uint64_t *ev, const uint64_t *c
 void mrc_unname(struct nic_qp *qp)
 {
 	device_changed(qp->user->device);
-	if (!qp->naming)
+	if (!qp->own)
 		return;
 	leave_ev(qp);
 	leave_cc(qp);
-	free(qp->naming);
-	qp->naming = NULL;
+	free(qp->own);
+	qp->own = NULL;
 }

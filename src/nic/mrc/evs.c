@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nic/mrc_inside.h"
+#include "nic/mrc/inside.h"
 
 #define UDP_EVS 64u /* as many as the driver has sources */
 
@@ -75,7 +75,7 @@ int mrc_make_own_evs(struct device *d)
 					? path_profile_generated(f, w + 1, &format, &wanted)
 					: path_profile_auto(f, w + 1, &wanted);
 
-	d->evs = f;
+	mrc_device_of(d)->evs = w;
 	if (!error)
 		error = path_profile_set_min_active(f, evs->min_active);
 	if (error)
@@ -86,31 +86,29 @@ int mrc_make_own_evs(struct device *d)
 	return 0;
 }
 
-static struct mrc_evs *own_evs(const struct device *d)
-{
-	return (struct mrc_evs *)(void *)d->evs;
-}
-
 void mrc_free_own_evs(struct device *d)
 {
-	free(own_evs(d));
-	d->evs = NULL;
+	free(mrc_device_of(d)->evs);
+	mrc_device_of(d)->evs = NULL;
 }
 
 const struct mrc_evs *mrc_evs_of(const struct nic_qp *qp)
 {
-	return qp->naming && qp->naming->evs ? qp->naming->evs : own_evs(qp->user->device);
+	const struct mrc_naming *n = mrc_naming_of(qp);
+
+	return n && n->evs ? n->evs : mrc_device_of(qp->user->device)->evs;
 }
 
 /* An entropy value for segments: what it is does not matter, as long as no other list to the same
  * peer has it. Far from each other, for they are source ports too, below the segments. */
 static uint32_t new_ev(struct device *d)
 {
+	const struct path_profile *own = &mrc_device_of(d)->evs->profile;
 	uint32_t ev;
 
 	do
-		ev = ++d->control->n_evs * UINT32_C(0x9e3779b1);
-	while (ev >= DRIVER_EV_ALONE || path_profile_find(d->evs, ev, PATH_ANY_PORT) != PATH_NONE);
+		ev = ++mrc_device_of(d)->control->n_evs * UINT32_C(0x9e3779b1);
+	while (ev >= DRIVER_EV_ALONE || path_profile_find(own, ev, PATH_ANY_PORT) != PATH_NONE);
 	return ev;
 }
 
@@ -243,13 +241,13 @@ struct mrc_evs *mrc_evs_get(struct device *d, struct control *c, const struct co
 		errno = -r;
 		return NULL;
 	}
-	for (struct mrc_evs *other = d->control->evs; other; other = other->next)
+	for (struct mrc_evs *other = mrc_device_of(d)->control->evs; other; other = other->next)
 		if (are_same(w, other)) {
 			free(w);
 			return other;
 		}
-	w->next = d->control->evs;
-	d->control->evs = w;
+	w->next = mrc_device_of(d)->control->evs;
+	mrc_device_of(d)->control->evs = w;
 	return w;
 }
 
@@ -277,7 +275,7 @@ void mrc_evs_leave(struct device *d, struct mrc_naming *user)
 
 void mrc_evs_put(struct device *d, struct mrc_evs *evs)
 {
-	struct mrc_evs **at = &d->control->evs;
+	struct mrc_evs **at = &mrc_device_of(d)->control->evs;
 
 	if (evs->users)
 		return;
@@ -311,7 +309,7 @@ void mrc_evs_lift(struct device *d, const struct mrc_evs *evs, uint32_t peer)
 	const struct path_set *set = &evs->profile.set;
 
 	/* The device's own serve every peer that it has. */
-	if (!evs->segments || evs == own_evs(d))
+	if (!evs->segments || evs == mrc_device_of(d)->evs)
 		return;
 	for (const struct mrc_naming *user = evs->users; user; user = user->next)
 		if (user->qp->addrs.peer == peer)

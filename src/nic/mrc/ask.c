@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "nic/mrc_inside.h"
+#include "nic/mrc/inside.h"
 #include "wire/mrc.h"
 
 #define PING_NS    UINT64_C(500000000) /* for so long nic_mrc_ping waits for an answer */
@@ -53,7 +53,7 @@ struct ends {
 /* A value that stands for one list of segments and no other. */
 static uint32_t next_alone(struct device *d)
 {
-	return DRIVER_EV_ALONE + d->last_alone++ % 0x10000u;
+	return DRIVER_EV_ALONE + mrc_device_of(d)->last_alone++ % 0x10000u;
 }
 
 static void drop_segments(struct device *d, const struct asked *q)
@@ -73,7 +73,7 @@ static void end_question(struct device *d, struct ask *a, struct asked *q)
 
 void mrc_answered(struct device *d, const struct mrc_endpoint_done *done)
 {
-	struct ask *a = d->asks;
+	struct ask *a = mrc_device_of(d)->asks;
 
 	while (a && a->number != done->cookie >> 32)
 		a = a->next;
@@ -179,11 +179,11 @@ static int run(struct device *d, struct ask *a, nsec timeout_ns)
 
 	a->young_ns = young < YOUNG_NS ? young : YOUNG_NS;
 	a->full_timeout_ns = share_of(timeout_ns, a->n, OUT_MOST);
-	a->number = ++d->last_ask;
+	a->number = ++mrc_device_of(d)->last_ask;
 	for (uint32_t i = 0; i < a->n; i++)
 		a->asked[i].what.cookie = (uint64_t)a->number << 32 | i;
-	a->next = d->asks;
-	d->asks = a;
+	a->next = mrc_device_of(d)->asks;
+	mrc_device_of(d)->asks = a;
 	int r = feed(d, a);
 
 	for (nsec now = device_now(); !r && now < until && (a->n_out || a->n_asked < a->n);
@@ -195,7 +195,7 @@ static int run(struct device *d, struct ask *a, nsec timeout_ns)
 	}
 	for (uint32_t i = a->oldest; i < a->n_asked; i++)
 		give_up(d, a, i);
-	struct ask **at = &d->asks;
+	struct ask **at = &mrc_device_of(d)->asks;
 
 	while (*at != a)
 		at = &(*at)->next;
@@ -238,19 +238,19 @@ static int open_ends(struct device *d, const struct nic_mrc_question *q, struct 
 /* Opens them once more, so that the next call finds the route known; the oldest go. */
 static void keep_ends(struct device *d, const struct ends *e)
 {
-	const uint32_t room = sizeof d->kept / sizeof d->kept[0];
+	struct mrc_device *m = mrc_device_of(d);
 	struct addr_pair addrs;
 
-	for (uint32_t i = 0; i < room && i < d->n_kept; i++)
-		if (!memcmp(d->kept[i].sgid, e->sgid, 16) && !memcmp(d->kept[i].dgid, e->dgid, 16))
+	for (uint32_t i = 0; i < MRC_KEPT_ENDS && i < m->n_kept; i++)
+		if (!memcmp(m->kept[i].sgid, e->sgid, 16) && !memcmp(m->kept[i].dgid, e->dgid, 16))
 			return;
 	int index = find_gid(d, e->sgid);
 
 	if (index < 0 || addr_pair_open(d, nic_gid_index((uint32_t)index), e->dgid, &addrs))
 		return;
-	struct kept_ends *k = &d->kept[d->n_kept % room];
+	struct mrc_kept_ends *k = &m->kept[m->n_kept % MRC_KEPT_ENDS];
 
-	if (d->n_kept++ >= room)
+	if (m->n_kept++ >= MRC_KEPT_ENDS)
 		addr_pair_close(d, &k->addrs);
 	memcpy(k->sgid, e->sgid, 16);
 	memcpy(k->dgid, e->dgid, 16);
@@ -259,11 +259,11 @@ static void keep_ends(struct device *d, const struct ends *e)
 
 void mrc_forget_ends(struct device *d)
 {
-	const uint32_t room = sizeof d->kept / sizeof d->kept[0];
+	struct mrc_device *m = mrc_device_of(d);
 
-	for (uint32_t i = 0; i < room && i < d->n_kept; i++)
-		addr_pair_close(d, &d->kept[i].addrs);
-	d->n_kept = 0;
+	for (uint32_t i = 0; i < MRC_KEPT_ENDS && i < m->n_kept; i++)
+		addr_pair_close(d, &m->kept[i].addrs);
+	m->n_kept = 0;
 }
 
 static struct encap_segments segments_of(const struct nic_mrc_question *q)
@@ -429,7 +429,7 @@ uint32_t nic_mrc_evs(struct nic_user *u, struct nic_mrc_question *evs, uint32_t 
 		return 0;
 	const struct config_setup *s = &d->info.setup;
 	const struct path_format format = mrc_format(&s->evs);
-	const struct path_set *set = &d->evs->set;
+	const struct path_set *set = &mrc_device_of(d)->evs->profile.set;
 	bool is_srv6 = s->evs.is_generated && format.encoding >= PATH_USID;
 
 	for (uint32_t i = 0; i < set->n && i < room; i++) {

@@ -2,7 +2,7 @@
  * EVs become others under their packets. */
 #include <string.h>
 
-#include "nic/mrc_inside.h"
+#include "nic/mrc/inside.h"
 
 static bool is_value(const struct control_ev *a, const struct control_ev *b)
 {
@@ -50,7 +50,8 @@ static void carry_over(struct device *d, struct mrc_naming *user, struct mrc_evs
 			to->n_bad[now]++;
 			bad[now / 64] |= UINT64_C(1) << now % 64;
 		} else if (!from->n_bad[ev]) {
-			member_set_bad(d->control->show.member, from->id, from->values[ev], false);
+			member_set_bad(mrc_device_of(d)->control->show.member, from->id,
+				       from->values[ev], false);
 		}
 	}
 	memset(user->bad, 0, sizeof user->bad);

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "nic/mrc_inside.h"
+#include "nic/mrc/inside.h"
 
 #define STATE_BITS 2u
 
@@ -21,6 +21,8 @@ static void fill_evs(const struct device *d, const struct nic_qp *qp, struct mem
 
 void mrc_fill_pair(const struct device *d, const struct nic_qp *qp, struct member_pair *pair)
 {
-	pair->profile = qp->naming && qp->naming->evs ? qp->naming->evs->id : 0;
+	const struct mrc_naming *n = mrc_naming_of(qp);
+
+	pair->profile = n && n->evs ? n->evs->id : 0;
 	fill_evs(d, qp, pair);
 }
