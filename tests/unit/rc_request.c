@@ -65,9 +65,8 @@ static void without_reads_none_is_taken(void **state)
 
 static void state_decides(void **state)
 {
-	static const int answers[] = {
-		[ENGINE_RESET] = -EINVAL, [ENGINE_INIT] = -EINVAL, [ENGINE_RTR] = -EINVAL,
-		[ENGINE_RTS] = 0,         [ENGINE_SQD] = 0,        [ENGINE_ERROR] = 0};
+	/* From ENGINE_RESET to ENGINE_ERROR. */
+	static const int answers[] = {-EINVAL, -EINVAL, -EINVAL, 0, 0, 0};
 
 	(void)state;
 	for (unsigned to = ENGINE_RESET; to <= ENGINE_ERROR; to++) {
