@@ -9,56 +9,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/lines.h"
 #include "nic/append.h"
 #include "nic/inside.h"
 
-#define VARIABLE     "WEFT_TRACE_FILE"
-#define MODE         0600 /* who knows numbers and PSNs can forge packets */
-#define WATCHED_MAX  64u
-#define FAILED_MOST  1024u /* events of a queue pair that fails */
-#define BUFFER_BYTES 16384u
-
-/* Lines, written when enough have come together. All of it may run in a handler of SIGABRT. */
-struct lines {
-	int fd;
-	bool is_whole; /* nothing was lost so far */
-	size_t len;
-	char bytes[BUFFER_BYTES];
-};
+#define VARIABLE    "WEFT_TRACE_FILE"
+#define MODE        0600 /* who knows numbers and PSNs can forge packets */
+#define WATCHED_MAX 64u
+#define FAILED_MOST 1024u /* events of a queue pair that fails */
 
 static _Atomic(struct device *) watched[WATCHED_MAX];
-
-static void flush(struct lines *l)
-{
-	size_t at = 0;
-
-	while (at < l->len) {
-		ssize_t n = write(l->fd, l->bytes + at, l->len - at);
-
-		if (n <= 0 && !(n < 0 && errno == EINTR)) {
-			l->is_whole = false;
-			break;
-		}
-		at += n > 0 ? (size_t)n : 0;
-	}
-	l->len = 0;
-}
-
-static void put(void *to, const char *bytes, size_t n)
-{
-	struct lines *l = to;
-
-	if (n > sizeof l->bytes - l->len)
-		flush(l);
-	n = n < sizeof l->bytes ? n : sizeof l->bytes;
-	memcpy(l->bytes + l->len, bytes, n);
-	l->len += n;
-}
 
 static void put_event(struct lines *l, const struct device *d, const struct trace_event *e)
 {
 	const struct trace_words words = transport_words(d->transport);
-	struct json_writer w = json_writer(put, l);
+	struct json_writer w = json_writer(lines_put, l);
 
 	json_object(&w, NULL, JSON_INLINE);
 	json_text(&w, "device", d->info.name);
@@ -91,13 +56,13 @@ static void put_events(struct lines *l, const struct device *d, uint32_t qp, uin
 	for (uint64_t next = begin_of(d, qp, most); trace_take(&d->trace, &next, &e, 1, &lost);)
 		if (!qp || e.qp == qp)
 			put_event(l, d, &e);
-	flush(l);
+	lines_flush(l);
 }
 
 void trace_file_failed(const struct device *d, uint32_t qp)
 {
 	const char *path = secure_getenv(VARIABLE);
-	struct lines l = {.is_whole = true};
+	struct lines l = {0};
 
 	if (!path || !d->trace.ring)
 		return;
@@ -105,8 +70,8 @@ void trace_file_failed(const struct device *d, uint32_t qp)
 	if (l.fd < 0)
 		return;
 	put_events(&l, d, qp, FAILED_MOST);
-	if (!l.is_whole)
-		nic_fail(EIO, VARIABLE "=%s: not all was written; the disk may be full", path);
+	if (l.error)
+		nic_fail(l.error, VARIABLE "=%s: not all was written: %s", path, strerror(l.error));
 	close(l.fd);
 }
 

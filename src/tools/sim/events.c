@@ -1,10 +1,12 @@
 #include "tools/sim/events.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-#include "tools/json_file.h"
+#include "base/json_writer.h"
 
 /* More than the most packets that hosts send and receive in EVENTS_SLICE events of a simulation. */
 #define SLOTS (1u << 20)
@@ -13,18 +15,19 @@
 static struct events *open_one;
 static struct sigaction before;
 
-/* Engines do not write files, so who fails an assertion is not in the middle of it. */
 static void on_abort(int number)
 {
-	if (open_one)
-		events_close(open_one);
+	events_write(open_one);
+	sigaction(number, &before, NULL);
+	/* It is delivered when this returns. */
 	raise(number);
 }
 
-static void catch_abort(void)
+static void catch_abort(struct events *e)
 {
 	struct sigaction action = {.sa_handler = on_abort};
 
+	open_one = e;
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGABRT, &action, &before);
 }
@@ -34,16 +37,16 @@ int events_open(struct events *e, const char *path, const struct scenario *s)
 	*e = (struct events){.scenario = s, .memory = calloc(1, trace_bytes(SLOTS))};
 	if (!e->memory)
 		return ENOMEM;
-	e->out = fopen(path, "we");
-	if (!e->out) {
+	e->out.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (e->out.fd < 0) {
 		int error = errno;
 
 		free(e->memory);
 		return error;
 	}
+	e->is_open = true;
 	trace_lend(&e->trace, e->memory, SLOTS);
-	open_one = e;
-	catch_abort();
+	catch_abort(e);
 	return 0;
 }
 
@@ -54,7 +57,7 @@ void events_write(struct events *e)
 	struct trace_event event;
 
 	while (trace_take(&e->trace, &e->next, &event, 1, &e->n_lost)) {
-		struct json_writer w = json_file(e->out);
+		struct json_writer w = json_writer(lines_put, &e->out);
 
 		json_object(&w, NULL, JSON_INLINE);
 		json_text(&w, "host", t->labels[event.node]);
@@ -63,22 +66,19 @@ void events_write(struct events *e)
 		json_end(&w);
 		e->n_written++;
 	}
+	lines_flush(&e->out);
 }
 
 int events_close(struct events *e)
 {
-	int error = 0;
-
-	if (!e->out)
+	if (!e->is_open)
 		return 0;
 	events_write(e);
 	sigaction(SIGABRT, &before, NULL);
-	open_one = NULL;
-	error = ferror(e->out) ? EIO : 0;
-	if (fclose(e->out) && !error)
-		error = errno;
+	if (close(e->out.fd) && !e->out.error)
+		e->out.error = errno;
 	trace_lend(&e->trace, NULL, 0);
 	free(e->memory);
-	e->out = NULL;
-	return error;
+	e->is_open = false;
+	return e->out.error;
 }

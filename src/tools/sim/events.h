@@ -3,8 +3,9 @@
 #ifndef WEFT_TOOLS_SIM_EVENTS_H
 #define WEFT_TOOLS_SIM_EVENTS_H
 
-#include <stdio.h>
+#include <stdbool.h>
 
+#include "io/lines.h"
 #include "scenario/hosts.h"
 #include "scenario/scenario.h"
 #include "trace/ring.h"
@@ -13,7 +14,8 @@
 
 struct events {
 	struct trace trace;
-	FILE *out; /* NULL: nobody asked for a file */
+	bool is_open; /* somebody asked for a file */
+	struct lines out;
 	const struct scenario *scenario;
 	void *memory;
 	uint64_t next, n_lost, n_written;

@@ -305,6 +305,12 @@ static void watch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
+/* A file of what happens did not take all of it, and more would be lost. */
+static bool has_lost(const struct job *job)
+{
+	return (job->capture && pcapng_error(job->capture)) || job->events.out.error;
+}
+
 /* Runs to the end, or until somebody or something objects. */
 static void run_slices(struct job *job, struct run *run)
 {
@@ -315,18 +321,17 @@ static void run_slices(struct job *job, struct run *run)
 	if (!job->quiet && progress_is_wanted())
 		progress_begin(&progress, run,
 			       job->study ? study_name(job->study, job->n_run) : NULL);
-	while (goes_on && !was_interrupted && !(job->capture && pcapng_error(job->capture)) &&
-	       !(job->events.out && ferror(job->events.out))) {
+	while (goes_on && !was_interrupted && !has_lost(job)) {
 		nsec before = clock_now();
 
 		/* What is recorded between two slices has its room. */
-		if (job->events.out && slice > EVENTS_SLICE)
+		if (job->events.is_open && slice > EVENTS_SLICE)
 			slice = EVENTS_SLICE;
 		run->sim.pause_at = run->sim.agenda.n_fired + slice;
 		goes_on = run_step(run, PSEC_NEVER);
 		nsec took = clock_now() - before;
 
-		if (job->events.out)
+		if (job->events.is_open)
 			events_write(&job->events);
 
 		if (took > 2 * SLICE_NS && slice > 1)
@@ -391,9 +396,9 @@ static int run_and_report(struct job *job, struct run *run, const char *summary)
 
 	watch_signals();
 	run_slices(job, run);
-	if (job->capture && pcapng_error(job->capture)) {
+	if (has_lost(job)) {
 		free(report);
-		return STATUS_FILE; /* close_capture says why */
+		return STATUS_FILE; /* who closes the file says why */
 	}
 	report->run = run;
 	report->summary = summary;
@@ -431,7 +436,7 @@ static int open_events(struct job *job, const struct scenario *s)
 
 static int close_events(struct job *job)
 {
-	bool has_one = job->events.out;
+	bool has_one = job->events.is_open;
 	int error = events_close(&job->events);
 
 	if (error)
