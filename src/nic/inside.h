@@ -46,7 +46,7 @@ struct source {
 struct nic_user {
 	struct device *device;
 	struct nic_user *next;
-	uint32_t n_objects;
+	uint32_t n_objects, n_polls; /* n_polls: by nic_progress */
 	struct bell bell;
 	struct source ports[ENGINE_PORTS];
 	struct list sources; /* those with an event */
@@ -334,6 +334,8 @@ void device_flush(struct device *d);
 /* One round of everything, bounded; returns the time. may_answer: a post may follow that takes
  * along what there is to acknowledge. */
 nsec device_step(struct device *d, bool may_answer);
+/* The same by an application, which is taken to go on: the thread stands back for a while. */
+void device_poll(struct device *d);
 /* The time for a call on the engine; before it, a round of work if timers are due. */
 nsec device_catch_up(struct device *d);
 int device_start(struct device *d);

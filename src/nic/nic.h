@@ -6,9 +6,9 @@
  * pointers.
  *
  * Progress: a thread of the device sleeps until a packet or a timer needs it. While the application
- * polls, nic_cq_poll does that work in the caller's thread and the device's thread stands back.
- * Every function may be called from any thread: one lock per device. Functions that return int give
- * 0 or a negative errno; those that return a pointer give NULL and set errno.
+ * polls, nic_cq_poll and nic_progress do that work in the caller's thread and the device's thread
+ * stands back. Every function may be called from any thread: one lock per device. Functions that
+ * return int give 0 or a negative errno; those that return a pointer give NULL and set errno.
  *
  * After fork the child may not use what it inherited: every call fails with -ENODEV, its copies of
  * the sockets are closed, and the parent goes on. The child may open devices of its own. */
@@ -203,6 +203,10 @@ int nic_cq_free(struct nic_cq *cq); /* -EBUSY while queue pairs use it; waits fo
  * (-EOVERFLOW): a completion found no place, NIC_EVENT_CQ_ERROR told of it, and every queue pair
  * that uses it went to ENGINE_ERROR with NIC_EVENT_QP_FATAL. */
 int nic_cq_poll(struct nic_cq *cq, struct done *done, int n);
+
+/* Does what nic_cq_poll does where no completion waits, for users who poll no queue: they look at
+ * memory, or at counters. The device's thread stands back as long as they go on. */
+int nic_progress(struct nic_user *u);
 
 /* The next completion to be added (or the next solicited or failed one) makes one event. */
 int nic_cq_arm(struct nic_cq *cq, bool is_solicited_only);

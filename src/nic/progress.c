@@ -195,6 +195,13 @@ nsec device_step(struct device *d, bool may_answer)
 	return has_sent ? device_now() : now;
 }
 
+void device_poll(struct device *d)
+{
+	nsec now = device_step(d, true);
+
+	atomic_store_explicit(&d->polled_at, now, memory_order_relaxed);
+}
+
 nsec device_catch_up(struct device *d)
 {
 	nsec now = device_now();

@@ -178,11 +178,8 @@ int nic_cq_poll(struct nic_cq *cq, struct done *done, int n)
 	/* Waiting for the lock is better than looking again: whoever has it may be waiting for our
 	 * processor, and a scheduler that is fair to threads that spin lets it wait for long. */
 	device_enter(d);
-	if (!cq->count) {
-		nsec now = device_step(d, true);
-
-		atomic_store_explicit(&d->polled_at, now, memory_order_relaxed);
-	}
+	if (!cq->count)
+		device_poll(d);
 	r = cq_take(cq, done, (uint32_t)n);
 	bool is_yielding = r == 0 && ++cq->n_vain % POLLS_IN_VAIN == 0;
 
@@ -190,6 +187,23 @@ int nic_cq_poll(struct nic_cq *cq, struct done *done, int n)
 	if (is_yielding)
 		sched_yield();
 	return r < 0 ? nic_fail(-r, "the completion queue has overrun") : r;
+}
+
+int nic_progress(struct nic_user *u)
+{
+	struct device *d = u->device;
+	int r = device_check(d);
+
+	if (r)
+		return r;
+	device_enter(d);
+	device_poll(d);
+	bool is_yielding = ++u->n_polls % POLLS_IN_VAIN == 0;
+
+	device_leave(d);
+	if (is_yielding)
+		sched_yield();
+	return 0;
 }
 
 int nic_cq_arm(struct nic_cq *cq, bool is_solicited_only)

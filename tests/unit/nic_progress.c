@@ -245,6 +245,18 @@ static void no_port_gets_more_than_its_room(void **state)
 	assert_int_equal(d->backlog.n, 0);
 }
 
+/* Who polls no queue gets the same round, and has the thread stand back. */
+static void progress_needs_no_queue(void **state)
+{
+	(void)state;
+	wait_on(4, 0, 0);
+	assert_int_equal(nic_progress(&user), 0);
+	assert_int_equal(io.n_sent[0], 4);
+	assert_true(d->polled_at > 0 && d->polled_at <= device_now());
+	d->is_dead = true;
+	assert_int_equal(nic_progress(&user), -ENODEV);
+}
+
 /* All that waits is for a port that is full: nothing to do before it is looked at again. */
 static void a_full_port_is_tried_again_later(void **state)
 {
@@ -442,6 +454,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest cases[] = {
 		CASE(no_port_gets_more_than_its_room),
+		CASE(progress_needs_no_queue),
 		CASE(a_full_port_is_tried_again_later),
 		CASE(a_full_port_does_not_delay_timers),
 		CASE(a_port_that_is_down_is_not_waited_for),
