@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "trace/print.h"
-#include "transport/transport.h"
 
 static union {
 	struct trace_ring ring;

@@ -117,7 +117,8 @@ static uint32_t draw_qp(const struct hunt_plan *s, struct prng *p, uint32_t host
 	for (;;) {
 		uint32_t qp = hunt_draw(p, 0, 3) ? hunt_draw(p, 2, 0xffffff) : hunt_draw(p, 0, 40);
 
-		if (qp >= s->transport->first_qp && hunt_find_end(s, host, qp) == HUNT_NOTHING)
+		if (qp >= s->transport->row->least_number &&
+		    hunt_find_end(s, host, qp) == HUNT_NOTHING)
 			return qp;
 	}
 }
@@ -234,7 +235,7 @@ uint32_t hunt_draw_len(const struct hunt_plan *s, struct prng *p)
 
 static bool can(const struct hunt_transport *t, uint8_t code)
 {
-	return t->codes & HUNT_OP(code);
+	return t->row->ops & HUNT_OP(code);
 }
 
 /* One of those that the transport has; all of them have ENGINE_WRITE. */
@@ -285,7 +286,8 @@ static void draw_flaw(struct prng *p, const struct hunt_plan *s, struct hunt_wor
 		w->flaw = HUNT_MISALIGNED;
 	if (w->flaw == HUNT_MISALIGNED && hunt_is_send(w))
 		w->flaw = HUNT_SHORT;
-	if (w->flaw >= HUNT_MISALIGNED && w->message != HUNT_NOTHING && !s->transport->has_rnr) {
+	if (w->flaw >= HUNT_MISALIGNED && w->message != HUNT_NOTHING &&
+	    !transport_has(s->transport->row, TRANSPORT_NOT_READY)) {
 		w->flaw = HUNT_NO_RECV;
 		return;
 	}
@@ -480,7 +482,8 @@ static void draw_recv(struct hunt_plan *s, struct hunt_bump *b, struct pace *pac
 
 static struct pace draw_pace(const struct hunt_plan *s, struct prng *p)
 {
-	uint32_t kind = s->transport->has_rnr ? hunt_draw(p, 0, 3) : 0;
+	uint32_t kind =
+		transport_has(s->transport->row, TRANSPORT_NOT_READY) ? hunt_draw(p, 0, 3) : 0;
 
 	return (struct pace){
 		.gap_ns = kind < 2 ? 0 : hunt_draw(p, 1, 30000),

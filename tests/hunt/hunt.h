@@ -29,6 +29,7 @@
 #include "sim/routing.h"
 #include "sim/sim.h"
 #include "sim/topology.h"
+#include "transport/transport.h"
 
 #define HUNT_HOSTS     8u
 #define HUNT_ENDS      16u /* two for each connection */
@@ -240,23 +241,17 @@ struct hunt_counts {
 
 #define HUNT_OP(code) (UINT32_C(1) << (code))
 
-/* The seam: what the hunt must know of a transport. A device is what the transport needs of one
- * host beside its engine: memory tables, queue pairs' memory. */
+/* The seam: what the hunt must know of a transport beside its row. A device is what the transport
+ * needs of one host beside its engine: memory tables, queue pairs' memory. */
 struct hunt_device;
 struct hunt_oracle;
-struct transport;
 struct trace;
 struct hunt_transport {
-	const char *name;
-	const struct transport *row;
-	const struct engine_ops *ops;
-	uint32_t codes;                  /* HUNT_OP of each enum engine_op that it has */
-	uint32_t head_bytes, tail_bytes; /* most before the payload; behind it, padding apart */
-	uint32_t first_qp;               /* the lowest number of a queue pair */
+	const struct transport
+		*row; /* of the registry: what rooms above know, the hunt does, too */
 	/* Packets are placed each by itself, as soon as they come, in any order; packet_of says
 	 * which one it is that comes. Else all are placed in the order of sending. */
 	bool is_sprayed;
-	bool has_rnr;            /* a message waits for its receive; else that is its end */
 	const char *const *more; /* names of hunt_counts.more, up to NULL: none may stay 0 */
 	/* Draws what only this transport has into s->own, one block that hunt_plan_free frees; 0
 	 * or -ENOMEM. print_own writes that of an end to standard output. NULL: there is nothing.

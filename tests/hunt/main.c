@@ -42,7 +42,7 @@ struct job {
 /* For the handler of signals, which has nothing else. */
 static char replay[128];
 
-static const struct hunt_transport *const transports[] = {&hunt_rc, &hunt_mrc};
+static const struct hunt_transport *const hunted[] = {&hunt_rc, &hunt_mrc};
 
 static void usage(FILE *out)
 {
@@ -122,9 +122,9 @@ static bool read_seed(struct job *job, const char *text)
 
 static bool read_transport(struct job *job, const char *name)
 {
-	for (uint32_t i = 0; i < sizeof transports / sizeof transports[0]; i++)
-		if (strcmp(transports[i]->name, name) == 0) {
-			job->transport = transports[i];
+	for (uint32_t i = 0; i < sizeof hunted / sizeof hunted[0]; i++)
+		if (strcmp(hunted[i]->row->name, name) == 0) {
+			job->transport = hunted[i];
 			return true;
 		}
 	return false;
@@ -206,8 +206,8 @@ static void print_failure(const struct job *job, uint64_t seed, const char *why)
 		hunt_print(&plan);
 	hunt_plan_free(&plan);
 	tell_events();
-	printf("replay: hunt --transport %s%s --seed %" PRIu64 " --trace\n", job->transport->name,
-	       job->is_plain ? " --plain" : "", seed);
+	printf("replay: hunt --transport %s%s --seed %" PRIu64 " --trace\n",
+	       job->transport->row->name, job->is_plain ? " --plain" : "", seed);
 	fflush(stdout);
 }
 
@@ -217,7 +217,7 @@ static void run_seed(struct job *job, uint64_t seed)
 	const char *why = NULL;
 
 	snprintf(replay, sizeof replay, "hunt --transport %s%s --seed %" PRIu64 " --trace\n",
-		 job->transport->name, job->is_plain ? " --plain" : "", seed);
+		 job->transport->row->name, job->is_plain ? " --plain" : "", seed);
 	alarm(SEED_SECONDS);
 	if (!run_once(job, seed, job->is_traced, &result))
 		why = result.why;
@@ -306,7 +306,7 @@ static uint32_t codes_of(const struct job *job, enum hunt_flaw flaw)
 	if (flaw == HUNT_SHORT)
 		return HUNT_OP(ENGINE_SEND);
 	if (flaw == HUNT_NO_RECV)
-		return job->transport->has_rnr ? NEVER_DUE : 0;
+		return transport_has(job->transport->row, TRANSPORT_NOT_READY) ? NEVER_DUE : 0;
 	return flaw >= HUNT_UNBOUND ? HUNT_OP(ENGINE_BIND) | HUNT_OP(ENGINE_LOCAL_INV) : 0;
 }
 
@@ -317,7 +317,7 @@ static uint32_t print_due(const struct job *job, const char *title, const struct
 	uint32_t missed = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		missed += f[i].value == 0 && !(f[i].codes & ~job->transport->codes);
+		missed += f[i].value == 0 && !(f[i].codes & ~job->transport->row->ops);
 	print_figures(job, title, f, n);
 	return missed;
 }
@@ -353,7 +353,7 @@ static uint32_t print_more(const struct job *job)
 
 	for (; n < HUNT_MORE && job->transport->more[n]; n++)
 		more[n] = (struct figure){job->transport->more[n], job->met.counts.more[n], 0};
-	return print_due(job, job->transport->name, more, n);
+	return print_due(job, job->transport->row->name, more, n);
 }
 
 static uint32_t print_works(const struct job *job)
@@ -399,7 +399,7 @@ static uint32_t print_report(const struct job *job)
 		faults[i] = (struct figure){fault_kind_name(i), m->touched[i], 0};
 	if (job->is_json) {
 		json_object(job->json, NULL, JSON_LINES);
-		json_text(job->json, "transport", job->transport->name);
+		json_text(job->json, "transport", job->transport->row->name);
 	}
 	missed = print_totals(job);
 	missed += print_more(job);

@@ -111,7 +111,7 @@ static void wake_waiting(struct hunt_run *r)
 static size_t witness_size(const void *cfg)
 {
 	const struct witness_cfg *c = cfg;
-	size_t inner = c->run->transport->ops->size(c->inner);
+	size_t inner = c->run->transport->row->engine->size(c->inner);
 
 	return inner ? sizeof(struct witness) + inner + HUNT_GUARD : 0;
 }
@@ -120,7 +120,7 @@ static int witness_init(struct engine *e, const void *cfg, nsec now)
 {
 	const struct witness_cfg *c = cfg;
 	struct witness *w = (void *)e;
-	const struct engine_ops *ops = e->ops, *inner = c->run->transport->ops;
+	const struct engine_ops *ops = e->ops, *inner = c->run->transport->row->engine;
 
 	*w = (struct witness){
 		.engine.ops = ops,
@@ -542,18 +542,19 @@ static int open_all(struct hunt_run *r)
 static int begin(struct hunt_run *r)
 {
 	const struct hunt_plan *s = r->plan;
+	const struct transport *row = r->transport->row;
 	struct prng sim_seed, impair_seed;
 
 	prng_init(&sim_seed, s->seed, STREAM_SIM);
 	prng_init(&impair_seed, s->seed, STREAM_IMPAIR);
 	r->seam = (struct sim_transport){
-		.name = r->transport->name,
+		.name = row->name,
 		.ops = &witness_ops,
-		.carrier = &carrier_roce,
-		.head_bytes = r->transport->head_bytes,
+		.carrier = row->carrier,
+		.head_bytes = row->head_bytes,
 		.payload_bytes = s->pmtu,
-		.data_head_bytes = r->transport->head_bytes + r->transport->tail_bytes,
-		.ack_bytes = r->transport->head_bytes + r->transport->tail_bytes,
+		.data_head_bytes = transport_around_bytes(row),
+		.ack_bytes = transport_around_bytes(row),
 		.context = r,
 		.host_cfg = host_cfg,
 		.open = open_nothing,

@@ -6,8 +6,6 @@
 #include "mrc/state.h"
 #include "oracle_mrc.h"
 #include "plan_mrc.h"
-#include "transport/transport.h"
-#include "wire/icrc.h"
 
 struct hunt_evs {
 	struct path_profile profile;
@@ -390,13 +388,7 @@ static nsec give_up_ns(const struct hunt_plan *s, uint32_t end)
 }
 
 const struct hunt_transport hunt_mrc = {
-	.name = "mrc",
 	.row = &transport_mrc,
-	.ops = &mrc_ops,
-	.codes = HUNT_OP(ENGINE_WRITE) | HUNT_OP(ENGINE_WRITE_IMM),
-	.head_bytes = MRC_HEAD_BYTES,
-	.tail_bytes = icrc_bytes,
-	.first_qp = 3, /* M-28 */
 	.is_sprayed = true,
 	.more = more,
 	.draw = plan_mrc_draw,

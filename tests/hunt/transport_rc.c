@@ -5,8 +5,6 @@
 #include "memory.h"
 #include "oracle_rc.h"
 #include "rc/rc.h"
-#include "transport/transport.h"
-#include "wire/icrc.h"
 
 struct hunt_device {
 	const struct hunt_plan *plan;
@@ -175,13 +173,7 @@ static nsec give_up_ns(const struct hunt_plan *s, uint32_t end)
 static const char *const more[] = {[ORACLE_RC_RNR] = "RNR NAKs", NULL};
 
 const struct hunt_transport hunt_rc = {
-	.name = "rc",
 	.row = &transport_rc,
-	.ops = &rc_ops,
-	.codes = HUNT_OP(ENGINE_RECV) - 1,
-	.head_bytes = RC_HEAD_BYTES,
-	.tail_bytes = icrc_bytes,
-	.has_rnr = true,
 	.more = more,
 	.try_ns = try_ns,
 	.give_up_ns = give_up_ns,
