@@ -24,13 +24,34 @@ int nic_qp_end(struct nic_qp *qp, struct transport_end *end)
 	return 0;
 }
 
-void qp_take_path(struct nic_qp *qp, const struct nic_path *path, struct addr_pair addrs)
+static void take_path(struct nic_qp *qp, const struct nic_path *path, struct addr_pair addrs)
 {
 	struct addr_pair before = qp->addrs;
 
 	qp->addrs = addrs;
 	qp->path = *path;
 	qp->user->device->ops->path_close(qp, &before);
+}
+
+int qp_set(struct nic_qp *qp, const struct qp_setting *setting, int r)
+{
+	struct device *d = qp->user->device;
+	struct addr_pair addrs = setting->addrs;
+
+	if (r) {
+		d->ops->path_close(qp, &addrs);
+		return nic_fail(-r, "queue pair %#x does not take these attributes: %s", qp->number,
+				strerror(-r));
+	}
+	if (setting->path)
+		take_path(qp, setting->path, addrs);
+	if (setting->remote_qp)
+		qp->remote_qp = *setting->remote_qp;
+	if (setting->is_reset)
+		qp->life = ++d->last_life;
+	device_changed(d);
+	device_flush(d);
+	return 0;
 }
 
 static int join(struct nic_qp *qp, const struct nic_link *link)
@@ -62,11 +83,10 @@ static int join(struct nic_qp *qp, const struct nic_link *link)
 		return nic_fail(-r, "queue pair %#x cannot be connected: %s", qp->number,
 				r == -EPROTO ? "what its peer told makes no sense" : strerror(-r));
 	}
-	qp_take_path(qp, &link->path, addrs);
-	qp->remote_qp = use.remote_qp;
-	device_changed(d);
-	device_flush(d);
-	return 0;
+	const struct qp_setting setting = {
+		.path = &link->path, .addrs = addrs, .remote_qp = &use.remote_qp};
+
+	return qp_set(qp, &setting, 0);
 }
 
 int nic_qp_connect(struct nic_qp *qp, const struct nic_link *link)

@@ -366,7 +366,15 @@ void gids_hold(struct device *d);
  * nic_error says why. */
 int gids_hold_one(struct device *d, uint32_t gid_index);
 
-/* connect.c: a queue pair has another path from now on. */
-void qp_take_path(struct nic_qp *qp, const struct nic_path *path, struct addr_pair addrs);
+/* connect.c: what the engine was asked to set of a queue pair, as far as the device keeps it. */
+struct qp_setting {
+	const struct nic_path *path; /* NULL: the one that it has */
+	struct addr_pair addrs;      /* of path, open */
+	const uint32_t *remote_qp;   /* NULL: as it was */
+	bool is_reset;
+};
+/* The engine has set it, and answered r: the device keeps it, or closes the addresses and has a
+ * sentence. Returns r. */
+int qp_set(struct nic_qp *qp, const struct qp_setting *setting, int r);
 
 #endif

@@ -1,6 +1,5 @@
 /* Queue pairs whose attributes are set one by one, as the verbs have it. */
 #include <errno.h>
-#include <string.h>
 
 #include "nic/inside.h"
 
@@ -41,21 +40,15 @@ static int modify(struct nic_qp *qp, struct engine_attr *attr, uint32_t set,
 
 	if (r)
 		return r;
+	const struct qp_setting setting = {
+		.path = set & ENGINE_SET_PATH ? path : NULL,
+		.addrs = addrs,
+		.remote_qp = set & ENGINE_SET_REMOTE_QP ? &attr->remote_qp : NULL,
+		.is_reset = set & ENGINE_SET_STATE && attr->state == ENGINE_RESET,
+	};
+
 	r = d->transport->verbs->modify(d->engine, now, qp->number, attr, set);
-	if (r) {
-		d->ops->path_close(qp, &addrs);
-		return nic_fail(-r, "queue pair %#x does not take these attributes: %s", qp->number,
-				strerror(-r));
-	}
-	if (set & ENGINE_SET_PATH)
-		qp_take_path(qp, path, addrs);
-	if (set & ENGINE_SET_REMOTE_QP)
-		qp->remote_qp = attr->remote_qp;
-	if (set & ENGINE_SET_STATE && attr->state == ENGINE_RESET)
-		qp->life = ++d->last_life;
-	device_changed(d);
-	device_flush(d);
-	return 0;
+	return qp_set(qp, &setting, r);
 }
 
 int nic_qp_modify(struct nic_qp *qp, const struct engine_attr *attr, uint32_t set,

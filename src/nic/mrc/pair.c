@@ -174,23 +174,17 @@ static int modify(struct nic_qp *qp, struct mrc_attr *attr, uint32_t set,
 	if (r)
 		return r;
 	attr->flags = flags_of(d, attr->flags);
+	const struct qp_setting setting = {
+		.path = set & MRC_SET_PATH ? path : NULL,
+		.addrs = addrs,
+		.remote_qp = set & MRC_SET_REMOTE_QP ? &attr->remote_qp : NULL,
+		.is_reset = set & MRC_SET_STATE && attr->state == MRC_RESET,
+	};
+
 	r = mrc_qp_modify(d->engine, now, qp->number, attr, set);
-	if (r) {
-		mrc_path_close(qp, &addrs);
-		return nic_fail(-r, "queue pair %#x does not take these attributes: %s", qp->number,
-				strerror(-r));
-	}
-	if (set & MRC_SET_PATH)
-		qp_take_path(qp, path, addrs);
-	if (set & MRC_SET_REMOTE_QP)
-		qp->remote_qp = attr->remote_qp;
-	if (set & MRC_SET_STATE && attr->state == MRC_RESET) {
-		qp->life = ++d->last_life;
+	if (!r && setting.is_reset)
 		mrc_unname(qp);
-	}
-	device_changed(d);
-	device_flush(d);
-	return 0;
+	return qp_set(qp, &setting, r);
 }
 
 int nic_mrc_qp_modify(struct nic_qp *qp, const struct mrc_attr *attr, uint32_t set,
