@@ -22,8 +22,7 @@ struct engine_attr {
 	uint8_t timeout;         /* 4.096 us * 2^timeout, 1 .. 31; 0: never */
 	uint8_t retries;         /* 0 .. 7 */
 	uint8_t rnr_retries;     /* 0 .. 6; 7: without end */
-	bool wants_drained; /* of this move to ENGINE_SQD: ENGINE_EVENT_DRAINED shall tell its end
-			     */
+	bool wants_drained;      /* of this move to ENGINE_SQD: an event shall tell its end */
 };
 
 enum engine_set {

@@ -26,15 +26,17 @@ void traced_failed(const struct tracer *t, const struct traced_qp *q, enum engin
 		     });
 }
 
-void traced_state(const struct tracer *t, const struct traced_qp *q, uint8_t from, uint8_t to)
+void traced_move(const struct tracer *t, const struct traced_qp *q, uint8_t *state, uint8_t to)
 {
-	trace_add(t, &(struct trace_event){
-			     .at = q->now,
-			     .qp = q->qp,
-			     .kind = TRACE_STATE,
-			     .what = from,
-			     .why = to,
-		     });
+	if (*state != to && trace_is_on(t))
+		trace_add(t, &(struct trace_event){
+				     .at = q->now,
+				     .qp = q->qp,
+				     .kind = TRACE_STATE,
+				     .what = *state,
+				     .why = to,
+			     });
+	*state = to;
 }
 
 void traced_paths(const struct tracer *t, const struct traced_qp *q, uint32_t bad_evs, uint32_t evs)

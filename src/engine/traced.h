@@ -1,5 +1,5 @@
 /* What every engine records of packets and queue pairs (trace/event.h). Who calls these has looked
- * whether the tracer is on. */
+ * whether the tracer is on, but for moves. */
 #ifndef WEFT_ENGINE_TRACED_H
 #define WEFT_ENGINE_TRACED_H
 
@@ -97,8 +97,9 @@ void traced_timeout(const struct tracer *t, const struct traced_qp *q, uint64_t 
 		    uint32_t tries);
 void traced_failed(const struct tracer *t, const struct traced_qp *q, enum engine_status status,
 		   uint32_t peer_code);
-/* States are those of engine/ladder.h. */
-void traced_state(const struct tracer *t, const struct traced_qp *q, uint8_t from, uint8_t to);
+/* Moves *state, one of engine/ladder.h, and records that if the tracer is on. To stay is no move.
+ */
+void traced_move(const struct tracer *t, const struct traced_qp *q, uint8_t *state, uint8_t to);
 void traced_paths(const struct tracer *t, const struct traced_qp *q, uint32_t bad_evs,
 		  uint32_t evs);
 

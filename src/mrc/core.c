@@ -195,14 +195,9 @@ struct traced_qp mrc_traced(const struct mrc *m, const struct mrc_qp *q)
 
 void mrc_set_state(const struct mrc *m, struct mrc_qp *q, uint8_t state)
 {
-	if (q->state == state)
-		return;
-	if (trace_is_on(&m->cfg.trace)) {
-		const struct traced_qp of = mrc_traced(m, q);
+	const struct traced_qp of = mrc_traced(m, q);
 
-		traced_state(&m->cfg.trace, &of, q->state, state);
-	}
-	q->state = state;
+	traced_move(&m->cfg.trace, &of, &q->state, state);
 }
 
 void mrc_finish_packet(struct mrc *m, const struct mrc_qp *q, const struct path_ev *ev,

@@ -83,14 +83,9 @@ struct traced_qp rc_traced(const struct rc *r, const struct rc_qp *q)
 
 void rc_set_state(const struct rc *r, struct rc_qp *q, uint8_t state)
 {
-	if (q->state == state)
-		return;
-	if (trace_is_on(&r->cfg.trace)) {
-		const struct traced_qp of = rc_traced(r, q);
+	const struct traced_qp of = rc_traced(r, q);
 
-		traced_state(&r->cfg.trace, &of, q->state, state);
-	}
-	q->state = state;
+	traced_move(&r->cfg.trace, &of, &q->state, state);
 }
 
 void rc_finish_packet(const struct rc *r, const struct rc_qp *q, struct rc_out *out,

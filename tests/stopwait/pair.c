@@ -25,9 +25,7 @@ void stopwait_set_state(const struct stopwait *s, struct stopwait_pair *p, uint8
 {
 	const struct traced_qp of = stopwait_traced(s, p);
 
-	if (trace_is_on(&s->cfg.trace) && p->state != state)
-		traced_state(&s->cfg.trace, &of, p->state, state);
-	p->state = state;
+	traced_move(&s->cfg.trace, &of, &p->state, state);
 }
 
 void stopwait_fail(struct stopwait *s, struct stopwait_pair *p, enum engine_status status)
