@@ -201,8 +201,15 @@ static const struct CMUnitTest cases[] = {
 
 int main(int argc, char **argv)
 {
-	snprintf(path, sizeof path, "/tmp/weft-trace-%d.json", (int)getpid());
+	char folder[] = "/tmp/weft-trace-XXXXXX";
+
+	if (!mkdtemp(folder))
+		return 1;
+	snprintf(path, sizeof path, "%s/events.json", folder);
 	isolate();
 	setenv("WEFT_CONFIG", "/dev/null", 1);
-	return check_main(argc, argv, cases, sizeof cases / sizeof cases[0]);
+	int status = check_main(argc, argv, cases, sizeof cases / sizeof cases[0]);
+
+	rmdir(folder);
+	return status;
 }
