@@ -13,6 +13,7 @@
 #include "control/dead.h"
 #include "control/member_file.h"
 #include "control/place.h"
+#include "control/tail.h"
 #include "path/profile.h"
 
 #define MEMBERS_MAX 1024u
@@ -28,9 +29,8 @@ struct watched {
 	int fd;
 	bool is_dead;
 	bool is_broken; /* of the dead: no more can be read */
-	uint64_t next;  /* event to be read */
+	struct tail at; /* its events */
 	uint64_t end;   /* of the dead: no event from here on is its own */
-	uint64_t lost;  /* before it */
 };
 
 struct members {
@@ -42,23 +42,18 @@ struct members {
 	struct watched *list[MEMBERS_MAX];
 };
 
-static bool read_part(int fd, void *out, size_t at, size_t len)
-{
-	return pread(fd, out, len, (off_t)at) == (ssize_t)len;
-}
-
 #define READ_PART(fd, out, part) \
-	read_part(fd, out, offsetof(struct member_file, part), sizeof *(out))
+	tail_read(fd, out, offsetof(struct member_file, part), sizeof *(out))
 
 /* A number that is being written may be read half old: it is right when it comes twice. */
 static bool read_number(int fd, uint64_t *out, size_t at)
 {
 	uint64_t again;
 
-	if (!read_part(fd, out, at, sizeof *out))
+	if (!tail_read(fd, out, at, sizeof *out))
 		return false;
 	for (uint32_t i = 0; i < MEMBER_TRIES; i++) {
-		if (!read_part(fd, &again, at, sizeof again))
+		if (!tail_read(fd, &again, at, sizeof again))
 			return false;
 		if (again == *out)
 			return true;
@@ -119,7 +114,7 @@ static bool is_member(struct members *m, struct watched *w)
 	/* Where its file stays it would be found again and again. */
 	if (w->is_dead && (!dead_remove(m->directory, w->fd, w->name) || m->is_new))
 		return false;
-	return read_who(w) && (!m->is_new || READ_NUMBER(w->fd, &w->next, events.reported));
+	return read_who(w) && (!m->is_new || READ_NUMBER(w->fd, &w->at.next, events.reported));
 }
 
 /* Whether one more of that user may be watched: no stranger, nor all of them, takes the places of
@@ -221,7 +216,7 @@ static void bury(struct members *m)
 			end_events(w);
 			dead_remove(m->directory, w->fd, w->name);
 		}
-		if (w->is_dead && (w->is_broken || w->end <= w->next))
+		if (w->is_dead && (w->is_broken || w->end <= w->at.next))
 			forget(m, i);
 	}
 }
@@ -284,7 +279,7 @@ static bool read_uses(const struct watched *w, struct member_used uses[MEMBER_US
 
 	for (uint32_t i = 0; i < MEMBER_TRIES; i++) {
 		if (!READ_NUMBER(w->fd, &before, uses_sequence) ||
-		    !read_part(w->fd, uses, offsetof(struct member_file, uses),
+		    !tail_read(w->fd, uses, offsetof(struct member_file, uses),
 			       MEMBER_USES * sizeof uses[0]) ||
 		    !READ_NUMBER(w->fd, &after, uses_sequence))
 			return false;
@@ -341,15 +336,6 @@ bool members_find_bad(struct members *m, uint64_t id, uint32_t ev)
 	return false;
 }
 
-/* Moves on to the oldest event that can still be there when so many were begun. */
-static void skip_lost(struct watched *w, uint64_t begun)
-{
-	if (begun > MEMBER_EVENTS && begun - MEMBER_EVENTS > w->next) {
-		w->lost += begun - MEMBER_EVENTS - w->next;
-		w->next = begun - MEMBER_EVENTS;
-	}
-}
-
 /* How many events a process has reported; false: it cannot be read. */
 static bool read_reported(const struct watched *w, uint64_t *reported)
 {
@@ -357,34 +343,30 @@ static bool read_reported(const struct watched *w, uint64_t *reported)
 	return w->is_dead || READ_NUMBER(w->fd, reported, events.reported);
 }
 
+/* The oldest that may be there, once so many were begun. */
+static uint64_t oldest_of(uint64_t begun)
+{
+	return begun > MEMBER_EVENTS ? begun - MEMBER_EVENTS : 0;
+}
+
 /* Reads the events from next on, at most *n, that lie one behind the other; *n of them, which may
  * be none, were not overwritten meanwhile. False: there are no more. */
-static bool read_batch(struct watched *w, struct control_event *ring, uint32_t *n)
+static bool read_batch(struct watched *w, struct control_event *events, uint32_t *n)
 {
-	uint64_t reported, begun, first;
-	uint32_t place;
+	const struct tail_ring ring = {w->fd, offsetof(struct member_file, ring), sizeof *events,
+				       MEMBER_EVENTS};
+	uint64_t reported, begun;
 
-	if (!read_reported(w, &reported) || reported <= w->next)
+	if (!read_reported(w, &reported) || reported <= w->at.next)
 		return false;
 	/* Whatever it says it told: no more than the ring holds is there. */
-	skip_lost(w, reported);
-	first = w->next;
-	place = (uint32_t)(first % MEMBER_EVENTS);
-	if (*n > reported - first)
-		*n = (uint32_t)(reported - first);
-	if (*n > MEMBER_EVENTS - place)
-		*n = MEMBER_EVENTS - place;
-	if (!read_part(w->fd, ring, offsetof(struct member_file, ring) + place * sizeof *ring,
-		       *n * sizeof *ring) ||
+	tail_skip(&w->at, oldest_of(reported));
+	if (!tail_take(&ring, &w->at, reported, events, n) ||
 	    !READ_NUMBER(w->fd, &begun, events.begun)) {
 		w->is_broken = w->is_dead;
 		return false;
 	}
-	skip_lost(w, begun);
-	uint64_t gone = w->next - first;
-
-	*n = gone < *n ? *n - (uint32_t)gone : 0;
-	memmove(ring, ring + (*n ? gone : 0), *n * sizeof *ring);
+	*n = tail_keep(&ring, &w->at, oldest_of(begun), events, *n);
 	return true;
 }
 
@@ -392,19 +374,19 @@ static bool read_batch(struct watched *w, struct control_event *ring, uint32_t *
  */
 static bool pass_on(struct watched *w, const struct control_event *from, struct control_event *to)
 {
-	uint64_t lost = w->lost + from->n_lost;
+	uint64_t lost = w->at.lost + from->n_lost;
 
-	w->next++;
+	w->at.next++;
 	if ((from->state != CONTROL_REPORT_GOOD && from->state != CONTROL_REPORT_BAD) ||
 	    from->ev.port > PATH_PORTS) {
-		w->lost++;
+		w->at.lost++;
 		return false;
 	}
 	*to = *from;
 	/* Its byte there may be no bool at all. */
 	to->ev.is_denied = false;
 	to->n_lost = lost > UINT32_MAX ? UINT32_MAX : (uint32_t)lost;
-	w->lost = 0;
+	w->at.lost = 0;
 	return true;
 }
 
@@ -476,12 +458,12 @@ int members_open_shown(const struct members *m, uint32_t i)
 /* What a process shows, once through: whole only if the sequence says so. */
 static bool read_shown(int fd, struct member_shown *shown, struct member_pair *pairs, uint32_t room)
 {
-	if (!read_part(fd, shown, offsetof(struct member_shown_file, shown), sizeof *shown))
+	if (!tail_read(fd, shown, offsetof(struct member_shown_file, shown), sizeof *shown))
 		return false;
 	if (shown->n_pairs > room)
 		shown->n_pairs = room;
 	return shown->n_pairs == 0 ||
-	       read_part(fd, pairs, offsetof(struct member_shown_file, pairs),
+	       tail_read(fd, pairs, offsetof(struct member_shown_file, pairs),
 			 shown->n_pairs * sizeof *pairs);
 }
 

@@ -4,12 +4,12 @@
 #define WEFT_CONTROL_MEMBERS_TRACE_H
 
 #include "control/members.h"
+#include "control/tail.h"
 #include "trace/event.h"
 
 struct members_trace {
 	int fd;
-	uint64_t next;   /* event to be taken */
-	uint64_t n_lost; /* before it, since it was begun: overwritten before they were taken */
+	struct tail at;
 };
 
 /* Begins with the last so many events of process i, all there are if that is more. 0, or a negative

@@ -75,7 +75,7 @@ static void begins_with_the_last(void **state)
 	add(&tracer, 100, 101);
 	assert_int_equal(members_trace_take(&t, out, BATCH), 1);
 	is_event(&out[0], 100);
-	assert_int_equal(t.n_lost, 0);
+	assert_int_equal(t.at.lost, 0);
 	members_trace_close(&t);
 	assert_int_equal(members_trace_open(&t, all, 1, 20), -ENODATA);
 	members_close(all);
@@ -101,7 +101,7 @@ static void what_was_overwritten_is_counted(void **state)
 	uint32_t n = members_trace_take(&t, out, MEMBER_TRACE);
 
 	is_event(&out[0], 16);
-	assert_int_equal(t.n_lost, 6);
+	assert_int_equal(t.at.lost, 6);
 	/* To the end of the ring, and then from its beginning. */
 	assert_int_equal(n, MEMBER_TRACE - 16);
 	assert_int_equal(members_trace_take(&t, out, MEMBER_TRACE), 15);

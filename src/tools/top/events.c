@@ -193,11 +193,11 @@ static void write_text(struct following *f, const struct followed *p, const stru
 
 static void write_lost(struct following *f, struct followed *p)
 {
-	uint64_t n = p->trace.n_lost - p->n_told;
+	uint64_t n = p->trace.at.lost - p->n_told;
 
 	if (!n)
 		return;
-	p->n_told = p->trace.n_lost;
+	p->n_told = p->trace.at.lost;
 	if (f->wanted->has_json) {
 		write_lost_json(f, p, n);
 		return;
