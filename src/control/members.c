@@ -38,7 +38,8 @@ struct members {
 	int directory;
 	bool is_new; /* events of those found now are old */
 	uint32_t n;
-	uint32_t turn; /* whose events are taken first */
+	uint32_t turn;    /* whose events are taken first */
+	uint64_t n_found; /* ever */
 	struct watched *list[MEMBERS_MAX];
 };
 
@@ -150,6 +151,7 @@ static int watch(struct members *m, const char *name, bool is_strangers)
 	memcpy(w->name, name, strnlen(name, sizeof w->name - 1));
 	w->fd = openat(m->directory, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	if (w->fd >= 0 && !(is_strangers && is_scarce(w->fd)) && is_member(m, w)) {
+		w->who.id = ++m->n_found;
 		m->list[m->n++] = w;
 		return 0;
 	}

@@ -34,7 +34,8 @@ uint32_t members_take(struct members *m, struct control_event *events, uint32_t 
 
 /* The processes, for reports: 0 .. members_n - 1. */
 struct member_who {
-	pid_t pid;
+	uint64_t id; /* of all that were ever found by this struct members, this one alone */
+	pid_t pid;   /* as it says: of another namespace, or a lie, it may be another's as well */
 	uid_t uid;
 	char device[64];
 	char command[16];

@@ -44,10 +44,10 @@ struct following {
 	bool has_heading, has_hidden;
 };
 
-static struct followed *find(const struct following *f, const struct top_device *d, pid_t pid)
+static struct followed *find(const struct following *f, const struct top_device *d, uint64_t id)
 {
 	for (uint32_t i = 0; i < f->n; i++)
-		if (f->list[i].device == d && f->list[i].who.pid == pid)
+		if (f->list[i].device == d && f->list[i].who.id == id)
 			return &f->list[i];
 	return NULL;
 }
@@ -88,7 +88,7 @@ static int find_processes(struct following *f, const struct top *t, bool is_firs
 
 		r = members_look(d->members);
 		for (uint32_t k = 0; k < members_n(d->members) && !r; k++) {
-			struct followed *p = find(f, d, members_who(d->members, k)->pid);
+			struct followed *p = find(f, d, members_who(d->members, k)->id);
 
 			if (p)
 				p->is_there = true;

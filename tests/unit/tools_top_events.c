@@ -1,0 +1,91 @@
+/* `weft top --events`: whose events it follows, and that it gets to the end of all of them. */
+#include "tools/top/top.h"
+
+#include "control_stage.h"
+
+#include "trace/ring.h"
+
+/* A device with some processes on it, by what they say all of the same number. */
+struct rig {
+	struct top_device device;
+	struct top top;
+	struct member *members[32];
+	struct trace traces[32];
+	uint32_t n;
+};
+
+static void open_rig(struct rig *r)
+{
+	*r = (struct rig){.device = {.name = "weft_rc0", .transport = &transport_rc}};
+	r->top = (struct top){.devices = &r->device, .n = 1};
+	strcpy(r->device.store, STAGE_NAME);
+	r->device.members = members_open(STAGE_NAME);
+	assert_non_null(r->device.members);
+}
+
+static void close_rig(struct rig *r)
+{
+	for (uint32_t i = 0; i < r->n; i++)
+		member_leave(r->members[i]);
+	members_close(r->device.members);
+}
+
+/* One more process, that records so many events of the queue pair with its place as number. */
+static void join(struct rig *r, uint32_t n_events)
+{
+	const struct tracer tracer = {.to = &r->traces[r->n]};
+
+	r->members[r->n] = member_join(STAGE_NAME, "weft_rc0");
+	assert_non_null(r->members[r->n]);
+	void *memory = member_trace(r->members[r->n]);
+
+	assert_non_null(memory);
+	trace_lend(&r->traces[r->n], memory, MEMBER_TRACE);
+	for (uint32_t i = 0; i < n_events; i++)
+		trace_add(&tracer,
+			  &(struct trace_event){.at = i, .qp = r->n + 1, .kind = TRACE_TIMEOUT});
+	r->n++;
+}
+
+/* All events there are, as JSON, and how many lines that is; free them. */
+static char *follow(struct rig *r, uint32_t *n_lines)
+{
+	const struct top_events wanted = {.has_json = true, .is_once = true, .interval_ms = 20};
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	assert_non_null(out);
+	assert_int_equal(top_events(&r->top, &wanted, out), 0);
+	fclose(out);
+	*n_lines = 0;
+	for (const char *at = text; (at = strchr(at, '\n')); at++)
+		++*n_lines;
+	return text;
+}
+
+/* Numbers of processes are not their own: of other namespaces they are the same, one may have the
+ * device twice, or again, and a stranger says whatever it likes. */
+static void processes_of_one_number_are_apart(void **state)
+{
+	struct rig r;
+	uint32_t n;
+
+	(void)state;
+	open_rig(&r);
+	join(&r, 1);
+	join(&r, 1);
+	char *text = follow(&r, &n);
+
+	assert_int_equal(n, 2);
+	assert_non_null(strstr(text, "\"qp\":1,"));
+	assert_non_null(strstr(text, "\"qp\":2,"));
+	free(text);
+	close_rig(&r);
+}
+
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test_setup_teardown(processes_of_one_number_are_apart, stage_up, stage_down),
+};
+
+CHECK_MAIN(cases)
