@@ -84,8 +84,41 @@ static void processes_of_one_number_are_apart(void **state)
 	close_rig(&r);
 }
 
+/* Comes, tells controllers of a path, and is killed. */
+static int tell_and_die(void *context)
+{
+	struct member *m = member_join(STAGE_NAME, "weft_rc0");
+	const struct control_event event = {.state = CONTROL_REPORT_BAD};
+
+	(void)context;
+	if (!m || !member_trace(m))
+		return 1;
+	member_report(m, &event);
+	return 0;
+}
+
+/* Whoever looks for days on end keeps no files of those that are gone. */
+static void who_ended_is_forgotten(void **state)
+{
+	struct rig r;
+	uint32_t n;
+
+	(void)state;
+	open_rig(&r);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(stage_wait(stage_fork(tell_and_die, NULL)), 0);
+		free(follow(&r, &n));
+	}
+	free(follow(&r, &n));
+	assert_int_equal(members_n(r.device.members), 0);
+	close_rig(&r);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, stage_up, stage_down)
+
 static const struct CMUnitTest cases[] = {
-	cmocka_unit_test_setup_teardown(processes_of_one_number_are_apart, stage_up, stage_down),
+	CASE(processes_of_one_number_are_apart),
+	CASE(who_ended_is_forgotten),
 };
 
 CHECK_MAIN(cases)
