@@ -5,12 +5,14 @@
 
 #include "trace/ring.h"
 
+#define MANY 18u
+
 /* A device with some processes on it, by what they say all of the same number. */
 struct rig {
 	struct top_device device;
 	struct top top;
-	struct member *members[32];
-	struct trace traces[32];
+	struct member *members[MANY];
+	struct trace traces[MANY];
 	uint32_t n;
 };
 
@@ -114,11 +116,27 @@ static void who_ended_is_forgotten(void **state)
 	close_rig(&r);
 }
 
+/* However many processes there are: all of each is read, the last as well as the first. */
+static void many_are_read_to_the_end(void **state)
+{
+	struct rig r;
+	uint32_t n;
+
+	(void)state;
+	open_rig(&r);
+	for (uint32_t i = 0; i < MANY; i++)
+		join(&r, MEMBER_TRACE - 1);
+	free(follow(&r, &n));
+	assert_int_equal(n, MANY * (MEMBER_TRACE - 1));
+	close_rig(&r);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, stage_up, stage_down)
 
 static const struct CMUnitTest cases[] = {
 	CASE(processes_of_one_number_are_apart),
 	CASE(who_ended_is_forgotten),
+	CASE(many_are_read_to_the_end),
 };
 
 CHECK_MAIN(cases)

@@ -1,5 +1,5 @@
 /* What the engines of processes recorded, as it happens: of all processes together, in the order of
- * time, as far as it was read in one look. */
+ * time, as far as it was read in one look: LOOK_MOST of them at a time. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -117,24 +117,6 @@ static bool is_wanted(const struct following *f, const struct trace_event *e)
 	return !f->wanted->qp || f->wanted->qp == e->qp;
 }
 
-static void gather(struct following *f, uint32_t of)
-{
-	struct trace_event batch[256];
-	uint32_t n = 1;
-
-	/* What comes meanwhile is for the next look. */
-	for (uint32_t got = 0; n && got < MEMBER_TRACE; got += n) {
-		if (LOOK_MOST - f->n_seen < sizeof batch / sizeof batch[0])
-			return;
-		n = members_trace_take(&f->list[of].trace, batch, sizeof batch / sizeof batch[0]);
-		for (uint32_t i = 0; i < n; i++)
-			if (is_wanted(f, &batch[i])) {
-				f->seen[f->n_seen] = (struct seen){batch[i], of, f->n_seen};
-				f->n_seen++;
-			}
-	}
-}
-
 static int by_time(const void *a, const void *b)
 {
 	const struct seen *x = a, *y = b;
@@ -242,6 +224,25 @@ static void write_seen(struct following *f)
 	}
 	f->n_seen = 0;
 	fflush(f->out);
+}
+
+/* Adds what there is of one; when there is no more room, what was gathered is written first. */
+static void gather(struct following *f, uint32_t of)
+{
+	struct trace_event batch[256];
+	uint32_t n = 1;
+
+	/* What comes meanwhile is for the next look. */
+	for (uint32_t got = 0; n && got < MEMBER_TRACE; got += n) {
+		if (LOOK_MOST - f->n_seen < sizeof batch / sizeof batch[0])
+			write_seen(f);
+		n = members_trace_take(&f->list[of].trace, batch, sizeof batch / sizeof batch[0]);
+		for (uint32_t i = 0; i < n; i++)
+			if (is_wanted(f, &batch[i])) {
+				f->seen[f->n_seen] = (struct seen){batch[i], of, f->n_seen};
+				f->n_seen++;
+			}
+	}
 }
 
 /* Those that ended, and were read to the end. */
