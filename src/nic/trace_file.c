@@ -3,6 +3,7 @@
 #include "nic/trace_file.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@
 #define VARIABLE    "WEFT_TRACE_FILE"
 #define MODE        0600 /* who knows numbers and PSNs can forge packets */
 #define WATCHED_MAX 64u
-#define FAILED_MOST 1024u /* events of a queue pair that fails */
+#define WAIT_MS     10000u /* for another thread that writes */
+#define FAILED_MOST 1024u  /* events of a queue pair that fails */
 
 static _Atomic(struct device *) watched[WATCHED_MAX];
 
@@ -34,11 +36,11 @@ static void put_event(struct lines *l, const struct device *d, const struct trac
 	json_end(&w);
 }
 
-/* Where the last so many events of a queue pair begin, or of all by 0. */
-static uint64_t begin_of(const struct device *d, uint32_t qp, uint32_t most)
+/* Where the last so many events of a queue pair begin, or of all by 0, once so many were added. */
+static uint64_t begin_of(const struct device *d, uint32_t qp, uint32_t most, uint64_t added)
 {
 	const struct trace_ring *ring = d->trace.ring;
-	uint64_t added = atomic_load_explicit(&ring->added, memory_order_relaxed), i = added;
+	uint64_t i = added;
 	uint64_t oldest = added > d->trace.mask ? added - d->trace.mask : 0;
 
 	for (uint32_t n = 0; i > oldest && n < most; i--)
@@ -46,6 +48,7 @@ static uint64_t begin_of(const struct device *d, uint32_t qp, uint32_t most)
 	return i;
 }
 
+/* Those that there are now: in an abort other threads may add more as fast as these are written. */
 static void put_events(struct lines *l, const struct device *d, uint32_t qp, uint32_t most)
 {
 	struct trace_event e;
@@ -53,7 +56,10 @@ static void put_events(struct lines *l, const struct device *d, uint32_t qp, uin
 
 	if (!d->trace.ring)
 		return;
-	for (uint64_t next = begin_of(d, qp, most); trace_take(&d->trace, &next, &e, 1, &lost);)
+	uint64_t added = atomic_load_explicit(&d->trace.ring->added, memory_order_relaxed);
+	uint64_t next = begin_of(d, qp, most, added);
+
+	while (next < added && trace_take(&d->trace, &next, &e, 1, &lost))
 		if (!qp || e.qp == qp)
 			put_event(l, d, &e);
 	lines_flush(l);
@@ -79,11 +85,10 @@ static struct sigaction before;
 
 /* Whoever failed may have the lock of a device: nothing is locked here, and what stands in the ring
  * is whole but for an event that was being added. */
-static void on_abort(int signal)
+static void put_all(void)
 {
 	static struct lines l;
 	const char *path = secure_getenv(VARIABLE);
-	int error = errno;
 
 	l.fd = path ? append_open(path, MODE) : -1;
 	for (uint32_t i = 0; i < WATCHED_MAX && l.fd >= 0; i++) {
@@ -94,6 +99,24 @@ static void on_abort(int signal)
 	}
 	if (l.fd >= 0)
 		close(l.fd);
+}
+
+/* The first thread that comes writes, and others wait for it, or they would end the process before
+ * it is done. One that fails while it writes comes again, and leaves it at that. */
+static void on_abort(int signal)
+{
+	static _Atomic pid_t writer;
+	static atomic_bool is_written;
+	pid_t first = 0, self = gettid();
+	int error = errno;
+
+	if (atomic_compare_exchange_strong(&writer, &first, self)) {
+		put_all();
+		atomic_store(&is_written, true);
+	}
+	for (uint32_t i = 0; first && first != self && !atomic_load(&is_written) && i < WAIT_MS;
+	     i++)
+		poll(NULL, 0, 1);
 	errno = error;
 	/* It is delivered when this returns, to whoever had it before. */
 	sigaction(signal, &before, NULL);

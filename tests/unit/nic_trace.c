@@ -2,14 +2,19 @@
 #include "nic_stage.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define TEXT_MAX (1u << 20)
-#define NOBODY   0xabcdefu
+#include "nic/inside.h"
+
+#define TEXT_MAX  (2u << 20)
+#define FILE_MOST (16u << 20)        /* bytes: more than all events of a device */
+#define ALL       (MEMBER_TRACE - 1) /* lines of a full ring: the oldest place may be half new */
+#define NOBODY    0xabcdefu
 
 static char path[64];
 
@@ -190,9 +195,89 @@ static void what_aborts_leaves_its_events(void **state)
 	unlink(path);
 }
 
+/* A thread that uses the device when the process aborts, and goes on with it. */
+static void *add_for_ever(void *device)
+{
+	const struct tracer tracer = {.to = &((struct device *)device)->trace};
+
+	for (uint32_t i = 0;; i++)
+		trace_add(&tracer, &(struct trace_event){.number = i, .kind = TRACE_TIMEOUT});
+	return NULL;
+}
+
+static pthread_barrier_t both;
+
+static void *abort_too(void *nothing)
+{
+	(void)nothing;
+	pthread_barrier_wait(&both);
+	abort();
+}
+
+enum busy { ADDS, ABORTS };
+
+static int abort_busily(enum busy how)
+{
+	struct end e[2];
+	pthread_t thread;
+	int status = 0;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid > 0) {
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		return status;
+	}
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){FILE_MOST, FILE_MOST});
+	signal(SIGABRT, SIG_DFL);
+	stage_pair(e, AF_INET);
+	struct device *d = e[0].user->device;
+	const struct tracer tracer = {.to = &d->trace};
+
+	for (uint32_t i = 0; i < MEMBER_TRACE; i++)
+		trace_add(&tracer, &(struct trace_event){.number = i, .kind = TRACE_TIMEOUT});
+	pthread_barrier_init(&both, NULL, 2);
+	pthread_create(&thread, NULL, how == ADDS ? add_for_ever : abort_too, d);
+	if (how == ABORTS)
+		pthread_barrier_wait(&both);
+	abort();
+}
+
+/* What is added meanwhile does not keep it from its end. */
+static void an_abort_ends_while_others_go_on(void **state)
+{
+	(void)state;
+	assert_int_equal(setenv("WEFT_TRACE_FILE", path, 1), 0);
+	int status = abort_busily(ADDS);
+
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	assert_in_range(count(text(), "\n"), 1, MEMBER_TRACE);
+	unlink(path);
+}
+
+/* Whichever thread is first writes everything, once. */
+static void threads_that_abort_at_once_write_once(void **state)
+{
+	(void)state;
+	assert_int_equal(setenv("WEFT_TRACE_FILE", path, 1), 0);
+	for (uint32_t i = 0; i < 8; i++) {
+		int status = abort_busily(ABORTS);
+		const char *told = text();
+
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+		assert_int_equal(count(told, "\n"), ALL);
+		assert_int_equal(count(told, "{\"device\""), ALL);
+		assert_int_equal(count(told, "}\n"), ALL);
+		unlink(path);
+	}
+}
+
 static const struct CMUnitTest cases[] = {
-	/* First: it forks, and has no threads yet. */
+	/* First: they fork, and have no threads yet. */
 	cmocka_unit_test(what_aborts_leaves_its_events),
+	cmocka_unit_test(an_abort_ends_while_others_go_on),
+	cmocka_unit_test(threads_that_abort_at_once_write_once),
 	cmocka_unit_test(a_queue_pair_that_fails_is_told_of),
 	cmocka_unit_test(it_is_told_once),
 	cmocka_unit_test(a_device_that_is_not_traced_tells_nothing),
