@@ -14,6 +14,7 @@
 #define TEXT_MAX  (2u << 20)
 #define FILE_MOST (16u << 20)        /* bytes: more than all events of a device */
 #define ALL       (MEMBER_TRACE - 1) /* lines of a full ring: the oldest place may be half new */
+#define STRANGER  65534u
 #define NOBODY    0xabcdefu
 
 static char path[64];
@@ -151,6 +152,31 @@ static void only_a_regular_file_is_written(void **state)
 	unlink(path);
 }
 
+/* Nor is a file of another user, who waits for it where all may make files. Who is not root cannot
+ * make one. */
+static void no_file_of_others_is_written(void **state)
+{
+	struct end e[2];
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fchown(fd, STRANGER, STRANGER), 0);
+	assert_int_equal(setenv("WEFT_TRACE_FILE", path, 1), 0);
+	fail_one(e);
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	close(fd);
+	unlink(path);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+	assert_int_equal(st.st_size, 0);
+}
+
 static volatile sig_atomic_t n_aborts;
 
 static void on_abort(int signal)
@@ -282,6 +308,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(it_is_told_once),
 	cmocka_unit_test(a_device_that_is_not_traced_tells_nothing),
 	cmocka_unit_test(only_a_regular_file_is_written),
+	cmocka_unit_test(no_file_of_others_is_written),
 };
 
 int main(int argc, char **argv)
