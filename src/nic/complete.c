@@ -11,6 +11,12 @@ enum engine_state qp_state(const struct nic_qp *qp)
 	return d->transport->pairs->state(d->engine, qp->number);
 }
 
+void qp_failed(const struct nic_qp *qp)
+{
+	if (qp_state(qp) == ENGINE_ERROR)
+		trace_file_failed(qp->user->device, qp->number);
+}
+
 /* What it flushes comes out of the engine later than what is being given out now. */
 static void fail(struct nic_qp *qp)
 {
@@ -18,6 +24,7 @@ static void fail(struct nic_qp *qp)
 
 	d->transport->pairs->stop(d->engine, d->clock, qp->number, ENGINE_ERROR);
 	source_raise(qp->user, &qp->source, NIC_EVENT_QP_FATAL);
+	qp_failed(qp);
 	d->is_behind = true;
 }
 
@@ -42,12 +49,6 @@ static void on_overrun(struct nic_cq *cq, struct nic_qp *qp)
 		    qp_state(other) != ENGINE_RESET)
 			fail(other);
 	}
-}
-
-void qp_failed(const struct nic_qp *qp)
-{
-	if (qp_state(qp) == ENGINE_ERROR)
-		trace_file_failed(qp->user->device, qp->number);
 }
 
 void device_complete(struct device *d, const struct done *done)

@@ -313,7 +313,8 @@ void event_ring_free(struct device *d, struct event_ring *r);
 
 /* complete.c */
 enum engine_state qp_state(const struct nic_qp *qp);
-/* Work of a queue pair failed, or an event tells of an error: perhaps it has ended. */
+/* Work of a queue pair failed, its completion queue did, or an event tells of an error: perhaps it
+ * has ended. */
 void qp_failed(const struct nic_qp *qp);
 /* A completion of the engine's goes to its queue. */
 void device_complete(struct device *d, const struct done *done);

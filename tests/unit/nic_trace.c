@@ -86,6 +86,32 @@ static void a_queue_pair_that_fails_is_told_of(void **state)
 	unlink(path);
 }
 
+/* Nobody polls, and there is no place for the second completion. */
+static void an_overrun_is_told_of(void **state)
+{
+	struct engine_attr attr = {.state = ENGINE_RTS};
+	struct end e[2];
+
+	(void)state;
+	assert_int_equal(setenv("WEFT_TRACE_FILE", path, 1), 0);
+	stage_pair(e, AF_INET);
+	assert_int_equal(nic_cq_resize(e[0].cq, 1), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct sge piece = stage_piece(&e[0], 0, 64);
+
+		assert_int_equal(stage_post(e[0].qp, stage_op(&e[1], ENGINE_WRITE, &piece)), 0);
+	}
+	for (uint32_t i = 0; i < 5000 && attr.state != ENGINE_ERROR; i++) {
+		usleep(1000);
+		assert_int_equal(nic_qp_query(e[0].qp, &attr, NULL, NULL), 0);
+	}
+	assert_int_equal(attr.state, ENGINE_ERROR);
+	assert_int_equal(count(text(), "\"from\":\"RTS\",\"to\":\"ERROR\""), 1);
+	stage_close(&e[0]);
+	stage_close(&e[1]);
+	unlink(path);
+}
+
 /* Work that was flushed tells nothing more; and nobody is told who did not ask. */
 static void it_is_told_once(void **state)
 {
@@ -305,6 +331,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(an_abort_ends_while_others_go_on),
 	cmocka_unit_test(threads_that_abort_at_once_write_once),
 	cmocka_unit_test(a_queue_pair_that_fails_is_told_of),
+	cmocka_unit_test(an_overrun_is_told_of),
 	cmocka_unit_test(it_is_told_once),
 	cmocka_unit_test(a_device_that_is_not_traced_tells_nothing),
 	cmocka_unit_test(only_a_regular_file_is_written),
