@@ -83,11 +83,12 @@ static enum rc_verdict receive(struct rc *r, struct rc_in *in)
 	struct cursor c = cursor_of(rx->head);
 	const uint8_t *bth = take(&c, bth_bytes);
 
+	if (bth)
+		bth_get(bth, &in->h.bth);
 	if (rx->trimmed)
 		return RC_VERDICT_drop_trimmed;
 	if (!bth)
 		return RC_VERDICT_drop_malformed;
-	bth_get(bth, &in->h.bth);
 	uint8_t opcode = in->h.bth.opcode;
 
 	if (in->h.bth.tver != VERSION)

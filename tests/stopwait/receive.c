@@ -13,9 +13,11 @@ static bool read_in(struct in *in, const struct rx_pkt *rx)
 	struct cspan rest;
 
 	in->rx = rx;
-	if (rx->head.len < stopwait_head_bytes || (rx->trimmed && !rx->is_uncut))
+	if (rx->head.len < stopwait_head_bytes)
 		return false;
 	stopwait_head_get(rx->head.at, &in->h);
+	if (rx->trimmed && !rx->is_uncut)
+		return false;
 	rest = (struct cspan){rx->head.at + stopwait_head_bytes,
 			      rx->head.len - stopwait_head_bytes};
 	if (!engine_cut_in(&in->payload, rx, rest, in->h.pad) ||

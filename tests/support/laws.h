@@ -3,6 +3,7 @@
 #ifndef WEFT_TESTS_SUPPORT_LAWS_H
 #define WEFT_TESTS_SUPPORT_LAWS_H
 
+#include "base/bytes.h"
 #include "check.h"
 #include "row_end.h"
 
@@ -183,11 +184,25 @@ static inline void laws_look_traced(struct laws_world *w, uint32_t side, const s
 	assert_non_null(words.word(words.of, TRACE_WORD_PACKET, e->what));
 }
 
-/* The same of one that went in: it tells what became of it. */
-static inline void laws_input_traced(struct laws_world *w, uint32_t side, const uint64_t *before)
+/* The number that a packet is to, where it has one. */
+static inline bool laws_names(const struct row_end *s, const struct laws_flight *f, uint32_t *qp)
+{
+	const struct carrier *c = row_carrier(s);
+
+	if (f->len < c->head_least)
+		return false;
+	*qp = get_be32(f->bytes + c->number.at) >> c->number.shift &
+	      UINT32_MAX >> (32 - c->number.width);
+	return true;
+}
+
+/* The same of one that went in: it tells whose it is, and what became of it. */
+static inline void laws_input_traced(struct laws_world *w, const struct laws_flight *f,
+				     uint32_t side, const uint64_t *before)
 {
 	const struct row_end *s = &w->end[side];
 	const struct trace_words words = row_words(s);
+	uint32_t qp;
 
 	if (!w->ring[side])
 		return;
@@ -196,6 +211,8 @@ static inline void laws_input_traced(struct laws_world *w, uint32_t side, const 
 	assert_non_null(e);
 	assert_true(e->kind == TRACE_RECEIVED || e->kind == TRACE_ANSWERED);
 	assert_int_equal(e->at, w->now);
+	if (laws_names(s, f, &qp))
+		assert_int_equal(e->qp, qp);
 	assert_in_range(e->why, 0, row_n_verdicts(s) - 1);
 	assert_int_equal(row_verdicts(s)[e->why], before[e->why] + 1);
 	assert_non_null(words.word(words.of, TRACE_WORD_VERDICT, e->why));
@@ -287,7 +304,7 @@ static inline void laws_input(struct laws_world *w, uint32_t side, const struct 
 	assert_int_equal(laws_count(s, "rx", true), before + 1);
 	if (s->row)
 		assert_int_equal(transport_verdicts(s->row, s->ops->count(s->e)), before + 1);
-	laws_input_traced(w, side, verdicts);
+	laws_input_traced(w, f, side, verdicts);
 	memset(lent[0], 0xee, head);
 	memset(lent[1], 0xee, f->len - head);
 	free(lent[0]);
