@@ -15,9 +15,13 @@
 static struct events *open_one;
 static struct sigaction before;
 
+static volatile sig_atomic_t is_writing;
+
+/* An abort in the middle of a line, as of an assertion that fails there, adds nothing to it. */
 static void on_abort(int number)
 {
-	events_write(open_one);
+	if (!is_writing)
+		events_write(open_one);
 	sigaction(number, &before, NULL);
 	/* It is delivered when this returns. */
 	raise(number);
@@ -50,7 +54,7 @@ int events_open(struct events *e, const char *path, const struct scenario *s)
 	return 0;
 }
 
-void events_write(struct events *e)
+static void write_all(struct events *e)
 {
 	const struct trace_words words = hosts_words(e->scenario->transport.row);
 	const struct topology *t = &e->scenario->topology;
@@ -67,6 +71,20 @@ void events_write(struct events *e)
 		e->n_written++;
 	}
 	lines_flush(&e->out);
+}
+
+void events_write(struct events *e)
+{
+	sigset_t aborts, mask;
+
+	/* One that somebody sends waits until the lines are whole. */
+	sigemptyset(&aborts);
+	sigaddset(&aborts, SIGABRT);
+	sigprocmask(SIG_BLOCK, &aborts, &mask);
+	is_writing = true;
+	write_all(e);
+	is_writing = false;
+	sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
 int events_close(struct events *e)
