@@ -1,5 +1,5 @@
-/* What the engines of a simulation recorded, into a file: a line of JSON for each event, in the
- * order of time. */
+/* What the engines of a simulation recorded, into a file: a line of JSON for each event, those of a
+ * host in the order of time. Hosts fill their ports for a while ahead, each for itself. */
 #ifndef WEFT_TOOLS_SIM_EVENTS_H
 #define WEFT_TOOLS_SIM_EVENTS_H
 
