@@ -1,4 +1,5 @@
-/* `weft top --events`: whose events it follows, and that it gets to the end of all of them. */
+/* `weft top`: which processes it follows, those that have one number or ended among them, and that
+ * with --events it gets to the end of what each recorded. */
 #include "tools/top/top.h"
 
 #include "control_stage.h"
@@ -9,8 +10,8 @@
 
 /* A device with some processes on it, by what they say all of the same number. */
 struct rig {
-	struct top_device device;
 	struct top top;
+	struct top_device *device; /* its only one */
 	struct member *members[MANY];
 	struct trace traces[MANY];
 	uint32_t n;
@@ -18,18 +19,21 @@ struct rig {
 
 static void open_rig(struct rig *r)
 {
-	*r = (struct rig){.device = {.name = "weft_rc0", .transport = &transport_rc}};
-	r->top = (struct top){.devices = &r->device, .n = 1};
-	strcpy(r->device.store, STAGE_NAME);
-	r->device.members = members_open(STAGE_NAME);
-	assert_non_null(r->device.members);
+	*r = (struct rig){.top = {.devices = calloc(1, sizeof *r->device), .n = 1}};
+	r->device = r->top.devices;
+	assert_non_null(r->device);
+	*r->device = (struct top_device){.name = "weft_rc0",
+					 .transport = &transport_rc,
+					 .members = members_open(STAGE_NAME)};
+	strcpy(r->device->store, STAGE_NAME);
+	assert_non_null(r->device->members);
 }
 
 static void close_rig(struct rig *r)
 {
 	for (uint32_t i = 0; i < r->n; i++)
 		member_leave(r->members[i]);
-	members_close(r->device.members);
+	top_fini(&r->top);
 }
 
 /* One more process, that records so many events of the queue pair with its place as number. */
@@ -112,7 +116,38 @@ static void who_ended_is_forgotten(void **state)
 		free(follow(&r, &n));
 	}
 	free(follow(&r, &n));
-	assert_int_equal(members_n(r.device.members), 0);
+	assert_int_equal(members_n(r.device->members), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(stage_wait(stage_fork(tell_and_die, NULL)), 0);
+		assert_int_equal(top_look(&r.top, i), 0);
+	}
+	assert_int_equal(top_look(&r.top, 3), 0);
+	assert_int_equal(members_n(r.device->members), 0);
+	close_rig(&r);
+}
+
+/* What a process showed before is not another's, though that says it has its number. */
+static void rates_are_of_one_process(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	open_rig(&r);
+	for (uint32_t i = 0; i < 2; i++)
+		join(&r, 0);
+	for (uint64_t look = 1; look <= 2; look++) {
+		for (uint32_t i = 0; i < 2; i++) {
+			const struct member_device device = {.at = look, .n_pairs = 1};
+			const struct member_pair pair = {.number = 10 + i};
+
+			member_show(r.members[i], &device, &pair, 1);
+		}
+		assert_int_equal(top_look(&r.top, look), 0);
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(r.device->list[i].n, 1);
+		assert_true(r.device->list[i].pairs[0].has_rate);
+	}
 	close_rig(&r);
 }
 
@@ -136,6 +171,7 @@ static void many_are_read_to_the_end(void **state)
 static const struct CMUnitTest cases[] = {
 	CASE(processes_of_one_number_are_apart),
 	CASE(who_ended_is_forgotten),
+	CASE(rates_are_of_one_process),
 	CASE(many_are_read_to_the_end),
 };
 

@@ -17,7 +17,6 @@
 #define NS_PER_S  UINT64_C(1000000000)
 #define BEGIN     20u /* events of a process that was there before */
 #define LOOK_MOST 65536u
-#define DROP_MOST 64u
 
 /* A process whose events are read, also when it has ended, to the last. */
 struct followed {
@@ -78,17 +77,6 @@ static int add(struct following *f, const struct top_device *d, uint32_t i, bool
 	return 0;
 }
 
-/* What processes tell controllers: until that is taken, one that has ended is not forgotten. What
- * is left stays for the next look. */
-static void drop_reports(struct members *m)
-{
-	struct control_event events[64];
-	const uint32_t n = sizeof events / sizeof events[0];
-
-	for (uint32_t i = 0; i < DROP_MOST && members_take(m, events, n) == n; i++)
-		;
-}
-
 static int find_processes(struct following *f, const struct top *t, bool is_first)
 {
 	int r = 0;
@@ -98,8 +86,7 @@ static int find_processes(struct following *f, const struct top *t, bool is_firs
 	for (uint32_t i = 0; i < t->n && !r; i++) {
 		const struct top_device *d = &t->devices[i];
 
-		r = members_look(d->members);
-		drop_reports(d->members);
+		r = top_find(d->members);
 		for (uint32_t k = 0; k < members_n(d->members) && !r; k++) {
 			struct followed *p = find(f, d, members_who(d->members, k)->id);
 

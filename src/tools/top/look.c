@@ -12,6 +12,8 @@
 /* A process shows itself a few times a second, and not at all while nothing happens. */
 #define STILL_NS (NS_PER_S * 6 / 10)
 
+#define TAKE_MOST 64u /* times 64 words of processes, in one look */
+
 static void free_list(struct top_process *list, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -30,10 +32,10 @@ void top_fini(struct top *t)
 }
 
 /* The process and the pair at the look before; NULL: new. */
-static const struct top_process *find_process(const struct top_device *d, pid_t pid)
+static const struct top_process *find_process(const struct top_device *d, uint64_t id)
 {
 	for (uint32_t i = 0; i < d->n; i++) {
-		if (d->list[i].who.pid == pid)
+		if (d->list[i].who.id == id)
 			return &d->list[i];
 	}
 	return NULL;
@@ -192,7 +194,7 @@ static int read_process(struct top_device *d, uint32_t i, const struct look *loo
 	p->pairs = calloc(n + 1, sizeof *p->pairs);
 	if (!p->pairs)
 		return -ENOMEM;
-	const struct top_process *before = find_process(d, p->who.pid);
+	const struct top_process *before = find_process(d, p->who.id);
 	nsec at = p->device.at, age = look->now > at ? look->now - at : 0;
 
 	for (uint32_t k = 0; k < n; k++) {
@@ -212,9 +214,21 @@ static int read_process(struct top_device *d, uint32_t i, const struct look *loo
 	return 0;
 }
 
+int top_find(struct members *m)
+{
+	struct control_event events[64];
+	const uint32_t n = sizeof events / sizeof events[0];
+	int r = members_look(m);
+
+	/* What is left stays for the next look. */
+	for (uint32_t i = 0; i < TAKE_MOST && members_take(m, events, n) == n; i++)
+		;
+	return r;
+}
+
 static int look_at(struct top_device *d, const struct look *look)
 {
-	int r = members_look(d->members);
+	int r = top_find(d->members);
 	uint32_t n = members_n(d->members);
 	struct top_process *list = calloc(n + 1, sizeof *list);
 

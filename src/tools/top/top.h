@@ -54,6 +54,9 @@ struct top {
 enum top_key { TOP_BY_RATE, TOP_BY_NUMBER, TOP_BY_PEER, TOP_BY_RETX, TOP_BY_RTT, TOP_KEYS };
 void top_sort(struct top *t, enum top_key by);
 
+/* Finds the processes that are there now. What they tell controllers is taken and forgotten: until
+ * then one that has ended stays. 0 or a negative errno. */
+int top_find(struct members *m);
 /* Looks at the devices once more; now is that of CLOCK_MONOTONIC. 0 or a negative errno. */
 int top_look(struct top *t, nsec now);
 /* Ends what top_look and members_open made. */
