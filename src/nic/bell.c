@@ -14,19 +14,23 @@ int bell_open(struct device *d, struct bell *b)
 	if (b->fd < 0)
 		return nic_fail(errno, "no file descriptor for events: %s", strerror(errno));
 	b->is_rung = false;
+	pthread_mutex_lock(&d->bell_lock);
 	b->next = d->bells;
 	b->back = &d->bells;
 	if (b->next)
 		b->next->back = &b->next;
 	d->bells = b;
+	pthread_mutex_unlock(&d->bell_lock);
 	return 0;
 }
 
-void bell_close(struct bell *b)
+void bell_close(struct device *d, struct bell *b)
 {
+	pthread_mutex_lock(&d->bell_lock);
 	*b->back = b->next;
 	if (b->next)
 		b->next->back = b->back;
+	pthread_mutex_unlock(&d->bell_lock);
 	close(b->fd);
 	b->fd = -1;
 }
@@ -62,15 +66,30 @@ int bell_wait(const struct bell *b)
 	return poll(&p, 1, -1) < 0 ? -errno : 0;
 }
 
+static void raise_in_place(struct nic_user *u, struct source *s, enum nic_event_kind kind,
+			   uint32_t before)
+{
+	pthread_mutex_lock(&u->device->bell_lock);
+	list_join(&u->sources, &s->link);
+	s->waiting = (s->waiting & ~before) | 1u << kind;
+	bell_ring(&u->bell);
+	pthread_mutex_unlock(&u->device->bell_lock);
+}
+
 void source_raise(struct nic_user *u, struct source *s, enum nic_event_kind kind)
 {
-	list_join(&u->sources, &s->link);
-	s->waiting |= 1u << kind;
-	bell_ring(&u->bell);
+	raise_in_place(u, s, kind, 0);
+}
+
+void source_turn(struct nic_user *u, struct source *s, enum nic_event_kind kind,
+		 enum nic_event_kind before)
+{
+	raise_in_place(u, s, kind, 1u << before);
 }
 
 void source_end(struct nic_user *u, struct source *s)
 {
+	pthread_mutex_lock(&u->device->bell_lock);
 	if (s->waiting) {
 		list_remove(&u->sources, &s->link);
 		s->waiting = 0;
@@ -78,11 +97,20 @@ void source_end(struct nic_user *u, struct source *s)
 			bell_silence(&u->bell);
 	}
 	while (s->n_taken != s->n_acked)
-		pthread_cond_wait(&u->device->acked, &u->device->lock);
+		pthread_cond_wait(&u->device->acked, &u->device->bell_lock);
+	pthread_mutex_unlock(&u->device->bell_lock);
+}
+
+void source_ack(struct nic_user *u, struct source *s)
+{
+	pthread_mutex_lock(&u->device->bell_lock);
+	s->n_acked++;
+	pthread_cond_broadcast(&u->device->acked);
+	pthread_mutex_unlock(&u->device->bell_lock);
 }
 
 /* The oldest source's first event, and the source goes to the end of the line. */
-bool source_take(struct nic_user *u, struct nic_event *event)
+static bool take_first(struct nic_user *u, struct nic_event *event)
 {
 	struct list_link *link = list_pop(&u->sources);
 
@@ -101,4 +129,13 @@ bool source_take(struct nic_user *u, struct nic_event *event)
 	if (!s->object)
 		event->port = (uint8_t)(s - u->ports);
 	return true;
+}
+
+bool source_take(struct nic_user *u, struct nic_event *event)
+{
+	pthread_mutex_lock(&u->device->bell_lock);
+	bool has = take_first(u, event);
+
+	pthread_mutex_unlock(&u->device->bell_lock);
+	return has;
 }

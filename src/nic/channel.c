@@ -36,7 +36,7 @@ int nic_channel_free(struct nic_channel *c)
 	if (c->n_cqs) {
 		r = nic_fail(EBUSY, "the completion channel is in use by %u queues", c->n_cqs);
 	} else {
-		bell_close(&c->bell);
+		bell_close(u->device, &c->bell);
 		u->n_objects--;
 	}
 	device_leave(u->device);
@@ -52,12 +52,16 @@ int nic_channel_fd(const struct nic_channel *c)
 
 void channel_raise(struct nic_cq *cq)
 {
+	struct device *d = cq->user->device;
+
+	pthread_mutex_lock(&d->bell_lock);
 	if (cq->n_waiting++ == 0)
 		list_push(&cq->channel->cqs, &cq->link);
 	bell_ring(&cq->channel->bell);
+	pthread_mutex_unlock(&d->bell_lock);
 }
 
-void channel_forget(struct nic_cq *cq)
+static void forget(struct nic_cq *cq)
 {
 	struct nic_channel *c = cq->channel;
 
@@ -67,6 +71,17 @@ void channel_forget(struct nic_cq *cq)
 	list_remove(&c->cqs, &cq->link);
 	if (list_is_empty(&c->cqs))
 		bell_silence(&c->bell);
+}
+
+void channel_end(struct nic_cq *cq)
+{
+	struct device *d = cq->user->device;
+
+	pthread_mutex_lock(&d->bell_lock);
+	forget(cq);
+	while (cq->n_taken != cq->n_acked)
+		pthread_cond_wait(&d->acked, &d->bell_lock);
+	pthread_mutex_unlock(&d->bell_lock);
 }
 
 /* The queue that waits longest; it goes to the end if it has more. */
@@ -94,11 +109,11 @@ int nic_channel_get(struct nic_channel *c, struct nic_cq **cq, void **context)
 	int r = device_check(d);
 
 	while (!r) {
-		device_enter(d);
+		pthread_mutex_lock(&d->bell_lock);
 		*cq = channel_take(c);
 		if (*cq)
 			*context = (*cq)->source.context;
-		device_leave(d);
+		pthread_mutex_unlock(&d->bell_lock);
 		if (*cq)
 			return 0;
 		r = bell_wait(&c->bell);
@@ -112,8 +127,8 @@ void nic_cq_ack(struct nic_cq *cq, uint32_t n)
 
 	if (device_check(d))
 		return;
-	device_enter(d);
+	pthread_mutex_lock(&d->bell_lock);
 	cq->n_acked += n;
 	pthread_cond_broadcast(&d->acked);
-	device_leave(d);
+	pthread_mutex_unlock(&d->bell_lock);
 }

@@ -39,14 +39,18 @@ static void unmap(void *at, size_t bytes)
 static void before_fork(void)
 {
 	pthread_mutex_lock(&list_lock);
-	for (struct device *d = devices; d; d = d->next)
+	for (struct device *d = devices; d; d = d->next) {
 		device_enter(d);
+		pthread_mutex_lock(&d->bell_lock);
+	}
 }
 
 static void after_fork_parent(void)
 {
-	for (struct device *d = devices; d; d = d->next)
+	for (struct device *d = devices; d; d = d->next) {
+		pthread_mutex_unlock(&d->bell_lock);
 		pthread_mutex_unlock(&d->lock);
+	}
 	pthread_mutex_unlock(&list_lock);
 }
 
@@ -61,6 +65,7 @@ static void after_fork_child(void)
 		d->next = inherited;
 		inherited = d;
 		d->is_dead = true;
+		pthread_mutex_unlock(&d->bell_lock);
 		pthread_mutex_unlock(&d->lock);
 		for (struct bell *b = d->bells; b; b = b->next)
 			close(b->fd);
@@ -102,6 +107,7 @@ static void device_free(struct device *d)
 	unmap(d->srqs, SRQS_BYTES);
 	pthread_cond_destroy(&d->acked);
 	pthread_cond_destroy(&d->answered);
+	pthread_mutex_destroy(&d->bell_lock);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
@@ -258,6 +264,7 @@ static struct device *device_new(const struct nic_info *info)
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
 	pthread_mutex_init(&d->lock, &attr);
 	pthread_mutexattr_destroy(&attr);
+	pthread_mutex_init(&d->bell_lock, NULL);
 	pthread_cond_init(&d->acked, NULL);
 	pthread_condattr_init(&by_clock);
 	pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
@@ -383,7 +390,7 @@ int nic_close(struct nic_user *u)
 		while (*at != u)
 			at = &(*at)->next;
 		*at = u->next;
-		bell_close(&u->bell);
+		bell_close(d, &u->bell);
 	}
 	device_leave(d);
 	if (!is_busy)

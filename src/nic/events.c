@@ -13,11 +13,7 @@ int nic_event_get(struct nic_user *u, struct nic_event *event)
 	int r = device_check(u->device);
 
 	while (!r) {
-		device_enter(u->device);
-		bool has = source_take(u, event);
-
-		device_leave(u->device);
-		if (has)
+		if (source_take(u, event))
 			return 0;
 		r = bell_wait(&u->bell);
 	}
@@ -45,12 +41,8 @@ static struct source *source_of(struct nic_user *u, const struct nic_event *even
 
 void nic_event_ack(struct nic_user *u, const struct nic_event *event)
 {
-	if (device_check(u->device))
-		return;
-	device_enter(u->device);
-	source_of(u, event)->n_acked++;
-	pthread_cond_broadcast(&u->device->acked);
-	device_leave(u->device);
+	if (!device_check(u->device))
+		source_ack(u, source_of(u, event));
 }
 
 static void raise_event(struct device *d, const struct engine_event *event)
@@ -113,10 +105,8 @@ static void report_port(struct device *d, uint32_t port, bool is_up)
 	enum nic_event_kind now = is_up ? NIC_EVENT_PORT_UP : NIC_EVENT_PORT_DOWN;
 	enum nic_event_kind before = is_up ? NIC_EVENT_PORT_DOWN : NIC_EVENT_PORT_UP;
 
-	for (struct nic_user *u = d->users; u; u = u->next) {
-		source_raise(u, &u->ports[port], now);
-		u->ports[port].waiting &= ~(1u << before);
-	}
+	for (struct nic_user *u = d->users; u; u = u->next)
+		source_turn(u, &u->ports[port], now, before);
 }
 
 /* The ports that are up, as users see them: a device of one port is up with it. */

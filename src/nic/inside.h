@@ -1,8 +1,9 @@
 /* Inside of nic: its objects, and what its files do for each other.
  *
  * Everything here is guarded by the device's lock, except what says otherwise. Order of locks: the
- * list of devices (device.c), then one device. Nothing waits for a packet, a peer or an application
- * while it holds one, but a bounded wait for room in a socket. */
+ * list of devices (device.c), then one device, then its bells. Nothing waits for a packet, a peer
+ * or an application while it holds one, but a bounded wait for room in a socket, and those who end
+ * what has events: they wait for applications with bell_lock given back, and hold no other. */
 #ifndef WEFT_NIC_INSIDE_H
 #define WEFT_NIC_INSIDE_H
 
@@ -27,7 +28,8 @@
 #define NIC_STEM_BITS    24u    /* upper ones of a key: of no two entries the same */
 #define NIC_LOW_KEYS     256u   /* of windows: the low byte changes, the rest is nobody else's */
 
-/* A file descriptor that is readable while it rings. Nobody but its owner reads or writes it. */
+/* A file descriptor that is readable while it rings. Nobody but its owner reads or writes it. The
+ * device's bell_lock guards it, and the events that it rings for, wherever they are counted. */
 struct bell {
 	struct bell *next, **back; /* of the device: a forked child closes them */
 	int fd;
@@ -140,9 +142,10 @@ struct device {
 	bool is_dead; /* set in a forked child, before it has a second thread */
 
 	pthread_mutex_t lock;
-	atomic_uint n_waiting;   /* threads that wait for the lock */
-	pthread_cond_t acked;    /* an event was acknowledged */
-	pthread_cond_t answered; /* a question was answered; by CLOCK_MONOTONIC */
+	atomic_uint n_waiting;     /* threads that wait for the lock */
+	pthread_mutex_t bell_lock; /* of all bells of its users, and of what they ring for */
+	pthread_cond_t acked;      /* an event was acknowledged; with bell_lock */
+	pthread_cond_t answered;   /* a question was answered; by CLOCK_MONOTONIC */
 
 	struct nic_info info;
 	const struct transport *transport;
@@ -263,20 +266,28 @@ void device_print_counters(const struct device *d);
 
 /* bell.c */
 int bell_open(struct device *d, struct bell *b);
-void bell_close(struct bell *b);
+void bell_close(struct device *d, struct bell *b);
+/* With bell_lock held. */
 void bell_ring(struct bell *b);
 void bell_silence(struct bell *b);
-/* Blocks until it rings, without the lock: 0, -EAGAIN when its descriptor is O_NONBLOCK, -EINTR. */
+/* Blocks until it rings, without a lock: 0, -EAGAIN when its descriptor is O_NONBLOCK, -EINTR. */
 int bell_wait(const struct bell *b);
+/* Takes bell_lock, as all of these do. */
 void source_raise(struct nic_user *u, struct source *s, enum nic_event_kind kind);
+/* The same; an event of the other kind that was not taken is void. */
+void source_turn(struct nic_user *u, struct source *s, enum nic_event_kind kind,
+		 enum nic_event_kind before);
 /* false: there is no event. */
 bool source_take(struct nic_user *u, struct nic_event *event);
-/* Takes its events back, and waits until those taken were acknowledged. */
+void source_ack(struct nic_user *u, struct source *s);
+/* Takes its events back, and waits until those taken were acknowledged: with no lock held, when
+ * nobody raises any more. */
 void source_end(struct nic_user *u, struct source *s);
 
-/* channel.c */
+/* channel.c: takes bell_lock. */
 void channel_raise(struct nic_cq *cq);
-void channel_forget(struct nic_cq *cq);
+/* As source_end, of the queue's events of its channel. */
+void channel_end(struct nic_cq *cq);
 
 /* ring.c: where the entry i after the oldest is. */
 uint32_t cq_place(const struct nic_cq *cq, uint32_t i);

@@ -171,7 +171,9 @@ int nic_qp_free(struct nic_qp *qp)
 	qp->recv_cq->n_users--;
 	if (qp->srq)
 		qp->srq->n_users--;
+	device_leave(d);
 	source_end(u, &qp->source);
+	device_enter(d);
 	u->n_objects--;
 	device_leave(d);
 	free(memory);

@@ -130,24 +130,23 @@ int nic_cq_free(struct nic_cq *cq)
 	if (r)
 		return r;
 	device_enter(d);
-	if (cq->n_users) {
+	if (cq->n_users)
 		r = nic_fail(EBUSY, "the completion queue is in use by queue pairs");
-	} else {
+	else
 		cq_disarm(cq);
-		channel_forget(cq);
-		source_end(u, &cq->source);
-		while (cq->n_taken != cq->n_acked)
-			pthread_cond_wait(&d->acked, &d->lock);
-		if (cq->events)
-			event_ring_free(d, cq->events);
-		if (cq->channel)
-			cq->channel->n_cqs--;
-		u->n_objects--;
-		d->n_cqs--;
-	}
 	device_leave(d);
 	if (r)
 		return r;
+	channel_end(cq);
+	source_end(u, &cq->source);
+	device_enter(d);
+	if (cq->events)
+		event_ring_free(d, cq->events);
+	if (cq->channel)
+		cq->channel->n_cqs--;
+	u->n_objects--;
+	d->n_cqs--;
+	device_leave(d);
 	free(cq->ring);
 	free(cq);
 	return 0;

@@ -75,13 +75,15 @@ int nic_srq_free(struct nic_srq *s)
 	} else {
 		memory = d->transport->verbs->shared_end(d->engine, s->number);
 		d->srqs[s->number] = NULL;
-		source_end(u, &s->source);
 		s->pd->n_users--;
-		u->n_objects--;
 	}
 	device_leave(d);
 	if (r)
 		return r;
+	source_end(u, &s->source);
+	device_enter(d);
+	u->n_objects--;
+	device_leave(d);
 	free(memory);
 	free(s);
 	return 0;

@@ -210,6 +210,7 @@ static int set_up(void **state)
 	for (uint32_t i = 0; i < PORTS; i++)
 		d->info.ports[i].is_up = true;
 	pthread_mutex_init(&d->lock, NULL);
+	pthread_mutex_init(&d->bell_lock, NULL);
 	pthread_cond_init(&d->acked, NULL);
 	user = (struct nic_user){.device = d, .bell = {.is_rung = true}};
 	d->users = &user;
