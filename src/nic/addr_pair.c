@@ -5,14 +5,14 @@
 
 #include "nic/inside.h"
 
-void addr_pair_close(struct device *d, struct addr_pair *addrs)
+void addr_pair_close(struct shard *s, struct addr_pair *addrs)
 {
 	if (addrs->peer != DRIVER_NO_HANDLE || addrs->local != DRIVER_NO_HANDLE)
-		backlog_forget(&d->backlog, addrs->peer, addrs->local);
+		backlog_forget(&s->backlog, addrs->peer, addrs->local);
 	if (addrs->peer != DRIVER_NO_HANDLE)
-		driver_peer_put(d->io, addrs->peer);
+		driver_peer_put(s->io, addrs->peer);
 	if (addrs->local != DRIVER_NO_HANDLE)
-		driver_unbind(d->io, addrs->local);
+		driver_unbind(s->io, addrs->local);
 	*addrs = NO_ADDR_PAIR;
 }
 
@@ -54,9 +54,10 @@ const struct nic_gid *gid_find(const struct device *d, uint32_t index, int *erro
 	return NULL;
 }
 
-int addr_pair_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16],
+int addr_pair_open(struct shard *s, uint32_t gid_index, const uint8_t dgid[16],
 		   struct addr_pair *addrs)
 {
+	const struct device *d = s->device;
 	struct sockaddr_storage to = gid_address(dgid, d->info.ifindex);
 	char error[NIC_SENTENCE_MAX] = "";
 	int r;
@@ -68,16 +69,16 @@ int addr_pair_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16],
 	if (gid->address.ss_family != to.ss_family)
 		return nic_fail(EINVAL, "GID number %u of %s and the peer's are not of one family",
 				gid_index, d->info.name);
-	r = driver_bind(d->io, (const struct sockaddr *)&gid->address, &addrs->local, error,
+	r = driver_bind(s->io, (const struct sockaddr *)&gid->address, &addrs->local, error,
 			sizeof error);
 	if (r) {
 		addrs->local = DRIVER_NO_HANDLE;
 		return nic_fail(-r, "%s: %s", d->info.name, error);
 	}
-	addrs->peer = driver_peer_get(d->io, (const struct sockaddr *)&to);
+	addrs->peer = driver_peer_get(s->io, (const struct sockaddr *)&to);
 	if (addrs->peer != DRIVER_NO_HANDLE)
 		return 0;
-	addr_pair_close(d, addrs);
+	addr_pair_close(s, addrs);
 	return nic_fail(EINVAL, "%s: not an address of a peer, or too many peers", d->info.name);
 }
 
@@ -85,42 +86,54 @@ int addr_pair_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16],
  * driver takes that for the order of their tags: so both are taken at once, though most addresses
  * may never be used. A device that answers peers' questions does so at all of its addresses
  * (MRC 7.3). One that cannot be had is missed by a queue pair that names it, and said then. */
-void gids_hold(struct device *d)
+void gids_hold(struct shard *s)
 {
+	const struct device *d = s->device;
 	bool is_wanted = d->info.setup.driver == CONFIG_UDP ||
 			 transport_has(d->info.setup.transport, TRANSPORT_ENDPOINTS);
 	char error[NIC_SENTENCE_MAX];
 
 	for (uint32_t i = 0; i < NIC_GIDS_MAX; i++) {
-		d->held[i] = DRIVER_NO_HANDLE;
+		s->held[i] = DRIVER_NO_HANDLE;
 		if (is_wanted && d->info.gids[i].address.ss_family != AF_UNSPEC &&
-		    driver_bind(d->io, (const struct sockaddr *)&d->info.gids[i].address,
-				&d->held[i], error, sizeof error))
-			d->held[i] = DRIVER_NO_HANDLE;
+		    driver_bind(s->io, (const struct sockaddr *)&d->info.gids[i].address,
+				&s->held[i], error, sizeof error))
+			s->held[i] = DRIVER_NO_HANDLE;
 	}
+}
+
+static int hold(struct shard *s, uint32_t place)
+{
+	const struct device *d = s->device;
+	char error[NIC_SENTENCE_MAX] = "";
+
+	if (s->held[place] != DRIVER_NO_HANDLE)
+		return 0;
+	int r = driver_bind(s->io, (const struct sockaddr *)&d->info.gids[place].address,
+			    &s->held[place], error, sizeof error);
+
+	if (!r)
+		return 0;
+	s->held[place] = DRIVER_NO_HANDLE;
+	return nic_fail(-r, "%s: %s", d->info.name, error);
 }
 
 int gids_hold_one(struct device *d, uint32_t gid_index)
 {
 	int r = 0;
-	const struct nic_gid *gid = gid_find(d, gid_index, &r);
-	uint32_t place = nic_gid_place(gid_index);
-	char error[NIC_SENTENCE_MAX] = "";
 
-	if (!gid || d->held[place] != DRIVER_NO_HANDLE)
+	if (!gid_find(d, gid_index, &r))
 		return r;
-	r = driver_bind(d->io, (const struct sockaddr *)&gid->address, &d->held[place], error,
-			sizeof error);
-	if (!r)
-		return 0;
-	d->held[place] = DRIVER_NO_HANDLE;
-	return nic_fail(-r, "%s: %s", d->info.name, error);
+	for (uint32_t i = 0; i < NIC_SHARDS && !r; i++)
+		r = hold(device_shard(d, i), nic_gid_place(gid_index));
+	return r;
 }
 
-int addr_pair_check(struct device *d, const struct addr_pair *addrs, uint16_t pmtu)
+int addr_pair_check(struct shard *s, const struct addr_pair *addrs, uint16_t pmtu)
 {
+	const struct device *d = s->device;
 	char error[NIC_SENTENCE_MAX] = "";
-	uint16_t most = driver_pmtu(d->io, addrs->local, addrs->peer, error, sizeof error);
+	uint16_t most = driver_pmtu(s->io, addrs->local, addrs->peer, error, sizeof error);
 
 	if (!most)
 		return nic_fail(ENETUNREACH, "%s: %s", d->info.name, error);

@@ -6,26 +6,34 @@
 
 enum engine_state qp_state(const struct nic_qp *qp)
 {
-	const struct device *d = qp->user->device;
-
-	return d->transport->pairs->state(d->engine, qp->number);
+	return qp->user->device->transport->pairs->state(qp->shard->engine, qp->number);
 }
 
 void qp_failed(const struct nic_qp *qp)
 {
 	if (qp_state(qp) == ENGINE_ERROR)
-		trace_file_failed(qp->user->device, qp->number);
+		trace_file_failed(qp->shard, qp->number);
 }
 
 /* What it flushes comes out of the engine later than what is being given out now. */
 static void fail(struct nic_qp *qp)
 {
-	struct device *d = qp->user->device;
+	struct shard *s = qp->shard;
 
-	d->transport->pairs->stop(d->engine, d->clock, qp->number, ENGINE_ERROR);
+	s->device->transport->pairs->stop(s->engine, s->clock, qp->number, ENGINE_ERROR);
 	source_raise(qp->user, &qp->source, NIC_EVENT_QP_FATAL);
 	qp_failed(qp);
-	d->is_behind = true;
+	s->is_behind = true;
+}
+
+static void fail_users(const struct shard *s, const struct nic_cq *cq)
+{
+	for (uint32_t i = 0; i < NIC_LOW_NUMBERS; i++) {
+		struct nic_qp *qp = s->qps[i];
+
+		if (qp && (qp->send_cq == cq || qp->recv_cq == cq) && qp_state(qp) != ENGINE_RESET)
+			fail(qp);
+	}
 }
 
 /* A completion of qp is lost, and with it the sense of all that follows: whoever uses the queue can
@@ -33,8 +41,6 @@ static void fail(struct nic_qp *qp)
  * and fails with its first. */
 static void on_overrun(struct nic_cq *cq, struct nic_qp *qp)
 {
-	struct device *d = cq->user->device;
-
 	if (cq->is_overrun) {
 		if (qp_state(qp) != ENGINE_ERROR)
 			fail(qp);
@@ -42,18 +48,14 @@ static void on_overrun(struct nic_cq *cq, struct nic_qp *qp)
 	}
 	cq->is_overrun = true;
 	source_raise(cq->user, &cq->source, NIC_EVENT_CQ_ERROR);
-	for (uint32_t i = 0; i < NIC_LOW_NUMBERS; i++) {
-		struct nic_qp *other = d->qps[i];
-
-		if (other && (other->send_cq == cq || other->recv_cq == cq) &&
-		    qp_state(other) != ENGINE_RESET)
-			fail(other);
-	}
+	WITH_ONE_SHARD("the others' queue pairs fail with the others' locks held");
+	for (uint32_t i = 0; i < NIC_SHARDS; i++)
+		fail_users(device_shard(cq->user->device, i), cq);
 }
 
-void device_complete(struct device *d, const struct done *done)
+void shard_complete(struct shard *s, const struct done *done)
 {
-	struct nic_qp *qp = d->qps[done->qp % NIC_LOW_NUMBERS];
+	struct nic_qp *qp = shard_qp(s, done->qp);
 
 	assert(qp);
 	if (done->status != ENGINE_OK && done->status != ENGINE_FLUSHED)

@@ -50,7 +50,7 @@ int qp_set(struct nic_qp *qp, const struct qp_setting *setting, int r)
 	if (setting->is_reset)
 		qp->life = ++d->last_life;
 	device_changed(d);
-	device_flush(d);
+	shard_flush(qp->shard);
 	return 0;
 }
 
@@ -58,7 +58,8 @@ static int join(struct nic_qp *qp, const struct nic_link *link)
 {
 	struct device *d = qp->user->device;
 	const struct transport_pair_ops *pairs = d->transport->pairs;
-	nsec now = device_catch_up(d);
+	struct shard *s = qp->shard;
+	nsec now = shard_catch_up(s);
 	const struct path_use use = {link->pmtu, transport_end_number(&link->theirs)};
 	struct transport_link as = {
 		.mine = link->mine,
@@ -76,9 +77,9 @@ static int join(struct nic_qp *qp, const struct nic_link *link)
 
 	if (r)
 		return r;
-	r = pairs->connect(d->engine, now, qp->number, &as);
+	r = pairs->connect(s->engine, now, qp->number, &as);
 	if (r) {
-		pairs->stop(d->engine, now, qp->number, ENGINE_RESET);
+		pairs->stop(s->engine, now, qp->number, ENGINE_RESET);
 		d->ops->path_close(qp, &addrs);
 		return nic_fail(-r, "queue pair %#x cannot be connected: %s", qp->number,
 				r == -EPROTO ? "what its peer told makes no sense" : strerror(-r));
@@ -109,8 +110,8 @@ int nic_qp_progress(struct nic_qp *qp, struct transport_progress *progress)
 
 	if (r)
 		return r;
-	device_enter(d);
-	r = d->transport->pairs->progress(d->engine, qp->number, progress);
-	device_leave(d);
+	shard_enter(qp->shard);
+	r = d->transport->pairs->progress(qp->shard->engine, qp->number, progress);
+	shard_leave(qp->shard);
 	return r;
 }

@@ -32,12 +32,36 @@ static void put(void *to, const char *bytes, size_t n)
 	l->len += n;
 }
 
+uint64_t device_count(const struct device *d, uint32_t place)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < NIC_SHARDS; i++) {
+		const struct engine *e = device_shard(d, i)->engine;
+
+		sum += e->ops->count(e)[place];
+	}
+	return sum;
+}
+
+struct driver_counters device_driver_counters(const struct device *d)
+{
+	struct driver_counters sum = {0};
+
+	for (uint32_t i = 0; i < NIC_SHARDS; i++) {
+		const struct driver_counters *c = &device_shard(d, i)->io->count;
+
+#define ADD(name, text) sum.name += c->name;
+		DRIVER_COUNTERS(ADD)
+#undef ADD
+	}
+	return sum;
+}
+
 static void add_engine(struct json_writer *w, const struct device *d)
 {
-	const uint64_t *counts = d->engine->ops->count(d->engine);
-
 	for (uint32_t i = 0; i < d->transport->n_counters; i++)
-		json_number(w, d->transport->counters[i].name, counts[i]);
+		json_number(w, d->transport->counters[i].name, device_count(d, i));
 }
 
 static void add_driver(struct json_writer *w, const struct driver_counters *c)
@@ -68,15 +92,17 @@ void device_print_counters(const struct device *d)
 
 	if (!path)
 		return;
+	const struct driver_counters c = device_driver_counters(d);
+
 	json_object(&w, NULL, JSON_INLINE);
 	json_text(&w, "device", d->info.name);
 	json_signed(&w, "pid", getpid());
-	json_text(&w, "driver", d->io->ops->name);
+	json_text(&w, "driver", device_shard(d, 0)->io->ops->name);
 	json_object(&w, d->transport->name, JSON_INLINE);
 	add_engine(&w, d);
 	json_close(&w);
 	json_object(&w, "io", JSON_INLINE);
-	add_driver(&w, &d->io->count);
+	add_driver(&w, &c);
 	json_close(&w);
 	json_close(&w);
 	json_end(&w);
@@ -86,15 +112,16 @@ void device_print_counters(const struct device *d)
 void nic_counters(struct nic_user *u, void *engine, size_t bytes, struct driver_counters *io)
 {
 	struct device *d = u->device;
-	const size_t all = d->transport->n_counters * sizeof(uint64_t);
+	uint64_t *counts = engine;
 
 	if (device_check(d))
 		return;
 	device_enter(d);
-	if (engine)
-		memcpy(engine, d->engine->ops->count(d->engine), bytes < all ? bytes : all);
+	for (uint32_t i = 0; engine && i < d->transport->n_counters && i < bytes / sizeof *counts;
+	     i++)
+		counts[i] = device_count(d, i);
 	if (io)
-		*io = d->io->count;
+		*io = device_driver_counters(d);
 	device_leave(d);
 }
 
@@ -105,7 +132,7 @@ uint64_t nic_count(struct nic_user *u, uint32_t place)
 	if (device_check(d) || place >= d->transport->n_counters)
 		return 0;
 	device_enter(d);
-	uint64_t n = d->engine->ops->count(d->engine)[place];
+	uint64_t n = device_count(d, place);
 
 	device_leave(d);
 	return n;

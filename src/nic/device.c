@@ -3,38 +3,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/pool.h"
 #include "io/osrandom.h"
 #include "nic/trace_file.h"
 
 #define STEM_BYTES ((size_t)1 << (NIC_STEM_BITS - 3))
-#define QPS_BYTES  (NIC_LOW_NUMBERS * sizeof(void *))
-#define SRQS_BYTES (NIC_MAX_SRQS * sizeof(void *))
 
 /* All devices of this process; those of a parent are kept aside in its child, where handles to
  * them may still be about. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct device *devices, *inherited;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-/* Zero pages that cost nothing until they are touched; most never are. */
-static void *map(size_t bytes)
-{
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
-static void unmap(void *at, size_t bytes)
-{
-	if (at)
-		munmap(at, bytes);
-}
 
 static void before_fork(void)
 {
@@ -45,12 +25,18 @@ static void before_fork(void)
 	}
 }
 
+/* Nothing was done that a thread of it would have to know of. */
+static void unlock(struct device *d)
+{
+	pthread_mutex_unlock(&d->bell_lock);
+	for (uint32_t i = NIC_SHARDS; i > 0; i--)
+		pthread_mutex_unlock(&device_shard(d, i - 1)->lock);
+}
+
 static void after_fork_parent(void)
 {
-	for (struct device *d = devices; d; d = d->next) {
-		pthread_mutex_unlock(&d->bell_lock);
-		pthread_mutex_unlock(&d->lock);
-	}
+	for (struct device *d = devices; d; d = d->next)
+		unlock(d);
 	pthread_mutex_unlock(&list_lock);
 }
 
@@ -65,16 +51,14 @@ static void after_fork_child(void)
 		d->next = inherited;
 		inherited = d;
 		d->is_dead = true;
-		pthread_mutex_unlock(&d->bell_lock);
-		pthread_mutex_unlock(&d->lock);
+		unlock(d);
 		for (struct bell *b = d->bells; b; b = b->next)
 			close(b->fd);
-		close(d->kick_fd);
 		if (d->netlink_fd >= 0)
 			close(d->netlink_fd);
 		device_drop_events(d);
-		driver_free(d->io);
-		d->io = NULL;
+		for (uint32_t i = 0; i < NIC_SHARDS; i++)
+			shard_abandon(device_shard(d, i));
 		if (d->ops->abandon)
 			d->ops->abandon(d);
 	}
@@ -89,26 +73,18 @@ static void watch_forks(void)
 /* Also of a device that was made only in part: what is missing is NULL or -1. */
 static void device_free(struct device *d)
 {
-	driver_free(d->io);
 	if (d->ops->end)
 		d->ops->end(d);
-	backlog_fini(&d->backlog);
+	for (uint32_t i = 0; i < NIC_SHARDS; i++)
+		shard_fini(device_shard(d, i));
 	keystream_fini(&d->random);
-	if (d->kick_fd >= 0)
-		close(d->kick_fd);
 	if (d->netlink_fd >= 0)
 		close(d->netlink_fd);
-	if (d->engine)
-		pool_give_back(d->engine, d->engine_bytes);
-	unmap(d->engine, d->engine_bytes);
-	unmap(d->mem, d->mem_bytes);
-	unmap(d->stems, STEM_BYTES);
-	unmap(d->qps, QPS_BYTES);
-	unmap(d->srqs, SRQS_BYTES);
+	pages_unmap(d->mem, d->mem_bytes);
+	pages_unmap(d->stems, STEM_BYTES);
 	pthread_cond_destroy(&d->acked);
-	pthread_cond_destroy(&d->answered);
 	pthread_mutex_destroy(&d->bell_lock);
-	pthread_mutex_destroy(&d->lock);
+	free(d->shards);
 	free(d);
 }
 
@@ -124,114 +100,38 @@ static int draw_seed(struct keystream *k)
 	return 0;
 }
 
-static int configure(struct device *d, void *cfg)
+static int open_shards(struct device *d)
 {
-	const struct config_setup *setup = &d->info.setup;
-	const uint64_t upper = keystream_u32(&d->random), lower = keystream_u32(&d->random);
-	struct transport_host host = {
-		.mem = d->mem,
-		.trace = {.to = &d->trace},
-		.max_pairs = NIC_MAX_QPS,
-		.max_srqs = NIC_MAX_SRQS,
-		.n_ports = d->n_ports,
-		.seed = upper << 32 | lower,
-		.is_software = true,
-		.has_bursts = setup->driver == CONFIG_UDP,
-		/* Other processes may have the address too, and receive our answers. */
-		.shares_address = true,
-		.tag = driver_tag(d->io),
-		.device = setup->device,
-	};
+	int r = 0;
 
-	transport_fall_back(d->transport, &host.device);
-	device_cc(setup, &host.cc);
-	int r = d->ops->configure(d, &host);
-
-	if (!r)
-		d->transport->hosts->configure(&host, cfg);
-	return r;
+	for (uint32_t i = 0; i < NIC_SHARDS && !r; i++)
+		r = shard_open(device_shard(d, i));
+	if (r)
+		return r;
+	d->n_ports = d->info.setup.driver == CONFIG_UDP ? 1 : d->info.setup.n_ports;
+	d->ports_up = (UINT32_C(1) << d->n_ports) - 1;
+	d->ports_linked = device_linked_ports(d);
+	for (uint32_t i = 0; i < NIC_SHARDS; i++)
+		device_shard(d, i)->free_ports = d->ports_up;
+	return 0;
 }
 
-static int start_engine(struct device *d, const void *cfg)
+static int make_shards(struct device *d)
 {
-	const struct engine_ops *ops = d->transport->engine;
+	int r = 0;
 
-	d->engine_bytes = ops->size(cfg);
-	if (!d->engine_bytes)
-		return nic_fail(EINVAL, "%s: the engine does not take this configuration",
-				d->info.name);
-	d->engine = map(d->engine_bytes);
-	if (!d->engine)
-		return nic_fail(ENOMEM,
-				"%s: no room for %zu MiB of addresses, reserved for what may be "
-				"under way: raise ulimit -v, or give the device a smaller "
-				"pool-memory where it has one",
-				d->info.name, d->engine_bytes >> 20);
-	return ops->init(d->engine, cfg, d->clock);
-}
-
-static int make_engine(struct device *d)
-{
 	d->mem_bytes = mem_bytes(NIC_MAX_MRS);
-	void *table = map(d->mem_bytes);
+	void *table = pages_map(d->mem_bytes);
 
 	if (!table)
 		return nic_fail(ENOMEM, "no memory for %u regions", NIC_MAX_MRS);
 	d->mem = mem_init(table, NIC_MAX_MRS);
-	void *cfg = calloc(1, d->transport->hosts->cfg_bytes);
-	int r = cfg ? configure(d, cfg) : -ENOMEM;
-
-	if (!r)
-		r = start_engine(d, cfg);
-	free(cfg);
+	d->stems = pages_map(STEM_BYTES);
+	if (!d->stems)
+		return nic_fail(ENOMEM, "no memory for the keys of %s", d->info.name);
+	for (uint32_t i = 0; i < NIC_SHARDS && !r; i++)
+		r = shard_make(device_shard(d, i));
 	return r;
-}
-
-static int make_tables(struct device *d)
-{
-	d->stems = map(STEM_BYTES);
-	d->qps = map(QPS_BYTES);
-	d->srqs = map(SRQS_BYTES);
-	if (!d->stems || !d->qps || !d->srqs)
-		return nic_fail(ENOMEM, "no memory for the tables of %s", d->info.name);
-	for (uint32_t i = 0; i < DRIVER_BATCH; i++)
-		d->tx[i].head = d->heads[i];
-	return 0;
-}
-
-/* One that has no peer yet, or none any more, expects nobody. */
-static bool expects(const void *context, const struct driver_call *call)
-{
-	const struct device *d = context;
-	const struct nic_qp *qp = d->qps[call->qp % NIC_LOW_NUMBERS];
-
-	if (!qp || qp->number != call->qp)
-		return call->qp == d->transport->open_number &&
-		       call->len <= d->transport->open_bytes;
-	return call->peer == qp->addrs.peer && call->peer != DRIVER_NO_HANDLE;
-}
-
-static int make_io(struct device *d)
-{
-	char error[NIC_SENTENCE_MAX] = "";
-
-	d->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (d->kick_fd < 0)
-		return nic_fail(errno, "no file descriptor: %s", strerror(errno));
-	d->netlink_fd = watch_open();
-	if (!backlog_init(&d->backlog, d->info.setup.transport->carrier))
-		return nic_fail(ENOMEM, "no memory for %s", d->info.name);
-	int r = driver_open(&d->info, &d->io, error, sizeof error);
-
-	if (r)
-		return nic_fail(-r, "%s: %s", d->info.name, error);
-	d->io->guard = (struct driver_guard){expects, d};
-	d->n_ports = d->info.setup.driver == CONFIG_UDP ? 1 : d->info.setup.n_ports;
-	d->ports_up = d->ports_linked = d->free_ports = (UINT32_C(1) << d->n_ports) - 1;
-	if (d->info.setup.driver != CONFIG_UDP)
-		d->ports_linked = driver_ports_up(d->io);
-	gids_hold(d);
-	return 0;
 }
 
 const struct nic_transport_ops *nic_ops_of(const struct transport *t)
@@ -245,39 +145,43 @@ const struct nic_transport_ops *nic_ops_of(const struct transport *t)
 	return &nic_transport_plain;
 }
 
-static struct device *device_new(const struct nic_info *info)
+/* As much as needs nothing of the system's but memory; NULL and errno. */
+static struct device *device_init(const struct nic_info *info)
 {
 	struct device *d = calloc(1, sizeof *d);
-	pthread_mutexattr_t attr;
-	pthread_condattr_t by_clock;
+	struct shard *shards = calloc(NIC_SHARDS, sizeof *shards);
 
-	if (!d)
+	if (!d || !shards) {
+		free(d);
+		free(shards);
 		return nic_fail_null(ENOMEM, "no memory for %s", info->name);
+	}
 	d->info = *info;
 	d->asked_driver = info->setup.driver;
 	d->transport = info->setup.transport;
 	d->ops = nic_ops_of(d->transport);
-	d->clock = device_now();
-	d->kick_fd = d->netlink_fd = -1;
-	/* Held for less time than a sleep takes, mostly: spin before sleeping. */
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-	pthread_mutex_init(&d->lock, &attr);
-	pthread_mutexattr_destroy(&attr);
+	d->netlink_fd = -1;
 	pthread_mutex_init(&d->bell_lock, NULL);
 	pthread_cond_init(&d->acked, NULL);
-	pthread_condattr_init(&by_clock);
-	pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&d->answered, &by_clock);
-	pthread_condattr_destroy(&by_clock);
+	d->shards = shards;
+	for (uint32_t i = 0; i < NIC_SHARDS; i++)
+		shard_init(device_shard(d, i), d);
+	return d;
+}
+
+static struct device *device_new(const struct nic_info *info)
+{
+	struct device *d = device_init(info);
+
+	if (!d)
+		return NULL;
 	int r = draw_seed(&d->random);
 
+	d->netlink_fd = watch_open();
 	if (!r)
-		r = make_io(d);
+		r = open_shards(d);
 	if (!r)
-		r = make_engine(d);
-	if (!r)
-		r = make_tables(d);
+		r = make_shards(d);
 	device_note_links(d);
 	/* None is disabled yet: which are up is as the driver found them. */
 	if (!r)

@@ -45,7 +45,7 @@ void nic_event_ack(struct nic_user *u, const struct nic_event *event)
 		source_ack(u, source_of(u, event));
 }
 
-static void raise_event(struct device *d, const struct engine_event *event)
+static void raise_event(struct shard *s, const struct engine_event *event)
 {
 	static const uint8_t kinds[ENGINE_EVENTS] = {
 		[ENGINE_EVENT_ESTABLISHED] = NIC_EVENT_ESTABLISHED,
@@ -60,43 +60,44 @@ static void raise_event(struct device *d, const struct engine_event *event)
 	enum nic_event_kind kind = (enum nic_event_kind)kinds[event->kind];
 
 	if (event->kind == ENGINE_EVENT_PEER_HELD) {
-		driver_peer_hold(d->io, event->number);
+		driver_peer_hold(s->io, event->number);
 		return;
 	}
 	if (event->kind == ENGINE_EVENT_PEER_RELEASED) {
-		driver_peer_put(d->io, event->number);
+		driver_peer_put(s->io, event->number);
 		return;
 	}
 	if (event->kind == ENGINE_EVENT_QUEUE_LIMIT) {
-		struct nic_srq *s = d->srqs[event->number];
+		struct nic_srq *srq = s->srqs[event->number];
 
-		source_raise(s->pd->user, &s->source, kind);
+		source_raise(srq->pd->user, &srq->source, kind);
 		return;
 	}
-	struct nic_qp *qp = d->qps[event->number % NIC_LOW_NUMBERS];
+	struct nic_qp *qp = shard_qp(s, event->number);
 
 	if (event->kind == ENGINE_EVENT_FATAL || event->kind == ENGINE_EVENT_INVALID ||
 	    event->kind == ENGINE_EVENT_ACCESS)
 		qp_failed(qp);
 	if (event->kind == ENGINE_EVENT_EV_STATE)
-		d->ops->ev_state(qp);
+		s->device->ops->ev_state(qp);
 	else
 		source_raise(qp->user, &qp->source, kind);
 }
 
 /* Bounded by the kinds of events there are for each queue. */
-void device_take_engine_events(struct device *d)
+void shard_take_engine_events(struct shard *s)
 {
+	const struct nic_transport_ops *ops = s->device->ops;
 	struct engine_event events[16];
 	uint32_t n;
 
 	do {
-		n = d->engine->ops->events(d->engine, events, 16);
+		n = s->engine->ops->events(s->engine, events, 16);
 		for (uint32_t i = 0; i < n; i++)
-			raise_event(d, &events[i]);
+			raise_event(s, &events[i]);
 	} while (n == 16);
-	if (d->ops->take_answers)
-		d->ops->take_answers(d);
+	if (ops->take_answers)
+		ops->take_answers(s->device);
 }
 
 /* Only the newest state counts, should the older one not have been taken. */
@@ -178,24 +179,43 @@ void device_renew(struct device *d, const struct nic_info *info)
 	report_ports(d, before);
 }
 
+static void tell_ports(struct shard *s)
+{
+	const struct transport *t = s->device->transport;
+
+	s->free_ports = s->device->ports_up;
+	if (t->pairs->ports_down)
+		t->pairs->ports_down(s->engine, s->clock, ~s->device->ports_up);
+}
+
 static void set_ports(struct device *d)
 {
 	uint32_t up = d->ports_linked & ~disabled_ports(d), before = shown_ports(d);
 
 	if (up != d->ports_up) {
-		d->ports_up = d->free_ports = up;
-		if (d->transport->pairs->ports_down)
-			d->transport->pairs->ports_down(d->engine, d->clock, ~up);
+		d->ports_up = up;
+		for (uint32_t i = 0; i < NIC_SHARDS; i++)
+			tell_ports(device_shard(d, i));
 	}
 	mark_ports(d);
 	report_ports(d, before);
 }
 
+uint32_t device_linked_ports(const struct device *d)
+{
+	uint32_t linked = (UINT32_C(1) << d->n_ports) - 1;
+
+	if (d->info.setup.driver == CONFIG_UDP)
+		return linked;
+	for (uint32_t i = 0; i < NIC_SHARDS; i++)
+		linked &= driver_ports_up(device_shard(d, i)->io);
+	return linked;
+}
+
 void device_follow_ports(struct device *d)
 {
-	if (d->info.setup.driver == CONFIG_UDP)
-		return;
-	uint32_t linked = driver_ports_up(d->io);
+	WITH_ONE_SHARD("whoever sees a link change has its shard's lock, and so the device's");
+	uint32_t linked = device_linked_ports(d);
 
 	if (linked == d->ports_linked)
 		return;

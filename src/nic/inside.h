@@ -1,12 +1,24 @@
 /* Inside of nic: its objects, and what its files do for each other.
  *
- * Everything here is guarded by the device's lock, except what says otherwise. Order of locks: the
- * list of devices (device.c), then one device, then its bells. Nothing waits for a packet, a peer
- * or an application while it holds one, but a bounded wait for room in a socket, and those who end
- * what has events: they wait for applications with bell_lock given back, and hold no other. */
+ * A shard moves packets: an engine with its driver and its thread, and all that is touched for each
+ * packet. A queue pair and a shared receive queue are of one shard for life. What users see besides
+ * is the device's: its name, ports and addresses, its users, their domains, regions and completion
+ * queues, what the transport's part keeps, what others are told. A device has one shard as yet:
+ * what it does by its engines is a loop over them, and what would not do for several says
+ * WITH_ONE_SHARD.
+ *
+ * Locks, in the order in which they are taken:
+ * - that of the list of devices (device.c);
+ * - those of a device's shards, by their numbers. Each guards its shard, and what is of it; all of
+ *   them together the device (device_enter), so that to read what is its, any of them will do;
+ * - bell_lock of the device, for bells and the events that they ring for.
+ * Nothing waits for a packet, a peer or an application while it holds one, but a bounded wait for
+ * room in a socket, and those who end what has events: they wait for applications with bell_lock
+ * given back, and hold no other. */
 #ifndef WEFT_NIC_INSIDE_H
 #define WEFT_NIC_INSIDE_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,10 +35,14 @@
 #include "trace/ring.h"
 
 #define NIC_SENTENCE_MAX 512u
+#define NIC_SHARDS       1u
 #define NIC_DONES        64u
 #define NIC_LOW_NUMBERS  65536u /* of queue pairs: no two agree in these bits */
 #define NIC_STEM_BITS    24u    /* upper ones of a key: of no two entries the same */
 #define NIC_LOW_KEYS     256u   /* of windows: the low byte changes, the rest is nobody else's */
+
+/* What follows serves one shard only; why, and so what more of them would need. */
+#define WITH_ONE_SHARD(why) static_assert(NIC_SHARDS == 1, why)
 
 /* A file descriptor that is readable while it rings. Nobody but its owner reads or writes it. The
  * device's bell_lock guards it, and the events that it rings for, wherever they are counted. */
@@ -66,10 +82,11 @@ struct nic_mr {
 
 struct nic_mw {
 	struct nic_pd *pd;
-	uint8_t kind;  /* enum mem_kind */
-	uint32_t key;  /* of the last binding that was posted, see mw_key */
-	uint32_t qp;   /* on which queue pair, by number, */
-	uint64_t life; /* and in which of its lives */
+	uint8_t kind;        /* enum mem_kind */
+	uint32_t key;        /* of the last binding that was posted, see mw_key */
+	struct shard *shard; /* NULL: none was; else on which queue pair ... */
+	uint32_t qp;         /* ... of these, by number, */
+	uint64_t life;       /* and in which of its lives */
 	/* Its key once all is done that the post of this number brings. */
 	uint64_t post;
 	uint32_t post_key;
@@ -102,6 +119,7 @@ struct nic_cq {
 
 struct nic_srq {
 	struct nic_pd *pd;
+	struct shard *shard;
 	struct source source;
 	uint32_t number, n_users;
 };
@@ -114,6 +132,7 @@ struct addr_pair {
 
 struct nic_qp {
 	struct nic_user *user;
+	struct shard *shard;
 	struct nic_pd *pd;
 	struct nic_cq *send_cq, *recv_cq;
 	struct nic_srq *srq;
@@ -135,47 +154,26 @@ struct backlog {
 	uint32_t at, n;
 };
 
-/* One for each device in use by this process. */
-struct device {
-	struct device *next; /* guarded by the list's lock, as is n_opens */
-	uint32_t n_opens;
-	bool is_dead; /* set in a forked child, before it has a second thread */
+/* What moves packets, and all that is touched for each of them. */
+struct shard {
+	struct device *device;
 
 	pthread_mutex_t lock;
-	atomic_uint n_waiting;     /* threads that wait for the lock */
-	pthread_mutex_t bell_lock; /* of all bells of its users, and of what they ring for */
-	pthread_cond_t acked;      /* an event was acknowledged; with bell_lock */
-	pthread_cond_t answered;   /* a question was answered; by CLOCK_MONOTONIC */
+	atomic_uint n_waiting;   /* threads that wait for the lock */
+	pthread_cond_t answered; /* a question was answered; by CLOCK_MONOTONIC */
 
-	struct nic_info info;
-	const struct transport *transport;
-	const struct nic_transport_ops *ops;
-	uint8_t asked_driver; /* enum config_driver; info has the one that it became */
-	uint32_t n_ports;
-	void *own;                   /* what the transport's part (ops) keeps of the device */
-	uint32_t held[NIC_GIDS_MAX]; /* handles of our addresses, see gids_hold */
-	struct event_ring *events; /* of queues of events, see event_ring.c, as are the next two */
-	struct store *event_store; /* open while there are some */
-	nsec events_at;            /* when they are looked for next, where nobody tells of them */
 	struct engine *engine;
-	struct mem *mem;
+	size_t engine_bytes;
 	struct trace trace; /* of the engine: to the memory that show.c lends it */
 	struct driver *io;
-	size_t engine_bytes, mem_bytes;
-	struct keystream random;
-	struct nic_user *users;
-	struct bell *bells;
-	struct nic_qp **qps; /* by the low bits of their numbers */
+	uint32_t held[NIC_GIDS_MAX]; /* handles of our addresses, see gids_hold */
+	struct nic_qp **qps;         /* by the low bits of their numbers */
 	struct nic_srq **srqs;
-	uint64_t *stems; /* a bit for each: the upper 24 bits of a key in use */
-	uint32_t n_qps, n_cqs, last_pd;
-	uint64_t last_life;
-	uint64_t n_changes; /* of queue pairs and ports, that move no packet: to be shown */
 
 	/* Progress, see progress.c. */
 	pthread_t thread;
-	bool is_stopping, is_back; /* is_back: the thread leaves the work to those who poll */
-	int kick_fd, netlink_fd;
+	bool is_back; /* the thread leaves the work to those who poll */
+	int kick_fd;
 	nsec clock;             /* what the engine was last told */
 	nsec rx_empty_at;       /* when nothing was left to be received, last */
 	nsec wake_at;           /* the thread sleeps until then; 0: it is awake, or stands back */
@@ -183,23 +181,72 @@ struct device {
 	nsec armed_at;          /* and last armed a queue, ... */
 	nsec posted_at;         /* ... or posted a request */
 	uint64_t n_posts;       /* see nic_mw.post */
-	uint32_t n_armed, n_held, n_held_turns;
+	uint32_t n_held, n_held_turns;
 	bool is_waiting; /* an acknowledgement was not sent yet, see progress.c */
 	bool is_behind;  /* a round of work is due: the driver may have more, or the engine has */
 	struct backlog backlog;
-	nsec retry_at;           /* of the backlog, if there is one, and of full_ports */
-	uint32_t ports_up;       /* linked and not disabled, as the engine was told */
-	uint32_t ports_linked;   /* as the driver told; all, where it has no word on that */
-	uint32_t disabled_ports; /* by a controller, as info counts them */
-	uint32_t links_up;       /* interfaces that are up, as info counts them */
-	bool is_linked;          /* one of them is, and the device has an address */
-	uint32_t free_ports;     /* had room when last looked at, or came up since, ... */
-	uint32_t full_ports;     /* ... or had none, and are up */
+	nsec retry_at;       /* of the backlog, if there is one, and of full_ports */
+	uint32_t free_ports; /* had room when last looked at, or came up since, ... */
+	uint32_t full_ports; /* ... or had none, and are up */
 	struct rx_pkt rx[DRIVER_BATCH];
 	struct tx_pkt tx[DRIVER_BATCH];
 	struct done dones[NIC_DONES];
 	uint8_t heads[DRIVER_BATCH][ENGINE_HEAD_MAX];
 };
+
+/* One for each device in use by this process. */
+struct device {
+	struct device *next; /* guarded by the list's lock, as is n_opens */
+	uint32_t n_opens;
+	bool is_dead; /* set in a forked child, before it has a second thread */
+
+	pthread_mutex_t bell_lock; /* of all bells of its users, and of what they ring for */
+	pthread_cond_t acked;      /* an event was acknowledged; with bell_lock */
+
+	struct nic_info info;
+	const struct transport *transport;
+	const struct nic_transport_ops *ops;
+	uint8_t asked_driver; /* enum config_driver; info has the one that it became */
+	uint32_t n_ports;
+	void *own;                 /* what the transport's part (ops) keeps of the device */
+	struct event_ring *events; /* of queues of events, see event_ring.c, as are the next two */
+	struct store *event_store; /* open while there are some */
+	nsec events_at;            /* when they are looked for next, where nobody tells of them */
+	struct mem *mem;
+	size_t mem_bytes;
+	struct keystream random;
+	struct nic_user *users;
+	struct bell *bells;
+	uint64_t *stems; /* a bit for each: the upper 24 bits of a key in use */
+	uint32_t n_qps, n_cqs, n_armed, last_pd;
+	uint64_t last_life;
+	uint64_t n_changes; /* of queue pairs and ports, that move no packet: to be shown */
+
+	bool is_stopping;
+	int netlink_fd;
+	uint32_t ports_up;       /* linked and not disabled, as the engines were told */
+	uint32_t ports_linked;   /* as the drivers told; all, where they have no word on that */
+	uint32_t disabled_ports; /* by a controller, as info counts them */
+	uint32_t links_up;       /* interfaces that are up, as info counts them */
+	bool is_linked;          /* one of them is, and the device has an address */
+
+	struct shard *shards; /* NIC_SHARDS of them, see device_shard */
+};
+
+static inline struct shard *device_shard(const struct device *d, uint32_t i)
+{
+	return &d->shards[i];
+}
+/* Where a queue pair, or a shared receive queue, that is made will be. */
+static inline struct shard *device_next_shard(const struct device *d)
+{
+	WITH_ONE_SHARD("there is nothing to choose from");
+	return device_shard(d, 0);
+}
+static inline struct nic_qp *shard_qp(const struct shard *s, uint32_t number)
+{
+	return s->qps[number % NIC_LOW_NUMBERS];
+}
 
 /* Functions from here on by file, bottom up: none calls one of a file further down. */
 
@@ -243,25 +290,32 @@ bool watch_has_news(int fd, const struct nic_info *info);
 /* lock.c */
 nsec device_now(void);
 /* Takes the lock. */
-void device_enter(struct device *d);
-void device_kick(struct device *d);
+void shard_enter(struct shard *s);
+void shard_kick(struct shard *s);
 /* When there is something to do by itself: the engine's deadline, or the backlog's. */
-nsec device_deadline(const struct device *d);
-/* Gives the lock back, and wakes the device's thread if what was done needs it sooner than it would
+nsec shard_deadline(const struct shard *s);
+/* Gives the lock back, and wakes the shard's thread if what was done needs it sooner than it would
  * wake by itself. */
+void shard_leave(struct shard *s);
+/* Waits for `answered`, until a time, with the lock given back meanwhile as by shard_leave. */
+void shard_wait(struct shard *s, nsec until);
+/* The same of all shards. */
+void device_enter(struct device *d);
 void device_leave(struct device *d);
-/* Waits for `answered`, until a time, with the lock given back meanwhile as by device_leave. */
-void device_wait(struct device *d, nsec until);
+void device_kick(struct device *d);
 /* A queue pair or a port is not as it was. */
 void device_changed(struct device *d);
 
-/* numbers.c: the next pieces of randomness: a number no queue pair has (0: none left), a key no
- * region has. */
-uint32_t device_draw_qp(struct device *d);
+/* numbers.c: the next pieces of randomness: a number no queue pair has, for one of this shard (0:
+ * none left), a key no region has. */
+uint32_t shard_draw_qp(struct shard *s);
 uint32_t device_draw_key(struct device *d);
 void device_return_key(struct device *d, uint32_t key);
 
-/* counters.c: appends what d counted to the file that WEFT_COUNTERS names, if it does. */
+/* counters.c: what all engines counted of this place in the transport's row, and all drivers. */
+uint64_t device_count(const struct device *d, uint32_t place);
+struct driver_counters device_driver_counters(const struct device *d);
+/* Appends what d counted to the file that WEFT_COUNTERS names, if it does. */
 void device_print_counters(const struct device *d);
 
 /* bell.c */
@@ -328,30 +382,48 @@ enum engine_state qp_state(const struct nic_qp *qp);
  * has ended. */
 void qp_failed(const struct nic_qp *qp);
 /* A completion of the engine's goes to its queue. */
-void device_complete(struct device *d, const struct done *done);
+void shard_complete(struct shard *s, const struct done *done);
 
 /* events.c: takes the engine's events, and raises them. */
-void device_take_engine_events(struct device *d);
+void shard_take_engine_events(struct shard *s);
+/* The ports that are linked, as all drivers tell; the udp driver has no word on that. */
+uint32_t device_linked_ports(const struct device *d);
 /* Keeps what info, fresh from the list, says of the links. */
 void device_note_links(struct device *d);
 /* The interface is now as in info: tells every user what changed. */
 void device_renew(struct device *d, const struct nic_info *info);
-/* Tells the engine, and every user, which ports are up now. */
+/* Tells the engines, and every user, which ports are up now. */
 void device_follow_ports(struct device *d);
 /* A controller disables these ports, and no others: they are as if their links were down. */
 void device_disable_ports(struct device *d, uint32_t ports);
 
 /* progress.c: sends what the engine has to send, and gives out what it completed. */
-void device_flush(struct device *d);
+void shard_flush(struct shard *s);
 /* One round of everything, bounded; returns the time. may_answer: a post may follow that takes
  * along what there is to acknowledge. */
-nsec device_step(struct device *d, bool may_answer);
+nsec shard_step(struct shard *s, bool may_answer);
 /* The same by an application, which is taken to go on: the thread stands back for a while. */
 void device_poll(struct device *d);
 /* The time for a call on the engine; before it, a round of work if timers are due. */
-nsec device_catch_up(struct device *d);
+nsec shard_catch_up(struct shard *s);
+void device_catch_up(struct device *d);
+/* 0, or a negative errno and a sentence; then no thread runs. */
 int device_start(struct device *d);
 void device_stop(struct device *d);
+
+/* shard.c: zero pages that cost nothing until they are touched; most never are. NULL: no room. */
+void *pages_map(size_t bytes);
+void pages_unmap(void *at, size_t bytes); /* at may be NULL */
+/* In memory that is cleared; shard_fini, whatever else becomes of it. */
+void shard_init(struct shard *s, struct device *d);
+void shard_fini(struct shard *s);
+/* Opens the driver that the device's info names, or the next best, and holds its addresses. 0, or a
+ * negative errno and a sentence. */
+int shard_open(struct shard *s);
+/* Once all are open, and the device has its table of memory: makes engine and tables. The same. */
+int shard_make(struct shard *s);
+/* In a child of fork: closes what it would share with its parent. */
+void shard_abandon(struct shard *s);
 
 /* queue.c: as nic_cq_new; with a ring of events, which is the queue's from then on, in place of its
  * own. */
@@ -367,13 +439,13 @@ struct sockaddr_storage gid_address(const uint8_t gid[16], uint32_t ifindex);
 /* The address that a path names; NULL, and *error: it is not one to be used. */
 const struct nic_gid *gid_find(const struct device *d, uint32_t index, int *error);
 /* Opens both ends of a path. 0, or a negative errno and a sentence; then *addrs is none. */
-int addr_pair_open(struct device *d, uint32_t gid_index, const uint8_t dgid[16],
+int addr_pair_open(struct shard *s, uint32_t gid_index, const uint8_t dgid[16],
 		   struct addr_pair *addrs);
-void addr_pair_close(struct device *d, struct addr_pair *addrs);
+void addr_pair_close(struct shard *s, struct addr_pair *addrs);
 /* Whether packets of that path MTU fit it: 0, or a negative errno and a sentence. */
-int addr_pair_check(struct device *d, const struct addr_pair *addrs, uint16_t pmtu);
+int addr_pair_check(struct shard *s, const struct addr_pair *addrs, uint16_t pmtu);
 /* Holds all addresses of a device that is being opened, as far as they can be had. */
-void gids_hold(struct device *d);
+void gids_hold(struct shard *s);
 /* Tries again to take an address that gids_hold could not have. 0, or a negative errno and
  * nic_error says why. */
 int gids_hold_one(struct device *d, uint32_t gid_index);

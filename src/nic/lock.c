@@ -1,4 +1,4 @@
-/* The device's lock, and when its thread has to be awake. */
+/* The locks of a device's shards, and when their threads have to be awake. */
 #include "nic/inside.h"
 
 #include <time.h>
@@ -12,72 +12,90 @@ nsec device_now(void)
 	return (nsec)t.tv_sec * 1000000000u + (nsec)t.tv_nsec;
 }
 
-void device_enter(struct device *d)
+void shard_enter(struct shard *s)
 {
-	if (!pthread_mutex_trylock(&d->lock))
+	if (!pthread_mutex_trylock(&s->lock))
 		return;
-	atomic_fetch_add_explicit(&d->n_waiting, 1, memory_order_relaxed);
-	pthread_mutex_lock(&d->lock);
-	atomic_fetch_sub_explicit(&d->n_waiting, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->n_waiting, 1, memory_order_relaxed);
+	pthread_mutex_lock(&s->lock);
+	atomic_fetch_sub_explicit(&s->n_waiting, 1, memory_order_relaxed);
 }
 
-void device_kick(struct device *d)
+void shard_kick(struct shard *s)
 {
 	const uint64_t one = 1;
 
 	/* Fails only when full of kicks, and then it is readable. */
-	if (write(d->kick_fd, &one, sizeof one) < 0)
+	if (write(s->kick_fd, &one, sizeof one) < 0)
 		return;
 }
 
-nsec device_deadline(const struct device *d)
+nsec shard_deadline(const struct shard *s)
 {
-	const struct engine *e = d->engine;
+	const struct engine *e = s->engine;
 
-	if (d->backlog.n)
-		return d->retry_at;
-	nsec at = e->ops->deadline(e, d->free_ports);
+	if (s->backlog.n)
+		return s->retry_at;
+	nsec at = e->ops->deadline(e, s->free_ports);
 
-	if (!d->full_ports || at <= d->retry_at)
+	if (!s->full_ports || at <= s->retry_at)
 		return at;
-	nsec full = e->ops->deadline(e, d->free_ports | d->full_ports);
+	nsec full = e->ops->deadline(e, s->free_ports | s->full_ports);
 
-	if (full < d->retry_at)
-		full = d->retry_at;
+	if (full < s->retry_at)
+		full = s->retry_at;
 	return at < full ? at : full;
 }
 
-/* Whether the device's thread would wake too late; it is then to be kicked. */
-static bool take_lateness(struct device *d)
+/* Whether the shard's thread would wake too late; it is then to be kicked. */
+static bool take_lateness(struct shard *s)
 {
-	bool is_late = d->wake_at && (d->is_behind || device_deadline(d) < d->wake_at);
+	bool is_late = s->wake_at && (s->is_behind || shard_deadline(s) < s->wake_at);
 
 	if (is_late)
-		d->wake_at = 0;
+		s->wake_at = 0;
 	return is_late;
+}
+
+void shard_leave(struct shard *s)
+{
+	bool is_late = take_lateness(s);
+
+	pthread_mutex_unlock(&s->lock);
+	if (is_late)
+		shard_kick(s);
+}
+
+void shard_wait(struct shard *s, nsec until)
+{
+	const struct timespec at = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
+
+	if (take_lateness(s))
+		shard_kick(s);
+	pthread_cond_timedwait(&s->answered, &s->lock, &at);
+}
+
+void device_enter(struct device *d)
+{
+	for (uint32_t i = 0; i < NIC_SHARDS; i++)
+		shard_enter(device_shard(d, i));
 }
 
 void device_leave(struct device *d)
 {
-	bool is_late = take_lateness(d);
-
-	pthread_mutex_unlock(&d->lock);
-	if (is_late)
-		device_kick(d);
+	for (uint32_t i = NIC_SHARDS; i > 0; i--)
+		shard_leave(device_shard(d, i - 1));
 }
 
-void device_wait(struct device *d, nsec until)
+void device_kick(struct device *d)
 {
-	const struct timespec at = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
-
-	if (take_lateness(d))
-		device_kick(d);
-	pthread_cond_timedwait(&d->answered, &d->lock, &at);
+	for (uint32_t i = 0; i < NIC_SHARDS; i++)
+		shard_kick(device_shard(d, i));
 }
 
 void device_changed(struct device *d)
 {
 	d->n_changes++;
-	/* The thread, which shows it, may sleep for long. */
-	d->is_behind = true;
+	/* The thread of the first, which shows it, may sleep for long. */
+	device_shard(d, 0)->is_behind = true;
 }

@@ -4,18 +4,29 @@
 #define MULTICAST_QP UINT32_C(0xffffff) /* of unreliable datagrams: no queue pair is that */
 #define DRAWS        256u /* at most a quarter of what there is to draw from is ever in use */
 
+static bool is_taken(const struct device *d, uint32_t low)
+{
+	for (uint32_t i = 0; i < NIC_SHARDS; i++)
+		if (device_shard(d, i)->qps[low])
+			return true;
+	return false;
+}
+
 /* Who does not know a number must guess all of its bits, but for those that packets are steered
  * by: the driver's tag, which is random as well. */
-uint32_t device_draw_qp(struct device *d)
+uint32_t shard_draw_qp(struct shard *s)
 {
+	struct device *d = s->device;
+
 	for (uint32_t i = 0; i < DRAWS; i++) {
 		uint32_t number = keystream_u32(&d->random) >> 8;
 		uint32_t low = number % NIC_LOW_NUMBERS;
 
-		if (driver_is_shared(d->io))
-			number = (uint32_t)driver_tag(d->io) << 16 | low;
+		if (driver_is_shared(s->io))
+			number = (uint32_t)driver_tag(s->io) << 16 | low;
 
-		if (number >= d->transport->first_number && number != MULTICAST_QP && !d->qps[low])
+		if (number >= d->transport->first_number && number != MULTICAST_QP &&
+		    !is_taken(d, low))
 			return number;
 	}
 	return 0;

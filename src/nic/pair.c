@@ -10,19 +10,20 @@
 static int qp_make(struct nic_qp *qp, void *memory)
 {
 	struct device *d = qp->user->device;
-	uint32_t number = d->n_qps < NIC_MAX_QPS ? device_draw_qp(d) : 0;
+	struct shard *s = qp->shard;
+	uint32_t number = d->n_qps < NIC_MAX_QPS ? shard_draw_qp(s) : 0;
 
 	if (!number) {
 		nic_fail(ENOSPC, "%u queue pairs are in use: no more", d->n_qps);
 		return -ENOSPC;
 	}
-	int r = d->transport->pairs->make(d->engine, number, &qp->caps, memory);
+	int r = d->transport->pairs->make(s->engine, number, &qp->caps, memory);
 
 	if (r)
 		return nic_fail(-r, "no queue pair: %s", strerror(-r));
 	qp->number = number;
 	qp->life = ++d->last_life;
-	d->qps[number % NIC_LOW_NUMBERS] = qp;
+	s->qps[number % NIC_LOW_NUMBERS] = qp;
 	d->n_qps++;
 	qp->pd->n_users++;
 	qp->send_cq->n_users++;
@@ -106,6 +107,7 @@ static struct nic_qp *qp_from(struct nic_user *u, const struct nic_qp_spec *spec
 		return NULL;
 	*qp = (struct nic_qp){
 		.user = u,
+		.shard = spec->srq ? spec->srq->shard : device_next_shard(u->device),
 		.pd = spec->pd,
 		.send_cq = spec->send_cq,
 		.recv_cq = spec->recv_cq,
@@ -153,19 +155,20 @@ int nic_qp_free(struct nic_qp *qp)
 {
 	struct nic_user *u = qp->user;
 	struct device *d = u->device;
+	struct shard *s = qp->shard;
 	int r = device_check(d);
 
 	if (r)
 		return r;
 	device_enter(d);
-	device_flush(d);
-	void *memory = d->transport->pairs->end(d->engine, qp->number);
+	shard_flush(s);
+	void *memory = d->transport->pairs->end(s->engine, qp->number);
 
-	d->qps[qp->number % NIC_LOW_NUMBERS] = NULL;
+	s->qps[qp->number % NIC_LOW_NUMBERS] = NULL;
 	d->n_qps--;
 	if (d->ops->qp_end)
 		d->ops->qp_end(qp);
-	addr_pair_close(d, &qp->addrs);
+	addr_pair_close(s, &qp->addrs);
 	qp->pd->n_users--;
 	qp->send_cq->n_users--;
 	qp->recv_cq->n_users--;

@@ -21,13 +21,13 @@ static uint32_t entropy(const struct nic_path *path, uint32_t local_qp, uint32_t
 int plain_path_open(struct nic_qp *qp, const struct nic_path *path, struct path_use use,
 		    struct transport_path *to, struct addr_pair *addrs)
 {
-	struct device *d = qp->user->device;
-	int r = addr_pair_open(d, path->gid_index, path->dgid, addrs);
+	struct shard *s = qp->shard;
+	int r = addr_pair_open(s, path->gid_index, path->dgid, addrs);
 
 	if (!r)
-		r = addr_pair_check(d, addrs, use.pmtu);
+		r = addr_pair_check(s, addrs, use.pmtu);
 	if (r) {
-		addr_pair_close(d, addrs);
+		addr_pair_close(s, addrs);
 		return r;
 	}
 	*to = (struct transport_path){
@@ -40,7 +40,7 @@ int plain_path_open(struct nic_qp *qp, const struct nic_path *path, struct path_
 
 void plain_path_close(struct nic_qp *qp, struct addr_pair *addrs)
 {
-	addr_pair_close(qp->user->device, addrs);
+	addr_pair_close(qp->shard, addrs);
 }
 
 const struct nic_transport_ops nic_transport_plain = {

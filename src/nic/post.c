@@ -19,17 +19,18 @@ static int check_bind(const struct nic_qp *qp, const struct nic_work *work)
  * together binds it more than once, the one that the last of these gave it. */
 static int prepare_bind(struct nic_qp *qp, struct nic_work *work)
 {
-	const struct device *d = qp->user->device;
+	const struct shard *s = qp->shard;
 	struct nic_mw *mw = work->window;
 	int r = check_bind(qp, work);
 
 	if (r)
 		return r;
-	uint32_t key = mw->post == d->n_posts ? mw->post_key : mw_key(mw);
+	WITH_ONE_SHARD("a window has a shard's lock, and its number of a post");
+	uint32_t key = mw->post == s->n_posts ? mw->post_key : mw_key(mw);
 
 	if (mw->kind == MEM_WINDOW_1)
 		work->bind->new_key = key - key % NIC_LOW_KEYS + (key + 1) % NIC_LOW_KEYS;
-	mw->post = d->n_posts;
+	mw->post = s->n_posts;
 	mw->post_key = work->bind->new_key;
 	work->op.imm = key;
 	work->op.bind = work->bind;
@@ -50,18 +51,18 @@ static int prepare(struct nic_qp *qp, struct nic_work *work)
 /* All n > 0, or none. */
 static int post(struct nic_qp *qp, nsec now, struct nic_work *work, uint32_t n)
 {
-	struct device *d = qp->user->device;
+	struct shard *s = qp->shard;
 	int r = 0;
 
-	d->n_posts++;
+	s->n_posts++;
 	for (uint32_t i = 0; i < n && !r; i++) {
 		work[i].op.next = i + 1 < n ? &work[i + 1].op : NULL;
 		r = prepare(qp, &work[i]);
 	}
 	if (work->op.code != ENGINE_RECV)
-		d->posted_at = now;
+		s->posted_at = now;
 	if (!r)
-		r = d->engine->ops->post(d->engine, now, &work->op);
+		r = s->engine->ops->post(s->engine, now, &work->op);
 	for (uint32_t i = 0; i < n && !r; i++)
 		if (work[i].op.code == ENGINE_BIND)
 			mw_bound(work[i].window, qp, work[i].bind->new_key);
@@ -70,34 +71,34 @@ static int post(struct nic_qp *qp, nsec now, struct nic_work *work, uint32_t n)
 
 int nic_post(struct nic_qp *qp, struct nic_work *work, uint32_t n, uint32_t *posted)
 {
-	struct device *d = qp->user->device;
-	int r = device_check(d);
+	struct shard *s = qp->shard;
+	int r = device_check(s->device);
 	uint32_t i = 0;
 
 	*posted = 0;
 	if (r)
 		return r;
-	device_enter(d);
-	nsec now = device_catch_up(d);
+	shard_enter(s);
+	nsec now = shard_catch_up(s);
 
 	for (; i < n && !r; i += !r)
 		r = post(qp, now, &work[i], 1);
-	device_flush(d);
-	device_leave(d);
+	shard_flush(s);
+	shard_leave(s);
 	*posted = i;
 	return r;
 }
 
 int nic_post_all(struct nic_qp *qp, struct nic_work *work, uint32_t n)
 {
-	struct device *d = qp->user->device;
-	int r = device_check(d);
+	struct shard *s = qp->shard;
+	int r = device_check(s->device);
 
 	if (r || n == 0)
 		return r;
-	device_enter(d);
-	r = post(qp, device_catch_up(d), work, n);
-	device_flush(d);
-	device_leave(d);
+	shard_enter(s);
+	r = post(qp, shard_catch_up(s), work, n);
+	shard_flush(s);
+	shard_leave(s);
 	return r;
 }

@@ -38,69 +38,69 @@
 
 /* Which ports take packets now. One that is full is looked at again before long: nothing tells when
  * it has room. */
-static void look(struct device *d, uint16_t room[ENGINE_PORTS])
+static void look(struct shard *s, uint16_t room[ENGINE_PORTS])
 {
-	driver_room(d->io, room);
-	d->free_ports = 0;
-	for (uint32_t port = 0; port < d->n_ports; port++) {
+	driver_room(s->io, room);
+	s->free_ports = 0;
+	for (uint32_t port = 0; port < s->device->n_ports; port++) {
 		/* The driver knows nothing of ports that are disabled. */
-		if (!(d->ports_up >> port & 1))
+		if (!(s->device->ports_up >> port & 1))
 			room[port] = 0;
-		d->free_ports |= (uint32_t)(room[port] > 0) << port;
+		s->free_ports |= (uint32_t)(room[port] > 0) << port;
 	}
-	d->full_ports = d->ports_up & ~d->free_ports;
-	if (d->full_ports)
-		d->retry_at = d->clock + RETRY_NS;
+	s->full_ports = s->device->ports_up & ~s->free_ports;
+	if (s->full_ports)
+		s->retry_at = s->clock + RETRY_NS;
 }
 
 /* Returns whether it sent anything, which takes time. */
-static bool transmit(struct device *d)
+static bool transmit(struct shard *s)
 {
-	bool has_sent = d->backlog.n > 0;
+	bool has_sent = s->backlog.n > 0;
 	uint16_t room[ENGINE_PORTS];
 
-	if (!backlog_send(&d->backlog, d->io)) {
-		d->retry_at = d->clock + RETRY_NS;
+	if (!backlog_send(&s->backlog, s->io)) {
+		s->retry_at = s->clock + RETRY_NS;
 		return true;
 	}
-	if (!d->full_ports && device_deadline(d) > d->clock)
+	if (!s->full_ports && shard_deadline(s) > s->clock)
 		return has_sent;
-	look(d, room);
+	look(s, room);
 	for (uint32_t i = 0; i < ROUNDS; i++) {
-		uint32_t n = d->engine->ops->pull(d->engine, d->clock, room, d->tx, PULL);
-		uint32_t sent = n ? driver_send(d->io, d->tx, n) : 0;
+		uint32_t n = s->engine->ops->pull(s->engine, s->clock, room, s->tx, PULL);
+		uint32_t sent = n ? driver_send(s->io, s->tx, n) : 0;
 
 		has_sent |= n > 0;
 		if (sent < n) {
-			backlog_keep(&d->backlog, d->tx + sent, n - sent);
-			d->retry_at = d->clock + RETRY_NS;
+			backlog_keep(&s->backlog, s->tx + sent, n - sent);
+			s->retry_at = s->clock + RETRY_NS;
 		}
 		/* The engine has no more, or its ports have not: the next look tells. */
 		if (n < PULL || sent < n)
 			break;
-		look(d, room);
+		look(s, room);
 	}
 	return has_sent;
 }
 
-static void deliver(struct device *d)
+static void deliver(struct shard *s)
 {
 	uint32_t n;
 
 	/* Bounded by the works posted. */
 	do {
-		n = d->engine->ops->poll(d->engine, d->dones, NIC_DONES);
+		n = s->engine->ops->poll(s->engine, s->dones, NIC_DONES);
 		for (uint32_t i = 0; i < n; i++)
-			device_complete(d, &d->dones[i]);
+			shard_complete(s, &s->dones[i]);
 	} while (n == NIC_DONES);
-	device_take_engine_events(d);
+	shard_take_engine_events(s);
 }
 
-void device_flush(struct device *d)
+void shard_flush(struct shard *s)
 {
-	d->is_waiting = false;
-	transmit(d);
-	deliver(d);
+	s->is_waiting = false;
+	transmit(s);
+	deliver(s);
 }
 
 /* Who polls for a message and gets it may answer it at once, and its answer can take the
@@ -108,11 +108,11 @@ void device_flush(struct device *d)
  * kernel takes for a packet. If no post follows, the next round sends it. The same goes for a
  * program that finds messages by looking at its memory, where the thread receives them: without the
  * acknowledgement the peer goes on polling, and receives the answer itself. */
-static bool may_wait(struct device *d, uint32_t n, bool may_answer)
+static bool may_wait(struct shard *s, uint32_t n, bool may_answer)
 {
-	d->is_waiting = may_answer && !d->is_waiting && n > 0 && n <= FEW && !d->backlog.n &&
-			device_deadline(d) <= d->clock;
-	return d->is_waiting;
+	s->is_waiting = may_answer && !s->is_waiting && n > 0 && n <= FEW && !s->backlog.n &&
+			shard_deadline(s) <= s->clock;
+	return s->is_waiting;
 }
 
 /* The engine's time. A timer that fires takes what it did not receive for silence, so while one is
@@ -121,104 +121,117 @@ static bool may_wait(struct device *d, uint32_t n, bool may_answer)
  * is received then may be answered, by ourselves even, and is received once more; but not without
  * end, as round trips are measured by this clock: after some turns, or HELD_MOST packets, it moves
  * on. */
-static bool must_wait(struct device *d, nsec now)
+static bool must_wait(struct shard *s, nsec now)
 {
-	return d->engine->ops->deadline(d->engine, 0) <= now && d->n_held < HELD_MOST &&
-	       d->n_held_turns < HELD_TURNS;
+	return s->engine->ops->deadline(s->engine, 0) <= now && s->n_held < HELD_MOST &&
+	       s->n_held_turns < HELD_TURNS;
 }
 
-static void advance(struct device *d, nsec now)
+static void advance(struct shard *s, nsec now)
 {
-	d->n_held = d->n_held_turns = 0;
-	d->clock = now;
+	s->n_held = s->n_held_turns = 0;
+	s->clock = now;
 }
 
 /* What comes by a port that is disabled is not received. Returns how many are left of n. */
-static uint32_t drop_disabled(struct device *d, uint32_t n)
+static uint32_t drop_disabled(struct shard *s, uint32_t n)
 {
-	uint32_t disabled = d->ports_linked & ~d->ports_up, left = 0;
+	uint32_t disabled = s->device->ports_linked & ~s->device->ports_up, left = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (!(disabled >> d->rx[i].port & 1))
-			d->rx[left++] = d->rx[i];
-	d->io->count.rx_delivered -= n - left;
-	d->io->count.drop_disabled += n - left;
+		if (!(disabled >> s->rx[i].port & 1))
+			s->rx[left++] = s->rx[i];
+	s->io->count.rx_delivered -= n - left;
+	s->io->count.drop_disabled += n - left;
 	return left;
 }
 
-static void receive_some(struct device *d, uint32_t n)
+static void receive_some(struct shard *s, uint32_t n)
 {
-	if (d->ports_up != d->ports_linked)
-		n = drop_disabled(d, n);
-	d->engine->ops->input(d->engine, d->clock, d->rx, n);
+	if (s->device->ports_up != s->device->ports_linked)
+		n = drop_disabled(s, n);
+	s->engine->ops->input(s->engine, s->clock, s->rx, n);
 	/* Peers whose handles would not outlast the next receive. */
-	if (transport_has(d->transport, TRANSPORT_STRANGERS))
-		device_take_engine_events(d);
+	if (transport_has(s->device->transport, TRANSPORT_STRANGERS))
+		shard_take_engine_events(s);
 }
 
 /* Takes what has arrived: some of it, or all while time stands still. Returns how many packets. */
-static uint32_t receive(struct device *d, nsec now)
+static uint32_t receive(struct shard *s, nsec now)
 {
-	bool is_held = must_wait(d, now);
+	bool is_held = must_wait(s, now);
 	uint32_t sum = 0, n = 0;
 
 	if (!is_held)
-		advance(d, now);
+		advance(s, now);
 	for (uint32_t i = 0; i == 0 || (i < RECEIVES_MOST && is_held && n); i++) {
-		n = driver_receive(d->io, d->clock, d->rx, DRIVER_BATCH);
+		n = driver_receive(s->io, s->clock, s->rx, DRIVER_BATCH);
 		sum += n;
 		if (n)
-			receive_some(d, n);
+			receive_some(s, n);
 	}
 	/* Packets that the driver has read already do not make its descriptor readable: whoever
 	 * sleeps has got a 0 before. */
-	d->is_behind = sum > 0;
+	s->is_behind = sum > 0;
 	if (is_held) {
-		d->n_held += sum;
-		d->n_held_turns += n == 0;
+		s->n_held += sum;
+		s->n_held_turns += n == 0;
 	}
 	if (sum == 0) {
-		advance(d, now);
-		d->rx_empty_at = now;
+		advance(s, now);
+		s->rx_empty_at = now;
 	}
-	device_follow_ports(d);
+	device_follow_ports(s->device);
 	return sum;
 }
 
-nsec device_step(struct device *d, bool may_answer)
+nsec shard_step(struct shard *s, bool may_answer)
 {
 	nsec now = device_now();
-	uint32_t n = receive(d, now);
-	bool has_sent = !may_wait(d, n, may_answer) && transmit(d);
+	uint32_t n = receive(s, now);
+	bool has_sent = !may_wait(s, n, may_answer) && transmit(s);
 
-	deliver(d);
+	deliver(s);
 	return has_sent ? device_now() : now;
 }
 
-void device_poll(struct device *d)
+static void poll_by_user(struct shard *s)
 {
-	nsec now = device_step(d, true);
+	nsec now = shard_step(s, true);
 
-	atomic_store_explicit(&d->polled_at, now, memory_order_relaxed);
+	atomic_store_explicit(&s->polled_at, now, memory_order_relaxed);
 }
 
-nsec device_catch_up(struct device *d)
+/* Whoever polls works for all of them: any may have what comes next. */
+void device_poll(struct device *d)
+{
+	for (uint32_t i = 0; i < NIC_SHARDS; i++)
+		poll_by_user(device_shard(d, i));
+}
+
+nsec shard_catch_up(struct shard *s)
 {
 	nsec now = device_now();
 
 	/* All that had arrived was received a moment ago: no timer that is due now was due then. */
-	if (device_deadline(d) <= now && now > d->rx_empty_at + FRESH_NS)
-		device_step(d, false);
+	if (shard_deadline(s) <= now && now > s->rx_empty_at + FRESH_NS)
+		shard_step(s, false);
 	else
-		d->clock = now;
-	return d->clock;
+		s->clock = now;
+	return s->clock;
 }
 
-static bool has_poller(const struct device *d, nsec now)
+void device_catch_up(struct device *d)
 {
-	nsec polled_at = atomic_load_explicit(&d->polled_at, memory_order_relaxed);
+	for (uint32_t i = 0; i < NIC_SHARDS; i++)
+		shard_catch_up(device_shard(d, i));
+}
 
-	return !d->n_armed && now < polled_at + POLLED_NS && now - d->armed_at > ARMED_NS;
+static bool has_poller(const struct shard *s, nsec now)
+{
+	nsec polled_at = atomic_load_explicit(&s->polled_at, memory_order_relaxed);
+
+	return !s->device->n_armed && now < polled_at + POLLED_NS && now - s->armed_at > ARMED_NS;
 }
 
 static void look_at_links(struct device *d)
@@ -241,12 +254,13 @@ static void look_at_links(struct device *d)
 
 /* Sleeps until a packet (not when standing back), news of the interface, of a controller or of
  * other processes, a kick, or a time. */
-static void nap(struct device *d, bool is_back, int event_fd, nsec until)
+static void nap(struct shard *s, bool is_back, int event_fd, nsec until)
 {
+	struct device *d = s->device;
 	struct pollfd fds[] = {
-		{.fd = d->kick_fd, .events = POLLIN},
+		{.fd = s->kick_fd, .events = POLLIN},
 		{.fd = d->netlink_fd, .events = POLLIN},
-		{.fd = is_back ? -1 : driver_fd(d->io), .events = POLLIN},
+		{.fd = is_back ? -1 : driver_fd(s->io), .events = POLLIN},
 		{.fd = d->ops->news_fd ? d->ops->news_fd(d) : -1, .events = POLLIN},
 		{.fd = event_fd, .events = POLLIN},
 	};
@@ -256,7 +270,7 @@ static void nap(struct device *d, bool is_back, int event_fd, nsec until)
 
 	if (ppoll(fds, sizeof fds / sizeof fds[0], until == NSEC_NEVER ? NULL : &t, NULL) <= 0)
 		return;
-	if (fds[0].revents && read(d->kick_fd, &kicks, sizeof kicks) < 0)
+	if (fds[0].revents && read(s->kick_fd, &kicks, sizeof kicks) < 0)
 		return; /* another thread's kick was taken already */
 	if (fds[1].revents && watch_has_news(d->netlink_fd, &d->info))
 		look_at_links(d);
@@ -275,86 +289,104 @@ static void nap(struct device *d, bool is_back, int event_fd, nsec until)
 /* One turn of the thread; returns until when it may sleep. Right after work that is LINGER_NS at
  * most: the next post sets a deadline, and would have to wake it if that came sooner than it wakes
  * by itself. */
-static nsec work(struct device *d, nsec now)
+static nsec work(struct shard *s, nsec now)
 {
-	bool was_behind = d->is_behind;
+	bool was_behind = s->is_behind;
 
-	device_step(d, now - d->posted_at < ANSWERS_NS);
-	if (d->is_waiting)
+	shard_step(s, now - s->posted_at < ANSWERS_NS);
+	if (s->is_waiting)
 		return now + HOLD_NS;
-	if (d->is_behind)
+	if (s->is_behind)
 		return 0;
-	nsec until = device_deadline(d);
+	nsec until = shard_deadline(s);
 
 	/* A port that is back may have to be tried again before it serves. */
-	bool lacks_port = d->ports_up != (UINT32_C(1) << d->n_ports) - 1;
+	bool lacks_port = s->device->ports_up != (UINT32_C(1) << s->device->n_ports) - 1;
 
 	return (was_behind || lacks_port) && until > now + LINGER_NS ? now + LINGER_NS : until;
 }
 
+/* What the thread does that is the device's; returns when it is to be done next. */
+static nsec look_after(struct device *d, nsec now)
+{
+	WITH_ONE_SHARD("a thread that has its shard's lock has the device's");
+	nsec show = d->ops->show ? d->ops->show(d, now) : NSEC_NEVER;
+	nsec look = device_look_for_events(d, now);
+
+	return look < show ? look : show;
+}
+
 static void *run(void *context)
 {
-	struct device *d = context;
+	struct shard *s = context;
+	struct device *d = s->device;
 	nsec back_ns = BACK_LEAST_NS, napped_at = 0;
 
 	prctl(PR_SET_NAME, "weft-nic");
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
-	device_enter(d);
+	shard_enter(s);
 	while (!d->is_stopping) {
-		nsec now = device_now(), until, show = NSEC_NEVER;
+		nsec now = device_now(), until, next = look_after(d, now);
 
-		if (d->ops->show)
-			show = d->ops->show(d, now);
-		nsec look = device_look_for_events(d, now);
-
-		show = look < show ? look : show;
-		d->is_back = has_poller(d, now);
-		if (d->is_back) {
+		s->is_back = has_poller(s, now);
+		if (s->is_back) {
 			until = now + back_ns;
 			back_ns = back_ns < BACK_MOST_NS ? 2 * back_ns : back_ns;
-			d->wake_at = 0;
+			s->wake_at = 0;
 		} else {
-			until = work(d, now);
-			until = until < show ? until : show;
+			until = work(s, now);
+			until = until < next ? until : next;
 			back_ns = BACK_LEAST_NS;
-			d->wake_at = until;
+			s->wake_at = until;
 		}
-		bool is_back = d->is_back;
+		bool is_back = s->is_back;
 		int event_fd = device_event_fd(d);
 
-		pthread_mutex_unlock(&d->lock);
+		pthread_mutex_unlock(&s->lock);
 		/* However busy it is, news are looked for; and taking the lock again at once would
 		 * leave nothing to those who wait for it. */
 		if (until || now > napped_at + NEWS_NS) {
-			nap(d, is_back, event_fd, until);
+			nap(s, is_back, event_fd, until);
 			napped_at = now;
-		} else if (atomic_load_explicit(&d->n_waiting, memory_order_relaxed)) {
+		} else if (atomic_load_explicit(&s->n_waiting, memory_order_relaxed)) {
 			sched_yield();
 		}
-		device_enter(d);
+		shard_enter(s);
 	}
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&s->lock);
 	return NULL;
 }
 
-/* The application's signals are not for this thread: its handlers do not expect it. */
+/* The first n of them. */
+static void stop(struct device *d, uint32_t n)
+{
+	device_enter(d);
+	d->is_stopping = true;
+	device_leave(d);
+	device_kick(d);
+	for (uint32_t i = 0; i < n; i++)
+		pthread_join(device_shard(d, i)->thread, NULL);
+}
+
+/* The application's signals are not for these threads: its handlers do not expect them. */
 int device_start(struct device *d)
 {
 	sigset_t all, old;
+	uint32_t n = 0;
+	int r = 0;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int r = pthread_create(&d->thread, NULL, run, d);
-
+	for (; n < NIC_SHARDS && !r; n += !r)
+		r = pthread_create(&device_shard(d, n)->thread, NULL, run, device_shard(d, n));
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return r ? nic_fail(r, "no thread for %s: %s", d->info.name, strerror(r)) : 0;
+	if (!r)
+		return 0;
+	stop(d, n);
+	return nic_fail(r, "no thread for %s: %s", d->info.name, strerror(r));
 }
 
 void device_stop(struct device *d)
 {
-	device_enter(d);
-	d->is_stopping = true;
-	pthread_mutex_unlock(&d->lock);
-	device_kick(d);
-	pthread_join(d->thread, NULL);
+	stop(d, NIC_SHARDS);
 }

@@ -205,6 +205,19 @@ int nic_progress(struct nic_user *u)
 	return 0;
 }
 
+/* The application is about to sleep: the thread takes over. */
+static void take_over(struct shard *s)
+{
+	shard_enter(s);
+	s->armed_at = device_now();
+	bool is_kick = s->is_back;
+
+	s->is_back = false;
+	shard_leave(s);
+	if (is_kick)
+		shard_kick(s);
+}
+
 int nic_cq_arm(struct nic_cq *cq, bool is_solicited_only)
 {
 	struct device *d = cq->user->device;
@@ -219,13 +232,8 @@ int nic_cq_arm(struct nic_cq *cq, bool is_solicited_only)
 		cq->armed = CQ_ARMED;
 	else if (cq->armed == CQ_NOT_ARMED)
 		cq->armed = CQ_ARMED_SOLICITED;
-	d->armed_at = device_now();
-	bool is_kick = d->is_back;
-
-	d->is_back = false;
 	device_leave(d);
-	/* The application is about to sleep: the thread takes over. */
-	if (is_kick)
-		device_kick(d);
+	for (uint32_t i = 0; i < NIC_SHARDS; i++)
+		take_over(device_shard(d, i));
 	return 0;
 }

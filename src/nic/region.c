@@ -128,7 +128,7 @@ struct nic_mr *nic_mr_new(struct nic_pd *pd, const struct nic_mr_spec *spec)
 	return region_new(pd, &entry);
 }
 
-/* With the lock held nobody has an address of the region, see nic_mr_free: packets before this one
+/* With the locks held nobody has an address of the region, see nic_mr_free: packets before this one
  * used what it was, those after it find what it is. */
 int nic_mr_change(struct nic_mr *mr, struct nic_pd *pd, const struct nic_mr_spec *spec)
 {
@@ -165,8 +165,8 @@ struct nic_mr *nic_mr_new_null(struct nic_pd *pd)
 	return region_new(pd, &entry);
 }
 
-/* Packets are placed, and read for sending, only with the lock held, and the key is looked up for
- * each: once it is out of the table and the lock was ours, nobody is left who has the address. */
+/* Packets are placed, and read for sending, only with a lock held, and the key is looked up for
+ * each: once it is out of the table and all locks were ours, nobody is left who has the address. */
 int nic_mr_free(struct nic_mr *mr)
 {
 	struct device *d = mr->pd->user->device;
@@ -213,7 +213,7 @@ struct nic_mw *nic_mw_new(struct nic_pd *pd, enum mem_kind kind)
  * was reset, or is gone. */
 static bool is_pending(const struct nic_mw *mw)
 {
-	const struct nic_qp *qp = mw->pd->user->device->qps[mw->qp % NIC_LOW_NUMBERS];
+	const struct nic_qp *qp = mw->shard ? shard_qp(mw->shard, mw->qp) : NULL;
 
 	return qp && qp->life == mw->life && qp_state(qp) != ENGINE_ERROR;
 }
@@ -237,6 +237,7 @@ uint32_t mw_key(struct nic_mw *mw)
 void mw_bound(struct nic_mw *mw, const struct nic_qp *qp, uint32_t key)
 {
 	mw->key = key;
+	mw->shard = qp->shard;
 	mw->qp = qp->number;
 	mw->life = qp->life;
 }

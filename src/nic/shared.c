@@ -6,20 +6,20 @@
 
 static int srq_make(struct nic_srq *s, const struct engine_srq_caps *caps, void *memory)
 {
-	struct device *d = s->pd->user->device;
+	struct shard *shard = s->shard;
 	uint32_t number = 0;
 
-	while (number < NIC_MAX_SRQS && d->srqs[number])
+	while (number < NIC_MAX_SRQS && shard->srqs[number])
 		number++;
 	if (number == NIC_MAX_SRQS)
 		return nic_fail(ENOSPC, "%u shared receive queues are in use: no more",
 				NIC_MAX_SRQS);
-	int r = d->transport->verbs->shared_make(d->engine, number, caps, memory);
+	int r = shard->device->transport->verbs->shared_make(shard->engine, number, caps, memory);
 
 	if (r)
 		return nic_fail(-r, "no shared receive queue: %s", strerror(-r));
 	s->number = number;
-	d->srqs[number] = s;
+	shard->srqs[number] = s;
 	s->pd->n_users++;
 	s->pd->user->n_objects++;
 	return 0;
@@ -46,6 +46,7 @@ struct nic_srq *nic_srq_new(struct nic_pd *pd, const struct engine_srq_caps *cap
 		return NULL;
 	}
 	s->pd = pd;
+	s->shard = device_next_shard(d);
 	s->source.object = s;
 	s->source.context = context;
 	device_enter(d);
@@ -73,8 +74,8 @@ int nic_srq_free(struct nic_srq *s)
 		r = nic_fail(EBUSY, "the shared receive queue is in use by %u queue pairs",
 			     s->n_users);
 	} else {
-		memory = d->transport->verbs->shared_end(d->engine, s->number);
-		d->srqs[s->number] = NULL;
+		memory = d->transport->verbs->shared_end(s->shard->engine, s->number);
+		s->shard->srqs[s->number] = NULL;
 		s->pd->n_users--;
 	}
 	device_leave(d);
@@ -96,10 +97,10 @@ int nic_srq_limit(struct nic_srq *s, uint32_t limit)
 
 	if (r)
 		return r;
-	device_enter(d);
-	r = d->transport->verbs->shared_limit(d->engine, s->number, limit);
-	device_flush(d);
-	device_leave(d);
+	shard_enter(s->shard);
+	r = d->transport->verbs->shared_limit(s->shard->engine, s->number, limit);
+	shard_flush(s->shard);
+	shard_leave(s->shard);
 	return r ? nic_fail(-r, "a limit of %u receives", limit) : 0;
 }
 
@@ -110,9 +111,9 @@ int nic_srq_query(struct nic_srq *s, struct engine_srq_caps *caps, uint32_t *lim
 
 	if (r)
 		return r;
-	device_enter(d);
-	r = d->transport->verbs->shared_query(d->engine, s->number, caps, limit);
-	device_leave(d);
+	shard_enter(s->shard);
+	r = d->transport->verbs->shared_query(s->shard->engine, s->number, caps, limit);
+	shard_leave(s->shard);
 	return r;
 }
 
@@ -123,25 +124,26 @@ uint32_t nic_srq_number(const struct nic_srq *s)
 
 int nic_srq_post(struct nic_srq *s, struct nic_work *work, uint32_t n, uint32_t *posted)
 {
-	struct device *d = s->pd->user->device;
-	int r = device_check(d);
+	struct shard *shard = s->shard;
+	int r = device_check(shard->device);
 	uint32_t i = 0;
 
 	*posted = 0;
 	if (r)
 		return r;
-	device_enter(d);
-	nsec now = device_catch_up(d);
+	shard_enter(shard);
+	nsec now = shard_catch_up(shard);
 
 	for (; i < n && !r; i += !r) {
 		struct op *op = &work[i].op;
 
 		op->qp = s->number;
 		op->flags = ENGINE_SHARED;
-		r = op->code == ENGINE_RECV ? d->engine->ops->post(d->engine, now, op) : -EINVAL;
+		r = op->code == ENGINE_RECV ? shard->engine->ops->post(shard->engine, now, op)
+					    : -EINVAL;
 	}
-	device_flush(d);
-	device_leave(d);
+	shard_flush(shard);
+	shard_leave(shard);
 	*posted = i;
 	return r;
 }

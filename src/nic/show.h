@@ -11,7 +11,7 @@
 struct nic_show {
 	struct member *member; /* NULL: none can be had, and a device works without */
 	/* What a queue pair shows that its transport alone has; NULL: nothing. */
-	void (*fill)(const struct device *d, const struct nic_qp *qp, struct member_pair *pair);
+	void (*fill)(const struct nic_qp *qp, struct member_pair *pair);
 	struct member_pair *pairs; /* MEMBER_PAIRS of them */
 	nsec shown_at;
 	uint64_t shown; /* how much had happened then */

@@ -37,45 +37,45 @@ static void put_event(struct lines *l, const struct device *d, const struct trac
 }
 
 /* Where the last so many events of a queue pair begin, or of all by 0, once so many were added. */
-static uint64_t begin_of(const struct device *d, uint32_t qp, uint32_t most, uint64_t added)
+static uint64_t begin_of(const struct trace *t, uint32_t qp, uint32_t most, uint64_t added)
 {
-	const struct trace_ring *ring = d->trace.ring;
+	const struct trace_ring *ring = t->ring;
 	uint64_t i = added;
-	uint64_t oldest = added > d->trace.mask ? added - d->trace.mask : 0;
+	uint64_t oldest = added > t->mask ? added - t->mask : 0;
 
 	for (uint32_t n = 0; i > oldest && n < most; i--)
-		n += !qp || ring->slots[(i - 1) & d->trace.mask].qp == qp;
+		n += !qp || ring->slots[(i - 1) & t->mask].qp == qp;
 	return i;
 }
 
 /* Those that there are now: in an abort other threads may add more as fast as these are written. */
-static void put_events(struct lines *l, const struct device *d, uint32_t qp, uint32_t most)
+static void put_events(struct lines *l, const struct shard *s, uint32_t qp, uint32_t most)
 {
 	struct trace_event e;
 	uint64_t lost = 0;
 
-	if (!d->trace.ring)
+	if (!s->trace.ring)
 		return;
-	uint64_t added = atomic_load_explicit(&d->trace.ring->added, memory_order_relaxed);
-	uint64_t next = begin_of(d, qp, most, added);
+	uint64_t added = atomic_load_explicit(&s->trace.ring->added, memory_order_relaxed);
+	uint64_t next = begin_of(&s->trace, qp, most, added);
 
-	while (next < added && trace_take(&d->trace, &next, &e, 1, &lost))
+	while (next < added && trace_take(&s->trace, &next, &e, 1, &lost))
 		if (!qp || e.qp == qp)
-			put_event(l, d, &e);
+			put_event(l, s->device, &e);
 	lines_flush(l);
 }
 
-void trace_file_failed(const struct device *d, uint32_t qp)
+void trace_file_failed(const struct shard *s, uint32_t qp)
 {
 	const char *path = secure_getenv(VARIABLE);
 	struct lines l = {0};
 
-	if (!path || !d->trace.ring)
+	if (!path || !s->trace.ring)
 		return;
 	l.fd = append_open_for(VARIABLE, path, MODE);
 	if (l.fd < 0)
 		return;
-	put_events(&l, d, qp, FAILED_MOST);
+	put_events(&l, s, qp, FAILED_MOST);
 	if (l.error)
 		nic_fail(l.error, VARIABLE "=%s: not all was written: %s", path, strerror(l.error));
 	close(l.fd);
@@ -94,8 +94,8 @@ static void put_all(void)
 	for (uint32_t i = 0; i < WATCHED_MAX && l.fd >= 0; i++) {
 		const struct device *d = atomic_load(&watched[i]);
 
-		if (d)
-			put_events(&l, d, 0, UINT32_MAX);
+		for (uint32_t n = 0; d && n < NIC_SHARDS; n++)
+			put_events(&l, device_shard(d, n), 0, UINT32_MAX);
 	}
 	if (l.fd >= 0)
 		close(l.fd);

@@ -14,7 +14,7 @@ static int find_path(struct nic_qp *qp, const struct nic_path *path, struct engi
 
 	if (!path)
 		return nic_fail(EINVAL, "no path was given");
-	d->transport->verbs->query(d->engine, qp->number, &has, NULL);
+	d->transport->verbs->query(qp->shard->engine, qp->number, &has, NULL);
 	if (!(set & ENGINE_SET_PMTU))
 		use.pmtu = has.pmtu;
 	if (!(set & ENGINE_SET_REMOTE_QP))
@@ -34,7 +34,7 @@ static int modify(struct nic_qp *qp, struct engine_attr *attr, uint32_t set,
 		  const struct nic_path *path)
 {
 	struct device *d = qp->user->device;
-	nsec now = device_catch_up(d);
+	nsec now = shard_catch_up(qp->shard);
 	struct addr_pair addrs = NO_ADDR_PAIR;
 	int r = set & ENGINE_SET_PATH ? find_path(qp, path, attr, set, &addrs) : 0;
 
@@ -47,7 +47,7 @@ static int modify(struct nic_qp *qp, struct engine_attr *attr, uint32_t set,
 		.is_reset = set & ENGINE_SET_STATE && attr->state == ENGINE_RESET,
 	};
 
-	r = d->transport->verbs->modify(d->engine, now, qp->number, attr, set);
+	r = d->transport->verbs->modify(qp->shard->engine, now, qp->number, attr, set);
 	return qp_set(qp, &setting, r);
 }
 
@@ -74,10 +74,10 @@ int nic_qp_query(struct nic_qp *qp, struct engine_attr *attr, struct nic_path *p
 
 	if (r)
 		return r;
-	device_enter(d);
-	r = d->transport->verbs->query(d->engine, qp->number, attr, is_draining);
+	shard_enter(qp->shard);
+	r = d->transport->verbs->query(qp->shard->engine, qp->number, attr, is_draining);
 	if (path)
 		*path = qp->path;
-	device_leave(d);
+	shard_leave(qp->shard);
 	return r;
 }

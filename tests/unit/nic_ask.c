@@ -68,7 +68,7 @@ static void aim_away(struct nic_mrc_question *q)
 static struct mrc_usage usage_of(struct nic_user *u)
 {
 	device_enter(u->device);
-	struct mrc_usage usage = mrc_usage(u->device->engine);
+	struct mrc_usage usage = mrc_usage(device_shard(u->device, 0)->engine);
 
 	device_leave(u->device);
 	return usage;
@@ -233,7 +233,7 @@ static void the_code_point_is_on_the_wire(void **state)
 		assert_int_equal(msg.msg_controllen, CMSG_SPACE(1));
 		assert_int_equal(control[CMSG_LEN(0)] >> 2, dscp);
 		assert_int_equal(bytes[0], MRC_OP_ENDPOINT_REQUEST);
-		assert_int_equal(bytes[10], driver_tag(u->device->io));
+		assert_int_equal(bytes[10], driver_tag(device_shard(u->device, 0)->io));
 	}
 	close(fd);
 	assert_int_equal(nic_close(u), 0);
@@ -305,7 +305,8 @@ static void another_transport_is_no_hindrance(void **state)
 	struct nic_user *first = nic_open(&rc), *u = open_mrc(&info);
 
 	(void)state;
-	assert_int_not_equal(driver_tag(first->device->io), driver_tag(u->device->io));
+	assert_int_not_equal(driver_tag(device_shard(first->device, 0)->io),
+			     driver_tag(device_shard(u->device, 0)->io));
 	assert_true(ask_rounds(u, &info, 4));
 	assert_int_equal(nic_close(first), 0);
 	assert_true(ask_rounds(u, &info, 1));

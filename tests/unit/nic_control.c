@@ -304,16 +304,17 @@ static enum path_state state_of(uint32_t ev)
 	uint32_t n;
 
 	assert_int_equal(
-		mrc_qp_evs(s[0].user->device->engine, nic_qp_number(s[0].qp), states, VALUES, &n),
-		0);
+		mrc_qp_evs(s[0].qp->shard->engine, nic_qp_number(s[0].qp), states, VALUES, &n), 0);
 	assert_int_equal(n, VALUES);
 	return (enum path_state)states[ev];
 }
 
 /* One EV is assumed bad, as the device knows; the device is held, or it would find out better. */
-static void spoil(struct device *d, uint32_t ev)
+static void spoil(uint32_t ev)
 {
-	assert_int_equal(mrc_qp_judge(d->engine, d->clock, nic_qp_number(s[0].qp), ev, true), 0);
+	assert_int_equal(mrc_qp_judge(s[0].qp->shard->engine, s[0].qp->shard->clock,
+				      nic_qp_number(s[0].qp), ev, true),
+			 0);
 	mrc_follow_evs(s[0].qp);
 	assert_int_equal(state_of(ev), PATH_ASSUMED_BAD);
 	assert_int_equal(mrc_naming_of(s[0].qp)->evs->n_bad[ev], 1);
@@ -336,7 +337,7 @@ static void a_controller_says_that_a_value_is_good(void **state)
 	connect_all();
 	d = s[0].user->device;
 	device_enter(d);
-	spoil(d, 2);
+	spoil(2);
 	look_now(d);
 	assert_int_equal(state_of(2), PATH_ASSUMED_BAD);
 	controller_begin(&c);
@@ -372,8 +373,8 @@ static void a_controller_replaces_a_value_of_those_that_run(void **state)
 	d = s[0].user->device;
 	device_enter(d);
 	before = mrc_naming_of(s[0].qp)->evs;
-	spoil(d, 1);
-	spoil(d, 0);
+	spoil(1);
+	spoil(0);
 	controller_begin(&c);
 	struct control_profile *p = control_find_profile(c.state, PROFILE);
 

@@ -294,6 +294,7 @@ static uint32_t ports_up(void)
 static void ask_by_port_1(void)
 {
 	struct device *d = s[0].user->device;
+	struct shard *shard = s[0].qp->shard;
 	const struct path_profile *own = &mrc_device_of(d)->evs->profile;
 	struct mrc_endpoint request = {
 		.peer = s[0].qp->addrs.peer,
@@ -303,7 +304,7 @@ static void ask_by_port_1(void)
 	};
 
 	device_enter(d);
-	assert_int_equal(mrc_endpoint_post(d->engine, device_catch_up(d), &request), 0);
+	assert_int_equal(mrc_endpoint_post(shard->engine, shard_catch_up(shard), &request), 0);
 	device_leave(d);
 }
 
@@ -501,7 +502,7 @@ static void the_engine_does_what_is_said(void **state)
 {
 	(void)state;
 	open_all();
-	const struct mrc_cfg *does = &mrc_of(s[0].user->device->engine)->cfg;
+	const struct mrc_cfg *does = &mrc_of(s[0].qp->shard->engine)->cfg;
 
 	assert_true(s[0].user->device->info.setup.has_trim);
 	assert_true(does->has_service_time);

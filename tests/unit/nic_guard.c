@@ -17,7 +17,7 @@ static struct driver_counters counters(const struct end *e)
 	struct device *d = e->user->device;
 
 	device_enter(d);
-	struct driver_counters now = d->io->count;
+	struct driver_counters now = device_driver_counters(d);
 
 	device_leave(d);
 	return now;
@@ -57,7 +57,8 @@ static struct driver_counters after(struct end *e, const char *from, uint32_t qp
 
 static bool expects(const struct device *d, uint32_t qp, uint32_t peer, uint32_t len)
 {
-	return driver_guard_expects(&d->io->guard, &(struct driver_call){qp, peer, len});
+	return driver_guard_expects(&device_shard(d, 0)->io->guard,
+				    &(struct driver_call){qp, peer, len});
 }
 
 static void who_knows_too_little_is_dropped_unread(void **state)

@@ -382,7 +382,7 @@ static void pools_follow_the_pairs(uint64_t pool_bytes, uint32_t n, uint32_t n_e
 		qps[i] = nic_qp_new(s.user, &spec);
 		assert_non_null(qps[i]);
 	}
-	struct mrc_usage use = mrc_usage(s.user->device->engine);
+	struct mrc_usage use = mrc_usage(s.qp->shard->engine);
 
 	assert_int_equal(use.early_chunks, 0);
 	if (n_early) {

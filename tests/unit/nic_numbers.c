@@ -20,6 +20,7 @@ static const struct driver_ops alone_ops = {.name = "alone"};
 /* As much of a device as draws numbers. */
 struct drawer {
 	struct device device;
+	struct shard shard;
 	struct driver driver;
 	struct nic_qp *qps[NIC_LOW_NUMBERS];
 };
@@ -31,8 +32,8 @@ static struct drawer *open_drawer(const struct driver_ops *ops, uint8_t seed)
 
 	assert_non_null(d);
 	d->driver.ops = ops;
-	d->device.io = &d->driver;
-	d->device.qps = d->qps;
+	d->shard = (struct shard){.device = &d->device, .io = &d->driver, .qps = d->qps};
+	d->device.shards = &d->shard;
 	d->device.transport = &transport_rc;
 	keystream_init(&d->device.random, key);
 	return d;
@@ -45,7 +46,7 @@ static void check_bits(const struct driver_ops *ops, uint32_t n_random)
 	uint32_t ones[ALL_BITS] = {0};
 
 	for (uint32_t i = 0; i < DRAWS; i++) {
-		uint32_t number = device_draw_qp(&d->device);
+		uint32_t number = shard_draw_qp(&d->shard);
 
 		assert_in_range(number, 3, 0xfffffe);
 		for (uint32_t bit = 0; bit < ALL_BITS; bit++)
@@ -80,7 +81,7 @@ static void no_place_is_taken_twice(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < NIC_MAX_QPS; i++) {
-		uint32_t number = device_draw_qp(&d->device);
+		uint32_t number = shard_draw_qp(&d->shard);
 
 		assert_int_not_equal(number, 0);
 		assert_null(d->qps[number % NIC_LOW_NUMBERS]);
@@ -128,8 +129,8 @@ static void tags_are_drawn_too(void **state)
 		struct nic_user *u = nic_open(&info);
 
 		assert_non_null(u);
-		n_same += i > 0 && driver_tag(u->device->io) == last;
-		last = driver_tag(u->device->io);
+		n_same += i > 0 && driver_tag(device_shard(u->device, 0)->io) == last;
+		last = driver_tag(device_shard(u->device, 0)->io);
 		assert_int_equal(nic_close(u), 0);
 	}
 	assert_in_range(n_same, 0, 8);

@@ -181,6 +181,7 @@ static const struct transport_pair_ops pairs = {.ports_down = on_ports_down};
 static struct transport transport;
 
 static struct device *d;
+static struct shard shard;
 static struct nic_user user;
 
 static int set_up(void **state)
@@ -190,26 +191,28 @@ static int set_up(void **state)
 		.driver = {.ops = &driver_ops}, .up = (1u << PORTS) - 1, .takes = DRIVER_BATCH};
 	e = (struct fake_engine){.engine = {.ops = &engine_ops}, .timer = NSEC_NEVER};
 	d = calloc(1, sizeof *d);
-	if (!d || !backlog_init(&d->backlog, &carrier_roce))
+	shard = (struct shard){.device = d};
+	if (!d || !backlog_init(&shard.backlog, &carrier_roce))
 		return -1;
 	for (uint32_t i = 0; i < ENGINE_PORTS; i++)
 		io.room[i] = DRIVER_BATCH;
 	for (uint32_t i = 0; i < DRIVER_BATCH; i++)
-		d->tx[i].head = d->heads[i];
+		shard.tx[i].head = shard.heads[i];
 	transport = transport_rc;
 	transport.pairs = &pairs;
 	d->transport = &transport;
 	d->ops = &ops;
-	d->engine = &e.engine;
-	d->io = &io.driver;
+	shard.engine = &e.engine;
+	shard.io = &io.driver;
 	d->n_ports = PORTS;
-	d->ports_up = d->ports_linked = d->free_ports = (1u << PORTS) - 1;
+	d->shards = &shard;
+	d->ports_up = d->ports_linked = shard.free_ports = (1u << PORTS) - 1;
 	d->info.setup.driver = CONFIG_RAW;
 	d->info.is_up = true;
 	d->info.n_ports = PORTS;
 	for (uint32_t i = 0; i < PORTS; i++)
 		d->info.ports[i].is_up = true;
-	pthread_mutex_init(&d->lock, NULL);
+	pthread_mutex_init(&shard.lock, NULL);
 	pthread_mutex_init(&d->bell_lock, NULL);
 	pthread_cond_init(&d->acked, NULL);
 	user = (struct nic_user){.device = d, .bell = {.is_rung = true}};
@@ -220,7 +223,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	backlog_fini(&d->backlog);
+	backlog_fini(&shard.backlog);
 	free(d);
 	return 0;
 }
@@ -239,11 +242,11 @@ static void no_port_gets_more_than_its_room(void **state)
 	io.room[0] = 3;
 	io.room[1] = 0;
 	io.room[2] = 7;
-	device_step(d, false);
+	shard_step(&shard, false);
 	assert_int_equal(io.n_sent[0], 3);
 	assert_int_equal(io.n_sent[1], 0);
 	assert_int_equal(io.n_sent[2], 7);
-	assert_int_equal(d->backlog.n, 0);
+	assert_int_equal(shard.backlog.n, 0);
 }
 
 /* Who polls no queue gets the same round, and has the thread stand back. */
@@ -253,7 +256,7 @@ static void progress_needs_no_queue(void **state)
 	wait_on(4, 0, 0);
 	assert_int_equal(nic_progress(&user), 0);
 	assert_int_equal(io.n_sent[0], 4);
-	assert_true(d->polled_at > 0 && d->polled_at <= device_now());
+	assert_true(shard.polled_at > 0 && shard.polled_at <= device_now());
 	d->is_dead = true;
 	assert_int_equal(nic_progress(&user), -ENODEV);
 }
@@ -264,15 +267,15 @@ static void a_full_port_is_tried_again_later(void **state)
 	(void)state;
 	wait_on(0, 5, 0);
 	io.room[1] = 0;
-	nsec now = device_step(d, false);
+	nsec now = shard_step(&shard, false);
 
 	assert_int_equal(io.n_sent[1], 0);
-	assert_true(device_deadline(d) > now);
-	assert_true(device_deadline(d) <= device_now() + 1 * MS);
+	assert_true(shard_deadline(&shard) > now);
+	assert_true(shard_deadline(&shard) <= device_now() + 1 * MS);
 	io.room[1] = DRIVER_BATCH;
-	device_step(d, false);
+	shard_step(&shard, false);
 	assert_int_equal(io.n_sent[1], 5);
-	assert_int_equal(device_deadline(d), NSEC_NEVER);
+	assert_int_equal(shard_deadline(&shard), NSEC_NEVER);
 }
 
 /* The timers of the engine come first, if they are sooner. */
@@ -281,13 +284,13 @@ static void a_full_port_does_not_delay_timers(void **state)
 	(void)state;
 	wait_on(0, 5, 0);
 	io.room[1] = 0;
-	device_step(d, false);
-	e.timer = d->clock + 10 * US;
-	assert_int_equal(device_deadline(d), e.timer);
-	e.timer = d->clock + 100 * MS;
-	assert_true(device_deadline(d) < e.timer);
+	shard_step(&shard, false);
+	e.timer = shard.clock + 10 * US;
+	assert_int_equal(shard_deadline(&shard), e.timer);
+	e.timer = shard.clock + 100 * MS;
+	assert_true(shard_deadline(&shard) < e.timer);
 	e.waiting[1] = 0;
-	assert_int_equal(device_deadline(d), e.timer);
+	assert_int_equal(shard_deadline(&shard), e.timer);
 }
 
 static void a_port_that_is_down_is_not_waited_for(void **state)
@@ -295,11 +298,11 @@ static void a_port_that_is_down_is_not_waited_for(void **state)
 	(void)state;
 	wait_on(0, 5, 0);
 	io.up = 1 << 0 | 1 << 2;
-	device_step(d, false);
+	shard_step(&shard, false);
 	assert_int_equal(e.down, 1 << 1);
-	assert_int_equal(device_deadline(d), NSEC_NEVER);
+	assert_int_equal(shard_deadline(&shard), NSEC_NEVER);
 	io.up |= 1 << 1;
-	device_step(d, false);
+	shard_step(&shard, false);
 	assert_int_equal(e.down, 0);
 	assert_int_equal(io.n_sent[1], 5);
 }
@@ -319,13 +322,13 @@ static void users_hear_of_every_port(void **state)
 
 	(void)state;
 	io.up = 1 << 2;
-	device_step(d, false);
+	shard_step(&shard, false);
 	expect_waiting(is_down, is_down, 0);
 	assert_true(d->info.is_up);
 	/* And so do those who look from other processes. */
 	assert_int_equal(d->n_changes, 1);
 	io.up = 0;
-	device_step(d, false);
+	shard_step(&shard, false);
 	expect_waiting(is_down, is_down, is_down);
 	assert_false(d->info.is_up);
 	for (uint8_t port = 0; port < PORTS; port++) {
@@ -337,14 +340,14 @@ static void users_hear_of_every_port(void **state)
 	}
 	/* The newer state takes the place of the older one. */
 	io.up = 1 << 1;
-	device_step(d, false);
+	shard_step(&shard, false);
 	expect_waiting(0, is_up, 0);
 	assert_true(d->info.is_up);
 	io.up = 1 << 0;
-	device_step(d, false);
+	shard_step(&shard, false);
 	expect_waiting(is_up, is_down, 0);
 	/* Nothing new is nothing to tell. */
-	device_step(d, false);
+	shard_step(&shard, false);
 	expect_waiting(is_up, is_down, 0);
 }
 
@@ -358,10 +361,10 @@ static void users_hear_of_disabled_ports(void **state)
 	expect_waiting(0, is_down, 0);
 	assert_int_equal(e.down & 7, 1 << 1);
 	io.up = 1 << 0 | 1 << 2;
-	device_step(d, false);
+	shard_step(&shard, false);
 	expect_waiting(0, is_down, 0);
 	io.up = 7;
-	device_step(d, false);
+	shard_step(&shard, false);
 	expect_waiting(0, is_down, 0);
 	device_disable_ports(d, 0);
 	expect_waiting(0, is_up, 0);
@@ -373,27 +376,27 @@ static void what_the_driver_leaves_goes_first(void **state)
 	(void)state;
 	wait_on(20, 0, 0);
 	io.takes = 5;
-	device_step(d, false);
+	shard_step(&shard, false);
 	assert_int_equal(io.n_sent[0], 5);
-	assert_int_equal(d->backlog.n, 15);
-	assert_true(device_deadline(d) > d->clock);
+	assert_int_equal(shard.backlog.n, 15);
+	assert_true(shard_deadline(&shard) > shard.clock);
 	wait_on(0, 1, 0);
 	io.takes = DRIVER_BATCH;
-	device_step(d, false);
+	shard_step(&shard, false);
 	assert_int_equal(io.n_sent[0], 20);
 	assert_int_equal(io.n_sent[1], 1);
-	assert_int_equal(d->backlog.n, 0);
+	assert_int_equal(shard.backlog.n, 0);
 }
 
 /* A timer that is due does not fire before what has arrived was received. */
 static void timers_wait_for_what_has_arrived(void **state)
 {
 	(void)state;
-	device_step(d, false);
-	e.timer = d->clock + 1;
+	shard_step(&shard, false);
+	e.timer = shard.clock + 1;
 	io.n_waiting = 1000;
 	for (uint32_t i = 0; i < 20 && !e.n_fired; i++)
-		device_step(d, false);
+		shard_step(&shard, false);
 	assert_int_equal(e.n_fired, 1);
 	assert_int_equal(e.rx_when_fired, 1000);
 }
@@ -402,11 +405,11 @@ static void timers_wait_for_what_has_arrived(void **state)
 static void a_flood_does_not_stop_time(void **state)
 {
 	(void)state;
-	device_step(d, false);
-	e.timer = d->clock + 1;
+	shard_step(&shard, false);
+	e.timer = shard.clock + 1;
 	for (uint32_t i = 0; i < 1000 && !e.n_fired; i++) {
 		io.n_waiting = 100000;
-		device_step(d, false);
+		shard_step(&shard, false);
 	}
 	assert_int_equal(e.n_fired, 1);
 	assert_true(e.rx_when_fired <= 10000);
@@ -416,11 +419,11 @@ static void a_flood_does_not_stop_time(void **state)
 static void a_trickle_does_not_stop_time(void **state)
 {
 	(void)state;
-	device_step(d, false);
-	e.timer = d->clock + 1;
+	shard_step(&shard, false);
+	e.timer = shard.clock + 1;
 	for (uint32_t i = 0; i < 10 && !e.n_fired; i++) {
 		io.n_waiting = 3;
-		device_step(d, false);
+		shard_step(&shard, false);
 	}
 	assert_int_equal(e.n_fired, 1);
 }
@@ -434,18 +437,18 @@ static void strangers_are_held_at_once(void **state)
 	(void)state;
 	row.features |= TRANSPORT_STRANGERS;
 	d->transport = &row;
-	device_step(d, false);
+	shard_step(&shard, false);
 	e.on_input = ENGINE_EVENT_PEER_HELD;
-	e.timer = d->clock + 1;
+	e.timer = shard.clock + 1;
 	io.n_waiting = 4 * DRIVER_BATCH;
 	for (uint32_t i = 0; i < 20 && !e.n_fired; i++)
-		device_step(d, false);
+		shard_step(&shard, false);
 	assert_int_equal(e.n_rx, 4 * DRIVER_BATCH);
 	assert_int_equal(e.n_late, 0);
 	assert_int_equal(io.n_held, 4);
 	e.on_input = ENGINE_EVENT_PEER_RELEASED;
 	io.n_waiting = 1;
-	device_step(d, false);
+	shard_step(&shard, false);
 	assert_int_equal(io.n_held, 3);
 }
 

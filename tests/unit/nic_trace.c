@@ -247,10 +247,10 @@ static void what_aborts_leaves_its_events(void **state)
 	unlink(path);
 }
 
-/* A thread that uses the device when the process aborts, and goes on with it. */
-static void *add_for_ever(void *device)
+/* A thread that uses the shard when the process aborts, and goes on with it. */
+static void *add_for_ever(void *shard)
 {
-	const struct tracer tracer = {.to = &((struct device *)device)->trace};
+	const struct tracer tracer = {.to = &((struct shard *)shard)->trace};
 
 	for (uint32_t i = 0;; i++)
 		trace_add(&tracer, &(struct trace_event){.number = i, .kind = TRACE_TIMEOUT});
@@ -284,13 +284,13 @@ static int abort_busily(enum busy how)
 	setrlimit(RLIMIT_FSIZE, &(struct rlimit){FILE_MOST, FILE_MOST});
 	signal(SIGABRT, SIG_DFL);
 	stage_pair(e, AF_INET);
-	struct device *d = e[0].user->device;
-	const struct tracer tracer = {.to = &d->trace};
+	struct shard *s = e[0].qp->shard;
+	const struct tracer tracer = {.to = &s->trace};
 
 	for (uint32_t i = 0; i < MEMBER_TRACE; i++)
 		trace_add(&tracer, &(struct trace_event){.number = i, .kind = TRACE_TIMEOUT});
 	pthread_barrier_init(&both, NULL, 2);
-	pthread_create(&thread, NULL, how == ADDS ? add_for_ever : abort_too, d);
+	pthread_create(&thread, NULL, how == ADDS ? add_for_ever : abort_too, s);
 	if (how == ABORTS)
 		pthread_barrier_wait(&both);
 	abort();

@@ -50,30 +50,37 @@ struct ends {
 /* ---- one call, as its questions go out and their answers come ----------------------------------
  */
 
+/* Which shard asks for the device, and has the addresses of those that were asked open. */
+static struct shard *asker(const struct device *d)
+{
+	WITH_ONE_SHARD("what is asked, by whichever queue pair, has the lock of this one");
+	return device_shard(d, 0);
+}
+
 /* A value that stands for one list of segments and no other. */
 static uint32_t next_alone(struct device *d)
 {
 	return DRIVER_EV_ALONE + mrc_device_of(d)->last_alone++ % 0x10000u;
 }
 
-static void drop_segments(struct device *d, const struct asked *q)
+static void drop_segments(struct shard *s, const struct asked *q)
 {
 	const struct encap_segments none = {.n = 0};
 
 	if (q->segments.n)
-		driver_peer_segments(d->io, q->what.peer, q->what.ev.port, q->what.ev.value, &none);
+		driver_peer_segments(s->io, q->what.peer, q->what.ev.port, q->what.ev.value, &none);
 }
 
-static void end_question(struct device *d, struct ask *a, struct asked *q)
+static void end_question(struct shard *s, struct ask *a, struct asked *q)
 {
-	drop_segments(d, q);
+	drop_segments(s, q);
 	q->state = IS_OVER;
 	a->n_out--;
 }
 
-void mrc_answered(struct device *d, const struct mrc_endpoint_done *done)
+void mrc_answered(struct shard *s, const struct mrc_endpoint_done *done)
 {
-	struct ask *a = mrc_device_of(d)->asks;
+	struct ask *a = mrc_device_of(s->device)->asks;
 
 	while (a && a->number != done->cookie >> 32)
 		a = a->next;
@@ -84,7 +91,7 @@ void mrc_answered(struct device *d, const struct mrc_endpoint_done *done)
 
 	if (q->state != IS_OUT)
 		return;
-	end_question(d, a, q);
+	end_question(s, a, q);
 	if (done->news == MRC_ENDPOINT_ANSWERED)
 		a->answers[a->n_answers++] = (struct nic_mrc_answer){
 			.question = (uint32_t)done->cookie,
@@ -92,19 +99,19 @@ void mrc_answered(struct device *d, const struct mrc_endpoint_done *done)
 			.is_adjusted = done->is_adjusted,
 			.rtt_ns = done->rtt_ns,
 		};
-	pthread_cond_broadcast(&d->answered);
+	pthread_cond_broadcast(&s->answered);
 }
 
 /* Sends the next one. 0, or -ENOMEM: the engine has no room for it. An EV that the driver has no
  * room for is one that gives no answer. */
-static int ask_next(struct device *d, struct ask *a, nsec now)
+static int ask_next(struct shard *s, struct ask *a, nsec now)
 {
 	struct asked *q = &a->asked[a->n_asked];
 	int r = 0;
 
 	if (q->segments.n) {
-		q->what.ev.value = next_alone(d);
-		r = driver_peer_segments(d->io, q->what.peer, q->what.ev.port, q->what.ev.value,
+		q->what.ev.value = next_alone(s->device);
+		r = driver_peer_segments(s->io, q->what.peer, q->what.ev.port, q->what.ev.value,
 					 &q->segments);
 	}
 	if (r) {
@@ -113,9 +120,9 @@ static int ask_next(struct device *d, struct ask *a, nsec now)
 		a->n_asked++;
 		return 0;
 	}
-	r = mrc_endpoint_post(d->engine, now, &q->what);
+	r = mrc_endpoint_post(s->engine, now, &q->what);
 	if (r) {
-		drop_segments(d, q);
+		drop_segments(s, q);
 		return r;
 	}
 	q->at = now;
@@ -125,14 +132,14 @@ static int ask_next(struct device *d, struct ask *a, nsec now)
 	return 0;
 }
 
-static void give_up(struct device *d, struct ask *a, uint32_t i)
+static void give_up(struct shard *s, struct ask *a, uint32_t i)
 {
 	struct asked *q = &a->asked[i];
 
 	if (q->state != IS_OUT)
 		return;
-	mrc_endpoint_forget(d->engine, q->what.cookie);
-	end_question(d, a, q);
+	mrc_endpoint_forget(s->engine, q->what.cookie);
+	end_question(s, a, q);
 }
 
 static uint32_t count_young(const struct ask *a, nsec now)
@@ -145,9 +152,9 @@ static uint32_t count_young(const struct ask *a, nsec now)
 }
 
 /* Asks as many as may be out now. */
-static int feed(struct device *d, struct ask *a)
+static int feed(struct shard *s, struct ask *a)
 {
-	nsec now = device_catch_up(d);
+	nsec now = shard_catch_up(s);
 	int r = 0;
 
 	/* Once all places are taken, those make room that had their time. */
@@ -155,13 +162,13 @@ static int feed(struct device *d, struct ask *a)
 
 	for (; a->oldest < a->n_asked; a->oldest++) {
 		if (is_full && a->asked[a->oldest].at + a->full_timeout_ns < now)
-			give_up(d, a, a->oldest);
+			give_up(s, a, a->oldest);
 		if (a->asked[a->oldest].state == IS_OUT)
 			break;
 	}
 	while (!r && a->n_asked < a->n && a->n_out < OUT_MOST && count_young(a, now) < YOUNG_MOST)
-		r = ask_next(d, a, now);
-	device_flush(d);
+		r = ask_next(s, a, now);
+	shard_flush(s);
 	return a->n_asked == 0 ? r : 0;
 }
 
@@ -172,35 +179,35 @@ static nsec share_of(nsec timeout_ns, uint32_t n, uint32_t at_a_time)
 }
 
 /* Asks, and waits until all was answered or time is up. 0 or -EAGAIN. */
-static int run(struct device *d, struct ask *a, nsec timeout_ns)
+static int run(struct shard *s, struct ask *a, nsec timeout_ns)
 {
 	nsec until = device_now() + timeout_ns;
 	nsec young = share_of(timeout_ns, a->n, YOUNG_MOST) / 2;
 
 	a->young_ns = young < YOUNG_NS ? young : YOUNG_NS;
 	a->full_timeout_ns = share_of(timeout_ns, a->n, OUT_MOST);
-	a->number = ++mrc_device_of(d)->last_ask;
+	a->number = ++mrc_device_of(s->device)->last_ask;
 	for (uint32_t i = 0; i < a->n; i++)
 		a->asked[i].what.cookie = (uint64_t)a->number << 32 | i;
-	a->next = mrc_device_of(d)->asks;
-	mrc_device_of(d)->asks = a;
-	int r = feed(d, a);
+	a->next = mrc_device_of(s->device)->asks;
+	mrc_device_of(s->device)->asks = a;
+	int r = feed(s, a);
 
 	for (nsec now = device_now(); !r && now < until && (a->n_out || a->n_asked < a->n);
 	     now = device_now()) {
 		nsec look = a->n_asked < a->n && now + LOOK_NS < until ? now + LOOK_NS : until;
 
-		device_wait(d, look);
-		r = feed(d, a);
+		shard_wait(s, look);
+		r = feed(s, a);
 	}
 	for (uint32_t i = a->oldest; i < a->n_asked; i++)
-		give_up(d, a, i);
-	struct ask **at = &mrc_device_of(d)->asks;
+		give_up(s, a, i);
+	struct ask **at = &mrc_device_of(s->device)->asks;
 
 	while (*at != a)
 		at = &(*at)->next;
 	*at = a->next;
-	return r ? nic_fail(EAGAIN, "%s: too many questions are out", d->info.name) : 0;
+	return r ? nic_fail(EAGAIN, "%s: too many questions are out", s->device->info.name) : 0;
 }
 
 /* ---- what is asked, by which EV ---------------------------------------------------------------
@@ -217,7 +224,7 @@ static int find_gid(const struct device *d, const uint8_t gid[16])
 }
 
 /* The handles of a question's ends; those that an earlier one named are open already. */
-static int open_ends(struct device *d, const struct nic_mrc_question *q, struct ends *ends,
+static int open_ends(struct shard *s, const struct nic_mrc_question *q, struct ends *ends,
 		     uint32_t *n, struct addr_pair *addrs)
 {
 	for (uint32_t i = 0; i < *n; i++)
@@ -225,9 +232,9 @@ static int open_ends(struct device *d, const struct nic_mrc_question *q, struct 
 			*addrs = ends[i].addrs;
 			return 0;
 		}
-	int index = find_gid(d, q->sgid);
+	int index = find_gid(s->device, q->sgid);
 	int r = index < 0 ? index
-			  : addr_pair_open(d, nic_gid_index((uint32_t)index), q->dgid, addrs);
+			  : addr_pair_open(s, nic_gid_index((uint32_t)index), q->dgid, addrs);
 
 	if (r)
 		return r;
@@ -236,22 +243,22 @@ static int open_ends(struct device *d, const struct nic_mrc_question *q, struct 
 }
 
 /* Opens them once more, so that the next call finds the route known; the oldest go. */
-static void keep_ends(struct device *d, const struct ends *e)
+static void keep_ends(struct shard *s, const struct ends *e)
 {
-	struct mrc_device *m = mrc_device_of(d);
+	struct mrc_device *m = mrc_device_of(s->device);
 	struct addr_pair addrs;
 
 	for (uint32_t i = 0; i < MRC_KEPT_ENDS && i < m->n_kept; i++)
 		if (!memcmp(m->kept[i].sgid, e->sgid, 16) && !memcmp(m->kept[i].dgid, e->dgid, 16))
 			return;
-	int index = find_gid(d, e->sgid);
+	int index = find_gid(s->device, e->sgid);
 
-	if (index < 0 || addr_pair_open(d, nic_gid_index((uint32_t)index), e->dgid, &addrs))
+	if (index < 0 || addr_pair_open(s, nic_gid_index((uint32_t)index), e->dgid, &addrs))
 		return;
 	struct mrc_kept_ends *k = &m->kept[m->n_kept % MRC_KEPT_ENDS];
 
 	if (m->n_kept++ >= MRC_KEPT_ENDS)
-		addr_pair_close(d, &k->addrs);
+		addr_pair_close(s, &k->addrs);
 	memcpy(k->sgid, e->sgid, 16);
 	memcpy(k->dgid, e->dgid, 16);
 	k->addrs = addrs;
@@ -262,7 +269,7 @@ void mrc_forget_ends(struct device *d)
 	struct mrc_device *m = mrc_device_of(d);
 
 	for (uint32_t i = 0; i < MRC_KEPT_ENDS && i < m->n_kept; i++)
-		addr_pair_close(d, &m->kept[i].addrs);
+		addr_pair_close(asker(d), &m->kept[i].addrs);
 	m->n_kept = 0;
 }
 
@@ -276,8 +283,9 @@ static struct encap_segments segments_of(const struct nic_mrc_question *q)
 	return s;
 }
 
-static int check_question(const struct device *d, const struct nic_mrc_question *q, uint32_t i)
+static int check_question(const struct shard *s, const struct nic_mrc_question *q, uint32_t i)
 {
+	const struct device *d = s->device;
 	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
 
 	if (q->port >= d->n_ports)
@@ -286,7 +294,7 @@ static int check_question(const struct device *d, const struct nic_mrc_question 
 		return nic_fail(EINVAL, "question %u: no such operation, DSCP or format", i);
 	if (q->wide != CONTROL_SRV6)
 		return 0;
-	if (!d->io->ops->peer_segments)
+	if (!s->io->ops->peer_segments)
 		return nic_fail(ENOTSUP, "question %u: SRv6 needs the raw or the xdp driver", i);
 	return memcmp(q->dgid, v4, sizeof v4)
 		       ? 0
@@ -294,7 +302,7 @@ static int check_question(const struct device *d, const struct nic_mrc_question 
 }
 
 /* Fills in what is asked. n_ends: how many are open, also when it fails. */
-static int prepare(struct device *d, const struct nic_mrc_question *questions, struct ask *a,
+static int prepare(struct shard *s, const struct nic_mrc_question *questions, struct ask *a,
 		   struct ends *ends, uint32_t *n_ends)
 {
 	int r = 0;
@@ -303,9 +311,9 @@ static int prepare(struct device *d, const struct nic_mrc_question *questions, s
 		const struct nic_mrc_question *q = &questions[i];
 		struct addr_pair addrs = NO_ADDR_PAIR;
 
-		r = check_question(d, q, i);
+		r = check_question(s, q, i);
 		if (!r)
-			r = open_ends(d, q, ends, n_ends, &addrs);
+			r = open_ends(s, q, ends, n_ends, &addrs);
 		a->asked[i].what = (struct mrc_endpoint){
 			.peer = addrs.peer,
 			.local = addrs.local,
@@ -326,8 +334,7 @@ static int prepare(struct device *d, const struct nic_mrc_question *questions, s
 }
 
 /* The first segments of each port, under values of their own; as many as the bits returned. */
-static uint32_t warm_segments(struct device *d, const struct ask *a,
-			      struct asked warm[ENGINE_PORTS])
+static uint32_t warm_segments(struct shard *s, const struct ask *a, struct asked warm[ENGINE_PORTS])
 {
 	uint32_t ports = 0;
 
@@ -339,8 +346,8 @@ static uint32_t warm_segments(struct device *d, const struct ask *a,
 			continue;
 		ports |= UINT32_C(1) << port;
 		warm[port] = *q;
-		warm[port].what.ev.value = next_alone(d);
-		driver_peer_segments(d->io, q->what.peer, port, warm[port].what.ev.value,
+		warm[port].what.ev.value = next_alone(s->device);
+		driver_peer_segments(s->io, q->what.peer, port, warm[port].what.ev.value,
 				     &q->segments);
 	}
 	return ports;
@@ -348,42 +355,42 @@ static uint32_t warm_segments(struct device *d, const struct ask *a,
 
 /* A next hop that has not answered yet would cost the first question by it. Of those behind
  * segments nothing is told: they are made known, and have a moment. */
-static void warm_up(struct device *d, const struct ends *ends, uint32_t n_ends, nsec most_ns)
+static void warm_up(struct shard *s, const struct ends *ends, uint32_t n_ends, nsec most_ns)
 {
 	nsec until = device_now() + (most_ns < WARM_NS ? most_ns : WARM_NS);
 	char error[NIC_SENTENCE_MAX];
 
 	for (uint32_t i = 0; i < n_ends; i++)
-		while (!driver_pmtu(d->io, ends[i].addrs.local, ends[i].addrs.peer, error,
+		while (!driver_pmtu(s->io, ends[i].addrs.local, ends[i].addrs.peer, error,
 				    sizeof error) &&
 		       device_now() < until) {
-			device_step(d, false);
-			device_wait(d, device_now() + LOOK_NS);
+			shard_step(s, false);
+			shard_wait(s, device_now() + LOOK_NS);
 		}
 }
 
-static int ask_all(struct device *d, const struct nic_mrc_question *questions, nsec timeout_ns,
+static int ask_all(struct shard *s, const struct nic_mrc_question *questions, nsec timeout_ns,
 		   struct ask *a, struct ends *ends)
 {
 	struct asked warm[ENGINE_PORTS];
 	uint32_t n_ends = 0;
-	int r = prepare(d, questions, a, ends, &n_ends);
+	int r = prepare(s, questions, a, ends, &n_ends);
 
 	if (!r) {
-		uint32_t ports = warm_segments(d, a, warm);
+		uint32_t ports = warm_segments(s, a, warm);
 
 		if (ports)
-			device_wait(d, device_now() + SEGMENT_NS);
+			shard_wait(s, device_now() + SEGMENT_NS);
 		else
-			warm_up(d, ends, n_ends, timeout_ns / 4);
-		r = run(d, a, timeout_ns);
+			warm_up(s, ends, n_ends, timeout_ns / 4);
+		r = run(s, a, timeout_ns);
 		for (; ports; ports &= ports - 1)
-			drop_segments(d, &warm[__builtin_ctz(ports)]);
+			drop_segments(s, &warm[__builtin_ctz(ports)]);
 	}
 	while (n_ends > 0) {
 		if (!r)
-			keep_ends(d, &ends[n_ends - 1]);
-		addr_pair_close(d, &ends[--n_ends].addrs);
+			keep_ends(s, &ends[n_ends - 1]);
+		addr_pair_close(s, &ends[--n_ends].addrs);
 	}
 	return r;
 }
@@ -406,11 +413,13 @@ int nic_mrc_ask(struct nic_user *u, const struct nic_mrc_question *questions, ui
 	if (!a.asked || !ends) {
 		r = nic_fail(ENOMEM, "no memory for %u questions", n);
 	} else {
-		device_enter(d);
+		struct shard *s = asker(d);
+
+		shard_enter(s);
 		u->n_objects++;
-		r = ask_all(d, questions, timeout_ns, &a, ends);
+		r = ask_all(s, questions, timeout_ns, &a, ends);
 		u->n_objects--;
-		device_leave(d);
+		shard_leave(s);
 	}
 	free(ends);
 	free(a.asked);
@@ -466,8 +475,6 @@ int nic_mrc_check_address(struct nic_user *u, uint32_t gid_index)
 static int ping(struct nic_qp *qp, uint32_t ev, struct ask *a)
 {
 	const struct path_set *set = &mrc_evs_of(qp)->profile.set;
-	struct device *d = qp->user->device;
-
 	if (qp->addrs.peer == DRIVER_NO_HANDLE || ev >= set->n)
 		return nic_fail(EINVAL, "queue pair %#x is not connected, or has no EV %u",
 				qp->number, ev);
@@ -479,7 +486,7 @@ static int ping(struct nic_qp *qp, uint32_t ev, struct ask *a)
 		.tclass = ENGINE_CONTROL,
 		.has_service_time = true,
 	};
-	return run(d, a, PING_NS);
+	return run(qp->shard, a, PING_NS);
 }
 
 int nic_mrc_ping(struct nic_qp *qp, uint32_t ev, nsec *rtt_ns)
@@ -492,9 +499,9 @@ int nic_mrc_ping(struct nic_qp *qp, uint32_t ev, nsec *rtt_ns)
 
 	if (r)
 		return r;
-	device_enter(d);
+	shard_enter(qp->shard);
 	r = ping(qp, ev, &a);
-	device_leave(d);
+	shard_leave(qp->shard);
 	if (!r && !a.n_answers)
 		return nic_fail(ETIMEDOUT, "%s: no answer by EV %u", d->info.name, ev);
 	if (!r)

@@ -48,11 +48,12 @@ void mrc_follow_evs(struct nic_qp *qp)
 	device_changed(d);
 	if (!user || !user->evs)
 		return;
+	WITH_ONE_SHARD("an EV is counted bad for all queue pairs under the lock of one");
 	if (qp_state(qp) == ENGINE_ERROR) {
 		mrc_forget_bad(d, user);
 		return;
 	}
-	mrc_qp_evs(d->engine, qp->number, states, CONTROL_EVS, &n);
+	mrc_qp_evs(qp->shard->engine, qp->number, states, CONTROL_EVS, &n);
 	for (uint32_t ev = 0; ev < n; ev++) {
 		bool was_bad = user->bad[ev / 64] >> ev % 64 & 1;
 		bool is_bad = states[ev] == PATH_ASSUMED_BAD;

@@ -10,7 +10,7 @@
 #define LOOK_NS UINT64_C(250000000) /* between two looks at a state of which nobody tells */
 
 /* Values that a controller denies, or allows again, for all who use their profile. */
-static void follow_denials(struct device *d, struct mrc_evs *w, const struct control_profile *p)
+static void follow_denials(struct mrc_evs *w, const struct control_profile *p)
 {
 	for (uint32_t ev = 0; ev < w->profile.set.n; ev++) {
 		bool was_denied = w->profile.denied[ev / 64] >> ev % 64 & 1;
@@ -20,12 +20,13 @@ static void follow_denials(struct device *d, struct mrc_evs *w, const struct con
 		path_profile_deny(&w->profile, ev, !was_denied);
 		/* One that is not connected begins as the profile has it. */
 		for (const struct mrc_naming *user = w->users; user; user = user->next)
-			mrc_qp_deny(d->engine, d->clock, user->qp->number, ev, !was_denied);
+			mrc_qp_deny(user->qp->shard->engine, user->qp->shard->clock,
+				    user->qp->number, ev, !was_denied);
 	}
 }
 
 /* Values that a controller says are good, whatever queue pairs assume of them (10.2.2). */
-static void follow_pardons(struct device *d, struct mrc_evs *w, const struct control_profile *p)
+static void follow_pardons(struct mrc_evs *w, const struct control_profile *p)
 {
 	for (uint32_t ev = 0; ev < w->profile.set.n; ev++) {
 		uint8_t n_good = p->evs[w->values[ev]].n_good;
@@ -34,7 +35,8 @@ static void follow_pardons(struct device *d, struct mrc_evs *w, const struct con
 			continue;
 		w->evs[ev].n_good = n_good;
 		for (const struct mrc_naming *user = w->users; user; user = user->next)
-			mrc_qp_judge(d->engine, d->clock, user->qp->number, ev, false);
+			mrc_qp_judge(user->qp->shard->engine, user->qp->shard->clock,
+				     user->qp->number, ev, false);
 	}
 }
 
@@ -54,8 +56,8 @@ static void follow(struct device *d, struct control *c)
 			continue;
 		}
 		w->event_mask = p->event_mask;
-		follow_denials(d, w, p);
-		follow_pardons(d, w, p);
+		follow_denials(w, p);
+		follow_pardons(w, p);
 	}
 	if (c->disabled_ports != d->disabled_ports)
 		device_disable_ports(d, c->disabled_ports);

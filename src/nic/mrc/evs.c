@@ -269,7 +269,7 @@ void mrc_evs_leave(struct device *d, struct mrc_naming *user)
 	*at = user->next;
 	user->evs = NULL;
 	if (user->qp->addrs.peer != DRIVER_NO_HANDLE)
-		mrc_evs_lift(d, evs, user->qp->addrs.peer);
+		mrc_evs_lift(user->qp->shard, evs, user->qp->addrs.peer);
 	mrc_evs_put(d, evs);
 }
 
@@ -285,35 +285,35 @@ void mrc_evs_put(struct device *d, struct mrc_evs *evs)
 	free(evs);
 }
 
-int mrc_evs_lay(struct device *d, const struct mrc_evs *evs, uint32_t peer)
+int mrc_evs_lay(struct shard *s, const struct mrc_evs *evs, uint32_t peer)
 {
 	const struct path_set *set = &evs->profile.set;
 
 	for (uint32_t i = 0; evs->segments && i < set->n; i++) {
-		int r = driver_peer_segments(d->io, peer, set->evs[i].port, set->evs[i].value,
+		int r = driver_peer_segments(s->io, peer, set->evs[i].port, set->evs[i].value,
 					     &evs->segments[i]);
 
 		if (!r)
 			continue;
-		mrc_evs_lift(d, evs, peer);
-		return nic_fail(-r, "%s: no segments for EV %u: %s", d->info.name, i,
+		mrc_evs_lift(s, evs, peer);
+		return nic_fail(-r, "%s: no segments for EV %u: %s", s->device->info.name, i,
 				r == -ENOTSUP ? "SRv6 needs the raw or the xdp driver"
 					      : strerror(-r));
 	}
 	return 0;
 }
 
-void mrc_evs_lift(struct device *d, const struct mrc_evs *evs, uint32_t peer)
+void mrc_evs_lift(struct shard *s, const struct mrc_evs *evs, uint32_t peer)
 {
 	static const struct encap_segments none;
 	const struct path_set *set = &evs->profile.set;
 
 	/* The device's own serve every peer that it has. */
-	if (!evs->segments || evs == mrc_device_of(d)->evs)
+	if (!evs->segments || evs == mrc_device_of(s->device)->evs)
 		return;
 	for (const struct mrc_naming *user = evs->users; user; user = user->next)
-		if (user->qp->addrs.peer == peer)
+		if (user->qp->shard == s && user->qp->addrs.peer == peer)
 			return;
 	for (uint32_t i = 0; i < set->n; i++)
-		driver_peer_segments(d->io, peer, set->evs[i].port, set->evs[i].value, &none);
+		driver_peer_segments(s->io, peer, set->evs[i].port, set->evs[i].value, &none);
 }

@@ -11,7 +11,7 @@
 #define NIC_MRC_PACKET_BYTES (4096u + 96u)
 
 /* ask.c: what became of a question; closes the address pairs that were asked last. */
-void mrc_answered(struct device *d, const struct mrc_endpoint_done *done);
+void mrc_answered(struct shard *s, const struct mrc_endpoint_done *done);
 void mrc_forget_ends(struct device *d);
 
 /* A profile of entropy values as queue pairs here use it (MRC 9.4): of all that have it, or the
@@ -105,10 +105,10 @@ bool mrc_evs_are(const struct mrc_evs *evs, const struct control_profile *p);
  * the same. A queue pair for which that cannot be done keeps what it has. */
 void mrc_evs_replace(struct device *d, struct control *c, const struct control_profile *p,
 		     struct mrc_evs *old);
-/* The driver is given the segments of EVs to a peer; or forgets them, if no user of theirs has
- * that peer any more. 0, or a negative errno and a sentence. */
-int mrc_evs_lay(struct device *d, const struct mrc_evs *evs, uint32_t peer);
-void mrc_evs_lift(struct device *d, const struct mrc_evs *evs, uint32_t peer);
+/* The shard's driver is given the segments of EVs to a peer; or forgets them, if no user of theirs
+ * has that peer any more. 0, or a negative errno and a sentence. */
+int mrc_evs_lay(struct shard *s, const struct mrc_evs *evs, uint32_t peer);
+void mrc_evs_lift(struct shard *s, const struct mrc_evs *evs, uint32_t peer);
 
 /* profile.c: the queue pair names no profile any more. */
 void mrc_unname(struct nic_qp *qp);
@@ -130,7 +130,7 @@ void mrc_follow_evs(struct nic_qp *qp);
 void mrc_forget_bad(struct device *d, struct mrc_naming *user);
 
 /* show.c: see transport.h, and show.h. */
-void mrc_fill_pair(const struct device *d, const struct nic_qp *qp, struct member_pair *pair);
+void mrc_fill_pair(const struct nic_qp *qp, struct member_pair *pair);
 
 /* The fields of generated entropy values. */
 static inline struct path_format mrc_format(const struct config_evs *evs)

@@ -9,20 +9,20 @@
 
 /* One of the addresses that the device holds becomes that of a pair in the plane of a port: as
  * driver_local_address. An address that is only held is free for it. */
-static int local_address(struct device *d, const struct addr_pair *addrs, uint32_t port,
+static int local_address(struct shard *s, const struct addr_pair *addrs, uint32_t port,
 			 const struct nic_gid *gid)
 {
 	const struct sockaddr *address = (const struct sockaddr *)&gid->address;
-	uint32_t *held = &d->held[gid - d->info.gids];
-	int r = driver_local_address(d->io, addrs->local, port, address);
+	uint32_t *held = &s->held[gid - s->device->info.gids];
+	int r = driver_local_address(s->io, addrs->local, port, address);
 
 	if (r != -EINVAL || *held == DRIVER_NO_HANDLE || *held == addrs->local)
 		return r;
-	driver_unbind(d->io, *held);
+	driver_unbind(s->io, *held);
 	*held = DRIVER_NO_HANDLE;
 	/* Questions may have it open, too; they open it again. */
-	mrc_forget_ends(d);
-	return driver_local_address(d->io, addrs->local, port, address);
+	mrc_forget_ends(s->device);
+	return driver_local_address(s->io, addrs->local, port, address);
 }
 
 static int check(const struct device *d)
@@ -45,8 +45,10 @@ static int no_address(const struct device *d, int r, uint32_t port)
 }
 
 /* Both ends' addresses in the planes of single ports. */
-static int set_planes(struct device *d, const struct nic_path *path, const struct addr_pair *addrs)
+static int set_planes(struct shard *s, const struct nic_path *path, const struct addr_pair *addrs)
 {
+	const struct device *d = s->device;
+
 	for (uint32_t port = 0; port < ENGINE_PORTS; port++) {
 		const struct nic_plane *plane = &path->plane[port];
 
@@ -58,9 +60,9 @@ static int set_planes(struct device *d, const struct nic_path *path, const struc
 
 		if (!gid)
 			return r;
-		r = port < d->n_ports ? local_address(d, addrs, port, gid) : -EINVAL;
+		r = port < d->n_ports ? local_address(s, addrs, port, gid) : -EINVAL;
 		if (!r)
-			r = driver_peer_address(d->io, addrs->peer, port,
+			r = driver_peer_address(s->io, addrs->peer, port,
 						(const struct sockaddr *)&to);
 		if (r)
 			return no_address(d, r, port);
@@ -70,11 +72,9 @@ static int set_planes(struct device *d, const struct nic_path *path, const struc
 
 void mrc_path_close(struct nic_qp *qp, struct addr_pair *addrs)
 {
-	struct device *d = qp->user->device;
-
 	if (addrs->peer != DRIVER_NO_HANDLE)
-		mrc_evs_lift(d, mrc_evs_of(qp), addrs->peer);
-	addr_pair_close(d, addrs);
+		mrc_evs_lift(qp->shard, mrc_evs_of(qp), addrs->peer);
+	addr_pair_close(qp->shard, addrs);
 }
 
 /* What the device cannot do, whatever the ends agreed on. */
@@ -107,22 +107,23 @@ static void put_classes(const struct config_setup *s, uint32_t sl, uint8_t tclas
 int mrc_path_open(struct nic_qp *qp, const struct nic_path *path, struct path_use use,
 		  struct transport_path *to, struct addr_pair *addrs)
 {
-	struct device *d = qp->user->device;
+	struct shard *s = qp->shard;
+	const struct config_setup *setup = &s->device->info.setup;
 	const struct mrc_evs *evs = mrc_evs_of(qp);
 
 	*addrs = NO_ADDR_PAIR;
 	if (path->sl >= CONFIG_SLS)
 		return nic_fail(EINVAL, "service level %u: there are 0 to %u", path->sl,
 				CONFIG_SLS - 1);
-	int r = addr_pair_open(d, path->gid_index, path->dgid, addrs);
+	int r = addr_pair_open(s, path->gid_index, path->dgid, addrs);
 
 	if (r)
 		return r;
-	r = set_planes(d, path, addrs);
+	r = set_planes(s, path, addrs);
 	if (!r)
-		r = mrc_evs_lay(d, evs, addrs->peer);
+		r = mrc_evs_lay(s, evs, addrs->peer);
 	if (!r)
-		r = addr_pair_check(d, addrs, use.pmtu);
+		r = addr_pair_check(s, addrs, use.pmtu);
 	if (r) {
 		mrc_path_close(qp, addrs);
 		return r;
@@ -131,9 +132,9 @@ int mrc_path_open(struct nic_qp *qp, const struct nic_path *path, struct path_us
 		.local = addrs->local,
 		.peer = addrs->peer,
 		.evs = &evs->profile,
-		.burst = burst_of(&d->info.setup, use.pmtu),
+		.burst = burst_of(setup, use.pmtu),
 	};
-	put_classes(&d->info.setup, path->sl, to->tclass);
+	put_classes(setup, path->sl, to->tclass);
 	return 0;
 }
 
@@ -146,7 +147,7 @@ static int find_path(struct nic_qp *qp, const struct nic_path *path, struct mrc_
 
 	if (!path)
 		return nic_fail(EINVAL, "no path was given");
-	mrc_qp_query(qp->user->device->engine, qp->number, &has, NULL, NULL);
+	mrc_qp_query(qp->shard->engine, qp->number, &has, NULL, NULL);
 	const struct path_use use = {set & MRC_SET_PMTU ? attr->pmtu : has.pmtu, qp->remote_qp};
 	int r = mrc_path_open(qp, path, use, &to, addrs);
 
@@ -164,7 +165,7 @@ static int modify(struct nic_qp *qp, struct mrc_attr *attr, uint32_t set,
 		  const struct nic_path *path)
 {
 	struct device *d = qp->user->device;
-	nsec now = device_catch_up(d);
+	nsec now = shard_catch_up(qp->shard);
 	struct addr_pair addrs = NO_ADDR_PAIR;
 
 	if (set & MRC_SET_CC)
@@ -181,7 +182,7 @@ static int modify(struct nic_qp *qp, struct mrc_attr *attr, uint32_t set,
 		.is_reset = set & MRC_SET_STATE && attr->state == MRC_RESET,
 	};
 
-	r = mrc_qp_modify(d->engine, now, qp->number, attr, set);
+	r = mrc_qp_modify(qp->shard->engine, now, qp->number, attr, set);
 	if (!r && setting.is_reset)
 		mrc_unname(qp);
 	return qp_set(qp, &setting, r);
@@ -210,8 +211,8 @@ int nic_mrc_qp_query(struct nic_qp *qp, struct mrc_attr *attr, struct mrc_caps *
 
 	if (r)
 		return r;
-	device_enter(d);
-	r = mrc_qp_query(d->engine, qp->number, attr, caps, is_draining);
-	device_leave(d);
+	shard_enter(qp->shard);
+	r = mrc_qp_query(qp->shard->engine, qp->number, attr, caps, is_draining);
+	shard_leave(qp->shard);
 	return r;
 }

@@ -268,7 +268,7 @@ static void adopt(struct nic_qp *qp, const struct asked *a)
 	n->cc = a->cfg;
 	const struct mrc_attr attr = {.cc = a->has_cc ? &n->cc : NULL};
 
-	mrc_qp_modify(d->engine, d->clock, qp->number, &attr, MRC_SET_CC);
+	mrc_qp_modify(qp->shard->engine, qp->shard->clock, qp->number, &attr, MRC_SET_CC);
 }
 
 static int name_profiles(struct nic_qp *qp, struct asked *a)
@@ -276,7 +276,7 @@ static int name_profiles(struct nic_qp *qp, struct asked *a)
 	struct device *d = qp->user->device;
 	struct mrc_attr is;
 
-	mrc_qp_query(d->engine, qp->number, &is, NULL, NULL);
+	mrc_qp_query(qp->shard->engine, qp->number, &is, NULL, NULL);
 	if (is.state > MRC_INIT || is.evs)
 		return nic_fail(EINVAL, "queue pair %#x is connected: it is too late for profiles",
 				qp->number);

@@ -58,17 +58,18 @@ static void carry_over(struct device *d, struct mrc_naming *user, struct mrc_evs
 }
 
 /* The engine takes the new EVs, if it has begun with the old; false: it does not. */
-static bool take_evs(struct device *d, const struct nic_qp *qp, const struct mrc_evs *to)
+static bool take_evs(const struct nic_qp *qp, const struct mrc_evs *to)
 {
+	struct shard *s = qp->shard;
 	struct mrc_attr attr;
 
-	mrc_qp_query(d->engine, qp->number, &attr, NULL, NULL);
+	mrc_qp_query(s->engine, qp->number, &attr, NULL, NULL);
 	if (!attr.evs)
 		return true;
-	if (mrc_evs_lay(d, to, qp->addrs.peer))
+	if (mrc_evs_lay(s, to, qp->addrs.peer))
 		return false;
 	attr.evs = &to->profile;
-	return mrc_qp_modify(d->engine, d->clock, qp->number, &attr, MRC_SET_PATH) == 0;
+	return mrc_qp_modify(s->engine, s->clock, qp->number, &attr, MRC_SET_PATH) == 0;
 }
 
 static void move(struct device *d, struct mrc_naming *user, struct mrc_evs *to)
@@ -76,7 +77,7 @@ static void move(struct device *d, struct mrc_naming *user, struct mrc_evs *to)
 	const struct nic_qp *qp = user->qp;
 	uint64_t bad[CONTROL_EVS / 64] = {0};
 
-	if (!take_evs(d, qp, to))
+	if (!take_evs(qp, to))
 		return;
 	carry_over(d, user, to, bad);
 	/* The old ones are gone with the last of their users. */
@@ -85,7 +86,7 @@ static void move(struct device *d, struct mrc_naming *user, struct mrc_evs *to)
 	memcpy(user->bad, bad, sizeof bad);
 	for (uint32_t ev = 0; ev < to->profile.set.n; ev++)
 		if (bad[ev / 64] >> ev % 64 & 1)
-			mrc_qp_judge(d->engine, d->clock, qp->number, ev, true);
+			mrc_qp_judge(qp->shard->engine, qp->shard->clock, qp->number, ev, true);
 }
 
 void mrc_evs_replace(struct device *d, struct control *c, const struct control_profile *p,

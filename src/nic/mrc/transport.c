@@ -35,15 +35,16 @@ static void end(struct device *d)
 
 static void take_answers(struct device *d)
 {
+	struct shard *s = device_shard(d, 0);
 	struct mrc_endpoint_done done[16];
 	uint32_t n;
 
 	/* What peers tell of their ports the engine has acted on already. */
 	do {
-		n = mrc_endpoint_poll(d->engine, done, 16);
+		n = mrc_endpoint_poll(s->engine, done, 16);
 		for (uint32_t i = 0; i < n; i++)
 			if (done[i].news != MRC_ENDPOINT_PORTS)
-				mrc_answered(d, &done[i]);
+				mrc_answered(s, &done[i]);
 	} while (n == 16);
 }
 
