@@ -129,6 +129,8 @@ static int make_shards(struct device *d)
 	d->stems = pages_map(STEM_BYTES);
 	if (!d->stems)
 		return nic_fail(ENOMEM, "no memory for the keys of %s", d->info.name);
+	if (d->ops->make)
+		r = d->ops->make(d);
 	for (uint32_t i = 0; i < NIC_SHARDS && !r; i++)
 		r = shard_make(device_shard(d, i));
 	return r;

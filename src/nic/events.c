@@ -97,7 +97,7 @@ void shard_take_engine_events(struct shard *s)
 			raise_event(s, &events[i]);
 	} while (n == 16);
 	if (ops->take_answers)
-		ops->take_answers(s->device);
+		ops->take_answers(s);
 }
 
 /* Only the newest state counts, should the older one not have been taken. */

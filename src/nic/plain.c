@@ -3,11 +3,10 @@
 
 #include "nic/members.h"
 
-static int configure(struct device *d, struct transport_host *host)
+static void configure(const struct shard *s, struct transport_host *host)
 {
-	(void)d;
+	(void)s;
 	(void)host;
-	return 0;
 }
 
 /* The driver chooses a source port by it: queue pairs spread over the paths there are. */

@@ -85,7 +85,7 @@ int shard_open(struct shard *s)
 	return 0;
 }
 
-static int configure(struct shard *s, void *cfg)
+static void configure(struct shard *s, void *cfg)
 {
 	WITH_ONE_SHARD("engines bind and invalidate in the table of memory, under their own locks");
 	struct device *d = s->device;
@@ -108,11 +108,8 @@ static int configure(struct shard *s, void *cfg)
 
 	transport_fall_back(d->transport, &host.device);
 	device_cc(setup, &host.cc);
-	int r = d->ops->configure(d, &host);
-
-	if (!r)
-		d->transport->hosts->configure(&host, cfg);
-	return r;
+	d->ops->configure(s, &host);
+	d->transport->hosts->configure(&host, cfg);
 }
 
 static int start_engine(struct shard *s, const void *cfg)
@@ -137,10 +134,11 @@ static int start_engine(struct shard *s, const void *cfg)
 int shard_make(struct shard *s)
 {
 	void *cfg = calloc(1, s->device->transport->hosts->cfg_bytes);
-	int r = cfg ? configure(s, cfg) : -ENOMEM;
+	if (!cfg)
+		return nic_fail(ENOMEM, "no memory for %s", s->device->info.name);
+	configure(s, cfg);
+	int r = start_engine(s, cfg);
 
-	if (!r)
-		r = start_engine(s, cfg);
 	free(cfg);
 	if (r)
 		return r;

@@ -1,8 +1,9 @@
 /* What the soft device does for a transport beyond what its row says (transport/transport.h), a
  * table for each: the rest of nic serves them all.
  *
- * A device has one engine, of its setup's transport. All of these are called with the device's lock
- * held. */
+ * What is done for the packets of one engine takes the shard, and what is done for a queue pair
+ * takes that, which knows its shard: ev_state and take_answers have the lock of that shard, all
+ * others the locks of all the device's (inside.h). */
 #ifndef WEFT_NIC_TRANSPORT_H
 #define WEFT_NIC_TRANSPORT_H
 
@@ -12,6 +13,7 @@ struct addr_pair;
 struct device;
 struct nic_path;
 struct nic_qp;
+struct shard;
 
 /* What a path shall carry. */
 struct path_use {
@@ -25,11 +27,13 @@ struct nic_transport_ops {
 	 * theirs from verbs. */
 	bool shares_domains;
 
-	/* Adds to what every device is as a host what the transport alone asks of one; what else
-	 * such a device needs is made, too. d's driver and table of memory are there. 0, or a
-	 * negative errno and a sentence by nic_fail. */
-	int (*configure)(struct device *d, struct transport_host *host);
-	/* Ends what configure made; of a device made in part as well. NULL: nothing. */
+	/* Makes what such a device needs beside what all have, its drivers being there. 0, or a
+	 * negative errno and a sentence by nic_fail. NULL: nothing. */
+	int (*make)(struct device *d);
+	/* Adds to what the engine of every shard is told of its host what the transport alone asks
+	 * of one. */
+	void (*configure)(const struct shard *s, struct transport_host *host);
+	/* Ends what make made; of a device made in part as well. NULL: nothing. */
 	void (*end)(struct device *d);
 
 	/* Opens the addresses of a path, and says how the engine has it. 0, or a negative errno and
@@ -46,7 +50,7 @@ struct nic_transport_ops {
 	/* TRANSPORT_PROFILES: the engine thinks otherwise of some entropy value. */
 	void (*ev_state)(struct nic_qp *qp);
 	/* TRANSPORT_ENDPOINTS: takes what the engine has of answers to questions; NULL: none. */
-	void (*take_answers)(struct device *d);
+	void (*take_answers)(struct shard *s);
 
 	/* What follows is for transports that controllers govern, or that show how they fare; NULL:
 	 * not this one. The device is made, but its thread does not run yet: begins both. */

@@ -6,14 +6,13 @@
 #define WINDOW_OWN 16384u
 
 /* A peer that is slow or silent shall not stop all the others. */
-static int configure(struct device *d, struct transport_host *host)
+static void configure(const struct shard *s, struct transport_host *host)
 {
 	const uint64_t window = host->cc.window_bytes;
 
-	(void)d;
+	(void)s;
 	host->total_window_bytes = 2 * window;
 	host->own_window_bytes = WINDOW_OWN < window ? WINDOW_OWN : window;
-	return 0;
 }
 
 const struct nic_transport_ops nic_transport_rc = {

@@ -9,19 +9,19 @@ static uint32_t does(const struct device *d)
 	return TRANSPORT_TELLS_TIME | (d->info.setup.has_trim ? TRANSPORT_ANSWERS_TRIMS : 0);
 }
 
-static int configure(struct device *d, struct transport_host *host)
+static int make(struct device *d)
 {
 	d->own = calloc(1, sizeof(struct mrc_device));
 	if (!d->own)
 		return nic_fail(ENOMEM, "no memory for %s", d->info.name);
-	int r = mrc_make_own_evs(d);
+	return mrc_make_own_evs(d);
+}
 
-	if (r)
-		return r;
-	mrc_configure_cc(d, &host->cc);
-	host->does = does(d);
-	host->pair_evs = mrc_most_evs(d);
-	return 0;
+static void configure(const struct shard *s, struct transport_host *host)
+{
+	mrc_configure_cc(s->device, &host->cc);
+	host->does = does(s->device);
+	host->pair_evs = mrc_most_evs(s->device);
 }
 
 static void end(struct device *d)
@@ -33,9 +33,8 @@ static void end(struct device *d)
 	free(d->own);
 }
 
-static void take_answers(struct device *d)
+static void take_answers(struct shard *s)
 {
-	struct shard *s = device_shard(d, 0);
 	struct mrc_endpoint_done done[16];
 	uint32_t n;
 
@@ -60,6 +59,7 @@ static nsec show(struct device *d, nsec now)
 const struct nic_transport_ops nic_transport_mrc = {
 	.transport = &transport_mrc,
 	.shares_domains = true,
+	.make = make,
 	.configure = configure,
 	.end = end,
 	.path_open = mrc_path_open,
