@@ -39,14 +39,8 @@ static void fail_users(const struct shard *s, const struct nic_cq *cq)
 /* A completion of qp is lost, and with it the sense of all that follows: whoever uses the queue can
  * no longer tell what became of its work (IBTA 10.2.6.3, 11.6.3.4). One in RESET has none yet,
  * and fails with its first. */
-static void on_overrun(struct nic_cq *cq, struct nic_qp *qp)
+static void on_overrun(struct nic_cq *cq)
 {
-	if (cq->is_overrun) {
-		if (qp_state(qp) != ENGINE_ERROR)
-			fail(qp);
-		return;
-	}
-	cq->is_overrun = true;
 	source_raise(cq->user, &cq->source, NIC_EVENT_CQ_ERROR);
 	WITH_ONE_SHARD("the others' queue pairs fail with the others' locks held");
 	for (uint32_t i = 0; i < NIC_SHARDS; i++)
@@ -62,6 +56,10 @@ void shard_complete(struct shard *s, const struct done *done)
 		qp_failed(qp);
 	struct nic_cq *cq = done->code == ENGINE_DONE_SENT ? qp->send_cq : qp->recv_cq;
 
-	if (!cq_push(cq, done))
-		on_overrun(cq, qp);
+	enum cq_pushed pushed = cq_push(cq, done);
+
+	if (pushed == CQ_OVERRUN_NOW)
+		on_overrun(cq);
+	else if (pushed == CQ_OVERRUN_BEFORE && qp_state(qp) != ENGINE_ERROR)
+		fail(qp);
 }

@@ -20,19 +20,42 @@ int device_event_fd(const struct device *d)
 void event_ring_fill(struct event_ring *r)
 {
 	struct nic_cq *cq = r->cq;
-	uint32_t before = cq->count, got = 1;
+
+	pthread_mutex_lock(&cq->lock);
+	uint32_t before = cq_count(cq), count = before, got = 1;
 
 	/* Up to the end of the ring, and then from its start. */
-	while (got > 0 && cq->count < cq->cqe) {
-		uint32_t at = (cq->head + cq->count) % cq->cqe;
+	while (got > 0 && count < cq->cqe) {
+		uint32_t at = cq_place(cq, count);
 		uint32_t room = at < cq->head ? cq->head - at : cq->cqe - at;
 
 		got = members_take(r->members, r->at + at, room);
-		cq->count += got;
+		count += got;
 	}
-	r->is_behind = cq->count == cq->cqe;
-	if (cq->count > before)
+	cq_set_count(cq, count);
+	r->is_behind = count == cq->cqe;
+	if (count > before)
 		cq_wake(cq);
+	pthread_mutex_unlock(&cq->lock);
+}
+
+int event_ring_take(struct event_ring *r, struct control_event *events, int n)
+{
+	struct nic_cq *cq = r->cq;
+
+	pthread_mutex_lock(&cq->lock);
+	uint32_t count = cq_count(cq);
+	int got = 0;
+
+	for (; got < n && count > 0; got++, count--) {
+		events[got] = r->at[cq->head];
+		cq->head = cq_place(cq, 1);
+	}
+	cq_set_count(cq, count);
+	pthread_mutex_unlock(&cq->lock);
+	if (r->is_behind)
+		event_ring_fill(r);
+	return got;
 }
 
 int event_ring_look(struct event_ring *r)

@@ -11,6 +11,8 @@
  * - that of the list of devices (device.c);
  * - those of a device's shards, by their numbers. Each guards its shard, and what is of it; all of
  *   them together the device (device_enter), so that to read what is its, any of them will do;
+ * - a completion queue's, for its ring and whether it is armed: who polls one with entries takes
+ *   no other;
  * - bell_lock of the device, for bells and the events that they ring for.
  * Nothing waits for a packet, a peer or an application while it holds one, but a bounded wait for
  * room in a socket, and those who end what has events: they wait for applications with bell_lock
@@ -64,7 +66,8 @@ struct source {
 struct nic_user {
 	struct device *device;
 	struct nic_user *next;
-	uint32_t n_objects, n_polls; /* n_polls: by nic_progress */
+	uint32_t n_objects;
+	atomic_uint n_polls; /* by nic_progress */
 	struct bell bell;
 	struct source ports[ENGINE_PORTS];
 	struct list sources; /* those with an event */
@@ -104,17 +107,21 @@ enum cq_armed { CQ_NOT_ARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
 struct nic_cq {
 	struct nic_user *user;
 	struct nic_channel *channel; /* or NULL */
-	struct source source;
-	uint32_t n_users; /* queue pairs, each as often as it names it */
+	struct event_ring *events;   /* in place of ring: of a queue of events */
+	uint32_t n_users;            /* queue pairs, each as often as it names it */
+
+	pthread_mutex_t lock; /* of what is here */
 	struct done *ring;
 	uint32_t cqe, head;
-	uint32_t count;
-	uint32_t n_vain; /* polls that found nothing */
+	_Atomic uint32_t count; /* who reads it without the lock has a hint */
+	uint32_t n_vain;        /* polls that found nothing */
 	bool is_overrun;
-	uint8_t armed;                        /* enum cq_armed */
+	uint8_t armed; /* enum cq_armed */
+
+	/* With bell_lock. */
+	struct source source;
 	struct list_link link;                /* among the channel's */
 	uint32_t n_waiting, n_taken, n_acked; /* events of the channel */
-	struct event_ring *events;            /* in place of ring: of a queue of events */
 };
 
 struct nic_srq {
@@ -218,7 +225,8 @@ struct device {
 	struct nic_user *users;
 	struct bell *bells;
 	uint64_t *stems; /* a bit for each: the upper 24 bits of a key in use */
-	uint32_t n_qps, n_cqs, n_armed, last_pd;
+	uint32_t n_qps, n_cqs, last_pd;
+	_Atomic uint32_t n_armed; /* completion queues that are */
 	uint64_t last_life;
 	uint64_t n_changes; /* of queue pairs and ports, that move no packet: to be shown */
 
@@ -289,6 +297,8 @@ bool watch_has_news(int fd, const struct nic_info *info);
 
 /* lock.c */
 nsec device_now(void);
+/* A lock that is held for less time than a sleep takes, mostly: it is waited for awake at first. */
+void short_lock_init(pthread_mutex_t *lock);
 /* Takes the lock. */
 void shard_enter(struct shard *s);
 void shard_kick(struct shard *s);
@@ -343,13 +353,25 @@ void channel_raise(struct nic_cq *cq);
 /* As source_end, of the queue's events of its channel. */
 void channel_end(struct nic_cq *cq);
 
-/* ring.c: where the entry i after the oldest is. */
+/* ring.c: how many entries there are. */
+static inline uint32_t cq_count(const struct nic_cq *cq)
+{
+	return atomic_load_explicit(&cq->count, memory_order_relaxed);
+}
+/* From here on with the queue's lock held, but for cq_push, which takes it. */
+static inline void cq_set_count(struct nic_cq *cq, uint32_t count)
+{
+	atomic_store_explicit(&cq->count, count, memory_order_relaxed);
+}
+/* Where the entry i after the oldest is. */
 uint32_t cq_place(const struct nic_cq *cq, uint32_t i);
+void cq_arm(struct nic_cq *cq, bool is_solicited_only);
 void cq_disarm(struct nic_cq *cq);
 /* Something was added: makes the event that it was armed for. */
 void cq_wake(struct nic_cq *cq);
-/* false when there is no place for it. */
-bool cq_push(struct nic_cq *cq, const struct done *done);
+/* What became of a completion: it is in the queue; it is lost, as the first one; or as others. */
+enum cq_pushed { CQ_PUSHED, CQ_OVERRUN_NOW, CQ_OVERRUN_BEFORE };
+enum cq_pushed cq_push(struct nic_cq *cq, const struct done *done);
 
 /* event_ring.c: a queue of events has one of these in place of its own ring. */
 struct event_ring {
@@ -360,8 +382,10 @@ struct event_ring {
 	bool is_blind;  /* not everybody could be looked at */
 	struct control_event at[];
 };
-/* Takes as many as there are and have room. */
+/* Takes as many as there are and have room. As all of these, it takes the queue's lock. */
 void event_ring_fill(struct event_ring *r);
+/* Gives at most n of them out; their number. */
+int event_ring_take(struct event_ring *r, struct control_event *events, int n);
 /* Looks for processes that came, and fills it; 0, or a negative errno: not everybody could be
  * looked at. */
 int event_ring_look(struct event_ring *r);
@@ -403,7 +427,7 @@ void shard_flush(struct shard *s);
  * along what there is to acknowledge. */
 nsec shard_step(struct shard *s, bool may_answer);
 /* The same by an application, which is taken to go on: the thread stands back for a while. */
-void device_poll(struct device *d);
+void shard_poll(struct shard *s);
 /* The time for a call on the engine; before it, a round of work if timers are due. */
 nsec shard_catch_up(struct shard *s);
 void device_catch_up(struct device *d);

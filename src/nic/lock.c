@@ -12,6 +12,16 @@ nsec device_now(void)
 	return (nsec)t.tv_sec * 1000000000u + (nsec)t.tv_nsec;
 }
 
+void short_lock_init(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 void shard_enter(struct shard *s)
 {
 	if (!pthread_mutex_trylock(&s->lock))

@@ -7,8 +7,9 @@
  *
  * Progress: a thread of the device sleeps until a packet or a timer needs it. While the application
  * polls, nic_cq_poll and nic_progress do that work in the caller's thread and the device's thread
- * stands back. Every function may be called from any thread: one lock per device. Functions that
- * return int give 0 or a negative errno; those that return a pointer give NULL and set errno.
+ * stands back. Every function may be called from any thread; whoever polls a completion queue that
+ * has entries waits for nobody who sends or receives. Functions that return int give 0 or a
+ * negative errno; those that return a pointer give NULL and set errno.
  *
  * After fork the child may not use what it inherited: every call fails with -ENODEV, its copies of
  * the sockets are closed, and the parent goes on. The child may open devices of its own. */
@@ -195,7 +196,7 @@ void nic_cq_ack(struct nic_cq *cq, uint32_t n);
 struct nic_cq *nic_cq_new(struct nic_user *u, uint32_t cqe, struct nic_channel *channel,
 			  void *context);
 int nic_cq_resize(struct nic_cq *cq, uint32_t cqe);
-uint32_t nic_cq_cqe(const struct nic_cq *cq);
+uint32_t nic_cq_cqe(struct nic_cq *cq);
 int nic_cq_free(struct nic_cq *cq); /* -EBUSY while queue pairs use it; waits for acks */
 
 /* Takes at most n completions, making progress when none is waiting. Does not sleep for one, but

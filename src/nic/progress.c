@@ -195,18 +195,11 @@ nsec shard_step(struct shard *s, bool may_answer)
 	return has_sent ? device_now() : now;
 }
 
-static void poll_by_user(struct shard *s)
+void shard_poll(struct shard *s)
 {
 	nsec now = shard_step(s, true);
 
 	atomic_store_explicit(&s->polled_at, now, memory_order_relaxed);
-}
-
-/* Whoever polls works for all of them: any may have what comes next. */
-void device_poll(struct device *d)
-{
-	for (uint32_t i = 0; i < NIC_SHARDS; i++)
-		poll_by_user(device_shard(d, i));
 }
 
 nsec shard_catch_up(struct shard *s)
@@ -231,7 +224,8 @@ static bool has_poller(const struct shard *s, nsec now)
 {
 	nsec polled_at = atomic_load_explicit(&s->polled_at, memory_order_relaxed);
 
-	return !s->device->n_armed && now < polled_at + POLLED_NS && now - s->armed_at > ARMED_NS;
+	return !atomic_load(&s->device->n_armed) && now < polled_at + POLLED_NS &&
+	       now - s->armed_at > ARMED_NS;
 }
 
 static void look_at_links(struct device *d)

@@ -29,14 +29,9 @@ void pages_unmap(void *at, size_t bytes)
 
 static void make_locks(struct shard *s)
 {
-	pthread_mutexattr_t attr;
 	pthread_condattr_t by_clock;
 
-	/* Held for less time than a sleep takes, mostly: spin before sleeping. */
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-	pthread_mutex_init(&s->lock, &attr);
-	pthread_mutexattr_destroy(&attr);
+	short_lock_init(&s->lock);
 	pthread_condattr_init(&by_clock);
 	pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->answered, &by_clock);

@@ -86,7 +86,7 @@ int nic_mrc_event_poll(struct nic_cq *cq, struct control_event *events, int n)
 {
 	struct device *d = cq->user->device;
 	struct event_ring *ring = cq->events;
-	int r = device_check(d), got = 0;
+	int r = device_check(d);
 
 	if (r)
 		return r;
@@ -96,13 +96,7 @@ int nic_mrc_event_poll(struct nic_cq *cq, struct control_event *events, int n)
 		return 0;
 	device_enter(d);
 	device_take_events(d);
-	for (; got < n && cq->count > 0; got++) {
-		events[got] = ring->at[cq->head];
-		cq->head = (cq->head + 1) % cq->cqe;
-		cq->count--;
-	}
-	if (ring->is_behind)
-		event_ring_fill(ring);
+	r = event_ring_take(ring, events, n);
 	device_leave(d);
-	return got;
+	return r;
 }
