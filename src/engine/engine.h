@@ -13,8 +13,9 @@
  * 3. pull, also with n = 0, runs timers. deadline counts only what free_ports allows. A deadline
  *    after now means that pull returns 0, and a pull shorter than n a deadline after now.
  * 4. No packet leaves on a port beyond its room. Acknowledgements are never starved by data.
- * 5. post takes all it is given, or none, and reserves the completions' slots. Unacknowledged
- *    packets mean a deadline.
+ * 5. post takes all it is given, or none, and reserves the completions' slots. Completions that are
+ *    reported and successes that ENGINE_SILENT keeps are together the works that ended.
+ *    Unacknowledged packets mean a deadline.
  * 6. Memory is one block from the caller, of ops->size(cfg) bytes at max_align_t, and what the
  *    configuration lends for the engine's life: a table of memory regions, and a trace. Engines of
  *    one thread may share both.
@@ -129,7 +130,7 @@ enum engine_atomic { ENGINE_COMPARE_SWAP, ENGINE_FETCH_ADD };
 
 /* op.flags, and done.flags where they say so. */
 enum engine_flag {
-	ENGINE_SILENT = 1,    /* a success is not reported */
+	ENGINE_SILENT = 1,    /* a success is not reported, but counted */
 	ENGINE_SOLICITED = 2, /* op: wake the receiver; done: the sender asked for that */
 	ENGINE_FENCE = 4,     /* not before all reads and atomics posted earlier are done */
 	ENGINE_TRUSTED = 8,   /* the pieces are the poster's own: no lkey is looked at */

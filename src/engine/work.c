@@ -26,7 +26,7 @@ void engine_ring_init(struct engine_ring *r, void *memory, uint32_t max, size_t 
 
 void engine_ring_clear(struct engine_ring *r)
 {
-	r->freed = r->done = r->current = r->posted = 0;
+	r->freed = r->done = r->current = r->posted = r->silent = 0;
 }
 
 static bool may_be_inline(uint8_t code)
@@ -93,6 +93,7 @@ struct engine_work *engine_ring_end(struct engine_ring *r, enum engine_status st
 		r->current = r->done;
 	if (!is_silent(w))
 		return w;
+	r->silent++;
 	if (r->freed == r->done - 1)
 		r->freed = r->done;
 	return NULL;

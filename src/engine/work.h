@@ -38,6 +38,7 @@ struct engine_ring {
 	/* Counts of works: freed ... done - 1 are done and wait for poll, done ... posted - 1 are
 	 * not; current is the first of which something is still to be sent. */
 	uint64_t freed, done, current, posted;
+	uint64_t silent; /* works that ended in success, and of which nobody is told */
 };
 
 /* The bytes that the places of a ring need. */

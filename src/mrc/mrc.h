@@ -299,6 +299,7 @@ struct mrc_progress {
 	uint64_t sent_packets; /* of data, each once, ... */
 	uint64_t retx_packets; /* ... and once more */
 	uint64_t timeouts;
+	uint64_t silent; /* works that ended in success and were not reported */
 };
 /* How a queue pair fares, for reports. 0 or -ENOENT; without EVs all of them are 0. */
 int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress *p);

@@ -354,6 +354,7 @@ int mrc_qp_progress(const struct engine *e, uint32_t number, struct mrc_progress
 		.sent_packets = q->req.sent.next - q->req.unsent_pkts,
 		.retx_packets = q->req.n_retx,
 		.timeouts = q->req.n_timeouts,
+		.silent = q->req.works.silent,
 	};
 	if (q->attr.evs) {
 		path_count(&q->req.path, p->evs);

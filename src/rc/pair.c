@@ -236,6 +236,7 @@ int rc_qp_progress(const struct engine *e, uint32_t number, struct rc_progress *
 		return -ENOENT;
 	*p = q->progress;
 	p->inflight_bytes = q->req.out_bytes;
+	p->silent = q->req.works.silent;
 	return 0;
 }
 

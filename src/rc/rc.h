@@ -151,6 +151,7 @@ struct rc_progress {
 	uint64_t sent_packets;   /* of requests, each once, ... */
 	uint64_t retx_packets;   /* ... and once more */
 	uint64_t timeouts;
+	uint64_t silent; /* works that ended in success and were not reported, since ENGINE_RESET */
 };
 int rc_qp_progress(const struct engine *e, uint32_t number, struct rc_progress *p);
 

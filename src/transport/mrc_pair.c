@@ -193,6 +193,7 @@ static int progress(const struct engine *e, uint32_t number, struct transport_pr
 		.sent_packets = mrc.sent_packets,
 		.retx_packets = mrc.retx_packets,
 		.timeouts = mrc.timeouts,
+		.silent = mrc.silent,
 	};
 	for (uint32_t i = 0; i < PATH_STATES; i++)
 		p->evs[i] = mrc.evs[i];

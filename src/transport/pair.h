@@ -98,6 +98,7 @@ struct transport_progress {
 	uint64_t sent_packets;   /* of data or requests, each once, ... */
 	uint64_t retx_packets;   /* ... and once more */
 	uint64_t timeouts;
+	uint64_t silent;           /* ENGINE_SILENT work that ended in success since ENGINE_RESET */
 	uint32_t evs[PATH_STATES]; /* of its profile, by state */
 };
 

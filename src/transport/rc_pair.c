@@ -153,6 +153,7 @@ static int progress(const struct engine *e, uint32_t number, struct transport_pr
 		.sent_packets = rc.sent_packets,
 		.retx_packets = rc.retx_packets,
 		.timeouts = rc.timeouts,
+		.silent = rc.silent,
 	};
 	return 0;
 }

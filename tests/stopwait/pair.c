@@ -182,6 +182,7 @@ static int progress(const struct engine *e, uint32_t number, struct transport_pr
 	to->open_ports = 1;
 	to->inflight_bytes = p->is_out ? p->out_bytes : 0;
 	to->window_bytes = p->pmtu;
+	to->silent = p->sends.silent;
 	return 0;
 }
 

@@ -27,7 +27,8 @@ struct laws_flight {
 };
 
 struct laws_pair {
-	uint64_t posted, done; /* of sends */
+	uint64_t posted, silent; /* sends, and those of them that ENGINE_SILENT was said of */
+	uint64_t done, next;     /* sends reported; the next has at least this cookie */
 	uint64_t recvs, due,
 		taken; /* receives posted, that something comes for, that it came for */
 };
@@ -42,6 +43,7 @@ struct laws_world {
 	nsec now;
 	struct prng drive, bad;
 	uint32_t lose, twice; /* of 1000 */
+	uint32_t flags;       /* of sends that are posted */
 	void *ring[2];        /* lent for events; NULL: they are not traced */
 	uint64_t n_traced[2];
 };
@@ -335,6 +337,20 @@ static inline void laws_deliver(struct laws_world *w)
 	laws_input(w, w->last.to, &w->last, laws_below(w, 5));
 }
 
+/* Sends of a queue pair that ended. Law 5: each is reported, or a success that its transport
+ * counts.
+ */
+static inline uint64_t laws_ended(const struct laws_world *w, uint32_t side, uint32_t i)
+{
+	const struct row_end *s = &w->end[side];
+	struct transport_progress p = {0};
+
+	if (s->row)
+		assert_int_equal(s->row->pairs->progress(s->e, row_number(s, i), &p), 0);
+	assert_true(p.silent <= w->pair[side][i].silent);
+	return w->pair[side][i].done + p.silent;
+}
+
 /* The next completion; works of a queue pair complete once each, in order. Law 5. */
 static inline bool laws_poll(struct laws_world *w, uint32_t side, struct done *done)
 {
@@ -347,12 +363,15 @@ static inline bool laws_poll(struct laws_world *w, uint32_t side, struct done *d
 	assert_in_range(i, 0, s->n_pairs - 1);
 	struct laws_pair *p = &w->pair[side][i];
 
-	if (done->code == ENGINE_DONE_SENT)
-		assert_int_equal(done->cookie, p->done++);
-	else if (s->row)
+	if (done->code == ENGINE_DONE_SENT) {
+		assert_in_range(done->cookie, p->next, p->done + p->silent);
+		p->next = done->cookie + 1;
+		p->done++;
+	} else if (s->row) {
 		assert_int_equal(done->cookie, p->taken++);
-	else
+	} else {
 		p->taken++;
+	}
 	assert_true(p->done <= p->posted && p->taken <= p->due);
 	laws_mix(w, done->qp), laws_mix(w, done->cookie), laws_mix(w, done->code);
 	laws_mix(w, (uint64_t)done->status), laws_mix(w, done->len), laws_mix(w, done->imm);
@@ -368,7 +387,7 @@ static inline void laws_poll_all(struct laws_world *w, uint32_t side)
 	while (laws_poll(w, side, &done))
 		assert_int_equal(done.status, ENGINE_OK);
 	for (uint32_t i = 0; i < w->end[side].n_pairs; i++)
-		is_waiting |= w->pair[side][i].done < w->pair[side][i].posted;
+		is_waiting |= laws_ended(w, side, i) < w->pair[side][i].posted;
 	if (is_waiting)
 		assert_true(laws_deadline(w, side, LAWS_ALL) != NSEC_NEVER);
 }
@@ -409,11 +428,13 @@ static inline int laws_post(struct laws_world *w, uint32_t side, uint32_t i, uin
 			.remote = row_remote(s, at),
 			.key = 1 + ROW_TARGET,
 			.imm = p->posted & 0xff,
+			.flags = w->flags,
 			.sg = sge,
 			.n_sg = 2};
 	int r = s->ops->post(s->e, w->now, &op);
 
 	p->posted += r == 0;
+	p->silent += r == 0 && (w->flags & ENGINE_SILENT);
 	laws_mix(w, (uint64_t)r);
 	return r;
 }

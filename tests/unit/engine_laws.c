@@ -33,9 +33,12 @@ static void post_something(struct laws_world *w)
 
 	if (needs_recv && laws_post_recv(w, 1 - side, i))
 		return;
+	/* The reference transport knows no silence. */
+	w->flags = w->end[side].row && laws_below(w, 4) == 0 ? ENGINE_SILENT : 0;
 	int r = laws_post(w, side, i, code, len);
 
 	assert_true(r == 0 || r == -ENOMEM);
+	w->flags = 0;
 	w->pair[1 - side][i].due += needs_recv && r == 0;
 }
 
@@ -90,7 +93,7 @@ static void settle(struct laws_world *w)
 	}
 	for (uint32_t side = 0; side < 2; side++)
 		for (uint32_t i = 0; i < w->end[side].n_pairs; i++) {
-			assert_int_equal(w->pair[side][i].done, w->pair[side][i].posted);
+			assert_int_equal(laws_ended(w, side, i), w->pair[side][i].posted);
 			assert_int_equal(w->pair[side][i].taken, w->pair[side][i].due);
 		}
 }

@@ -98,6 +98,7 @@ static void each_is_told_once_and_its_place_is_free(void **state)
 	while (poll_one(&w, &done))
 		told++;
 	assert_int_equal(told, loud);
+	assert_int_equal(told + w.ring.silent, w.ring.done);
 	assert_true(told > OPS / 16);
 }
 
@@ -130,6 +131,13 @@ static void silence_is_of_successes(void **state)
 	end(&w, ENGINE_RETRY_EXCEEDED);
 	assert_true(poll_one(&w, &done));
 	assert_int_equal(done.status, ENGINE_RETRY_EXCEEDED);
+	assert_int_equal(w.ring.silent, 0);
+	post(&w, ENGINE_SILENT);
+	end(&w, ENGINE_OK);
+	assert_false(poll_one(&w, &done));
+	assert_int_equal(w.ring.silent, 1);
+	engine_ring_clear(&w.ring);
+	assert_int_equal(w.ring.silent, 0);
 }
 
 static void what_ended_is_not_current(void **state)

@@ -57,6 +57,27 @@ static void writes_cross(const struct transport *t)
 	close_both(e);
 }
 
+/* What is not reported is counted: here all but the last. */
+static void silence_is_counted(const struct transport *t)
+{
+	struct nic_info info = stage_device(t, "lo");
+	struct transport_progress p;
+	struct end e[SIDES];
+
+	open_both(e, &info);
+	stage_join(e, &info, PMTU);
+	struct sge piece = stage_piece(&e[0], 0, 100);
+	struct op op = stage_op(&e[1], ENGINE_WRITE, &piece);
+
+	op.flags = ENGINE_SILENT;
+	for (uint32_t i = 0; i < ROUNDS; i++)
+		assert_int_equal(stage_post(e[0].qp, op), 0);
+	write_all(e, 1);
+	assert_int_equal(nic_qp_progress(e[0].qp, &p), 0);
+	assert_int_equal(p.silent, ROUNDS);
+	close_both(e);
+}
+
 /* The number is that of the queue pair; that of the first packet is drawn. */
 static void ends_are_told(const struct transport *t)
 {
@@ -143,6 +164,12 @@ static void every_transport_writes(void **state)
 	for_each(writes_cross);
 }
 
+static void every_transport_counts_silent_work(void **state)
+{
+	(void)state;
+	for_each(silence_is_counted);
+}
+
 static void every_end_tells_its_number(void **state)
 {
 	(void)state;
@@ -163,6 +190,7 @@ static void more_than_there_is_is_refused(void **state)
 
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(every_transport_writes),
+	cmocka_unit_test(every_transport_counts_silent_work),
 	cmocka_unit_test(every_end_tells_its_number),
 	cmocka_unit_test(what_makes_no_sense_changes_nothing),
 	cmocka_unit_test(more_than_there_is_is_refused),
