@@ -5,12 +5,26 @@ void engine_done_push(struct list *all, struct engine_work *w)
 	list_push(all, &w->link);
 }
 
+static void end_cancelled(struct list *all, struct engine_ring *r)
+{
+	while (engine_ring_is_cancelled(r))
+		engine_done_push(all, engine_ring_end(r, ENGINE_CANCELLED));
+}
+
 void engine_done_end(struct list *all, struct engine_ring *r, enum engine_status status)
 {
 	struct engine_work *w = engine_ring_end(r, status);
 
 	if (w)
 		engine_done_push(all, w);
+	if (r->cancelled > 0)
+		end_cancelled(all, r);
+}
+
+void engine_done_cancel(struct list *all, struct engine_ring *r, uint64_t at)
+{
+	engine_ring_cancel(r, at);
+	end_cancelled(all, r);
 }
 
 struct engine_work *engine_done_pop(struct list *all, struct done *done)

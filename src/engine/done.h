@@ -13,8 +13,12 @@
 void engine_done_push(struct list *all, struct engine_work *w);
 
 /* The oldest work of the ring that is not done, which there is, ends with this status, and waits
- * for poll if it is to be reported. */
+ * for poll if it is to be reported; behind it, so do those that were taken back. */
 void engine_done_end(struct list *all, struct engine_ring *r, enum engine_status status);
+
+/* Work of the ring, as engine_ring_find found it, is taken back, and ends at once if nothing that
+ * is not done is before it. */
+void engine_done_cancel(struct list *all, struct engine_ring *r, uint64_t at);
 
 /* Takes the oldest out, or NULL. *done is what is known of any work; qp, peer, source, tag and
  * what else a transport has of its own are 0, and the engine's to say. So is it to free the place.

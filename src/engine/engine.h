@@ -14,8 +14,9 @@
  *    after now means that pull returns 0, and a pull shorter than n a deadline after now.
  * 4. No packet leaves on a port beyond its room. Acknowledgements are never starved by data.
  * 5. post takes all it is given, or none, and reserves the completions' slots. Completions that are
- *    reported and successes that ENGINE_SILENT keeps are together the works that ended.
- *    Unacknowledged packets mean a deadline.
+ *    reported and successes that ENGINE_SILENT keeps are together the works that ended. What cancel
+ *    took back ends in its turn, and nobody sees anything else of it. Unacknowledged packets mean a
+ *    deadline.
  * 6. Memory is one block from the caller, of ops->size(cfg) bytes at max_align_t, and what the
  *    configuration lends for the engine's life: a table of memory regions, and a trace. Engines of
  *    one thread may share both.
@@ -157,6 +158,7 @@ enum engine_status {
 	ENGINE_RETRY_EXCEEDED,   /* the peer was silent too long */
 	ENGINE_RNR_EXCEEDED,     /* the peer had no receive posted for too long */
 	ENGINE_FATAL,
+	ENGINE_CANCELLED, /* taken back before anything of it happened */
 	ENGINE_STATUSES,
 };
 
@@ -225,6 +227,13 @@ struct engine_ops {
 	/* Takes op and those behind it, in their order, or none: 0; -EINVAL; -ENOMEM: there is no
 	 * room for all; -ENOENT: there is no such queue. */
 	int (*post)(struct engine *e, nsec now, const struct op *op);
+	/* Takes posted work back, the oldest with op's cookie in op's queue (qp, ENGINE_SHARED, and
+	 * whether it is ENGINE_RECV) of which nothing has happened: a receive that no message has
+	 * begun to use, or work of which nothing left. It ends with ENGINE_CANCELLED when what was
+	 * posted before it has ended. 0; -ENOENT: no such queue, or no such work that has not
+	 * ended; -EBUSY: something has happened; -ENOTSUP: that queue gives nothing back. NULL:
+	 * none does. */
+	int (*cancel)(struct engine *e, nsec now, const struct op *op);
 	void (*input)(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n);
 	/* Fills at most n packets, at most room[p] of them for port p; returns how many. */
 	uint32_t (*pull)(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],

@@ -27,6 +27,7 @@ void engine_ring_init(struct engine_ring *r, void *memory, uint32_t max, size_t 
 void engine_ring_clear(struct engine_ring *r)
 {
 	r->freed = r->done = r->current = r->posted = r->silent = 0;
+	r->cancelled = 0;
 }
 
 static bool may_be_inline(uint8_t code)
@@ -81,11 +82,49 @@ static bool is_silent(const struct engine_work *w)
 	return (w->flags & ENGINE_SILENT) && w->status == ENGINE_OK;
 }
 
+int engine_ring_find(const struct engine_ring *r, uint64_t from, uint64_t cookie, uint64_t *at)
+{
+	int problem = -ENOENT;
+
+	for (uint64_t i = r->done; i < r->posted; i++) {
+		const struct engine_work *w = engine_ring_at(r, i);
+
+		if (w->cookie != cookie || w->status == ENGINE_CANCELLED)
+			continue;
+		if (i >= from) {
+			*at = i;
+			return 0;
+		}
+		problem = -EBUSY;
+	}
+	return problem;
+}
+
+void engine_ring_cancel(struct engine_ring *r, uint64_t at)
+{
+	struct engine_work *w = engine_ring_at(r, at);
+
+	assert(at >= r->done && at < r->posted && w->status == ENGINE_OK);
+	w->status = ENGINE_CANCELLED;
+	r->cancelled++;
+}
+
+bool engine_ring_is_cancelled(const struct engine_ring *r)
+{
+	const struct engine_work *w = engine_ring_at(r, r->done);
+
+	return r->cancelled > 0 && w->status == ENGINE_CANCELLED;
+}
+
 struct engine_work *engine_ring_end(struct engine_ring *r, enum engine_status status)
 {
 	struct engine_work *w = engine_ring_at(r, r->done);
 
 	assert(r->done < r->posted);
+	if (r->cancelled > 0 && w->status == ENGINE_CANCELLED) {
+		status = ENGINE_CANCELLED;
+		r->cancelled--;
+	}
 	w->status = (uint8_t)status;
 	r->done++;
 	/* What ended need not be come by again, also where sending had gone back to before it. */

@@ -3,7 +3,9 @@
  *
  * The place of work in its ring is that of its completion too: post takes none when the ring is
  * full, so completions cannot overrun (law 5). Work ends in the order it was posted, and its place
- * is free when it was polled, or, with ENGINE_SILENT, when what was posted before it is free.
+ * is free when it was polled, or, with ENGINE_SILENT, when what was posted before it is free. Work
+ * that is taken back keeps its place, and ends when what was posted before it has ended: the oldest
+ * that is not done is never such work.
  * Invariant: freed <= done <= current <= posted, and posted - freed <= max. Engines call this and
  * say what is to be done by its answers. */
 #ifndef WEFT_ENGINE_WORK_H
@@ -38,7 +40,8 @@ struct engine_ring {
 	/* Counts of works: freed ... done - 1 are done and wait for poll, done ... posted - 1 are
 	 * not; current is the first of which something is still to be sent. */
 	uint64_t freed, done, current, posted;
-	uint64_t silent; /* works that ended in success, and of which nobody is told */
+	uint64_t silent;    /* works that ended in success, and of which nobody is told */
+	uint32_t cancelled; /* of those that are not done: taken back */
 };
 
 /* The bytes that the places of a ring need. */
@@ -88,6 +91,19 @@ struct engine_work *engine_ring_post(struct engine_ring *r, const struct op *op,
 /* The oldest work that is not done, which there is, ends with this status. Returns it if that is to
  * be reported, or NULL. */
 struct engine_work *engine_ring_end(struct engine_ring *r, enum engine_status status);
+
+/* Finds the oldest work with this cookie that can be taken back, where nothing has happened of
+ * those from count `from` on: 0, its count in *at; -EBUSY: there is one of which something has;
+ * -ENOENT. Looks at all that is not done. */
+int engine_ring_find(const struct engine_ring *r, uint64_t from, uint64_t cookie, uint64_t *at);
+
+/* Work at that count, found so, is taken back: it ends with ENGINE_CANCELLED, whatever is said
+ * then.
+ */
+void engine_ring_cancel(struct engine_ring *r, uint64_t at);
+
+/* Whether the oldest that is not done is taken back: it is to end now. */
+bool engine_ring_is_cancelled(const struct engine_ring *r);
 
 /* Work that was reported was polled: its place is free, and those of the works around it that
  * nobody is told of. */

@@ -154,6 +154,21 @@ static int mrc_post(struct engine *e, nsec now, const struct op *op)
 	return op->code == ENGINE_RECV ? mrc_take_recv(m, q, op) : mrc_take_send(m, q, op);
 }
 
+/* Work to be sent has its number, and its place among the packets, from post on (table 6-9). */
+static int mrc_cancel(struct engine *e, nsec now, const struct op *op)
+{
+	struct mrc *m = mrc_of(e);
+	struct mrc_qp *q = mrc_find(m, op->qp);
+	uint64_t at;
+
+	m->now = now;
+	if (!q)
+		return -ENOENT;
+	return op->code == ENGINE_RECV
+		       ? mrc_cancel_recv(m, q, op->cookie)
+		       : engine_ring_find(&q->req.works, q->req.works.posted, op->cookie, &at);
+}
+
 static uint32_t mrc_poll(struct engine *e, struct done *done, uint32_t n)
 {
 	struct mrc *m = mrc_of(e);
@@ -340,6 +355,7 @@ const struct engine_ops mrc_ops = {
 	.size = mrc_size,
 	.init = mrc_init,
 	.post = mrc_post,
+	.cancel = mrc_cancel,
 	.input = mrc_input,
 	.pull = mrc_pull,
 	.poll = mrc_poll,

@@ -232,7 +232,9 @@ struct mrc_counters {
 /* The engine's functions; its configuration is a struct mrc_cfg. post answers -ENOMEM when the
  * queue is full, -EINVAL for what the queue pair, its caps or its state do not allow (any other
  * operation than the three; sends before MRC_RTS, receives in MRC_RESET), -ENOENT for an unknown
- * number. In MRC_ERROR work is taken and comes back flushed. */
+ * number. In MRC_ERROR work is taken and comes back flushed. cancel takes receives back as long as
+ * immediate data that came ahead of a gap has one each; work to be sent is -EBUSY, since it is
+ * numbered from post on (table 6-9). */
 extern const struct engine_ops mrc_ops;
 
 /* Sizes the pools of a configuration for its max_qps queue pairs, each with the largest range all

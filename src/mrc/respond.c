@@ -410,3 +410,18 @@ int mrc_take_recv(struct mrc *m, struct mrc_qp *q, const struct op *op)
 	}
 	return 0;
 }
+
+int mrc_cancel_recv(struct mrc *m, struct mrc_qp *q, uint64_t cookie)
+{
+	struct engine_ring *ring = &q->resp.receives;
+	uint64_t at;
+	int problem = engine_ring_find(ring, ring->done, cookie, &at);
+
+	if (problem)
+		return problem;
+	/* Immediate data that is kept has a receive each. */
+	if (ring->posted - ring->done - ring->cancelled <= q->resp.n_stash)
+		return -EBUSY;
+	engine_done_cancel(&m->done, ring, at);
+	return 0;
+}

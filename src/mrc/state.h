@@ -747,6 +747,8 @@ void mrc_responder_start(struct mrc *m, struct mrc_qp *q); /* MRC_RTR */
 /* The range changes to attr.mpr (7.5.4). */
 void mrc_responder_resize(struct mrc *m, struct mrc_qp *q);
 int mrc_take_recv(struct mrc *m, struct mrc_qp *q, const struct op *op);
+/* As ops->cancel. */
+int mrc_cancel_recv(struct mrc *m, struct mrc_qp *q, uint64_t cookie);
 
 /* answer.c. A packet came in by this port. */
 void mrc_on_rx_port(struct mrc *m, struct mrc_qp *q, uint32_t port);

@@ -52,7 +52,8 @@ void shard_complete(struct shard *s, const struct done *done)
 	struct nic_qp *qp = shard_qp(s, done->qp);
 
 	assert(qp);
-	if (done->status != ENGINE_OK && done->status != ENGINE_FLUSHED)
+	if (done->status != ENGINE_OK && done->status != ENGINE_FLUSHED &&
+	    done->status != ENGINE_CANCELLED)
 		qp_failed(qp);
 	struct nic_cq *cq = done->code == ENGINE_DONE_SENT ? qp->send_cq : qp->recv_cq;
 

@@ -291,6 +291,9 @@ struct nic_work {
 int nic_post(struct nic_qp *qp, struct nic_work *work, uint32_t n, uint32_t *posted);
 /* The same for works that are posted all or none. */
 int nic_post_all(struct nic_qp *qp, struct nic_work *work, uint32_t n);
+/* Takes back the oldest work with this cookie, a receive or work to be sent, of which nothing has
+ * happened, as the engine's cancel has it; -ENOTSUP also for receives of a shared queue. */
+int nic_cancel(struct nic_qp *qp, uint64_t cookie, bool is_recv);
 int nic_srq_post(struct nic_srq *s, struct nic_work *work, uint32_t n, uint32_t *posted);
 
 /* The sentence of the last failure in this thread, or "". */

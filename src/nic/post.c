@@ -102,3 +102,21 @@ int nic_post_all(struct nic_qp *qp, struct nic_work *work, uint32_t n)
 	shard_leave(s);
 	return r;
 }
+
+int nic_cancel(struct nic_qp *qp, uint64_t cookie, bool is_recv)
+{
+	struct shard *s = qp->shard;
+	const struct op op = {
+		.qp = qp->number, .cookie = cookie, .code = is_recv ? ENGINE_RECV : ENGINE_SEND};
+	int r = device_check(s->device);
+
+	if (r)
+		return r;
+	if (!s->engine->ops->cancel)
+		return -ENOTSUP;
+	shard_enter(s);
+	r = s->engine->ops->cancel(s->engine, shard_catch_up(s), &op);
+	shard_flush(s);
+	shard_leave(s);
+	return r;
+}

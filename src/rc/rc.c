@@ -101,6 +101,21 @@ static int rc_post(struct engine *e, nsec now, const struct op *op)
 	return rc_post_recv(r, q, &q->resp.own, op);
 }
 
+static int rc_cancel(struct engine *e, nsec now, const struct op *op)
+{
+	struct rc *r = rc_of(e);
+
+	r->now = now;
+	if (op->code == ENGINE_RECV && (op->flags & ENGINE_SHARED))
+		return rc_find_srq(r, op->qp) ? -ENOTSUP : -ENOENT;
+	struct rc_qp *q = rc_find(r, op->qp);
+
+	if (!q)
+		return -ENOENT;
+	return op->code == ENGINE_RECV ? rc_cancel_recv(r, q, op->cookie)
+				       : rc_cancel_send(r, q, op->cookie);
+}
+
 /* Send work that was polled: what its completion says of it alone, and its place is free. */
 static void finish_send(const struct engine_work *wr, struct done *done)
 {
@@ -256,6 +271,7 @@ const struct engine_ops rc_ops = {
 	.size = rc_size,
 	.init = rc_init,
 	.post = rc_post,
+	.cancel = rc_cancel,
 	.input = rc_input,
 	.pull = rc_pull,
 	.poll = rc_poll,

@@ -102,6 +102,50 @@ int rc_post_send(struct rc *r, struct rc_qp *q, const struct op *op)
 	return 0;
 }
 
+/* The oldest work of which nothing happened: it was not sent, not executed, and did not fail here.
+ */
+static uint64_t first_untouched(const struct rc_qp *q)
+{
+	uint64_t at = q->req.works.current;
+
+	for (; at < q->req.works.posted; at++) {
+		const struct rc_send *w = rc_send_at(q, at);
+
+		if (w->first >= q->req.high && !w->has_run && w->wr.status == ENGINE_OK)
+			break;
+	}
+	return at;
+}
+
+/* What is behind it has other numbers then, of which the peer knows none yet. */
+int rc_cancel_send(struct rc *r, struct rc_qp *q, uint64_t cookie)
+{
+	struct engine_ring *works = &q->req.works;
+	uint64_t at;
+	int problem = engine_ring_find(works, first_untouched(q), cookie, &at);
+
+	if (problem)
+		return problem;
+	struct rc_send *w = rc_send_at(q, at);
+	uint32_t n_pkts = w->n_pkts, n_recvs = takes_receive(w->wr.op);
+
+	for (uint64_t i = at + 1; i < works->posted; i++) {
+		rc_send_at(q, i)->first -= n_pkts;
+		rc_send_at(q, i)->ssn -= n_recvs;
+	}
+	w->n_pkts = 0;
+	w->ssn -= n_recvs;
+	w->has_run = true;
+	q->req.end -= n_pkts;
+	q->req.ssn -= n_recvs;
+	engine_done_cancel(&r->done, works, at);
+	/* What was behind it may go now, or nothing waits for a port any more. */
+	if (works->current < works->posted)
+		rc_wake_send(r, q);
+	rc_clock_follow(r, q);
+	return 0;
+}
+
 static const struct {
 	uint8_t first, middle, last, only;
 } opcodes[] = {
@@ -210,7 +254,7 @@ static struct rc_send *next_work(struct rc *r, struct rc_qp *q)
 	while (req->works.current < req->works.posted) {
 		struct rc_send *w = rc_send_at(q, req->works.current);
 
-		if (w->wr.status != ENGINE_OK)
+		if (w->wr.status != ENGINE_OK && w->wr.status != ENGINE_CANCELLED)
 			return NULL;
 		if (w->n_pkts == 0 && w->has_run) {
 			req->works.current++;

@@ -22,7 +22,7 @@ size_t rc_srq_size(const struct engine_srq_caps *caps)
 void rc_empty_queue(struct rc_rq *queue)
 {
 	queue->posted = queue->free = (struct list){0};
-	queue->n_posted = 0;
+	queue->n_posted = queue->n_cancelled = 0;
 	for (uint32_t i = 0; i < queue->max; i++) {
 		struct engine_work *wr = (void *)(queue->slots + i * queue->stride);
 
@@ -154,18 +154,77 @@ struct rc_recv *rc_take_recv(struct rc *r, struct rc_qp *q)
 		return NULL;
 	struct rc_recv *recv = LIST_OWNER(link, rc_recv, wr.link);
 
+	assert(recv->wr.status == ENGINE_OK);
 	queue->n_posted--;
 	if (queue->n_posted < queue->limit)
 		raise_limit(r, queue);
 	return recv;
 }
 
-void rc_complete_recv(struct rc *r, struct rc_qp *q, struct rc_recv *recv,
-		      enum engine_status status)
+static void complete(struct rc *r, const struct rc_qp *q, struct rc_recv *recv,
+		     enum engine_status status)
 {
 	recv->qp = q->id.number;
 	recv->peer = q->attr.peer;
 	recv->source = q->attr.remote_qp;
 	recv->wr.status = (uint8_t)status;
 	engine_done_push(&r->done, &recv->wr);
+}
+
+/* Receives that were taken back, and have nothing before them any more. */
+static void end_cancelled(struct rc *r, struct rc_qp *q)
+{
+	struct rc_rq *queue = &q->resp.own;
+	struct list_link *link;
+
+	while (queue->n_cancelled > 0 && (link = list_first(&queue->posted))) {
+		struct rc_recv *recv = LIST_OWNER(link, rc_recv, wr.link);
+
+		if (recv->wr.status != ENGINE_CANCELLED)
+			return;
+		list_pop(&queue->posted);
+		queue->n_cancelled--;
+		complete(r, q, recv, ENGINE_CANCELLED);
+	}
+}
+
+void rc_complete_recv(struct rc *r, struct rc_qp *q, struct rc_recv *recv,
+		      enum engine_status status)
+{
+	complete(r, q, recv, status);
+	if (q->resp.own.n_cancelled > 0)
+		end_cancelled(r, q);
+}
+
+static struct rc_recv *find_posted(const struct rc_rq *queue, uint64_t cookie)
+{
+	struct list_link *link = list_first(&queue->posted);
+
+	for (; link; link = list_after(&queue->posted, link)) {
+		struct rc_recv *recv = LIST_OWNER(link, rc_recv, wr.link);
+
+		if (recv->wr.cookie == cookie && recv->wr.status != ENGINE_CANCELLED)
+			return recv;
+	}
+	return NULL;
+}
+
+/* The peer may have been told of it, and send a message that finds none: an RNR NAK says so. */
+int rc_cancel_recv(struct rc *r, struct rc_qp *q, uint64_t cookie)
+{
+	struct rc_rq *queue = &q->resp.own;
+	const struct rc_recv *in_use = q->resp.recv;
+
+	if (q->caps.srq != RC_NO_SRQ)
+		return -ENOTSUP;
+	struct rc_recv *recv = find_posted(queue, cookie);
+
+	if (!recv)
+		return in_use && in_use->wr.cookie == cookie ? -EBUSY : -ENOENT;
+	recv->wr.status = ENGINE_CANCELLED;
+	queue->n_posted--;
+	queue->n_cancelled++;
+	if (!in_use)
+		end_cancelled(r, q);
+	return 0;
 }

@@ -56,7 +56,7 @@ struct rc_send {
 	uint32_t peer; /* handle of the other end, for the completion */
 	uint8_t n_sg;
 	uint8_t atomic_op; /* enum engine_atomic */
-	bool has_run;      /* n_pkts 0: it was executed, and waits for those before it */
+	bool has_run;      /* n_pkts 0: executed, or taken back, and waits for those before it */
 	union {
 		struct {
 			uint64_t remote;
@@ -84,6 +84,7 @@ struct rc_rq {
 	struct list free;   /* the same; the one used last is taken first */
 	uint32_t max, max_sge, pd;
 	uint32_t n_posted;
+	uint32_t n_cancelled; /* in posted, and not in n_posted: they wait for the one in use */
 	/* Of shared ones only. */
 	uint32_t number, limit, n_users;
 	struct engine_events events;
@@ -311,6 +312,8 @@ size_t rc_recv_stride(uint32_t sges);
 void rc_empty_queue(struct rc_rq *queue);
 /* As ops->post; q: whose queue it is, or NULL if it is a shared one. */
 int rc_post_recv(struct rc *r, struct rc_qp *q, struct rc_rq *queue, const struct op *op);
+/* As ops->cancel, of a queue of its own. */
+int rc_cancel_recv(struct rc *r, struct rc_qp *q, uint64_t cookie);
 /* The oldest receive that waits, off its queue, or NULL; watches the limit of shared ones. */
 struct rc_recv *rc_take_recv(struct rc *r, struct rc_qp *q);
 /* One that was taken waits for poll. */
@@ -337,14 +340,16 @@ void rc_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n)
 
 /* request.c. Checks and takes send work into the ring; as ops->post. */
 int rc_post_send(struct rc *r, struct rc_qp *q, const struct op *op);
+/* As ops->cancel. */
+int rc_cancel_send(struct rc *r, struct rc_qp *q, uint64_t cookie);
 /* The next packet of q into tx; false when none may go now, and whatever changes that calls
  * rc_wake_send. May end work, or q, on the way. */
 bool rc_request_next(struct rc *r, struct rc_qp *q, struct tx_pkt *tx);
 
-/* work.c. Its answer is more than an acknowledgement. */
+/* work.c. Its answer is more than an acknowledgement; nothing answers what was taken back. */
 static inline bool rc_is_fetch(const struct rc_send *w)
 {
-	return w->wr.op == ENGINE_READ || w->wr.op == ENGINE_ATOMIC;
+	return (w->wr.op == ENGINE_READ || w->wr.op == ENGINE_ATOMIC) && w->n_pkts > 0;
 }
 /* The peer was asked for an answer that has not come. */
 static inline bool rc_is_owed(const struct rc_requester *req)

@@ -29,6 +29,7 @@ static const char *status_word(uint8_t status)
 		[ENGINE_RETRY_EXCEEDED] = "RETRY_EXCEEDED",
 		[ENGINE_RNR_EXCEEDED] = "RNR_EXCEEDED",
 		[ENGINE_FATAL] = "FATAL",
+		[ENGINE_CANCELLED] = "CANCELLED",
 	};
 
 	return status < ENGINE_STATUSES ? words[status] : NULL;

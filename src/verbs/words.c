@@ -35,6 +35,8 @@ static enum ibv_wc_status wc_status(int16_t status)
 		[ENGINE_RETRY_EXCEEDED] = IBV_WC_RETRY_EXC_ERR,
 		[ENGINE_RNR_EXCEEDED] = IBV_WC_RNR_RETRY_EXC_ERR,
 		[ENGINE_FATAL] = IBV_WC_FATAL_ERR,
+		/* The verbs take nothing back, and have no word for it. */
+		[ENGINE_CANCELLED] = IBV_WC_WR_FLUSH_ERR,
 	};
 
 	if (status < 0 || status >= ENGINE_STATUSES)

@@ -296,7 +296,8 @@ static const char *const status_names[ENGINE_STATUSES] = {"ok",
 							  "remote-operation",
 							  "retry-exceeded",
 							  "rnr-exceeded",
-							  "fatal"};
+							  "fatal",
+							  "cancelled"};
 
 /* The operations without which a flaw cannot be. */
 static uint32_t codes_of(const struct job *job, enum hunt_flaw flaw)

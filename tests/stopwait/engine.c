@@ -109,6 +109,28 @@ static int post(struct engine *e, nsec now, const struct op *op)
 	return 0;
 }
 
+static int cancel(struct engine *e, nsec now, const struct op *op)
+{
+	struct stopwait *s = stopwait_of(e);
+	struct stopwait_pair *p = stopwait_find(s, op->qp);
+	uint64_t at;
+
+	s->now = now;
+	if (!p)
+		return -ENOENT;
+	bool is_recv = op->code == ENGINE_RECV;
+	struct engine_ring *ring = is_recv ? &p->recvs : &p->sends;
+	bool has_begun = is_recv ? p->is_receiving : p->is_out || p->offset > 0;
+	int problem = engine_ring_find(ring, ring->done + has_begun, op->cookie, &at);
+
+	if (problem)
+		return problem;
+	engine_done_cancel(&s->done, ring, at);
+	if (p->sends.done == p->sends.posted)
+		list_leave(&s->data, &p->data_turn);
+	return 0;
+}
+
 static void address(const struct stopwait_end *end, struct stopwait_head *h, struct tx_pkt *tx)
 {
 	h->to = end->remote;
@@ -307,6 +329,7 @@ const struct engine_ops stopwait_ops = {
 	.size = size,
 	.init = init,
 	.post = post,
+	.cancel = cancel,
 	.input = stopwait_input,
 	.pull = pull,
 	.poll = poll,

@@ -13,7 +13,7 @@
 
 void stopwait_quiet(struct stopwait *s, struct stopwait_pair *p)
 {
-	p->is_out = false;
+	p->is_out = p->is_receiving = false;
 	p->tries = 0;
 	p->offset = 0;
 	wheel_cancel(&s->wheel, &p->end.timer);

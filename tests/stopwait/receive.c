@@ -24,7 +24,7 @@ static bool read_in(struct in *in, const struct rx_pkt *rx)
 	    in->payload.len > STOPWAIT_PAYLOAD_MAX)
 		return false;
 	if (in->h.kind == STOPWAIT_ACK)
-		return in->payload.len == 0 && in->h.imm < ENGINE_STATUSES;
+		return in->payload.len == 0 && in->h.imm < ENGINE_CANCELLED;
 	return in->h.kind < STOPWAIT_ACK && (in->h.is_last || in->payload.len > 0) &&
 	       in->h.offset <= UINT32_MAX - in->payload.len;
 }
@@ -156,6 +156,8 @@ static uint64_t *take_next(struct stopwait *s, struct stopwait_pair *p, struct s
 	s->count.rx_bytes += in->payload.len;
 	if (p)
 		p->progress.got_bytes += in->payload.len;
+	if (is_send)
+		p->is_receiving = !in->h.is_last;
 	if (needs_recv && in->h.is_last)
 		complete_receive(s, p, in, recv);
 	return &s->count.rx_data;

@@ -50,6 +50,7 @@ struct stopwait_pair {
 	uint32_t seq;                    /* the packet that is out, or the next */
 	uint32_t offset, out_bytes;      /* its place in the oldest message, and its payload */
 	bool is_out;
+	bool is_receiving; /* a message has begun to use the oldest receive */
 	struct transport_progress progress;
 };
 

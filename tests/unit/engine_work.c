@@ -45,6 +45,20 @@ static void end(struct world *w, enum engine_status status)
 	engine_done_end(&w->done, &w->ring, status);
 }
 
+/* Takes one back that is not done, whichever it is; false: it was already. */
+static bool cancel_one(struct world *w)
+{
+	struct engine_ring *r = &w->ring;
+	uint64_t at = r->done + prng_below(&w->rng, r->posted - r->done), found;
+	uint64_t cookie = ((struct engine_work *)engine_ring_at(r, at))->cookie;
+
+	if (engine_ring_find(r, r->done, cookie, &found))
+		return false;
+	assert_int_equal(found, at);
+	engine_done_cancel(&w->done, r, at);
+	return true;
+}
+
 /* Polls one; false: there is none. */
 static bool poll_one(struct world *w, struct done *done)
 {
@@ -62,7 +76,13 @@ static void check_counts(const struct world *w)
 {
 	const struct engine_ring *r = &w->ring;
 
+	uint32_t n = 0;
+
 	assert_true(r->freed <= r->done && r->done <= r->current && r->current <= r->posted);
+	for (uint64_t i = r->done; i < r->posted; i++)
+		n += ((struct engine_work *)engine_ring_at(r, i))->status == ENGINE_CANCELLED;
+	assert_int_equal(r->cancelled, n);
+	assert_false(engine_ring_is_cancelled(r));
 	assert_int_equal(engine_ring_room(r), MAX - (r->posted - r->freed));
 	/* Nothing keeps a place but what is not done, or not polled, and what stands behind it. */
 	if (list_is_empty(&w->done))
@@ -73,13 +93,13 @@ static void each_is_told_once_and_its_place_is_free(void **state)
 {
 	struct world w;
 	struct done done;
-	uint64_t loud = 0, told = 0;
+	uint64_t loud = 0, told = 0, back = 0;
 
 	(void)state;
 	start(&w);
 	prng_init(&w.rng, check_seed(2), 0);
 	for (uint32_t op = 0; op < OPS; op++) {
-		uint32_t kind = (uint32_t)prng_below(&w.rng, 4);
+		uint32_t kind = (uint32_t)prng_below(&w.rng, 9) / 2;
 		bool is_silent = prng_below(&w.rng, 2);
 
 		if (kind <= 1 && engine_ring_room(&w.ring) > 0) {
@@ -92,12 +112,19 @@ static void each_is_told_once_and_its_place_is_free(void **state)
 			end(&w, is_ok ? ENGINE_OK : ENGINE_FLUSHED);
 		} else if (kind == 3) {
 			told += poll_one(&w, &done);
+		} else if (kind == 4 && w.ring.done < w.ring.posted) {
+			back += cancel_one(&w);
 		}
 		check_counts(&w);
 	}
+	while (w.ring.done < w.ring.posted) {
+		end(&w, ENGINE_FATAL);
+		loud++;
+	}
 	while (poll_one(&w, &done))
 		told++;
-	assert_int_equal(told, loud);
+	assert_int_equal(told, loud + back);
+	assert_true(back > OPS / 64);
 	assert_int_equal(told + w.ring.silent, w.ring.done);
 	assert_true(told > OPS / 16);
 }
@@ -156,6 +183,37 @@ static void what_ended_is_not_current(void **state)
 	engine_ring_clear(&w.ring);
 	assert_int_equal(w.ring.posted, 0);
 	assert_int_equal(engine_ring_room(&w.ring), MAX);
+}
+
+/* Two works of one cookie: of the first something has happened. */
+static void the_first_that_can_be_is_taken_back(void **state)
+{
+	struct world w;
+	struct done done;
+	uint64_t at;
+
+	(void)state;
+	start(&w);
+	for (int i = 0; i < 2; i++) {
+		w.posted = 5;
+		post(&w, ENGINE_SILENT);
+	}
+	assert_int_equal(engine_ring_find(&w.ring, 1, 6, &at), -ENOENT);
+	assert_int_equal(engine_ring_find(&w.ring, 2, 5, &at), -EBUSY);
+	assert_int_equal(engine_ring_find(&w.ring, 1, 5, &at), 0);
+	assert_int_equal(at, 1);
+	engine_done_cancel(&w.done, &w.ring, at);
+	assert_int_equal(engine_ring_find(&w.ring, 1, 5, &at), -EBUSY);
+	assert_false(poll_one(&w, &done));
+	/* It is its turn when the other is done, and no failure of that is its own. */
+	end(&w, ENGINE_RETRY_EXCEEDED);
+	assert_true(poll_one(&w, &done));
+	assert_int_equal(done.status, ENGINE_RETRY_EXCEEDED);
+	w.told = 0;
+	assert_true(poll_one(&w, &done));
+	assert_int_equal(done.status, ENGINE_CANCELLED);
+	assert_int_equal(w.ring.freed, 2);
+	assert_int_equal(engine_ring_find(&w.ring, 1, 5, &at), -ENOENT);
 }
 
 static void a_full_ring_takes_no_more(void **state)
@@ -230,6 +288,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_silent_place_waits_for_those_before_it),
 	cmocka_unit_test(silence_is_of_successes),
 	cmocka_unit_test(what_ended_is_not_current),
+	cmocka_unit_test(the_first_that_can_be_is_taken_back),
 	cmocka_unit_test(a_full_ring_takes_no_more),
 	cmocka_unit_test(work_begins_as_it_was_posted),
 	cmocka_unit_test(what_no_send_queue_takes),

@@ -78,6 +78,53 @@ static void silence_is_counted(const struct transport *t)
 	close_both(e);
 }
 
+/* Nothing came for the receive, and nothing is left of the write. */
+static void receives_come_back(const struct transport *t)
+{
+	struct nic_info info = stage_device(t, "lo");
+	const struct op receive = {.code = ENGINE_RECV, .cookie = 9};
+	struct end e[SIDES];
+
+	open_both(e, &info);
+	stage_join(e, &info, PMTU);
+	assert_int_equal(nic_cancel(e[0].qp, 9, true), -ENOENT);
+	assert_int_equal(stage_post(e[0].qp, receive), 0);
+	assert_int_equal(nic_cancel(e[0].qp, 9, false), -ENOENT);
+	assert_int_equal(nic_cancel(e[0].qp, 9, true), 0);
+	struct done done = stage_one(e[0].cq);
+
+	assert_int_equal(done.code, ENGINE_DONE_RECEIVED);
+	assert_int_equal(done.cookie, 9);
+	assert_int_equal(done.status, ENGINE_CANCELLED);
+	write_all(e, 1);
+	assert_int_equal(nic_cancel(e[0].qp, 0, false), -ENOENT);
+	close_both(e);
+}
+
+/* A queue that several share gives nothing back. */
+static void shared_receives_stay(const struct transport *t)
+{
+	struct nic_info info = stage_device(t, "lo");
+	struct engine_srq_caps caps = {.max_recv = 4, .max_sge = 1};
+	struct end e;
+
+	if (!t->verbs || !t->verbs->shared_make)
+		return;
+	stage_open(&e, &info, NULL);
+	struct nic_srq *srq = nic_srq_new(e.pd, &caps, NULL);
+	struct nic_qp_spec spec = {.pd = e.pd, .send_cq = e.cq, .recv_cq = e.cq, .srq = srq};
+	struct nic_qp *qp = nic_qp_new(e.user, &spec);
+	struct nic_work work = {.op = {.code = ENGINE_RECV, .cookie = 9}};
+	uint32_t posted;
+
+	assert_non_null(qp);
+	assert_int_equal(nic_srq_post(srq, &work, 1, &posted), 0);
+	assert_int_equal(nic_cancel(qp, 9, true), -ENOTSUP);
+	assert_int_equal(nic_qp_free(qp), 0);
+	assert_int_equal(nic_srq_free(srq), 0);
+	stage_close(&e);
+}
+
 /* The number is that of the queue pair; that of the first packet is drawn. */
 static void ends_are_told(const struct transport *t)
 {
@@ -170,6 +217,13 @@ static void every_transport_counts_silent_work(void **state)
 	for_each(silence_is_counted);
 }
 
+static void every_transport_gives_receives_back(void **state)
+{
+	(void)state;
+	for_each(receives_come_back);
+	for_each(shared_receives_stay);
+}
+
 static void every_end_tells_its_number(void **state)
 {
 	(void)state;
@@ -191,6 +245,7 @@ static void more_than_there_is_is_refused(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(every_transport_writes),
 	cmocka_unit_test(every_transport_counts_silent_work),
+	cmocka_unit_test(every_transport_gives_receives_back),
 	cmocka_unit_test(every_end_tells_its_number),
 	cmocka_unit_test(what_makes_no_sense_changes_nothing),
 	cmocka_unit_test(more_than_there_is_is_refused),

@@ -52,6 +52,7 @@ static const char *const status_texts[ENGINE_STATUSES] = {
 	[ENGINE_RETRY_EXCEEDED] = "the other side does not answer",
 	[ENGINE_RNR_EXCEEDED] = "the other side posts no receives",
 	[ENGINE_FATAL] = "the device failed",
+	[ENGINE_CANCELLED] = "it was taken back",
 };
 
 static int failed(const struct load *d, const struct done *done)
