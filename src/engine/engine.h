@@ -15,8 +15,8 @@
  * 4. No packet leaves on a port beyond its room. Acknowledgements are never starved by data.
  * 5. post takes all it is given, or none, and reserves the completions' slots. Completions that are
  *    reported and successes that ENGINE_SILENT keeps are together the works that ended. What cancel
- *    took back ends in its turn, and nobody sees anything else of it. Unacknowledged packets mean a
- *    deadline.
+ *    took back ends in its turn, and nobody sees anything else of it. Completions that no post
+ *    reserved are at most as many as were lent. Unacknowledged packets mean a deadline.
  * 6. Memory is one block from the caller, of ops->size(cfg) bytes at max_align_t, and what the
  *    configuration lends for the engine's life: a table of memory regions, and a trace. Engines of
  *    one thread may share both.
@@ -234,6 +234,11 @@ struct engine_ops {
 	 * ended; -EBUSY: something has happened; -ENOTSUP: that queue gives nothing back. NULL:
 	 * none does. */
 	int (*cancel)(struct engine *e, nsec now, const struct op *op);
+	/* Its user has room for n more completions of a queue that no post reserves: of messages
+	 * that use no receive. While none is left, such a message is not taken, but put off as its
+	 * transport has it: a full queue fails nobody. 0; -ENOENT: no such queue, or posts reserve
+	 * all that it has; -ENOMEM: the engine keeps no more. NULL: no queue has such ones. */
+	int (*lend)(struct engine *e, uint32_t queue, uint32_t n);
 	void (*input)(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n);
 	/* Fills at most n packets, at most room[p] of them for port p; returns how many. */
 	uint32_t (*pull)(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],

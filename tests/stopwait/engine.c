@@ -9,7 +9,7 @@
 
 struct layout {
 	struct engine_layout all;
-	size_t pairs, strangers;
+	size_t pairs, strangers, lent;
 };
 
 /* The parts of the one block; used is 0 when the configuration is bad. */
@@ -23,6 +23,8 @@ static struct layout layout_of(const struct stopwait_cfg *cfg)
 	engine_reserve(&l.all, sizeof(struct stopwait));
 	l.pairs = engine_reserve(&l.all, engine_numbers_bytes(cfg->max_pairs));
 	l.strangers = engine_reserve(&l.all, cfg->max_strangers * sizeof(struct stopwait_end));
+	l.lent = engine_reserve(
+		&l.all, engine_ring_bytes(STOPWAIT_LENT_MOST, sizeof(struct stopwait_lent)));
 	return l;
 }
 
@@ -47,6 +49,8 @@ static int init(struct engine *e, const void *cfg, nsec now)
 		.strangers = (void *)(block + l.strangers),
 	};
 	engine_numbers_init(&s->pairs, block + l.pairs, of->max_pairs);
+	engine_ring_init(&s->lent, block + l.lent, STOPWAIT_LENT_MOST,
+			 sizeof(struct stopwait_lent));
 	memset(s->strangers, 0, of->max_strangers * sizeof *s->strangers);
 	wheel_init(&s->wheel,
 		   (struct wheel_cfg){
@@ -128,6 +132,20 @@ static int cancel(struct engine *e, nsec now, const struct op *op)
 	engine_done_cancel(&s->done, ring, at);
 	if (p->sends.done == p->sends.posted)
 		list_leave(&s->data, &p->data_turn);
+	return 0;
+}
+
+static int lend(struct engine *e, uint32_t queue, uint32_t n)
+{
+	static const struct op receive = {.code = ENGINE_RECV};
+	struct stopwait *s = stopwait_of(e);
+
+	if (queue != STOPWAIT_OPEN || s->cfg.max_strangers == 0)
+		return -ENOENT;
+	if (n > engine_ring_room(&s->lent))
+		return -ENOMEM;
+	for (; n > 0; n--)
+		engine_ring_post(&s->lent, &receive, s, 0);
 	return 0;
 }
 
@@ -279,6 +297,26 @@ static uint32_t pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORT
 	return got;
 }
 
+/* What is known of work that was polled beyond what all work has; its place is free. */
+static void finish(struct stopwait *s, const struct engine_work *w, struct done *done)
+{
+	struct stopwait_pair *p = w->owner;
+
+	if (w->owner == s) {
+		const struct stopwait_lent *lent = (const struct stopwait_lent *)w;
+
+		done->qp = STOPWAIT_OPEN;
+		done->peer = lent->peer;
+		done->source = lent->source;
+		engine_ring_release(&s->lent, w);
+		return;
+	}
+	done->qp = p->id.number;
+	done->peer = p->end.peer;
+	done->source = w->is_recv ? p->end.remote : 0;
+	engine_ring_release(w->is_recv ? &p->recvs : &p->sends, w);
+}
+
 static uint32_t poll(struct engine *e, struct done *done, uint32_t n)
 {
 	struct stopwait *s = stopwait_of(e);
@@ -289,12 +327,7 @@ static uint32_t poll(struct engine *e, struct done *done, uint32_t n)
 
 		if (!w)
 			break;
-		struct stopwait_pair *p = w->owner;
-
-		done[got].qp = p->id.number;
-		done[got].peer = p->end.peer;
-		done[got].source = w->is_recv ? p->end.remote : 0;
-		engine_ring_release(w->is_recv ? &p->recvs : &p->sends, w);
+		finish(s, w, &done[got]);
 	}
 	return got;
 }
@@ -330,6 +363,7 @@ const struct engine_ops stopwait_ops = {
 	.init = init,
 	.post = post,
 	.cancel = cancel,
+	.lend = lend,
 	.input = stopwait_input,
 	.pull = pull,
 	.poll = poll,

@@ -72,10 +72,18 @@ static struct stopwait_end *hold(struct stopwait *s, struct stopwait_end *end, c
 	return end;
 }
 
-/* The oldest receive, or NULL. */
-static struct stopwait_work *receive_of(const struct stopwait_pair *p)
+static bool has_some(const struct engine_ring *ring)
 {
-	return p->recvs.done < p->recvs.posted ? engine_ring_at(&p->recvs, p->recvs.done) : NULL;
+	return ring->done < ring->posted;
+}
+
+/* Whether there is what a message must have: a receive; of a stranger, a completion, and what has
+ * no place has none at all. */
+static bool is_ready(const struct stopwait *s, const struct stopwait_pair *p, const struct in *in)
+{
+	if (in->h.kind == STOPWAIT_SEND)
+		return p && has_some(&p->recvs);
+	return in->h.kind == STOPWAIT_WRITE || !in->h.is_last || has_some(p ? &p->recvs : &s->lent);
 }
 
 /* Of what access is asked: strangers have domain 0. */
@@ -103,8 +111,9 @@ static enum engine_status place_write(const struct stopwait *s, const struct sto
 }
 
 static enum engine_status place_send(const struct stopwait *s, const struct stopwait_pair *p,
-				     const struct in *in, const struct stopwait_work *recv)
+				     const struct in *in)
 {
+	const struct stopwait_work *recv = engine_ring_at(&p->recvs, p->recvs.done);
 	struct place how = place_of(s, p, MEM_LOCAL_WRITE);
 	const struct place_list to = {recv->sg, recv->n_sg, in->h.offset, in->payload.len};
 	const struct place_payload payload = engine_payload_of(&in->payload);
@@ -119,30 +128,41 @@ static enum engine_status place_send(const struct stopwait *s, const struct stop
 	return place_pieces(&how, &payload, &to) == MEM_OK ? ENGINE_OK : ENGINE_REMOTE_OPERATION;
 }
 
-static void complete_receive(struct stopwait *s, struct stopwait_pair *p, const struct in *in,
-			     struct stopwait_work *recv)
+/* The oldest receive of a ring, or completion that was lent, is of the message that ends here. */
+static void complete(struct stopwait *s, struct engine_ring *ring, const struct in *in)
 {
-	recv->wr.len = in->h.offset + in->payload.len;
+	struct engine_work *wr = engine_ring_at(ring, ring->done);
+
+	wr->len = in->h.offset + in->payload.len;
 	if (in->h.kind == STOPWAIT_WRITE_IMM) {
-		recv->wr.op = ENGINE_WRITE_IMM;
-		recv->wr.imm = in->h.imm;
-		recv->wr.flags |= ENGINE_HAS_IMM;
+		wr->op = ENGINE_WRITE_IMM;
+		wr->imm = in->h.imm;
+		wr->flags |= ENGINE_HAS_IMM;
 	}
-	engine_done_end(&s->done, &p->recvs, ENGINE_OK);
+	engine_done_end(&s->done, ring, ENGINE_OK);
+}
+
+static void complete_strangers(struct stopwait *s, const struct stopwait_end *end,
+			       const struct in *in)
+{
+	struct stopwait_lent *lent = engine_ring_at(&s->lent, s->lent.done);
+
+	lent->peer = end->peer;
+	lent->source = end->remote;
+	complete(s, &s->lent, in);
 }
 
 /* The next packet of whom we know, or the first of a stranger, whose context is in room. */
 static uint64_t *take_next(struct stopwait *s, struct stopwait_pair *p, struct stopwait_end *end,
 			   const struct in *in, struct stopwait_end *room)
 {
-	struct stopwait_work *recv = p ? receive_of(p) : NULL;
 	bool is_send = in->h.kind == STOPWAIT_SEND;
-	bool needs_recv = is_send || (in->h.kind == STOPWAIT_WRITE_IMM && in->h.is_last);
+	bool ends = in->h.kind != STOPWAIT_WRITE && in->h.is_last;
 	enum engine_status status;
 
-	if (needs_recv && !recv)
+	if (!is_ready(s, p, in))
 		return &s->count.drop_not_ready;
-	status = is_send ? place_send(s, p, in, recv) : place_write(s, p, in);
+	status = is_send ? place_send(s, p, in) : place_write(s, p, in);
 	if (status != ENGINE_OK && !p)
 		return &s->count.drop_access;
 	if (status != ENGINE_OK) {
@@ -156,10 +176,12 @@ static uint64_t *take_next(struct stopwait *s, struct stopwait_pair *p, struct s
 	s->count.rx_bytes += in->payload.len;
 	if (p)
 		p->progress.got_bytes += in->payload.len;
-	if (is_send)
+	if (p && is_send)
 		p->is_receiving = !in->h.is_last;
-	if (needs_recv && in->h.is_last)
-		complete_receive(s, p, in, recv);
+	if (ends && p)
+		complete(s, &p->recvs, in);
+	else if (ends)
+		complete_strangers(s, end, in);
 	return &s->count.rx_data;
 }
 

@@ -37,6 +37,12 @@ struct stopwait_end {
 	bool is_stranger, is_held;
 };
 
+/* A completion that was lent: a receive without a place. Its owner is the engine. */
+struct stopwait_lent {
+	struct engine_work wr;
+	uint32_t peer, source;
+};
+
 struct stopwait_pair {
 	struct stopwait_end end;
 	struct engine_number id;
@@ -65,6 +71,7 @@ struct stopwait {
 	struct stopwait_end *strangers;
 	struct list acks, data, done; /* by turns; and what waits for poll */
 	struct list told;             /* strangers that there are events of */
+	struct engine_ring lent;      /* of struct stopwait_lent */
 };
 
 static inline struct stopwait *stopwait_of(struct engine *e)

@@ -6,8 +6,9 @@
  * the latter two take a receive, and are put off by silence while there is none. A host also takes
  * writes of peers that no queue pair was made for: packets to the number STOPWAIT_OPEN open a
  * context for who sends them, held until he was silent for hold_ns, and then released, which events
- * tell of. They write to regions of domain 0. Invariant: every packet put in increments one counter
- * of STOPWAIT_ACCEPTED or STOPWAIT_DROPS. */
+ * tell of. They write to regions of domain 0; with immediate data as often as completions of the
+ * number were lent, and are put off by silence beyond. Invariant: every packet put in increments
+ * one counter of STOPWAIT_ACCEPTED or STOPWAIT_DROPS. */
 #ifndef WEFT_TESTS_STOPWAIT_STOPWAIT_H
 #define WEFT_TESTS_STOPWAIT_STOPWAIT_H
 
@@ -19,6 +20,7 @@
 #define STOPWAIT_PAYLOAD_MAX 4096u
 #define STOPWAIT_MESSAGE_MAX (1u << 30)
 #define STOPWAIT_PORT        5556u
+#define STOPWAIT_LENT_MOST   64u /* completions of STOPWAIT_OPEN, lent and not polled */
 
 enum stopwait_kind { STOPWAIT_WRITE, STOPWAIT_WRITE_IMM, STOPWAIT_SEND, STOPWAIT_ACK };
 
@@ -56,7 +58,7 @@ struct stopwait_cfg {
 	C(drop_pair,      "dropped: no such queue pair, or not in a state to take it") \
 	C(drop_stranger,  "dropped: not from the queue pair's peer") \
 	C(drop_seq,       "dropped: neither the next packet nor the one before") \
-	C(drop_not_ready, "dropped: no receive is posted") \
+	C(drop_not_ready, "dropped: no receive is posted, or no completion is lent") \
 	C(drop_access,    "dropped: a stranger may not do that") \
 	C(drop_full,      "dropped: no context is free for a stranger") \
 	C(drop_ack,       "dropped: acknowledges what is not out")

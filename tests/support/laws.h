@@ -45,6 +45,7 @@ struct laws_pair {
 struct laws_world {
 	struct row_end end[2];
 	struct laws_pair pair[2][ROW_PAIRS];
+	uint64_t lent[2], unreserved[2]; /* completions that no post reserves: lent, and reported */
 	struct laws_flight flights[LAWS_FLIGHTS];
 	struct laws_flight last; /* a copy of the one delivered last */
 	uint32_t n_flights;
@@ -406,6 +407,10 @@ static inline bool laws_poll(struct laws_world *w, uint32_t side, struct done *d
 
 	if (!s->ops->poll(s->e, done, 1))
 		return false;
+	if (s->row && done->qp == s->row->open_number) {
+		assert_in_range(++w->unreserved[side], 1, w->lent[side]);
+		return true;
+	}
 	uint32_t i = done->qp - row_number(s, 0);
 
 	assert_in_range(i, 0, s->n_pairs - 1);
@@ -513,6 +518,15 @@ static inline int laws_post_chain(struct laws_world *w, uint32_t n, uint32_t bad
 	int r = s->ops->post(s->e, w->now, ops);
 
 	p->posted += r == 0 ? n : 0;
+	return r;
+}
+
+static inline int laws_lend(struct laws_world *w, uint32_t side, uint32_t queue, uint32_t n)
+{
+	const struct row_end *s = &w->end[side];
+	int r = s->ops->lend(s->e, queue, n);
+
+	w->lent[side] += r == 0 ? n : 0;
 	return r;
 }
 

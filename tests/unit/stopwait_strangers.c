@@ -1,4 +1,6 @@
 /* Writes of peers that stop and wait was never told of: contexts opened, held and released. */
+#include <errno.h>
+
 #include "check.h"
 #include "row_end.h"
 #include "stopwait.h"
@@ -155,6 +157,84 @@ static void what_is_not_allowed_opens_none(void **state)
 	assert_true(s.ops->deadline(s.e, 1) == NSEC_NEVER);
 }
 
+static struct stopwait_head imm_of(uint32_t seq)
+{
+	struct stopwait_head h = head_of(seq, 0);
+
+	h.kind = STOPWAIT_WRITE_IMM;
+	h.imm = 1000 + seq;
+	return h;
+}
+
+static void expect_reported(uint32_t peer, uint32_t seq)
+{
+	struct done done;
+
+	assert_int_equal(s.ops->poll(s.e, &done, 1), 1);
+	assert_int_equal(done.status, ENGINE_OK);
+	assert_int_equal(done.code, ENGINE_DONE_RECEIVED);
+	assert_int_equal(done.op, ENGINE_WRITE_IMM);
+	assert_int_equal(done.qp, STOPWAIT_OPEN);
+	assert_int_equal(done.peer, peer);
+	assert_int_equal(done.source, 0x1234);
+	assert_int_equal(done.flags, ENGINE_HAS_IMM);
+	assert_int_equal(done.imm, 1000 + seq);
+	assert_int_equal(done.len, BYTES);
+}
+
+static void immediate_data_waits_for_a_completion(void **state)
+{
+	struct stopwait_head h = imm_of(5);
+	struct done done;
+	struct tx_pkt tx;
+
+	(void)state;
+	s.area[ROW_TARGET][0] = 1;
+	feed(STRANGE, h);
+	assert_int_equal(counts()->drop_not_ready, 1);
+	assert_int_equal(counts()->held, 0);
+	assert_int_equal(s.area[ROW_TARGET][0], 1);
+	assert_int_equal(answers(&h, &tx), 0);
+	/* It comes again, and twice, and has one. */
+	assert_int_equal(s.ops->lend(s.e, STOPWAIT_OPEN, 2), 0);
+	feed(STRANGE, imm_of(5));
+	assert_int_equal(s.area[ROW_TARGET][0], 5);
+	assert_int_equal(answers(&h, &tx), 1);
+	feed(STRANGE, imm_of(5));
+	assert_int_equal(counts()->rx_duplicate, 1);
+	expect_reported(STRANGE, 5);
+	feed(STRANGE + 1, imm_of(5));
+	expect_reported(STRANGE + 1, 5);
+	/* None is left: a message of two packets needs one for the last. */
+	h = imm_of(6);
+	h.is_last = 0;
+	feed(STRANGE, h);
+	assert_int_equal(counts()->drop_not_ready, 1);
+	h = imm_of(7);
+	h.offset = BYTES;
+	feed(STRANGE, h);
+	assert_int_equal(counts()->drop_not_ready, 2);
+	assert_int_equal(s.ops->poll(s.e, &done, 1), 0);
+	assert_int_equal(s.ops->lend(s.e, STOPWAIT_OPEN, 1), 0);
+	feed(STRANGE, h);
+	assert_int_equal(s.ops->poll(s.e, &done, 1), 1);
+	assert_int_equal(done.len, 2 * BYTES);
+}
+
+static void so_many_completions_can_be_lent(void **state)
+{
+	(void)state;
+	assert_int_equal(s.ops->lend(s.e, ROW_FIRST, 1), -ENOENT);
+	assert_int_equal(s.ops->lend(s.e, STOPWAIT_OPEN, STOPWAIT_LENT_MOST + 1), -ENOMEM);
+	assert_int_equal(s.ops->lend(s.e, STOPWAIT_OPEN, STOPWAIT_LENT_MOST), 0);
+	assert_int_equal(s.ops->lend(s.e, STOPWAIT_OPEN, 1), -ENOMEM);
+	/* One that is not polled is still the engine's. */
+	feed(STRANGE, imm_of(5));
+	assert_int_equal(s.ops->lend(s.e, STOPWAIT_OPEN, 1), -ENOMEM);
+	expect_reported(STRANGE, 5);
+	assert_int_equal(s.ops->lend(s.e, STOPWAIT_OPEN, 1), 0);
+}
+
 static void contexts_are_bounded_and_released(void **state)
 {
 	struct stopwait_head h;
@@ -198,6 +278,8 @@ static void contexts_are_bounded_and_released(void **state)
 static const struct CMUnitTest cases[] = {
 	CASE(a_write_opens_a_context),
 	CASE(what_is_not_allowed_opens_none),
+	CASE(immediate_data_waits_for_a_completion),
+	CASE(so_many_completions_can_be_lent),
 	CASE(contexts_are_bounded_and_released),
 };
 CHECK_MAIN(cases)
