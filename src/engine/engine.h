@@ -167,7 +167,9 @@ struct op {
 	const struct op *next; /* posted together: for the same queue, and behind it; or NULL */
 	uint64_t cookie, remote, key, imm, tag, ignore;
 	const struct sge *sg;
-	uint32_t qp, peer, ticket, flags; /* enum engine_flag */
+	uint32_t qp;
+	uint32_t peer; /* of a queue with many peers: the receiver, by its address handle */
+	uint32_t ticket, flags; /* enum engine_flag */
 	uint16_t n_sg;
 	uint8_t code, atomic_op, atomic_type; /* code: enum engine_op */
 	uint8_t operand[2][16];               /* in host order, from the first byte */
@@ -176,7 +178,8 @@ struct op {
 
 enum engine_done { ENGINE_DONE_SENT, ENGINE_DONE_RECEIVED, ENGINE_DONE_REQUEST };
 
-/* What became of work. What a transport does not have is 0. */
+/* What became of work. What a transport does not have is 0. peer is the driver's handle, or that of
+ * the work itself where it named its receiver. */
 struct done {
 	uint64_t cookie, imm, tag;
 	uint64_t offset; /* of a message in a receive that takes several: where its bytes begin */
@@ -224,15 +227,16 @@ struct engine_ops {
 	size_t (*size)(const void *cfg);
 	/* 0 or -EINVAL. The block behind the engine is size(cfg) bytes, not cleared. */
 	int (*init)(struct engine *e, const void *cfg, nsec now);
-	/* Takes op and those behind it, in their order, or none: 0; -EINVAL; -ENOMEM: there is no
-	 * room for all; -ENOENT: there is no such queue. */
+	/* Takes op and those behind it, in their order, or none: 0; -EINVAL, also for an address
+	 * handle that there is not; -ENOMEM: there is no room for all; -ENOENT: there is no such
+	 * queue. */
 	int (*post)(struct engine *e, nsec now, const struct op *op);
-	/* Takes posted work back, the oldest with op's cookie in op's queue (qp, ENGINE_SHARED, and
-	 * whether it is ENGINE_RECV) of which nothing has happened: a receive that no message has
-	 * begun to use, or work of which nothing left. It ends with ENGINE_CANCELLED when what was
-	 * posted before it has ended. 0; -ENOENT: no such queue, or no such work that has not
-	 * ended; -EBUSY: something has happened; -ENOTSUP: that queue gives nothing back. NULL:
-	 * none does. */
+	/* Takes posted work back, the oldest with op's cookie in op's queue (qp, peer,
+	 * ENGINE_SHARED, and whether it is ENGINE_RECV) of which nothing has happened: a receive
+	 * that no message has begun to use, or work of which nothing left. It ends with
+	 * ENGINE_CANCELLED when what was posted before it has ended. 0; -ENOENT: no such queue, or
+	 * no such work that has not ended; -EBUSY: something has happened; -ENOTSUP: that queue
+	 * gives nothing back. NULL: none does. */
 	int (*cancel)(struct engine *e, nsec now, const struct op *op);
 	/* Its user has room for n more completions of a queue that no post reserves: of messages
 	 * that use no receive. While none is left, such a message is not taken, but put off as its

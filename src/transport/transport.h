@@ -13,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "trace/print.h"
+#include "transport/addresses.h"
 #include "transport/host.h"
 #include "transport/options.h"
 #include "transport/pair.h"
@@ -67,6 +68,8 @@ struct transport {
 	uint32_t first_number, least_number, open_number, open_bytes;
 	const struct transport_host_ops *hosts;
 	const struct transport_pair_ops *pairs;
+	/* NULL: its work does not name who receives it. Else that of the open number does. */
+	const struct transport_address_ops *addresses;
 	const struct transport_verbs_ops *verbs; /* NULL: its queue pairs are not the verbs' */
 	uint64_t message_max;                    /* bytes of a message */
 

@@ -9,7 +9,7 @@
 
 struct layout {
 	struct engine_layout all;
-	size_t pairs, strangers, lent;
+	size_t pairs, addresses, strangers, lent;
 };
 
 /* The parts of the one block; used is 0 when the configuration is bad. */
@@ -22,6 +22,7 @@ static struct layout layout_of(const struct stopwait_cfg *cfg)
 		return l;
 	engine_reserve(&l.all, sizeof(struct stopwait));
 	l.pairs = engine_reserve(&l.all, engine_numbers_bytes(cfg->max_pairs));
+	l.addresses = engine_reserve(&l.all, engine_numbers_bytes(STOPWAIT_ADDRESSES));
 	l.strangers = engine_reserve(&l.all, cfg->max_strangers * sizeof(struct stopwait_end));
 	l.lent = engine_reserve(
 		&l.all, engine_ring_bytes(STOPWAIT_LENT_MOST, sizeof(struct stopwait_lent)));
@@ -49,6 +50,7 @@ static int init(struct engine *e, const void *cfg, nsec now)
 		.strangers = (void *)(block + l.strangers),
 	};
 	engine_numbers_init(&s->pairs, block + l.pairs, of->max_pairs);
+	engine_numbers_init(&s->addresses, block + l.addresses, STOPWAIT_ADDRESSES);
 	engine_ring_init(&s->lent, block + l.lent, STOPWAIT_LENT_MOST,
 			 sizeof(struct stopwait_lent));
 	memset(s->strangers, 0, of->max_strangers * sizeof *s->strangers);
@@ -64,6 +66,9 @@ static int check_send(const void *queue, const struct op *op)
 	const struct stopwait_pair *p = queue;
 
 	if (!transport_takes(&stopwait, op->code) || engine_send_check(op, p->state))
+		return -EINVAL;
+	/* Strangers have no receives there; and all that is posted together is for one of them. */
+	if (p->is_address && (op->code == ENGINE_SEND || op->peer != p->id.number))
 		return -EINVAL;
 	return engine_cut_check(op, stopwait_send_limits(&p->caps));
 }
@@ -93,14 +98,25 @@ static void take_work(struct stopwait *s, struct stopwait_pair *p, const struct 
 		engine_done_end(&s->done, ring, ENGINE_FLUSHED);
 }
 
+/* Whether work names its receiver. */
+static bool is_addressed(const struct op *op)
+{
+	return op->qp == STOPWAIT_OPEN && op->code != ENGINE_RECV;
+}
+
+static struct stopwait_pair *queue_of(const struct stopwait *s, const struct op *op)
+{
+	return is_addressed(op) ? stopwait_find_address(s, op->peer) : stopwait_find(s, op->qp);
+}
+
 static int post(struct engine *e, nsec now, const struct op *op)
 {
 	struct stopwait *s = stopwait_of(e);
-	struct stopwait_pair *p = stopwait_find(s, op->qp);
+	struct stopwait_pair *p = queue_of(s, op);
 
 	s->now = now;
 	if (!p)
-		return -ENOENT;
+		return is_addressed(op) ? -EINVAL : -ENOENT;
 	bool is_recv = op->code == ENGINE_RECV;
 	int problem = engine_works_check(op, engine_ring_room(is_recv ? &p->recvs : &p->sends), p,
 					 is_recv ? check_recv : check_send);
@@ -116,7 +132,7 @@ static int post(struct engine *e, nsec now, const struct op *op)
 static int cancel(struct engine *e, nsec now, const struct op *op)
 {
 	struct stopwait *s = stopwait_of(e);
-	struct stopwait_pair *p = stopwait_find(s, op->qp);
+	struct stopwait_pair *p = queue_of(s, op);
 	uint64_t at;
 
 	s->now = now;
@@ -311,8 +327,8 @@ static void finish(struct stopwait *s, const struct engine_work *w, struct done 
 		engine_ring_release(&s->lent, w);
 		return;
 	}
-	done->qp = p->id.number;
-	done->peer = p->end.peer;
+	done->qp = p->is_address ? STOPWAIT_OPEN : p->id.number;
+	done->peer = p->is_address ? p->id.number : p->end.peer;
 	done->source = w->is_recv ? p->end.remote : 0;
 	engine_ring_release(w->is_recv ? &p->recvs : &p->sends, w);
 }

@@ -47,9 +47,20 @@ static size_t stride(struct engine_cut_limits most)
 	return engine_aligned(sizeof(struct stopwait_work) + engine_cut_room(most));
 }
 
-static size_t sends_bytes(const struct transport_caps *caps)
+size_t stopwait_sends_bytes(const struct transport_caps *caps)
 {
 	return engine_ring_bytes(caps->max_send, stride(stopwait_send_limits(caps)));
+}
+
+static uint8_t *behind(struct stopwait_pair *p)
+{
+	return (uint8_t *)p + engine_aligned(sizeof *p);
+}
+
+void stopwait_init_sends(struct stopwait_pair *p)
+{
+	engine_ring_init(&p->sends, behind(p), p->caps.max_send,
+			 stride(stopwait_send_limits(&p->caps)));
 }
 
 static size_t grant(struct transport_caps *caps)
@@ -63,7 +74,7 @@ static size_t grant(struct transport_caps *caps)
 	    caps->max_send_sge > ENGINE_SGE || caps->max_recv_sge > ENGINE_SGE ||
 	    caps->max_inline > ENGINE_INLINE_MAX || caps->srq != TRANSPORT_NO_SRQ)
 		return 0;
-	return engine_aligned(sizeof(struct stopwait_pair)) + sends_bytes(caps) +
+	return engine_aligned(sizeof(struct stopwait_pair)) + stopwait_sends_bytes(caps) +
 	       engine_ring_bytes(caps->max_recv ? caps->max_recv : 1,
 				 stride(stopwait_recv_limits(caps)));
 }
@@ -72,16 +83,17 @@ static int make(struct engine *e, uint32_t number, const struct transport_caps *
 {
 	struct stopwait *s = stopwait_of(e);
 	struct stopwait_pair *p = memory;
-	uint8_t *at = (uint8_t *)memory + engine_aligned(sizeof *p);
 	int problem = engine_numbers_problem(&s->pairs, number);
 
 	if (number <= STOPWAIT_OPEN || number >= STOPWAIT_NUMBERS)
 		return -EINVAL;
 	if (problem)
 		return problem;
+	if (stopwait_find_address(s, number))
+		return -EEXIST;
 	*p = (struct stopwait_pair){.caps = *caps, .end.number = number};
-	engine_ring_init(&p->sends, at, caps->max_send, stride(stopwait_send_limits(caps)));
-	engine_ring_init(&p->recvs, at + sends_bytes(caps), caps->max_recv,
+	stopwait_init_sends(p);
+	engine_ring_init(&p->recvs, behind(p) + stopwait_sends_bytes(caps), caps->max_recv,
 			 stride(stopwait_recv_limits(caps)));
 	engine_number_add(&s->pairs, &p->id, number);
 	return 0;
@@ -142,22 +154,17 @@ static nsec timeout(nsec ns)
 	return ns < TIMEOUT_MAX ? ns : TIMEOUT_MAX;
 }
 
-static int connect(struct engine *e, nsec now, uint32_t number, const struct transport_link *link)
+bool stopwait_is_link_good(const struct transport_link *link)
 {
-	struct stopwait *s = stopwait_of(e);
-	struct stopwait_pair *p = stopwait_find(s, number);
-	const struct transport_manner *m = &link->manner;
-	uint32_t remote = transport_end_number(&link->theirs);
+	return link->path.port == 0 && link->pmtu > 0 && link->pmtu <= STOPWAIT_PAYLOAD_MAX &&
+	       link->pmtu % 4 == 0;
+}
 
-	s->now = now;
-	if (!p)
-		return -ENOENT;
-	if (remote == 0 || remote >= STOPWAIT_NUMBERS)
-		return -EPROTO;
-	if (p->state != ENGINE_RESET || link->path.port > 0 || link->pmtu == 0 ||
-	    link->pmtu > STOPWAIT_PAYLOAD_MAX || link->pmtu % 4)
-		return -EINVAL;
-	p->end.remote = remote;
+void stopwait_take_link(struct stopwait_pair *p, const struct transport_link *link)
+{
+	const struct transport_manner *m = &link->manner;
+
+	p->end.remote = transport_end_number(&link->theirs);
 	p->end.peer = link->path.peer;
 	p->end.local = link->path.local;
 	p->end.ev = link->path.ev;
@@ -167,6 +174,22 @@ static int connect(struct engine *e, nsec now, uint32_t number, const struct tra
 	p->pmtu = link->pmtu;
 	p->timeout_ns = m->timeout_ns ? timeout(m->timeout_ns) : TIMEOUT_NS;
 	p->retries = m->timeout_ns ? m->retries : RETRIES;
+}
+
+static int connect(struct engine *e, nsec now, uint32_t number, const struct transport_link *link)
+{
+	struct stopwait *s = stopwait_of(e);
+	struct stopwait_pair *p = stopwait_find(s, number);
+	uint32_t remote = transport_end_number(&link->theirs);
+
+	s->now = now;
+	if (!p)
+		return -ENOENT;
+	if (remote == 0 || remote >= STOPWAIT_NUMBERS)
+		return -EPROTO;
+	if (p->state != ENGINE_RESET || !stopwait_is_link_good(link))
+		return -EINVAL;
+	stopwait_take_link(p, link);
 	stopwait_set_state(s, p, ENGINE_RTS);
 	return 0;
 }

@@ -223,6 +223,8 @@ static uint64_t *take_ack(struct stopwait *s, const struct in *in)
 {
 	struct stopwait_pair *p = stopwait_find(s, in->h.to);
 
+	if (!p)
+		p = stopwait_find_address(s, in->h.to);
 	if (!p || !engine_is_sending(p->state))
 		return &s->count.drop_pair;
 	if (!is_of_peer(p, in))

@@ -103,6 +103,7 @@ const struct transport stopwait = {
 	.open_bytes = stopwait_head_bytes + STOPWAIT_PAYLOAD_MAX + 4,
 	.hosts = &hosts,
 	.pairs = &stopwait_pairs,
+	.addresses = &stopwait_addresses,
 	.message_max = STOPWAIT_MESSAGE_MAX,
 	.settings = {settings, sizeof settings / sizeof settings[0]},
 	.cc_words = cc_words,

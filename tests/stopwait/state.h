@@ -56,6 +56,7 @@ struct stopwait_pair {
 	uint32_t seq;                    /* the packet that is out, or the next */
 	uint32_t offset, out_bytes;      /* its place in the oldest message, and its payload */
 	bool is_out;
+	bool is_address;   /* an address handle: it sends, and is found among those */
 	bool is_receiving; /* a message has begun to use the oldest receive */
 	struct transport_progress progress;
 };
@@ -67,7 +68,7 @@ struct stopwait {
 	nsec now;
 	struct wheel wheel;
 	struct wheel_timer *slots[WHEEL_SLOTS(STOPWAIT_WHEEL_LEVELS)];
-	struct engine_numbers pairs;
+	struct engine_numbers pairs, addresses;
 	struct stopwait_end *strangers;
 	struct list acks, data, done; /* by turns; and what waits for poll */
 	struct list told;             /* strangers that there are events of */
@@ -82,6 +83,13 @@ static inline struct stopwait *stopwait_of(struct engine *e)
 static inline struct stopwait_pair *stopwait_find(const struct stopwait *s, uint32_t number)
 {
 	struct engine_number *id = engine_number_find(&s->pairs, number);
+
+	return id ? LIST_OWNER(id, stopwait_pair, id) : NULL;
+}
+
+static inline struct stopwait_pair *stopwait_find_address(const struct stopwait *s, uint32_t number)
+{
+	struct engine_number *id = engine_number_find(&s->addresses, number);
 
 	return id ? LIST_OWNER(id, stopwait_pair, id) : NULL;
 }
@@ -111,7 +119,12 @@ static inline struct traced_qp stopwait_traced(const struct stopwait *s,
 	return (struct traced_qp){s->now, p->id.number, p->seq};
 }
 
-/* pair.c: it is in another state now. */
+/* pair.c. The places of its sends, behind it; and how it and its peer are connected. */
+size_t stopwait_sends_bytes(const struct transport_caps *caps);
+void stopwait_init_sends(struct stopwait_pair *p);
+bool stopwait_is_link_good(const struct transport_link *link);
+void stopwait_take_link(struct stopwait_pair *p, const struct transport_link *link);
+/* It is in another state now. */
 void stopwait_set_state(const struct stopwait *s, struct stopwait_pair *p, uint8_t state);
 /* Nothing is out, nor owed, nor waits for a turn. */
 void stopwait_quiet(struct stopwait *s, struct stopwait_pair *p);

@@ -6,7 +6,8 @@
  * the latter two take a receive, and are put off by silence while there is none. A host also takes
  * writes of peers that no queue pair was made for: packets to the number STOPWAIT_OPEN open a
  * context for who sends them, held until he was silent for hold_ns, and then released, which events
- * tell of. They write to regions of domain 0; with immediate data as often as completions of the
+ * tell of; work posted to that number is for such a host, by an address handle. Strangers write to
+ * regions of domain 0; with immediate data as often as completions of the
  * number were lent, and are put off by silence beyond. Invariant: every packet put in increments
  * one counter of STOPWAIT_ACCEPTED or STOPWAIT_DROPS. */
 #ifndef WEFT_TESTS_STOPWAIT_STOPWAIT_H
@@ -20,6 +21,7 @@
 #define STOPWAIT_PAYLOAD_MAX 4096u
 #define STOPWAIT_MESSAGE_MAX (1u << 30)
 #define STOPWAIT_PORT        5556u
+#define STOPWAIT_ADDRESSES   16u /* address handles */
 #define STOPWAIT_LENT_MOST   64u /* completions of STOPWAIT_OPEN, lent and not polled */
 
 enum stopwait_kind { STOPWAIT_WRITE, STOPWAIT_WRITE_IMM, STOPWAIT_SEND, STOPWAIT_ACK };
@@ -83,6 +85,7 @@ struct stopwait_counters {
 
 extern const struct engine_ops stopwait_ops;
 extern const struct transport_pair_ops stopwait_pairs;
+extern const struct transport_address_ops stopwait_addresses;
 extern const struct carrier stopwait_carrier;
 
 /* The row, as rooms take it by pointer. */
