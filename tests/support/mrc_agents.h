@@ -8,8 +8,8 @@
 #include "mrc_stage.h"
 
 #define WORKS 32u
-#define SLICE (STAGE_AREA / WORKS) /* of an area, one for each work */
-#define EDGE  64u                  /* of a slice, that nobody touches */
+#define SLICE (AREA / WORKS) /* of an area, one for each work */
+#define EDGE  64u            /* of a slice, that nobody touches */
 
 static const uint16_t pmtus[] = {256, 512, 1024, 2048, 4096};
 
@@ -34,7 +34,7 @@ static inline struct work draw_work(uint8_t side, uint32_t i)
 			 .qp = below(w.end[0].n_qps),
 			 .cookie = i,
 			 .code = chance(500) ? ENGINE_WRITE : ENGINE_WRITE_IMM,
-			 .at = below(STAGE_AREA - SLICE),
+			 .at = below(AREA - SLICE),
 			 .to = SLICE * i + EDGE,
 			 .imm = prng_u32(&w.rng),
 			 .n_sg = 1 + below(4),
@@ -298,7 +298,7 @@ static inline void check_gaps(void)
 			assert_memory_equal(area_at(s, TARGET, SLICE * (i + 1) - EDGE),
 					    s->image[TARGET] + SLICE * (i + 1) - EDGE, EDGE);
 		}
-		memcpy(s->image[TARGET], area_at(s, TARGET, 0), STAGE_AREA);
+		memcpy(s->image[TARGET], area_at(s, TARGET, 0), AREA);
 		check_memory(s);
 	}
 }

@@ -28,7 +28,7 @@ static inline void begin_evs(uint32_t n_ports)
 	begin();
 	w.end[0].cfg.n_ports = n_ports;
 	w.end[0].cfg.max_probes = 64;
-	for (uint32_t i = 0; i < STAGE_QPS; i++) {
+	for (uint32_t i = 0; i < END_QPS; i++) {
 		w.end[0].qp[i].caps.max_send = 512;
 		w.end[0].qp[i].caps.max_send_sge = 1;
 		w.end[0].qp[i].attr.timeout = LONG_TIMEOUT;
@@ -126,7 +126,7 @@ static inline void respond_to(const struct gone *g)
  * more than is known. The queue pair may have ended meanwhile. */
 static inline void answer_probe(const struct gone *g, uint8_t m)
 {
-	for (uint32_t i = 0; i < STAGE_QPS; i++) {
+	for (uint32_t i = 0; i < END_QPS; i++) {
 		const struct mrc_qp *asker = mrc_find(engine_of(0), w.end[0].qp[i].number);
 
 		if ((uint16_t)w.end[0].qp[i].number != g->h.peth.spdcid)

@@ -28,7 +28,7 @@ static inline void begin(void)
 {
 	start(1);
 	w.end[0].cfg.cc.window_bytes = UINT64_C(1) << 24;
-	for (uint32_t i = 0; i < STAGE_QPS; i++) {
+	for (uint32_t i = 0; i < END_QPS; i++) {
 		w.end[0].qp[i].caps.max_mpr = 255;
 		w.end[0].qp[i].attr.pmtu = PMTU;
 		w.end[0].qp[i].attr.sq_psn = SQ_PSN;

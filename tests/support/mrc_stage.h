@@ -57,7 +57,7 @@ struct stage {
 	uint32_t squeeze;                        /* of 1000: the ports have little room */
 	nsec delay, jitter;
 	nsec port_delay[ENGINE_PORTS]; /* on top, of packets that leave by this port */
-	psn24 next_psn[2][STAGE_QPS];  /* of a data packet never sent before */
+	psn24 next_psn[2][END_QPS];    /* of a data packet never sent before */
 	uint64_t n_new[2], n_retx[2];  /* data packets seen: first time, retransmitted */
 	bool is_held[2];               /* packets of this end wait in the engine */
 	bool is_loose;                 /* the order of PSNs is the test's own affair */

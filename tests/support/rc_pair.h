@@ -196,7 +196,7 @@ static inline void deliver(struct flight *f)
 	struct rx_pkt rx = {
 		.peer = f->peer, .local = LOCAL, .trimmed = f->trimmed, .ecn = f->ecn, .ttl = 64};
 
-	end_input(&w.end[f->to], w.now, rx, f->bytes, f->len);
+	end_input(&w.end[f->to], w.now, rx, f->bytes, f->len, f->len);
 	*f = w.flights[--w.n_flights];
 }
 

@@ -147,7 +147,7 @@ static inline void say_to(uint32_t qp, struct roce_pkt h, uint32_t at, uint32_t 
 
 	for (uint32_t i = 0; i < len; i++)
 		bytes[head + i] = (uint8_t)((at + i) * 7 + 3);
-	end_input(&s, now, rx, bytes, head + len + h.bth.pad);
+	end_input(&s, now, rx, bytes, head + len + h.bth.pad, head + len + h.bth.pad);
 }
 
 static inline void say(struct roce_pkt h, uint32_t at, uint32_t len)

@@ -137,7 +137,7 @@ static inline struct crafted *response(uint8_t opcode, int32_t n, uint32_t paylo
 
 static inline void feed(uint32_t to, const struct crafted *c)
 {
-	end_input(&d.end[to], d.now, c->rx, c->bytes, c->len);
+	end_input(&d.end[to], d.now, c->rx, c->bytes, c->len, c->len);
 }
 
 /* Both pull; returns how many packets the subject sent. */

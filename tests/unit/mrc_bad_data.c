@@ -138,8 +138,8 @@ static void range_outside(void **state)
 	(void)state;
 	refuse_access(area_va(TARGET) - 8, key);
 	refuse_access(area_va(TARGET) - 1, key);
-	refuse_access(area_va(TARGET) + STAGE_AREA - 7, key);
-	refuse_access(area_va(TARGET) + STAGE_AREA, key);
+	refuse_access(area_va(TARGET) + AREA - 7, key);
+	refuse_access(area_va(TARGET) + AREA, key);
 	refuse_access(0, key);
 }
 

@@ -1,9 +1,9 @@
 /* Two whole engines of MRC: writes of every size, numbers that wrap, a thousand queue pairs, ports,
  * pools that are too small, and a wire that does everything wrong by a seed. Everything completes,
  * once and in order; no completion comes before its bytes; memory is what the works say; the same
- * seed gives the same trace. Every pull is held against the laws by mrc_end.h. */
-#define STAGE_QPS  1000u
-#define STAGE_AREA 131072u
+ * seed gives the same trace. Every pull is held against the laws by end.h. */
+#define END_QPS 1000u
+#define AREA    131072u
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -186,7 +186,7 @@ static void virtual_memory(void **state)
 static void check_thousand(void)
 {
 	for (uint32_t side = 0; side < 2; side++) {
-		static uint8_t n_done[STAGE_QPS];
+		static uint8_t n_done[END_QPS];
 		struct done d;
 
 		memset(n_done, 0, sizeof n_done);
@@ -194,11 +194,11 @@ static void check_thousand(void)
 			uint32_t i = d.qp - w.end[side].qp[0].number;
 
 			assert_int_equal(d.status, ENGINE_OK);
-			assert_true(i < STAGE_QPS);
-			assert_int_equal(d.cookie, n_done[i] == 0 ? i : STAGE_QPS);
+			assert_true(i < END_QPS);
+			assert_int_equal(d.cookie, n_done[i] == 0 ? i : END_QPS);
 			n_done[i]++;
 		}
-		for (uint32_t i = 0; i < STAGE_QPS; i++)
+		for (uint32_t i = 0; i < END_QPS; i++)
 			assert_int_equal(n_done[i], i % 100 == 0 ? 2 : 1);
 		check_idle(&w.end[side]);
 	}
@@ -214,9 +214,9 @@ static void thousand_pairs(uint32_t max_out_pkts, uint32_t lose, bool is_apart)
 	struct work k = {.code = ENGINE_WRITE, .len = 1500};
 
 	start(max_out_pkts);
-	w.end[0].n_qps = STAGE_QPS;
+	w.end[0].n_qps = END_QPS;
 	w.end[0].cfg.n_ports = w.end[1].cfg.n_ports = 4;
-	for (uint32_t i = 0; i < STAGE_QPS; i++)
+	for (uint32_t i = 0; i < END_QPS; i++)
 		for (uint32_t side = 0; side < 2; side++) {
 			struct end_qp *q = &w.end[side].qp[i];
 
@@ -233,7 +233,7 @@ static void thousand_pairs(uint32_t max_out_pkts, uint32_t lose, bool is_apart)
 	w.port_delay[1] = 700;
 	w.port_delay[2] = 1300;
 	join();
-	for (k.qp = 0; k.qp < STAGE_QPS; k.qp++)
+	for (k.qp = 0; k.qp < END_QPS; k.qp++)
 		for (k.side = 0; k.side < 2; k.side++) {
 			k.cookie = k.qp;
 			k.at = 97 * k.qp;
@@ -244,7 +244,7 @@ static void thousand_pairs(uint32_t max_out_pkts, uint32_t lose, bool is_apart)
 				k.at = 7 * k.qp;
 				k.to = 65536 + 60 * k.qp;
 				k.len = 5000;
-				k.cookie = STAGE_QPS;
+				k.cookie = END_QPS;
 				post(k);
 			}
 		}

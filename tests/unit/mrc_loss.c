@@ -22,7 +22,7 @@ static void begin_tries(uint32_t timeout, uint32_t linear, uint32_t exponential)
 
 		s->is_virtual = true;
 		s->cfg.cc.window_bytes = UINT64_C(1) << 22;
-		for (uint32_t k = 0; k < STAGE_QPS; k++) {
+		for (uint32_t k = 0; k < END_QPS; k++) {
 			s->qp[k].attr.pmtu = PMTU;
 			s->qp[k].attr.mpr = 16;
 			s->qp[k].attr.sq_psn = SQ_PSN;

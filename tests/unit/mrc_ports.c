@@ -41,7 +41,7 @@ static void begin_both(void)
 	w.is_held[1] = false;
 	w.end[1].cfg.n_ports = 2;
 	w.end[0].n_qps = w.end[1].n_qps = 2;
-	for (uint32_t i = 0; i < STAGE_QPS; i++) {
+	for (uint32_t i = 0; i < END_QPS; i++) {
 		w.end[1].qp[i].attr.sq_psn = SQ_PSN;
 		w.end[1].qp[i].attr.timeout = LONG_TIMEOUT;
 		w.end[1].qp[i].caps.max_mpr = 255;

@@ -182,7 +182,7 @@ static void qp_just_destroyed(void **state)
 	born(4);
 	for (uint32_t i = 0; i < 2; i++)
 		assert_non_null(rc_qp_free(d.end[i].e, OURS));
-	memset(d.end[SUBJECT].qp_memory[0], 0xee, END_QP);
+	end_spoil_qp(&d.end[SUBJECT], 0);
 	feed(SUBJECT, request(ROCE_OP_SEND_ONLY, 8));
 	feed(SUBJECT, response(ROCE_OP_ACKNOWLEDGE, 0, 0));
 	assert_int_equal(counts(&d.end[SUBJECT])->drop_qp, 2);

@@ -572,7 +572,7 @@ static void shared_receive_queue(void **state)
 	join();
 	for (uint32_t i = 0; i < 2; i++)
 		assert_ptr_equal(rc_qp_free(s->e, s->qp[0].number + i),
-				 i == 0 ? s->qp_memory[0] : NULL);
+				 i == 0 ? s->qp[0].memory : NULL);
 	assert_int_equal(rc_srq_new(s->e, 1, &caps, s->srq_memory), 0);
 	assert_int_equal(rc_srq_new(s->e, 1, &caps, s->srq_memory), -EEXIST);
 	w.end[0].n_qps = s->n_qps = 2;

@@ -416,7 +416,7 @@ static void window_of_one_that_ends(void **state)
 	run_until(w.now + 10);
 	assert_int_equal(w.n_log, 1);
 	assert_non_null(rc_qp_free(s->e, s->qp[1].number));
-	memset(s->qp_memory[1], 0xee, END_QP);
+	end_spoil_qp(s, 1);
 	assert_int_equal(end_set(s, w.now, 2, ENGINE_RESET, 0), 0);
 	k.qp = 0;
 	run();

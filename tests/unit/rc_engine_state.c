@@ -434,14 +434,13 @@ static void free_and_make_anew(void **state)
 	(void)state;
 	start(1);
 	join();
-	assert_int_equal(rc_qp_new(s->e, s->qp[0].number, &s->qp[0].caps, s->qp_memory[1]),
-			 -EEXIST);
+	assert_int_equal(rc_qp_new(s->e, s->qp[0].number, &s->qp[0].caps, s->srq_memory), -EEXIST);
 	post_recv(0, 0, 64, 1, 1);
 	assert_int_equal(try_post(&a_write), 0);
 	run_until(w.now + 10);
-	assert_ptr_equal(rc_qp_free(s->e, s->qp[0].number), s->qp_memory[0]);
+	assert_ptr_equal(rc_qp_free(s->e, s->qp[0].number), s->qp[0].memory);
 	assert_null(rc_qp_free(s->e, s->qp[0].number));
-	memset(s->qp_memory[0], 0xee, END_QP);
+	end_spoil_qp(s, 0);
 	run();
 	expect_nothing(0);
 	assert_true(counts(s)->drop_qp > 0);
@@ -472,7 +471,7 @@ static void free_with_turns(void **state)
 			assert_int_equal(end_set(s, w.now, 0, ENGINE_RESET, 0), 0);
 		} else {
 			assert_non_null(rc_qp_free(s->e, s->qp[0].number));
-			memset(s->qp_memory[0], 0xee, END_QP);
+			end_spoil_qp(s, 0);
 		}
 		assert_int_equal(rc_ops.deadline(s->e, ALL_FREE), NSEC_NEVER);
 		assert_int_equal(end_pull(s, w.now, wide, END_BATCH), 0);
@@ -505,7 +504,7 @@ static void shared_receive_in_hand(void **state)
 		assert_int_equal(try_post(&a_send), 0);
 		assert_int_equal(end_pull(&w.end[0], w.now, wide, 1), 1);
 		end_input(s, w.now, (struct rx_pkt){.peer = PEER, .local = LOCAL},
-			  w.end[0].out[0].bytes, w.end[0].out[0].len);
+			  w.end[0].out[0].bytes, w.end[0].out[0].len, w.end[0].out[0].len);
 		assert_int_equal(counts(s)->rx_request, 1);
 		assert_int_equal(end_post(s, w.now, op), -ENOMEM);
 		if (is_reset)
@@ -728,7 +727,7 @@ static void last_receive(void **state)
 	start(1);
 	end_open(s, w.now, 1);
 	assert_int_equal(
-		rc_qp_new(s->e, 5, &(struct rc_caps){.max_send = 1, .srq = 0}, s->qp_memory[0]),
+		rc_qp_new(s->e, 5, &(struct rc_caps){.max_send = 1, .srq = 0}, s->srq_memory),
 		-ENOENT);
 	assert_int_equal(rc_srq_new(s->e, 0, &caps, s->srq_memory), 0);
 	s->qp[0].caps.srq = 0;

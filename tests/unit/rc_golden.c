@@ -116,7 +116,8 @@ static void feed(const struct packet *p)
 	uint32_t at = p->net.transport;
 	struct rx_pkt rx = {.peer = PEER, .local = LOCAL, .ecn = 2, .ttl = 64};
 
-	end_input(&s, ++now, rx, p->bytes + at, p->net.end - icrc_bytes - at);
+	end_input(&s, ++now, rx, p->bytes + at, p->net.end - icrc_bytes - at,
+		  p->net.end - icrc_bytes - at);
 }
 
 /* The first packet of the capture in a direction. */

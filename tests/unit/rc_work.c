@@ -2,6 +2,13 @@
  * out any more, and what of an engine's lists goes with a queue. */
 #include "rc_requester.h"
 
+/* Takes queue pair i away, and its memory. */
+static void wipe(uint32_t i)
+{
+	assert_ptr_equal(rc_qp_free(s.e, OURS + i), s.qp[i].memory);
+	end_spoil_qp(&s, i);
+}
+
 /* How many works are taken together now: as many as are looked at before one that is bad. */
 static uint32_t room(void)
 {
@@ -137,11 +144,11 @@ static void shared_window_is_passed_on(void **state)
 	POST(.code = ENGINE_WRITE, .len = PMTU, .qp = 2);
 	POST(.code = ENGINE_WRITE, .len = PMTU, .qp = 3);
 	assert_int_equal(pull(), 0);
-	memset(rc_qp_free(s.e, OURS + 3), 0xff, END_QP);
+	wipe(3);
 	assert_int_equal(pull(), 1);
 	POST(.code = ENGINE_WRITE, .len = PMTU, .qp = 0);
 	assert_int_equal(pull(), 0);
-	memset(rc_qp_free(s.e, OURS), 0xff, END_QP);
+	wipe(0);
 	ack_to(1, 0);
 	assert_int_equal(pull(), 0);
 	ack_to(2, 1);
@@ -308,15 +315,6 @@ static void drains(void **state)
 	ack(6);
 	assert_int_equal(end_set(&s, now, 0, ENGINE_SQD, ENGINE_SET_WANTS_DRAINED), 0);
 	expect_event(&s, OURS, ENGINE_EVENT_DRAINED);
-}
-
-/* Takes queue pair i away, and its memory. */
-static void wipe(uint32_t i)
-{
-	void *memory = rc_qp_free(s.e, OURS + i);
-
-	assert_ptr_equal(memory, s.qp_memory[i]);
-	memset(memory, 0xff, END_QP);
 }
 
 /* Completions that nobody took yet go with their queue pair, be it the first, in the middle or the

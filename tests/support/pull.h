@@ -1,0 +1,74 @@
+/* Pulling from an engine under the laws of engine/engine.h, and what comes out as a run of bytes.
+ * All fixtures that drive an engine themselves pull through here. */
+#ifndef WEFT_TESTS_SUPPORT_PULL_H
+#define WEFT_TESTS_SUPPORT_PULL_H
+
+#include <string.h>
+
+#include "check.h"
+#include "engine/engine.h"
+
+#define ALL_FREE 0xffu
+
+static const uint16_t wide[ENGINE_PORTS] = {100, 100, 100, 100, 100, 100, 100, 100};
+
+static inline uint32_t free_mask(const uint16_t room[ENGINE_PORTS])
+{
+	uint32_t mask = 0;
+
+	for (uint32_t p = 0; p < ENGINE_PORTS; p++)
+		mask |= (uint32_t)(room[p] > 0) << p;
+	return mask;
+}
+
+/* When the engine wants to be pulled next, were all ports free. */
+static inline nsec deadline_of(const struct engine *e)
+{
+	return e->ops->deadline(e, ALL_FREE);
+}
+
+/* Pulls up to n packets, holding laws 3 and 4 against them. tx: n of them, with heads; all else is
+ * spoiled first, for it is the engine's to say. */
+static inline uint32_t lawful_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
+				   struct tx_pkt *tx, uint32_t n)
+{
+	uint16_t left[ENGINE_PORTS];
+	nsec before = e->ops->deadline(e, free_mask(room));
+
+	for (uint32_t i = 0; i < n; i++)
+		tx[i] = (struct tx_pkt){
+			.head = tx[i].head, .n_body = 9, .not_ect = 1, .udp_len = 9};
+	uint32_t got = e->ops->pull(e, now, room, tx, n);
+
+	memcpy(left, room, sizeof left);
+	assert_true(got <= n);
+	if (before > now)
+		assert_int_equal(got, 0);
+	for (uint32_t i = 0; i < got; i++) {
+		assert_true(tx[i].port < ENGINE_PORTS && left[tx[i].port] > 0);
+		left[tx[i].port]--;
+	}
+	if (got < n)
+		assert_true(e->ops->deadline(e, free_mask(left)) > now);
+	return got;
+}
+
+/* A packet as one run of at most `most` bytes, what is virtual as zeros. How many it has. */
+static inline uint32_t flatten(const struct tx_pkt *t, uint8_t *to, uint32_t most)
+{
+	uint32_t len = t->head_len;
+
+	assert_true(t->n_body <= ENGINE_PIECES && len <= most);
+	memcpy(to, t->head, len);
+	for (uint32_t i = 0; i < t->n_body; i++) {
+		assert_true(t->body[i].len <= most - len);
+		if (t->body[i].at)
+			memcpy(to + len, t->body[i].at, t->body[i].len);
+		else
+			memset(to + len, 0, t->body[i].len);
+		len += t->body[i].len;
+	}
+	return len;
+}
+
+#endif
