@@ -11,6 +11,8 @@
  *	END_ATTR      the struct that has a queue pair's attributes
  *	END_HEADERS   the struct that has a packet's headers
  *	END_ACCESS    what a peer may do to TARGET
+ *	END_PUT       the function that writes a packet's headers
+ *	END_FORGET    clears of a queue pair's attributes what is each end's own
  *	end_sets      by state, what is set on the way there
  * and behind it what is only declared here. A test program may define END_QPS and AREA before. */
 #ifndef WEFT_TESTS_SUPPORT_END_H

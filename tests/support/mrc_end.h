@@ -9,11 +9,13 @@
 #define TIMEOUT_NS(code) (UINT64_C(1024) << (code))
 #define TRIM_BYTES       20u /* BTH, METH and TSETH: what a trimming switch leaves at least */
 
-#define END_ROW      (&transport_mrc)
-#define END_OF(name) mrc_##name
-#define END_ATTR     struct mrc_attr
-#define END_HEADERS  struct mrc_pkt
-#define END_ACCESS   ALL_ACCESS
+#define END_ROW          (&transport_mrc)
+#define END_OF(name)     mrc_##name
+#define END_ATTR         struct mrc_attr
+#define END_HEADERS      struct mrc_pkt
+#define END_ACCESS       ALL_ACCESS
+#define END_PUT          mrc_head_put
+#define END_FORGET(attr) ((attr)->evs = NULL)
 
 static const uint32_t end_sets[] = {
 	[MRC_INIT] = MRC_SET_ACCESS,

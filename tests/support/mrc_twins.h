@@ -1,12 +1,8 @@
-/* Two ends of MRC with the same set-up and the same life, of which one, the subject, also gets a
- * bad packet now and then that the other, the twin, never sees. Where the reaction to it is a drop,
- * not one byte of the subject's memory may change but the counters of the drop; nothing that can be
- * seen of the two may differ afterwards, and the answers to what comes next are the same.
- *
- * When born, each end has three works out, of 3, 2 (with immediate data) and 4 packets: the first
- * is done, packet 4 has arrived, the others are not acknowledged. Of the peer's packets it has 0,
- * 1, 3 and, with immediate data, 5. Packets are counted from the first of each direction, whose
- * PSNs are just before the wrap. Packets to an end are made by hand. */
+/* Twins of MRC; see twins.h. Of a drop not one byte of the subject's memory may change but its
+ * counters. When born, each end has three works out, of 3, 2 (with immediate data) and 4 packets:
+ * the first is done, packet 4 has arrived, the others are not acknowledged. Of the peer's packets
+ * it has 0, 1, 3 and, with immediate data, 5. Packets are counted from the first of each direction,
+ * whose PSNs are just before the wrap. */
 #ifndef WEFT_TESTS_SUPPORT_MRC_TWINS_H
 #define WEFT_TESTS_SUPPORT_MRC_TWINS_H
 
@@ -14,11 +10,6 @@
 #include "mrc_end.h"
 #include "wire/net.h"
 
-#define SUBJECT  0u
-#define TWIN     1u
-#define OURS     0x1230u /* queue pair of both */
-#define THEIRS   0x4560u
-#define PMTU     256u
 #define RECEIVES 4u
 #define SELDOM   (UINT32_C(1) << 30)
 #define FIRST_RQ 0xfffffeu
@@ -36,29 +27,13 @@ struct past {
 	uint8_t slots[3][SLOTS][1024];
 };
 
-static struct {
+struct twins {
 	struct end end[2];
 	struct past past;
 	nsec now;
-} d;
-
-/* A packet made by hand, without its ICRC, and how it comes in. */
-struct crafted {
-	struct mrc_pkt h;
-	struct rx_pkt rx;
-	uint32_t len;
-	uint8_t bytes[PACKET_MAX * 2];
 };
 
-#define COUNTER(name) offsetof(struct mrc_counters, name)
-
-static inline uint64_t count_at(const struct end *s, size_t counter)
-{
-	uint64_t v;
-
-	memcpy(&v, (const uint8_t *)counts(s) + counter, sizeof v);
-	return v;
-}
+#include "twins.h"
 
 static inline uint32_t rq_psn(int64_t n)
 {
@@ -68,18 +43,6 @@ static inline uint32_t rq_psn(int64_t n)
 static inline uint32_t sq_psn(int64_t n)
 {
 	return (FIRST_SQ + (uint32_t)n) & 0xffffff;
-}
-
-/* Makes the bytes of c->h with so much payload; its fields may be changed, then craft again. */
-static inline void craft(struct crafted *c, uint32_t payload)
-{
-	c->h.bth.pad = (uint8_t)(-payload & 3);
-	c->len = mrc_head_put(&c->h, (struct span){c->bytes, MRC_HEAD_BYTES});
-	assert_true(c->len > 0);
-	for (uint32_t i = 0; i < payload; i++)
-		c->bytes[c->len + i] = (uint8_t)(i * 7 + c->h.bth.psn);
-	memset(c->bytes + c->len + payload, 0, c->h.bth.pad);
-	c->len += payload + c->h.bth.pad;
 }
 
 /* Any packet, whose PSN is that of packet n of the peer. */
@@ -193,96 +156,6 @@ static inline struct crafted *probe(uint16_t id)
 	return c;
 }
 
-static inline void feed(uint32_t to, const struct crafted *c)
-{
-	end_input(&d.end[to], d.now, c->rx, c->bytes, c->len, c->len);
-}
-
-static inline void pull_both(void)
-{
-	for (uint32_t i = 0; i < 2; i++)
-		end_pull(&d.end[i], d.now, wide, END_BATCH);
-}
-
-static inline void check_same_packets(void)
-{
-	const struct end *a = &d.end[SUBJECT], *b = &d.end[TWIN];
-
-	assert_int_equal(a->n_out, b->n_out);
-	for (uint32_t i = 0; i < a->n_out; i++) {
-		assert_int_equal(a->out[i].len, b->out[i].len);
-		assert_memory_equal(a->out[i].bytes, b->out[i].bytes, a->out[i].len);
-		assert_int_equal(a->out[i].tx.tclass, b->out[i].tx.tclass);
-		assert_int_equal(a->out[i].tx.udp_len, b->out[i].tx.udp_len);
-	}
-}
-
-static inline void check_same_completions(void)
-{
-	struct done done[2];
-	struct engine_event event[2];
-	bool has;
-
-	do {
-		memset(done, 0, sizeof done);
-		has = end_poll(&d.end[SUBJECT], &done[0]);
-		assert_int_equal(end_poll(&d.end[TWIN], &done[1]), has);
-		assert_memory_equal(&done[0], &done[1], sizeof done[0]);
-	} while (has);
-	do {
-		memset(event, 0, sizeof event);
-		has = d.end[SUBJECT].e->ops->events(d.end[SUBJECT].e, &event[0], 1) > 0;
-		assert_int_equal(d.end[TWIN].e->ops->events(d.end[TWIN].e, &event[1], 1) > 0, has);
-		assert_memory_equal(&event[0], &event[1], sizeof event[0]);
-	} while (has);
-}
-
-static inline void check_same_attributes(void)
-{
-	struct mrc_attr attr[2];
-	bool is_draining[2];
-
-	memset(attr, 0, sizeof attr);
-	for (uint32_t i = 0; i < 2; i++) {
-		assert_int_equal(mrc_qp_query(d.end[i].e, OURS, &attr[i], NULL, &is_draining[i]),
-				 0);
-		attr[i].evs = NULL;
-	}
-	assert_memory_equal(&attr[0], &attr[1], sizeof attr[0]);
-	assert_int_equal(is_draining[0], is_draining[1]);
-}
-
-/* All that can be seen of both is the same, but the counters whose offsets are given, 0 the last,
- * and `rx`. What both have to send is sent. */
-static inline void check_same(const size_t *but)
-{
-	struct mrc_counters count[2];
-
-	pull_both();
-	check_same_packets();
-	check_same_completions();
-	check_same_attributes();
-	assert_memory_equal(d.end[0].area, d.end[1].area, sizeof d.end[0].area);
-	assert_int_equal(mrc_ops.deadline(d.end[0].e, ALL_FREE),
-			 mrc_ops.deadline(d.end[1].e, ALL_FREE));
-	for (uint32_t i = 0; i < 2; i++) {
-		count[i] = *counts(&d.end[i]);
-		count[i].rx = 0;
-		for (uint32_t k = 0; but[k]; k++)
-			memset((uint8_t *)&count[i] + but[k], 0, sizeof(uint64_t));
-	}
-	assert_memory_equal(&count[0], &count[1], sizeof count[0]);
-	check_balance(&d.end[0]);
-}
-
-/* A legitimate packet to both. */
-static inline void feed_both(const struct crafted *c, const size_t *but)
-{
-	feed(SUBJECT, c);
-	feed(TWIN, c);
-	check_same(but);
-}
-
 static inline void out_work(struct end *s, uint64_t cookie, uint8_t code, uint32_t len)
 {
 	struct sge from = area_piece(s, SOURCE, 0, len);
@@ -294,7 +167,7 @@ static inline void out_work(struct end *s, uint64_t cookie, uint8_t code, uint32
 			.cookie = cookie,
 			.code = code};
 
-	assert_int_equal(mrc_ops.post(s->e, d.now, &op), 0);
+	assert_int_equal(end_post(s, d.now, op), 0);
 }
 
 static inline void defaults(void)
@@ -327,7 +200,7 @@ static inline void rear(void)
 		end_connect(s, d.now, MRC_RTS);
 		for (uint32_t k = 0; k < RECEIVES; k++) {
 			op.cookie = 100 + k;
-			assert_int_equal(mrc_ops.post(s->e, d.now, &op), 0);
+			assert_int_equal(end_post(s, d.now, op), 0);
 		}
 		out_work(s, 1, ENGINE_WRITE, 3 * PMTU - 5);
 		out_work(s, 2, ENGINE_WRITE_IMM, 2 * PMTU);
@@ -441,18 +314,9 @@ static inline void live_on(const size_t *but)
 		check_same(but);
 	}
 	assert_int_equal(d.end[TWIN].n_out, 0);
-	assert_int_equal(mrc_ops.deadline(d.end[TWIN].e, ALL_FREE), NSEC_NEVER);
+	assert_int_equal(deadline_of(d.end[TWIN].e), NSEC_NEVER);
 	check_idle(&d.end[SUBJECT]);
 	assert_int_equal(end_state(&d.end[SUBJECT], 0), MRC_RTS);
-}
-
-/* Dropped, and life goes on as that of the twin. */
-static inline void drop(const struct crafted *c, size_t counter)
-{
-	const size_t but[] = {counter, 0};
-
-	check_dropped(c, counter);
-	live_on(but);
 }
 
 /* Pulls what the subject has to say now: that many packets. */
@@ -502,22 +366,6 @@ static inline void expect_nack(uint32_t i, int64_t n, enum mrc_nack reason)
 	assert_int_equal(h->neth.entropy, EV);
 }
 
-/* Everything that was posted has come back flushed. */
-static inline void expect_flushed(uint32_t n_sent, uint32_t n_received)
-{
-	struct end *s = &d.end[SUBJECT];
-	uint32_t sent = 0, got = 0;
-	struct done done;
-
-	while (end_poll(s, &done)) {
-		assert_int_equal(done.status, ENGINE_FLUSHED);
-		sent += done.code == ENGINE_DONE_SENT;
-		got += done.code == ENGINE_DONE_RECEIVED;
-	}
-	assert_int_equal(sent, n_sent);
-	assert_int_equal(got, n_received);
-}
-
 /* The end of the subject: all that it had is given back, and later packets find nobody. */
 static inline void expect_ended(void)
 {
@@ -528,7 +376,7 @@ static inline void expect_ended(void)
 	check_idle(s);
 	d.now += TIMEOUT_NS(20);
 	assert_int_equal(end_pull(s, d.now, wide, END_BATCH), 0);
-	assert_int_equal(mrc_ops.deadline(s->e, ALL_FREE), NSEC_NEVER);
+	assert_int_equal(deadline_of(s->e), NSEC_NEVER);
 	feed(SUBJECT, asking(EXPECTED));
 	feed(SUBJECT, ack(NEXT - 1));
 	assert_int_equal(counts(s)->drop_state, 2);

@@ -8,11 +8,13 @@
 #define ALL_ACCESS       (MEM_LOCAL_WRITE | MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC)
 #define TIMEOUT_NS(code) (UINT64_C(4096) << (code))
 
-#define END_ROW      (&transport_rc)
-#define END_OF(name) rc_##name
-#define END_ATTR     struct engine_attr
-#define END_HEADERS  struct roce_pkt
-#define END_ACCESS   (ALL_ACCESS | MEM_BIND)
+#define END_ROW          (&transport_rc)
+#define END_OF(name)     rc_##name
+#define END_ATTR         struct engine_attr
+#define END_HEADERS      struct roce_pkt
+#define END_ACCESS       (ALL_ACCESS | MEM_BIND)
+#define END_PUT          roce_head_put
+#define END_FORGET(attr) ((void)(attr))
 
 static const uint32_t end_sets[] = {
 	[ENGINE_INIT] = ENGINE_SET_ACCESS,

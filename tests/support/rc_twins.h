@@ -1,21 +1,11 @@
-/* Two ends of RC with the same set-up and the same life, of which one, the subject, also gets a bad
- * packet now and then that the other, the twin, never sees. Where the reaction to it is a drop,
- * nothing that can be seen of the two may differ afterwards, but the counters of the drop; and the
- * answers to what comes next are the same, byte for byte.
- *
- * Each end has, when born: four receives, a WRITE of three packets, a READ and a FETCH_ADD of its
- * own that are out and not acknowledged. Packets to it are made by hand. */
+/* Twins of RC; see twins.h. Each end has, when born: four receives, a WRITE of three packets, a
+ * READ and a FETCH_ADD of its own that are out and not acknowledged. */
 #ifndef WEFT_TESTS_SUPPORT_RC_TWINS_H
 #define WEFT_TESTS_SUPPORT_RC_TWINS_H
 
 #include "base/serial.h"
 #include "rc_end.h"
 
-#define SUBJECT  0u
-#define TWIN     1u
-#define OURS     0x1230u /* queue pair of both */
-#define THEIRS   0x4560u
-#define PMTU     256u
 #define NO_EVENT ENGINE_EVENTS
 
 struct twins {
@@ -25,15 +15,7 @@ struct twins {
 	uint32_t msn;
 };
 
-static struct twins d;
-
-/* A packet made by hand, without its ICRC, and how it comes in. */
-struct crafted {
-	struct roce_pkt h;
-	struct rx_pkt rx;
-	uint32_t len;
-	uint8_t bytes[PACKET_MAX * 2];
-};
+#include "twins.h"
 
 static inline void out_work(struct end *s)
 {
@@ -88,18 +70,6 @@ static inline uint32_t psn_plus(uint32_t psn, int32_t n)
 	return psn24_add(psn24_of(psn), n).v;
 }
 
-/* A request or response with n bytes of payload; its fields may be changed, then craft again. */
-static inline void craft(struct crafted *c, uint32_t payload)
-{
-	c->h.bth.pad = (uint8_t)(-payload & 3);
-	c->len = roce_head_put(&c->h, (struct span){c->bytes, RC_HEAD_BYTES});
-	assert_true(c->len > 0);
-	for (uint32_t i = 0; i < payload; i++)
-		c->bytes[c->len + i] = (uint8_t)(i * 7 + c->h.bth.psn);
-	memset(c->bytes + c->len + payload, 0, c->h.bth.pad);
-	c->len += payload + c->h.bth.pad;
-}
-
 /* The next request of the peer, aimed at the start of TARGET where it aims at all. */
 static inline struct crafted *request(uint8_t opcode, uint32_t payload)
 {
@@ -133,102 +103,6 @@ static inline struct crafted *response(uint8_t opcode, int32_t n, uint32_t paylo
 	c->h.aeth = (struct aeth){.type = AETH_ACK, .value = 31, .msn = 1};
 	craft(c, payload);
 	return c;
-}
-
-static inline void feed(uint32_t to, const struct crafted *c)
-{
-	end_input(&d.end[to], d.now, c->rx, c->bytes, c->len, c->len);
-}
-
-/* Both pull; returns how many packets the subject sent. */
-static inline void pull_both(void)
-{
-	for (uint32_t i = 0; i < 2; i++)
-		end_pull(&d.end[i], d.now, wide, END_BATCH);
-}
-
-static inline void check_same_packets(void)
-{
-	const struct end *a = &d.end[SUBJECT], *b = &d.end[TWIN];
-
-	assert_int_equal(a->n_out, b->n_out);
-	for (uint32_t i = 0; i < a->n_out; i++) {
-		assert_int_equal(a->out[i].len, b->out[i].len);
-		assert_memory_equal(a->out[i].bytes, b->out[i].bytes, a->out[i].len);
-	}
-}
-
-static inline void check_same_completions(void)
-{
-	struct done done[2];
-	struct engine_event event[2];
-	bool has;
-
-	do {
-		memset(done, 0, sizeof done);
-		has = end_poll(&d.end[SUBJECT], &done[0]);
-		assert_int_equal(end_poll(&d.end[TWIN], &done[1]), has);
-		assert_memory_equal(&done[0], &done[1], sizeof done[0]);
-	} while (has);
-	do {
-		memset(event, 0, sizeof event);
-		has = d.end[SUBJECT].e->ops->events(d.end[SUBJECT].e, &event[0], 1) > 0;
-		assert_int_equal(d.end[TWIN].e->ops->events(d.end[TWIN].e, &event[1], 1) > 0, has);
-		assert_memory_equal(&event[0], &event[1], sizeof event[0]);
-	} while (has);
-}
-
-static inline void check_same_attributes(void)
-{
-	struct engine_attr attr[2];
-	bool is_draining[2];
-
-	memset(attr, 0, sizeof attr);
-	for (uint32_t i = 0; i < 2; i++)
-		assert_int_equal(rc_qp_query(d.end[i].e, OURS, &attr[i], NULL, &is_draining[i]), 0);
-	assert_memory_equal(&attr[0], &attr[1], sizeof attr[0]);
-	assert_int_equal(is_draining[0], is_draining[1]);
-}
-
-/* All that can be seen of both is the same, but the counters whose offsets are given, 0 the last,
- * and `rx`. What both have to send is sent. */
-static inline void check_same(const size_t *but)
-{
-	struct rc_counters count[2];
-
-	pull_both();
-	check_same_packets();
-	check_same_completions();
-	check_same_attributes();
-	assert_memory_equal(d.end[0].area, d.end[1].area, sizeof d.end[0].area);
-	assert_int_equal(rc_ops.deadline(d.end[0].e, ALL_FREE),
-			 rc_ops.deadline(d.end[1].e, ALL_FREE));
-	for (uint32_t i = 0; i < 2; i++) {
-		count[i] = *counts(&d.end[i]);
-		count[i].rx = 0;
-		for (uint32_t k = 0; but[k]; k++)
-			memset((uint8_t *)&count[i] + but[k], 0, sizeof(uint64_t));
-	}
-	assert_memory_equal(&count[0], &count[1], sizeof count[0]);
-	check_balance(&d.end[0]);
-}
-
-#define COUNTER(name) offsetof(struct rc_counters, name)
-
-static inline uint64_t count_at(const struct end *s, size_t counter)
-{
-	uint64_t v;
-
-	memcpy(&v, (const uint8_t *)counts(s) + counter, sizeof v);
-	return v;
-}
-
-/* A legitimate packet to both. */
-static inline void feed_both(const struct crafted *c, const size_t *but)
-{
-	feed(SUBJECT, c);
-	feed(TWIN, c);
-	check_same(but);
 }
 
 /* The life that both lead after what the subject went through: requests of all kinds, answers to
@@ -265,7 +139,7 @@ static inline void live_on(const size_t *but)
 	d.now += TIMEOUT_NS(14) * 5;
 	check_same(but);
 	assert_int_equal(d.end[TWIN].n_out, 0);
-	assert_int_equal(rc_ops.deadline(d.end[TWIN].e, ALL_FREE), NSEC_NEVER);
+	assert_int_equal(deadline_of(d.end[TWIN].e), NSEC_NEVER);
 }
 
 /* The subject drops the packet for that reason; nothing else can be seen of it. */
@@ -277,15 +151,6 @@ static inline void check_dropped(const struct crafted *c, size_t counter)
 	feed(SUBJECT, c);
 	assert_int_equal(count_at(&d.end[SUBJECT], counter), before + 1);
 	check_same(but);
-}
-
-/* Dropped, and life goes on as that of the twin. */
-static inline void drop(const struct crafted *c, size_t counter)
-{
-	const size_t but[] = {counter, 0};
-
-	check_dropped(c, counter);
-	live_on(but);
 }
 
 /* The one packet the subject has to say now. */
@@ -308,22 +173,6 @@ static inline void expect_aeth(enum aeth_type type, uint8_t value, uint32_t psn)
 	assert_int_equal(h->bth.psn, psn);
 }
 
-/* Everything that was posted has come back flushed, but for `failed` receives before. */
-static inline void expect_flushed(uint32_t n_receives)
-{
-	struct end *s = &d.end[SUBJECT];
-	uint32_t sent = 0, got = 0;
-	struct done done;
-
-	while (end_poll(s, &done)) {
-		assert_int_equal(done.status, ENGINE_FLUSHED);
-		sent += done.code == ENGINE_DONE_SENT;
-		got += done.code == ENGINE_DONE_RECEIVED;
-	}
-	assert_int_equal(sent, 3);
-	assert_int_equal(got, n_receives);
-}
-
 /* Refused with a NAK and the queue pair in error; nothing is placed, and later packets find nobody.
  * The receives posted come back flushed. */
 static inline void refuse_with(const struct crafted *c, enum aeth_nak why,
@@ -336,12 +185,12 @@ static inline void refuse_with(const struct crafted *c, enum aeth_nak why,
 	expect_aeth(AETH_NAK, (uint8_t)why, d.rq_psn);
 	assert_int_equal(end_state(s, 0), ENGINE_ERROR);
 	assert_int_equal(counts(s)->failed, 1);
-	expect_flushed(n_receives);
+	expect_flushed(3, n_receives);
 	if (event != NO_EVENT)
 		expect_event(s, OURS, event);
 	expect_no_event(s);
 	assert_memory_equal(s->area, d.end[TWIN].area, sizeof s->area);
-	assert_int_equal(rc_ops.deadline(s->e, ALL_FREE), NSEC_NEVER);
+	assert_int_equal(deadline_of(s->e), NSEC_NEVER);
 	feed(SUBJECT, request(ROCE_OP_WRITE_ONLY, 8));
 	assert_int_equal(counts(s)->drop_state, 1);
 	check_balance(s);

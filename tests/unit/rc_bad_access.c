@@ -47,7 +47,7 @@ static void refuse_access(uint8_t opcode, uint64_t va, uint32_t key)
 	assert_int_equal(done.status, ENGINE_LOCAL_ACCESS);
 	assert_int_equal(done.code, ENGINE_DONE_RECEIVED);
 	expect_aeth(AETH_NAK, AETH_NAK_REMOTE_ACCESS, d.rq_psn);
-	expect_flushed(3);
+	expect_flushed(3, 3);
 	assert_memory_equal(s->area, d.end[TWIN].area, sizeof s->area);
 	check_balance(s);
 }
@@ -342,7 +342,7 @@ static void invalidate_unknown(void **state)
 		assert_true(end_poll(s, &done));
 		assert_int_equal(done.cookie, 100);
 		assert_int_not_equal(done.status, ENGINE_OK);
-		expect_flushed(3);
+		expect_flushed(3, 3);
 		assert_int_equal(end_state(s, 0), ENGINE_ERROR);
 		assert_non_null(mem_entry(s->mem, area_key(s, TARGET)));
 	}
@@ -388,7 +388,7 @@ static void region_gone_in_between(void **state)
 	assert_int_equal(s->out[0].h.bth.opcode, ROCE_OP_READ_RESPONSE_FIRST);
 	assert_int_equal(mem_remove(s->mem, area_key(s, TARGET)), 0);
 	expect_aeth(AETH_NAK, AETH_NAK_REMOTE_ACCESS, psn_plus(d.rq_psn, 1));
-	expect_flushed(4);
+	expect_flushed(3, 4);
 }
 
 static const struct CMUnitTest cases[] = {
