@@ -7,7 +7,6 @@
 
 #define ALL_ACCESS       (MEM_LOCAL_WRITE | MEM_REMOTE_WRITE)
 #define TIMEOUT_NS(code) (UINT64_C(1024) << (code))
-#define TRIM_BYTES       20u /* BTH, METH and TSETH: what a trimming switch leaves at least */
 
 #define END_ROW          (&transport_mrc)
 #define END_OF(name)     mrc_##name

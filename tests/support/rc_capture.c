@@ -73,7 +73,7 @@ static void sum_udp(struct frame *f)
 	put_be16(udp + 6, (uint16_t)(sum == 0xffff ? sum : ~sum));
 }
 
-static void write_packet(uint32_t from, const struct end_pkt *p)
+static void write_packet(uint32_t from, const struct end_pkt *p, struct fate *fate)
 {
 	static struct frame f;
 	struct frame_spec spec = {.ip_version = ip_version,
@@ -87,6 +87,7 @@ static void write_packet(uint32_t from, const struct end_pkt *p)
 		turn_round(&f);
 	if (ip_version == 6)
 		sum_udp(&f);
+	(void)fate;
 	put_le32((uint32_t)(w.now / 1000000000));
 	put_le32((uint32_t)(w.now / 1000 % 1000000));
 	put_le32(f.len);
@@ -141,10 +142,7 @@ static const struct operation {
 static void lose_first(void)
 {
 	run_until(w.now + 1);
-	struct flight *f = first_flight();
-
-	if (f)
-		*f = w.flights[--w.n_flights];
+	heap_take();
 }
 
 static void perform(const struct operation *o)
@@ -159,7 +157,7 @@ static void perform(const struct operation *o)
 
 	start(1);
 	join();
-	w.on_sent = write_packet;
+	w.script = write_packet;
 	w.mark = o->is_marked ? 1000 : 0;
 	bind_window();
 	if (o->is_refused)

@@ -399,7 +399,7 @@ static void reset_and_reuse(void **state)
 		run();
 		assert_int_equal(try_post(&a_send), 0);
 		run_until(w.now + round % 5 * 700);
-		w.n_flights = 0;
+		clear_wire();
 		for (uint32_t i = 0; i < 2; i++) {
 			struct end_qp *q = &w.end[i].qp[0];
 
