@@ -1,7 +1,5 @@
-/* A responder of MRC alone, in w: data packets are put in as bytes, and what it sends, places and
- * reports is compared field by field. Packets are counted from the first, whose PSN is just before
- * the wrap; payload arrives in two pieces. SACKs come only when asked for, unless a test sets
- * sack_every_bytes. One per test program; start begins anew. */
+/* A responder of MRC alone; see responder.h. SACKs come only when asked for, unless a test sets
+ * sack_every_bytes. start begins anew. */
 #ifndef WEFT_TESTS_SUPPORT_MRC_RESPONDER_H
 #define WEFT_TESTS_SUPPORT_MRC_RESPONDER_H
 
@@ -15,27 +13,20 @@
 
 #define BLOCK    (512u * 1024u)
 #define MEMORY   65536u
-#define PMTU     256u
 #define NUMBER   0x50222u
 #define REMOTE   0x60111u
-#define PEER     77u
-#define LOCAL    3u
-#define PSN      0xfffffdu
 #define EV       0xc0010203u
-#define UDP_LEN  1234u                        /* of every packet here, as its UDP header says */
-#define BASE     UINT64_C(0x7000000000000000) /* where the peer sees memory */
+#define UDP_LEN  1234u /* of every packet here, as its UDP header says */
 #define SELDOM   (UINT32_C(1) << 30)
 #define RECEIVES 8u
-#define NO_EVENT ENGINE_EVENTS
 #define N_EVS    3u
 
 enum { KEY_ALL = 0x100, KEY_READ_ONLY, KEY_FOREIGN, KEY_VIRTUAL, KEY_TOP };
-enum { PD = 1, PD_OTHER };
 
-static struct {
+struct responder {
 	alignas(max_align_t) uint8_t block[BLOCK], table[MEMORY], pair[BLOCK];
 	uint8_t memory[MEMORY], packet[16384];
-	uint8_t head[ENGINE_HEAD_MAX];
+	uint8_t head[ENGINE_HEAD_MAX], whole[ENGINE_HEAD_MAX];
 	struct path_ev evs[N_EVS];
 	struct evs set;
 	struct mrc_cfg cfg;
@@ -51,7 +42,14 @@ static struct {
 	nsec now;
 	uint32_t rtr; /* enum mrc_set: what is set on the way there beside the usual */
 	bool is_open;
-} w;
+};
+
+#define RESPONDER_ROW     (&transport_mrc)
+#define RESPONDER_HEADERS struct mrc_pkt
+#define RESPONDER_PUT     mrc_head_put
+#define RESPONDER_PUT_BTH mrc_bth_put
+
+#include "responder.h"
 
 static inline struct mrc *engine(void)
 {
@@ -73,41 +71,17 @@ static inline uint32_t wire_psn(int64_t n)
 	return (w.attr.rq_psn + (uint32_t)n) & 0xffffff;
 }
 
-static inline void add_region(uint32_t key, uint32_t pd, uint64_t iova, uint8_t access)
-{
-	struct mem_entry entry = {
-		.at = key == KEY_VIRTUAL ? NULL : w.memory,
-		.iova = iova,
-		.len = key == KEY_TOP ? 4096 : MEMORY,
-		.key = key,
-		.pd = pd,
-		.qp = MEM_ANY_QP,
-		.kind = MEM_REGION,
-		.access = access,
-	};
-
-	assert_int_equal(mem_add(w.mem, &entry), 0);
-}
-
-static inline uint8_t original_byte(uint32_t i)
-{
-	return (uint8_t)(i * 7 + (i >> 8));
-}
-
 static inline void make_memory(void)
 {
 	const uint8_t all = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE | MEM_REMOTE_READ;
+	const struct span memory = {w.memory, MEMORY};
 
-	memset(w.table, 0, sizeof w.table);
-	assert_in_range(mem_bytes(16), 1, sizeof w.table);
-	w.mem = mem_init(w.table, 16);
-	for (uint32_t i = 0; i < MEMORY; i++)
-		w.memory[i] = original_byte(i);
-	add_region(KEY_ALL, PD, BASE, all);
-	add_region(KEY_READ_ONLY, PD, BASE, MEM_LOCAL_WRITE | MEM_REMOTE_READ);
-	add_region(KEY_FOREIGN, PD_OTHER, BASE, all);
-	add_region(KEY_VIRTUAL, PD, BASE, all);
-	add_region(KEY_TOP, PD, UINT64_MAX - 4095, all);
+	make_table();
+	add_region(KEY_ALL, PD, memory, BASE, all);
+	add_region(KEY_READ_ONLY, PD, memory, BASE, MEM_LOCAL_WRITE | MEM_REMOTE_READ);
+	add_region(KEY_FOREIGN, PD_OTHER, memory, BASE, all);
+	add_region(KEY_VIRTUAL, PD, (struct span){NULL, MEMORY}, BASE, all);
+	add_region(KEY_TOP, PD, (struct span){w.memory, 4096}, UINT64_MAX - 4095, all);
 }
 
 /* Free slots of a pool are poisoned, and the block is used again. */
@@ -191,12 +165,9 @@ static inline void to_rts(void)
 static inline void open_engine(void)
 {
 	w.now = 100000;
-	w.tx.head = w.head;
 	make_memory();
 	w.cfg.mem = w.mem;
-	w.e = (struct engine *)(void *)w.block;
-	assert_in_range(mrc_ops.size(&w.cfg), 1, BLOCK);
-	assert_int_equal(mrc_ops.init(w.e, &w.cfg, w.now), 0);
+	make_engine(&w.cfg);
 	w.is_open = true;
 	assert_in_range(mrc_qp_size(&w.caps), 1, BLOCK);
 	memset(w.pair, 0x5a, sizeof w.pair);
@@ -219,7 +190,7 @@ static inline void post_recv(uint64_t cookie)
 {
 	struct op op = {.cookie = cookie, .qp = NUMBER, .code = ENGINE_RECV};
 
-	assert_int_equal(mrc_ops.post(w.e, w.now, &op), 0);
+	assert_int_equal(w.e->ops->post(w.e, w.now, &op), 0);
 }
 
 /* Packet number n, a whole message of its own for BASE if nothing else is set. */
@@ -233,40 +204,6 @@ static inline struct mrc_pkt request(enum mrc_opcode opcode, int64_t n)
 		.reth = {.va = BASE, .rkey = KEY_ALL},
 		.imm.immdt = 0xabcd0000u + (uint32_t)n,
 	};
-}
-
-/* Byte i of the payload of the packet with this PSN. */
-static inline uint8_t payload_byte(uint32_t psn, uint32_t i)
-{
-	return (uint8_t)(psn * 31 + i * 3 + 1);
-}
-
-static inline void input(uint32_t head, uint32_t len)
-{
-	uint8_t *body = w.packet + ENGINE_HEAD_MAX;
-
-	w.rx.head = (struct cspan){w.packet, head};
-	w.rx.body[0] = (struct cspan){body, len / 3};
-	w.rx.body[1] = (struct cspan){body + len / 3, len - len / 3};
-	w.rx.at = w.now;
-	mrc_ops.input(w.e, w.now, &w.rx, 1);
-}
-
-static inline void deliver(struct mrc_pkt h, uint32_t len)
-{
-	uint8_t *body = w.packet + ENGINE_HEAD_MAX;
-
-	h.bth.pad = -len & 3;
-	for (uint32_t i = 0; i < len; i++)
-		body[i] = payload_byte(h.bth.psn, i);
-	memset(body + len, 0, h.bth.pad);
-	uint32_t n = mrc_head_put(&h, (struct span){w.packet, ENGINE_HEAD_MAX});
-
-	if (n == 0) {
-		mrc_bth_put(&h.bth, w.packet);
-		n = mrc_bth_bytes;
-	}
-	input(n, len + h.bth.pad);
 }
 
 /* Packet number n as a message of len bytes for BASE + at. */
@@ -310,18 +247,18 @@ static inline void write_imm(int64_t n)
 }
 
 /* What every answer has in common (Table 7-11, 7.5.5.1). */
-static inline void check_answer(void)
+static inline void check_answer(struct cspan whole)
 {
+	struct cursor c = cursor_of(whole);
 	const struct mrc_bth *b = &w.got.bth;
 	const struct path_ev *ev = NULL;
 
+	assert_int_equal(mrc_pkt_get(&c, false, &w.got, NULL).why, WIRE_DROP_NONE);
 	assert_int_equal(b->dest_qp, w.attr.remote_qp);
 	assert_int_equal(b->pkey, 0xffff);
 	assert_int_equal(b->se + b->m + b->pad + b->tver + b->rsv_var + b->ack_req + b->rsv0, 0);
 	assert_int_equal(b->ts + b->rsv_inv, 0);
 	assert_int_equal(w.tx.n_body, 0);
-	assert_int_equal(w.tx.peer, PEER);
-	assert_int_equal(w.tx.local, LOCAL);
 	assert_int_equal(w.tx.tclass, ENGINE_CONTROL);
 	assert_int_equal(w.tx.not_ect, 1);
 	assert_int_equal(w.tx.sa + w.tx.stamp, 0);
@@ -331,31 +268,6 @@ static inline void check_answer(void)
 	assert_non_null(ev);
 	if (ev)
 		assert_int_equal(ev->port, w.tx.port);
-}
-
-/* The next packet sent, decoded into w.got; false when there is none. */
-static inline bool pull_on(uint16_t port0, uint16_t port1)
-{
-	const uint16_t room[ENGINE_PORTS] = {port0, port1};
-
-	w.tx.udp_len = 0xeeee;
-	if (mrc_ops.pull(w.e, w.now, room, &w.tx, 1) == 0)
-		return false;
-	struct cursor c = cursor_of((struct cspan){w.tx.head, w.tx.head_len});
-
-	assert_int_equal(mrc_pkt_get(&c, false, &w.got, NULL).why, WIRE_DROP_NONE);
-	check_answer();
-	return true;
-}
-
-static inline bool pull(void)
-{
-	return pull_on(8, 8);
-}
-
-static inline void expect_none(void)
-{
-	assert_false(pull());
 }
 
 /* A SACK: all before packet `expected` are here, the map begins at `base`. */
@@ -406,19 +318,6 @@ static inline void expect_ack(int64_t expected, uint32_t msn)
 	assert_int_equal(w.tx.udp_len, 0);
 }
 
-static inline void expect_event(uint32_t kind)
-{
-	struct engine_event event;
-
-	if (kind == NO_EVENT) {
-		assert_int_equal(w.e->ops->events(w.e, &event, 1), 0);
-		return;
-	}
-	assert_int_equal(w.e->ops->events(w.e, &event, 1), 1);
-	assert_int_equal(event.kind, kind);
-	assert_int_equal(event.number, NUMBER);
-}
-
 /* The NAK for packet n, after which the queue pair is at its end and silent. */
 static inline void expect_nak(int64_t n, enum aeth_nak why, uint32_t msn)
 {
@@ -437,27 +336,6 @@ static inline void expect_nak(int64_t n, enum aeth_nak why, uint32_t msn)
 	expect_none();
 }
 
-static inline struct done expect_done(uint64_t cookie, int status)
-{
-	struct done done;
-
-	assert_int_equal(mrc_ops.poll(w.e, &done, 1), 1);
-	assert_int_equal(done.code, ENGINE_DONE_RECEIVED);
-	assert_int_equal(done.cookie, cookie);
-	assert_int_equal(done.status, status);
-	assert_int_equal(done.qp, NUMBER);
-	assert_int_equal(done.peer, PEER);
-	assert_int_equal(done.source, REMOTE);
-	return done;
-}
-
-static inline void expect_no_done(void)
-{
-	struct done done;
-
-	assert_int_equal(mrc_ops.poll(w.e, &done, 1), 0);
-}
-
 /* The payload of packet n is at BASE + at. */
 static inline void expect_placed(int64_t n, uint32_t at, uint32_t len)
 {
@@ -470,15 +348,6 @@ static inline void expect_untouched(uint32_t at)
 {
 	for (uint32_t i = at; i < MEMORY; i++)
 		assert_int_equal(w.memory[i], original_byte(i));
-}
-
-/* Law 1: every packet that came is in one counter. */
-static inline void check_balance(void)
-{
-	const struct mrc_counters *c = count();
-#define ADD(name, text) +c->name
-	assert_int_equal(c->rx, 0 MRC_ACCEPTED(ADD) MRC_DROPS(ADD));
-#undef ADD
 }
 
 /* A reliability probe of the peer. */

@@ -1,6 +1,4 @@
-/* A responder of RC alone, in w: requests are put in as bytes, and what it sends, places and
- * reports is compared field by field. PSNs begin just before they wrap, and are counted from the
- * first here; payload arrives in two pieces. One per test program; start begins anew. */
+/* A responder of RC alone; see responder.h. start begins anew. */
 #ifndef WEFT_TESTS_SUPPORT_RC_RESPONDER_H
 #define WEFT_TESTS_SUPPORT_RC_RESPONDER_H
 
@@ -11,26 +9,18 @@
 #include "rc/rc.h"
 #include "wire/roce.h"
 
-#define BLOCK    65536u
-#define MEMORY   8192u
-#define PMTU     256u
-#define NUMBER   5u
-#define REMOTE   9u
-#define PEER     77u
-#define LOCAL    3u
-#define EV       0x1234u
-#define PSN      0xfffffdu
-#define RNR      14u
-#define BASE     UINT64_C(0x7000000000000000) /* where the peer sees memory */
-#define DEPTH    4u                           /* reads and atomics at once */
-#define ROOM     600u                         /* of the receives */
-#define CANARY   0x5a
-#define NO_EVENT ENGINE_EVENTS
+#define BLOCK  65536u
+#define MEMORY 8192u
+#define NUMBER 5u
+#define REMOTE 9u
+#define EV     0x1234u
+#define RNR    14u
+#define DEPTH  4u   /* reads and atomics at once */
+#define ROOM   600u /* of the receives */
 
 enum { KEY_ALL = 0x100, KEY_READ_ONLY, KEY_FOREIGN, KEY_VIRTUAL, KEY_LOCAL, KEY_WINDOW, KEY_ODD };
-enum { PD = 1, PD_OTHER };
 
-static struct {
+struct responder {
 	alignas(max_align_t) uint8_t block[BLOCK], table[BLOCK], pair[BLOCK], shared[BLOCK];
 	alignas(8) uint8_t memory[MEMORY];
 	uint8_t recv[MEMORY], packet[8192];
@@ -41,29 +31,19 @@ static struct {
 	struct roce_pkt got;
 	nsec now;
 	uint32_t n_posted, first; /* receives posted, and the first piece of each */
-	uint8_t ecn;
-} w;
+	struct rx_pkt rx;         /* how packets arrive; reset by start */
+};
+
+#define RESPONDER_ROW     (&transport_rc)
+#define RESPONDER_HEADERS struct roce_pkt
+#define RESPONDER_PUT     roce_head_put
+#define RESPONDER_PUT_BTH bth_put
+
+#include "responder.h"
 
 static inline const struct rc_counters *count(void)
 {
 	return rc_counters(w.e);
-}
-
-static inline void add_region(uint32_t key, uint32_t pd, uint8_t *at, uint64_t iova, uint8_t access)
-{
-	struct mem_entry entry = {
-		.at = at,
-		.iova = iova,
-		.len = MEMORY,
-		.key = key,
-		.pd = pd,
-		.qp = MEM_ANY_QP,
-		.kind = MEM_REGION,
-		.access = access,
-	};
-
-	entry.len = key == KEY_ODD ? MEMORY - 8 : MEMORY;
-	assert_int_equal(mem_add(w.mem, &entry), 0);
 }
 
 static inline void bind_window(void)
@@ -86,19 +66,17 @@ static inline void make_memory(void)
 {
 	const uint8_t all =
 		MEM_LOCAL_WRITE | MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC | MEM_BIND;
+	const struct span memory = {w.memory, MEMORY};
 
-	memset(w.table, 0, sizeof w.table);
-	assert_true(mem_bytes(16) <= sizeof w.table);
-	w.mem = mem_init(w.table, 16);
-	for (uint32_t i = 0; i < MEMORY; i++)
-		w.memory[i] = (uint8_t)(i * 7 + (i >> 8));
+	make_table();
 	memset(w.recv, CANARY, sizeof w.recv);
-	add_region(KEY_ALL, PD, w.memory, BASE, all);
-	add_region(KEY_READ_ONLY, PD, w.memory, BASE, MEM_REMOTE_READ);
-	add_region(KEY_FOREIGN, PD_OTHER, w.memory, BASE, all);
-	add_region(KEY_VIRTUAL, PD, NULL, BASE, all);
-	add_region(KEY_LOCAL, PD, w.recv, (uintptr_t)w.recv, MEM_LOCAL_WRITE);
-	add_region(KEY_ODD, PD, w.memory + 4, BASE, all);
+	add_region(KEY_ALL, PD, memory, BASE, all);
+	add_region(KEY_READ_ONLY, PD, memory, BASE, MEM_REMOTE_READ);
+	add_region(KEY_FOREIGN, PD_OTHER, memory, BASE, all);
+	add_region(KEY_VIRTUAL, PD, (struct span){NULL, MEMORY}, BASE, all);
+	add_region(KEY_LOCAL, PD, (struct span){w.recv, MEMORY}, (uintptr_t)w.recv,
+		   MEM_LOCAL_WRITE);
+	add_region(KEY_ODD, PD, (struct span){w.memory + 4, MEMORY - 8}, BASE, all);
 	bind_window();
 }
 
@@ -138,14 +116,11 @@ static inline void start_with(uint32_t srq, uint8_t depth, uint8_t access, const
 	w.now = 1000;
 	w.n_posted = 0;
 	w.first = 100;
-	w.ecn = 0;
-	w.tx.head = w.head;
+	w.rx = (struct rx_pkt){.peer = PEER, .local = LOCAL};
 	make_memory();
 	cfg.mem = w.mem;
 	caps.srq = srq;
-	w.e = (struct engine *)(void *)w.block;
-	assert_in_range(rc_ops.size(&cfg), 1, BLOCK);
-	assert_int_equal(rc_ops.init(w.e, &cfg, w.now), 0);
+	make_engine(&cfg);
 	assert_in_range(rc_srq_size(&srq_caps), 1, BLOCK);
 	assert_int_equal(rc_srq_new(w.e, 0, &srq_caps, w.shared), 0);
 	assert_in_range(rc_qp_size(&caps), 1, BLOCK);
@@ -176,7 +151,7 @@ static inline void post_recv_key(uint32_t lkey, uint8_t flags)
 			.code = ENGINE_RECV,
 			.flags = flags};
 
-	assert_int_equal(rc_ops.post(w.e, w.now, &op), 0);
+	assert_int_equal(w.e->ops->post(w.e, w.now, &op), 0);
 	w.n_posted++;
 }
 
@@ -202,69 +177,16 @@ static inline struct roce_pkt request(enum roce_opcode opcode, uint32_t psn)
 	return h;
 }
 
-/* Byte i of the payload of the packet with this PSN. */
-static inline uint8_t payload_byte(uint32_t psn, uint32_t i)
+static inline void check_answer(struct cspan whole)
 {
-	return (uint8_t)(psn * 31 + i * 3 + 1);
-}
-
-static inline void deliver(struct roce_pkt h, uint32_t len)
-{
-	uint8_t *body = w.packet + ENGINE_HEAD_MAX;
-	uint32_t first = len / 3;
-
-	h.bth.pad = -len & 3;
-	for (uint32_t i = 0; i < len; i++)
-		body[i] = payload_byte(h.bth.psn, i);
-	uint32_t n = roce_head_put(&h, (struct span){w.packet, ENGINE_HEAD_MAX});
-	struct rx_pkt rx = {
-		.head = {w.packet, n},
-		.body = {{body, first}, {body + first, len + h.bth.pad - first}},
-		.at = w.now,
-		.peer = PEER,
-		.local = LOCAL,
-		.ecn = w.ecn,
-	};
-
-	if (n == 0) {
-		bth_put(&h.bth, w.packet);
-		rx.head.len = bth_bytes;
-	}
-	rc_ops.input(w.e, w.now, &rx, 1);
-}
-
-/* The next packet sent, decoded into w.got; false when there is none. */
-static inline bool pull(void)
-{
-	static const uint16_t room[ENGINE_PORTS] = {8};
-	uint32_t n = 0;
-
-	if (rc_ops.pull(w.e, w.now, room, &w.tx, 1) == 0)
-		return false;
-	memcpy(w.whole, w.tx.head, w.tx.head_len);
-	n = w.tx.head_len;
-	for (uint32_t i = 0; i < w.tx.n_body; n += w.tx.body[i++].len) {
-		if (w.tx.body[i].at)
-			memcpy(w.whole + n, w.tx.body[i].at, w.tx.body[i].len);
-		else
-			memset(w.whole + n, 0, w.tx.body[i].len);
-	}
-	struct cursor c = cursor_of((struct cspan){w.whole, n});
+	struct cursor c = cursor_of(whole);
 
 	assert_int_equal(roce_pkt_get(&c, &w.got, NULL).why, WIRE_DROP_NONE);
 	assert_int_equal(w.got.bth.dest_qp, REMOTE);
 	assert_int_equal(w.got.bth.pkey, 0xffff);
 	assert_int_equal(w.got.bth.ack_req + w.got.bth.se + w.got.bth.m + w.got.bth.fecn, 0);
-	assert_int_equal(w.tx.peer, PEER);
-	assert_int_equal(w.tx.local, LOCAL);
 	assert_int_equal(w.tx.ev, EV);
 	assert_int_equal(w.tx.port + w.tx.udp_len + w.tx.sa + w.tx.stamp, 0);
-	return true;
-}
-
-static inline void expect_none(void)
-{
-	assert_false(pull());
 }
 
 static inline void expect_aeth(uint8_t opcode, uint32_t psn, uint8_t type, uint8_t value)
@@ -294,19 +216,6 @@ static inline void expect_rnr(uint32_t psn)
 	expect_aeth(ROCE_OP_ACKNOWLEDGE, psn, AETH_RNR_NAK, RNR);
 }
 
-static inline void expect_event(uint32_t kind)
-{
-	struct engine_event event;
-
-	if (kind == NO_EVENT) {
-		assert_int_equal(w.e->ops->events(w.e, &event, 1), 0);
-		return;
-	}
-	assert_int_equal(w.e->ops->events(w.e, &event, 1), 1);
-	assert_int_equal(event.kind, kind);
-	assert_int_equal(event.number, NUMBER);
-}
-
 static inline uint8_t state(void)
 {
 	struct engine_attr attr;
@@ -324,36 +233,10 @@ static inline uint32_t expected(void)
 	return (attr.rq_psn - PSN) & 0xffffff;
 }
 
-static inline struct done expect_done(uint64_t cookie, int status)
-{
-	struct done done;
-
-	assert_int_equal(rc_ops.poll(w.e, &done, 1), 1);
-	assert_int_equal(done.code, ENGINE_DONE_RECEIVED);
-	assert_int_equal(done.cookie, cookie);
-	assert_int_equal(done.status, status);
-	assert_int_equal(done.qp, NUMBER);
-	assert_int_equal(done.peer, PEER);
-	assert_int_equal(done.source, REMOTE);
-	return done;
-}
-
-static inline void expect_no_done(void)
-{
-	struct done done;
-
-	assert_int_equal(rc_ops.poll(w.e, &done, 1), 0);
-}
-
 /* Byte i of receive number n is where its two pieces put it. */
 static inline uint8_t recv_byte(uint32_t n, uint32_t i)
 {
 	return w.recv[n * (MEMORY / 8) + (i < w.first ? i : i + 100)];
-}
-
-static inline uint8_t original_byte(uint32_t i)
-{
-	return (uint8_t)(i * 7 + (i >> 8));
 }
 
 static inline void expect_untouched(void)

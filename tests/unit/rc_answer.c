@@ -473,7 +473,7 @@ static void marked_packets_are_told_of(void **s)
 {
 	(void)s;
 	start();
-	w.ecn = 3;
+	w.rx.ecn = 3;
 	deliver(request(ROCE_OP_WRITE_ONLY, 0), 0);
 	deliver(request(ROCE_OP_WRITE_ONLY, 1), 0);
 	assert_true(pull());
@@ -493,7 +493,7 @@ static void marked_packets_are_told_of(void **s)
 	assert_true(pull());
 	assert_int_equal(w.got.bth.opcode, ROCE_OP_CNP);
 	assert_int_equal(count()->tx_cnp, 2);
-	w.ecn = 1;
+	w.rx.ecn = 1;
 	w.now += 100000;
 	deliver(request(ROCE_OP_WRITE_ONLY, 2), 0);
 	expect_ack(2, 0, 3);
@@ -541,7 +541,7 @@ static void an_end_by_our_own_wish_is_silent(void **s)
 	post_recv();
 	ask_read(0, 0, 9);
 	deliver(request(ROCE_OP_WRITE_ONLY, 1), 0);
-	w.ecn = 3;
+	w.rx.ecn = 3;
 	deliver(request(ROCE_OP_WRITE_ONLY, 2), 0);
 	modify((struct engine_attr){.state = ENGINE_ERROR}, ENGINE_SET_STATE);
 	expect_none();
@@ -552,7 +552,7 @@ static void an_end_by_our_own_wish_is_silent(void **s)
 	post_recv();
 	to_rtr(DEPTH, wire_psn(3));
 	expect_none();
-	w.ecn = 0;
+	w.rx.ecn = 0;
 	/* The past is forgotten, too. */
 	ask_read(0, 0, 9);
 	expect_none();
