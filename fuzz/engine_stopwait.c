@@ -4,9 +4,6 @@
 
 #include "base/bytes.h"
 
-enum { PMTU = 256, MEMORY = 4096, NUMBER = 0x11, KEY = 0x1234, PSN = 0xfffff0 };
-#define VA UINT64_C(0x100000)
-
 static const uint8_t out[] = {0, 1, 2, 3, 3};
 
 /* RECORD_IS_SPECIAL: to our queue pair, or, with a mark, to the host; the last byte of the number
@@ -19,11 +16,11 @@ static void fit(const struct subject *s, uint8_t flags, struct rx_pkt *rx, uint8
 	if (!(flags & RECORD_IS_SPECIAL) || rx->head.len < stopwait_head_bytes)
 		return;
 	bytes[0] %= STOPWAIT_ACK + 1;
-	put_be24(bytes + 1, flags & RECORD_IS_MARKED ? STOPWAIT_OPEN : NUMBER);
-	put_be24(bytes + 5, NUMBER);
-	put_be32(bytes + 8, PSN + (uint32_t)(int8_t)bytes[11]);
-	put_be32(bytes + 16, KEY);
-	put_be64(bytes + 24, VA + bytes[31]);
+	put_be24(bytes + 1, flags & RECORD_IS_MARKED ? STOPWAIT_OPEN : TARGET_QP);
+	put_be24(bytes + 5, TARGET_QP);
+	put_be32(bytes + 8, TARGET_PSN + (uint32_t)(int8_t)bytes[11]);
+	put_be32(bytes + 16, TARGET_KEY);
+	put_be64(bytes + 24, TARGET_VA + bytes[31]);
 }
 
 static const void *configure(struct mem *mem)
@@ -56,23 +53,23 @@ static int make(struct engine *e, void *memory)
 	size_t bytes;
 	const struct transport_caps caps = granted(&bytes);
 
-	return stopwait.pairs->make(e, NUMBER, &caps, memory);
+	return stopwait.pairs->make(e, TARGET_QP, &caps, memory);
 }
 
 static int connect_pair(struct engine *e, nsec now)
 {
-	const struct transport_self self = {.number = NUMBER, .psn = PSN};
+	const struct transport_self self = {.number = TARGET_QP, .psn = TARGET_PSN};
 	struct transport_link link = {
 		.path = {.peer = RECORD_PEER},
 		.manner = {.timeout_ns = 10000, .retries = 3},
-		.pmtu = PMTU,
+		.pmtu = TARGET_PMTU,
 		.access = MEM_REMOTE_WRITE,
 	};
 
 	stopwait.pairs->tell(&self, &link.mine);
 	link.theirs = link.mine;
-	must(stopwait.pairs->stop(e, now, NUMBER, ENGINE_RESET) == 0);
-	return stopwait.pairs->connect(e, now, NUMBER, &link);
+	must(stopwait.pairs->stop(e, now, TARGET_QP, ENGINE_RESET) == 0);
+	return stopwait.pairs->connect(e, now, TARGET_QP, &link);
 }
 
 static struct op op_of(uint8_t what, struct sge *sge)
@@ -80,25 +77,21 @@ static struct op op_of(uint8_t what, struct sge *sge)
 	static const uint8_t codes[] = {ENGINE_WRITE, ENGINE_WRITE_IMM, ENGINE_SEND, ENGINE_RECV};
 
 	return (struct op){.code = codes[what % sizeof codes],
-			   .qp = NUMBER,
-			   .remote = VA,
-			   .key = KEY,
+			   .qp = TARGET_QP,
+			   .remote = TARGET_VA,
+			   .key = TARGET_KEY,
 			   .flags = what & 16 ? ENGINE_SILENT : 0,
 			   .sg = sge,
 			   .n_sg = 1};
 }
 
-const struct engine_target engine_target = {
+const struct engine_target target_stopwait = {
 	.row = &stopwait,
 	.subject = {.head_bytes = stopwait_head_bytes,
 		    .wait_ns = 256,
 		    .n_ports = 1,
 		    .room = {5},
 		    .fit = fit},
-	.number = NUMBER,
-	.key = KEY,
-	.va = VA,
-	.region_bytes = MEMORY,
 	.access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE,
 	.out = out,
 	.n_out = sizeof out,

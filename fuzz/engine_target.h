@@ -1,11 +1,16 @@
-/* The target that drives an engine, fuzz_engine.c: one program for each transport, which says here
- * what is particular to it. Its row says the rest. */
+/* An engine that is driven: by fuzz_engine.c, which is one program for each transport, and by
+ * engine_seeds.c, which writes what they begin with. A transport says here what is particular to
+ * it, its row the rest. */
 #ifndef WEFT_FUZZ_ENGINE_TARGET_H
 #define WEFT_FUZZ_ENGINE_TARGET_H
 
 #include "fuzz.h"
 #include "records.h"
 #include "transport/transport.h"
+
+enum { TARGET_QP = 0x11, TARGET_PSN = 0xfffff0, TARGET_PMTU = 256 };
+/* The one region. */
+enum { TARGET_KEY = 0x1234, TARGET_VA = 0x100000, TARGET_BYTES = 4096 };
 
 struct engine_target;
 
@@ -14,6 +19,7 @@ struct driven {
 	struct subject s;
 	const struct engine_target *target;
 	uint8_t *region;
+	void *table, *pair;
 	uint64_t next_cookie[2]; /* of sends, and of receives */
 	uint64_t n_posted[2];
 	uint64_t asked, answered; /* of what the target posts beside work */
@@ -27,11 +33,8 @@ static inline struct driven *driven_of(struct subject *s)
 struct engine_target {
 	const struct transport *row;
 	struct subject_ops subject; /* count, check, post and poll are filled in for all */
-	uint32_t number, key;       /* of the queue pair, and of its one region, ... */
-	uint64_t va;                /* ... which begins at this address */
-	uint32_t region_bytes;
-	uint8_t access; /* enum mem_access */
-	nsec start;     /* when an input begins */
+	uint8_t access;             /* enum mem_access */
+	nsec start;                 /* when an input begins */
 	/* What is out then: works, each of three times out_size bytes. */
 	const uint8_t *out;
 	uint32_t n_out;
@@ -53,6 +56,13 @@ struct engine_target {
 	void (*check_idle)(const struct engine *e);
 };
 
-extern const struct engine_target engine_target;
+extern const struct engine_target target_mrc_engine, target_rc, target_stopwait;
+
+/* The engine with its table and its queue pair, in blocks of their own size, and the work of the
+ * target posted. d->region: NULL, virtual. */
+void driven_begin(struct driven *d, const struct engine_target *target);
+void driven_end(struct driven *d);
+/* Work number `what` of the target, of three times size bytes. */
+void driven_post(struct subject *s, uint8_t what, uint8_t size);
 
 #endif

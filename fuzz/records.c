@@ -2,7 +2,7 @@
 
 #include "fuzz.h"
 
-enum { PULL_MAX = 8 };
+enum { PULL_MAX = 8, TALK_MAX = 16 };
 
 void subject_pull(struct subject *s)
 {
@@ -106,4 +106,33 @@ void records_add(struct records *r, uint8_t what, uint8_t flags, const struct tx
 	head[2] = (uint8_t)(n_virtual / 16);
 	head[3] = (uint8_t)(end - head - RECORD_HEAD);
 	r->len = (uint32_t)(end - r->bytes);
+}
+
+void records_converse(struct records *r, const struct talk *t)
+{
+	static const uint16_t room[ENGINE_PORTS] = {TALK_MAX, TALK_MAX};
+	static uint8_t heads[TALK_MAX][ENGINE_HEAD_MAX];
+	struct tx_pkt tx[TALK_MAX];
+
+	for (uint32_t i = 0; i < TALK_MAX; i++)
+		tx[i].head = heads[i];
+	uint32_t n = t->from->ops->pull(t->from, t->now, room, tx, TALK_MAX);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct rx_pkt rx = {.head = {tx[i].head, tx[i].head_len},
+				    .at = t->heard,
+				    .peer = RECORD_PEER,
+				    .ev = tx[i].ev,
+				    .port = tx[i].port,
+				    .trimmed = t->flags & RECORD_IS_TRIMMED};
+
+		if (t->except >> i & 1)
+			continue;
+		for (uint32_t k = 0; k < tx[i].n_body; k++)
+			rx.body[0].len += tx[i].body[k].len;
+		rx.udp_len = (uint16_t)(rx.head.len + rx.body[0].len + 12);
+		records_add(r, RECORD_PACKET, t->flags, &tx[i]);
+		if (t->to)
+			t->to->ops->input(t->to, t->heard, &rx, 1);
+	}
 }

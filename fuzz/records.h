@@ -57,4 +57,15 @@ struct records {
 /* Adds a record. tx: NULL, or a packet that an engine sent; its virtual payload stays virtual. */
 void records_add(struct records *r, uint8_t what, uint8_t flags, const struct tx_pkt *tx);
 
+/* What two engines say to each other, and what becomes of it on the way. */
+struct talk {
+	struct engine *from, *to; /* to: NULL, and nobody hears it */
+	nsec now, heard;
+	uint8_t flags;   /* RECORD_IS_ */
+	uint32_t except; /* bit per packet that does not come through, of those pulled at once */
+};
+
+/* Pulls packets, adds those that come through, and passes them on. */
+void records_converse(struct records *r, const struct talk *t);
+
 #endif

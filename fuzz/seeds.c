@@ -12,8 +12,8 @@
 
 #include "catalog.h"
 #include "control_sample.h"
-#include "mrc_seeds.h"
-#include "rc_seeds.h"
+#include "engine_seeds.h"
+#include "engine_target.h"
 #include "ref_records.h"
 #include "wire/icrc.h"
 
@@ -89,32 +89,6 @@ static struct engine *new_engine(void)
 	return e;
 }
 
-/* Pulls packets, records them and passes them on to the engine `to`, if there is one. */
-static void converse(struct records *r, struct engine *from, struct engine *to, uint8_t flags)
-{
-	static const uint16_t room[ENGINE_PORTS] = {8, 8};
-	static uint8_t heads[8][ENGINE_HEAD_MAX];
-	struct tx_pkt tx[8];
-
-	for (uint32_t i = 0; i < 8; i++)
-		tx[i].head = heads[i];
-	uint32_t n = ref_ops.pull(from, 1, room, tx, 8);
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct rx_pkt rx = {.head = {tx[i].head, tx[i].head_len},
-				    .peer = RECORD_PEER,
-				    .port = tx[i].port,
-				    .ev = tx[i].ev,
-				    .trimmed = flags & RECORD_IS_TRIMMED};
-
-		for (uint32_t k = 0; k < tx[i].n_body; k++)
-			rx.body[1].len += tx[i].body[k].len;
-		records_add(r, RECORD_PACKET, flags, &tx[i]);
-		if (to)
-			ref_ops.input(to, 1, &rx, 1);
-	}
-}
-
 /* A message as its receiver gets it, and what its sender gets back: acknowledgements, or NACKs. */
 static void write_conversation(uint32_t number, uint8_t flags, void *payload)
 {
@@ -125,11 +99,11 @@ static void write_conversation(uint32_t number, uint8_t flags, void *payload)
 
 	there.len = back.len = 0;
 	ref_ops.post(a, 1, &op);
-	converse(&there, a, b, flags);
+	records_converse(&there, &(struct talk){a, b, 1, 1, flags, 0});
 	records_add(&there, RECORD_PULL, 0, NULL);
 	records_add(&back, RECORD_POST, 0, NULL);
 	records_add(&back, RECORD_PULL, 0, NULL);
-	converse(&back, b, NULL, 0);
+	records_converse(&back, &(struct talk){b, NULL, 1, 1, 0, 0});
 	records_add(&back, RECORD_WAIT, 255, NULL);
 	records_add(&back, RECORD_PULL, 0, NULL);
 	write_seed("ref", 2 * number, (struct cspan){there.bytes, there.len});
@@ -225,8 +199,8 @@ int main(int argc, char **argv)
 	write_conversation(0, 0, NULL);
 	write_conversation(1, RECORD_IS_TRIMMED, NULL);
 	write_conversation(2, 0, (uint8_t[8 * 128]){0x57});
-	mrc_seeds_write(write_seed);
-	rc_seeds_write(write_seed);
+	engine_seeds_write(&target_mrc_engine, "mrc_engine", write_seed);
+	engine_seeds_write(&target_rc, "rc", write_seed);
 	write_scenarios();
 	write_setup();
 	write_controls();
