@@ -17,10 +17,70 @@
 #define BATTERY_LEAVES "topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, rate: 100Gbps}\n"
 
 struct battery {
+	const char *kind;
 	void (*count)(void *counters); /* of all hosts; NULL: only check them */
+	void (*unharmed)(void);        /* looks at hosts of a fabric where nothing is at fault */
 	size_t bytes;                  /* of the counters, at most BATTERY_BYTES */
 };
 #define BATTERY_BYTES 1024u
+
+static const char *const battery_topologies[] = {
+	"topology: {kind: wire}\n",
+	BATTERY_LEAVES,
+	"topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 2, planes: 2, nic_ports: 4}\n"
+	"fabric: {routing: usid}\n",
+	"topology: {kind: fat-tree, hosts: 16, hosts_per_leaf: 2, leaves_per_pod: 2}\n"
+	"fabric: {routing: structured}\n",
+	"topology: {kind: fat-tree, hosts: 8, hosts_per_leaf: 2, leaves_per_pod: 2}\n"
+	"fabric: {routing: usid+srh}\n",
+	"topology: {kind: graph, hosts: 4, switches: [s0, {name: t0, tier: 1}, s1], links: [\n"
+	"  {between: [h0, s0]}, {between: [h1, s0]}, {between: [s0, t0]}, {between: [s1, t0]},\n"
+	"  {between: [h2, s1]}, {between: [h3, s1], rate: 50Gbps}]}\n"
+	"fabric: {pfc: on}\n",
+};
+
+static const char *const battery_workloads[] = {
+	"workload: {kind: single, bytes: 300KB, message: 70001, window: 3}\n",
+	"workload: {kind: permutation, bytes: 50KB, repeat: 2, gap: 1us}\n",
+	"workload: {kind: incast, bytes: 40KB, fan_in: 1}\n",
+	"workload: {kind: all-to-all, bytes: 20KB}\n",
+	"workload: {kind: ring, bytes: 60KB}\n",
+	"workload: {kind: tree, bytes: 60KB, chunk: 10KB}\n",
+	"workload: {kind: random, load: 30%, duration: 5us, sizes: [[100, 30%], [50KB, 100%]]}\n",
+};
+
+static inline uint64_t battery_run(const struct battery *b, const char *yaml, const char *set)
+{
+	runs_read(yaml, set);
+	runs_begin(NULL, NULL);
+	runs_finish(20 * PSEC_US, BATTERY_BOUND);
+	runs_all_done();
+	b->unharmed();
+	uint64_t hash = runs_run.sim.trace_hash;
+
+	runs_end();
+	return hash;
+}
+
+/* Every kind of fabric and of traffic, twice alike. sets: what even and odd workloads set. */
+static inline void battery_fabrics(const struct battery *b, const char *const sets[2])
+{
+	const uint32_t n_topologies = sizeof battery_topologies / sizeof battery_topologies[0];
+	const uint32_t n_workloads = sizeof battery_workloads / sizeof battery_workloads[0];
+	char yaml[1024];
+
+	for (uint32_t t = 0; t < n_topologies; t++)
+		for (uint32_t w = 0; w < n_workloads; w++) {
+			int n = snprintf(yaml, sizeof yaml,
+					 "%s%stransport: {kind: %s, payload: %u}\n",
+					 battery_topologies[t], battery_workloads[w], b->kind,
+					 256u << (t + w) % 5);
+
+			assert_true(n > 0 && (size_t)n < sizeof yaml);
+			assert_int_equal(battery_run(b, yaml, sets[w % 2]),
+					 battery_run(b, yaml, sets[w % 2]));
+		}
+}
 
 /* Node by node is event by event: also with an engine that has timers of its own. */
 static inline void battery_windows(const struct battery *b, const char *const *yaml, uint32_t n)

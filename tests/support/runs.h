@@ -3,10 +3,12 @@
 #ifndef WEFT_TESTS_SUPPORT_RUNS_H
 #define WEFT_TESTS_SUPPORT_RUNS_H
 
+#include <errno.h>
 #include <string.h>
 
 #include "check.h"
 #include "scenario/run.h"
+#include "transport/transport.h"
 
 #define RUNS_SETS 4u
 
@@ -14,6 +16,23 @@
 static struct scenario runs_scenario;
 static struct run runs_run;
 static char runs_error[SCENARIO_ERROR_MAX];
+
+/* Reads a scenario; 0, or a negative errno and what is wrong in runs_error. */
+static inline int runs_try(const char *text)
+{
+	struct scenario_source source = {.file = "f.yaml", .text = text, .len = strlen(text)};
+
+	runs_error[0] = '\0';
+	return scenario_read(&runs_scenario, &source, runs_error, sizeof runs_error);
+}
+
+/* Number i of a table of mistakes. What would be right is said by others, and may change. */
+static inline void runs_refused(uint32_t i, const char *text, const char *want)
+{
+	assert_int_equal(runs_try(text), -EINVAL);
+	if (strncmp(runs_error, want, strlen(want)) != 0)
+		fail_msg("case %u: \"%s\"\n   instead of \"%s\"", i, runs_error, want);
+}
 
 /* Reads a scenario, with "key=value" settings on top, separated by spaces. */
 static inline void runs_read(const char *yaml, const char *settings)
@@ -157,7 +176,22 @@ static inline uint64_t runs_drops(void)
 	return n;
 }
 
-/* Counters of all hosts together; each host's must balance. */
+/* Counters of all hosts together, bytes of them; each host's must balance. */
+static inline void runs_sum(const struct transport *row, void *sum, size_t bytes)
+{
+	assert_int_equal(bytes, row->n_counters * sizeof(uint64_t));
+	memset(sum, 0, bytes);
+	for (uint32_t h = 0; h < runs_run.sim.n_hosts; h++) {
+		const struct engine *e = runs_run.sim.hosts[h].engine;
+		const uint64_t *counts = e->ops->count(e);
+
+		assert_int_equal(transport_verdicts(row, counts), counts[row->count_rx]);
+		for (uint32_t i = 0; i < row->n_counters; i++)
+			((uint64_t *)sum)[i] += counts[i];
+	}
+}
+
+/* The same of the reference transport, which has no row. */
 static inline struct ref_counters runs_counters(void)
 {
 	struct ref_counters sum = {0};

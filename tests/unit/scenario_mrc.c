@@ -13,21 +13,8 @@
 #include "wire/mrc.h"
 #include "wire/packet.h"
 
-#define BOUND   (100 * PSEC_MS)
-#define LEAVES  "topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, rate: 100Gbps}\n"
 #define PERM    "workload: {kind: permutation, bytes: 100KB}\n"
 #define N_OF(a) (sizeof(a) / sizeof(a)[0])
-
-static struct scenario scenario;
-static char error[SCENARIO_ERROR_MAX];
-
-static int read_text(const char *text)
-{
-	struct scenario_source source = {.file = "f.yaml", .text = text, .len = strlen(text)};
-
-	error[0] = '\0';
-	return scenario_read(&scenario, &source, error, sizeof error);
-}
 
 static void mistakes_are_told(void **state)
 {
@@ -59,36 +46,34 @@ static void mistakes_are_told(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < N_OF(table); i++) {
-		snprintf(text, sizeof text, LEAVES PERM "transport:\n  kind: mrc\n  %s\n",
+		snprintf(text, sizeof text, BATTERY_LEAVES PERM "transport:\n  kind: mrc\n  %s\n",
 			 table[i].line);
 		snprintf(want, sizeof want, "f.yaml:5: transport.%s", table[i].error);
-		assert_int_equal(read_text(text), -EINVAL);
-		/* What would be right is said by others, and may change. */
-		if (strncmp(error, want, strlen(want)) != 0)
-			fail_msg("case %u: \"%s\"\n   instead of \"%s\"", i, error, want);
+		runs_refused(i, text, want);
 	}
 	/* An EV for each port at least. */
-	assert_int_equal(read_text("topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, "
-				   "planes: 4}\n" PERM "transport:\n  kind: mrc\n  entropies: 3\n"),
+	assert_int_equal(runs_try("topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, "
+				  "planes: 4}\n" PERM "transport:\n  kind: mrc\n  entropies: 3\n"),
 			 -EINVAL);
-	assert_string_equal(error, "f.yaml:5: transport.entropies: 3 are fewer than the 4 ports of "
-				   "a host; use more");
+	assert_string_equal(runs_error,
+			    "f.yaml:5: transport.entropies: 3 are fewer than the 4 ports of "
+			    "a host; use more");
 }
 
 static void defaults_are_those_of_the_specification(void **state)
 {
 	(void)state;
-	assert_int_equal(read_text(LEAVES PERM "transport: {kind: mrc}\n"), 0);
-	assert_string_equal(scenario.transport.name, "mrc");
-	assert_int_equal(scenario.transport.payload_bytes, 4096);
-	assert_int_equal(scenario.transport.entropies, 256);
-	assert_int_equal(scenario.transport.options.retries, 7);
-	assert_int_equal(scenario.transport.options.slow_retries, 8);
-	assert_true(scenario.transport.options.answers_trims);
-	assert_false(scenario.transport.options.counts_trims);
-	assert_false(scenario.transport.options.is_oblivious);
-	assert_int_equal(scenario_cc(&scenario.transport), CC_NSCC);
-	scenario_fini(&scenario);
+	assert_int_equal(runs_try(BATTERY_LEAVES PERM "transport: {kind: mrc}\n"), 0);
+	assert_string_equal(runs_scenario.transport.name, "mrc");
+	assert_int_equal(runs_scenario.transport.payload_bytes, 4096);
+	assert_int_equal(runs_scenario.transport.entropies, 256);
+	assert_int_equal(runs_scenario.transport.options.retries, 7);
+	assert_int_equal(runs_scenario.transport.options.slow_retries, 8);
+	assert_true(runs_scenario.transport.options.answers_trims);
+	assert_false(runs_scenario.transport.options.counts_trims);
+	assert_false(runs_scenario.transport.options.is_oblivious);
+	assert_int_equal(scenario_cc(&runs_scenario.transport), CC_NSCC);
+	scenario_fini(&runs_scenario);
 }
 
 /* Powers of two times 1.024 us, and none shorter than was asked for. */
@@ -151,21 +136,9 @@ static void settings_reach_the_engine(void **state)
 /* Counters of all hosts together; each host's balance. */
 static struct mrc_counters counters(void)
 {
-	struct mrc_counters sum = {0};
+	struct mrc_counters sum;
 
-	for (uint32_t h = 0; h < runs_run.sim.n_hosts; h++) {
-		const struct mrc_counters *c = mrc_counters(runs_run.sim.hosts[h].engine);
-		uint64_t ended = 0;
-
-#define ENDED(name, text) ended += c->name;
-		MRC_ACCEPTED(ENDED)
-		MRC_DROPS(ENDED)
-#undef ENDED
-		assert_int_equal(c->rx, ended);
-#define ADD(name, text) sum.name += c->name;
-		MRC_COUNTERS(ADD)
-#undef ADD
-	}
+	runs_sum(&transport_mrc, &sum, sizeof sum);
 	return sum;
 }
 
@@ -181,37 +154,8 @@ static void nothing_is_held(void)
 	}
 }
 
-static const char *const topologies[] = {
-	"topology: {kind: wire}\n",
-	LEAVES,
-	"topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 2, planes: 2, nic_ports: 4}\n"
-	"fabric: {routing: usid}\n",
-	"topology: {kind: fat-tree, hosts: 16, hosts_per_leaf: 2, leaves_per_pod: 2}\n"
-	"fabric: {routing: structured}\n",
-	"topology: {kind: fat-tree, hosts: 8, hosts_per_leaf: 2, leaves_per_pod: 2}\n"
-	"fabric: {routing: usid+srh}\n",
-	"topology: {kind: graph, hosts: 4, switches: [s0, {name: t0, tier: 1}, s1], links: [\n"
-	"  {between: [h0, s0]}, {between: [h1, s0]}, {between: [s0, t0]}, {between: [s1, t0]},\n"
-	"  {between: [h2, s1]}, {between: [h3, s1], rate: 50Gbps}]}\n"
-	"fabric: {pfc: on}\n",
-};
-
-static const char *const workloads[] = {
-	"workload: {kind: single, bytes: 300KB, message: 70001, window: 3}\n",
-	"workload: {kind: permutation, bytes: 50KB, repeat: 2, gap: 1us}\n",
-	"workload: {kind: incast, bytes: 40KB, fan_in: 1}\n",
-	"workload: {kind: all-to-all, bytes: 20KB}\n",
-	"workload: {kind: ring, bytes: 60KB}\n",
-	"workload: {kind: tree, bytes: 60KB, chunk: 10KB}\n",
-	"workload: {kind: random, load: 30%, duration: 5us, sizes: [[100, 30%], [50KB, 100%]]}\n",
-};
-
-static uint64_t run_once(const char *yaml)
+static void nothing_went_wrong(void)
 {
-	runs_read(yaml, "");
-	runs_begin(NULL, NULL);
-	runs_finish(20 * PSEC_US, BOUND);
-	runs_all_done();
 	struct mrc_counters c = counters();
 
 	assert_int_equal(c.failed, 0);
@@ -219,27 +163,25 @@ static uint64_t run_once(const char *yaml)
 	assert_int_equal(c.tx_nak, 0);
 	assert_int_equal(runs_drops(), 0);
 	nothing_is_held();
-	uint64_t hash = runs_run.sim.trace_hash;
-
-	runs_end();
-	return hash;
 }
+
+static void count(void *out)
+{
+	struct mrc_counters c = counters();
+
+	if (out)
+		memcpy(out, &c, sizeof c);
+}
+
+static const struct battery battery = {"mrc", count, nothing_went_wrong,
+				       sizeof(struct mrc_counters)};
+
+static const char *const nacks[] = {"transport.trim_nack=false", "transport.trim_nack=true"};
 
 static void every_fabric_and_workload_runs(void **state)
 {
-	char yaml[1024];
-
 	(void)state;
-	for (uint32_t t = 0; t < N_OF(topologies); t++)
-		for (uint32_t w = 0; w < N_OF(workloads); w++) {
-			int n = snprintf(yaml, sizeof yaml,
-					 "%s%stransport: {kind: mrc, trim_nack: %s, payload: %u}\n",
-					 topologies[t], workloads[w], w % 2 ? "true" : "false",
-					 256u << (t + w) % 5);
-
-			assert_true(n > 0 && (size_t)n < sizeof yaml);
-			assert_int_equal(run_once(yaml), run_once(yaml));
-		}
+	battery_fabrics(&battery, nacks);
 }
 
 /* A packet that h0 sent or got, as a tap saw it. */
@@ -280,9 +222,9 @@ struct outcome {
 };
 
 #define PACKETS 64u
-#define FLOW                                                                 \
-	LEAVES "workload: {kind: single, src: h0, dst: h7, bytes: 256KiB}\n" \
-	       "transport: {kind: mrc}\n"
+#define FLOW                                                                         \
+	BATTERY_LEAVES "workload: {kind: single, src: h0, dst: h7, bytes: 256KiB}\n" \
+		       "transport: {kind: mrc}\n"
 
 /* Runs it, with all that h0 sends and gets in sights. */
 static struct outcome run_flow_of(const char *yaml, const char *settings, psec bound)
@@ -327,7 +269,7 @@ static struct outcome lose(const char *yaml, const struct sight *which, uint32_t
 				"ps, until: %" PRIu64 "ps}\n",
 				which[i].at, which[i].at + 1);
 	assert_true((size_t)len < sizeof text);
-	struct outcome o = run_flow_of(text, "", BOUND);
+	struct outcome o = run_flow_of(text, "", BATTERY_BOUND);
 
 	assert_int_equal(o.status, ENGINE_OK);
 	assert_int_equal(o.dropped, n);
@@ -337,7 +279,7 @@ static struct outcome lose(const char *yaml, const struct sight *which, uint32_t
 /* The packets of the flow when nothing is lost; returns how that went. */
 static struct outcome send_all(const char *yaml, struct sight sent[PACKETS])
 {
-	struct outcome whole = run_flow_of(yaml, "", BOUND);
+	struct outcome whole = run_flow_of(yaml, "", BATTERY_BOUND);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < n_sights; i++)
@@ -436,13 +378,13 @@ static void lost_answers_cost_little(void **state)
 	char yaml[1024], set[32];
 
 	(void)state;
-	struct outcome whole = run_flow_of(FLOW, "", BOUND);
+	struct outcome whole = run_flow_of(FLOW, "", BATTERY_BOUND);
 
 	for (uint32_t i = 0; i < N_OF(faults); i++)
 		for (uint32_t seed = 1; seed <= 20; seed++) {
 			snprintf(yaml, sizeof yaml, "%s%s", FLOW, faults[i]);
 			snprintf(set, sizeof set, "seed=%u", seed);
-			struct outcome o = run_flow_of(yaml, set, BOUND);
+			struct outcome o = run_flow_of(yaml, set, BATTERY_BOUND);
 
 			assert_int_equal(o.status, ENGINE_OK);
 			assert_int_equal(o.c.lost_gap + o.c.lost_probe, 0);
@@ -458,14 +400,16 @@ static void lost_answers_cost_little(void **state)
  * for a packet at a time: neither of two flows that meet there is slower than one alone. */
 static void answers_are_not_starved_by_data(void **state)
 {
-	static const char two[] = LEAVES "transport: {kind: mrc}\n"
-					 "workload:\n"
-					 "  - {kind: single, src: h0, dst: h7, bytes: 1MiB}\n"
-					 "  - {kind: single, src: h6, dst: h0, bytes: 1MiB}\n";
+	static const char two[] =
+		BATTERY_LEAVES "transport: {kind: mrc}\n"
+			       "workload:\n"
+			       "  - {kind: single, src: h0, dst: h7, bytes: 1MiB}\n"
+			       "  - {kind: single, src: h6, dst: h0, bytes: 1MiB}\n";
 	static const char one[] =
-		LEAVES "transport: {kind: mrc}\n"
-		       "workload: {kind: single, src: h0, dst: h7, bytes: 1MiB}\n";
-	struct outcome alone = run_flow_of(one, "", BOUND), both = run_flow_of(two, "", BOUND);
+		BATTERY_LEAVES "transport: {kind: mrc}\n"
+			       "workload: {kind: single, src: h0, dst: h7, bytes: 1MiB}\n";
+	struct outcome alone = run_flow_of(one, "", BATTERY_BOUND),
+		       both = run_flow_of(two, "", BATTERY_BOUND);
 
 	(void)state;
 	assert_true(both.ended < alone.ended + alone.ended / 50);
@@ -598,7 +542,7 @@ static void trimmed_packets_are_retransmitted(void **state)
 	for (uint32_t has_nack = 0; has_nack < 2; has_nack++) {
 		runs_read(INCAST, has_nack ? "" : "transport.trim_nack=false");
 		runs_begin(NULL, NULL);
-		runs_finish(20 * PSEC_US, BOUND);
+		runs_finish(20 * PSEC_US, BATTERY_BOUND);
 		runs_all_done();
 		struct mrc_counters c = counters();
 		uint64_t trimmed = runs_run.sim.totals.trimmed;
@@ -635,7 +579,7 @@ static void cut_behind_the_base_header(void **state)
 	for (uint32_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
 		runs_read(INCAST, sets[i]);
 		runs_begin(NULL, NULL);
-		runs_finish(20 * PSEC_US, BOUND);
+		runs_finish(20 * PSEC_US, BATTERY_BOUND);
 		runs_all_done();
 		struct mrc_counters c = counters();
 
@@ -665,7 +609,7 @@ static void trims_are_counted_if_wanted(void **state)
 			 is_counted ? "true" : "false");
 		runs_read(INCAST, set);
 		runs_begin(NULL, NULL);
-		runs_finish(20 * PSEC_US, BOUND);
+		runs_finish(20 * PSEC_US, BATTERY_BOUND);
 		const struct traffic *t = &runs_run.traffic;
 		struct mrc_counters c = counters();
 
@@ -702,7 +646,7 @@ static void a_lost_plane_is_gone_round(void **state)
 	for (uint32_t i = 0; i < N_OF(sets); i++) {
 		runs_read(yaml, sets[i]);
 		runs_begin(NULL, NULL);
-		runs_finish(20 * PSEC_US, BOUND);
+		runs_finish(20 * PSEC_US, BATTERY_BOUND);
 		runs_all_done();
 		struct mrc_counters c = counters();
 
@@ -717,24 +661,15 @@ static void a_lost_plane_is_gone_round(void **state)
 	}
 }
 
-static void count(void *out)
-{
-	struct mrc_counters c = counters();
-
-	if (out)
-		memcpy(out, &c, sizeof c);
-}
-
-static const struct battery battery = {count, sizeof(struct mrc_counters)};
-
 static void windows_change_nothing(void **state)
 {
 	static const char *const yaml[] = {
 		INCAST,
-		LEAVES "workload: {kind: ring, bytes: 200KB}\ntransport: {kind: mrc}\n",
-		LEAVES PERM "transport: {kind: mrc, timeout: 20us}\n"
-			    "faults: {kind: gray, at: leaf0-spine1, chance: 5%, until: 40us}\n",
-		LEAVES PERM
+		BATTERY_LEAVES "workload: {kind: ring, bytes: 200KB}\ntransport: {kind: mrc}\n",
+		BATTERY_LEAVES PERM
+		"transport: {kind: mrc, timeout: 20us}\n"
+		"faults: {kind: gray, at: leaf0-spine1, chance: 5%, until: 40us}\n",
+		BATTERY_LEAVES PERM
 		"transport: {kind: mrc, timeout: 20us}\n"
 		"faults: {kind: random, kinds: [drop, duplicate, reorder, restart, skew],\n"
 		"         count: 6, until: 30us}\n",
@@ -753,13 +688,11 @@ static void restarts_end_what_was_under_way(void **state)
 
 static void random_faults_leave_nothing_behind(void **state)
 {
-	static const char *const sets[] = {"transport.trim_nack=false", "transport.trim_nack=true"};
-
 	(void)state;
 	battery_faults(&battery,
 		       "transport: {kind: mrc, timeout: 20us, linear_retries: 3, "
 		       "exponential_retries: 1}\n",
-		       sets);
+		       nacks);
 }
 
 static const struct CMUnitTest cases[] = {

@@ -9,71 +9,57 @@
 #include "rc/rc.h"
 #include "runs.h"
 
-#define BOUND   (100 * PSEC_MS)
-#define LEAVES  "topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 4, rate: 100Gbps}\n"
 #define PERM    "workload: {kind: permutation, bytes: 100KB}\n"
 #define N_OF(a) (sizeof(a) / sizeof(a)[0])
-
-static struct scenario scenario;
-static char error[SCENARIO_ERROR_MAX];
-
-static int read_text(const char *text)
-{
-	struct scenario_source source = {.file = "f.yaml", .text = text, .len = strlen(text)};
-
-	error[0] = '\0';
-	return scenario_read(&scenario, &source, error, sizeof error);
-}
 
 static void mistakes_are_told(void **state)
 {
 	static const struct {
 		const char *text, *error;
 	} table[] = {
-		{LEAVES PERM "transport:\n  kind: rc\n  payload: 1000\n",
+		{BATTERY_LEAVES PERM "transport:\n  kind: rc\n  payload: 1000\n",
 		 "f.yaml:5: transport.payload: 1000 is no path MTU of rc; use 256, 512, 1024, 2048 "
 		 "or 4096"},
-		{LEAVES PERM "transport:\n  kind: rc\n  payload: 8192\n",
+		{BATTERY_LEAVES PERM "transport:\n  kind: rc\n  payload: 8192\n",
 		 "f.yaml:5: transport.payload: \"8192\" is too large; at most 4KiB"},
-		{LEAVES PERM "transport:\n  kind: rc\n  payload: 128\n",
+		{BATTERY_LEAVES PERM "transport:\n  kind: rc\n  payload: 128\n",
 		 "f.yaml:5: transport.payload: \"128\" is too small; at least 256B"},
-		{LEAVES PERM "transport:\n  kind: rc\n  entropies: 4\n",
+		{BATTERY_LEAVES PERM "transport:\n  kind: rc\n  entropies: 4\n",
 		 "f.yaml:5: transport.entropies: unknown key in an rc transport; "},
-		{LEAVES PERM "transport:\n  kind: rc\n  retries: 8\n",
+		{BATTERY_LEAVES PERM "transport:\n  kind: rc\n  retries: 8\n",
 		 "f.yaml:5: transport.retries: \"8\" is too large; at most 7"},
-		{LEAVES PERM "transport:\n  kind: rc\n  window: 65537\n",
+		{BATTERY_LEAVES PERM "transport:\n  kind: rc\n  window: 65537\n",
 		 "f.yaml:5: transport.window: \"65537\" is 65537 packets; 1 to 65536"},
-		{LEAVES PERM "transport:\n  kind: rc\n  cc: swift\n",
+		{BATTERY_LEAVES PERM "transport:\n  kind: rc\n  cc: swift\n",
 		 "f.yaml:5: transport.cc: \"swift\" is unknown; one of none, dcqcn"},
-		{LEAVES PERM "transport:\n  kind: rc\n  cc: dcqcn\n  dcqcn: {fast_round: 3}\n",
+		{BATTERY_LEAVES PERM
+		 "transport:\n  kind: rc\n  cc: dcqcn\n  dcqcn: {fast_round: 3}\n",
 		 "f.yaml:6: transport.dcqcn.fast_round: unknown key in dcqcn; "},
-		{LEAVES PERM "transport:\n  kind: rc\n  cc: dcqcn\n  dcqcn: {gain_shift: 11}\n",
+		{BATTERY_LEAVES PERM
+		 "transport:\n  kind: rc\n  cc: dcqcn\n  dcqcn: {gain_shift: 11}\n",
 		 "f.yaml:6: transport.dcqcn.gain_shift: \"11\" is too large; at most 10"},
-		{LEAVES PERM "transport:\n  kind: rc\n  cc: dcqcn\n  dcqcn: {least: 200Gbps}\n",
+		{BATTERY_LEAVES PERM
+		 "transport:\n  kind: rc\n  cc: dcqcn\n  dcqcn: {least: 200Gbps}\n",
 		 "f.yaml:6: transport.dcqcn: "},
-		{LEAVES PERM "transport: {cc: dcqcn}\n",
+		{BATTERY_LEAVES PERM "transport: {cc: dcqcn}\n",
 		 "f.yaml:3: transport.cc: unknown key in a ref transport; "},
 	};
 
 	(void)state;
-	for (uint32_t i = 0; i < N_OF(table); i++) {
-		assert_int_equal(read_text(table[i].text), -EINVAL);
-		/* What would be right is said by others, and may change. */
-		if (strncmp(error, table[i].error, strlen(table[i].error)) != 0)
-			fail_msg("case %u: \"%s\"\n   instead of \"%s\"", i, error, table[i].error);
-	}
+	for (uint32_t i = 0; i < N_OF(table); i++)
+		runs_refused(i, table[i].text, table[i].error);
 }
 
 static void defaults_are_those_of_the_specification(void **state)
 {
 	(void)state;
-	assert_int_equal(read_text(LEAVES PERM "transport: {kind: rc}\n"), 0);
-	assert_string_equal(scenario.transport.name, "rc");
-	assert_int_equal(scenario.transport.payload_bytes, 4096);
-	assert_int_equal(scenario.transport.options.ack_every_pkts, 4);
-	assert_int_equal(scenario.transport.options.retries, 7);
-	assert_int_equal(scenario_cc(&scenario.transport), CC_FIXED);
-	scenario_fini(&scenario);
+	assert_int_equal(runs_try(BATTERY_LEAVES PERM "transport: {kind: rc}\n"), 0);
+	assert_string_equal(runs_scenario.transport.name, "rc");
+	assert_int_equal(runs_scenario.transport.payload_bytes, 4096);
+	assert_int_equal(runs_scenario.transport.options.ack_every_pkts, 4);
+	assert_int_equal(runs_scenario.transport.options.retries, 7);
+	assert_int_equal(scenario_cc(&runs_scenario.transport), CC_FIXED);
+	scenario_fini(&runs_scenario);
 }
 
 /* Powers of two times 4.096 us, and none shorter than was asked for. */
@@ -124,81 +110,37 @@ static void settings_reach_the_engine(void **state)
 /* Counters of all hosts together; each host's balance. */
 static struct rc_counters counters(void)
 {
-	struct rc_counters sum = {0};
+	struct rc_counters sum;
 
-	for (uint32_t h = 0; h < runs_run.sim.n_hosts; h++) {
-		const struct rc_counters *c = rc_counters(runs_run.sim.hosts[h].engine);
-		uint64_t ended = 0;
-
-#define ENDED(name, text) ended += c->name;
-		RC_ACCEPTED(ENDED)
-		RC_DROPS(ENDED)
-#undef ENDED
-		assert_int_equal(c->rx, ended);
-#define ADD(name, text) sum.name += c->name;
-		RC_COUNTERS(ADD)
-#undef ADD
-	}
+	runs_sum(&transport_rc, &sum, sizeof sum);
 	return sum;
 }
 
-static const char *const topologies[] = {
-	"topology: {kind: wire}\n",
-	LEAVES,
-	"topology: {kind: leaf-spine, hosts: 8, hosts_per_leaf: 2, planes: 2, nic_ports: 4}\n"
-	"fabric: {routing: usid}\n",
-	"topology: {kind: fat-tree, hosts: 16, hosts_per_leaf: 2, leaves_per_pod: 2}\n"
-	"fabric: {routing: structured}\n",
-	"topology: {kind: fat-tree, hosts: 8, hosts_per_leaf: 2, leaves_per_pod: 2}\n"
-	"fabric: {routing: usid+srh}\n",
-	"topology: {kind: graph, hosts: 4, switches: [s0, {name: t0, tier: 1}, s1], links: [\n"
-	"  {between: [h0, s0]}, {between: [h1, s0]}, {between: [s0, t0]}, {between: [s1, t0]},\n"
-	"  {between: [h2, s1]}, {between: [h3, s1], rate: 50Gbps}]}\n"
-	"fabric: {pfc: on}\n",
-};
-
-static const char *const workloads[] = {
-	"workload: {kind: single, bytes: 300KB, message: 70001, window: 3}\n",
-	"workload: {kind: permutation, bytes: 50KB, repeat: 2, gap: 1us}\n",
-	"workload: {kind: incast, bytes: 40KB, fan_in: 1}\n",
-	"workload: {kind: all-to-all, bytes: 20KB}\n",
-	"workload: {kind: ring, bytes: 60KB}\n",
-	"workload: {kind: tree, bytes: 60KB, chunk: 10KB}\n",
-	"workload: {kind: random, load: 30%, duration: 5us, sizes: [[100, 30%], [50KB, 100%]]}\n",
-};
-
-static uint64_t run_once(const char *yaml)
+static void nothing_went_wrong(void)
 {
-	runs_read(yaml, "");
-	runs_begin(NULL, NULL);
-	runs_finish(20 * PSEC_US, BOUND);
-	runs_all_done();
 	struct rc_counters c = counters();
 
 	assert_int_equal(runs_run.sim.totals.trimmed, 0);
 	assert_int_equal(c.failed, 0);
 	assert_int_equal(c.rx_rnr, 0);
-	uint64_t hash = runs_run.sim.trace_hash;
-
-	runs_end();
-	return hash;
 }
+
+static void count(void *out)
+{
+	struct rc_counters c = counters();
+
+	if (out)
+		memcpy(out, &c, sizeof c);
+}
+
+static const struct battery battery = {"rc", count, nothing_went_wrong, sizeof(struct rc_counters)};
+
+static const char *const ccs[] = {"transport.cc=none", "transport.cc=dcqcn"};
 
 static void every_fabric_and_workload_runs(void **state)
 {
-	char yaml[1024];
-
 	(void)state;
-	for (uint32_t t = 0; t < N_OF(topologies); t++)
-		for (uint32_t w = 0; w < N_OF(workloads); w++) {
-			int n = snprintf(yaml, sizeof yaml,
-					 "%s%stransport: {kind: rc, cc: %s, payload: %u}\n",
-					 topologies[t], workloads[w], w % 2 ? "dcqcn" : "none",
-					 256u << (t + w) % 5);
-
-			assert_true(n > 0 && (size_t)n < sizeof yaml);
-			assert_int_equal(run_once(yaml), run_once(yaml));
-		}
+	battery_fabrics(&battery, ccs);
 }
 
 #define INCAST                                                                        \
@@ -217,7 +159,7 @@ static void marks_come_back_as_notifications(void **state)
 		runs_read(INCAST, i ? "transport.kind=rc fabric.trimming=true transport.cc=dcqcn"
 				    : "transport.kind=rc fabric.trimming=true");
 		runs_begin(NULL, NULL);
-		runs_finish(PSEC_NEVER, BOUND);
+		runs_finish(PSEC_NEVER, BATTERY_BOUND);
 		runs_all_done();
 		c[i] = counters();
 		drops[i] = runs_drops();
@@ -231,24 +173,15 @@ static void marks_come_back_as_notifications(void **state)
 	assert_true(c[1].tx_retx < c[0].tx_retx);
 }
 
-static void count(void *out)
-{
-	struct rc_counters c = counters();
-
-	if (out)
-		memcpy(out, &c, sizeof c);
-}
-
-static const struct battery battery = {count, sizeof(struct rc_counters)};
-
 static void windows_change_nothing(void **state)
 {
 	static const char *const yaml[] = {
 		INCAST "transport: {kind: rc, cc: dcqcn, payload: 1024}\n",
-		LEAVES "workload: {kind: ring, bytes: 200KB}\ntransport: {kind: rc}\n",
-		LEAVES PERM "transport: {kind: rc, timeout: 20us}\n"
-			    "faults: {kind: gray, at: leaf0-spine1, chance: 5%, until: 40us}\n",
-		LEAVES PERM
+		BATTERY_LEAVES "workload: {kind: ring, bytes: 200KB}\ntransport: {kind: rc}\n",
+		BATTERY_LEAVES PERM
+		"transport: {kind: rc, timeout: 20us}\n"
+		"faults: {kind: gray, at: leaf0-spine1, chance: 5%, until: 40us}\n",
+		BATTERY_LEAVES PERM
 		"transport: {kind: rc, timeout: 20us}\n"
 		"faults: {kind: random, kinds: [drop, duplicate, reorder, restart, skew],\n"
 		"         count: 6, until: 30us}\n",
@@ -266,10 +199,8 @@ static void restarts_end_what_was_under_way(void **state)
 
 static void random_faults_leave_nothing_behind(void **state)
 {
-	static const char *const sets[] = {"transport.cc=none", "transport.cc=dcqcn"};
-
 	(void)state;
-	battery_faults(&battery, "transport: {kind: rc, timeout: 20us, retries: 3}\n", sets);
+	battery_faults(&battery, "transport: {kind: rc, timeout: 20us, retries: 3}\n", ccs);
 }
 
 static const struct CMUnitTest cases[] = {

@@ -21,13 +21,6 @@ static struct scenario_source source_of(const char *text)
 	return (struct scenario_source){.file = "f.yaml", .text = text, .len = strlen(text)};
 }
 
-static int read_text(const char *text)
-{
-	struct scenario_source source = source_of(text);
-
-	return scenario_read(&runs_scenario, &source, runs_error, sizeof runs_error);
-}
-
 struct mistake {
 	const char *text, *error;
 };
@@ -120,7 +113,7 @@ static void check_mistakes(const struct mistake *table, size_t n, const char *be
 
 	for (size_t i = 0; i < n; i++) {
 		snprintf(text, sizeof text, "%s%s", before, table[i].text);
-		assert_int_equal(read_text(text), -EINVAL);
+		assert_int_equal(runs_try(text), -EINVAL);
 		const char *said = strstr(runs_error, ": ");
 
 		if (strncmp(runs_error, "f.yaml:", 7) != 0 || !said ||
@@ -141,7 +134,7 @@ static void mistakes_are_told(void **state)
 static void targets_and_variants_are_read(void **state)
 {
 	(void)state;
-	if (read_text(
+	if (runs_try(
 		    LEAVES PERM TWO
 		    "measure: {tick: 1us}\n"
 		    "targets:\n"
@@ -237,10 +230,10 @@ static void listed_hosts_are_the_ends(void **state)
 	static const uint32_t dsts[] = {3, 2, 1, 0, 7, 6, 5, 4};
 
 	(void)state;
-	assert_int_equal(read_text(LEAVES "workload:\n"
-					  "  - {kind: permutation, dsts: [3, 2, 1, 0, 7, 6, 5, 4], "
-					  "bytes: 7KB, stagger: 1us}\n"
-					  "  - {kind: incast, dst: h2, srcs: [h7, 0]}\n"),
+	assert_int_equal(runs_try(LEAVES "workload:\n"
+					 "  - {kind: permutation, dsts: [3, 2, 1, 0, 7, 6, 5, 4], "
+					 "bytes: 7KB, stagger: 1us}\n"
+					 "  - {kind: incast, dst: h2, srcs: [h7, 0]}\n"),
 			 0);
 	const struct workload *w = &runs_scenario.workload;
 
@@ -607,7 +600,7 @@ static void studies_are_whole(void **state)
 		struct scenario_source source = source_of(b->yaml);
 		struct scenario other;
 
-		if (read_text(b->yaml))
+		if (runs_try(b->yaml))
 			fail_msg("%s", runs_error);
 		const struct scenario *s = &runs_scenario;
 
