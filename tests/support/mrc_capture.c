@@ -12,6 +12,7 @@
 #include "encap/encap.h"
 #include "frame.h"
 #include "mrc_stage.h"
+#include "pcap_out.h"
 #include "wire/icrc.h"
 
 #define MESSAGE 2500u
@@ -28,24 +29,6 @@ static const uint8_t dscp[ENGINE_TCLASSES] = {
 static FILE *out;
 static enum encapsulation encapsulation;
 static uint8_t frame[4096];
-
-static void put_le32(uint32_t v)
-{
-	const uint8_t bytes[4] = {(uint8_t)v, (uint8_t)(v >> 8), (uint8_t)(v >> 16),
-				  (uint8_t)(v >> 24)};
-
-	fwrite(bytes, 1, sizeof bytes, out);
-}
-
-static void put_file_head(void)
-{
-	put_le32(0xa1b2c3d4);
-	put_le32(4u << 16 | 2);
-	put_le32(0);
-	put_le32(0);
-	put_le32(65535);
-	put_le32(1); /* Ethernet */
-}
 
 /* IPv4 is no encapsulation of our own: the frame of the golden captures. Its addresses are
  * exchanged for the way back, which the header's sum does not mind. */
@@ -121,11 +104,7 @@ static void on_sent(uint32_t from, const struct end_pkt *p, struct fate *fate)
 {
 	uint32_t len = encapsulation == IPV4 ? wrap_ipv4(from, p) : wrap_ipv6(from, p);
 
-	put_le32((uint32_t)(w.now / 1000000000));
-	put_le32((uint32_t)(w.now / 1000 % 1000000));
-	put_le32(len);
-	put_le32(len);
-	fwrite(frame, 1, len, out);
+	pcap_frame(out, w.now, (struct cspan){frame, len});
 	fate->is_marked = scene->is_marked && is_data(p->h.bth.opcode);
 	if (!scene->is_hit || from != scene->hit_from || n_sent[from]++ != scene->hit)
 		return;
@@ -285,7 +264,7 @@ static bool capture(const char *directory)
 	out = len > 0 && (size_t)len < sizeof path ? fopen(path, "wb") : NULL;
 	if (!out)
 		return false;
-	put_file_head();
+	pcap_begin(out);
 	memset(n_sent, 0, sizeof n_sent);
 	scene->play();
 	end_close(&w.end[0]);

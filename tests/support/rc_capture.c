@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "frame.h"
+#include "pcap_out.h"
 #include "rc_pair.h"
 
 #define MESSAGE 2500u
@@ -15,24 +16,6 @@
 
 static FILE *out;
 static uint8_t ip_version;
-
-static void put_le32(uint32_t v)
-{
-	const uint8_t bytes[4] = {(uint8_t)v, (uint8_t)(v >> 8), (uint8_t)(v >> 16),
-				  (uint8_t)(v >> 24)};
-
-	fwrite(bytes, 1, sizeof bytes, out);
-}
-
-static void put_file_head(void)
-{
-	put_le32(0xa1b2c3d4);
-	put_le32(4u << 16 | 2);
-	put_le32(0);
-	put_le32(0);
-	put_le32(65535);
-	put_le32(1); /* Ethernet */
-}
 
 static void swap(uint8_t *a, uint8_t *b, uint32_t n)
 {
@@ -88,11 +71,7 @@ static void write_packet(uint32_t from, const struct end_pkt *p, struct fate *fa
 	if (ip_version == 6)
 		sum_udp(&f);
 	(void)fate;
-	put_le32((uint32_t)(w.now / 1000000000));
-	put_le32((uint32_t)(w.now / 1000 % 1000000));
-	put_le32(f.len);
-	put_le32(f.len);
-	fwrite(f.bytes, 1, f.len, out);
+	pcap_frame(out, w.now, (struct cspan){f.bytes, f.len});
 }
 
 /* A window on end 1, to be invalidated by a send. */
@@ -194,7 +173,7 @@ int main(int argc, char **argv)
 		perror(argv[3]);
 		return EXIT_FAILURE;
 	}
-	put_file_head();
+	pcap_begin(out);
 	perform(o);
 	return fclose(out) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
