@@ -1,7 +1,5 @@
-/* What the tests of libmrc stand on: the loopback device of MRC, a context on it, and two queue
- * pairs that talk to each other. Every wait ends after WAIT_MS. A test that fails leaves its
- * objects: the process ends soon after. Include this first: isolate.h asks for what is not in
- * POSIX. */
+/* What the tests of libmrc stand on: rig.h, on the loopback device of MRC and a context of it.
+ * Include this first: isolate.h asks for what is not in POSIX. */
 #ifndef WEFT_TESTS_UNIT_MRCAPI_RIG_H
 #define WEFT_TESTS_UNIT_MRCAPI_RIG_H
 
@@ -15,29 +13,16 @@
 #include <string.h>
 #include <time.h>
 
-#define WAIT_MS   5000
-#define RIG_BYTES 65536u
-#define RIG_DEPTH 16u
-#define RIG_GID   3u /* RoCE version 2 over IPv4, as on NICs */
-
 struct rig {
 	struct ibv_context *verbs;
 	struct mrc_context *mrc;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
-	uint8_t *memory; /* RIG_BYTES; the second half is the second end's */
+	uint8_t *memory;
 };
 
-struct end {
-	struct mrc_comp_channel *channel;
-	struct mrc_cq *send_cq, *recv_cq;
-	struct mrc_qp *qp;
-};
-
-struct rig_pair {
-	struct rig rig;
-	struct end a, b;
-};
+#define RIG_OF(name) mrc_##name
+#include "rig.h"
 
 /* Fails as libibverbs does where it answers -1, or an errno value. */
 #define assert_minus_one(call, error)           \
@@ -97,22 +82,14 @@ static inline void rig_start(struct rig *rig)
 	rig->verbs = rig_device("weft_mrc0");
 	rig->mrc = mrc_create_context(rig->verbs, NULL);
 	assert_non_null(rig->mrc);
-	rig->pd = ibv_alloc_pd(rig->verbs);
-	assert_non_null(rig->pd);
-	rig->memory = aligned_alloc(4096, RIG_BYTES);
-	assert_non_null(rig->memory);
-	memset(rig->memory, 0, RIG_BYTES);
-	rig->mr = ibv_reg_mr(rig->pd, rig->memory, RIG_BYTES, rights);
-	assert_non_null(rig->mr);
+	rig_map(rig, rig->verbs, rights);
 }
 
 static inline void rig_stop(struct rig *rig)
 {
-	assert_int_equal(ibv_dereg_mr(rig->mr), 0);
-	assert_int_equal(ibv_dealloc_pd(rig->pd), 0);
+	rig_unmap(rig);
 	assert_int_equal(mrc_destroy_context(rig->mrc), 0);
 	assert_int_equal(ibv_close_device(rig->verbs), 0);
-	free(rig->memory);
 }
 
 static inline void end_queues(struct rig *rig, struct end *end)
@@ -189,7 +166,7 @@ static inline uint32_t number_of(struct mrc_qp *qp)
 /* Every attribute with a value that is good in any step, for a peer of that number. */
 static inline struct ibv_qp_attr good_attr(struct rig *rig, struct mrc_qp *qp, uint32_t peer)
 {
-	struct ibv_qp_attr attr = {
+	return (struct ibv_qp_attr){
 		.port_num = 1,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 		.path_mtu = IBV_MTU_1024,
@@ -202,13 +179,8 @@ static inline struct ibv_qp_attr good_attr(struct rig *rig, struct mrc_qp *qp, u
 		.timeout = 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
-		.ah_attr = {.is_global = 1,
-			    .port_num = 1,
-			    .grh = {.hop_limit = 64, .sgid_index = RIG_GID}},
+		.ah_attr = rig_address(rig->verbs),
 	};
-
-	assert_int_equal(ibv_query_gid(rig->verbs, 1, RIG_GID, &attr.ah_attr.grh.dgid), 0);
-	return attr;
 }
 
 /* Takes a queue pair as far as a state, by the shortest masks. */
@@ -240,14 +212,6 @@ static inline enum ibv_qp_state state_of(struct mrc_qp *qp)
 	return attr.qp_state;
 }
 
-static inline void end_stop(struct end *end)
-{
-	assert_int_equal(mrc_destroy_qp(end->qp), 0);
-	assert_int_equal(mrc_destroy_cq(end->send_cq), 0);
-	assert_int_equal(mrc_destroy_cq(end->recv_cq), 0);
-	assert_int_equal(mrc_destroy_comp_channel(end->channel), 0);
-}
-
 static inline void pair_start(struct rig_pair *p)
 {
 	rig_start(&p->rig);
@@ -257,44 +221,6 @@ static inline void pair_start(struct rig_pair *p)
 	p->b.qp = rig_qp(&p->rig, &p->b);
 	bring_to(&p->rig, p->a.qp, number_of(p->b.qp), IBV_QPS_RTS);
 	bring_to(&p->rig, p->b.qp, number_of(p->a.qp), IBV_QPS_RTS);
-}
-
-static inline void pair_stop(struct rig_pair *p)
-{
-	end_stop(&p->a);
-	end_stop(&p->b);
-	rig_stop(&p->rig);
-}
-
-static inline int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* The next completion of the queue. */
-static inline struct ibv_wc wait_wc(struct mrc_cq *cq)
-{
-	struct ibv_wc wc = {0};
-	int64_t end = now_ms() + WAIT_MS;
-
-	while (now_ms() < end) {
-		int n = mrc_poll_cq(cq, 1, &wc);
-
-		assert_true(n >= 0);
-		if (n == 1)
-			return wc;
-	}
-	fail_msg("no completion after %d ms", WAIT_MS);
-	return wc;
-}
-
-/* A piece of the rig's memory. */
-static inline struct ibv_sge piece(const struct rig *rig, uint32_t offset, uint32_t length)
-{
-	return (struct ibv_sge){(uintptr_t)rig->memory + offset, length, rig->mr->lkey};
 }
 
 /* A write of that piece to the second half of the memory. */

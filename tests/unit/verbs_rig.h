@@ -1,6 +1,5 @@
-/* What the tests of libweft-verbs stand on: the loopback device, and two queue pairs on it that
- * talk to each other. Every wait ends after WAIT_MS. A test that fails leaves its objects: the
- * process ends soon after. Include this first: isolate.h asks for what is not in POSIX. */
+/* What the tests of libweft-verbs stand on: rig.h, on the loopback device. Include this first:
+ * isolate.h asks for what is not in POSIX. */
 #ifndef WEFT_TESTS_UNIT_VERBS_RIG_H
 #define WEFT_TESTS_UNIT_VERBS_RIG_H
 
@@ -14,28 +13,15 @@
 #include <string.h>
 #include <time.h>
 
-#define WAIT_MS   5000
-#define RIG_BYTES 65536u
-#define RIG_DEPTH 16u
-#define RIG_GID   3u /* RoCE version 2 over IPv4, as on NICs */
-
 struct rig {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
-	uint8_t *memory; /* RIG_BYTES; the second half is the second end's */
+	uint8_t *memory;
 };
 
-struct end {
-	struct ibv_comp_channel *channel;
-	struct ibv_cq *send_cq, *recv_cq;
-	struct ibv_qp *qp;
-};
-
-struct rig_pair {
-	struct rig rig;
-	struct end a, b;
-};
+#define RIG_OF(name) ibv_##name
+#include "rig.h"
 
 static inline struct ibv_context *rig_open(void)
 {
@@ -60,21 +46,13 @@ static inline void rig_start(struct rig *rig)
 			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 
 	rig->context = rig_open();
-	rig->pd = ibv_alloc_pd(rig->context);
-	assert_non_null(rig->pd);
-	rig->memory = aligned_alloc(4096, RIG_BYTES);
-	assert_non_null(rig->memory);
-	memset(rig->memory, 0, RIG_BYTES);
-	rig->mr = ibv_reg_mr(rig->pd, rig->memory, RIG_BYTES, rights);
-	assert_non_null(rig->mr);
+	rig_map(rig, rig->context, rights);
 }
 
 static inline void rig_stop(struct rig *rig)
 {
-	assert_int_equal(ibv_dereg_mr(rig->mr), 0);
-	assert_int_equal(ibv_dealloc_pd(rig->pd), 0);
+	rig_unmap(rig);
 	assert_int_equal(ibv_close_device(rig->context), 0);
-	free(rig->memory);
 }
 
 static inline struct ibv_qp_init_attr rig_init(const struct end *end)
@@ -116,20 +94,15 @@ static inline int to_init(struct ibv_qp *qp)
 
 static inline struct ibv_qp_attr rtr_attr(struct ibv_qp *qp, uint32_t peer)
 {
-	struct ibv_qp_attr attr = {
+	return (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = peer,
 		.rq_psn = peer & 0xffffff,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 1,
-		.ah_attr = {.is_global = 1,
-			    .port_num = 1,
-			    .grh = {.hop_limit = 64, .sgid_index = RIG_GID}},
+		.ah_attr = rig_address(qp->context),
 	};
-
-	assert_int_equal(ibv_query_gid(qp->context, 1, RIG_GID, &attr.ah_attr.grh.dgid), 0);
-	return attr;
 }
 
 #define RTR_MASK                                                                        \
@@ -161,14 +134,6 @@ static inline void connect_qp(struct ibv_qp *qp, uint32_t peer)
 	assert_int_equal(qp->state, IBV_QPS_RTS);
 }
 
-static inline void end_stop(struct end *end)
-{
-	assert_int_equal(ibv_destroy_qp(end->qp), 0);
-	assert_int_equal(ibv_destroy_cq(end->send_cq), 0);
-	assert_int_equal(ibv_destroy_cq(end->recv_cq), 0);
-	assert_int_equal(ibv_destroy_comp_channel(end->channel), 0);
-}
-
 static inline void pair_start(struct rig_pair *p)
 {
 	rig_start(&p->rig);
@@ -183,44 +148,6 @@ static inline void pair_start(struct rig_pair *p)
 	}
 	connect_qp(p->a.qp, p->b.qp->qp_num);
 	connect_qp(p->b.qp, p->a.qp->qp_num);
-}
-
-static inline void pair_stop(struct rig_pair *p)
-{
-	end_stop(&p->a);
-	end_stop(&p->b);
-	rig_stop(&p->rig);
-}
-
-static inline int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* The next completion of the queue. */
-static inline struct ibv_wc wait_wc(struct ibv_cq *cq)
-{
-	struct ibv_wc wc = {0};
-	int64_t end = now_ms() + WAIT_MS;
-
-	while (now_ms() < end) {
-		int n = ibv_poll_cq(cq, 1, &wc);
-
-		assert_true(n >= 0);
-		if (n == 1)
-			return wc;
-	}
-	fail_msg("no completion after %d ms", WAIT_MS);
-	return wc;
-}
-
-/* A piece of the rig's memory. */
-static inline struct ibv_sge piece(const struct rig *rig, uint32_t offset, uint32_t length)
-{
-	return (struct ibv_sge){(uintptr_t)rig->memory + offset, length, rig->mr->lkey};
 }
 
 static inline void post_recv(const struct rig *rig, struct ibv_qp *qp, uint64_t id, uint32_t offset)
