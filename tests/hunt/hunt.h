@@ -235,7 +235,7 @@ nsec hunt_timeout_ns(uint8_t code);
 /* What must balance at the end of a run, and what a report adds up. All members are numbers. */
 #define HUNT_MORE 64u
 struct hunt_counts {
-	uint64_t rx, accepted, dropped, tx, rx_bytes, retx, timeouts, duplicates, naks;
+	uint64_t rx, verdicts, tx, rx_bytes, retx, timeouts, duplicates, naks;
 	uint64_t more[HUNT_MORE]; /* what only this transport has, see hunt_transport.more */
 };
 
@@ -262,23 +262,19 @@ struct hunt_transport {
 	 * most; and until it gives up. */
 	nsec (*try_ns)(const struct hunt_plan *s, uint32_t end);
 	nsec (*give_up_ns)(const struct hunt_plan *s, uint32_t end);
-	/* A device without queue pairs, whose engine records there; NULL without memory. */
-	struct hunt_device *(*device_new)(const struct hunt_plan *s, uint32_t host,
-					  struct trace *events);
-	/* Frees it; the sentence that says what the engine did to memory that is not its own, or
-	 * NULL. */
-	const char *(*device_free)(struct hunt_device *d);
-	const void *(*cfg)(struct hunt_device *d);
+	/* A device without queue pairs, which begins with its struct hunt_memory. configure makes
+	 * the configuration of its engine, which records there; the device's. */
+	size_t device_bytes;
+	const void *(*configure)(struct hunt_device *d, uint32_t host, struct trace *events);
 	/* Makes and connects the queue pair of an end, or the host's shared receive queue. */
 	int (*open)(struct hunt_device *d, struct engine *e, uint32_t end, nsec now);
 	int (*open_shared)(struct hunt_device *d, struct engine *e, uint32_t host);
 	/* Does what the plan has at a host by now; when to come again. NULL: nothing. */
 	psec (*stir)(struct hunt_device *d, struct engine *e, struct hunt_oracle *o, uint32_t host,
 		     nsec now);
-	/* Ends work on an end: everything is flushed. */
-	int (*fail)(struct engine *e, uint32_t qp, nsec now);
 	/* What the engine still holds when all its queue pairs have ended: a sentence, or NULL. */
 	const char *(*left_over)(const struct engine *e);
+	/* Adds what the row does not tell. */
 	void (*count)(const struct engine *e, struct hunt_counts *counts);
 	/* The wire, to the oracle: o->wire is this part's own memory, and it answers by
 	 * oracle_fail. wire_new: 0 or -ENOMEM. on_input is called before the engine sees a packet,

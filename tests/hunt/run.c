@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mem/mem.h"
+#include "memory.h"
 #include "oracle.h"
 #include "sim/impair.h"
 
@@ -153,6 +153,18 @@ static int witness_post(struct engine *e, nsec now, const struct op *op)
 	return 0;
 }
 
+static void count(const struct witness *w, struct hunt_counts *n)
+{
+	const struct transport *row = w->run->transport->row;
+	const uint64_t *counts = w->inner->ops->count(w->inner);
+
+	n->rx += counts[row->count_rx];
+	n->verdicts += transport_verdicts(row, counts);
+	n->rx_bytes += counts[row->count_received];
+	n->retx += counts[row->count_retx];
+	w->run->transport->count(w->inner, n);
+}
+
 static void put_in(struct witness *w, nsec now, const struct rx_pkt *rx)
 {
 	struct hunt_counts before = {0}, after = {0};
@@ -161,9 +173,9 @@ static void put_in(struct witness *w, nsec now, const struct rx_pkt *rx)
 	w->run->oracle.host_now[w->host] = now;
 	trace_packet(w->run, w->host, "<-", rx->head, rx->body[0].len + rx->body[1].len);
 	oracle_before_input(&w->run->oracle, w->host, now, rx);
-	w->run->transport->count(w->inner, &before);
+	count(w, &before);
 	w->inner->ops->input(w->inner, now, rx, 1);
-	w->run->transport->count(w->inner, &after);
+	count(w, &after);
 	oracle_after_input(&w->run->oracle, w->host, rx, &before, &after);
 }
 
@@ -222,7 +234,7 @@ static uint32_t witness_pull(struct engine *e, nsec now, const uint16_t room[ENG
 	nsec due = ops->deadline(w->inner, free_ports(room));
 	struct hunt_counts before = {0}, after = {0};
 
-	w->run->transport->count(w->inner, &before);
+	count(w, &before);
 	uint32_t got = ops->pull(w->inner, now, room, pkts, n), gone = 0;
 
 	o->host_now[w->host] = now;
@@ -240,7 +252,7 @@ static uint32_t witness_pull(struct engine *e, nsec now, const uint16_t room[ENG
 		oracle_on_output(o, w->host, now, &pkts[i]);
 		gone += lets_go(w, now, pkts, i, gone);
 	}
-	w->run->transport->count(w->inner, &after);
+	count(w, &after);
 	if (w->run->transport->on_pulled)
 		w->run->transport->on_pulled(o, w->host, &before, &after);
 	if (due > now && got > 0)
@@ -281,12 +293,12 @@ static void check_balance(struct hunt_run *r, uint32_t host)
 	const uint8_t *guard = (const uint8_t *)w->block + w->inner_bytes;
 	struct hunt_counts n = {0}, *sum = &r->result->met.counts;
 
-	r->transport->count(w->inner, &n);
-	if (n.rx != n.accepted + n.dropped || n.rx != w->n_in)
+	count(w, &n);
+	if (n.rx != n.verdicts || n.rx != w->n_in)
 		oracle_fail(&r->oracle,
 			    "h%u: %" PRIu64 " packets in, %" PRIu64 " counted, %" PRIu64
-			    " accepted and %" PRIu64 " dropped",
-			    host, w->n_in, n.rx, n.accepted, n.dropped);
+			    " accepted or dropped",
+			    host, w->n_in, n.rx, n.verdicts);
 	if (n.tx != w->n_out)
 		oracle_fail(&r->oracle, "h%u: %" PRIu64 " packets out, %" PRIu64 " counted", host,
 			    w->n_out, n.tx);
@@ -301,11 +313,24 @@ static void free_device(struct hunt_run *r, uint32_t host)
 {
 	if (!r->devices[host])
 		return;
-	const char *problem = r->transport->device_free(r->devices[host]);
+	const char *problem = hunt_memory_fini((struct hunt_memory *)(void *)r->devices[host]);
 
 	if (problem)
 		oracle_fail(&r->oracle, "h%u: %s", host, problem);
+	free(r->devices[host]);
 	r->devices[host] = NULL;
+}
+
+/* NULL without memory. */
+static struct hunt_device *new_device(const struct hunt_run *r)
+{
+	struct hunt_memory *m = calloc(1, r->transport->device_bytes);
+
+	if (m && hunt_memory_init(m, r->plan)) {
+		free(m);
+		return NULL;
+	}
+	return (struct hunt_device *)(void *)m;
 }
 
 /* The engine starts, or starts again with nothing of its old life. */
@@ -319,10 +344,11 @@ static const void *host_cfg(void *context, uint32_t host, uint64_t seed)
 		check_balance(r, host);
 	free_device(r, host);
 	r->is_begun[host] = false;
-	r->devices[host] = r->transport->device_new(r->plan, host, r->events);
+	r->devices[host] = new_device(r);
 	if (!r->devices[host])
 		return NULL;
-	r->cfg = (struct witness_cfg){r, host, r->transport->cfg(r->devices[host]), is_retx};
+	r->cfg = (struct witness_cfg){
+		r, host, r->transport->configure(r->devices[host], host, r->events), is_retx};
 	return &r->cfg;
 }
 
@@ -628,8 +654,9 @@ static void end_all(struct hunt_run *r)
 		uint32_t host = s->ends[e].host;
 
 		if (!r->oracle.ends[e].is_gone &&
-		    r->transport->fail(witness_at(r, host)->inner, s->ends[e].qp,
-				       sim_host_now(&r->sim, host)))
+		    r->transport->row->pairs->stop(witness_at(r, host)->inner,
+						   sim_host_now(&r->sim, host), s->ends[e].qp,
+						   ENGINE_ERROR))
 			oracle_fail(&r->oracle, "end %u: cannot be ended", e);
 	}
 	for (uint32_t h = 0; h < s->topology.n_hosts; h++)

@@ -1,6 +1,5 @@
 /* MRC behind the seam: its device, and how its queue pairs are made and connected. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "memory.h"
 #include "mrc/state.h"
@@ -13,7 +12,6 @@ struct hunt_evs {
 };
 
 struct hunt_device {
-	const struct hunt_plan *plan;
 	struct hunt_memory memory;
 	struct mrc_cfg cfg;
 	struct hunt_evs sets[HUNT_ENDS][2]; /* of its own ends */
@@ -21,19 +19,11 @@ struct hunt_device {
 	uint32_t n_changed;                 /* of the plan's changes, all hosts' counted */
 };
 
-static struct hunt_device *device_new(const struct hunt_plan *s, uint32_t host,
-				      struct trace *events)
+static const void *configure(struct hunt_device *d, uint32_t host, struct trace *events)
 {
+	const struct hunt_plan *s = d->memory.plan;
 	const struct plan_mrc_host *h = &plan_mrc(s)->hosts[host];
-	struct hunt_device *d = calloc(1, sizeof *d);
 
-	if (!d)
-		return NULL;
-	if (hunt_memory_init(&d->memory, s)) {
-		free(d);
-		return NULL;
-	}
-	d->plan = s;
 	d->cfg = (struct mrc_cfg){
 		.trace = {events, host},
 		.mem = d->memory.mem,
@@ -54,19 +44,6 @@ static struct hunt_device *device_new(const struct hunt_plan *s, uint32_t host,
 		.has_base_probe = h->has_base_probe,
 		.seed = s->seed * HUNT_HOSTS + host,
 	};
-	return d;
-}
-
-static const char *device_free(struct hunt_device *d)
-{
-	const char *problem = hunt_memory_fini(&d->memory);
-
-	free(d);
-	return problem;
-}
-
-static const void *cfg(struct hunt_device *d)
-{
 	return &d->cfg;
 }
 
@@ -93,7 +70,7 @@ static uint8_t flags_of(const struct hunt_plan *s, uint32_t end)
 
 static int connect(struct hunt_device *d, struct engine *e, uint32_t end, nsec now)
 {
-	const struct hunt_plan *s = d->plan;
+	const struct hunt_plan *s = d->memory.plan;
 	const struct plan_mrc_end *own = &plan_mrc(s)->ends[end];
 	const struct hunt_end *peer = &s->ends[end ^ 1];
 	uint32_t qp = s->ends[end].qp;
@@ -145,13 +122,13 @@ static int make_evs(struct hunt_evs *to, const struct plan_mrc_evs *w)
 
 static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec now)
 {
-	const struct hunt_end *own = &d->plan->ends[end];
-	const struct plan_mrc_end *more = &plan_mrc(d->plan)->ends[end];
+	const struct hunt_end *own = &d->memory.plan->ends[end];
+	const struct plan_mrc_end *more = &plan_mrc(d->memory.plan)->ends[end];
 	struct mrc_caps caps = {
 		.max_send = own->max_send,
 		.max_recv = own->max_recv,
 		.max_send_sge = HUNT_SGE,
-		.pd = d->plan->arenas[end].pd,
+		.pd = d->memory.plan->arenas[end].pd,
 		.max_mpr = more->max_mpr,
 		.max_wimm = more->max_wimm,
 	};
@@ -168,7 +145,7 @@ static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec 
 static int make_change(struct hunt_device *d, struct engine *e, nsec now,
 		       const struct plan_mrc_change *c)
 {
-	const struct hunt_plan *s = d->plan;
+	const struct hunt_plan *s = d->memory.plan;
 	uint32_t qp = s->ends[c->end].qp;
 	struct mrc_attr attr = {
 		.mpr = c->mpr,
@@ -206,14 +183,15 @@ static void take_events(struct hunt_device *d, struct engine *e, struct hunt_ora
 	struct engine_event event;
 
 	while (e->ops->events(e, &event, 1))
-		oracle_mrc_event(o, hunt_find_end(d->plan, host, event.number), news[event.kind]);
+		oracle_mrc_event(o, hunt_find_end(d->memory.plan, host, event.number),
+				 news[event.kind]);
 }
 
 /* Things change when the plan says so. */
 static psec stir(struct hunt_device *d, struct engine *e, struct hunt_oracle *o, uint32_t host,
 		 nsec now)
 {
-	const struct hunt_plan *s = d->plan;
+	const struct hunt_plan *s = d->memory.plan;
 	const struct plan_mrc *m = plan_mrc(s);
 
 	take_events(d, e, o, host);
@@ -292,13 +270,6 @@ uint64_t oracle_mrc_window(const struct hunt_oracle *o, uint32_t end)
 	return cc_grant(&requester_of(o, end)->cc).window_bytes;
 }
 
-static int fail(struct engine *e, uint32_t qp, nsec now)
-{
-	struct mrc_attr attr = {.state = MRC_ERROR};
-
-	return mrc_qp_modify(e, now, qp, &attr, MRC_SET_STATE);
-}
-
 static const char *left_over(const struct engine *e)
 {
 	struct mrc_usage use = mrc_usage(e);
@@ -316,17 +287,8 @@ static void count(const struct engine *e, struct hunt_counts *n)
 {
 	const struct mrc_counters *c = mrc_counters(e);
 
-	n->rx += c->rx;
-#define HUNT_ACCEPTED(name, text) n->accepted += c->name;
-	MRC_ACCEPTED(HUNT_ACCEPTED)
-#undef HUNT_ACCEPTED
-#define HUNT_DROPPED(name, text) n->dropped += c->name;
-	MRC_DROPS(HUNT_DROPPED)
-#undef HUNT_DROPPED
 	n->tx += c->tx_data + c->tx_retx + c->tx_sack + c->tx_nack + c->tx_ack + c->tx_nak +
 		 c->tx_probe + c->tx_fault_probe + c->tx_endpoint + c->tx_endpoint_re;
-	n->rx_bytes += c->rx_bytes;
-	n->retx += c->tx_retx;
 	n->timeouts += c->timeouts;
 	n->duplicates += c->rx_duplicate;
 	n->naks += c->rx_nak;
@@ -395,12 +357,10 @@ const struct hunt_transport hunt_mrc = {
 	.print_own = plan_mrc_print,
 	.try_ns = try_ns,
 	.give_up_ns = give_up_ns,
-	.device_new = device_new,
-	.device_free = device_free,
-	.cfg = cfg,
+	.device_bytes = sizeof(struct hunt_device),
+	.configure = configure,
 	.open = open_end,
 	.stir = stir,
-	.fail = fail,
 	.left_over = left_over,
 	.count = count,
 	.wire_new = oracle_mrc_new,

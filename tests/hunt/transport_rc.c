@@ -1,29 +1,19 @@
 /* RC behind the seam: its device, and how its queue pairs are made and connected. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "memory.h"
 #include "oracle_rc.h"
 #include "rc/rc.h"
 
 struct hunt_device {
-	const struct hunt_plan *plan;
 	struct hunt_memory memory;
 	struct rc_cfg cfg;
 };
 
-static struct hunt_device *device_new(const struct hunt_plan *s, uint32_t host,
-				      struct trace *events)
+static const void *configure(struct hunt_device *d, uint32_t host, struct trace *events)
 {
-	struct hunt_device *d = calloc(1, sizeof *d);
+	const struct hunt_plan *s = d->memory.plan;
 
-	if (!d)
-		return NULL;
-	if (hunt_memory_init(&d->memory, s)) {
-		free(d);
-		return NULL;
-	}
-	d->plan = s;
 	d->cfg = (struct rc_cfg){
 		.trace = {events, host},
 		.mem = d->memory.mem,
@@ -38,19 +28,6 @@ static struct hunt_device *device_new(const struct hunt_plan *s, uint32_t host,
 			},
 		.ack_every_pkts = s->ack_every,
 	};
-	return d;
-}
-
-static const char *device_free(struct hunt_device *d)
-{
-	const char *problem = hunt_memory_fini(&d->memory);
-
-	free(d);
-	return problem;
-}
-
-static const void *cfg(struct hunt_device *d)
-{
 	return &d->cfg;
 }
 
@@ -63,11 +40,12 @@ static int go_to(struct engine *e, uint32_t qp, nsec now, struct engine_attr *at
 
 static int connect(const struct hunt_device *d, struct engine *e, uint32_t end, nsec now)
 {
-	const struct hunt_end *own = &d->plan->ends[end], *peer = &d->plan->ends[end ^ 1];
-	const struct topology *t = &d->plan->topology;
+	const struct hunt_end *own = &d->memory.plan->ends[end],
+			      *peer = &d->memory.plan->ends[end ^ 1];
+	const struct topology *t = &d->memory.plan->topology;
 	struct engine_attr attr = {
 		.access = MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC,
-		.pmtu = (uint16_t)d->plan->pmtu,
+		.pmtu = (uint16_t)d->memory.plan->pmtu,
 		.peer = peer->host,
 		/* The address in the plane that the peer sends by. */
 		.local = t->ports[t->nodes[peer->host].first_port + peer->port].plane,
@@ -99,13 +77,13 @@ static int connect(const struct hunt_device *d, struct engine *e, uint32_t end, 
 
 static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec now)
 {
-	const struct hunt_end *own = &d->plan->ends[end];
+	const struct hunt_end *own = &d->memory.plan->ends[end];
 	struct rc_caps caps = {
 		.max_send = own->max_send,
 		.max_recv = own->has_srq ? 0 : own->max_recv,
 		.max_send_sge = HUNT_SGE,
 		.max_recv_sge = HUNT_SGE,
-		.pd = d->plan->arenas[end].pd,
+		.pd = d->memory.plan->arenas[end].pd,
 		.srq = own->has_srq ? own->host : RC_NO_SRQ,
 	};
 	void *memory = hunt_memory_block(&d->memory, rc_qp_size(&caps));
@@ -118,7 +96,7 @@ static int open_end(struct hunt_device *d, struct engine *e, uint32_t end, nsec 
 
 static int open_shared(struct hunt_device *d, struct engine *e, uint32_t host)
 {
-	const struct hunt_arena *a = &d->plan->arenas[HUNT_ENDS + host];
+	const struct hunt_arena *a = &d->memory.plan->arenas[HUNT_ENDS + host];
 	struct engine_srq_caps caps = {.max_recv = HUNT_RECVS, .max_sge = HUNT_SGE, .pd = a->pd};
 	void *memory = hunt_memory_block(&d->memory, rc_srq_size(&caps));
 	int error = memory ? hunt_memory_add_shared(&d->memory, host) : -ENOMEM;
@@ -126,27 +104,11 @@ static int open_shared(struct hunt_device *d, struct engine *e, uint32_t host)
 	return error ? error : rc_srq_new(e, host, &caps, memory);
 }
 
-static int fail(struct engine *e, uint32_t qp, nsec now)
-{
-	struct engine_attr attr = {.state = ENGINE_ERROR};
-
-	return rc_qp_modify(e, now, qp, &attr, ENGINE_SET_STATE);
-}
-
 static void count(const struct engine *e, struct hunt_counts *n)
 {
 	const struct rc_counters *c = rc_counters(e);
 
-	n->rx += c->rx;
-#define HUNT_ACCEPTED(name, text) n->accepted += c->name;
-	RC_ACCEPTED(HUNT_ACCEPTED)
-#undef HUNT_ACCEPTED
-#define HUNT_DROPPED(name, text) n->dropped += c->name;
-	RC_DROPS(HUNT_DROPPED)
-#undef HUNT_DROPPED
 	n->tx += c->tx_request + c->tx_retx + c->tx_ack + c->tx_nak + c->tx_response + c->tx_cnp;
-	n->rx_bytes += c->rx_bytes;
-	n->retx += c->tx_retx;
 	n->timeouts += c->timeouts;
 	n->duplicates += c->rx_duplicate;
 	n->naks += c->rx_nak;
@@ -177,12 +139,10 @@ const struct hunt_transport hunt_rc = {
 	.more = more,
 	.try_ns = try_ns,
 	.give_up_ns = give_up_ns,
-	.device_new = device_new,
-	.device_free = device_free,
-	.cfg = cfg,
+	.device_bytes = sizeof(struct hunt_device),
+	.configure = configure,
 	.open = open_end,
 	.open_shared = open_shared,
-	.fail = fail,
 	.count = count,
 	.wire_new = oracle_rc_new,
 	.wire_free = oracle_rc_free,
