@@ -1,5 +1,5 @@
 /* Pulling from an engine under the laws of engine/engine.h, and what comes out as a run of bytes.
- * All fixtures that drive an engine themselves pull through here. */
+ * Fixtures that drive an engine themselves pull through here. */
 #ifndef WEFT_TESTS_SUPPORT_PULL_H
 #define WEFT_TESTS_SUPPORT_PULL_H
 

@@ -180,7 +180,7 @@ static void refuse(int to, const struct rx_pkt *rx, const uint64_t *drop)
 static struct rx_pkt rx_of(const struct tx_pkt *t, uint8_t *flat)
 {
 	return (struct rx_pkt){
-		.head = {flat, flatten(t, flat)},
+		.head = {flat, flatten(t, flat, ENGINE_HEAD_MAX + PAYLOAD)},
 		.at = w.now,
 		.peer = PEER,
 		.ev = t->ev,
