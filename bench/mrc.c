@@ -183,10 +183,10 @@ static void post(struct bench *b, uint32_t qp)
 /* What one end has to say reaches the other at once. */
 static uint32_t pass(struct bench *b, uint32_t side)
 {
-	static const uint16_t room[ENGINE_PORTS] = {BATCH};
+	static const struct engine_room room = {.pkts = {BATCH}, .may = UINT32_MAX};
 	struct end *from = &b->ends[side], *to = &b->ends[1 - side];
 	struct rx_pkt rx[BATCH];
-	uint32_t n = from->engine->ops->pull(from->engine, b->now, room, from->tx, BATCH);
+	uint32_t n = from->engine->ops->pull(from->engine, b->now, &room, from->tx, BATCH);
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tx_pkt *t = &from->tx[i];
@@ -224,7 +224,8 @@ static void run(struct bench *b, uint64_t pkts)
 			post(b, (uint32_t)done[i].cookie);
 		}
 		b->now += STEP_NS;
-		must(moved || n || e->ops->deadline(e, 1) != NSEC_NEVER, "it stands still");
+		must(moved || n || e->ops->deadline(e, engine_may_all(1)) != NSEC_NEVER,
+		     "it stands still");
 	}
 }
 

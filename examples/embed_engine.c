@@ -112,7 +112,7 @@ static void send_packet(const struct end *from, struct end *to, const struct tx_
 
 static void pull_packets(struct end *s, struct end *peer)
 {
-	static const uint16_t room[ENGINE_PORTS] = {BATCH};
+	static const struct engine_room room = {.pkts = {BATCH}, .may = UINT32_MAX};
 	uint8_t heads[BATCH][ENGINE_HEAD_MAX];
 	struct tx_pkt tx[BATCH];
 	uint32_t n;
@@ -120,7 +120,7 @@ static void pull_packets(struct end *s, struct end *peer)
 	for (uint32_t i = 0; i < BATCH; i++)
 		tx[i].head = heads[i];
 	do {
-		n = row->engine->pull(s->e, now, room, tx, BATCH);
+		n = row->engine->pull(s->e, now, &room, tx, BATCH);
 		for (uint32_t i = 0; i < n; i++)
 			send_packet(s, peer, &tx[i]);
 	} while (n == BATCH);
@@ -143,7 +143,7 @@ static nsec next_moment(const struct end ends[2])
 	nsec next = n_flights ? wire[first].at : NSEC_NEVER;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		nsec at = row->engine->deadline(ends[i].e, 1);
+		nsec at = row->engine->deadline(ends[i].e, engine_may_all(1));
 
 		next = at < next ? at : next;
 	}

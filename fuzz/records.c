@@ -9,24 +9,24 @@ void subject_pull(struct subject *s)
 	const struct subject_ops *ops = s->ops;
 	uint8_t heads[PULL_MAX][ENGINE_HEAD_MAX];
 	struct tx_pkt tx[PULL_MAX];
-	uint32_t used[ENGINE_PORTS] = {0}, free_ports = 0;
-	bool was_due = s->e->ops->deadline(s->e, (1u << ops->n_ports) - 1) <= s->now;
+	struct engine_room left = {.may = UINT32_MAX};
+
+	memcpy(left.pkts, ops->room, sizeof left.pkts);
+	bool was_due = s->e->ops->deadline(s->e, engine_may(&left)) <= s->now;
 
 	for (uint32_t i = 0; i < PULL_MAX; i++)
 		tx[i].head = heads[i];
-	uint32_t n = s->e->ops->pull(s->e, s->now, ops->room, tx, PULL_MAX);
+	uint32_t n = s->e->ops->pull(s->e, s->now, &left, tx, PULL_MAX);
 
 	must(n < PULL_MAX && (was_due || n == 0));
 	for (uint32_t i = 0; i < n; i++) {
 		must(tx[i].head_len <= ops->head_bytes && tx[i].n_body <= ENGINE_PIECES);
-		must(tx[i].port < ops->n_ports && ++used[tx[i].port] <= ops->room[tx[i].port]);
+		must(tx[i].port < ops->n_ports && left.pkts[tx[i].port]-- > 0);
 		must(tx[i].peer == RECORD_PEER && tx[i].tclass < ENGINE_TCLASSES);
 		if (ops->check)
 			ops->check(s, &tx[i]);
 	}
-	for (uint32_t p = 0; p < ops->n_ports; p++)
-		free_ports |= used[p] < ops->room[p] ? 1u << p : 0;
-	must(s->e->ops->deadline(s->e, free_ports) > s->now);
+	must(s->e->ops->deadline(s->e, engine_may(&left)) > s->now);
 }
 
 /* A copy in a block of just that size; NULL for nothing. */
@@ -110,13 +110,13 @@ void records_add(struct records *r, uint8_t what, uint8_t flags, const struct tx
 
 void records_converse(struct records *r, const struct talk *t)
 {
-	static const uint16_t room[ENGINE_PORTS] = {TALK_MAX, TALK_MAX};
+	static const struct engine_room room = {.pkts = {TALK_MAX, TALK_MAX}, .may = UINT32_MAX};
 	static uint8_t heads[TALK_MAX][ENGINE_HEAD_MAX];
 	struct tx_pkt tx[TALK_MAX];
 
 	for (uint32_t i = 0; i < TALK_MAX; i++)
 		tx[i].head = heads[i];
-	uint32_t n = t->from->ops->pull(t->from, t->now, room, tx, TALK_MAX);
+	uint32_t n = t->from->ops->pull(t->from, t->now, &room, tx, TALK_MAX);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct rx_pkt rx = {.head = {tx[i].head, tx[i].head_len},

@@ -10,9 +10,10 @@
  *    validated before anything changes.
  * 2. Received bytes are lent for the call. Sent payload is never copied by an engine, but for what
  *    ENGINE_INLINE asks it to keep.
- * 3. pull, also with n = 0, runs timers. deadline counts only what free_ports allows. A deadline
- *    after now means that pull returns 0, and a pull shorter than n a deadline after now.
- * 4. No packet leaves on a port beyond its room. Acknowledgements are never starved by data.
+ * 3. pull, also with n = 0, runs timers. deadline counts only what may go. A deadline after now
+ *    means that pull returns 0, and a pull shorter than n a deadline after now.
+ * 4. No packet leaves on a port beyond its room, nor where its class may not go. Acknowledgements
+ *    are never starved by data, also where data may not go and their class may.
  * 5. post takes all it is given, or none, and reserves the completions' slots. Completions that are
  *    reported and successes that ENGINE_SILENT keeps are together the works that ended. What cancel
  *    took back ends in its turn, and nobody sees anything else of it. Completions that no post
@@ -111,6 +112,44 @@ struct tx_pkt {
 	uint64_t stamp;
 	struct cspan body[ENGINE_PIECES]; /* payload where the application left it */
 };
+
+/* What may leave: pkts of them on each port, and on each port packets of some classes, a bit for
+ * each class and port in `may`. A link partner stops some classes, and takes others. A packet with
+ * a DSCP of its own counts as of the class that it would have without. An engine may hold back more
+ * than it must, as long as law 3 holds: all that is data while one of data's classes may not go. */
+struct engine_room {
+	uint16_t pkts[ENGINE_PORTS];
+	uint32_t may;
+};
+static_assert(ENGINE_TCLASSES * ENGINE_PORTS == 32, "a bit for each class and port");
+
+/* All classes on each of these ports. */
+static inline uint32_t engine_may_all(uint32_t ports)
+{
+	return (ports & ((1u << ENGINE_PORTS) - 1)) * UINT32_C(0x01010101);
+}
+
+/* The ports on which packets of a class may go; and those on which all classes of data may. */
+static inline uint32_t engine_ports_of(uint32_t may, enum engine_tclass tclass)
+{
+	return may >> (uint32_t)tclass * ENGINE_PORTS & ((1u << ENGINE_PORTS) - 1);
+}
+
+static inline uint32_t engine_data_ports(uint32_t may)
+{
+	return engine_ports_of(may, ENGINE_DATA) & engine_ports_of(may, ENGINE_RETX) &
+	       engine_ports_of(may, ENGINE_NO_TRIM);
+}
+
+/* What may go of all, where a port without room takes nothing. */
+static inline uint32_t engine_may(const struct engine_room *room)
+{
+	uint32_t ports = 0;
+
+	for (uint32_t port = 0; port < ENGINE_PORTS; port++)
+		ports |= (uint32_t)(room->pkts[port] > 0) << port;
+	return room->may & engine_may_all(ports);
+}
 
 struct mem_binding;
 
@@ -244,12 +283,13 @@ struct engine_ops {
 	 * all that it has; -ENOMEM: the engine keeps no more. NULL: no queue has such ones. */
 	int (*lend)(struct engine *e, uint32_t queue, uint32_t n);
 	void (*input)(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n);
-	/* Fills at most n packets, at most room[p] of them for port p; returns how many. */
-	uint32_t (*pull)(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
+	/* Fills at most n packets, of those that room lets go; returns how many. */
+	uint32_t (*pull)(struct engine *e, nsec now, const struct engine_room *room,
 			 struct tx_pkt *pkts, uint32_t n);
 	uint32_t (*poll)(struct engine *e, struct done *done, uint32_t n);
-	/* When to pull next, counting only ports whose bit is set; NSEC_NEVER: not by itself. */
-	nsec (*deadline)(const struct engine *e, uint32_t free_ports);
+	/* When to pull next, counting only what may go, as engine_room.may has it; NSEC_NEVER: not
+	 * by itself. */
+	nsec (*deadline)(const struct engine *e, uint32_t may);
 	/* Takes at most n events, those of the queue that has had some for longest first. */
 	uint32_t (*events)(struct engine *e, struct engine_event *events, uint32_t n);
 	/* What it has counted, as many numbers as its transport's row has names for. */

@@ -186,16 +186,51 @@ static void put_response(struct mrc *m, struct mrc_endpoint_queue *queue, struct
 	m->count.tx_endpoint_re++;
 }
 
-bool mrc_endpoint_waits(const struct mrc *m, uint32_t free_ports)
+/* Requests of a port go in their order: the first may be a probe, which goes where data does, and
+ * those behind it then wait as well. A probe with a DSCP of its own asks how data fares. */
+static uint32_t ports_of_request(const struct mrc_request *r, uint32_t may)
 {
-	return m->endpoints.waiting & free_ports;
+	bool is_data = mrc_is_path_probe(r->own) ||
+		       (r->what.op == MRC_ENDPOINT_EV_PROBE && r->what.tclass != ENGINE_CONTROL);
+
+	return is_data ? engine_data_ports(may) : engine_ports_of(may, ENGINE_CONTROL);
+}
+
+static bool may_request(const struct mrc_endpoint_queue *queue, uint32_t port, uint32_t may)
+{
+	return queue->request_head && ports_of_request(queue->request_head, may) >> port & 1;
+}
+
+static bool may_respond(const struct mrc_endpoint_queue *queue, uint32_t port, uint32_t may)
+{
+	return queue->response_head && engine_ports_of(may, ENGINE_CONTROL) >> port & 1;
+}
+
+/* The ports by which something may go. */
+static uint32_t open_ports(const struct mrc_endpoints *ends, uint32_t may)
+{
+	uint32_t open = 0;
+
+	for (uint32_t left = ends->waiting; left; left &= left - 1) {
+		uint32_t port = (uint32_t)__builtin_ctz(left);
+		const struct mrc_endpoint_queue *queue = &ends->wait[port];
+
+		if (may_request(queue, port, may) || may_respond(queue, port, may))
+			open |= UINT32_C(1) << port;
+	}
+	return open;
+}
+
+bool mrc_endpoint_waits(const struct mrc *m, uint32_t may)
+{
+	return open_ports(&m->endpoints, may) != 0;
 }
 
 /* Ports take turns, and so do requests and responses of a port. */
-bool mrc_endpoint_next(struct mrc *m, uint32_t free_ports, struct tx_pkt *tx)
+bool mrc_endpoint_next(struct mrc *m, uint32_t may, struct tx_pkt *tx)
 {
 	struct mrc_endpoints *ends = &m->endpoints;
-	uint32_t ports = ends->waiting & free_ports;
+	uint32_t ports = open_ports(ends, may);
 
 	if (!ports)
 		return false;
@@ -203,7 +238,8 @@ bool mrc_endpoint_next(struct mrc *m, uint32_t free_ports, struct tx_pkt *tx)
 	uint32_t port = (uint32_t)__builtin_ctz(later ? later : ports);
 	struct mrc_endpoint_queue *queue = &ends->wait[port];
 
-	if (queue->request_head && (ends->is_request_next || !queue->response_head))
+	if (may_request(queue, port, may) &&
+	    (ends->is_request_next || !may_respond(queue, port, may)))
 		put_request(m, queue, tx);
 	else
 		put_response(m, queue, tx);

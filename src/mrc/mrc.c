@@ -193,9 +193,14 @@ static uint32_t mrc_poll(struct engine *e, struct done *done, uint32_t n)
 struct pulling {
 	struct tx_pkt *pkts;
 	uint32_t n, got;
-	uint32_t free_ports;         /* bit per port with room, ... */
-	uint16_t left[ENGINE_PORTS]; /* ... and that much */
+	struct engine_room left;
+	uint32_t data, control; /* bit per port with room by which requests, or answers, may go */
 };
+
+static uint32_t ports_for(const struct pulling *p, bool is_answer)
+{
+	return is_answer ? p->control : p->data;
+}
 
 static struct tx_pkt *fresh_packet(const struct pulling *p)
 {
@@ -212,11 +217,14 @@ static struct tx_pkt *fresh_packet(const struct pulling *p)
 /* The packet in hand goes. */
 static void count_packet(struct pulling *p)
 {
-	uint32_t port = p->pkts[p->got++].port;
+	uint32_t port = p->pkts[p->got++].port, bit = UINT32_C(1) << port;
 
-	assert(p->free_ports >> port & 1);
-	if (--p->left[port] == 0)
-		p->free_ports &= ~(UINT32_C(1) << port);
+	assert((p->data | p->control) & bit);
+	if (--p->left.pkts[port] > 0)
+		return;
+	p->left.may &= ~engine_may_all(bit);
+	p->data &= ~bit;
+	p->control &= ~bit;
 }
 
 /* What is pulled together leaves together, and a burst that began in the pull before would cut
@@ -235,12 +243,12 @@ static void take_turn(struct mrc *m, struct mrc_qp *q, struct pulling *p, bool i
 
 	if (!is_answer)
 		begin_burst(m, &q->req);
-	while (p->got < end && (mrc_ports_of(m, q, is_answer) & p->free_ports)) {
+	while (p->got < end && (mrc_ports_of(m, q, is_answer) & ports_for(p, is_answer))) {
 		struct tx_pkt *tx = fresh_packet(p);
 		bool is_blocked = false;
 
-		if (!(is_answer ? mrc_answer_next(m, q, p->free_ports, tx, &is_blocked)
-				: mrc_request_next(m, q, p->free_ports, tx, &is_blocked))) {
+		if (!(is_answer ? mrc_answer_next(m, q, p->control, tx, &is_blocked)
+				: mrc_request_next(m, q, p->data, tx, &is_blocked))) {
 			assert(!is_blocked);
 			return;
 		}
@@ -258,7 +266,7 @@ static void take_turn(struct mrc *m, struct mrc_qp *q, struct pulling *p, bool i
 static bool take_turn_of(struct mrc *m, struct pulling *p, uint8_t kind)
 {
 	if (kind == MRC_TURN_ENDPOINTS) {
-		if (!mrc_endpoint_next(m, p->free_ports, fresh_packet(p)))
+		if (!mrc_endpoint_next(m, p->left.may, fresh_packet(p)))
 			return false;
 		count_packet(p);
 		return true;
@@ -266,9 +274,9 @@ static bool take_turn_of(struct mrc *m, struct pulling *p, uint8_t kind)
 	bool is_answer = kind == MRC_TURN_ANSWERS;
 	struct mrc_turns *t = is_answer ? &m->answering : &m->sending;
 
-	if (!mrc_has_turns(t, p->free_ports))
+	if (!mrc_has_turns(t, ports_for(p, is_answer)))
 		return false;
-	take_turn(m, mrc_next_turn(t, p->free_ports, is_answer), p, is_answer);
+	take_turn(m, mrc_next_turn(t, ports_for(p, is_answer), is_answer), p, is_answer);
 	if (!is_answer)
 		mrc_offer_chunk(m);
 	return true;
@@ -284,30 +292,30 @@ static void take_turns(struct mrc *m, struct pulling *p)
 	}
 }
 
-static uint32_t mrc_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
+static uint32_t mrc_pull(struct engine *e, nsec now, const struct engine_room *room,
 			 struct tx_pkt *pkts, uint32_t n)
 {
 	struct mrc *m = mrc_of(e);
-	struct pulling p = {.pkts = pkts, .n = n};
+	struct pulling p = {.pkts = pkts, .n = n, .left = *room};
 
 	m->now = now;
 	m->n_pulls++;
 	mrc_timers_run(m, now);
-	for (uint32_t port = 0; port < m->cfg.n_ports; port++) {
-		p.left[port] = room[port];
-		p.free_ports |= (uint32_t)(room[port] > 0) << port;
-	}
+	p.left.may = engine_may(room) & engine_may_all(mrc_all_ports(m));
+	p.data = engine_data_ports(p.left.may);
+	p.control = engine_ports_of(p.left.may, ENGINE_CONTROL);
 	take_turns(m, &p);
 	return p.got;
 }
 
-static nsec mrc_deadline(const struct engine *e, uint32_t free_ports)
+static nsec mrc_deadline(const struct engine *e, uint32_t may)
 {
 	const struct mrc *m = (const struct mrc *)e;
 
-	free_ports &= mrc_all_ports(m);
-	if (mrc_has_turns(&m->sending, free_ports) || mrc_has_turns(&m->answering, free_ports) ||
-	    mrc_endpoint_waits(m, free_ports))
+	may &= engine_may_all(mrc_all_ports(m));
+	if (mrc_has_turns(&m->sending, engine_data_ports(may)) ||
+	    mrc_has_turns(&m->answering, engine_ports_of(may, ENGINE_CONTROL)) ||
+	    mrc_endpoint_waits(m, may))
 		return m->now;
 	return wheel_next(&m->wheel);
 }

@@ -772,9 +772,9 @@ uint16_t mrc_reflect(const struct mrc *m, const struct mrc_reflected *r);
 /* endpoint.c */
 enum mrc_verdict mrc_on_endpoint_request(struct mrc *m, const struct mrc_in *in);
 enum mrc_verdict mrc_on_endpoint_response(struct mrc *m, const struct mrc_in *in);
-/* The next endpoint packet into tx; as mrc_request_next. */
-bool mrc_endpoint_next(struct mrc *m, uint32_t free_ports, struct tx_pkt *tx);
-/* Whether one could go on these ports. */
-bool mrc_endpoint_waits(const struct mrc *m, uint32_t free_ports);
+/* The next endpoint packet into tx, of what may go; false: none may. */
+bool mrc_endpoint_next(struct mrc *m, uint32_t may, struct tx_pkt *tx);
+/* Whether one could go, of what may. */
+bool mrc_endpoint_waits(const struct mrc *m, uint32_t may);
 
 #endif

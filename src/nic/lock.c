@@ -46,11 +46,11 @@ nsec shard_deadline(const struct shard *s)
 
 	if (s->backlog.n)
 		return s->retry_at;
-	nsec at = e->ops->deadline(e, s->free_ports);
+	nsec at = e->ops->deadline(e, engine_may_all(s->free_ports));
 
 	if (!s->full_ports || at <= s->retry_at)
 		return at;
-	nsec full = e->ops->deadline(e, s->free_ports | s->full_ports);
+	nsec full = e->ops->deadline(e, engine_may_all(s->free_ports | s->full_ports));
 
 	if (full < s->retry_at)
 		full = s->retry_at;

@@ -38,16 +38,17 @@
 
 /* Which ports take packets now. One that is full is looked at again before long: nothing tells when
  * it has room. */
-static void look(struct shard *s, uint16_t room[ENGINE_PORTS])
+static void look(struct shard *s, struct engine_room *room)
 {
-	driver_room(s->io, room);
+	driver_room(s->io, room->pkts);
 	s->free_ports = 0;
 	for (uint32_t port = 0; port < s->device->n_ports; port++) {
 		/* The driver knows nothing of ports that are disabled. */
 		if (!(s->device->ports_up >> port & 1))
-			room[port] = 0;
-		s->free_ports |= (uint32_t)(room[port] > 0) << port;
+			room->pkts[port] = 0;
+		s->free_ports |= (uint32_t)(room->pkts[port] > 0) << port;
 	}
+	room->may = engine_may_all(s->free_ports); /* no driver stops a class alone */
 	s->full_ports = s->device->ports_up & ~s->free_ports;
 	if (s->full_ports)
 		s->retry_at = s->clock + RETRY_NS;
@@ -57,7 +58,7 @@ static void look(struct shard *s, uint16_t room[ENGINE_PORTS])
 static bool transmit(struct shard *s)
 {
 	bool has_sent = s->backlog.n > 0;
-	uint16_t room[ENGINE_PORTS];
+	struct engine_room room;
 
 	if (!backlog_send(&s->backlog, s->io)) {
 		s->retry_at = s->clock + RETRY_NS;
@@ -65,9 +66,9 @@ static bool transmit(struct shard *s)
 	}
 	if (!s->full_ports && shard_deadline(s) > s->clock)
 		return has_sent;
-	look(s, room);
+	look(s, &room);
 	for (uint32_t i = 0; i < ROUNDS; i++) {
-		uint32_t n = s->engine->ops->pull(s->engine, s->clock, room, s->tx, PULL);
+		uint32_t n = s->engine->ops->pull(s->engine, s->clock, &room, s->tx, PULL);
 		uint32_t sent = n ? driver_send(s->io, s->tx, n) : 0;
 
 		has_sent |= n > 0;
@@ -78,7 +79,7 @@ static bool transmit(struct shard *s)
 		/* The engine has no more, or its ports have not: the next look tells. */
 		if (n < PULL || sent < n)
 			break;
-		look(s, room);
+		look(s, &room);
 	}
 	return has_sent;
 }

@@ -62,7 +62,7 @@ static struct aeth positive(const struct rc_qp *q, uint32_t msn)
 }
 
 /* A peer may slow down only by what it is told, so this goes before all else (IBTA annex A17). */
-static void put_cnp(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
+void rc_put_cnp(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 {
 	struct rc_out out = {.h.bth = {.opcode = ROCE_OP_CNP, .becn = 1}};
 
@@ -70,7 +70,7 @@ static void put_cnp(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 	rc_finish_packet(r, q, &out, tx);
 	tx->tclass = ENGINE_CONTROL;
 	tx->not_ect = 1;
-	q->resp.has_cnp = false;
+	list_leave(&r->cnps[q->attr.port], &q->cnp_link);
 	r->count.tx_cnp++;
 }
 
@@ -211,11 +211,11 @@ static bool put_answer(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 bool rc_answer_next(struct rc *r, struct rc_qp *q, struct tx_pkt *tx)
 {
 	struct rc_responder *p = &q->resp;
-	bool has_put = p->has_cnp;
+	bool has_put = list_is_linked(&q->cnp_link);
 
 	p->is_paced = false;
-	if (p->has_cnp)
-		put_cnp(r, q, tx);
+	if (has_put)
+		rc_put_cnp(r, q, tx);
 	while (!has_put && p->n_answers > 0) {
 		uint32_t before = p->n_answers;
 
@@ -236,6 +236,5 @@ void rc_on_marked(struct rc *r, struct rc_qp *q)
 {
 	if (!dcqcn_np_notify(&q->resp.np, r->now, r->cfg.cnp_every_ns))
 		return;
-	q->resp.has_cnp = true;
-	rc_wake_answer(r, q);
+	rc_wake_cnp(r, q);
 }

@@ -44,7 +44,7 @@ static void flush_recv(struct rc *r, struct rc_qp *q)
 	while ((link = list_pop(&p->own.posted)))
 		rc_complete_recv(r, q, LIST_OWNER(link, rc_recv, wr.link), ENGINE_FLUSHED);
 	p->own.n_posted = 0;
-	p->has_cnp = false;
+	list_leave(&r->cnps[q->attr.port], &q->cnp_link);
 	if (!p->is_closing) {
 		p->n_answers = 0;
 		p->has_ack = false;

@@ -29,10 +29,17 @@ void rc_wake_answer(struct rc *r, struct rc_qp *q)
 	list_join(&r->answering[q->attr.port], &q->answer_link);
 }
 
+void rc_wake_cnp(struct rc *r, struct rc_qp *q)
+{
+	list_join(&r->cnps[q->attr.port], &q->cnp_link);
+	rc_wake_answer(r, q);
+}
+
 void rc_unlist_turns(struct rc *r, struct rc_qp *q)
 {
 	list_leave(&r->sending[q->attr.port], &q->send_link);
 	list_leave(&r->answering[q->attr.port], &q->answer_link);
+	list_leave(&r->cnps[q->attr.port], &q->cnp_link);
 }
 
 void rc_starve(struct rc *r, struct rc_qp *q)

@@ -211,6 +211,7 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct engin
 	bool is_moving = (set & ENGINE_SET_PATH) && attr->port != q->attr.port;
 	bool was_sending = list_is_linked(&q->send_link);
 	bool was_answering = list_is_linked(&q->answer_link);
+	bool had_cnp = list_is_linked(&q->cnp_link);
 
 	if (is_moving)
 		rc_unlist_turns(r, q);
@@ -219,6 +220,8 @@ int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct engin
 		rc_wake_send(r, q);
 	if (is_moving && was_answering)
 		rc_wake_answer(r, q);
+	if (is_moving && had_cnp)
+		rc_wake_cnp(r, q);
 	/* Its turn may have been one to take room, and its new port is shut. */
 	if (is_moving)
 		rc_offer_room(r);

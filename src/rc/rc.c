@@ -178,18 +178,38 @@ static uint32_t take_turn(struct rc *r, struct rc_qp *q, bool is_answer, struct 
 	return got;
 }
 
+/* A bit for each port by which these may go. All but CNPs are of one class, and acknowledgements
+ * may not pass what answers reads. Where that class is stopped, CNPs go by themselves: peers shall
+ * slow down even so. Where CNPs are, the answers behind them wait. */
+struct ports {
+	uint32_t requests, answers, cnps;
+};
+
+static struct ports ports_of(uint32_t may)
+{
+	uint32_t control = engine_ports_of(may, ENGINE_CONTROL);
+	uint32_t others = engine_ports_of(may, ENGINE_NO_TRIM);
+
+	return (struct ports){others, others & control, control & ~others};
+}
+
 /* Requests and answers take turns, so that neither starves the other (law 4): an acknowledgement
  * waits for one burst of requests at most, also where a driver has room for less than a burst in
  * each pull. Requests go first: an application that was just told something and answers it waits
  * for that more than for its acknowledgement. */
-static uint32_t pull_port(struct rc *r, uint32_t port, struct tx_pkt *pkts, uint32_t n)
+static uint32_t pull_port(struct rc *r, uint32_t port, bool may_answer, struct tx_pkt *pkts,
+			  uint32_t n)
 {
 	struct list *answering = &r->answering[port], *sending = &r->sending[port];
 	bool *is_owed = &r->is_answer_owed[port];
 	uint32_t got = 0;
 
-	while (got < n && (!list_is_empty(answering) || !list_is_empty(sending))) {
-		bool is_answer = list_is_empty(sending) || (*is_owed && !list_is_empty(answering));
+	while (got < n) {
+		bool has_answers = may_answer && !list_is_empty(answering);
+
+		if (!has_answers && list_is_empty(sending))
+			break;
+		bool is_answer = list_is_empty(sending) || (*is_owed && has_answers);
 		struct list_link *link = list_pop(is_answer ? answering : sending);
 		struct rc_qp *q = is_answer ? LIST_OWNER(link, rc_qp, answer_link)
 					    : LIST_OWNER(link, rc_qp, send_link);
@@ -201,30 +221,46 @@ static uint32_t pull_port(struct rc *r, uint32_t port, struct tx_pkt *pkts, uint
 	return got;
 }
 
-static uint32_t rc_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
+static uint32_t pull_cnps(struct rc *r, uint32_t port, struct tx_pkt *pkts, uint32_t n)
+{
+	uint32_t got = 0;
+
+	for (; got < n && !list_is_empty(&r->cnps[port]); got++)
+		rc_put_cnp(r, LIST_OWNER(list_first(&r->cnps[port]), rc_qp, cnp_link), &pkts[got]);
+	return got;
+}
+
+static uint32_t rc_pull(struct engine *e, nsec now, const struct engine_room *room,
 			struct tx_pkt *pkts, uint32_t n)
 {
 	struct rc *r = rc_of(e);
+	struct ports ports = ports_of(room->may);
 	uint32_t got = 0;
 
 	r->now = now;
 	rc_timers_run(r, now);
 	for (uint32_t port = 0; port < r->cfg.n_ports && got < n; port++) {
-		uint32_t left = n - got;
+		uint32_t left = n - got, most = left < room->pkts[port] ? left : room->pkts[port];
 
-		got += pull_port(r, port, pkts + got, left < room[port] ? left : room[port]);
+		if (ports.requests >> port & 1)
+			got += pull_port(r, port, ports.answers >> port & 1, pkts + got, most);
+		else if (ports.cnps >> port & 1)
+			got += pull_cnps(r, port, pkts + got, most);
 	}
 	return got;
 }
 
-static nsec rc_deadline(const struct engine *e, uint32_t free_ports)
+static nsec rc_deadline(const struct engine *e, uint32_t may)
 {
 	const struct rc *r = (const struct rc *)e;
+	struct ports ports = ports_of(may);
 
-	for (uint32_t port = 0; port < r->cfg.n_ports; port++)
-		if ((free_ports >> port & 1) &&
-		    (!list_is_empty(&r->answering[port]) || !list_is_empty(&r->sending[port])))
+	for (uint32_t port = 0; port < r->cfg.n_ports; port++) {
+		if (((ports.requests >> port & 1) && !list_is_empty(&r->sending[port])) ||
+		    ((ports.answers >> port & 1) && !list_is_empty(&r->answering[port])) ||
+		    ((ports.cnps >> port & 1) && !list_is_empty(&r->cnps[port])))
 			return r->now;
+	}
 	return wheel_next(&r->wheel);
 }
 

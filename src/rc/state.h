@@ -184,7 +184,6 @@ struct rc_responder {
 	bool is_closing;  /* in ENGINE_ERROR, and the last NAK is yet to be sent */
 	bool is_paced;    /* the answer at the head waits for the pacer */
 	bool had_slot;    /* of those that the pacer gave, answers had the last one */
-	bool has_cnp;
 	struct dcqcn_np np;
 };
 
@@ -198,6 +197,7 @@ struct rc_qp {
 	struct rc_responder resp;
 	/* In the engine's lists. */
 	struct list_link send_link, answer_link, starved_link;
+	struct list_link cnp_link;   /* linked: a CNP is the first that it answers */
 	struct engine_events events; /* of enum engine_event_kind */
 	struct rc_progress progress; /* but for what is in flight */
 };
@@ -213,9 +213,10 @@ struct rc {
 	struct rc_rq **srqs;       /* by place; NULL: free */
 	uint64_t out_bytes;        /* of all queue pairs */
 	uint32_t ports_down;       /* bit each */
-	/* Queue pairs by turns: with something to send, to answer; kept back by total_window_bytes;
-	 * with events. */
-	struct list sending[ENGINE_PORTS], answering[ENGINE_PORTS], starved, events;
+	/* Queue pairs by turns: with something to send, to answer; of the latter those with a CNP;
+	 * kept back by total_window_bytes; with events. */
+	struct list sending[ENGINE_PORTS], answering[ENGINE_PORTS], cnps[ENGINE_PORTS];
+	struct list starved, events;
 	bool is_answer_owed[ENGINE_PORTS]; /* answers waited through the last turn */
 	struct list srq_events;            /* shared queues with an event */
 	struct list done;                  /* struct engine_work that wait for poll */
@@ -276,6 +277,8 @@ struct rc_rq *rc_find_srq(const struct rc *r, uint32_t number);
 /* q may have a packet to send, or to answer: it gets a turn. Any number of times. */
 void rc_wake_send(struct rc *r, struct rc_qp *q);
 void rc_wake_answer(struct rc *r, struct rc_qp *q);
+/* q has a CNP to send, in front of its answers. */
+void rc_wake_cnp(struct rc *r, struct rc_qp *q);
 /* q has no turn any more; it gets a new one with new work. Also before its port changes. */
 void rc_unlist_turns(struct rc *r, struct rc_qp *q);
 /* The window that all queue pairs share has no room for q: it gets a turn when it has. */
@@ -388,6 +391,8 @@ static inline struct rc_answer *rc_answer_at(struct rc_responder *p, uint32_t i)
 {
 	return &p->answers[(p->answer_head + i) % RC_ANSWERS];
 }
+/* The CNP of q into tx: it has one. */
+void rc_put_cnp(struct rc *r, struct rc_qp *q, struct tx_pkt *tx);
 /* Puts an answer where its PSN belongs; there is room. */
 void rc_add_answer(struct rc *r, struct rc_qp *q, const struct rc_answer *a);
 /* The acknowledgement or NAK behind the answers is this one now. */

@@ -341,12 +341,13 @@ static uint32_t ref_poll(struct engine *e, struct done *done, uint32_t n)
 	return got;
 }
 
-static nsec ref_deadline(const struct engine *e, uint32_t free_ports)
+static nsec ref_deadline(const struct engine *e, uint32_t may)
 {
 	const struct ref *r = (const struct ref *)e;
 
-	free_ports &= (UINT32_C(1) << r->cfg.n_ports) - 1;
-	if ((r->lanes_waiting & free_ports) || (free_ports && r->ready_head != REF_NONE))
+	may &= engine_may_all((UINT32_C(1) << r->cfg.n_ports) - 1);
+	if ((r->lanes_waiting & engine_ports_of(may, ENGINE_CONTROL)) ||
+	    (engine_data_ports(may) && r->ready_head != REF_NONE))
 		return r->now;
 	return r->n_timers > 0 ? r->qps[r->timers[0]].wake : NSEC_NEVER;
 }

@@ -251,27 +251,25 @@ static void trace(const struct ref *r, const struct ref_qp *q, const struct tx_p
 	traced_sent(&r->cfg.trace, &p, t, t->tclass == ENGINE_RETX);
 }
 
-uint32_t ref_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
-		  struct tx_pkt *pkts, uint32_t n)
+uint32_t ref_pull(struct engine *e, nsec now, const struct engine_room *room, struct tx_pkt *pkts,
+		  uint32_t n)
 {
 	struct ref *r = ref_of(e);
-	uint16_t left[ENGINE_PORTS] = {0};
-	uint32_t free = 0, sent = 0;
+	struct engine_room left = *room;
+	uint32_t sent = 0;
 
 	r->now = now;
 	ref_timers_run(r, now);
-	for (uint32_t p = 0; p < r->cfg.n_ports; p++) {
-		left[p] = room[p];
-		free |= (uint32_t)(room[p] > 0) << p;
-	}
-	while (sent < n && free) {
+	left.may = engine_may(room) & engine_may_all((UINT32_C(1) << r->cfg.n_ports) - 1);
+	while (sent < n && left.may) {
 		struct tx_pkt *t = &pkts[sent];
 		const struct ref_qp *q;
-		uint32_t waiting = r->lanes_waiting & free;
+		uint32_t waiting = r->lanes_waiting & engine_ports_of(left.may, ENGINE_CONTROL);
+		uint32_t free = engine_data_ports(left.may);
 
 		if (waiting) {
 			q = send_control(r, (uint32_t)__builtin_ctz(waiting), t);
-		} else if (r->ready_head == REF_NONE) {
+		} else if (!free || r->ready_head == REF_NONE) {
 			break;
 		} else if (!can_send(r, &r->qps[r->ready_head])) {
 			next_ready(r);
@@ -285,8 +283,8 @@ uint32_t ref_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
 		if (trace_is_on(&r->cfg.trace))
 			trace(r, q, t);
 		sent++;
-		if (--left[t->port] == 0)
-			free &= ~(UINT32_C(1) << t->port);
+		if (--left.pkts[t->port] == 0)
+			left.may &= ~engine_may_all(UINT32_C(1) << t->port);
 	}
 	return sent;
 }

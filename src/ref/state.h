@@ -128,7 +128,7 @@ void ref_timers_run(struct ref *r, nsec now);
 void ref_complete(struct ref *r, struct ref_qp *q, int status);
 
 void ref_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uint32_t n);
-uint32_t ref_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
-		  struct tx_pkt *pkts, uint32_t n);
+uint32_t ref_pull(struct engine *e, nsec now, const struct engine_room *room, struct tx_pkt *pkts,
+		  uint32_t n);
 
 #endif

@@ -163,23 +163,21 @@ static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct p
 	port_enqueue(s, port, p);
 }
 
-/* What each port may still take, together; their bits in *free. A port whose link is down takes
+/* What each port may still take, of all classes; together. A port whose link is down takes
  * nothing. */
-static uint32_t room_of(const struct sim *s, const struct sim_host *h, uint16_t room[ENGINE_PORTS],
-			uint32_t *free_ports)
+static uint32_t room_of(const struct sim *s, const struct sim_host *h, struct engine_room *room)
 {
 	uint32_t total = 0;
 
-	*free_ports = 0;
-	memset(room, 0, ENGINE_PORTS * sizeof room[0]);
+	*room = (struct engine_room){0};
 	for (uint32_t i = 0; i < h->n_ports; i++) {
 		const struct sim_port *port = &s->ports[h->first_port + i];
 
 		if (port->queued_pkts >= port->room_pkts || port->is_down)
 			continue;
-		room[i] = (uint16_t)(port->room_pkts - port->queued_pkts);
-		total += room[i];
-		*free_ports |= 1u << i;
+		room->pkts[i] = (uint16_t)(port->room_pkts - port->queued_pkts);
+		total += room->pkts[i];
+		room->may |= engine_may_all(1u << i);
 	}
 	return total;
 }
@@ -210,8 +208,7 @@ static uint32_t prepare(struct sim *s, struct packet *packets[BATCH], struct tx_
 }
 
 /* Without memory for a packet the engine goes on as if it were sent. */
-static uint32_t lose_one(struct sim *s, struct engine *e, nsec now,
-			 const uint16_t room[ENGINE_PORTS])
+static uint32_t lose_one(struct sim *s, struct engine *e, nsec now, const struct engine_room *room)
 {
 	struct tx_pkt tx = {.head = s->scratch};
 	uint32_t got = e->ops->pull(e, now, room, &tx, 1);
@@ -221,7 +218,7 @@ static uint32_t lose_one(struct sim *s, struct engine *e, nsec now,
 	return got;
 }
 
-static uint32_t pull(struct sim *s, uint32_t host, nsec now, const uint16_t room[ENGINE_PORTS],
+static uint32_t pull(struct sim *s, uint32_t host, nsec now, const struct engine_room *room,
 		     uint32_t total)
 {
 	struct engine *e = s->hosts[host].engine;
@@ -261,8 +258,8 @@ void host_pump(struct sim *s, uint32_t host, bool has_news)
 {
 	struct sim_host *h = &s->hosts[host];
 	nsec now = clock_at(h, s->agenda.now), deadline;
-	uint16_t room[ENGINE_PORTS] = {0};
-	uint32_t free_ports, turns = 0;
+	struct engine_room room;
+	uint32_t turns = 0;
 
 	if (h->is_pumping)
 		return;
@@ -270,13 +267,13 @@ void host_pump(struct sim *s, uint32_t host, bool has_news)
 	for (;;) {
 		while (has_news)
 			has_news = deliver(s, host);
-		uint32_t total = room_of(s, h, room, &free_ports);
+		uint32_t total = room_of(s, h, &room);
 
-		deadline = h->engine->ops->deadline(h->engine, free_ports);
+		deadline = h->engine->ops->deadline(h->engine, room.may);
 		if (deadline > now)
 			break;
 		/* Any pull may end work: timers do, and a bind, which needs no packet. */
-		pull(s, host, now, room, total);
+		pull(s, host, now, &room, total);
 		has_news = true;
 		turns++;
 		assert(turns < PUMPS_MAX);

@@ -196,15 +196,6 @@ static void witness_input(struct engine *e, nsec now, const struct rx_pkt *pkts,
 	wake_waiting(w->run);
 }
 
-static uint32_t free_ports(const uint16_t room[ENGINE_PORTS])
-{
-	uint32_t ports = 0;
-
-	for (uint32_t i = 0; i < ENGINE_PORTS; i++)
-		ports |= (uint32_t)(room[i] > 0) << i;
-	return ports;
-}
-
 /* Packet i leaves its host as packet `to`, which it is unless an odd host withheld some: the room
  * for headers belongs to the place. False: it is withheld itself. */
 static bool lets_go(struct witness *w, nsec now, struct tx_pkt *pkts, uint32_t i, uint32_t to)
@@ -224,21 +215,20 @@ static bool lets_go(struct witness *w, nsec now, struct tx_pkt *pkts, uint32_t i
 }
 
 /* Laws 3 and 4 of engine/engine.h. */
-static uint32_t witness_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
+static uint32_t witness_pull(struct engine *e, nsec now, const struct engine_room *room,
 			     struct tx_pkt *pkts, uint32_t n)
 {
 	struct witness *w = (void *)e;
 	struct hunt_oracle *o = &w->run->oracle;
 	const struct engine_ops *ops = w->inner->ops;
-	uint16_t left[ENGINE_PORTS];
-	nsec due = ops->deadline(w->inner, free_ports(room));
+	struct engine_room left = *room;
+	nsec due = ops->deadline(w->inner, engine_may(room));
 	struct hunt_counts before = {0}, after = {0};
 
 	count(w, &before);
 	uint32_t got = ops->pull(w->inner, now, room, pkts, n), gone = 0;
 
 	o->host_now[w->host] = now;
-	memcpy(left, room, sizeof left);
 	for (uint32_t i = 0; i < got; i++) {
 		uint32_t bytes = 0;
 
@@ -247,7 +237,7 @@ static uint32_t witness_pull(struct engine *e, nsec now, const uint16_t room[ENG
 		w->n_out++;
 		trace_packet(w->run, w->host, "->", (struct cspan){pkts[i].head, pkts[i].head_len},
 			     bytes);
-		if (pkts[i].port >= ENGINE_PORTS || left[pkts[i].port]-- == 0)
+		if (pkts[i].port >= ENGINE_PORTS || left.pkts[pkts[i].port]-- == 0)
 			oracle_fail(o, "h%u: a packet beyond a port's room", w->host);
 		oracle_on_output(o, w->host, now, &pkts[i]);
 		gone += lets_go(w, now, pkts, i, gone);
@@ -257,7 +247,7 @@ static uint32_t witness_pull(struct engine *e, nsec now, const uint16_t room[ENG
 		w->run->transport->on_pulled(o, w->host, &before, &after);
 	if (due > now && got > 0)
 		oracle_fail(o, "h%u: packets before the deadline", w->host);
-	if (got < n && ops->deadline(w->inner, free_ports(left)) <= now)
+	if (got < n && ops->deadline(w->inner, engine_may(&left)) <= now)
 		oracle_fail(o, "h%u: a short pull, but the deadline is past", w->host);
 	return gone;
 }
@@ -269,11 +259,11 @@ static uint32_t witness_poll(struct engine *e, struct done *done, uint32_t n)
 	return w->inner->ops->poll(w->inner, done, n);
 }
 
-static nsec witness_deadline(const struct engine *e, uint32_t ports)
+static nsec witness_deadline(const struct engine *e, uint32_t may)
 {
 	const struct witness *w = (const void *)e;
 
-	return w->inner->ops->deadline(w->inner, ports);
+	return w->inner->ops->deadline(w->inner, may);
 }
 
 static const struct engine_ops witness_ops = {

@@ -283,9 +283,11 @@ static void on_unused(struct stopwait *s, struct stopwait_end *end)
 	engine_event_raise(&s->told, &end->events, ENGINE_EVENT_PEER_RELEASED);
 }
 
-static uint32_t pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
+static uint32_t pull(struct engine *e, nsec now, const struct engine_room *room,
 		     struct tx_pkt *pkts, uint32_t n)
 {
+	bool may_ack = engine_ports_of(room->may, ENGINE_CONTROL) & 1;
+	bool may_send = engine_data_ports(room->may) & 1;
 	struct stopwait *s = stopwait_of(e);
 	struct wheel_timer *t;
 	uint32_t got = 0;
@@ -299,10 +301,10 @@ static uint32_t pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORT
 		else
 			on_silence(s, (struct stopwait_pair *)end);
 	}
-	n = n < room[0] ? n : room[0];
-	while (got < n && !list_is_empty(&s->acks))
+	n = n < room->pkts[0] ? n : room->pkts[0];
+	while (may_ack && got < n && !list_is_empty(&s->acks))
 		put_ack(s, &pkts[got++]);
-	while (got < n && !list_is_empty(&s->data)) {
+	while (may_send && got < n && !list_is_empty(&s->data)) {
 		struct stopwait_pair *p = LIST_OWNER(list_pop(&s->data), stopwait_pair, data_turn);
 
 		if (put_data(s, p, &pkts[got]))
@@ -348,11 +350,12 @@ static uint32_t poll(struct engine *e, struct done *done, uint32_t n)
 	return got;
 }
 
-static nsec deadline(const struct engine *e, uint32_t free_ports)
+static nsec deadline(const struct engine *e, uint32_t may)
 {
 	const struct stopwait *s = (const struct stopwait *)e;
 
-	if ((free_ports & 1) && (!list_is_empty(&s->acks) || !list_is_empty(&s->data)))
+	if (((engine_ports_of(may, ENGINE_CONTROL) & 1) && !list_is_empty(&s->acks)) ||
+	    ((engine_data_ports(may) & 1) && !list_is_empty(&s->data)))
 		return s->now;
 	return wheel_next(&s->wheel);
 }

@@ -279,7 +279,9 @@ static inline uint32_t end_pull(struct end *s, nsec now, const uint16_t room[ENG
 
 	for (uint32_t i = 0; i < END_BATCH; i++)
 		tx[i].head = s->heads[i];
-	s->n_out = lawful_pull(s->e, now, room, tx, n);
+	const struct engine_room all = room_of(room);
+
+	s->n_out = lawful_pull(s->e, now, &all, tx, n);
 	for (uint32_t i = 0; i < s->n_out; i++) {
 		struct end_pkt *p = &s->out[i];
 

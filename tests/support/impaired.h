@@ -166,32 +166,34 @@ static void toy_input(struct engine *e, nsec now, const struct rx_pkt *pkts, uin
 	}
 }
 
-static nsec toy_deadline(const struct engine *e, uint32_t free_ports)
+static enum engine_tclass toy_class(const struct toy *t)
+{
+	return t->next % CONTROL_EVERY ? ENGINE_DATA : ENGINE_CONTROL;
+}
+
+static nsec toy_deadline(const struct engine *e, uint32_t may)
 {
 	const struct toy *t = (const struct toy *)(const void *)e;
 
-	if (t->next == t->end || !(free_ports >> t->next % t->n_ports & 1))
+	if (t->next == t->end || !(engine_ports_of(may, toy_class(t)) >> t->next % t->n_ports & 1))
 		return NSEC_NEVER;
 	return t->start_ns + (nsec)t->next * GAP_NS;
 }
 
-static uint32_t toy_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
+static uint32_t toy_pull(struct engine *e, nsec now, const struct engine_room *room,
 			 struct tx_pkt *pkts, uint32_t n)
 {
 	struct toy *t = toy_of(e);
-	uint32_t free_ports = 0;
 
-	for (uint32_t i = 0; i < ENGINE_PORTS; i++)
-		free_ports |= (uint32_t)(room[i] > 0) << i;
 	/* One at a time: the body is lent only until the next. */
-	if (n == 0 || toy_deadline(e, free_ports) > now)
+	if (n == 0 || toy_deadline(e, engine_may(room)) > now)
 		return 0;
 	write_head(pkts->head, t->next);
 	write_body(t->body, t->next);
 	pkts->head_len = HEAD;
 	pkts->udp_len = 0;
 	pkts->port = (uint8_t)(t->next % t->n_ports);
-	pkts->tclass = t->next % CONTROL_EVERY ? ENGINE_DATA : ENGINE_CONTROL;
+	pkts->tclass = (uint8_t)toy_class(t);
 	pkts->not_ect = 0;
 	pkts->peer = t->peer;
 	pkts->local = 0;

@@ -5,13 +5,14 @@
 
 #include "base/bytes.h"
 #include "check.h"
+#include "room.h"
 #include "row_end.h"
 
 #define LAWS_FLIGHTS  4096u
 #define LAWS_BATCH    16u
 #define LAWS_BYTES    (ENGINE_HEAD_MAX + ROW_PMTU + 4)
 #define LAWS_TURNS    200000u /* of anything that must come to its end */
-#define LAWS_ALL      0xffu
+#define LAWS_ALL      engine_may_all(0xff)
 #define LAWS_CHAIN    (ROW_SENDS * ROW_PAIRS + 1)
 #define LAWS_NONE     UINT32_MAX
 #define LAWS_VERDICTS 64u
@@ -56,6 +57,7 @@ struct laws_world {
 	uint32_t flags;       /* of sends that are posted */
 	void *ring[2];        /* lent for events; NULL: they are not traced */
 	uint64_t n_traced[2];
+	uint32_t classes[2]; /* of packets that left, a bit each */
 };
 
 /* Events are recorded from now on. */
@@ -116,18 +118,9 @@ static inline void laws_end(struct laws_world *w)
 	free(w);
 }
 
-static inline nsec laws_deadline(const struct laws_world *w, uint32_t side, uint32_t ports)
+static inline nsec laws_deadline(const struct laws_world *w, uint32_t side, uint32_t may)
 {
-	return w->end[side].ops->deadline(w->end[side].e, ports);
-}
-
-static inline uint32_t laws_free(const uint16_t room[ENGINE_PORTS])
-{
-	uint32_t ports = 0;
-
-	for (uint32_t p = 0; p < ENGINE_PORTS; p++)
-		ports |= (uint32_t)(room[p] > 0) << p;
-	return ports;
+	return w->end[side].ops->deadline(w->end[side].e, may);
 }
 
 /* What leaves, as it will arrive. */
@@ -144,7 +137,9 @@ static inline void laws_fly(struct laws_world *w, uint32_t from, const struct tx
 		       .ev = tx->ev,
 		       .port = tx->port,
 		       .ttl = 64,
-		       .ecn = tx->not_ect ? 0 : 2},
+		       .ecn = tx->not_ect            ? 0
+			      : laws_below(w, 8) > 0 ? 2
+						     : ENGINE_ECN_CE},
 		.to = 1 - from,
 		.head_len = tx->head_len,
 		.len = tx->head_len,
@@ -159,14 +154,15 @@ static inline void laws_fly(struct laws_world *w, uint32_t from, const struct tx
 
 /* One packet that came out: laws 2 and 4. */
 static inline void laws_look(struct laws_world *w, uint32_t side, const struct tx_pkt *tx,
-			     uint16_t left[ENGINE_PORTS])
+			     struct engine_room *left)
 {
 	const struct row_end *s = &w->end[side];
 
-	assert_true(tx->port < s->n_ports && left[tx->port] > 0);
-	left[tx->port]--;
+	assert_true(tx->port < s->n_ports && room_take(left, tx));
+	assert_in_range(tx->tclass, 0, ENGINE_TCLASSES - 1);
+	w->classes[side] |= 1u << tx->tclass;
 	assert_in_range(tx->head_len, row_carrier(s)->head_least, ENGINE_HEAD_MAX);
-	assert_true(tx->n_body <= ENGINE_PIECES && engine_is_tclass(tx->tclass));
+	assert_true(tx->n_body <= ENGINE_PIECES);
 	assert_true(row_is_lent(s, tx));
 	assert_int_equal(tx->peer, ROW_PEER);
 	assert_int_equal(tx->local, ROW_LOCAL);
@@ -233,25 +229,24 @@ static inline void laws_input_traced(struct laws_world *w, const struct laws_fli
 
 /* Pulls up to n packets; how many came. Laws 3 and 4. */
 static inline uint32_t laws_pull(struct laws_world *w, uint32_t side,
-				 const uint16_t room[ENGINE_PORTS], uint32_t n)
+				 const struct engine_room *room, uint32_t n)
 {
 	static uint8_t heads[LAWS_BATCH][ENGINE_HEAD_MAX];
 	const struct row_end *s = &w->end[side];
 	struct tx_pkt tx[LAWS_BATCH];
-	uint16_t left[ENGINE_PORTS];
-	nsec before = laws_deadline(w, side, laws_free(room));
+	struct engine_room left = *room;
+	nsec before = laws_deadline(w, side, engine_may(room));
 
 	assert_in_range(n, 0, LAWS_BATCH);
 	for (uint32_t i = 0; i < LAWS_BATCH; i++)
 		tx[i].head = heads[i];
 	uint32_t got = s->ops->pull(s->e, w->now, room, tx, n);
 
-	memcpy(left, room, sizeof left);
 	assert_true(got <= n);
 	if (before > w->now)
 		assert_int_equal(got, 0);
 	for (uint32_t i = 0; i < got; i++) {
-		laws_look(w, side, &tx[i], left);
+		laws_look(w, side, &tx[i], &left);
 		laws_look_traced(w, side, &tx[i]);
 		if (laws_below(w, 1000) >= w->lose)
 			laws_fly(w, side, &tx[i]);
@@ -263,7 +258,7 @@ static inline uint32_t laws_pull(struct laws_world *w, uint32_t side,
 	/* With no port free there is nothing left but timers, and they have run. */
 	assert_true(laws_deadline(w, side, 0) > w->now);
 	if (got < n)
-		assert_true(laws_deadline(w, side, laws_free(left)) > w->now);
+		assert_true(laws_deadline(w, side, engine_may(&left)) > w->now);
 	laws_mix(w, got);
 	return got;
 }
@@ -533,7 +528,8 @@ static inline int laws_lend(struct laws_world *w, uint32_t side, uint32_t queue,
 /* The next thing happens, whatever it is; false: nothing ever will. */
 static inline bool laws_step(struct laws_world *w)
 {
-	static const uint16_t wide[ENGINE_PORTS] = {8, 8, 8, 8, 8, 8, 8, 8};
+	static const struct engine_room wide = {.pkts = {8, 8, 8, 8, 8, 8, 8, 8},
+						.may = UINT32_MAX};
 	nsec next = w->n_flights ? w->flights[laws_first(w)].at : NSEC_NEVER;
 
 	for (uint32_t side = 0; side < 2; side++) {
@@ -547,7 +543,7 @@ static inline bool laws_step(struct laws_world *w)
 	while (w->n_flights && w->flights[laws_first(w)].at <= w->now)
 		laws_deliver(w);
 	for (uint32_t side = 0; side < 2; side++)
-		laws_pull(w, side, wide, LAWS_BATCH);
+		laws_pull(w, side, &wide, LAWS_BATCH);
 	return true;
 }
 

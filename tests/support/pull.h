@@ -6,20 +6,11 @@
 #include <string.h>
 
 #include "check.h"
-#include "engine/engine.h"
+#include "room.h"
 
-#define ALL_FREE 0xffu
+#define ALL_FREE engine_may_all(0xff)
 
 static const uint16_t wide[ENGINE_PORTS] = {100, 100, 100, 100, 100, 100, 100, 100};
-
-static inline uint32_t free_mask(const uint16_t room[ENGINE_PORTS])
-{
-	uint32_t mask = 0;
-
-	for (uint32_t p = 0; p < ENGINE_PORTS; p++)
-		mask |= (uint32_t)(room[p] > 0) << p;
-	return mask;
-}
 
 /* When the engine wants to be pulled next, were all ports free. */
 static inline nsec deadline_of(const struct engine *e)
@@ -29,27 +20,24 @@ static inline nsec deadline_of(const struct engine *e)
 
 /* Pulls up to n packets, holding laws 3 and 4 against them. tx: n of them, with heads; all else is
  * spoiled first, for it is the engine's to say. */
-static inline uint32_t lawful_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
+static inline uint32_t lawful_pull(struct engine *e, nsec now, const struct engine_room *room,
 				   struct tx_pkt *tx, uint32_t n)
 {
-	uint16_t left[ENGINE_PORTS];
-	nsec before = e->ops->deadline(e, free_mask(room));
+	struct engine_room left = *room;
+	nsec before = e->ops->deadline(e, engine_may(room));
 
 	for (uint32_t i = 0; i < n; i++)
 		tx[i] = (struct tx_pkt){
 			.head = tx[i].head, .n_body = 9, .not_ect = 1, .udp_len = 9};
 	uint32_t got = e->ops->pull(e, now, room, tx, n);
 
-	memcpy(left, room, sizeof left);
 	assert_true(got <= n);
 	if (before > now)
 		assert_int_equal(got, 0);
-	for (uint32_t i = 0; i < got; i++) {
-		assert_true(tx[i].port < ENGINE_PORTS && left[tx[i].port] > 0);
-		left[tx[i].port]--;
-	}
+	for (uint32_t i = 0; i < got; i++)
+		assert_true(room_take(&left, &tx[i]));
 	if (got < n)
-		assert_true(e->ops->deadline(e, free_mask(left)) > now);
+		assert_true(e->ops->deadline(e, engine_may(&left)) > now);
 	return got;
 }
 

@@ -184,7 +184,8 @@ static inline void check_lent(const struct tx_pkt *t)
 /* Pulls up to n packets into w.tx, holding laws 2 to 5 against what comes out. */
 static inline uint32_t pull(int side, const uint16_t room[ENGINE_PORTS], uint32_t n)
 {
-	uint32_t got = lawful_pull(w.e[side], w.now, room, w.tx, n);
+	const struct engine_room all = room_of(room);
+	uint32_t got = lawful_pull(w.e[side], w.now, &all, w.tx, n);
 
 	for (uint32_t i = 0; i < got; i++) {
 		const struct tx_pkt *t = &w.tx[i];

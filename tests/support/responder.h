@@ -103,11 +103,9 @@ static inline void deliver(RESPONDER_HEADERS h, uint32_t len)
 	input(n, len + h.bth.pad);
 }
 
-/* The next packet sent, decoded into w.got; false when there is none. */
-static inline bool pull_on(uint16_t port0, uint16_t port1)
+/* The next packet sent of those that room lets go, decoded into w.got; false when there is none. */
+static inline bool pull_by(const struct engine_room *room)
 {
-	const uint16_t room[ENGINE_PORTS] = {port0, port1};
-
 	if (lawful_pull(w.e, w.now, room, &w.tx, 1) == 0)
 		return false;
 	check_answer((struct cspan){w.whole, flatten(&w.tx, w.whole, sizeof w.whole)});
@@ -116,9 +114,20 @@ static inline bool pull_on(uint16_t port0, uint16_t port1)
 	return true;
 }
 
+static inline bool pull_on(uint16_t port0, uint16_t port1)
+{
+	return pull_by(&(struct engine_room){.pkts = {port0, port1}, .may = UINT32_MAX});
+}
+
+/* The same by all ports, of the classes that `may` has. */
+static inline bool pull_of(uint32_t may)
+{
+	return pull_by(&(struct engine_room){.pkts = {8, 8}, .may = may});
+}
+
 static inline bool pull(void)
 {
-	return pull_on(8, 8);
+	return pull_of(UINT32_MAX);
 }
 
 static inline void expect_none(void)

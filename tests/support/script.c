@@ -70,20 +70,24 @@ static const struct script_send *next_send(const struct engine_of *me)
 	return &me->script->sends[me->host][me->next];
 }
 
-static uint32_t script_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
+static bool may_go(const struct script_send *s, uint32_t may)
+{
+	return engine_ports_of(may, s->tclass) >> s->port & 1;
+}
+
+static uint32_t script_pull(struct engine *e, nsec now, const struct engine_room *room,
 			    struct tx_pkt *pkts, uint32_t n)
 {
 	struct engine_of *me = (struct engine_of *)e;
-	uint16_t left[ENGINE_PORTS];
+	struct engine_room left = *room;
 	uint32_t got = 0;
 
-	memcpy(left, room, sizeof left);
 	for (const struct script_send *s = next_send(me); s && got < n; s = next_send(me)) {
 		struct tx_pkt *p = &pkts[got];
 
-		if (s->at > now || left[s->port] == 0)
+		if (s->at > now || !may_go(s, engine_may(&left)))
 			break;
-		left[s->port]--;
+		left.pkts[s->port]--;
 		memset(p->head, 0, SCRIPT_HEAD);
 		p->head[0] = 0xc7; /* some MRC data */
 		put_be32(p->head + 4, me->next);
@@ -110,11 +114,11 @@ static uint32_t script_poll(struct engine *e, struct done *done, uint32_t n)
 	return 0;
 }
 
-static nsec script_deadline(const struct engine *e, uint32_t free_ports)
+static nsec script_deadline(const struct engine *e, uint32_t may)
 {
 	const struct script_send *s = next_send((const struct engine_of *)e);
 
-	return s && free_ports >> s->port & 1 ? s->at : NSEC_NEVER;
+	return s && may_go(s, may) ? s->at : NSEC_NEVER;
 }
 
 static const struct engine_ops script_ops = {

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "ref/ref.h"
+#include "room.h"
 
 #define WATCHED_ENGINES 256u
 
@@ -79,39 +80,28 @@ static inline void watched_input(struct engine *e, nsec now, const struct rx_pkt
 	w->deadline = NSEC_NEVER;
 }
 
-static inline uint32_t watched_free(const uint16_t room[ENGINE_PORTS])
-{
-	uint32_t ports = 0;
-
-	for (uint32_t p = 0; p < ENGINE_PORTS; p++)
-		ports |= (uint32_t)(room[p] > 0) << p;
-	return ports;
-}
-
 /* Laws 3 and 4. */
-static inline uint32_t watched_pull(struct engine *e, nsec now, const uint16_t room[ENGINE_PORTS],
+static inline uint32_t watched_pull(struct engine *e, nsec now, const struct engine_room *room,
 				    struct tx_pkt *pkts, uint32_t n)
 {
 	struct watched *w = watched_at(e, now);
-	nsec before = ref_ops.deadline(e, watched_free(room));
+	nsec before = ref_ops.deadline(e, engine_may(room));
 	uint32_t got = ref_ops.pull(e, now, room, pkts, n), total = 0;
-	uint16_t left[ENGINE_PORTS];
+	struct engine_room left = *room;
 
 	w->pulls++;
 	assert_in_range(got, 0, n);
 	assert_true(before <= now || got == 0);
 	for (uint32_t p = 0; p < ENGINE_PORTS; p++)
-		total += left[p] = room[p];
+		total += room->pkts[p];
 	assert_in_range(n, 0, total);
 	for (uint32_t i = 0; i < got; i++) {
-		assert_in_range(pkts[i].port, 0, ENGINE_PORTS - 1);
-		assert_true(left[pkts[i].port] > 0);
-		left[pkts[i].port]--;
+		assert_true(room_take(&left, &pkts[i]));
 		assert_in_range(pkts[i].head_len, 1, ENGINE_HEAD_MAX);
 		assert_in_range(pkts[i].tclass, 0, ENGINE_TCLASSES - 1);
 	}
 	if (got < n)
-		assert_true(ref_ops.deadline(e, watched_free(left)) > now);
+		assert_true(ref_ops.deadline(e, engine_may(&left)) > now);
 	w->deadline = NSEC_NEVER;
 	return got;
 }
@@ -121,9 +111,9 @@ static inline uint32_t watched_poll(struct engine *e, struct done *done, uint32_
 	return ref_ops.poll(e, done, n);
 }
 
-static inline nsec watched_deadline(const struct engine *e, uint32_t free_ports)
+static inline nsec watched_deadline(const struct engine *e, uint32_t may)
 {
-	nsec deadline = ref_ops.deadline(e, free_ports);
+	nsec deadline = ref_ops.deadline(e, may);
 
 	/* What is due at once is seen when the time does not move on. */
 	watched_find(e)->deadline = deadline > watched_find(e)->now ? deadline : NSEC_NEVER;

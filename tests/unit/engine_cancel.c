@@ -8,7 +8,7 @@
 
 #define SEED 5u
 
-static const uint16_t wide[ENGINE_PORTS] = {8, 8};
+static const struct engine_room wide = {.pkts = {8, 8}, .may = UINT32_MAX};
 
 static struct laws_world *w;
 static struct done done;
@@ -69,7 +69,7 @@ static void out(void)
 
 	post(3, 3 * ROW_PMTU);
 	memcpy(before, w->end[1].area[ROW_TARGET] + 1024, sizeof before);
-	assert_int_equal(laws_pull(w, 0, wide, 1), 1);
+	assert_int_equal(laws_pull(w, 0, &wide, 1), 1);
 	assert_int_equal(cancel(false, 0), -EBUSY);
 	assert_int_equal(cancel(false, 3), -ENOENT);
 	if (!takes_sends_back()) {
@@ -107,7 +107,7 @@ static void first(void)
 	assert_int_equal(cancel(false, 0), 0);
 	expect(ENGINE_DONE_SENT, 0, ENGINE_CANCELLED);
 	expect(ENGINE_DONE_SENT, 1, ENGINE_CANCELLED);
-	laws_pull(w, 0, wide, LAWS_BATCH);
+	laws_pull(w, 0, &wide, LAWS_BATCH);
 	assert_int_equal(w->n_flights, 0);
 	assert_true(laws_deadline(w, 0, LAWS_ALL) == NSEC_NEVER);
 	w->flags = 0;
@@ -164,7 +164,7 @@ static void in_use(void)
 		assert_int_equal(laws_post_recv(w, 0, 0), 0);
 	w->pair[0][0].due++;
 	assert_int_equal(laws_post(w, 1, 0, ENGINE_SEND, 3 * ROW_PMTU), 0);
-	assert_int_equal(laws_pull(w, 1, wide, 1), 1);
+	assert_int_equal(laws_pull(w, 1, &wide, 1), 1);
 	laws_deliver(w);
 	assert_int_equal(cancel(true, 0), -EBUSY);
 	assert_int_equal(cancel(true, 1), 0);
@@ -192,10 +192,10 @@ static void ahead(void)
 	assert_int_equal(laws_post_recv(w, 0, 0), 0);
 	w->pair[0][0].due++;
 	assert_int_equal(laws_post(w, 1, 0, ENGINE_WRITE, 100), 0);
-	assert_int_equal(laws_pull(w, 1, wide, 1), 1);
+	assert_int_equal(laws_pull(w, 1, &wide, 1), 1);
 	w->n_flights = 0;
 	assert_int_equal(laws_post(w, 1, 0, ENGINE_WRITE_IMM, 100), 0);
-	assert_int_equal(laws_pull(w, 1, wide, 1), 1);
+	assert_int_equal(laws_pull(w, 1, &wide, 1), 1);
 	laws_deliver(w);
 	assert_int_equal(cancel(true, 0), -EBUSY);
 	assert_int_equal(laws_post_recv(w, 0, 0), 0);

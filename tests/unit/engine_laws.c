@@ -19,7 +19,8 @@
 static const struct transport *const kinds[] = {&transport_rc, &transport_mrc, NULL, &stopwait};
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-static const uint16_t none[ENGINE_PORTS], wide[ENGINE_PORTS] = {8, 8};
+static const struct engine_room none = {.may = UINT32_MAX},
+				wide = {.pkts = {8, 8}, .may = UINT32_MAX};
 
 static void post_something(struct laws_world *w)
 {
@@ -46,11 +47,16 @@ static void post_something(struct laws_world *w)
 static void pull_something(struct laws_world *w)
 {
 	uint32_t side = laws_below(w, 2);
-	uint16_t room[ENGINE_PORTS] = {0};
+	struct engine_room room = {.may = UINT32_MAX};
 
 	for (uint32_t p = 0; p < ROW_PORTS; p++)
-		room[p] = (uint16_t)laws_below(w, 6);
-	laws_pull(w, side, room, laws_below(w, LAWS_BATCH));
+		room.pkts[p] = (uint16_t)laws_below(w, 6);
+	/* Some classes stopped on some ports, data's most often. */
+	if (laws_below(w, 2))
+		room.may = (uint32_t)prng_u64(&w->drive) | (uint32_t)prng_u64(&w->drive);
+	if (laws_below(w, 8) == 0)
+		room.may &= ~engine_may_all(laws_below(w, 4)) | UINT32_C(0xff000000);
+	laws_pull(w, side, &room, laws_below(w, LAWS_BATCH));
 }
 
 /* Anything that a driver or an application may do. */
@@ -246,14 +252,14 @@ static void time_passes(const struct transport *row, uint64_t seed)
 	for (uint32_t turns = 0; turns < 20; turns++) {
 		nsec at = laws_deadline(w, 0, 0);
 
-		flown += laws_pull(w, 0, wide, LAWS_BATCH);
+		flown += laws_pull(w, 0, &wide, LAWS_BATCH);
 		at = laws_deadline(w, 0, LAWS_ALL);
 		if (at == NSEC_NEVER)
 			break;
 		assert_true(at > w->now);
 		w->now = at;
 		/* Timers alone: they have run, and what they found out is due at once. */
-		laws_pull(w, 0, none, 0);
+		laws_pull(w, 0, &none, 0);
 	}
 	assert_true(flown > 3);
 	laws_end(w);
@@ -270,7 +276,7 @@ static void a_pull_for_nothing_runs_timers(void **state)
 static void answers(const struct transport *row, uint64_t seed)
 {
 	struct laws_world *w = laws_begin(row, CROWD, seed, 1);
-	static const uint16_t one[ENGINE_PORTS] = {1};
+	static const struct engine_room one = {.pkts = {1}, .may = UINT32_MAX};
 	struct done done;
 	uint32_t turns = 0;
 
@@ -281,10 +287,10 @@ static void answers(const struct transport *row, uint64_t seed)
 	/* As one who does nothing but send would be: it is given what it waits for at once. */
 	while (w->pair[0][0].done == 0) {
 		assert_in_range(++turns, 0, 64);
-		laws_pull(w, 0, wide, LAWS_BATCH);
+		laws_pull(w, 0, &wide, LAWS_BATCH);
 		while (w->n_flights)
 			laws_deliver(w);
-		laws_pull(w, 1, one, 1);
+		laws_pull(w, 1, &one, 1);
 		while (w->n_flights)
 			laws_deliver(w);
 		laws_poll(w, 0, &done);
@@ -296,6 +302,54 @@ static void acknowledgements_are_not_starved(void **state)
 {
 	(void)state;
 	each_kind(answers);
+}
+
+/* The classes of what an end answers that sends nothing of its own. */
+static uint32_t answer_classes(const struct transport *row, uint64_t seed)
+{
+	struct laws_world *w = laws_begin(row, 1, seed, 1);
+
+	assert_int_equal(laws_post(w, 0, 0, ENGINE_WRITE, 100), 0);
+	settle(w);
+	uint32_t classes = w->classes[1];
+
+	laws_end(w);
+	return classes;
+}
+
+/* Law 4: while all other classes are stopped, with data of them in front of every port. */
+static void stops(const struct transport *row, uint64_t seed)
+{
+	struct laws_world *w = laws_begin(row, CROWD, seed, 1);
+	struct engine_room room = {.pkts = {8, 8}};
+	uint32_t classes = answer_classes(row, seed) | 1u << ENGINE_CONTROL, turns = 0;
+	struct done done;
+
+	for (uint32_t c = 0; c < ENGINE_TCLASSES; c++)
+		room.may |= (classes >> c & 1 ? UINT32_C(0xff) : 0) << c * ENGINE_PORTS;
+	assert_int_equal(laws_post(w, 0, 0, ENGINE_WRITE, 100), 0);
+	for (uint32_t i = 0; i < CROWD; i++)
+		while (laws_post(w, 1, i, ENGINE_WRITE, 1024) == 0)
+			;
+	while (w->pair[0][0].done == 0) {
+		assert_in_range(++turns, 0, 64);
+		laws_pull(w, 0, &wide, LAWS_BATCH);
+		while (w->n_flights)
+			laws_deliver(w);
+		laws_pull(w, 1, &room, LAWS_BATCH);
+		while (w->n_flights)
+			laws_deliver(w);
+		laws_poll(w, 0, &done);
+	}
+	assert_int_equal(w->classes[1] & ~classes, 0);
+	settle(w);
+	laws_end(w);
+}
+
+static void acknowledgements_pass_data_that_is_stopped(void **state)
+{
+	(void)state;
+	each_kind(stops);
 }
 
 /* Law 5: whatever post took comes back once, though nobody polls before all of it is done. */
@@ -340,7 +394,7 @@ static void chains(const struct transport *row, uint64_t seed)
 	for (uint32_t bad = 0; bad < most; bad += most - 1)
 		assert_int_equal(laws_post_chain(w, most, bad), -EINVAL);
 	assert_true(laws_deadline(w, 0, LAWS_ALL) == idle);
-	assert_int_equal(laws_pull(w, 0, wide, LAWS_BATCH), 0);
+	assert_int_equal(laws_pull(w, 0, &wide, LAWS_BATCH), 0);
 	for (uint32_t round = 0; round < 3; round++) {
 		assert_int_equal(laws_post_chain(w, most - 1, LAWS_NONE), 0);
 		assert_int_equal(laws_post_chain(w, 2, LAWS_NONE), -ENOMEM);
@@ -363,7 +417,7 @@ static void alone(const struct transport *row, uint64_t seed)
 
 	for (uint32_t i = 0; i < 100; i++) {
 		assert_int_equal(laws_post(w, 0, 0, ENGINE_WRITE, 100), 0);
-		assert_int_equal(laws_pull(w, 0, wide, LAWS_BATCH), 1);
+		assert_int_equal(laws_pull(w, 0, &wide, LAWS_BATCH), 1);
 		assert_true(laws_deadline(w, 0, 0) != NSEC_NEVER);
 		settle(w);
 	}
@@ -512,7 +566,7 @@ static void lend(const struct transport *row, uint64_t seed)
 
 	assert_int_equal(laws_lend(w, 1, row_number(s, 0), 1), -ENOENT);
 	assert_int_equal(laws_post(w, 0, 0, ENGINE_WRITE_IMM, 100), 0);
-	assert_int_equal(laws_pull(w, 0, wide, 1), 1);
+	assert_int_equal(laws_pull(w, 0, &wide, 1), 1);
 	struct laws_flight f = w->flights[0];
 
 	send_to(w, &f, row->open_number);
@@ -543,6 +597,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(what_was_lent_is_placed_at_once),
 	cmocka_unit_test(a_pull_for_nothing_runs_timers),
 	cmocka_unit_test(acknowledgements_are_not_starved),
+	cmocka_unit_test(acknowledgements_pass_data_that_is_stopped),
 	cmocka_unit_test(post_reserves_the_completion),
 	cmocka_unit_test(post_takes_all_or_none),
 	cmocka_unit_test(what_is_out_has_a_deadline),

@@ -451,7 +451,7 @@ static void given_up(void **state)
 	expect_none(0);
 	mrc_endpoint_expire(w.end[0].e, w.now + 1);
 	assert_int_equal(take_done(0).cookie, 3);
-	assert_int_equal(mrc_ops.deadline(w.end[0].e, 1), NSEC_NEVER);
+	assert_int_equal(mrc_ops.deadline(w.end[0].e, engine_may_all(1)), NSEC_NEVER);
 	check_idle(&w.end[0]);
 }
 
@@ -689,8 +689,8 @@ static void ports_apart(void **state)
 	}
 	assert_int_equal(end_pull(&w.end[0], w.now, none, 8), 0);
 	assert_int_equal(end_pull(&w.end[0], w.now, shut_1, 8), 6);
-	assert_true(mrc_ops.deadline(w.end[0].e, 0xd) == NSEC_NEVER);
-	assert_int_equal(mrc_ops.deadline(w.end[0].e, 0x2), w.now);
+	assert_true(mrc_ops.deadline(w.end[0].e, engine_may_all(0xd)) == NSEC_NEVER);
+	assert_int_equal(mrc_ops.deadline(w.end[0].e, engine_may_all(0x2)), w.now);
 	assert_int_equal(end_pull(&w.end[0], w.now, only_1, 8), 1);
 	assert_int_equal(w.end[0].out[0].tx.port, 1);
 	assert_int_equal(end_pull(&w.end[0], w.now, only_1, 8), 1);

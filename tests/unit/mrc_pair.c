@@ -623,14 +623,14 @@ static void other_evs(void **state)
 	evs_make(&set, &evs[1], 1);
 	evs_make(&one, evs, 1);
 	post(k);
-	assert_int_equal(mrc_ops.deadline(me->e, 1), w.now);
-	assert_true(mrc_ops.deadline(me->e, 0xe) > w.now);
+	assert_int_equal(mrc_ops.deadline(me->e, engine_may_all(1)), w.now);
+	assert_true(mrc_ops.deadline(me->e, engine_may_all(0xe)) > w.now);
 	attr = query();
 	attr.evs = &set.profile;
 	me->qp[0].attr.evs = &set.profile;
 	assert_int_equal(modify(&attr, MRC_SET_PATH), 0);
-	assert_true(mrc_ops.deadline(me->e, 0xb) > w.now);
-	assert_int_equal(mrc_ops.deadline(me->e, 4), w.now);
+	assert_true(mrc_ops.deadline(me->e, engine_may_all(0xb)) > w.now);
+	assert_int_equal(mrc_ops.deadline(me->e, engine_may_all(4)), w.now);
 	assert_int_equal(end_pull(me, w.now, only_0, 5), 0);
 	assert_int_equal(end_pull(me, w.now, only_2, 5), 5);
 	for (uint32_t i = 0; i < 5; i++) {

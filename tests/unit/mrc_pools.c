@@ -184,7 +184,7 @@ static void note_nack(const struct tx_pkt *tx)
 /* All that one side has to send now, behind what is on its way already. */
 static void pull_all(uint32_t side)
 {
-	static const uint16_t room[ENGINE_PORTS] = {UINT16_MAX};
+	static const struct engine_room room = {.pkts = {UINT16_MAX}, .may = UINT32_MAX};
 	static uint8_t heads[BATCH][ENGINE_HEAD_MAX];
 	static struct tx_pkt tx[BATCH];
 	uint32_t n;
@@ -192,7 +192,7 @@ static void pull_all(uint32_t side)
 	for (uint32_t i = 0; i < BATCH; i++)
 		tx[i].head = heads[i];
 	do {
-		n = mrc_ops.pull(w.e[side], w.now, room, tx, BATCH);
+		n = mrc_ops.pull(w.e[side], w.now, &room, tx, BATCH);
 		assert_in_range(w.n_out + n, 0, PAIRS * PACKETS);
 		for (uint32_t i = 0; i < n; i++) {
 			struct carried *c = &w.out[w.n_out++];

@@ -108,7 +108,7 @@ static void fake_input(struct engine *engine, nsec now, const struct rx_pkt *pkt
 	e.has_event = e.on_input != 0;
 }
 
-static uint32_t fake_pull(struct engine *engine, nsec now, const uint16_t room[ENGINE_PORTS],
+static uint32_t fake_pull(struct engine *engine, nsec now, const struct engine_room *room,
 			  struct tx_pkt *pkts, uint32_t n)
 {
 	uint32_t got = 0;
@@ -122,7 +122,7 @@ static uint32_t fake_pull(struct engine *engine, nsec now, const uint16_t room[E
 		e.rx_when_fired = e.n_rx;
 	}
 	for (uint32_t port = 0; port < PORTS; port++) {
-		for (uint32_t k = 0; k < room[port] && e.waiting[port] && got < n; k++) {
+		for (uint32_t k = 0; k < room->pkts[port] && e.waiting[port] && got < n; k++) {
 			struct tx_pkt *p = &pkts[got++];
 
 			p->port = (uint8_t)port;
@@ -142,11 +142,11 @@ static uint32_t fake_poll(struct engine *engine, struct done *done, uint32_t n)
 	return 0;
 }
 
-static nsec fake_deadline(const struct engine *engine, uint32_t free_ports)
+static nsec fake_deadline(const struct engine *engine, uint32_t may)
 {
 	(void)engine;
 	for (uint32_t port = 0; port < PORTS; port++)
-		if (free_ports >> port & 1 && e.waiting[port])
+		if (engine_data_ports(may) >> port & 1 && e.waiting[port])
 			return e.now;
 	return e.timer;
 }

@@ -499,6 +499,44 @@ static void marked_packets_are_told_of(void **s)
 	expect_ack(2, 0, 3);
 }
 
+/* A CNP passes what is stopped, the answers in front of its turn too, and is not sent twice; what
+ * waits for CNPs to go on waits, and is first then. */
+static void cnps_go_by_themselves(void **s)
+{
+	const uint32_t control = UINT32_C(1) << ENGINE_CONTROL * ENGINE_PORTS;
+	const uint32_t others = ~control;
+
+	(void)s;
+	start();
+	ask_read(0, 0, 9);
+	w.rx.ecn = 3;
+	deliver(request(ROCE_OP_WRITE_ONLY, 1), 0);
+	assert_int_equal(rc_ops.deadline(w.e, control), w.now);
+	assert_true(pull_of(control));
+	assert_int_equal(w.got.bth.opcode, ROCE_OP_CNP);
+	assert_true(rc_ops.deadline(w.e, control) > w.now);
+	assert_false(pull_of(control));
+	assert_true(pull());
+	assert_int_equal(w.got.bth.opcode, ROCE_OP_READ_RESPONSE_ONLY);
+	expect_ack(1, 0, 2);
+	expect_none();
+	w.now += 50000;
+	deliver(request(ROCE_OP_WRITE_ONLY, 2), 0);
+	assert_true(rc_ops.deadline(w.e, others) > w.now);
+	assert_false(pull_of(others));
+	assert_true(pull());
+	assert_int_equal(w.got.bth.opcode, ROCE_OP_CNP);
+	assert_true(rc_ops.deadline(w.e, control) > w.now);
+	expect_ack(2, 0, 3);
+	assert_int_equal(count()->tx_cnp, 2);
+	/* What ends takes it along. */
+	w.now += 50000;
+	deliver(request(ROCE_OP_WRITE_ONLY, 3), 0);
+	modify((struct engine_attr){.state = ENGINE_ERROR}, ENGINE_SET_STATE);
+	assert_true(rc_ops.deadline(w.e, control) > w.now);
+	assert_false(pull_of(control));
+}
+
 static void credits_of_table_49(void **s)
 {
 	(void)s;
@@ -577,12 +615,12 @@ static void responses_are_paced(void **s)
 	for (uint32_t i = 0; i < 16; i++) {
 		/* 256 bytes at half the line rate, 1 Gb/s, are 4.1 us. */
 		if (!pull()) {
-			nsec next = rc_ops.deadline(w.e, 1);
+			nsec next = rc_ops.deadline(w.e, engine_may_all(1));
 
 			assert_true(next > w.now && next < w.now + 10000);
 			for (uint32_t k = 0; k < 64 && !pull(); k++) {
-				assert_true(rc_ops.deadline(w.e, 1) > w.now);
-				w.now = rc_ops.deadline(w.e, 1);
+				assert_true(rc_ops.deadline(w.e, engine_may_all(1)) > w.now);
+				w.now = rc_ops.deadline(w.e, engine_may_all(1));
 			}
 		}
 		assert_int_equal(w.got.bth.psn, wire_psn(i));
@@ -668,6 +706,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(more_reads_than_allowed),
 	cmocka_unit_test(a_full_ring_of_answers),
 	cmocka_unit_test(marked_packets_are_told_of),
+	cmocka_unit_test(cnps_go_by_themselves),
 	cmocka_unit_test(credits_of_table_49),
 	cmocka_unit_test(a_shared_queue_gives_no_credits),
 	cmocka_unit_test(an_end_by_our_own_wish_is_silent),

@@ -7,7 +7,7 @@
 
 #define SEED 5u
 
-static const uint16_t wide[ENGINE_PORTS] = {8, 8};
+static const struct engine_room wide = {.pkts = {8, 8}, .may = UINT32_MAX};
 
 static struct laws_world *w;
 
@@ -65,10 +65,10 @@ static void what_is_behind_goes_at_once(void **state)
 	post(ENGINE_WRITE);
 	w->flags = 0;
 	post(ENGINE_WRITE);
-	assert_int_equal(laws_pull(w, 0, wide, 8), 1);
-	assert_int_equal(laws_pull(w, 0, wide, 8), 0);
+	assert_int_equal(laws_pull(w, 0, &wide, 8), 1);
+	assert_int_equal(laws_pull(w, 0, &wide, 8), 0);
 	cancel(1);
-	assert_int_equal(laws_pull(w, 0, wide, 8), 1);
+	assert_int_equal(laws_pull(w, 0, &wide, 8), 1);
 	expect_all(1 << 1);
 }
 
@@ -81,16 +81,16 @@ static void nobody_answers_a_read_that_was_taken_back(void **state)
 	post(ENGINE_READ);
 	post(ENGINE_WRITE);
 	for (uint32_t i = 0; i < 2; i++) {
-		assert_int_equal(laws_pull(w, 0, wide, 1), 1);
+		assert_int_equal(laws_pull(w, 0, &wide, 1), 1);
 		laws_deliver(w);
 		if (i == 0)
 			cancel(1);
 	}
 	for (uint32_t i = 0; i < RC_RD_ATOMIC_MAX && i < ROW_SENDS - 3; i++)
 		post(ENGINE_READ);
-	assert_int_equal(laws_pull(w, 1, wide, 8), 1);
+	assert_int_equal(laws_pull(w, 1, &wide, 8), 1);
 	laws_deliver(w);
-	assert_int_equal(laws_pull(w, 0, wide, 8), ROW_SENDS - 3);
+	assert_int_equal(laws_pull(w, 0, &wide, 8), ROW_SENDS - 3);
 	expect_all(1 << 1);
 }
 
@@ -109,7 +109,7 @@ static void credits_are_for_what_is_left(void **state)
 		post_send();
 	cancel(1);
 	cancel(2);
-	assert_int_equal(laws_pull(w, 0, wide, 8), 2);
+	assert_int_equal(laws_pull(w, 0, &wide, 8), 2);
 	expect_all(1 << 1 | 1 << 2);
 }
 
@@ -121,9 +121,9 @@ static void what_was_sent_once_stays(void **state)
 	post(ENGINE_WRITE);
 	post(ENGINE_WRITE);
 	post(ENGINE_WRITE);
-	assert_int_equal(laws_pull(w, 0, wide, 2), 2);
+	assert_int_equal(laws_pull(w, 0, &wide, 2), 2);
 	w->now = laws_deadline(w, 0, 0);
-	laws_pull(w, 0, (const uint16_t[ENGINE_PORTS]){0}, 0);
+	laws_pull(w, 0, &(struct engine_room){0}, 0);
 	for (uint32_t cookie = 0; cookie < 2; cookie++)
 		assert_int_equal(laws_cancel(w, 0, 0, false, cookie), -EBUSY);
 	cancel(2);

@@ -63,12 +63,12 @@ static void feed(uint32_t peer, struct stopwait_head h)
 /* The answers there are, the last one into *h and *tx. */
 static uint32_t answers(struct stopwait_head *h, struct tx_pkt *tx)
 {
-	static const uint16_t room[ENGINE_PORTS] = {1};
+	static const struct engine_room room = {.pkts = {1}, .may = UINT32_MAX};
 	static uint8_t head[ENGINE_HEAD_MAX];
 	uint32_t n = 0;
 
 	tx->head = head;
-	while (n < FULL + 2 && s.ops->pull(s.e, now, room, tx, 1) == 1) {
+	while (n < FULL + 2 && s.ops->pull(s.e, now, &room, tx, 1) == 1) {
 		stopwait_head_get(tx->head, h);
 		n++;
 	}
@@ -154,7 +154,7 @@ static void what_is_not_allowed_opens_none(void **state)
 	assert_int_equal(counts()->held, 0);
 	expect_no_event();
 	assert_int_equal(answers(&h, &tx), 0);
-	assert_true(s.ops->deadline(s.e, 1) == NSEC_NEVER);
+	assert_true(s.ops->deadline(s.e, engine_may_all(1)) == NSEC_NEVER);
 }
 
 static struct stopwait_head imm_of(uint32_t seq)
@@ -270,7 +270,7 @@ static void contexts_are_bounded_and_released(void **state)
 	assert_int_equal(counts()->released, FULL + 1);
 	expect_released(2);
 	expect_no_event();
-	assert_true(s.ops->deadline(s.e, 1) == NSEC_NEVER);
+	assert_true(s.ops->deadline(s.e, engine_may_all(1)) == NSEC_NEVER);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, finish)
