@@ -163,8 +163,29 @@ static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct p
 	port_enqueue(s, port, p);
 }
 
-/* What each port may still take, of all classes; together. A port whose link is down takes
- * nothing. */
+/* Packets that wait at a port for their turn, and not for a pause to end. */
+static uint32_t waiting_pkts(const struct sim_port *port)
+{
+	uint32_t n = port->queued_pkts;
+
+	for (uint32_t left = port->paused; left; left &= left - 1)
+		n -= port->queues[__builtin_ctz(left)].n;
+	return n;
+}
+
+/* What may go by port i of a host: the classes that its other end did not pause. */
+static uint32_t not_paused(const struct sim *s, const struct sim_port *port, uint32_t i)
+{
+	uint32_t may = engine_may_all(1u << i);
+
+	for (uint32_t t = 0; port->paused && t < ENGINE_TCLASSES; t++)
+		if (port->paused >> s->cfg.qos.dscps[s->dscp_of[t]].tclass & 1)
+			may &= ~(UINT32_C(1) << (t * ENGINE_PORTS + i));
+	return may;
+}
+
+/* What each port may still take; together. What waits there for a pause to end takes no other's
+ * room. A port whose link is down takes nothing. */
 static uint32_t room_of(const struct sim *s, const struct sim_host *h, struct engine_room *room)
 {
 	uint32_t total = 0;
@@ -172,12 +193,13 @@ static uint32_t room_of(const struct sim *s, const struct sim_host *h, struct en
 	*room = (struct engine_room){0};
 	for (uint32_t i = 0; i < h->n_ports; i++) {
 		const struct sim_port *port = &s->ports[h->first_port + i];
+		uint32_t waiting = waiting_pkts(port);
 
-		if (port->queued_pkts >= port->room_pkts || port->is_down)
+		if (waiting >= port->room_pkts || port->is_down)
 			continue;
-		room->pkts[i] = (uint16_t)(port->room_pkts - port->queued_pkts);
+		room->pkts[i] = (uint16_t)(port->room_pkts - waiting);
 		total += room->pkts[i];
-		room->may |= engine_may_all(1u << i);
+		room->may |= not_paused(s, port, i);
 	}
 	return total;
 }

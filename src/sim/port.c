@@ -203,13 +203,15 @@ static uint32_t sendable(const struct sim *s, struct sim_port *port)
 	return port->ready & ~port->paused;
 }
 
-/* When a port that is free but may not send should look again. */
+/* When a port that is free but may not send should look again: packets of a host may wait for that
+ * in its engine. */
 static psec pause_end(const struct sim *s, const struct sim_port *port)
 {
+	uint32_t waiting = port->paused & (port->is_host ? UINT32_MAX : port->ready);
 	psec end = PSEC_NEVER;
 
 	for (uint32_t c = 0; c < s->cfg.qos.n_classes; c++)
-		if (port->ready & port->paused & 1u << c && port->pfc->paused_until[c] < end)
+		if (waiting & 1u << c && port->pfc->paused_until[c] < end)
 			end = port->pfc->paused_until[c];
 	return end;
 }
@@ -315,10 +317,11 @@ static void tend_host(struct sim *s, struct sim_port *port, bool has_started)
 
 static void resume_odd(struct sim *s, struct sim_port *port)
 {
+	uint32_t paused = port->paused;
 	bool has_started = advance(s, port);
 
 	watch(s, port);
-	if (has_started && port->is_host)
+	if (port->is_host && (has_started || port->paused != paused))
 		host_pump(s, port->node, false);
 }
 
@@ -420,6 +423,8 @@ void port_on_pause(struct sim *s, struct sim_port *port)
 	if (port->free_at < s->agenda.now)
 		port->free_at = s->agenda.now;
 	resume(s, port);
+	if (port->is_host)
+		host_pump(s, port->node, false);
 }
 
 void port_on_free(struct sim *s, uint32_t port)

@@ -130,6 +130,78 @@ static void a_pause_ends_by_itself(void **state)
 	end();
 }
 
+/* Host 0 is paused with n packets of data sent or under way, until 30 us at least, and then sends
+ * one more packet, to host 3. The port at which its data waits. */
+static uint32_t pause_host(uint32_t n, const struct script_send *later)
+{
+	prepare_lossless(n, 1000);
+	x.n_sends[1] = 0;
+	script_add(&x, 0, later, 1);
+	start();
+	uint32_t out = sim.ports[topology.nodes[2].first_port].peer;
+
+	sim_port_set_halted(&sim, out, true);
+	sim_run(&sim, 30 * PSEC_US);
+	assert_int_equal(sim.ports[0].paused, 1);
+	return out;
+}
+
+/* A host whose data is paused sends no more of it than waits for that already, and control at once,
+ * though data fills its port. */
+static void control_passes_data_that_is_paused(void **state)
+{
+	struct script_send later = {.at = 40000, .to = 3, .payload = 64, .tclass = ENGINE_CONTROL};
+	uint32_t out = pause_host(400, &later), sent = (uint32_t)sim.ports[0].counts.sent_pkts;
+	uint32_t room = sim.ports[0].room_pkts;
+
+	(void)state;
+	assert_int_equal(sim.ports[0].queued_pkts, room);
+	sim_port_set_halted(&sim, out, false);
+	finish();
+	end();
+	out = pause_host(sent + room, &later);
+	assert_int_equal(sim.ports[0].queued_pkts, room);
+	sim_run(&sim, 45 * PSEC_US);
+	assert_int_equal(x.n_seen[3], 1);
+	assert_int_equal(x.seen[3][0].at, 40 * PSEC_US + 2 * serial(64) + 2 * DELAY);
+	assert_int_equal(sim.ports[0].queued_pkts, room);
+	sim_port_set_halted(&sim, out, false);
+	finish();
+	assert_int_equal(x.n_seen[2], sent + room);
+	end();
+}
+
+/* Data that a pause kept in the engine leaves when the pause ends, by a frame or by itself. */
+static void data_goes_when_its_pause_ends(void **state)
+{
+	struct script_send later = {.at = 40000, .to = 3, .payload = 64};
+	uint32_t out = pause_host(400, &later), sent = (uint32_t)sim.ports[0].counts.sent_pkts;
+
+	(void)state;
+	sim_port_set_halted(&sim, out, false);
+	finish();
+	end();
+	for (uint32_t is_told = 0; is_told < 2; is_told++) {
+		out = pause_host(sent, &later);
+		psec until = sim.ports[0].pfc->paused_until[0];
+
+		sim_run(&sim, 50 * PSEC_US);
+		assert_int_equal(sim.ports[0].queued_pkts, 0);
+		assert_int_equal(x.n_seen[3], 0);
+		if (is_told)
+			sim_port_set_halted(&sim, out, false);
+		sim_run(&sim, until + 5 * PSEC_US);
+		assert_int_equal(x.n_seen[3], 1);
+		if (is_told)
+			assert_true(x.seen[3][0].at < 60 * PSEC_US);
+		else
+			assert_int_equal(x.seen[3][0].at, until + 2 * serial(64) + 2 * DELAY);
+		sim_port_set_halted(&sim, out, false);
+		finish();
+		end();
+	}
+}
+
 /* A link that was down forgets its pauses at both ends: the sender starts at once, and is paused
  * again before the memory is full. */
 static void a_pause_does_not_outlive_its_link(void **state)
@@ -553,6 +625,8 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(what_is_held_back_is_lost_with_its_link),
 	cmocka_unit_test(a_pause_that_is_over_holds_nobody),
 	cmocka_unit_test(a_pause_ends_by_itself),
+	cmocka_unit_test(control_passes_data_that_is_paused),
+	cmocka_unit_test(data_goes_when_its_pause_ends),
 	cmocka_unit_test(a_pause_does_not_outlive_its_link),
 	cmocka_unit_test(pauses_start_and_end_at_the_exact_byte),
 	cmocka_unit_test(a_long_pause_is_kept_up),
