@@ -66,6 +66,23 @@ void fwd_qos_recommended(struct fwd_qos *qos, const struct fwd_names *names,
 	set_dscp(qos, names->control, control);
 }
 
+struct net_trims fwd_qos_trims(const struct fwd_qos *qos)
+{
+	struct net_trims trims = {0, 0};
+
+	for (uint32_t i = 0; i < FWD_DSCPS; i++) {
+		const struct fwd_dscp *d = &qos->dscps[i];
+
+		if (d->trim != FWD_TRIM_TRIMMABLE)
+			continue;
+		struct net_trims one = net_trims_of(d->trimmed, d->trimmed_lasthop);
+
+		trims.trimmed |= one.trimmed;
+		trims.lasthop |= one.lasthop;
+	}
+	return trims;
+}
+
 static const char *class_fault(const struct fwd_class *c)
 {
 	if (c->level >= FWD_CLASSES)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "wire/net.h"
+
 #define FWD_CLASSES 8u
 #define FWD_DSCPS   64u
 #define FWD_NO_DSCP 0xffu
@@ -71,6 +73,9 @@ struct fwd_bdp {
  * then TC_high; strict priority upwards. Unknown DSCPs go to TC_low untrimmed. */
 void fwd_qos_recommended(struct fwd_qos *qos, const struct fwd_names *names,
 			 const struct fwd_bdp *bdp);
+
+/* What the DSCPs of packets say that a fabric of this table has cut. */
+struct net_trims fwd_qos_trims(const struct fwd_qos *qos);
 
 /* NULL, or what is wrong with a table: a class or level out of range, weight 0, ECN thresholds out
  * of order, a trimmable DSCP without a trimmed one, a trimmed DSCP that is itself trimmable or does

@@ -202,8 +202,7 @@ static enum fwd_drop decapsulate(const struct fwd_sids *sids, struct fwd_frame *
 		return FWD_DROP_SID_UPPER;
 	const struct fwd_view outer = *view;
 	uint32_t off = ipv6_bytes + b.srh_len;
-	bool is_trimmed =
-		outer.dscp == sids->dscp_trimmed || outer.dscp == sids->dscp_trimmed_lasthop;
+	bool is_trimmed = net_trim_of(&sids->trims, outer.dscp) != NET_WHOLE;
 
 	if (bytes_there(f, view) < off + ipv6_bytes)
 		return FWD_DROP_MALFORMED;

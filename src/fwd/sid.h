@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "fwd/frame.h"
+#include "wire/net.h"
 
 /* Container formats: bits of the block and of a uSID. Both are multiples of 8. */
 enum fwd_sid_format {
@@ -41,9 +42,9 @@ struct fwd_sids {
 	uint8_t format; /* enum fwd_sid_format */
 	const struct fwd_sid *sids;
 	uint32_t n; /* 0: no SRv6 here */
-	/* DSCPs that say a packet was trimmed: a hop that decapsulates such a packet carries the
-	 * DSCP inward (UE 4.1.3, M-42). 0xff: none. */
-	uint8_t dscp_trimmed, dscp_trimmed_lasthop;
+	/* A hop that decapsulates a packet whose DSCP says that it was trimmed carries the DSCP
+	 * inward (UE 4.1.3, M-42). */
+	struct net_trims trims;
 };
 
 enum fwd_sid_next {

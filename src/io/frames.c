@@ -357,13 +357,9 @@ static int check_cfg(struct frames *f, const struct frames_cfg *cfg, char *error
 		return say(-EINVAL, error, error_len,
 			   "out of bounds: 1 to %u ports, and at most 2^24 peers", ENGINE_PORTS);
 	f->seal = carrier_plain_seal(f->cfg.carrier);
-	f->net = (struct net_cfg){{.n = 0}, NET_DSCP_NONE, NET_DSCP_NONE};
+	f->net = (struct net_cfg){.trims = cfg->trims};
 	carriers_add(&f->net.carriers, f->cfg.carrier, f->cfg.port);
 	f->via = f->net.carriers.use[0];
-	if (cfg->has_trim) {
-		f->net.dscp_trimmed = cfg->dscp_trimmed;
-		f->net.dscp_trimmed_lasthop = cfg->dscp_trimmed_lasthop;
-	}
 	for (unsigned i = 0; i < ENGINE_TCLASSES; i++)
 		if (cfg->dscp[i] > 63)
 			return say(-EINVAL, error, error_len, "DSCP %u is more than 63",

@@ -38,8 +38,7 @@ struct frames_cfg {
 	uint8_t hop_limit;             /* [64] */
 	bool is_not_ect;               /* data is not sent as ECN-capable */
 	bool is_shared;                /* addresses with other processes that share them, too */
-	bool has_trim;                 /* packets with these two DSCPs were cut by a switch */
-	uint8_t dscp_trimmed, dscp_trimmed_lasthop; /* the second: NET_DSCP_NONE, not told apart */
+	struct net_trims trims;        /* what says of a packet that a switch cut it */
 };
 
 struct frames;

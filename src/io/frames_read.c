@@ -187,8 +187,7 @@ static bool read_plain(const struct frames *f, const struct cspan piece[FRAMES_P
 	return get_be16(ip - 2) == ETHERTYPE_IPV6 && s->version == 6 && ip[6] == via->protocol &&
 	       (is_native || (get_be16(front + 2) == via->port && s->udp_len == payload)) &&
 	       s->end >= transport + via->is->head_least + f->seal->tail_bytes &&
-	       s->end <= frame_bytes(piece) && s->dscp != f->net.dscp_trimmed &&
-	       s->dscp != f->net.dscp_trimmed_lasthop;
+	       s->end <= frame_bytes(piece) && net_trim_of(&f->net.trims, s->dscp) == NET_WHOLE;
 }
 
 /* Any stack. The counter that the frame is dropped under, or NULL. */

@@ -53,12 +53,11 @@ static struct frames_cfg frames_of(const struct config_setup *s)
 		.n_ports = s->n_ports,
 		.carrier = s->transport->carrier,
 		.is_not_ect = s->is_not_ect,
-		.has_trim = s->has_trim,
-		.dscp_trimmed = s->dscp_trimmed,
-		.dscp_trimmed_lasthop = s->dscp_trimmed_lasthop,
 		.is_shared = true,
 	};
 
+	if (s->has_trim)
+		cfg.trims = net_trims_of(s->dscp_trimmed, s->dscp_trimmed_lasthop);
 	memcpy(cfg.interfaces, s->interfaces, sizeof cfg.interfaces);
 	memcpy(cfg.dscp, s->dscp, sizeof cfg.dscp);
 	return cfg;

@@ -75,8 +75,7 @@ static void read_dscps(struct reader *r)
 					      *values[i], keys[j]);
 	}
 	conf_finish(c, map, "dscp");
-	r->s->routing.dscp_trimmed = n->trimmed;
-	r->s->routing.dscp_trimmed_lasthop = n->trimmed_lasthop;
+	r->s->routing.trims = net_trims_of(n->trimmed, n->trimmed_lasthop);
 }
 
 void read_forwarding(struct reader *r)

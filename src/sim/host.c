@@ -392,8 +392,9 @@ static bool read_plain(const struct sim *s, uint32_t host, const struct packet *
 
 	if (get_be16(eth + 12) != ETHERTYPE_IPV6 || word >> 28 != 6 || ip[6] != s->by.protocol ||
 	    get_be16(ip + 4) != p->len - eth_bytes - ipv6_bytes ||
-	    (s->by.port && get_be16(front + 2) != s->by.port) || dscp == s->net.dscp_trimmed ||
-	    dscp == s->net.dscp_trimmed_lasthop || routing_host_of(s->cfg.routing, ip + 24) != host)
+	    (s->by.port && get_be16(front + 2) != s->by.port) ||
+	    net_trim_of(&s->net.trims, dscp) != NET_WHOLE ||
+	    routing_host_of(s->cfg.routing, ip + 24) != host)
 		return false;
 	rx->peer = routing_host_of(s->cfg.routing, ip + 8);
 	rx->ev = carrier_entropy(get_be16(front), word);

@@ -284,10 +284,7 @@ const struct impair_count *impair_counts(const struct impair_plan *plan)
 /* Acknowledgements and what a switch trimmed: both are small and urgent. */
 static bool is_control(const struct sim *s, const struct packet *p)
 {
-	const struct fwd_names *names = &s->cfg.names;
-
-	return p->dscp == names->control || p->dscp == names->trimmed ||
-	       p->dscp == names->trimmed_lasthop;
+	return p->dscp == s->cfg.names.control || net_trim_of(&s->net.trims, p->dscp) != NET_WHOLE;
 }
 
 static bool is_meant(const struct sim *s, const struct fault *f, const struct packet *p)

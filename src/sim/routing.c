@@ -612,8 +612,7 @@ static int set_switches(struct build *b, uint64_t seed)
 		sw->sids = (struct fwd_sids){
 			.block = routing_block(b->r),
 			.format = (uint8_t)cfg->format,
-			.dscp_trimmed = cfg->dscp_trimmed,
-			.dscp_trimmed_lasthop = cfg->dscp_trimmed_lasthop,
+			.trims = cfg->trims,
 		};
 		if (routing_is_srv6(b->r)) {
 			sw->sids.sids = b->x->sids + n_sids;

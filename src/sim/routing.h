@@ -39,7 +39,7 @@ struct routing_cfg {
 	bool psp;             /* pop the SRH early */
 	uint32_t hash_fields; /* FWD_HASH_... */
 	struct fwd_ev_layout ev_layout;
-	uint8_t dscp_trimmed, dscp_trimmed_lasthop;
+	struct net_trims trims;   /* what says of a packet that it was trimmed */
 	struct carriers carriers; /* what hosts send by, and the numbers it has here */
 };
 

@@ -131,7 +131,13 @@ static void init_classes(struct sim *s)
 	s->dscp_of[ENGINE_RETX] = n->trimmable_rtx;
 	s->dscp_of[ENGINE_NO_TRIM] = n->no_trim;
 	s->dscp_of[ENGINE_CONTROL] = n->control;
-	s->net = (struct net_cfg){s->cfg.routing->cfg.carriers, n->trimmed, n->trimmed_lasthop};
+	struct net_trims named = net_trims_of(n->trimmed, n->trimmed_lasthop);
+	struct net_trims trims = fwd_qos_trims(&s->cfg.qos);
+
+	/* Those that are named also where nothing is trimmed. */
+	trims.trimmed |= named.trimmed;
+	trims.lasthop |= named.lasthop;
+	s->net = (struct net_cfg){s->cfg.routing->cfg.carriers, trims};
 }
 
 /* The place of the hosts' carrier among those of the fabric, which get it if they lack it. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define BUFFER_BYTES (1u << 20)
+#define DSCPS_TEXT   192u /* all 64, of two digits and a comma each */
 
 enum { BLOCK_SECTION = 0x0a0d0d0a, BLOCK_INTERFACE = 1, BLOCK_FRAME = 6 };
 enum {
@@ -63,13 +64,28 @@ static void put_option(struct pcapng *f, uint16_t code, uint16_t len)
 	put_le(f, len, 2);
 }
 
+/* DSCPs with commas between them; NET_DSCP_NONE where there is none. */
+static void dscps_print(uint64_t dscps, char text[DSCPS_TEXT])
+{
+	size_t at = 0;
+
+	if (!dscps)
+		snprintf(text, DSCPS_TEXT, "%u", NET_DSCP_NONE);
+	for (; dscps; dscps &= dscps - 1)
+		at += (size_t)snprintf(text + at, DSCPS_TEXT - at, at ? ",%d" : "%d",
+				       __builtin_ctzll(dscps));
+}
+
 static void put_section(struct pcapng *f, const struct net_cfg *net)
 {
-	char text[128];
-	uint32_t text_len = (uint32_t)snprintf(
-		text, sizeof text,
-		PCAPNG_MARK PCAPNG_PORT "=%u " PCAPNG_TRIMMED "=%u " PCAPNG_LASTHOP "=%u",
-		net->carriers.use[0].port, net->dscp_trimmed, net->dscp_trimmed_lasthop);
+	char text[64 + 2 * DSCPS_TEXT], trimmed[DSCPS_TEXT], lasthop[DSCPS_TEXT];
+
+	dscps_print(net->trims.trimmed, trimmed);
+	dscps_print(net->trims.lasthop, lasthop);
+	uint32_t text_len = (uint32_t)snprintf(text, sizeof text,
+					       PCAPNG_MARK PCAPNG_PORT "=%u " PCAPNG_TRIMMED
+								       "=%s " PCAPNG_LASTHOP "=%s",
+					       net->carriers.use[0].port, trimmed, lasthop);
 	uint32_t len = 28 + 4 + padded(text_len) + 4;
 
 	put_le(f, BLOCK_SECTION, 4);

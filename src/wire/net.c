@@ -94,15 +94,11 @@ static struct wire_fault bound_by_ip(struct walk *w, const struct net_ip *ip, ui
 	return no_fault();
 }
 
-/* A DSCP has 6 bits, so NET_DSCP_NONE matches no packet. */
+/* The outermost header says it. */
 static void note_trim(struct walk *w, uint8_t dscp)
 {
-	if (w->pkt->n_ip != 1)
-		return;
-	if (dscp == w->cfg->dscp_trimmed)
-		w->pkt->trim = NET_TRIMMED;
-	else if (dscp == w->cfg->dscp_trimmed_lasthop)
-		w->pkt->trim = NET_TRIMMED_LASTHOP;
+	if (w->pkt->n_ip == 1)
+		w->pkt->trim = net_trim_of(&w->cfg->trims, dscp);
 }
 
 static struct wire_fault get_ipv4(struct walk *w, uint8_t *next)

@@ -96,17 +96,40 @@ enum {
 	NET_VLANS_MAX = 2,
 };
 
+enum net_trim { NET_WHOLE, NET_TRIMMED, NET_TRIMMED_LASTHOP };
+
+/* What a DSCP says of trimming, a bit for each that says so: each that may be trimmed has one that
+ * says it was, several the same or each its own (UE 4.1). All 0: packets are never trimmed. */
+struct net_trims {
+	uint64_t trimmed, lasthop;
+};
+
+static inline enum net_trim net_trim_of(const struct net_trims *t, uint8_t dscp)
+{
+	if (t->trimmed >> (dscp & 63u) & 1)
+		return NET_TRIMMED;
+	return t->lasthop >> (dscp & 63u) & 1 ? NET_TRIMMED_LASTHOP : NET_WHOLE;
+}
+
+/* Of one DSCP each. NET_DSCP_NONE: none says so. */
+static inline struct net_trims net_trims_of(uint8_t trimmed, uint8_t lasthop)
+{
+	return (struct net_trims){
+		trimmed != NET_DSCP_NONE ? UINT64_C(1) << (trimmed & 63u) : 0,
+		lasthop != NET_DSCP_NONE ? UINT64_C(1) << (lasthop & 63u) : 0,
+	};
+}
+
 /* What a deployment decides. Zero is not a valid configuration: start from net_cfg_default, which
  * follows RoCEv2 alone. */
 struct net_cfg {
-	struct carriers carriers;     /* packets of others are foreign */
-	uint8_t dscp_trimmed;         /* NET_DSCP_NONE: packets are never trimmed */
-	uint8_t dscp_trimmed_lasthop; /* NET_DSCP_NONE: not told apart */
+	struct carriers carriers; /* packets of others are foreign */
+	struct net_trims trims;
 };
 
 static inline struct net_cfg net_cfg_default(void)
 {
-	struct net_cfg cfg = {{.n = 0}, NET_DSCP_NONE, NET_DSCP_NONE};
+	struct net_cfg cfg = {.trims = {0, 0}};
 
 	carriers_add(&cfg.carriers, &carrier_roce, 0);
 	return cfg;
@@ -124,8 +147,7 @@ static inline struct net_cfg net_cfg_of(uint16_t port, uint8_t trimmed, uint8_t 
 	struct net_cfg cfg = net_cfg_default();
 
 	*net_cfg_port(&cfg) = port;
-	cfg.dscp_trimmed = trimmed;
-	cfg.dscp_trimmed_lasthop = lasthop;
+	cfg.trims = net_trims_of(trimmed, lasthop);
 	return cfg;
 }
 
@@ -133,8 +155,6 @@ static inline struct net_cfg net_cfg_of(uint16_t port, uint8_t trimmed, uint8_t 
  * whose own header was taken off, what that header announced: the EtherType itself, 0x0600 or more.
  */
 enum { NET_LINK_ETHERNET, NET_LINK_IP };
-
-enum net_trim { NET_WHOLE, NET_TRIMMED, NET_TRIMMED_LASTHOP };
 
 /* One IP header, where it stands in the frame. */
 struct net_ip {

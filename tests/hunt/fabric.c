@@ -74,8 +74,7 @@ int hunt_draw_fabric(struct hunt_plan *s, struct prng *p, struct prng *spray)
 		.mode = s->shape.kind == TOPOLOGY_WIRE ? ROUTING_ECMP : modes[hunt_draw(p, 0, 3)],
 		.hash_fields = FWD_HASH_5TUPLE | FWD_HASH_FLOW_LABEL,
 		.ev_layout = {3, {10, 8, 4}},
-		.dscp_trimmed = names.trimmed,
-		.dscp_trimmed_lasthop = names.trimmed_lasthop,
+		.trims = net_trims_of(names.trimmed, names.trimmed_lasthop),
 	};
 	struct fwd_bdp bdp = {
 		.plane_bytes = hunt_draw(p, 20000, 200000),

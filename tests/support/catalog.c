@@ -85,8 +85,7 @@ struct net_cfg catalog_cfg(void)
 {
 	struct net_cfg cfg = net_cfg_default();
 
-	cfg.dscp_trimmed = CATALOG_DSCP_TRIMMED;
-	cfg.dscp_trimmed_lasthop = CATALOG_DSCP_TRIMMED_LASTHOP;
+	cfg.trims = net_trims_of(CATALOG_DSCP_TRIMMED, CATALOG_DSCP_TRIMMED_LASTHOP);
 	return cfg;
 }
 

@@ -81,8 +81,6 @@ static inline struct routing_cfg plain(enum routing_mode mode)
 		.mode = mode,
 		.hash_fields = FWD_HASH_5TUPLE | FWD_HASH_FLOW_LABEL,
 		.ev_layout = {3, {10, 8, 4}},
-		.dscp_trimmed = 0xff,
-		.dscp_trimmed_lasthop = 0xff,
 	};
 }
 

@@ -22,6 +22,7 @@ enum {
 	PORT = 24791, /* not RoCE's own: where no namespace is permitted others may have that */
 	DSCP_TRIMMED = 12,
 	DSCP_LASTHOP = 14,
+	DSCP_TRIMMED_TOO = 41,
 	BTH = 12,
 	SEND_ONLY = 4,
 	FRAME_BYTES = FRAMES_MOST,
@@ -65,9 +66,8 @@ static inline struct frames_cfg cfg_of(const char *interface)
 		.port = carrier ? 0 : PORT,
 		.max_peers = 8,
 		.is_shared = true,
-		.has_trim = true,
-		.dscp_trimmed = DSCP_TRIMMED,
-		.dscp_trimmed_lasthop = DSCP_LASTHOP,
+		.trims = {UINT64_C(1) << DSCP_TRIMMED | UINT64_C(1) << DSCP_TRIMMED_TOO,
+			  UINT64_C(1) << DSCP_LASTHOP},
 	};
 
 	memcpy(cfg.interfaces[0], interface, strlen(interface) + 1);

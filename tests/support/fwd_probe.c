@@ -68,7 +68,6 @@ static void new_switch(void)
 	sw.groups = groups;
 	sw.members = members;
 	sw.sids.sids = sids;
-	sw.sids.dscp_trimmed = sw.sids.dscp_trimmed_lasthop = 0xff;
 	sw.hash_fields = FWD_HASH_5TUPLE;
 }
 
@@ -166,8 +165,8 @@ static void obey(char *line)
 	else if (n == 5 && strcmp(words[0], "sid") == 0)
 		add_sid(words[1], words[2], words[3], words[4]);
 	else if (n == 3 && strcmp(words[0], "trimmed") == 0) {
-		sw.sids.dscp_trimmed = (uint8_t)number(words[1], 64);
-		sw.sids.dscp_trimmed_lasthop = (uint8_t)number(words[2], 64);
+		sw.sids.trims =
+			net_trims_of((uint8_t)number(words[1], 64), (uint8_t)number(words[2], 64));
 	} else if (n == 2 && strcmp(words[0], "frame") == 0)
 		forward(words[1]);
 	else

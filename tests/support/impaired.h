@@ -294,8 +294,7 @@ static void start_run(const struct topology_cfg *shape, enum routing_mode mode,
 		.format = FWD_F3216,
 		.decap = ROUTING_DECAP_HOST,
 		.hash_fields = FWD_HASH_5TUPLE,
-		.dscp_trimmed = names.trimmed,
-		.dscp_trimmed_lasthop = names.trimmed_lasthop,
+		.trims = net_trims_of(names.trimmed, names.trimmed_lasthop),
 	};
 	run.transport = toy_transport;
 	if (run.carrier)

@@ -72,7 +72,9 @@ static const struct script_send *next_send(const struct engine_of *me)
 
 static bool may_go(const struct script_send *s, uint32_t may)
 {
-	return engine_ports_of(may, s->tclass) >> s->port & 1;
+	enum engine_tclass tclass = s->tclass < ENGINE_TCLASSES ? s->tclass : ENGINE_DATA;
+
+	return engine_ports_of(may, tclass) >> s->port & 1;
 }
 
 static uint32_t script_pull(struct engine *e, nsec now, const struct engine_room *room,

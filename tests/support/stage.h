@@ -35,8 +35,7 @@ static inline void prepare(const struct topology_cfg *t, enum routing_mode mode)
 	struct routing_cfg r = {
 		.mode = mode,
 		.hash_fields = FWD_HASH_5TUPLE | FWD_HASH_FLOW_LABEL,
-		.dscp_trimmed = names.trimmed,
-		.dscp_trimmed_lasthop = names.trimmed_lasthop,
+		.trims = net_trims_of(names.trimmed, names.trimmed_lasthop),
 	};
 	struct fwd_bdp bdp = {400000, true, true, 28};
 

@@ -71,9 +71,7 @@ static inline struct xdp_cfg pair_cfg(uint32_t ports)
 		.frames = {.n_ports = ports,
 			   .carrier = &carrier_roce,
 			   .max_peers = 64,
-			   .has_trim = true,
-			   .dscp_trimmed = 20,
-			   .dscp_trimmed_lasthop = 21},
+			   .trims = net_trims_of(20, 21)},
 		.rx_chunks = PAIR_CHUNKS,
 		.tx_chunks = PAIR_CHUNKS,
 	};

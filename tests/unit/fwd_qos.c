@@ -285,7 +285,28 @@ static void the_edges_of_right_are_right(void **state)
 	assert_null(fwd_qos_fault(&qos));
 }
 
+/* What hosts must know: whatever a switch may mark a packet with that it cut. */
+static void a_table_says_what_is_trimmed(void **state)
+{
+	struct fwd_qos qos = recommended(100000, true, true);
+	struct net_trims trims = fwd_qos_trims(&qos);
+
+	(void)state;
+	assert_true(trims.trimmed == UINT64_C(1) << names.trimmed);
+	assert_true(trims.lasthop == UINT64_C(1) << names.trimmed_lasthop);
+	qos.dscps[30] = qos.dscps[names.trimmable];
+	qos.dscps[30].trimmed = 63;
+	qos.dscps[30].trimmed_lasthop = FWD_NO_DSCP;
+	trims = fwd_qos_trims(&qos);
+	assert_true(trims.trimmed == (UINT64_C(1) << names.trimmed | UINT64_C(1) << 63));
+	assert_true(trims.lasthop == UINT64_C(1) << names.trimmed_lasthop);
+	qos = recommended(100000, false, true);
+	trims = fwd_qos_trims(&qos);
+	assert_true(!trims.trimmed && !trims.lasthop);
+}
+
 static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(a_table_says_what_is_trimmed),
 	cmocka_unit_test(codepoints_map_as_table_3_71_says),
 	cmocka_unit_test(higher_classes_go_strictly_first),
 	cmocka_unit_test(thresholds_follow_the_plane_bdp),

@@ -8,7 +8,7 @@
 #include "check.h"
 #include "shape.h"
 
-enum { NO_PORT = 0, TRIMMED = 5, TRIMMED_LASTHOP = 7 };
+enum { NO_PORT = 0, TRIMMED = 5, TRIMMED_LASTHOP = 7, TRIMMED_TOO = 44 };
 
 struct packet {
 	uint8_t *memory; /* exactly as long as what is stored */
@@ -29,16 +29,14 @@ static const struct fwd_sids f3216 = {
 	.format = FWD_F3216,
 	.sids = nodes,
 	.n = sizeof nodes / sizeof nodes[0],
-	.dscp_trimmed = TRIMMED,
-	.dscp_trimmed_lasthop = TRIMMED_LASTHOP,
+	.trims = {UINT64_C(1) << TRIMMED | UINT64_C(1) << TRIMMED_TOO, UINT64_C(1)
+									       << TRIMMED_LASTHOP},
 };
 static const struct fwd_sids f1616 = {
 	.block = 0xfcbb,
 	.format = FWD_F1616,
 	.sids = nodes,
 	.n = sizeof nodes / sizeof nodes[0],
-	.dscp_trimmed = 0xff,
-	.dscp_trimmed_lasthop = 0xff,
 };
 
 /* The first stored bytes of the frame in memory that ends where they end. */
@@ -530,18 +528,18 @@ static void congestion_goes_inward(void **state)
  * is, and the view is bounded by what there is. */
 static void trimmed_packets(void **state)
 {
-	static const uint8_t dscps[] = {TRIMMED, TRIMMED_LASTHOP};
+	static const uint8_t dscps[] = {TRIMMED, TRIMMED_LASTHOP, TRIMMED_TOO};
 	uint8_t bytes[SHAPE_BYTES_MAX];
 	struct packet p;
 
 	(void)state;
-	for (uint32_t i = 0; i < 8; i++) {
+	for (uint32_t i = 0; i < 12; i++) {
 		const char *dst = SHAPE_ONLY("0d07");
-		struct shape s = i / 2 % 2 ? shape_routed(dst, 1, 0, SEGMENT_0) : shape_plain(dst);
+		struct shape s = i / 3 % 2 ? shape_routed(dst, 1, 0, SEGMENT_0) : shape_plain(dst);
 
-		s.tclass = (uint8_t)(dscps[i % 2] << 2 | FWD_ECN_CE);
+		s.tclass = (uint8_t)(dscps[i % 3] << 2 | FWD_ECN_CE);
 		s.inner_class = 46 << 2 | FWD_ECN_ECT0;
-		s.inner_excess = i / 4 ? 4000 : 0;
+		s.inner_excess = i / 6 ? 4000 : 0;
 		s.padding = 9;
 		expect_result(run(&f3216, &s, &p), FWD_SID_PORT, 7);
 		s.inner_class = s.tclass;
@@ -554,7 +552,7 @@ static void trimmed_packets(void **state)
 		assert_ptr_equal(p.view.ip, p.f.at + 14);
 		assert_int_equal(p.view.ip_at, 14);
 		assert_int_equal(p.view.ip_len, 40 + 24);
-		assert_int_equal(p.view.dscp, dscps[i % 2]);
+		assert_int_equal(p.view.dscp, dscps[i % 3]);
 		assert_int_equal(p.view.ecn, FWD_ECN_CE);
 		assert_int_equal(p.view.hop_limit, 9);
 		assert_int_equal(p.view.flow_label, 0xa5c3e);

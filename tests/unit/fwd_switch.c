@@ -77,9 +77,7 @@ static int start(void **state)
 		.sids = {.block = BLOCK,
 			 .format = FWD_F3216,
 			 .sids = sids,
-			 .n = sizeof sids / sizeof sids[0],
-			 .dscp_trimmed = 0xff,
-			 .dscp_trimmed_lasthop = 0xff},
+			 .n = sizeof sids / sizeof sids[0]},
 	};
 	/* One is left for a case to add. */
 	fwd_routes_init(&sw.routes, memory, ROUTES + 1);

@@ -134,6 +134,32 @@ static void the_last_hop_has_its_own_name(void **state)
 	}
 }
 
+/* UE 4.1: a trimmed codepoint is associated with each trimmable one. */
+static void what_is_cut_is_marked_by_its_own_dscp(void **state)
+{
+	enum { OTHER = 33, OTHER_LAST = 34 };
+	static const uint8_t want[2][2] = {{CUT, CUT_LAST}, {OTHER, OTHER_LAST}};
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		struct fwd_qos qos = table(MIN_TRIM);
+		uint8_t bytes[sizeof whole6];
+		struct fwd_frame f = {bytes, sizeof bytes, sizeof bytes};
+		struct fwd_view view;
+
+		qos.dscps[RETX].trimmed = OTHER;
+		qos.dscps[RETX].trimmed_lasthop = OTHER_LAST;
+		qos.dscps[OTHER] = qos.dscps[OTHER_LAST] = qos.dscps[CUT];
+		assert_null(fwd_qos_fault(&qos));
+		memcpy(bytes, whole6, sizeof bytes);
+		assert_int_equal(fwd_view_get(&f, &view), FWD_DROP_NONE);
+		fwd_set_dscp(&view, i / 2 ? RETX : DATA);
+		fwd_trim(&qos, &f, &view, i % 2);
+		assert_int_equal(view.dscp, want[i / 2][i % 2]);
+		assert_false(fwd_trim_may(&qos, &view));
+	}
+}
+
 static void only_longer_trimmable_packets_are_cut(void **state)
 {
 	struct fwd_qos qos = table(64);
@@ -326,6 +352,7 @@ static void mistakes_abort(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(bytes_are_as_written_by_hand),
 	cmocka_unit_test(the_last_hop_has_its_own_name),
+	cmocka_unit_test(what_is_cut_is_marked_by_its_own_dscp),
 	cmocka_unit_test(only_longer_trimmable_packets_are_cut),
 	cmocka_unit_test(ipv4_options_are_kept),
 	cmocka_unit_test(only_what_is_cut_leaves_memory),

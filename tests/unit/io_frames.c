@@ -248,7 +248,7 @@ static uint32_t trim(uint8_t *frame, enum kind kind, uint8_t dscp, uint32_t keep
  * is there, and is looked at (M-48). */
 static void trimmed_by_nothing(void **state)
 {
-	static const uint8_t dscps[] = {DSCP_TRIMMED, DSCP_LASTHOP};
+	static const uint8_t dscps[] = {DSCP_TRIMMED, DSCP_LASTHOP, DSCP_TRIMMED_TOO};
 	static uint8_t frame[FRAME_BYTES], got[FRAME_BYTES];
 	static struct sample_packet s;
 	struct rx_pkt rx;
@@ -258,13 +258,13 @@ static void trimmed_by_nothing(void **state)
 		if (is_missing(kind))
 			continue;
 		open_pair(kind);
-		for (unsigned i = 0; i < 2; i++) {
+		for (unsigned i = 0; i < 3; i++) {
 			make_packet(&s, i, 64);
 			uint32_t len = write_whole(&s.tx, frame);
 
 			trim(frame, kind, dscps[i], len - 14);
 			assert_true(read_whole(frame, len, &rx));
-			assert_int_equal(rx.trimmed, i ? NET_TRIMMED_LASTHOP : NET_TRIMMED);
+			assert_int_equal(rx.trimmed, i == 1 ? NET_TRIMMED_LASTHOP : NET_TRIMMED);
 			assert_true(rx.is_uncut);
 			assert_int_equal(join(&rx, got), BTH + 64);
 			frame[len - 1] ^= 1;

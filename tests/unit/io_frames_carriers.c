@@ -24,7 +24,7 @@ static void make(struct sample_packet *s, uint64_t seed, uint32_t bytes)
 static void check_wire(const struct sample_packet *s, const struct cspan frame,
 		       const struct seal *seal)
 {
-	struct net_cfg cfg = {{.n = 0}, DSCP_TRIMMED, DSCP_LASTHOP};
+	struct net_cfg cfg = {.trims = net_trims_of(DSCP_TRIMMED, DSCP_LASTHOP)};
 	struct net_pkt net;
 
 	carriers_add(&cfg.carriers, carrier, 0);

@@ -84,7 +84,7 @@ static void make_address(struct prng *random, bool is_v4, uint32_t which, uint8_
 /* What the parser says, but for lengths: whether the carrier's packet lies there. */
 static bool is_parsed(const struct carriers *known, const uint8_t *frame, uint32_t len)
 {
-	struct net_cfg cfg = {*known, NET_DSCP_NONE, NET_DSCP_NONE};
+	struct net_cfg cfg = {.carriers = *known};
 	struct net_pkt net;
 
 	return net_get((struct cspan){frame, len}, NET_LINK_ETHERNET, &cfg, &net, NULL).why ==

@@ -71,7 +71,7 @@ static struct packet *packet_by(uint8_t carrier, bool is_v4, uint32_t n)
 /* The seal at the end is the carrier's own, whether payload is virtual, in a body or both. */
 static void packets_end_with_the_seal_of_their_carrier(void **state)
 {
-	struct net_cfg cfg = {known, NET_DSCP_NONE, NET_DSCP_NONE};
+	struct net_cfg cfg = {.carriers = known};
 
 	(void)state;
 	for (uint32_t i = 0; i < N_ALL * 2 * 3; i++) {

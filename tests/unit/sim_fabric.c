@@ -97,8 +97,7 @@ static void every_mode_of_routing_delivers(void **state)
 			.mode = mode,
 			.hash_fields = FWD_HASH_FLOW_LABEL,
 			.ev_layout = {1, {1}},
-			.dscp_trimmed = names.trimmed,
-			.dscp_trimmed_lasthop = names.trimmed_lasthop,
+			.trims = net_trims_of(names.trimmed, names.trimmed_lasthop),
 		};
 
 		prepare(&t, ROUTING_ECMP);
@@ -216,6 +215,39 @@ static void trims_start_at_the_exact_byte(void **state)
 		assert_true(sim.totals.trimmed > 3);
 		end();
 	}
+}
+
+/* UE 4.1: what is cut is marked by the DSCP that it had, and the host knows it by any of those. */
+static void classes_have_trimmed_dscps_of_their_own(void **state)
+{
+	enum { OWN = 30, OWN_CUT = 31 };
+	uint32_t frame = script_frame_bytes(1000), n_own = 0, n_named = 0;
+
+	(void)state;
+	prepare_two_to_one(12, 1000);
+	cfg.qos.dscps[names.trimmable].threshold_bytes = 5 * frame;
+	cfg.qos.dscps[OWN] = cfg.qos.dscps[names.trimmable];
+	cfg.qos.dscps[OWN].trimmed = OWN_CUT;
+	cfg.qos.dscps[OWN].trimmed_lasthop = FWD_NO_DSCP;
+	cfg.qos.dscps[OWN_CUT] = cfg.qos.dscps[names.trimmed];
+	for (uint32_t i = 0; i < x.n_sends[1]; i++)
+		x.sends[1][i].tclass = ENGINE_DSCP + OWN;
+	start();
+	finish();
+	assert_int_equal(x.n_seen[2], 24);
+	for (uint32_t i = 0; i < x.n_seen[2]; i++) {
+		const struct script_seen *seen = &x.seen[2][i];
+
+		if (!seen->trimmed)
+			continue;
+		assert_int_equal(seen->dscp, seen->from ? OWN_CUT : names.trimmed_lasthop);
+		assert_int_equal(seen->trimmed, seen->from ? NET_TRIMMED : NET_TRIMMED_LASTHOP);
+		assert_int_equal(seen->bytes, 28 - 8);
+		*(seen->from ? &n_own : &n_named) += 1;
+	}
+	assert_true(n_own > 0 && n_named > 0);
+	assert_int_equal(n_own + n_named, sim.totals.trimmed);
+	end();
 }
 
 static void what_cannot_be_trimmed_is_dropped(void **state)
@@ -562,6 +594,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(marks_start_at_the_exact_byte),
 	cmocka_unit_test(marks_need_an_ecn_capable_packet),
 	cmocka_unit_test(trims_start_at_the_exact_byte),
+	cmocka_unit_test(classes_have_trimmed_dscps_of_their_own),
 	cmocka_unit_test(what_cannot_be_trimmed_is_dropped),
 	cmocka_unit_test(marked_as_trimmed_it_may_be_whole),
 	cmocka_unit_test(trimmed_packets_are_dropped_when_their_queue_is_full),

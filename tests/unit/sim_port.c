@@ -281,8 +281,7 @@ static void a_long_pause_is_kept_up(void **state)
 	topology.ports[out].rate_bps = RATE / 100;
 	r = (struct routing_cfg){.mode = ROUTING_ECMP,
 				 .hash_fields = FWD_HASH_FLOW_LABEL,
-				 .dscp_trimmed = names.trimmed,
-				 .dscp_trimmed_lasthop = names.trimmed_lasthop};
+				 .trims = net_trims_of(names.trimmed, names.trimmed_lasthop)};
 	assert_int_equal(routing_build(&routing, &topology, &r, 7, error, sizeof error), 0);
 	start();
 	sim_run(&sim, 20 * PSEC_US);

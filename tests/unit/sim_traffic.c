@@ -106,8 +106,7 @@ static void prepare(const struct topology_cfg *t)
 	struct routing_cfg r = {
 		.mode = ROUTING_ECMP,
 		.hash_fields = FWD_HASH_5TUPLE | FWD_HASH_FLOW_LABEL,
-		.dscp_trimmed = names.trimmed,
-		.dscp_trimmed_lasthop = names.trimmed_lasthop,
+		.trims = net_trims_of(names.trimmed, names.trimmed_lasthop),
 	};
 	struct fwd_bdp bdp = {4000000, true, true, 28};
 

@@ -137,6 +137,14 @@ static void trimming_is_told_by_dscp(void **state)
 	}
 }
 
+static void set_dscp(struct frame *f, uint8_t dscp)
+{
+	uint8_t *ip = f->bytes + f->ip_at;
+
+	ip[0] = (uint8_t)(0x60 | dscp >> 2);
+	ip[1] = (uint8_t)((ip[1] & 0x3f) | dscp << 6);
+}
+
 /* The numbers are a deployment's choice (MRC-7.5.3-11, -14): every DSCP may be one of the two. */
 static void trimming_dscps_are_configurable(void **state)
 {
@@ -151,15 +159,37 @@ static void trimming_dscps_are_configurable(void **state)
 		struct net_cfg cfg = net_cfg_of(NET_ROCE_PORT, dscp, (uint8_t)((dscp + 1) % 64));
 
 		for (uint8_t sent = 0; sent < 64; sent++) {
-			uint8_t *ip = s.frame.bytes + s.frame.ip_at;
-
-			ip[0] = (uint8_t)(0x60 | sent >> 2);
-			ip[1] = (uint8_t)((ip[1] & 0x3f) | sent << 6);
+			set_dscp(&s.frame, sent);
 			net_get(frame, NET_LINK_ETHERNET, &cfg, &pkt, NULL);
 			assert_int_equal(pkt.trim, sent == dscp              ? NET_TRIMMED
 						   : sent == (dscp + 1) % 64 ? NET_TRIMMED_LASTHOP
 									     : NET_WHOLE);
 		}
+	}
+}
+
+/* UE 4.1: each DSCP that may be trimmed has one that says it was, several of them or one for all.
+ */
+static void trimming_dscps_may_be_many(void **state)
+{
+	struct net_cfg cfg = net_cfg_default();
+	static struct sample s;
+	struct net_pkt pkt;
+
+	(void)state;
+	catalog_find("MRC WRITE First trimmed, IPv6, all headers", &s);
+	struct cspan frame = {s.frame.bytes, s.frame.len};
+
+	cfg.trims = (struct net_trims){UINT64_C(0x8000000100000021), UINT64_C(0x4000000000000140)};
+	for (uint8_t sent = 0; sent < 64; sent++) {
+		bool is_trimmed = sent == 0 || sent == 5 || sent == 32 || sent == 63;
+		bool is_lasthop = sent == 6 || sent == 8 || sent == 62;
+
+		set_dscp(&s.frame, sent);
+		net_get(frame, NET_LINK_ETHERNET, &cfg, &pkt, NULL);
+		assert_int_equal(pkt.trim, is_trimmed   ? NET_TRIMMED
+					   : is_lasthop ? NET_TRIMMED_LASTHOP
+							: NET_WHOLE);
 	}
 }
 
@@ -383,6 +413,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(entropy_is_port_and_label),
 	cmocka_unit_test(trimming_is_told_by_dscp),
 	cmocka_unit_test(trimming_dscps_are_configurable),
+	cmocka_unit_test(trimming_dscps_may_be_many),
 	cmocka_unit_test(trimming_ends_before_link_padding),
 	cmocka_unit_test(marks_come_from_the_outermost_header),
 	cmocka_unit_test(trimming_ignores_inner_lengths),

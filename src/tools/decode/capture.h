@@ -46,6 +46,10 @@ struct net_cfg capture_net(const struct capture *c);
  * be put back. */
 bool capture_peek(FILE *file, struct net_cfg *net);
 
+/* Reads DSCPs with commas between them, a bit each, and changes the text. False, and *dscps as it
+ * was: it is none. */
+bool dscps_parse(char *text, uint64_t *dscps);
+
 /* Reads one packet. On CAPTURE_BROKEN *why says what is wrong; nothing can be read after it. */
 enum capture_step capture_next(struct capture *c, struct capture_packet *packet, struct text *why);
 

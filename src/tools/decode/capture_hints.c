@@ -36,7 +36,23 @@ static uint32_t get16(const struct section *s, uint32_t at)
 	return s->is_big ? value : __builtin_bswap16(value);
 }
 
-/* "weft: udp-port=4791 trimmed=18 trimmed-lasthop=20"; a word that is not known is passed over. */
+bool dscps_parse(char *text, uint64_t *dscps)
+{
+	uint64_t n, all = 0;
+	char *rest = NULL;
+
+	for (char *one = strtok_r(text, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
+		if (!parse_number(one, 0, 63, &n))
+			return false;
+		all |= UINT64_C(1) << n;
+	}
+	if (all)
+		*dscps = all;
+	return all != 0;
+}
+
+/* "weft: udp-port=4791 trimmed=18,22 trimmed-lasthop=20"; a word that is not known is passed over.
+ */
 static void read_words(struct net_cfg *net, char *text)
 {
 	char *rest = NULL;
@@ -50,10 +66,10 @@ static void read_words(struct net_cfg *net, char *text)
 		*value++ = '\0';
 		if (strcmp(word, PCAPNG_PORT) == 0 && parse_number(value, 1, UINT16_MAX, &n))
 			*net_cfg_port(net) = (uint16_t)n;
-		else if (strcmp(word, PCAPNG_TRIMMED) == 0 && parse_number(value, 0, 63, &n))
-			net->dscp_trimmed = (uint8_t)n;
-		else if (strcmp(word, PCAPNG_LASTHOP) == 0 && parse_number(value, 0, 63, &n))
-			net->dscp_trimmed_lasthop = (uint8_t)n;
+		else if (strcmp(word, PCAPNG_TRIMMED) == 0)
+			dscps_parse(value, &net->trims.trimmed);
+		else if (strcmp(word, PCAPNG_LASTHOP) == 0)
+			dscps_parse(value, &net->trims.lasthop);
 	}
 }
 

@@ -12,8 +12,8 @@
 #define PROGRESS_EVERY     256u /* packets */
 
 static const char usage[] =
-	"usage: weft decode [-v] [--json] [--count N] [--port N] [--trimmed DSCP]\n"
-	"                   [--trimmed-lasthop DSCP] [--usid f3216|f1616]\n"
+	"usage: weft decode [-v] [--json] [--count N] [--port N] [--trimmed DSCPS]\n"
+	"                   [--trimmed-lasthop DSCPS] [--usid f3216|f1616]\n"
 	"                   [--ignore RULE] FILE...\n"
 	"       weft decode --rules [--json]\n"
 	"\n"
@@ -60,6 +60,34 @@ static int read_ignored(void *job, char *value)
 		j->name, "--ignore: there is no rule '%s'; weft decode --rules lists them", value);
 }
 
+static int read_dscps(struct job *job, const char *option, char *value, uint64_t *dscps)
+{
+	struct text shown;
+
+	text_clear(&shown);
+	text_add(&shown, "%s", value);
+	if (dscps_parse(value, dscps))
+		return STATUS_OK;
+	return usage_error(job->name,
+			   "--%s takes numbers from 0 to 63, with commas between them, "
+			   "not '%s'",
+			   option, shown.at);
+}
+
+static int read_trimmed(void *job, char *value)
+{
+	struct job *j = job;
+
+	return read_dscps(j, "trimmed", value, &j->given.trims.trimmed);
+}
+
+static int read_lasthop(void *job, char *value)
+{
+	struct job *j = job;
+
+	return read_dscps(j, "trimmed-lasthop", value, &j->given.trims.lasthop);
+}
+
 static const struct command_option options[] = {
 	{"verbose", NULL, "every header and field under the packet's line", OPTION_INTO(verbose),
 	 .letter = 'v'},
@@ -68,10 +96,9 @@ static const struct command_option options[] = {
 	 .high = 1000000000000},
 	{"port", "N", "UDP destination port of RoCE (default 4791)", OPTION_INTO(port), .low = 1,
 	 .high = 65535},
-	{"trimmed", "DSCP", "packets with this DSCP were trimmed by a switch",
-	 OPTION_INTO(given.dscp_trimmed), .high = 63},
-	{"trimmed-lasthop", "DSCP", "the same, by the last switch",
-	 OPTION_INTO(given.dscp_trimmed_lasthop), .high = 63},
+	{"trimmed", "DSCPS", "packets with these DSCPs (18,22) were trimmed by a switch",
+	 .read = read_trimmed},
+	{"trimmed-lasthop", "DSCPS", "the same, by the last switch", .read = read_lasthop},
 	{"usid", "FORMAT", "uSID containers: f3216 (default) or f1616", OPTION_INTO(view.usid),
 	 .words = usid_format_names},
 	{"ignore", "RULE", "no warnings of this rule (may be repeated)", .read = read_ignored},
@@ -153,12 +180,12 @@ static void choose_net(struct job *job, struct net_cfg found)
 {
 	job->net = job->given;
 	*net_cfg_port(&job->net) = job->port ? job->port : *net_cfg_port(&found);
-	if (job->net.dscp_trimmed == NET_DSCP_NONE &&
-	    found.dscp_trimmed != job->given.dscp_trimmed_lasthop)
-		job->net.dscp_trimmed = found.dscp_trimmed;
-	if (job->net.dscp_trimmed_lasthop == NET_DSCP_NONE &&
-	    found.dscp_trimmed_lasthop != job->net.dscp_trimmed)
-		job->net.dscp_trimmed_lasthop = found.dscp_trimmed_lasthop;
+	struct net_trims *trims = &job->net.trims;
+
+	if (!trims->trimmed)
+		trims->trimmed = found.trims.trimmed & ~trims->lasthop;
+	if (!trims->lasthop)
+		trims->lasthop = found.trims.lasthop & ~trims->trimmed;
 }
 
 static int decode_file(struct job *job, const char *path)
@@ -234,8 +261,7 @@ static int read_options(struct job *job, int argc, char **argv)
 	if (optind == argc)
 		return usage_error(job->name,
 				   "name at least one capture file, or - for standard input");
-	if (job->given.dscp_trimmed != NET_DSCP_NONE &&
-	    job->given.dscp_trimmed == job->given.dscp_trimmed_lasthop)
+	if (job->given.trims.trimmed & job->given.trims.lasthop)
 		return usage_error(job->name, "--trimmed and --trimmed-lasthop must differ");
 	return STATUS_OK;
 }
