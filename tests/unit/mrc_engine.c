@@ -4,13 +4,11 @@
  * seed gives the same trace. Every pull is held against the laws by end.h. */
 #define END_QPS 1000u
 #define AREA    131072u
-#include <inttypes.h>
-#include <stdio.h>
+#define SEEDS   200u
 
 #include "mrc/state.h"
 #include "mrc_agents.h"
-
-#define SEEDS 200u
+#include "seeded.h"
 
 static void bad_configurations(void **state)
 {
@@ -473,46 +471,6 @@ static void pools_that_fail(void **state)
 			}
 			check_rest();
 		}
-}
-
-/* So that a failure names its seed. */
-static int say_seed(void **state)
-{
-	(void)state;
-	printf("last seed: %" PRIu64 "\n", w.seed);
-	return 0;
-}
-
-static void everything_completes(void **state)
-{
-	uint64_t first = check_seed(1);
-
-	(void)state;
-	for (uint64_t seed = first; seed < first + SEEDS; seed++)
-		run_seed(seed);
-}
-
-static void ended_at_any_time(void **state)
-{
-	uint64_t first = check_seed(1);
-
-	(void)state;
-	for (uint64_t seed = first; seed < first + SEEDS / 2; seed++)
-		run_ended(seed);
-}
-
-static void same_seed_same_trace(void **state)
-{
-	uint64_t last = 0;
-
-	(void)state;
-	for (uint64_t seed = 1; seed <= 10; seed++) {
-		uint64_t hash = run_seed(seed);
-
-		assert_int_equal(run_seed(seed), hash);
-		assert_int_not_equal(hash, last);
-		last = hash;
-	}
 }
 
 /* Ends that were given different values for their control packets understand each other; every

@@ -1,16 +1,15 @@
 /* Two engines over a wire that loses, doubles, reorders, marks, trims and forges packets by a seed.
  * Everything completes, once and in order; no completion comes before its bytes; memory is what the
  * works say, atomics executed once; the same seed gives the same trace. */
+#define SEEDS 300u
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "rc_pair.h"
+#include "seeded.h"
 
 #define WORKS 24u
 #define SLICE 4096u /* of an area, one for each work */
 #define WORD  8u    /* of TARGET: where atomics work */
-#define SEEDS 300u
 
 /* One side's posts, and how far its completions are. */
 struct agent {
@@ -326,46 +325,6 @@ static void run_ended(uint64_t seed)
 		a->n_seen = a->n_posted;
 	heal_and_finish();
 	check_gaps();
-}
-
-/* So that a failure names its seed. */
-static int say_seed(void **state)
-{
-	(void)state;
-	printf("last seed: %" PRIu64 "\n", w.seed);
-	return 0;
-}
-
-static void everything_completes(void **state)
-{
-	uint64_t first = check_seed(1);
-
-	(void)state;
-	for (uint64_t seed = first; seed < first + SEEDS; seed++)
-		run_seed(seed);
-}
-
-static void ended_at_any_time(void **state)
-{
-	uint64_t first = check_seed(1);
-
-	(void)state;
-	for (uint64_t seed = first; seed < first + SEEDS / 2; seed++)
-		run_ended(seed);
-}
-
-static void same_seed_same_trace(void **state)
-{
-	uint64_t last = 0;
-
-	(void)state;
-	for (uint64_t seed = 1; seed <= 10; seed++) {
-		uint64_t hash = run_seed(seed);
-
-		assert_int_equal(run_seed(seed), hash);
-		assert_int_not_equal(hash, last);
-		last = hash;
-	}
 }
 
 static const struct CMUnitTest cases[] = {
