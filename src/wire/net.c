@@ -274,14 +274,13 @@ static struct wire_fault get_entropy(struct walk *w)
 	return no_fault();
 }
 
-struct wire_fault net_get(struct cspan frame, uint16_t link, const struct net_cfg *cfg,
-			  struct net_pkt *pkt, struct wire_trail *trail)
+struct wire_fault net_get_into(struct cspan frame, uint16_t link, const struct net_cfg *cfg,
+			       struct net_pkt *pkt, struct wire_trail *trail)
 {
 	struct walk w = {cursor_of(frame), cfg, pkt, trail};
 	uint8_t version = 0;
 	struct wire_fault fault;
 
-	memset(pkt, 0, sizeof *pkt);
 	fault = get_version(&w, link, &version);
 	if (fault.why == WIRE_DROP_NONE)
 		fault = follow(&w, version);
@@ -294,6 +293,13 @@ struct wire_fault net_get(struct cspan frame, uint16_t link, const struct net_cf
 	if (!pkt->carrier)
 		return fault_at(WIRE_DROP_NOT_ROCE, pkt->udp_at + 2, udp_layout());
 	return no_fault();
+}
+
+struct wire_fault net_get(struct cspan frame, uint16_t link, const struct net_cfg *cfg,
+			  struct net_pkt *pkt, struct wire_trail *trail)
+{
+	memset(pkt, 0, sizeof *pkt);
+	return net_get_into(frame, link, cfg, pkt, trail);
 }
 
 struct wire_fault net_udp_length_fault(const struct net_pkt *pkt, const uint8_t *head)

@@ -106,9 +106,12 @@ struct net_trims {
 
 static inline enum net_trim net_trim_of(const struct net_trims *t, uint8_t dscp)
 {
-	if (t->trimmed >> (dscp & 63u) & 1)
-		return NET_TRIMMED;
-	return t->lasthop >> (dscp & 63u) & 1 ? NET_TRIMMED_LASTHOP : NET_WHOLE;
+	uint64_t bit = UINT64_C(1) << (dscp & 63u);
+
+	/* Most packets are whole. */
+	if (!((t->trimmed | t->lasthop) & bit))
+		return NET_WHOLE;
+	return t->trimmed & bit ? NET_TRIMMED : NET_TRIMMED_LASTHOP;
 }
 
 /* Of one DSCP each. NET_DSCP_NONE: none says so. */
@@ -189,6 +192,9 @@ struct net_pkt {
  * NULL. */
 struct wire_fault net_get(struct cspan frame, uint16_t link, const struct net_cfg *cfg,
 			  struct net_pkt *pkt, struct wire_trail *trail);
+/* The same into one that is all zeros, as part of a packet that was cleared as a whole. */
+struct wire_fault net_get_into(struct cspan frame, uint16_t link, const struct net_cfg *cfg,
+			       struct net_pkt *pkt, struct wire_trail *trail);
 
 /* The UDP length must be what the IP length leaves, except where trimming changed it, or the
  * carrier has packets with another one: head is the carried bytes, head_least of them. */

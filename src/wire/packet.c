@@ -46,7 +46,7 @@ struct wire_fault wire_packet_get(struct cspan frame, uint16_t link, const struc
 	memset(pkt, 0, sizeof *pkt);
 	if (trail)
 		trail->n = 0, trail->full = false;
-	struct wire_fault fault = net_get(frame, link, cfg, &pkt->net, trail);
+	struct wire_fault fault = net_get_into(frame, link, cfg, &pkt->net, trail);
 
 	if (fault.why != WIRE_DROP_NONE)
 		return fault;
