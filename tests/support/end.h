@@ -1,9 +1,9 @@
 /* One end of connections for tests: an engine, its memory table, three areas of memory with
- *canaries around them (or virtual ones: is_virtual), and queue pairs. What an area should hold is
- *kept beside it, in its image. Addresses on the wire are not those of the process, so that one
- *set-up says the same bytes in every run. Engine and queue pairs lie in memory of exactly the size
- *they ask for. Each pull through here is held against the laws of engine/engine.h, and each packet
- *that comes out against what every packet of the transport must be.
+ * canaries around them (or virtual ones: is_virtual), and queue pairs. What an area should hold is
+ * kept beside it, in its image. Addresses on the wire are not those of the process, so that one
+ * set-up says the same bytes in every run. Engine and queue pairs lie in memory of exactly the size
+ * they ask for. Each pull through here is held against the laws of engine/engine.h, and each packet
+ * that comes out against what every packet of the transport must be.
  *
  * A transport's own header (rc_end.h, mrc_end.h) defines before it includes this:
  *	END_ROW       its row
