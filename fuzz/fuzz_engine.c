@@ -4,6 +4,8 @@
  * blocks of their own size. A queue pair that failed is connected anew. */
 #include "engine_target.h"
 
+#include <errno.h>
+
 static uint64_t count(const struct engine *e)
 {
 	const struct transport *t = ENGINE_TARGET.row;
@@ -41,6 +43,21 @@ static void take_done(struct driven *d, const struct done *done)
 	d->next_cookie[kind] = done->cookie + 1;
 }
 
+/* The oldest send, or receive, that was not told of, or one behind it, perhaps one that there is
+ * not. */
+static void cancel(struct subject *s, uint8_t what, uint8_t ahead)
+{
+	const struct driven *d = driven_of(s);
+	uint32_t kind = what % 2;
+	const struct op op = {.qp = TARGET_QP,
+			      .cookie = d->next_cookie[kind] + ahead % 16u,
+			      .code = kind ? ENGINE_RECV : ENGINE_SEND};
+	int answer = s->e->ops->cancel(s->e, s->now, &op);
+
+	must(answer == 0 || answer == -EBUSY || answer == -ENOENT);
+	must(answer != 0 || op.cookie < d->n_posted[kind]);
+}
+
 static void poll(struct subject *s)
 {
 	struct driven *d = driven_of(s);
@@ -72,6 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ops.count = count;
 	ops.check = check;
 	ops.post = driven_post;
+	ops.cancel = t->row->engine->cancel ? cancel : NULL;
 	ops.poll = poll;
 	must(d.region != NULL);
 	driven_begin(&d, t);

@@ -75,6 +75,10 @@ void subject_run(struct subject *s, const uint8_t *data, size_t size)
 		case RECORD_PACKET: input(s, data, n); break;
 		case RECORD_PULL: subject_pull(s); break;
 		case RECORD_POST: s->ops->post(s, data[1], data[2]); break;
+		case RECORD_CANCEL:
+			if (s->ops->cancel)
+				s->ops->cancel(s, data[1], data[2]);
+			break;
 		case RECORD_WAIT: s->now += 1 + s->ops->wait_ns * data[1]; break;
 		}
 		s->ops->poll(s);

@@ -10,8 +10,8 @@
 #include "engine/engine.h"
 
 /* A record is four bytes: what; flags, or which work; virtual payload in pieces of 16 bytes, or the
- * size of the work; n, and then n bytes of a packet. */
-enum { RECORD_PACKET, RECORD_PULL, RECORD_POST, RECORD_WAIT, RECORD_KINDS };
+ * size of the work, or how many are in front of it; n, and then n bytes of a packet. */
+enum { RECORD_PACKET, RECORD_PULL, RECORD_POST, RECORD_WAIT, RECORD_CANCEL, RECORD_KINDS };
 enum {
 	RECORD_IS_TRIMMED = 1,
 	RECORD_IS_MARKED = 2,
@@ -35,6 +35,8 @@ struct subject_ops {
 	/* NULL, or looks at a packet that came out. */
 	void (*check)(const struct subject *s, const struct tx_pkt *tx);
 	void (*post)(struct subject *s, uint8_t what, uint8_t size);
+	/* NULL, or takes work back. */
+	void (*cancel)(struct subject *s, uint8_t what, uint8_t ahead);
 	void (*poll)(struct subject *s); /* after every record */
 };
 
