@@ -162,7 +162,7 @@ static uint64_t *take_next(struct stopwait *s, struct stopwait_pair *p, struct s
 
 	if (!is_ready(s, p, in))
 		return &s->count.drop_not_ready;
-	status = is_send ? place_send(s, p, in) : place_write(s, p, in);
+	status = p && is_send ? place_send(s, p, in) : place_write(s, p, in);
 	if (status != ENGINE_OK && !p)
 		return &s->count.drop_access;
 	if (status != ENGINE_OK) {
