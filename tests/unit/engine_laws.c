@@ -52,8 +52,11 @@ static void pull_something(struct laws_world *w)
 	for (uint32_t p = 0; p < ROW_PORTS; p++)
 		room.pkts[p] = (uint16_t)laws_below(w, 6);
 	/* Some classes stopped on some ports, data's most often. */
-	if (laws_below(w, 2))
-		room.may = (uint32_t)prng_u64(&w->drive) | (uint32_t)prng_u64(&w->drive);
+	if (laws_below(w, 2)) {
+		uint64_t drawn = prng_u64(&w->drive);
+
+		room.may = (uint32_t)(drawn | drawn >> 32);
+	}
 	if (laws_below(w, 8) == 0)
 		room.may &= ~engine_may_all(laws_below(w, 4)) | UINT32_C(0xff000000);
 	laws_pull(w, side, &room, laws_below(w, LAWS_BATCH));
