@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/prng.h"
-#include "mrc/mrc.h"
 #include "scenario/pairs.h"
 #include "sim/ideal.h"
 
