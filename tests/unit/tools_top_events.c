@@ -65,8 +65,8 @@ static char *follow(struct rig *r, uint32_t *n_lines)
 	assert_int_equal(top_events(&r->top, &wanted, out), 0);
 	fclose(out);
 	*n_lines = 0;
-	for (const char *at = text; (at = strchr(at, '\n')); at++)
-		++*n_lines;
+	for (size_t i = 0; i < len; i++)
+		*n_lines += text[i] == '\n';
 	return text;
 }
 
