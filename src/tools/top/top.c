@@ -246,7 +246,7 @@ static int run_top(int argc, char **argv)
 
 const struct command top_command = {
 	.name = "top",
-	.brief = "show live how queue pairs and paths of devices fare",
+	.brief = "show live how queue pairs and paths fare, and what engines recorded",
 	.usage = usage,
 	.options = options,
 	.notes = notes,
