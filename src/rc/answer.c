@@ -1,25 +1,5 @@
 #include "rc/state.h"
-
-/* Receives that a code of the AETH stands for (IBTA table 49). */
-static const uint32_t credits[RC_NO_CREDITS] = {
-	0,    1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
-	48,   64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
-	2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
-};
-
-uint8_t rc_credit_code(uint32_t n)
-{
-	uint8_t code = RC_NO_CREDITS - 1;
-
-	while (credits[code] > n)
-		code--;
-	return code;
-}
-
-uint32_t rc_credits(uint8_t code)
-{
-	return code < RC_NO_CREDITS ? credits[code] : UINT32_MAX;
-}
+#include "wire/aeth.h"
 
 void rc_queue_ack(struct rc *r, struct rc_qp *q, psn24 psn, enum aeth_type type, uint8_t value)
 {
@@ -56,7 +36,7 @@ static struct aeth positive(const struct rc_qp *q, uint32_t msn)
 {
 	const struct rc_responder *p = &q->resp;
 	uint32_t n = p->queue->n_posted + (p->recv ? 1 : 0);
-	uint8_t code = p->queue == &p->own ? rc_credit_code(n) : RC_NO_CREDITS;
+	uint8_t code = p->queue == &p->own ? aeth_credit_code(n) : AETH_NO_CREDITS;
 
 	return (struct aeth){.type = AETH_ACK, .value = code, .msn = msn};
 }

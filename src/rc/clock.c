@@ -4,24 +4,10 @@
 
 #define TIMEOUT_UNIT_NS 4096u
 #define TIMER_MASK      31u
-#define RNR_UNIT_NS     UINT64_C(10000)
 
 nsec rc_timeout_ns(uint8_t code)
 {
 	return code == 0 ? NSEC_NEVER : (nsec)TIMEOUT_UNIT_NS << (code & TIMER_MASK);
-}
-
-nsec rc_rnr_ns(uint8_t code)
-{
-	/* In units of 10 us. */
-	static const uint16_t times[TIMER_MASK + 1] = {
-		0,    1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
-		48,   64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
-		2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
-	};
-
-	/* The first code stands for the longest time. */
-	return code == 0 ? 65536 * RNR_UNIT_NS : times[code & TIMER_MASK] * RNR_UNIT_NS;
 }
 
 /* Whether q has work that its port, which is down, keeps back. */

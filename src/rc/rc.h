@@ -131,11 +131,9 @@ void *rc_qp_free(struct engine *e, uint32_t number);
 int rc_qp_modify(struct engine *e, nsec now, uint32_t number, const struct engine_attr *attr,
 		 uint32_t set);
 
-/* The times of codes: of silence (IBTA 9.7.6.1.3), 0 for never; of RNR NAKs (9.7.5.2.8, table 45),
- * 0 for the longest. */
+/* The time of a code of silence (IBTA 9.7.6.1.3), 0 for never. */
 nsec rc_timeout_ns(uint8_t code);
-nsec rc_rnr_ns(uint8_t code);
-#define RC_TIMER_LAST 31u /* of either's codes */
+#define RC_TIMER_LAST 31u /* of its codes, and of those of RNR NAKs */
 
 /* The attributes and caps as they are; either may be NULL. 0 or -ENOENT. ENGINE_SQD counts as
  * draining while *is_draining. */

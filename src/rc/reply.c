@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "rc/state.h"
+#include "wire/aeth.h"
 
 #define RNR_FOREVER 7u
 
@@ -49,10 +50,10 @@ static bool retire_before(struct rc *r, struct rc_qp *q, const struct reply *p, 
  * limit never falls: receives are not taken back, and an RNR NAK says it if they were. */
 static bool take_credits(struct rc_requester *req, const struct aeth *aeth)
 {
-	uint32_t limit = req->ssn_done + rc_credits(aeth->value);
+	uint32_t limit = req->ssn_done + aeth_credits(aeth->value);
 	bool had = req->has_credits;
 
-	req->has_credits = aeth->value != RC_NO_CREDITS;
+	req->has_credits = aeth->value != AETH_NO_CREDITS;
 	if (!req->has_credits || (had && (int32_t)(limit - req->credit_ssn) <= 0))
 		return false;
 	req->credit_ssn = limit;
@@ -114,7 +115,7 @@ static bool on_not_ready(struct rc *r, struct rc_qp *q, uint8_t code)
 		req->credit_ssn = req->ssn_done;
 	req->has_gone_back = false;
 	req->is_waiting_rnr = true;
-	req->rnr_until = r->now + rc_rnr_ns(code);
+	req->rnr_until = r->now + aeth_rnr_ns(code);
 	rc_clock_restart(r, q);
 	rc_wake_at(r, q, req->rnr_until);
 	return true;
@@ -291,7 +292,7 @@ static enum rc_verdict on_answer(struct rc *r, struct rc_qp *q, const struct rep
 static enum rc_verdict on_old(struct rc_qp *q, const struct rc_in *in, int32_t ahead)
 {
 	bool has_news = ahead == -1 && in->h.bth.opcode == ROCE_OP_ACKNOWLEDGE &&
-			in->h.aeth.type == AETH_ACK && in->h.aeth.value != RC_NO_CREDITS &&
+			in->h.aeth.type == AETH_ACK && in->h.aeth.value != AETH_NO_CREDITS &&
 			q->req.has_credits && take_credits(&q->req, &in->h.aeth);
 
 	return has_news ? RC_VERDICT_rx_response : RC_VERDICT_drop_response;

@@ -41,7 +41,6 @@
 #define RC_BURST 15u
 #define RC_NONE  UINT64_MAX
 
-#define RC_NO_CREDITS   31u /* the AETH's code of a receiver that does not count (IBTA 9.7.7.2) */
 #define RC_ATOMIC_BYTES 8u
 
 struct rc_qp;
@@ -297,10 +296,8 @@ struct traced_qp rc_traced(const struct rc *r, const struct rc_qp *q);
 /* q is in another state now. */
 void rc_set_state(const struct rc *r, struct rc_qp *q, uint8_t state);
 
-/* clock.c. The times of codes: of silence (IBTA 9.7.6.1.3), and of RNR NAKs (9.7.5.2.8, table 45).
- */
+/* clock.c. The time of a code of silence (IBTA 9.7.6.1.3). */
 nsec rc_timeout_ns(uint8_t code);
-nsec rc_rnr_ns(uint8_t code);
 /* Silence counts from now, if anything is out or waits for a port that is down; else the clock
  * stops. */
 void rc_clock_restart(struct rc *r, struct rc_qp *q);
@@ -403,9 +400,5 @@ void rc_refuse(struct rc *r, struct rc_qp *q, psn24 psn, enum aeth_nak why);
 bool rc_answer_next(struct rc *r, struct rc_qp *q, struct tx_pkt *tx);
 /* A packet of q's peer arrived marked: tells the peer, if not told just before. */
 void rc_on_marked(struct rc *r, struct rc_qp *q);
-/* The credit code that says at most n receives are posted (IBTA table 49), and how many a code
- * says. */
-uint8_t rc_credit_code(uint32_t n);
-uint32_t rc_credits(uint8_t code);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "rc/rc.h"
 #include "transport/rows.h"
+#include "wire/aeth.h"
 
 #define TIMEOUT_CODE    14u /* 67 ms: well above what a busy machine makes a packet wait */
 #define RETRIES         7u
@@ -88,7 +89,7 @@ static void put_manner(const struct transport_manner *m, struct engine_attr *att
 {
 	attr->timeout = m->timeout_ns ? code_of(rc_timeout_ns, m->timeout_ns) : TIMEOUT_CODE;
 	attr->retries = m->timeout_ns ? (uint8_t)m->retries : RETRIES;
-	attr->rnr_timer = m->not_ready_ns ? code_of(rc_rnr_ns, m->not_ready_ns) : RNR_CODE;
+	attr->rnr_timer = m->not_ready_ns ? code_of(aeth_rnr_ns, m->not_ready_ns) : RNR_CODE;
 	attr->rnr_retries = RNR_WITHOUT_END;
 }
 

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "rc/state.h"
 #include "rc_responder.h"
+#include "wire/aeth.h"
 
 static struct roce_pkt read_request(uint32_t psn, uint32_t at, uint32_t len)
 {
@@ -548,12 +549,12 @@ static void credits_of_table_49(void **s)
 		     {1024, 20}, {32767, 29}, {32768, 30}, {UINT32_MAX, 30}};
 
 	for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-		assert_int_equal(rc_credit_code(cases[i].n), cases[i].code);
+		assert_int_equal(aeth_credit_code(cases[i].n), cases[i].code);
 	for (uint8_t code = 0; code < 31; code++)
-		assert_int_equal(rc_credit_code(rc_credits(code)), code);
+		assert_int_equal(aeth_credit_code(aeth_credits(code)), code);
 	/* From 4 on, every second code doubles. */
 	for (uint8_t code = 4; code < 29; code++)
-		assert_int_equal(rc_credits(code + 2), 2 * rc_credits(code));
+		assert_int_equal(aeth_credits(code + 2), 2 * aeth_credits(code));
 }
 
 static void a_shared_queue_gives_no_credits(void **s)
