@@ -193,22 +193,15 @@ static psec longest(const struct run *r, bool has_leaves, const uint64_t *out, c
 	return most;
 }
 
-psec metric_ideal_last(const struct run *r, bool has_leaves)
+/* What the last packet of the longest way has still before it, with its acknowledgement. */
+static psec last_trip(const struct run *r)
 {
 	const struct scenario *s = r->scenario;
 	const struct sim_transport *t = r->sim.cfg.transport;
 	uint32_t payload = t->payload_bytes;
 	uint32_t full = payload + r->sim.encap_bytes + t->data_head_bytes + s->overhead_bytes;
-	uint64_t *out = calloc(2 * (size_t)s->topology.n_nodes, sizeof *out);
 	psec behind = 0;
 
-	if (!out)
-		return 0;
-	add_bytes(r, out, out + s->topology.n_nodes);
-	psec busy = longest(r, has_leaves, out, out + s->topology.n_nodes);
-
-	free(out);
-	/* The last packet has the trip still before it, and its acknowledgement the way back. */
 	for (uint32_t i = 0; i < s->workload.n; i++) {
 		const struct workload_flow *f = &s->workload.flows[i];
 		psec trip = ideal_time(&r->sim, f->src, f->dst, payload) -
@@ -216,7 +209,39 @@ psec metric_ideal_last(const struct run *r, bool has_leaves)
 
 		behind = trip > behind ? trip : behind;
 	}
-	return busy + behind;
+	return behind;
+}
+
+psec metric_ideal_last(const struct run *r, bool has_leaves)
+{
+	uint32_t n_nodes = r->scenario->topology.n_nodes;
+	uint64_t *out = calloc(2 * (size_t)n_nodes, sizeof *out);
+
+	if (!out)
+		return 0;
+	add_bytes(r, out, out + n_nodes);
+	psec busy = longest(r, has_leaves, out, out + n_nodes);
+
+	free(out);
+	return busy + last_trip(r);
+}
+
+psec metric_ideal_spread(const struct run *r)
+{
+	const struct topology *t = &r->scenario->topology;
+	uint64_t *bytes = calloc(2 * (size_t)t->n_nodes, sizeof *bytes), *in = bytes + t->n_nodes;
+	psec busy = 0;
+
+	if (!bytes)
+		return 0;
+	add_bytes(r, bytes, in);
+	for (uint32_t h = 0; h < t->n_hosts; h++) {
+		psec time = time_at(in[h], hosts_rate(t, h));
+
+		busy = time > busy ? time : busy;
+	}
+	free(bytes);
+	return busy + last_trip(r);
 }
 
 /* Ends of flows: host h sends as h, and takes as n_hosts + h. */
@@ -369,11 +394,21 @@ static struct metric pkts_per_second(const struct run *r, uint64_t wall_ns)
 	return wall_ns ? known(scale(pkts, UINT64_C(1000000000), wall_ns)) : unknown;
 }
 
-static struct metric over_ideal(const struct run *r, bool has_leaves)
+static struct metric over_ideal(const struct run *r, psec (*ideal)(const struct run *r))
 {
 	psec time = time_of_all(r);
 
-	return time ? metric_ratio(known(time), known(metric_ideal_last(r, has_leaves))) : unknown;
+	return time ? metric_ratio(known(time), known(ideal(r))) : unknown;
+}
+
+static psec ideal_last(const struct run *r)
+{
+	return metric_ideal_last(r, false);
+}
+
+static psec ideal_of_share(const struct run *r)
+{
+	return metric_ideal_last(r, true);
 }
 
 struct metric metric_of(const struct run *r, const struct scenario_target *target, uint64_t wall_ns)
@@ -383,8 +418,9 @@ struct metric metric_of(const struct run *r, const struct scenario_target *targe
 	switch ((enum scenario_metric)target->metric) {
 	case SCENARIO_FCT_MEAN: return completion(r, flows, false);
 	case SCENARIO_FCT_P99: return completion(r, flows, true);
-	case SCENARIO_FCT_LAST: return over_ideal(r, false);
-	case SCENARIO_SLOWDOWN_OF_SHARE: return over_ideal(r, true);
+	case SCENARIO_FCT_LAST: return over_ideal(r, ideal_last);
+	case SCENARIO_SLOWDOWN_OF_SHARE: return over_ideal(r, ideal_of_share);
+	case SCENARIO_SPREAD_LAST: return over_ideal(r, metric_ideal_spread);
 	case SCENARIO_GOODPUT: return goodput(r);
 	case SCENARIO_FLOW_RATE: return flow_rate(r, flows);
 	case SCENARIO_JAIN: return jain(r, flows);

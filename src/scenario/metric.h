@@ -29,6 +29,10 @@ bool metric_is_met(const struct scenario_target *target, struct metric figure);
  * or takes faster than its ports. has_leaves: nor does a leaf, through its links upwards. */
 psec metric_ideal_last(const struct run *r, bool has_leaves);
 
+/* The same where sending takes no time: each host takes in what it lacks as fast as its ports, as
+ * if somebody copied it on the way. */
+psec metric_ideal_spread(const struct run *r);
+
 /* The fair share of every flow, with all of them at work, where hosts' ports are what they share:
  * max-min, in bits per second. shares has room for each flow. 0 or -ENOMEM. */
 int metric_fair_shares(const struct run *r, uint64_t *shares);

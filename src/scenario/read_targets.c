@@ -27,6 +27,7 @@ static const struct metric {
 	[SCENARIO_FLOWS_FAILED] = {"flows_failed", UNITS_COUNT, TAKES_ENTRY},
 	[SCENARIO_QUIET_AFTER] = {"quiet_after", UNITS_TIME, 0},
 	[SCENARIO_SLOWDOWN_OF_SHARE] = {"slowdown_of_share", UNITS_RATIO, 0},
+	[SCENARIO_SPREAD_LAST] = {"spread_last", UNITS_RATIO, 0},
 	[SCENARIO_PKTS_PER_SECOND] = {"pkts_per_second", UNITS_COUNT, 0},
 	[SCENARIO_PKTS_PER_DATA] = {"pkts_per_data", UNITS_RATIO, 0},
 	[SCENARIO_PROBES_PER_DATA] = {"probes_per_data", UNITS_RATIO, 0},

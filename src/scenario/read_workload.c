@@ -8,15 +8,16 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-#define MATRIX    (WORKLOAD_RANDOM + 1)
+#define MATRIX    (WORKLOAD_ALL_GATHER + 1)
 #define SIZES_MAX 64u
 #define QP_MAX    1023u
 
-static const char *const kinds[] = {"single", "permutation", "incast", "all-to-all", "ring",
-				    "tree",   "random",      "matrix", NULL};
-static const char *const whats[] = {"a single flow",  "a permutation",   "an incast",
-				    "an all-to-all",  "a ring",          "a tree",
-				    "random traffic", "a traffic matrix"};
+static const char *const kinds[] = {"single",     "permutation", "incast", "all-to-all",
+				    "ring",       "tree",        "random", "broadcast",
+				    "all-gather", "matrix",      NULL};
+static const char *const whats[] = {
+	"a single flow", "a permutation",  "an incast",   "an all-to-all", "a ring",
+	"a tree",        "random traffic", "a broadcast", "an all-gather", "a traffic matrix"};
 
 /* Sizes of flows in a web search cluster, as measured for DCTCP (SIGCOMM 2010). */
 static const struct workload_size websearch[] = {
@@ -145,6 +146,33 @@ static uint32_t host_or(struct reader *r, struct entry *e, const char *key, uint
 	return node ? read_host(r, node) : fallback;
 }
 
+#define CHUNK_BYTES (256u << 10) /* of what hosts pass on */
+
+/* One to many: by whom the bytes are passed on, and in which pieces. */
+static void read_spread(struct reader *r, struct entry *e)
+{
+	static const char *const ways[] = {"unicast", "ring", "tree", NULL};
+	struct conf *c = &r->conf;
+	struct workload_cfg *cfg = &e->cfg;
+	uint32_t hosts = cfg->hosts;
+
+	if (cfg->kind == WORKLOAD_BROADCAST) {
+		cfg->src = host_or(r, e, "src", 0);
+		cfg->members = 1 + conf_get_u32(c, e->map, "receivers",
+						(struct conf_range){1, hosts - 1, hosts - 1});
+	} else {
+		cfg->members =
+			conf_get_u32(c, e->map, "members", (struct conf_range){2, hosts, hosts});
+		cfg->at_a_time = conf_get_u32(c, e->map, "at_a_time",
+					      (struct conf_range){1, cfg->members, cfg->members});
+	}
+	cfg->by = (enum workload_by)conf_get_choice(c, e->map, "by", ways, WORKLOAD_BY_UNICAST);
+	if (cfg->by != WORKLOAD_BY_UNICAST)
+		cfg->chunk_bytes =
+			(uint32_t)conf_get_number(c, e->map, "chunk", UNITS_BYTES,
+						  (struct conf_range){1, UINT32_MAX, CHUNK_BYTES});
+}
+
 static void read_pattern(struct reader *r, struct entry *e)
 {
 	struct conf *c = &r->conf;
@@ -179,6 +207,8 @@ static void read_pattern(struct reader *r, struct entry *e)
 		break;
 	case WORKLOAD_PERMUTATION: e->listed = conf_get(c, e->map, "dsts"); break;
 	case WORKLOAD_RANDOM: read_random(r, e); break;
+	case WORKLOAD_BROADCAST:
+	case WORKLOAD_ALL_GATHER: read_spread(r, e); break;
 	}
 	if (cfg->kind == WORKLOAD_TREE)
 		cfg->chunk_bytes = (uint32_t)conf_get_number(c, e->map, "chunk", UNITS_BYTES,
@@ -199,6 +229,10 @@ static u128 about_flows(const struct workload_cfg *cfg)
 	case WORKLOAD_RING: return 2 * n * n * cfg->repeat;
 	case WORKLOAD_TREE:
 		n *= 2 * (u128)cfg->repeat;
+		return cfg->chunk_bytes > 0 ? n * (cfg->bytes / cfg->chunk_bytes + 1) : n;
+	case WORKLOAD_BROADCAST:
+	case WORKLOAD_ALL_GATHER:
+		n *= (cfg->kind == WORKLOAD_BROADCAST ? 1 : n) * cfg->repeat;
 		return cfg->chunk_bytes > 0 ? n * (cfg->bytes / cfg->chunk_bytes + 1) : n;
 	case WORKLOAD_RANDOM: break;
 	}
@@ -344,7 +378,8 @@ static void read_entry(struct reader *r, struct conf_node *map, uint64_t seed)
 		return;
 	const struct conf_node *kind = conf_need(
 		c, map, "kind",
-		"one of single, permutation, incast, all-to-all, ring, tree, random, matrix");
+		"one of single, permutation, incast, all-to-all, ring, tree, random, broadcast, "
+		"all-gather, matrix");
 	uint32_t number = conf_choice(c, kind, kinds);
 
 	if (c->status)

@@ -32,16 +32,14 @@ int pattern_refuse(struct pattern_error *e, const char *format, ...)
 	return -EINVAL;
 }
 
-/* A product, or UINT64_MAX when it is larger. */
-static uint64_t times(uint64_t a, uint64_t b)
+uint64_t pattern_times(uint64_t a, uint64_t b)
 {
 	uint64_t product;
 
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* One flow's size, when message says that it travels as one message. */
-static int check_message(const struct workload_cfg *cfg, uint64_t bytes, struct pattern_error *e)
+int pattern_check_message(const struct workload_cfg *cfg, uint64_t bytes, struct pattern_error *e)
 {
 	if (cfg->message_bytes == 0 && bytes > WORKLOAD_MESSAGE_MAX)
 		return pattern_refuse(e,
@@ -51,14 +49,14 @@ static int check_message(const struct workload_cfg *cfg, uint64_t bytes, struct 
 	return 0;
 }
 
-static uint32_t members_of(const struct workload_cfg *cfg)
+uint32_t pattern_members(const struct workload_cfg *cfg)
 {
 	return cfg->members > 0 ? cfg->members : cfg->hosts;
 }
 
-static int check_members(const struct workload_cfg *cfg, struct pattern_error *e)
+int pattern_check_members(const struct workload_cfg *cfg, struct pattern_error *e)
 {
-	uint32_t n = members_of(cfg);
+	uint32_t n = pattern_members(cfg);
 
 	if (n < 2 || n > cfg->hosts)
 		return pattern_refuse(e, "members: %" PRIu32 ", but there must be 2 to %" PRIu32, n,
@@ -66,9 +64,8 @@ static int check_members(const struct workload_cfg *cfg, struct pattern_error *e
 	return 0;
 }
 
-/* What all flows of a pattern share. rank: how many staggers late it starts. */
-static struct workload_flow flow_of(const struct workload_cfg *cfg, const struct workload *w,
-				    uint32_t rank)
+struct workload_flow pattern_flow(const struct workload_cfg *cfg, const struct workload *w,
+				  uint32_t rank)
 {
 	return (struct workload_flow){
 		.bytes = cfg->bytes,
@@ -82,7 +79,7 @@ static struct workload_flow flow_of(const struct workload_cfg *cfg, const struct
 	};
 }
 
-static int add(struct workload *w, const struct workload_flow *flow)
+int pattern_add(struct workload *w, const struct workload_flow *flow)
 {
 	return workload_add(w, flow) == UINT32_MAX ? -ENOMEM : 0;
 }
@@ -98,26 +95,26 @@ static int single_check(const struct workload_cfg *cfg, uint64_t *flows, struct 
 	if (cfg->src == cfg->dst)
 		return pattern_refuse(e, "dst: host %" PRIu32 " is src itself", cfg->dst);
 	*flows = 1;
-	return check_message(cfg, cfg->bytes, e);
+	return pattern_check_message(cfg, cfg->bytes, e);
 }
 
 static int single_make(struct workload *w, const struct workload_cfg *cfg, uint64_t seed,
 		       struct pattern_error *e)
 {
-	struct workload_flow flow = flow_of(cfg, w, 0);
+	struct workload_flow flow = pattern_flow(cfg, w, 0);
 
 	(void)seed;
 	(void)e;
 	flow.src = cfg->src;
 	flow.dst = cfg->dst;
-	return add(w, &flow);
+	return pattern_add(w, &flow);
 }
 
 static int permutation_check(const struct workload_cfg *cfg, uint64_t *flows,
 			     struct pattern_error *e)
 {
 	*flows = cfg->hosts;
-	return check_message(cfg, cfg->bytes, e);
+	return pattern_check_message(cfg, cfg->bytes, e);
 }
 
 /* Numbers 0 .. n - 1 in order, or NULL. */
@@ -152,11 +149,11 @@ static int permutation_make(struct workload *w, const struct workload_cfg *cfg, 
 	for (uint32_t i = cfg->hosts - 1; to && i > 0; i--)
 		swap(to, i, (uint32_t)prng_below(&p, i));
 	for (uint32_t i = 0; !error && i < cfg->hosts; i++) {
-		struct workload_flow flow = flow_of(cfg, w, i);
+		struct workload_flow flow = pattern_flow(cfg, w, i);
 
 		flow.src = i;
 		flow.dst = to[i];
-		error = add(w, &flow);
+		error = pattern_add(w, &flow);
 	}
 	free(to);
 	return error;
@@ -187,7 +184,7 @@ static int incast_check(const struct workload_cfg *cfg, uint64_t *flows, struct 
 	     (cfg->dst + 1 == cfg->hosts && !same_leaf(cfg, cfg->dst - 1, cfg->dst))))
 		return pattern_refuse(e, "victim: host %" PRIu32 " is alone on its leaf", cfg->dst);
 	*flows = (uint64_t)cfg->fan_in + cfg->victims;
-	return check_message(cfg, cfg->bytes, e);
+	return pattern_check_message(cfg, cfg->bytes, e);
 }
 
 /* The hosts in drawn order: list[0] is dst, then the senders, then all that stay out. */
@@ -253,13 +250,13 @@ static int victim_src(const struct incast *in, uint32_t dst, uint32_t *src)
 
 static int add_victim(struct workload *w, const struct incast *in)
 {
-	struct workload_flow flow = flow_of(in->cfg, w, in->cfg->fan_in);
+	struct workload_flow flow = pattern_flow(in->cfg, w, in->cfg->fan_in);
 	int error;
 
 	flow.role = WORKLOAD_VICTIM;
 	flow.dst = victim_dst(in);
 	error = victim_src(in, flow.dst, &flow.src);
-	return error ? error : add(w, &flow);
+	return error ? error : pattern_add(w, &flow);
 }
 
 static int incast_make(struct workload *w, const struct workload_cfg *cfg, uint64_t seed,
@@ -278,11 +275,11 @@ static int incast_make(struct workload *w, const struct workload_cfg *cfg, uint6
 	for (uint32_t i = 1; i < cfg->hosts; i++)
 		swap(in.list, i, (uint32_t)prng_range(&p, i, cfg->hosts - 1));
 	for (uint32_t i = 1; !error && i <= cfg->fan_in; i++) {
-		struct workload_flow flow = flow_of(cfg, w, i - 1);
+		struct workload_flow flow = pattern_flow(cfg, w, i - 1);
 
 		flow.src = in.list[i];
 		flow.dst = cfg->dst;
-		error = add(w, &flow);
+		error = pattern_add(w, &flow);
 	}
 	if (!error && cfg->victims > 0)
 		error = add_victim(w, &in);
@@ -292,11 +289,11 @@ static int incast_make(struct workload *w, const struct workload_cfg *cfg, uint6
 
 static int all_check(const struct workload_cfg *cfg, uint64_t *flows, struct pattern_error *e)
 {
-	uint64_t n = members_of(cfg);
-	int error = check_members(cfg, e);
+	uint64_t n = pattern_members(cfg);
+	int error = pattern_check_members(cfg, e);
 
 	*flows = n * (n - 1);
-	return error ? error : check_message(cfg, cfg->bytes, e);
+	return error ? error : pattern_check_message(cfg, cfg->bytes, e);
 }
 
 /* In the order of the shift, so that of flows started one after the other no two in a row meet at
@@ -304,18 +301,18 @@ static int all_check(const struct workload_cfg *cfg, uint64_t *flows, struct pat
 static int all_make(struct workload *w, const struct workload_cfg *cfg, uint64_t seed,
 		    struct pattern_error *e)
 {
-	uint32_t n = members_of(cfg), rank = 0;
+	uint32_t n = pattern_members(cfg), rank = 0;
 	int error = 0;
 
 	(void)seed;
 	(void)e;
 	for (uint32_t shift = 1; !error && shift < n; shift++) {
 		for (uint32_t i = 0; !error && i < n; i++) {
-			struct workload_flow flow = flow_of(cfg, w, rank++);
+			struct workload_flow flow = pattern_flow(cfg, w, rank++);
 
 			flow.src = i;
 			flow.dst = (i + shift) % n;
-			error = add(w, &flow);
+			error = pattern_add(w, &flow);
 		}
 	}
 	return error;
@@ -324,7 +321,7 @@ static int all_make(struct workload *w, const struct workload_cfg *cfg, uint64_t
 /* What ring and tree ask alike. */
 static int reduce_check(const struct workload_cfg *cfg, struct pattern_error *e)
 {
-	int error = check_members(cfg, e);
+	int error = pattern_check_members(cfg, e);
 
 	if (!error && cfg->repeat > 1 && cfg->gap_ps > 0)
 		return pattern_refuse(e, "gap: ring and tree repeat without one");
@@ -333,7 +330,7 @@ static int reduce_check(const struct workload_cfg *cfg, struct pattern_error *e)
 
 static int ring_check(const struct workload_cfg *cfg, uint64_t *flows, struct pattern_error *e)
 {
-	uint64_t n = members_of(cfg);
+	uint64_t n = pattern_members(cfg);
 	int error = reduce_check(cfg, e);
 
 	if (error)
@@ -343,8 +340,8 @@ static int ring_check(const struct workload_cfg *cfg, uint64_t *flows, struct pa
 				      "bytes: %" PRIu64 ", but each of %" PRIu64
 				      " members has a share of at least 1",
 				      cfg->bytes, n);
-	*flows = times(times(2 * (n - 1), n), cfg->repeat);
-	return check_message(cfg, (cfg->bytes + n - 1) / n, e);
+	*flows = pattern_times(pattern_times(2 * (n - 1), n), cfg->repeat);
+	return pattern_check_message(cfg, (cfg->bytes + n - 1) / n, e);
 }
 
 /* In step s host i passes on share i - s: first the sum that grows on its way around, then, from
@@ -353,7 +350,7 @@ static int ring_check(const struct workload_cfg *cfg, uint64_t *flows, struct pa
 static int ring_make(struct workload *w, const struct workload_cfg *cfg, uint64_t seed,
 		     struct pattern_error *e)
 {
-	uint32_t n = members_of(cfg), base = w->n;
+	uint32_t n = pattern_members(cfg), base = w->n;
 	uint32_t steps = 2 * (n - 1), all = steps * cfg->repeat;
 	int error = 0;
 
@@ -361,14 +358,14 @@ static int ring_make(struct workload *w, const struct workload_cfg *cfg, uint64_
 	(void)e;
 	for (uint32_t step = 0; !error && step < all; step++) {
 		for (uint32_t i = 0; !error && i < n; i++) {
-			struct workload_flow flow = flow_of(cfg, w, i);
+			struct workload_flow flow = pattern_flow(cfg, w, i);
 			uint32_t share = (i + 2 * n - step % steps) % n;
 
 			flow.src = i;
 			flow.dst = (i + 1) % n;
 			flow.bytes = cfg->bytes / n + (share < cfg->bytes % n);
 			flow.repeat = 1;
-			error = add(w, &flow);
+			error = pattern_add(w, &flow);
 		}
 	}
 	for (uint32_t step = 1; !error && step < all; step++) {
@@ -414,30 +411,30 @@ static uint64_t tree_chunks(const struct workload_cfg *cfg)
 
 static int tree_check(const struct workload_cfg *cfg, uint64_t *flows, struct pattern_error *e)
 {
-	uint64_t n = members_of(cfg);
+	uint64_t n = pattern_members(cfg);
 	int error = reduce_check(cfg, e);
 
 	if (error)
 		return error;
-	*flows = times(times(2 * (n - 1), cfg->repeat), tree_chunks(cfg));
-	return check_message(cfg, tree_chunk(cfg), e);
+	*flows = pattern_times(pattern_times(2 * (n - 1), cfg->repeat), tree_chunks(cfg));
+	return pattern_check_message(cfg, tree_chunk(cfg), e);
 }
 
 static int tree_add(struct workload *w, const struct workload_cfg *cfg, uint64_t bytes)
 {
-	uint32_t n = members_of(cfg);
+	uint32_t n = pattern_members(cfg);
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < tree_flows(n); i++) {
 		bool is_up = i < n - 1;
 		uint32_t v = is_up ? n - 1 - i : i - (n - 1) + 1, parent = (v - 1) / 2;
-		struct workload_flow flow = flow_of(cfg, w, is_up ? v : parent);
+		struct workload_flow flow = pattern_flow(cfg, w, is_up ? v : parent);
 
 		flow.src = is_up ? v : parent;
 		flow.dst = is_up ? parent : v;
 		flow.bytes = bytes;
 		flow.repeat = 1;
-		error = add(w, &flow);
+		error = pattern_add(w, &flow);
 	}
 	return error;
 }
@@ -473,7 +470,7 @@ static int tree_wait(struct workload *w, const struct tree *t, const struct tree
 static int tree_make(struct workload *w, const struct workload_cfg *cfg, uint64_t seed,
 		     struct pattern_error *e)
 {
-	uint32_t n = members_of(cfg), base = w->n, chunks = (uint32_t)tree_chunks(cfg);
+	uint32_t n = pattern_members(cfg), base = w->n, chunks = (uint32_t)tree_chunks(cfg);
 	uint32_t passes = chunks * cfg->repeat;
 	uint64_t chunk = tree_chunk(cfg), rest = cfg->bytes - (chunks - 1) * chunk;
 	int error = 0;
@@ -510,7 +507,7 @@ static int check_sizes(const struct workload_cfg *cfg, struct pattern_error *e)
 	}
 	if (s[cfg->n_sizes - 1].millionths != ALL)
 		return pattern_refuse(e, "sizes: the last point must have 100 %%");
-	return check_message(cfg, s[cfg->n_sizes - 1].bytes, e);
+	return pattern_check_message(cfg, s[cfg->n_sizes - 1].bytes, e);
 }
 
 /* Two million times the mean size: the mean between two points is half their sum, weighed with the
@@ -618,7 +615,7 @@ static int random_make(struct workload *w, const struct workload_cfg *cfg, uint6
 		prng_split(&p, &hosts, host);
 		for (u128 at = mean * draw_exponential(&p) >> 32; at < end;
 		     at += mean * draw_exponential(&p) >> 32) {
-			struct workload_flow flow = flow_of(cfg, w, 0);
+			struct workload_flow flow = pattern_flow(cfg, w, 0);
 
 			flow.src = host;
 			flow.dst = (uint32_t)prng_below(&p, cfg->hosts - 1);
@@ -629,7 +626,7 @@ static int random_make(struct workload *w, const struct workload_cfg *cfg, uint6
 				return pattern_refuse(
 					e, "duration: more than %" PRIu32 " flows in all",
 					WORKLOAD_FLOWS_MAX);
-			if (add(w, &flow))
+			if (pattern_add(w, &flow))
 				return -ENOMEM;
 		}
 	}
@@ -646,6 +643,8 @@ const struct pattern *pattern_of(enum workload_kind kind)
 		[WORKLOAD_RING] = {ring_check, ring_make, "members"},
 		[WORKLOAD_TREE] = {tree_check, tree_make, "chunk"},
 		[WORKLOAD_RANDOM] = {random_check, random_make, "duration"},
+		[WORKLOAD_BROADCAST] = {broadcast_check, broadcast_make, "chunk"},
+		[WORKLOAD_ALL_GATHER] = {all_gather_check, all_gather_make, "chunk"},
 	};
 
 	assert((unsigned)kind < sizeof patterns / sizeof patterns[0]);

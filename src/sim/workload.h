@@ -47,6 +47,15 @@ enum workload_kind {
 	WORKLOAD_RING,        /* all-reduce in 2 (n - 1) steps of bytes / n */
 	WORKLOAD_TREE,        /* all-reduce: reduce up a binary tree, broadcast down, in chunks */
 	WORKLOAD_RANDOM,      /* Poisson arrivals, sizes from a distribution */
+	WORKLOAD_BROADCAST,   /* src -> each of the next hosts, the same bytes */
+	WORKLOAD_ALL_GATHER,  /* a broadcast by each member */
+};
+
+/* How the bytes of one reach many hosts. */
+enum workload_by {
+	WORKLOAD_BY_UNICAST, /* to each for itself */
+	WORKLOAD_BY_RING,    /* from host to host, each in turn, in chunks */
+	WORKLOAD_BY_TREE,    /* from each host to two further ones, in chunks */
 };
 
 /* A point of a size distribution: the chance, in millionths, that a size is at most bytes. Sizes in
@@ -63,19 +72,24 @@ struct workload_cfg {
 	uint64_t bytes; /* per flow; ring and tree: of the reduced buffer */
 	uint32_t message_bytes, window;
 	uint32_t repeat; /* ring and tree: of the whole, without a gap; a host goes on when
-			    the result reached it */
+			    the result reached it; broadcast and all-gather: of the whole,
+			    the next when the one before is everywhere */
 	psec start_ps, gap_ps;
 	psec stagger_ps;         /* flow i starts i * stagger_ps later; ring and tree: the flows
-				    of host i; random: unused */
-	uint32_t src, dst;       /* single, incast */
+				    of host i; broadcast, all-gather: those of broadcast i;
+				    random: unused */
+	uint32_t src, dst;       /* single, incast; broadcast: src */
 	uint32_t qp;             /* single */
 	uint32_t fan_in;         /* incast: senders, drawn from the other hosts */
 	uint32_t victims;        /* incast: 0 or 1, a flow from a sender's neighbourhood to a
 				    neighbour of dst (another host of its leaf) that shares the
 				    fabric, not the last link */
 	uint32_t hosts_per_leaf; /* to find such a neighbour */
-	uint32_t members;        /* ring, tree, all-to-all: the first so many hosts; 0: all */
-	uint32_t chunk_bytes;    /* tree: pipelining unit; 0: none */
+	uint32_t members;        /* ring, tree, all-to-all, all-gather: the first so many hosts;
+				    broadcast: so many from src on; 0: all */
+	uint32_t chunk_bytes;    /* tree, broadcast, all-gather: pipelining unit; 0: none */
+	enum workload_by by;     /* broadcast, all-gather */
+	uint32_t at_a_time;      /* all-gather: members that send at a time; 0: all */
 	uint32_t load_percent;   /* random: of every host's link, 1 .. 100 */
 	uint64_t rate_bps;       /* random: that link's rate */
 	psec duration_ps;        /* random: arrivals stop so long after start_ps */

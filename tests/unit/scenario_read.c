@@ -230,6 +230,34 @@ static void workloads(void **state)
 	scenario_fini(&s);
 }
 
+static void spreads(void **state)
+{
+	struct scenario s;
+
+	(void)state;
+	/* 4 chunks of 256 KiB, unless something else is said, but for unicast. */
+	read_good(&s, LS "workload:\n"
+			 "  - {kind: broadcast, src: h3, receivers: 5}\n"
+			 "  - {kind: broadcast, receivers: 5, by: ring}\n"
+			 "  - {kind: broadcast, receivers: 5, by: tree, chunk: 64KiB}\n"
+			 "  - {kind: all-gather, members: 4, at_a_time: 2, bytes: 9}\n");
+	const struct workload_flow *f = s.workload.flows;
+
+	assert_int_equal(s.workload.n, 5 + 4 * 5 + 16 * 5 + 4 * 3);
+	assert_true(f[0].src == 3 && f[0].dst == 4 && f[4].dst == 8 && f[4].src == 3);
+	assert_true(f[5].src == 0 && f[5].bytes == 256u << 10 && f[6].src == 1 && f[6].dst == 2);
+	assert_true(f[25].src == 0 && f[25].bytes == 64u << 10 && f[28].src == 1);
+	assert_true(f[105].src == 0 && f[105].n_before == 0 && f[111].n_before == 1);
+	scenario_fini(&s);
+	read_good(&s, LS "workload: {kind: broadcast}\n");
+	assert_int_equal(s.workload.n, s.topology.n_hosts - 1);
+	scenario_fini(&s);
+	read_good(&s, LS "workload: {kind: all-gather, members: 3}\n");
+	for (uint32_t i = 0; i < s.workload.n; i++)
+		assert_int_equal(s.workload.flows[i].n_before, 0);
+	scenario_fini(&s);
+}
+
 static void faults(void **state)
 {
 	struct scenario s;
@@ -711,16 +739,16 @@ static void weights(void **state)
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(weights),
 
-	cmocka_unit_test(defaults),       cmocka_unit_test(times),
-	cmocka_unit_test(fabric),         cmocka_unit_test(topologies),
-	cmocka_unit_test(workloads),      cmocka_unit_test(faults),
-	cmocka_unit_test(bad_files),      cmocka_unit_test(alias_bomb),
-	cmocka_unit_test(depth_bomb),     cmocka_unit_test(bad_keys),
-	cmocka_unit_test(bad_topologies), cmocka_unit_test(bad_fabrics),
-	cmocka_unit_test(bad_workloads),  cmocka_unit_test(bad_faults),
-	cmocka_unit_test(overrides),      cmocka_unit_test(bad_overrides),
-	cmocka_unit_test(limits),         cmocka_unit_test(builtins),
-	cmocka_unit_test(damaged),
+	cmocka_unit_test(defaults),      cmocka_unit_test(times),
+	cmocka_unit_test(fabric),        cmocka_unit_test(topologies),
+	cmocka_unit_test(workloads),     cmocka_unit_test(spreads),
+	cmocka_unit_test(faults),        cmocka_unit_test(bad_files),
+	cmocka_unit_test(alias_bomb),    cmocka_unit_test(depth_bomb),
+	cmocka_unit_test(bad_keys),      cmocka_unit_test(bad_topologies),
+	cmocka_unit_test(bad_fabrics),   cmocka_unit_test(bad_workloads),
+	cmocka_unit_test(bad_faults),    cmocka_unit_test(overrides),
+	cmocka_unit_test(bad_overrides), cmocka_unit_test(limits),
+	cmocka_unit_test(builtins),      cmocka_unit_test(damaged),
 };
 
 CHECK_MAIN(cases)

@@ -285,6 +285,20 @@ static void completion_is_over_the_ideal(void **state)
 	runs_end();
 }
 
+/* A host that sends to 7 others one by one takes 7 times as long as somebody who need not; a chain
+ * of hosts takes its 6 further chunks and trips. */
+static void spreads_are_over_what_receivers_take(void **state)
+{
+	(void)state;
+	run_all(LEAVES "workload: {kind: broadcast, bytes: 8MiB}\n", "");
+	assert_in_range(known_figure(SCENARIO_SPREAD_LAST, SCENARIO_NONE), 6500000, 7100000);
+	assert_in_range(known_figure(SCENARIO_FCT_LAST, SCENARIO_NONE), 999000, 1100000);
+	runs_end();
+	run_all(LEAVES "workload: {kind: broadcast, bytes: 8MiB, by: ring, chunk: 64KiB}\n", "");
+	assert_in_range(known_figure(SCENARIO_SPREAD_LAST, SCENARIO_NONE), 1000000, 1500000);
+	runs_end();
+}
+
 static int by_value(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -628,6 +642,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(variants_are_the_scenario_with_changes),
 	cmocka_unit_test(listed_hosts_are_the_ends),
 	cmocka_unit_test(completion_is_over_the_ideal),
+	cmocka_unit_test(spreads_are_over_what_receivers_take),
 	cmocka_unit_test(percentiles_are_of_nearest_rank),
 	cmocka_unit_test(the_ideal_of_an_incast_is_its_last_link),
 	cmocka_unit_test(a_share_counts_degraded_links),

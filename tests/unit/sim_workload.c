@@ -112,6 +112,7 @@ SPOIL(most_pairs, c->hosts = WORKLOAD_FLOWS_MAX; c->bytes = WORKLOAD_BYTES_MAX)
 SPOIL(few_bytes, c->bytes = 3)
 SPOIL(gap_between, c->repeat = 2; c->gap_ps = 1)
 SPOIL(many_chunks, c->chunk_bytes = 1; c->bytes = WORKLOAD_BYTES_MAX)
+SPOIL(many_pieces, c->chunk_bytes = 1; c->by = WORKLOAD_BY_RING; c->bytes = WORKLOAD_BYTES_MAX)
 SPOIL(many_passes, c->repeat = UINT32_MAX; c->bytes = 65536; c->chunk_bytes = 1)
 /* 2^64 flows, which is 0 to whoever lets it wrap. */
 SPOIL(wrapping, c->hosts = (1u << 23) + 1; c->repeat = 1u << 20; c->bytes = c->repeat;
@@ -174,6 +175,13 @@ static const struct wrong wrongs[] = {
 	{"chunk: more than 16777216", many_chunks, WORKLOAD_TREE},
 	{"chunk: more than 16777216", many_passes, WORKLOAD_TREE},
 	{"chunk: more than 16777216", wrapping, WORKLOAD_TREE},
+	{"src: host 4 of 4", far_src, WORKLOAD_BROADCAST},
+	{"members: 5,", many_members, WORKLOAD_BROADCAST},
+	{"members: 1,", one_member, WORKLOAD_ALL_GATHER},
+	{"gap: broadcast and all-gather", gap_between, WORKLOAD_BROADCAST},
+	{"gap: broadcast and all-gather", gap_between, WORKLOAD_ALL_GATHER},
+	{"message: not given", one_large_message, WORKLOAD_ALL_GATHER},
+	{"chunk: more than 16777216", many_pieces, WORKLOAD_BROADCAST},
 	{"load: 0 %,", no_load, WORKLOAD_RANDOM},
 	{"load: 101 %,", over_load, WORKLOAD_RANDOM},
 	{"duration: must", no_duration, WORKLOAD_RANDOM},
@@ -324,7 +332,7 @@ static void add_nothing(void *context)
 
 static void no_such_kind(void *context)
 {
-	struct workload_cfg cfg = flows_plain((enum workload_kind)7, 4);
+	struct workload_cfg cfg = flows_plain((enum workload_kind)(WORKLOAD_ALL_GATHER + 1), 4);
 	struct workload w = three();
 
 	workload_build(&w, &cfg, 1, context, 0);
