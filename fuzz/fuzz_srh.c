@@ -1,6 +1,7 @@
 /* Segment routing headers: the parts of an accepted one fill it exactly. */
 #include "fuzz.h"
 
+#include "wire/endmt.h"
 #include "wire/srh.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -9,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct cursor c = cursor_of(bytes);
 	struct srh_view v;
 	struct wire_trail trail = {.n = 0};
-	struct wire_fault fault = srh_view_get(&c, &v, &trail);
+	struct wire_fault fault = srh_view_get(&c, ENDMT_TLV_TYPE, &v, &trail);
 
 	fuzz_check_fault(&fault, bytes);
 	fuzz_check_trail(&trail, bytes);

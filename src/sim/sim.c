@@ -137,7 +137,7 @@ static void init_classes(struct sim *s)
 	/* Those that are named also where nothing is trimmed. */
 	trims.trimmed |= named.trimmed;
 	trims.lasthop |= named.lasthop;
-	s->net = (struct net_cfg){s->cfg.routing->cfg.carriers, trims};
+	s->net = (struct net_cfg){.carriers = s->cfg.routing->cfg.carriers, .trims = trims};
 }
 
 /* The place of the hosts' carrier among those of the fabric, which get it if they lack it. */

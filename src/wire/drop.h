@@ -30,6 +30,8 @@
 	D(SRH_LENGTH, "the routing header does not fit the packet, or its segments do not fit it") \
 	D(SRH_LEFT, "segments left points past the segment list")                                  \
 	D(SRH_TLV, "a TLV does not fit the routing header, or has a length it must not have")      \
+	D(ENDMT_LENGTH, "an End.MT TLV of a length that no number of receivers has")               \
+	D(ENDMT_COUNT, "an End.MT TLV says another number of receivers than its length")           \
 	D(SRH_BARE, "a segment routing header without an encapsulated IP packet")                  \
 	D(UDP_LENGTH, "the UDP length does not fit the IP length")                                 \
 	D(BTH_VERSION, "the transport header version is not 0")                                    \

@@ -152,7 +152,7 @@ static struct wire_fault get_ipv6(struct walk *w, uint8_t *next)
 static struct wire_fault get_srh(struct walk *w, uint8_t *next)
 {
 	uint32_t at = w->c.at;
-	struct wire_fault fault = srh_view_get(&w->c, &w->pkt->srh, w->trail);
+	struct wire_fault fault = srh_view_get(&w->c, w->cfg->endmt_type, &w->pkt->srh, w->trail);
 
 	if (fault.why != WIRE_DROP_NONE)
 		return fault;

@@ -9,6 +9,7 @@
 #include "base/span.h"
 #include "wire/carrier.h"
 #include "wire/drop.h"
+#include "wire/endmt.h"
 #include "wire/header.h"
 #include "wire/srh.h"
 #include "wire/trail.h"
@@ -128,11 +129,12 @@ static inline struct net_trims net_trims_of(uint8_t trimmed, uint8_t lasthop)
 struct net_cfg {
 	struct carriers carriers; /* packets of others are foreign */
 	struct net_trims trims;
+	uint8_t endmt_type; /* TLV of End.MT in segment routing headers; 0: there is none */
 };
 
 static inline struct net_cfg net_cfg_default(void)
 {
-	struct net_cfg cfg = {.trims = {0, 0}};
+	struct net_cfg cfg = {.trims = {0, 0}, .endmt_type = ENDMT_TLV_TYPE};
 
 	carriers_add(&cfg.carriers, &carrier_roce, 0);
 	return cfg;

@@ -1,5 +1,7 @@
 #include "wire/srh.h"
 
+#include "wire/endmt.h"
+
 WIRE_DEFINE(srh, SRH_FIELDS)
 WIRE_DEFINE(srh_segment, SRH_SEGMENT_FIELDS)
 WIRE_DEFINE(srh_tlv, SRH_TLV_FIELDS)
@@ -15,52 +17,65 @@ static bool is_hmac_length(uint32_t length)
 	return length > fixed && length <= fixed + SRH_HMAC_MAX && (length - fixed) % 8 == 0;
 }
 
-/* One TLV other than Pad1; at is its first byte in the frame, t stands on it. */
-static bool get_tlv(struct cursor *t, uint32_t at, struct srh_view *srh, struct wire_trail *trail)
+bool srh_tlv_next(struct cursor *t, struct cspan *tlv)
 {
-	const uint8_t *p = take(t, srh_tlv_bytes);
+	const uint8_t *p;
 
+	while ((p = peek(t, 1)) && *p == SRH_TLV_PAD1)
+		take(t, 1);
+	p = peek(t, srh_tlv_bytes);
 	if (!p)
 		return false;
-	struct srh_tlv tlv;
+	struct srh_tlv head;
 
-	srh_tlv_get(p, &tlv);
-	const uint8_t *value = take(t, tlv.length);
-
-	if (!value)
-		return false;
-	bool is_hmac = tlv.type == SRH_TLV_HMAC;
-
-	if (is_hmac && !is_hmac_length(tlv.length))
-		return false;
-	/* One HMAC covers the whole header; of several, the first counts. */
-	if (is_hmac && !srh->has_hmac) {
-		srh_hmac_get(p, &srh->hmac);
-		srh->has_hmac = true;
-		srh->hmac_value = (struct cspan){p + srh_hmac_bytes,
-						 tlv.length + srh_tlv_bytes - srh_hmac_bytes};
-	}
-	trail_add_part(trail, (struct wire_layer){is_hmac ? srh_hmac_layout() : srh_tlv_layout(),
-						  at, srh_tlv_bytes + tlv.length});
-	return true;
+	srh_tlv_get(p, &head);
+	tlv->len = srh_tlv_bytes + (uint32_t)head.length;
+	tlv->at = take(t, tlv->len);
+	return tlv->at != NULL;
 }
 
-static struct wire_fault get_tlvs(struct srh_view *srh, uint32_t base, struct wire_trail *trail)
+static struct wire_fault get_hmac(struct cspan tlv, uint32_t at, struct srh_view *srh,
+				  struct wire_trail *trail)
 {
-	struct cursor t = cursor_of(srh->tlvs);
-
-	while (cursor_left(&t) > 0) {
-		uint32_t at = base + t.at;
-
-		if (*peek(&t, 1) == SRH_TLV_PAD1)
-			take(&t, 1);
-		else if (!get_tlv(&t, at, srh, trail))
-			return fault_at(WIRE_DROP_SRH_TLV, at, srh_tlv_layout());
+	if (!is_hmac_length(tlv.len - srh_tlv_bytes))
+		return fault_at(WIRE_DROP_SRH_TLV, at, srh_tlv_layout());
+	/* One HMAC covers the whole header; of several, the first counts. */
+	if (!srh->has_hmac) {
+		srh_hmac_get(tlv.at, &srh->hmac);
+		srh->has_hmac = true;
+		srh->hmac_value = (struct cspan){tlv.at + srh_hmac_bytes, tlv.len - srh_hmac_bytes};
 	}
+	trail_add_part(trail, (struct wire_layer){srh_hmac_layout(), at, tlv.len});
 	return no_fault();
 }
 
-struct wire_fault srh_view_get(struct cursor *c, struct srh_view *srh, struct wire_trail *trail)
+/* at: the first TLV's place in the frame. */
+static struct wire_fault get_tlvs(struct srh_view *srh, uint32_t at, uint8_t endmt_type,
+				  struct wire_trail *trail)
+{
+	struct cursor t = cursor_of(srh->tlvs);
+	struct wire_fault fault = no_fault();
+	struct cspan tlv;
+
+	while (fault.why == WIRE_DROP_NONE && srh_tlv_next(&t, &tlv)) {
+		uint32_t tlv_at = at + t.at - tlv.len;
+		uint8_t type = tlv.at[0];
+
+		if (type == SRH_TLV_HMAC)
+			fault = get_hmac(tlv, tlv_at, srh, trail);
+		else if (type == endmt_type)
+			fault = endmt_tlv_check(tlv, tlv_at, trail);
+		else
+			trail_add_part(trail,
+				       (struct wire_layer){srh_tlv_layout(), tlv_at, tlv.len});
+	}
+	if (fault.why == WIRE_DROP_NONE && cursor_left(&t) > 0)
+		return fault_at(WIRE_DROP_SRH_TLV, at + t.at, srh_tlv_layout());
+	return fault;
+}
+
+struct wire_fault srh_view_get(struct cursor *c, uint8_t endmt_type, struct srh_view *srh,
+			       struct wire_trail *trail)
 {
 	memset(srh, 0, sizeof *srh);
 	srh->at = c->at;
@@ -90,5 +105,5 @@ struct wire_fault srh_view_get(struct cursor *c, struct srh_view *srh, struct wi
 							  srh_segment_bytes});
 	srh->segments = (struct cspan){body, list};
 	srh->tlvs = (struct cspan){body + list, left - list};
-	return get_tlvs(srh, at + list, trail);
+	return get_tlvs(srh, at + list, endmt_type, trail);
 }

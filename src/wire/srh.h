@@ -67,6 +67,8 @@ enum {
 	SRH_TLV_PADN = 4,
 	SRH_TLV_HMAC = 5,
 	SRH_HMAC_MAX = 32,
+	SRH_MAX = 2048, /* bytes; ext_len is one of them */
+	SRH_TLVS_MAX = SRH_MAX - srh_bytes - srh_segment_bytes,
 };
 
 /* A segment routing header whose parts are known to fit it. Spans lie in the packet. */
@@ -80,9 +82,15 @@ struct srh_view {
 	struct cspan hmac_value;
 };
 
-/* Takes a whole segment routing header from c. Every TLV is checked to fit; Pad1, PadN and HMAC
- * are understood, others are passed over (RFC 8754 2.1). trail may be NULL. */
-struct wire_fault srh_view_get(struct cursor *c, struct srh_view *srh, struct wire_trail *trail);
+/* Takes a whole segment routing header from c. Every TLV is checked to fit; Pad1, PadN, HMAC and
+ * that of End.MT, which has endmt_type (0: there is none), are understood, others are passed over
+ * (RFC 8754 2.1). trail may be NULL. */
+struct wire_fault srh_view_get(struct cursor *c, uint8_t endmt_type, struct srh_view *srh,
+			       struct wire_trail *trail);
+
+/* Takes the next TLV that is not Pad1 from t, which walks a header's TLVs: *tlv is all of it, from
+ * its type on. False, and t stands at its first byte, where there is none or it does not fit. */
+bool srh_tlv_next(struct cursor *t, struct cspan *tlv);
 
 /* How many segments the list holds. */
 static inline uint32_t srh_n_segments(const struct srh_view *srh)

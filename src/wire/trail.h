@@ -10,9 +10,10 @@
 #include "wire/header.h"
 
 /* Room for the deepest stack of headers, two VLAN tags to immediate data, and beside it for the
- * segments and TLVs of a routing header, of which there may be more than anybody wants to see. */
+ * segments and TLVs of a routing header: as many as it has with all the receivers of multicast that
+ * fit, but of other parts there may be more than anybody wants to see. */
 #define WIRE_TRAIL_HEADERS 16u
-#define WIRE_TRAIL_MAX     48u
+#define WIRE_TRAIL_MAX     128u
 
 struct wire_layer {
 	const struct wire_layout *layout;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "catalog_endmt.h"
 
 #define PMTU  256u
 #define TAIL  21u
@@ -91,7 +92,7 @@ struct net_cfg catalog_cfg(void)
 
 uint32_t catalog_size(void)
 {
-	return N_ROCE + N_MRC + N_TRIMMED;
+	return N_ROCE + N_MRC + N_TRIMMED + CATALOG_ENDMT;
 }
 
 /* "MRC WRITE Only Imm" -> "mrc-write-only-imm" */
@@ -327,10 +328,15 @@ void catalog_get(uint32_t i, struct sample *s)
 		return;
 	}
 	i -= N_ROCE;
-	if (i < N_MRC)
+	if (i < N_MRC) {
 		mrc_sample(s, &mrc_forms[i / N_CARRIERS], &carriers[i % N_CARRIERS]);
+		return;
+	}
+	i -= N_MRC;
+	if (i < N_TRIMMED)
+		trimmed_sample(s, i);
 	else
-		trimmed_sample(s, i - N_MRC);
+		catalog_endmt(i - N_TRIMMED, s);
 }
 
 void catalog_find(const char *name, struct sample *s)

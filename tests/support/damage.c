@@ -14,9 +14,10 @@
 #define SRV6 "MRC WRITE Only, SRv6 uSID"
 #define SRH  "MRC WRITE Only, SRv6 uSID SRH"
 #define TLV  "MRC WRITE Only, SRv6 uSID SRH HMAC"
+#define MT   "End.MT request"
 
 /* Where things stand in those samples. */
-enum { V4_IP = 14, V4_UDP = 34, V4_BTH = 42, V6_IP = 14, SRH_AT = 54, SRH_TLVS = 78 };
+enum { V4_IP = 14, V4_UDP = 34, V4_BTH = 42, V6_IP = 14, SRH_AT = 54, SRH_TLVS = 78, MT_TLV = 94 };
 
 static void set_ipv4(struct frame *f, uint32_t offset, uint8_t value)
 {
@@ -143,6 +144,17 @@ static void tlv_too_long(struct frame *f)
 }
 
 /* Takes the inner IPv6 header out, so that UDP follows the routing header. */
+/* It swallows the padding. */
+static void no_whole_receiver(struct frame *f)
+{
+	f->bytes[MT_TLV + 1] += 4;
+}
+
+static void two_receivers(struct frame *f)
+{
+	f->bytes[MT_TLV + 20] = 2;
+}
+
 static void bare_srh(struct frame *f)
 {
 	uint8_t *inner = f->bytes + SRH_AT + srh_bytes + srh_segment_bytes;
@@ -228,6 +240,8 @@ static const struct {
 	{WIRE_DROP_SRH_LENGTH, SRH, list_too_long},
 	{WIRE_DROP_SRH_LEFT, SRH, left_too_far},
 	{WIRE_DROP_SRH_TLV, TLV, tlv_too_long},
+	{WIRE_DROP_ENDMT_LENGTH, MT, no_whole_receiver},
+	{WIRE_DROP_ENDMT_COUNT, MT, two_receivers},
 	{WIRE_DROP_SRH_BARE, SRH, bare_srh},
 	{WIRE_DROP_UDP_LENGTH, V4, udp_length},
 	{WIRE_DROP_BTH_VERSION, V4, version_1},

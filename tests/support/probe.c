@@ -58,6 +58,9 @@ static void get(const char *header, const char *hex)
 	for (unsigned i = 0; i < l->n_fields; i++) {
 		const struct wire_field *f = &l->fields[i];
 
+		if (f->width > 64 && h[f->at] == 0 &&
+		    !memcmp(h + f->at, h + f->at + 1, f->size - 1u))
+			continue;
 		if (f->width > 64) {
 			printf("%s=", f->name);
 			for (unsigned b = 0; b < f->size; b++)

@@ -336,7 +336,8 @@ static void every_kind_of_packet_gets_its_icrc(void **state)
 				 WIRE_DROP_NONE);
 		uint32_t least = pkt.net.transport, most = s.frame.len;
 
-		if (!pkt.has_crc)
+		/* A head of the simulator has no room for as many headers as there are in some. */
+		if (!pkt.has_crc || least > HEAD_BYTES)
 			continue;
 		most = pkt.seal_at < HEAD_BYTES ? pkt.seal_at : HEAD_BYTES;
 		assert_int_equal(pkt.seal_at, s.frame.len - icrc_bytes);

@@ -70,6 +70,11 @@ static void payload_is_offered(void **state)
 			assert_null(payload.at);
 			continue;
 		}
+		if (strcmp(s.file, "endmt") == 0) {
+			assert_int_equal(payload.len, 5);
+			assert_memory_equal(payload.at, "hello", 5);
+			continue;
+		}
 		assert_true(payload.len == 21 || payload.len == 256);
 		assert_memory_equal(payload.at, "One warp thread", 15);
 		assert_int_equal(payload.at[payload.len - 1] == 0, payload.len == 256);
@@ -224,13 +229,22 @@ static void faults_name_their_byte(void **state)
 		uint32_t at;
 		const char *in;
 	} want[] = {
-		{WIRE_DROP_NOT_IP, 14, NULL},         {WIRE_DROP_TRUNCATED, 54, "aeth"},
-		{WIRE_DROP_IP_LENGTH, 16, "ipv4"},    {WIRE_DROP_IP4_CHECKSUM, 24, "ipv4"},
-		{WIRE_DROP_SRH_TYPE, 56, "srh"},      {WIRE_DROP_SRH_TLV, 81, "srh_tlv"},
-		{WIRE_DROP_UDP_LENGTH, 38, "udp"},    {WIRE_DROP_BTH_VERSION, 43, "bth"},
-		{WIRE_DROP_NO_ICRC, 54, NULL},        {WIRE_DROP_IP6_EXTENSION, 20, "ipv6"},
-		{WIRE_DROP_OPCODE, 42, "bth"},        {WIRE_DROP_EXCESS, 58, NULL},
-		{WIRE_DROP_PAYLOAD_LENGTH, 54, NULL}, {WIRE_DROP_ICRC, 78, NULL},
+		{WIRE_DROP_NOT_IP, 14, NULL},
+		{WIRE_DROP_TRUNCATED, 54, "aeth"},
+		{WIRE_DROP_IP_LENGTH, 16, "ipv4"},
+		{WIRE_DROP_IP4_CHECKSUM, 24, "ipv4"},
+		{WIRE_DROP_SRH_TYPE, 56, "srh"},
+		{WIRE_DROP_SRH_TLV, 81, "srh_tlv"},
+		{WIRE_DROP_ENDMT_LENGTH, 95, "endmt_tlv"},
+		{WIRE_DROP_ENDMT_COUNT, 114, "endmt_tlv"},
+		{WIRE_DROP_UDP_LENGTH, 38, "udp"},
+		{WIRE_DROP_BTH_VERSION, 43, "bth"},
+		{WIRE_DROP_NO_ICRC, 54, NULL},
+		{WIRE_DROP_IP6_EXTENSION, 20, "ipv6"},
+		{WIRE_DROP_OPCODE, 42, "bth"},
+		{WIRE_DROP_EXCESS, 58, NULL},
+		{WIRE_DROP_PAYLOAD_LENGTH, 54, NULL},
+		{WIRE_DROP_ICRC, 78, NULL},
 	};
 	static struct sample s;
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/endmt.h"
 #include "wire/srh.h"
 
 /* Builds a header of n_segments segments and the given TLV bytes; returns its length. */
@@ -33,7 +34,7 @@ static enum wire_drop parse(const uint8_t *bytes, uint32_t len, struct srh_view 
 
 	if (trail)
 		memset(trail, 0, sizeof *trail);
-	return srh_view_get(&c, v, trail).why;
+	return srh_view_get(&c, ENDMT_TLV_TYPE, v, trail).why;
 }
 
 static void segments_and_no_tlv(void **state)
