@@ -79,6 +79,7 @@ struct wire_fault srh_view_get(struct cursor *c, uint8_t endmt_type, struct srh_
 {
 	memset(srh, 0, sizeof *srh);
 	srh->at = c->at;
+	srh->endmt_type = endmt_type;
 	const uint8_t *p = TAKE(c, trail, srh);
 
 	if (!p)

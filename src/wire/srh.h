@@ -75,6 +75,7 @@ enum {
 struct srh_view {
 	struct srh head;
 	uint32_t at;           /* byte of the frame */
+	uint8_t endmt_type;    /* by which TLVs of End.MT were known; 0: none were */
 	struct cspan segments; /* 16 bytes each; segment 0 is the last to visit */
 	struct cspan tlvs;
 	bool has_hmac;

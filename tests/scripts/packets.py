@@ -72,9 +72,17 @@ def roce(transport, v6=False, **ip_options):
     return (bare := wrap(udp(transport + bytes(4)), **ip_options)[:-4]) + icrc(bare)
 
 
-def srh(segments, left, next_header=41):
-    return struct.pack(">BBBBBBH", next_header, 2 * len(segments), 4, left, len(segments) - 1, 0,
-                       0) + b"".join(ip6_bytes(s) for s in segments)
+def srh(segments, left, next_header=41, tlvs=b""):
+    """tlvs: as they stand, a multiple of 8 bytes."""
+    return struct.pack(">BBBBBBH", next_header, 2 * len(segments) + len(tlvs) // 8, 4, left,
+                       len(segments) - 1, 0, 0) + b"".join(ip6_bytes(s) for s in segments) + tlvs
+
+
+def endmt(edge, receivers, kind=0x7C):
+    """An End.MT TLV; receivers: (address, QPN)."""
+    return struct.pack(">BBH", kind, 22 + 20 * len(receivers), 0) + ip6_bytes(edge) + \
+        struct.pack(">I", len(receivers) << 24) + \
+        b"".join(ip6_bytes(a) + struct.pack(">I", qpn << 8) for a, qpn in receivers)
 
 
 # ----------------------------------------------------------------- captures

@@ -14,7 +14,7 @@
 static const char usage[] =
 	"usage: weft decode [-v] [--json] [--count N] [--port N] [--trimmed DSCPS]\n"
 	"                   [--trimmed-lasthop DSCPS] [--usid f3216|f1616]\n"
-	"                   [--ignore RULE] FILE...\n"
+	"                   [--endmt-type N] [--ignore RULE] FILE...\n"
 	"       weft decode --rules [--json]\n"
 	"\n"
 	"Prints the RoCEv2 and MRC packets of pcap and pcapng captures, one line each,\n"
@@ -88,6 +88,22 @@ static int read_lasthop(void *job, char *value)
 	return read_dscps(j, "trimmed-lasthop", value, &j->given.trims.lasthop);
 }
 
+/* Those of padding and HMAC cannot be its own, and from 128 on what a TLV says may change on the
+ * way (T-03). */
+static int read_endmt_type(void *job, char *value)
+{
+	struct job *j = job;
+	uint64_t n;
+
+	if (!parse_number(value, 0, 127, &n) || n == SRH_TLV_PADN || n == SRH_TLV_HMAC)
+		return usage_error(
+			j->name,
+			"--endmt-type takes a number from 0 to 127 but %d and %d, not '%s'",
+			SRH_TLV_PADN, SRH_TLV_HMAC, value);
+	j->given.endmt_type = (uint8_t)n;
+	return STATUS_OK;
+}
+
 static const struct command_option options[] = {
 	{"verbose", NULL, "every header and field under the packet's line", OPTION_INTO(verbose),
 	 .letter = 'v'},
@@ -101,6 +117,8 @@ static const struct command_option options[] = {
 	{"trimmed-lasthop", "DSCPS", "the same, by the last switch", .read = read_lasthop},
 	{"usid", "FORMAT", "uSID containers: f3216 (default) or f1616", OPTION_INTO(view.usid),
 	 .words = usid_format_names},
+	{"endmt-type", "N", "the TLV of End.MT in routing headers (default 124; 0: none)",
+	 .read = read_endmt_type},
 	{"ignore", "RULE", "no warnings of this rule (may be repeated)", .read = read_ignored},
 	{"rules", NULL, "list the rules that packets are held against", OPTION_INTO(list_rules)},
 	{.name = NULL},

@@ -7,7 +7,7 @@
 
 /* The column of addresses grows with what it saw, up to two long IPv6 addresses; the column of
  * names is as wide as most of them. */
-enum { ADDRESS_WIDTH_MAX = 48, NAME_WIDTH = 21, SEGMENTS_SHOWN = 4 };
+enum { ADDRESS_WIDTH_MAX = 48, NAME_WIDTH = 21, SEGMENTS_SHOWN = 4, EDGES_SHOWN = 4 };
 
 const char *view_tone(const struct view *v, enum tone tone)
 {
@@ -217,6 +217,28 @@ static void add_addresses(struct text *out, const struct record *r)
 		add_pair(out, record_header(r, i));
 }
 
+/* The edges of a multicast packet and how many receivers each serves. */
+static void add_edges(struct text *out, const struct record *r)
+{
+	uint32_t shown = 0, left = 0;
+
+	for (uint32_t i = 0; i < r->trail.n; i++) {
+		struct header_at h = record_header(r, i);
+
+		if (h.layout != endmt_tlv_layout())
+			continue;
+		if (shown == EDGES_SHOWN) {
+			left++;
+			continue;
+		}
+		text_add(out, "%s%" PRIu64 " at ", shown++ ? ", " : " receivers ",
+			 value_of(h, "n_receivers", 0));
+		value_plain(out, h, wire_field_find(h.layout, "edge"));
+	}
+	if (left)
+		text_add(out, " and %u more", left);
+}
+
 /* Outer addresses, segments left, and the uSIDs of the destination and of each segment. */
 static void add_outer(struct text *out, const struct view *v, const struct record *r)
 {
@@ -250,6 +272,7 @@ static void add_outer(struct text *out, const struct view *v, const struct recor
 
 	if (segments > SEGMENTS_SHOWN)
 		text_add(out, " and %u more", segments - SEGMENTS_SHOWN);
+	add_edges(out, r);
 }
 
 static void add_crc(struct text *out, const struct view *v, const struct record *r)

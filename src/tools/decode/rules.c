@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "tools/decode/rules_endmt.h"
+
 enum {
 	PMTU_LEAST = 256,
 	PMTU_MOST = 4096,
@@ -535,6 +537,9 @@ static const struct packet_rule table[] = {
 	 mrc_syndrome, NULL},
 	{"IBTA-10.9.1.2", "no partition has this P_Key", WIRE_ROCE, 0, roce_pkey, NULL},
 	{"IBTA-10.9.1.2", "no partition has this P_Key", WIRE_MRC, 0, mrc_pkey, NULL},
+	{"MT-7.2-01", "reserved bits of an End.MT TLV are set", WIRE_ROCE, 0, endmt_reserved, NULL},
+	{"T-08", "an End.MT TLV, but no segment is left", WIRE_ROCE, 0, endmt_no_segment, NULL},
+	{"T-25", "End.MT TLVs have two receivers at one address", WIRE_ROCE, 0, endmt_twice, NULL},
 	{"IBTA-A17", "the reserved bytes of a CNP are not zero", WIRE_ROCE, ROCE_CNP, cnp_reserved,
 	 NULL},
 	{"MRC-5.1-X04", "an RNR NAK, which MRC does not have", WIRE_MRC, MRC_AETH, aeth_rnr, NULL},

@@ -68,11 +68,13 @@ static bool is_encapsulating(const struct record *r, uint32_t i)
 static void add_usids(struct flow *flow, const struct record *r, uint32_t i)
 {
 	struct header_at h = record_header(r, i);
-	const struct wire_field *f = wire_field_find(h.layout, "address");
+	const struct wire_field *f = NULL;
 	enum usid_format format = flow->view->usid;
 	struct text item;
 
-	if (value_is_network(h.layout) && is_encapsulating(r, i))
+	if (h.layout == srh_segment_layout())
+		f = wire_field_find(h.layout, "address");
+	else if (value_is_network(h.layout) && is_encapsulating(r, i))
 		f = wire_field_find(h.layout, "dst");
 	if (!f || f->width != 128)
 		return;

@@ -229,6 +229,20 @@ static void note_entropy(struct text *out, struct header_at h, uint64_t v)
 	text_add(out, "sport %u, flow label 0x%04x", (unsigned)(v >> 16), (unsigned)(v & 0xffff));
 }
 
+static void note_tlv(struct text *out, struct header_at h, uint64_t v)
+{
+	(void)h;
+	note_name(out, NAMES({SRH_TLV_PADN, "padding"}, {SRH_TLV_HMAC, "HMAC"}), v);
+}
+
+/* Its number is a setting. */
+static void note_endmt(struct text *out, struct header_at h, uint64_t v)
+{
+	(void)h;
+	(void)v;
+	text_add(out, "End.MT");
+}
+
 /* First row that fits wins; a NULL header fits any. */
 static const struct rule {
 	const char *header, *field;
@@ -274,6 +288,10 @@ static const struct rule {
 	{"erth", "op", VALUE_DECIMAL, note_endpoint_op},
 	{"eeth", "op", VALUE_DECIMAL, note_endpoint_op},
 	{"srh", "tag", VALUE_HEX, NULL},
+	{"srh_tlv", "type", VALUE_DECIMAL, note_tlv},
+	{"srh_hmac", "type", VALUE_DECIMAL, note_tlv},
+	{"endmt_tlv", "type", VALUE_HEX, note_endmt},
+	{"endmt_receiver", "qpn", VALUE_HEX, NULL},
 	{"srh", "flags", VALUE_HEX, NULL},
 };
 
