@@ -29,8 +29,10 @@ struct mt_merge_cfg {
 	bool as_printed; /* a NAK goes up at once with the least ePSN of all (T-17); else it waits
 			  * until its branch holds the minimum */
 	bool ejects;     /* a silent branch, or one that failed, is given up (T-18, T-19) */
-	uint8_t silent_after; /* K of T-19; 0: 4 */
-	uint16_t cnps_most;   /* CNPs of a branch that count in one window; 0: 255 */
+	/* K of T-19; 0: 4. A node above others needs more than they: a branch of theirs that is
+	 * silent makes them so, until they have given it up. */
+	uint8_t silent_after;
+	uint16_t cnps_most; /* CNPs of a branch that count in one window; 0: 255 */
 };
 
 /* An ACK or NAK: with the PSN that it acknowledges, or that it expects. */
@@ -79,7 +81,7 @@ enum mt_event {
 	MT_EVENT_LEFT,     /* no copy is made for it any more and nothing waits for it */
 	MT_EVENT_SILENT,   /* K times the PSN that it lacks passed down, and it said nothing */
 	MT_EVENT_ANSWERED, /* a silent one did after all */
-	MT_EVENT_EJECTED,  /* it was given up: the source may be told that all is well without it */
+	MT_EVENT_EJECTED,  /* it was given up: what it lacks may be acknowledged */
 	MT_EVENT_FAILED,   /* its fatal NAK went up: the group fails by it */
 	MT_EVENTS,
 };
@@ -117,7 +119,7 @@ struct mt_counts {
 };
 
 /* The minimum over the live branches. It is what it says while there are any and all are known.
- * The counts tell when it may have changed: once the last branch that held it has moved. */
+ * The counts say when it may have changed: once the last branch that held it has moved. */
 struct mt_least {
 	psn24 acked, msn; /* the least MSN of those that acknowledged no more than this */
 	uint32_t n_acked; /* branches that hold it */

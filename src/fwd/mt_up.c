@@ -57,15 +57,27 @@ static psn24 limit_of(const struct mt_merge *m, uint8_t code)
 	return psn24_add(m->least.msn, (int32_t)aeth_credits(code));
 }
 
-/* A source that waits for credits has nothing in flight that would bring an answer (T-16). */
+static bool is_all_had(const struct mt_merge *m)
+{
+	return m->has_highest && psn24_eq(m->least.acked, m->highest);
+}
+
+/* A source that waits for credits has nothing in flight that would bring an answer (T-16). One that
+ * has is not short of them while more than half remains of what was said last, and needs no answer
+ * for each message that a receiver, each in its own phase, completes. */
 static bool limit_rises(const struct mt_merge *m)
 {
 	if (!m->has_sent_limit || m->sent_unbounded)
 		return false;
 	if (m->least.n_limit == 0)
 		return true;
-	return psn24_gt(m->least.limit, m->sent_limit) &&
-	       psn24_gt(limit_of(m, credit_code(m)), m->sent_limit);
+	if (!psn24_gt(m->least.limit, m->sent_limit))
+		return false;
+	uint8_t code = credit_code(m);
+	int32_t left = psn24_diff(m->sent_limit, m->least.msn);
+
+	return psn24_gt(limit_of(m, code), m->sent_limit) &&
+	       (is_all_had(m) || left <= (int32_t)(aeth_credits(code) / 2));
 }
 
 static void send_ack(struct mt_merge *m, struct mt_out *out)
@@ -116,8 +128,7 @@ static void send_branch_nak(struct mt_merge *m, uint32_t branch, struct mt_out *
 static bool is_awaited(struct mt_merge *m)
 {
 	return m->asked_overflowed ||
-	       (m->n_asked > 0 && psn24_le(*asked_at(m, 0), m->least.acked)) ||
-	       (m->has_highest && psn24_eq(m->least.acked, m->highest));
+	       (m->n_asked > 0 && psn24_le(*asked_at(m, 0), m->least.acked)) || is_all_had(m);
 }
 
 void mt_up(struct mt_merge *m, const struct mt_step *step, struct mt_out *out)
