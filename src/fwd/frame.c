@@ -48,6 +48,19 @@ const char *fwd_drop_text(enum fwd_drop drop)
 	return (unsigned)drop < FWD_DROP_COUNT ? drops[drop].text : NULL;
 }
 
+uint8_t fwd_ecn_inward(uint8_t inner, uint8_t outer)
+{
+	/* Figure 4: [inner][outer] */
+	static const uint8_t ecn[4][4] = {
+		[FWD_ECN_NOT_ECT] = {[FWD_ECN_CE] = FWD_ECN_DROP},
+		[FWD_ECN_ECT1] = {FWD_ECN_ECT1, FWD_ECN_ECT1, FWD_ECN_ECT1, FWD_ECN_CE},
+		[FWD_ECN_ECT0] = {FWD_ECN_ECT0, FWD_ECN_ECT1, FWD_ECN_ECT0, FWD_ECN_CE},
+		[FWD_ECN_CE] = {FWD_ECN_CE, FWD_ECN_CE, FWD_ECN_CE, FWD_ECN_CE},
+	};
+
+	return ecn[inner & 3][outer & 3];
+}
+
 static uint16_t fold16(uint64_t sum)
 {
 	while (sum > WORD_MAX)

@@ -56,6 +56,11 @@ struct fwd_view {
 };
 
 enum { FWD_ECN_NOT_ECT = 0, FWD_ECN_ECT1 = 1, FWD_ECN_ECT0 = 2, FWD_ECN_CE = 3 };
+#define FWD_ECN_DROP 0xffu
+
+/* The ECN bits of a packet whose outer header is taken off; FWD_ECN_DROP for one that must be
+ * dropped (RFC 6040 4.2). Both are below 4. */
+uint8_t fwd_ecn_inward(uint8_t inner, uint8_t outer);
 
 /* Reads the outermost IP header; *view is set when the answer is FWD_DROP_NONE. VLAN tags (at most
  * two) are passed over. Bytes behind the IP packet (Ethernet padding) are allowed. The length field

@@ -7,7 +7,7 @@
 #include "wire/net.h"
 #include "wire/srh.h"
 
-enum { DST_AT = 24, NEXT_HEADER_AT = 6, PORTS_BYTES = 4, ECN_DROP = 0xff };
+enum { DST_AT = 24, NEXT_HEADER_AT = 6, PORTS_BYTES = 4 };
 
 /* What stands between the outer IPv6 header and the upper layer. */
 struct behind {
@@ -145,16 +145,9 @@ static enum fwd_drop promote(const struct fwd_sid *sid, struct fwd_frame *f, str
 static enum fwd_drop carry_inward(const struct fwd_view *outer, bool is_trimmed,
 				  struct fwd_view *view)
 {
-	/* Figure 4: [inner][outer] */
-	static const uint8_t ecn[4][4] = {
-		[FWD_ECN_NOT_ECT] = {[FWD_ECN_CE] = ECN_DROP},
-		[FWD_ECN_ECT1] = {FWD_ECN_ECT1, FWD_ECN_ECT1, FWD_ECN_ECT1, FWD_ECN_CE},
-		[FWD_ECN_ECT0] = {FWD_ECN_ECT0, FWD_ECN_ECT1, FWD_ECN_ECT0, FWD_ECN_CE},
-		[FWD_ECN_CE] = {FWD_ECN_CE, FWD_ECN_CE, FWD_ECN_CE, FWD_ECN_CE},
-	};
-	uint8_t inward = ecn[view->ecn][outer->ecn];
+	uint8_t inward = fwd_ecn_inward(view->ecn, outer->ecn);
 
-	if (inward == ECN_DROP)
+	if (inward == FWD_ECN_DROP)
 		return FWD_DROP_SID_ECN;
 	if (inward != view->ecn)
 		fwd_set_ecn(view, inward);

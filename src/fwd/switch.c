@@ -8,20 +8,24 @@
 
 enum { IPV4_DST_AT = 16, IPV6_DST_AT = 24 };
 
+static void put_addresses(const struct fwd_switch *sw, struct fwd_frame *f, uint16_t port)
+{
+	assert(port < sw->n_ports);
+	memcpy(f->at, sw->ports[port].neighbour, 6);
+	memcpy(f->at + 6, sw->ports[port].mac, 6);
+}
+
 /* The one place where the hop limit is taken. RFC 8986 4.1 takes one for each segment; but however
  * many segments of a list are this node's own, the packet crosses one node, and a path must cost
  * what it costs without segment routing. */
 static enum fwd_drop leave(const struct fwd_switch *sw, struct fwd_frame *f, struct fwd_view *view,
 			   uint16_t port)
 {
-	assert(port < sw->n_ports);
 	enum fwd_drop drop = fwd_take_hop(view);
 
-	if (drop != FWD_DROP_NONE)
-		return drop;
-	memcpy(f->at, sw->ports[port].neighbour, 6);
-	memcpy(f->at + 6, sw->ports[port].mac, 6);
-	return FWD_DROP_NONE;
+	if (drop == FWD_DROP_NONE)
+		put_addresses(sw, f, port);
+	return drop;
 }
 
 static uint32_t route_of(const struct fwd_switch *sw, const struct fwd_view *view)
@@ -65,28 +69,29 @@ static uint32_t member_of(const struct fwd_switch *sw, const struct fwd_group *g
 	return fwd_pick(fwd_hash(view, sw->hash_fields, sw->hash_seed), group->n);
 }
 
-/* Sets *port, or *local. */
-static enum fwd_drop pick_port(const struct fwd_switch *sw, const struct fwd_frame *f,
-			       struct fwd_view *view, uint16_t *port, bool *local)
+/* By routes: everything of the verdict. */
+static struct fwd_verdict decide(const struct fwd_switch *sw, const struct fwd_frame *f,
+				 struct fwd_view *view)
 {
 	enum fwd_drop drop = take_entropy(sw, f, view);
 
 	if (drop != FWD_DROP_NONE)
-		return drop;
+		return (struct fwd_verdict){.drop = drop};
 	uint32_t route = route_of(sw, view);
 
-	if (route == FWD_ROUTE_NONE)
-		return FWD_DROP_NO_ROUTE;
-	*local = route == FWD_LOCAL;
-	if (*local)
-		return FWD_DROP_NONE;
+	/* The values that are no group's stand above all groups. */
+	if (route >= FWD_MULTICAST)
+		return (struct fwd_verdict){
+			.drop = route == FWD_ROUTE_NONE ? FWD_DROP_NO_ROUTE : FWD_DROP_NONE,
+			.local = route == FWD_LOCAL,
+			.multicast = route == FWD_MULTICAST,
+		};
 	const struct fwd_group *group = &sw->groups[route];
 	uint32_t member = member_of(sw, group, view);
 
 	if (member >= group->n)
-		return FWD_DROP_EV_RANGE;
-	*port = sw->members[group->first + member];
-	return FWD_DROP_NONE;
+		return (struct fwd_verdict){.drop = FWD_DROP_EV_RANGE};
+	return (struct fwd_verdict){.port = sw->members[group->first + member]};
 }
 
 /* Executes local segments until one names a port (*has_port), or none is left. Behind each of them
@@ -117,15 +122,26 @@ static enum fwd_drop run_segments(const struct fwd_switch *sw, struct fwd_frame 
 struct fwd_verdict fwd_switch_forward(const struct fwd_switch *sw, struct fwd_frame *f,
 				      struct fwd_view *view)
 {
-	uint16_t port = 0;
-	bool has_port = false, local = false;
-	enum fwd_drop drop = fwd_view_get(f, view);
+	bool has_port = false;
+	struct fwd_verdict v = {.drop = fwd_view_get(f, view)};
 
-	if (drop == FWD_DROP_NONE && sw->sids.n > 0)
-		drop = run_segments(sw, f, view, &port, &has_port);
-	if (drop == FWD_DROP_NONE && !has_port)
-		drop = pick_port(sw, f, view, &port, &local);
-	if (drop == FWD_DROP_NONE && !local)
-		drop = leave(sw, f, view, port);
-	return (struct fwd_verdict){.drop = drop, .local = local, .port = port};
+	if (v.drop == FWD_DROP_NONE && sw->sids.n > 0)
+		v.drop = run_segments(sw, f, view, &v.port, &has_port);
+	if (v.drop == FWD_DROP_NONE && !has_port)
+		v = decide(sw, f, view);
+	if (v.drop == FWD_DROP_NONE && !v.local && !v.multicast)
+		v.drop = leave(sw, f, view, v.port);
+	return v;
+}
+
+struct fwd_verdict fwd_switch_send(const struct fwd_switch *sw, struct fwd_frame *f)
+{
+	struct fwd_view view;
+	struct fwd_verdict v = {.drop = fwd_view_get(f, &view)};
+
+	if (v.drop == FWD_DROP_NONE)
+		v = decide(sw, f, &view);
+	if (v.drop == FWD_DROP_NONE && !v.local && !v.multicast)
+		put_addresses(sw, f, v.port);
+	return v;
 }

@@ -32,8 +32,10 @@ struct fwd_group {
 
 #define FWD_IPV6_HOP_LIMIT_AT 21u /* in an untagged frame */
 
-/* Route values are group numbers. FWD_LOCAL: the packet is for this node itself. */
-#define FWD_LOCAL (UINT32_MAX - 1)
+/* Route values are group numbers. FWD_LOCAL: the packet is for this node itself. FWD_MULTICAST: it
+ * is for this node to replicate or to aggregate (fwd/mt_node.h). */
+#define FWD_LOCAL     (UINT32_MAX - 1)
+#define FWD_MULTICAST (UINT32_MAX - 2)
 
 struct fwd_switch {
 	struct fwd_routes routes;
@@ -51,7 +53,8 @@ struct fwd_switch {
 
 struct fwd_verdict {
 	enum fwd_drop drop;
-	bool local; /* for this node: no port, hop limit and addresses left alone */
+	bool local;     /* for this node: no port, hop limit and addresses left alone */
+	bool multicast; /* the same, of a packet of a multicast tree */
 	uint16_t port;
 };
 
@@ -59,6 +62,10 @@ struct fwd_verdict {
  * frame's bytes are undefined. */
 struct fwd_verdict fwd_switch_forward(const struct fwd_switch *sw, struct fwd_frame *f,
 				      struct fwd_view *view);
+
+/* Decides by routes alone about a packet that is made here, whose hop limit is the one that it
+ * leaves with, and writes its Ethernet addresses. Only headers need be in memory. */
+struct fwd_verdict fwd_switch_send(const struct fwd_switch *sw, struct fwd_frame *f);
 
 /* What is left to do with an untagged IPv6 frame whose decision is known from another with the same
  * headers: hop limit, which is above 1, and Ethernet addresses. */
