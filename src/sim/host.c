@@ -145,11 +145,11 @@ static void send(struct sim *s, uint32_t host, const struct tx_pkt *tx, struct p
 	/* The engine wrote where the longest headers would end; the actual ones end there too. */
 	uint32_t front = head->len + s->by.head_bytes;
 
-	p->start = (uint8_t)(s->encap_bytes - front);
+	p->start = (uint16_t)(s->encap_bytes - front);
 	encap_write(head, &encap, p->head + p->start);
 	for (uint32_t i = 0; i < s->by.head_bytes; i++)
 		p->head[p->start + head->len + i] = 0;
-	p->stored = (uint8_t)(front + tx->head_len);
+	p->stored = (uint16_t)(front + tx->head_len);
 	p->len = head->len + encap.transport_bytes;
 	p->dscp = encap.dscp;
 	p->in_port = UINT32_MAX;

@@ -367,7 +367,7 @@ static bool truncate(struct impair_fault *fault, struct packet *p)
 	p->len = (uint32_t)prng_range(&fault->random, 1, p->len - 1);
 	p->is_cut = true;
 	if (p->len <= p->stored) {
-		p->stored = (uint8_t)p->len;
+		p->stored = (uint16_t)p->len;
 		packet_drop_body(p);
 	}
 	return true;

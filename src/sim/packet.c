@@ -371,8 +371,8 @@ void packet_set_frame(struct packet *p, const struct fwd_frame *f)
 	assert(f->stored == p->stored - front || f->stored == f->len);
 	if (f->len < p->len - front)
 		p->is_cut = true;
-	p->start = (uint8_t)(p->start + front);
-	p->stored = (uint8_t)f->stored;
+	p->start = (uint16_t)(p->start + front);
+	p->stored = (uint16_t)f->stored;
 	p->len = f->len;
 	if (p->len == p->stored)
 		packet_drop_body(p);

@@ -33,7 +33,7 @@ struct packet {
 	uint32_t len;     /* of the frame, without FCS */
 	uint32_t in_port; /* where this node got it; own packets: UINT32_MAX */
 	uint64_t hops;    /* that are before it: see routing_walk */
-	uint8_t start, stored;
+	uint16_t start, stored;
 	uint8_t dscp; /* of the outermost header, while it waits in a queue */
 	bool is_free : 1;
 	bool is_fcs_bad : 1; /* the next receiver drops it */
@@ -53,7 +53,8 @@ struct packet_pool {
 	uint64_t in_use, most; /* packets */
 };
 
-#define PACKET_HEAD_MAX 255u
+/* A segment routing header may have 2048 bytes, and what hosts send stands behind it. */
+#define PACKET_HEAD_MAX 2304u
 
 _Static_assert(CARRIERS_MAX <= 8, "a place among them has three bits of a packet");
 

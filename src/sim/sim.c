@@ -201,9 +201,11 @@ static int init_hosts(struct sim *s)
 
 static int init_all(struct sim *s)
 {
-	uint32_t head = s->encap_bytes + s->cfg.transport->head_bytes;
+	uint32_t head = s->encap_bytes + s->cfg.transport->head_bytes + s->cfg.headroom;
 	int error;
 
+	if (head > PACKET_HEAD_MAX)
+		return -EINVAL;
 	packet_pool_init(&s->packets, head > PFC_FRAME_BYTES ? head : PFC_FRAME_BYTES);
 	s->scratch_len = FRAME_MAX;
 	s->scratch = malloc(FRAME_MAX);

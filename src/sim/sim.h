@@ -125,6 +125,7 @@ struct sim_cfg {
 	uint64_t buffer_bytes;   /* of each; 0: unbounded. If per port, a port's own wins */
 	uint32_t overhead_bytes; /* on the wire around a frame: preamble, FCS, gap */
 	uint32_t nic_queue_pkts; /* most packets a NIC port takes ahead of the wire, >= 1 */
+	uint32_t headroom;       /* most bytes that switches put in front of what hosts send */
 	/* Hosts send by its carrier, with the number that it has in routing's configuration or
 	 * else its own, and take nothing else. */
 	const struct sim_transport *transport;

@@ -59,7 +59,7 @@ static struct packet *packet_by(uint8_t carrier, bool is_v4, uint32_t n)
 	assert_non_null(p);
 	p->carrier = carrier & (CARRIERS_MAX - 1u);
 	p->len = head.len + around + 40;
-	p->stored = (uint8_t)(head.len + 24);
+	p->stored = (uint16_t)(head.len + 24);
 	memcpy(p->head, bytes, p->stored);
 	if (n > 0) {
 		assert_true(packet_add_body(p, n));
@@ -134,7 +134,7 @@ static void what_is_too_short_has_no_seal(void **state)
 	(void)state;
 	assert_true(packet_find(p, &known, &places));
 	p->len = places.transport + 24 + 3;
-	p->stored = (uint8_t)places.transport;
+	p->stored = (uint16_t)places.transport;
 	packet_bytes(p, &known, out);
 	assert_memory_equal(out + p->len - 4, zeros, 4);
 	/* What goes by UDP is not what goes without. */

@@ -39,8 +39,8 @@ static struct packet *packet_of(const uint8_t *bytes, uint32_t len, uint32_t sto
 	struct packet *p = packet_get(&pool);
 
 	assert_non_null(p);
-	p->start = (uint8_t)(HEAD_BYTES - stored);
-	p->stored = (uint8_t)stored;
+	p->start = (uint16_t)(HEAD_BYTES - stored);
+	p->stored = (uint16_t)stored;
 	p->len = len;
 	memcpy(p->head + p->start, bytes, stored);
 	if (n > 0) {
@@ -626,7 +626,7 @@ static void any_bytes_can_be_made_real(void **state)
 		uint32_t n = (uint32_t)prng_below(&r, 4);
 		struct packet *p = virtual_packet(&f, &specs[prng_below(&r, N_SPECS)], 32);
 
-		p->stored = (uint8_t)prng_range(&r, 0, p->stored);
+		p->stored = (uint16_t)prng_range(&r, 0, p->stored);
 		p->len = (uint32_t)prng_range(&r, p->stored, p->len);
 		while (n-- > 0 && p->stored > 0)
 			p->head[p->start + prng_below(&r, p->stored)] = (uint8_t)prng_u32(&r);
