@@ -306,7 +306,7 @@ void host_pump(struct sim *s, uint32_t host, bool has_news)
 
 int sim_post(struct sim *s, uint32_t host, const struct op *op)
 {
-	assert(s->window_host == UINT32_MAX || s->window_host == host);
+	assert(s->window_node == UINT32_MAX || s->window_node == host);
 	struct engine *e = s->hosts[host].engine;
 	int answer = e->ops->post(e, sim_host_now(s, host), op);
 

@@ -32,7 +32,7 @@ static inline uint32_t port_number(const struct sim *s, const struct sim_port *p
 	return (uint32_t)(port - s->ports);
 }
 
-/* Arms an event of a port or host, which happens to the node given. */
+/* Arms an event of a port or node, which happens to the node given. */
 static inline void sim_arm(struct sim *s, uint32_t event, uint32_t node, psec at)
 {
 	if (!s->is_windowed) {
@@ -88,8 +88,8 @@ bool pfc_receive(struct sim *s, uint32_t in_port, struct packet *p);
  * something other than a free port may have completed work. */
 void host_pump(struct sim *s, uint32_t host, bool has_news);
 
-/* A host's own event: its engine's deadline, or its alarm. */
-static inline void host_on_event(struct sim *s, uint32_t event)
+/* A node's own event: its alarm, or a host's deadline. */
+static inline void node_on_event(struct sim *s, uint32_t event)
 {
 	if (event < s->first_alarm)
 		host_pump(s, event - s->first_wake, true);

@@ -163,7 +163,7 @@ static void init_carrier(struct sim *s)
 
 static int init_events(struct sim *s)
 {
-	uint32_t n = 2 * s->n_ports + 2 * s->n_hosts;
+	uint32_t n = 2 * s->n_ports + s->n_hosts + s->cfg.topology->n_nodes;
 
 	if (agenda_init(&s->agenda, n))
 		return -ENOMEM;
@@ -254,7 +254,7 @@ int sim_init(struct sim *s, const struct sim_cfg *cfg)
 		.cfg = *cfg,
 		.n_hosts = cfg->topology->n_hosts,
 		.stop_at = PSEC_NEVER,
-		.window_host = UINT32_MAX,
+		.window_node = UINT32_MAX,
 		.pause_at = UINT64_MAX,
 	};
 	if (fwd_qos_fault(&cfg->qos) || cfg->nic_queue_pkts == 0)
@@ -332,14 +332,14 @@ uint32_t sim_timer_add(struct sim *s)
 
 void sim_timer_arm(struct sim *s, uint32_t timer, psec at)
 {
-	assert(s->window_host == UINT32_MAX);
+	assert(s->window_node == UINT32_MAX);
 	agenda_arm(&s->agenda, s->first_extra + timer, at);
 }
 
-void sim_alarm_arm(struct sim *s, uint32_t host, psec at)
+void sim_alarm_arm(struct sim *s, uint32_t node, psec at)
 {
-	assert(s->window_host == UINT32_MAX || s->window_host == host);
-	sim_arm(s, s->first_alarm + host, host, at);
+	assert(s->window_node == UINT32_MAX || s->window_node == node);
+	sim_arm(s, s->first_alarm + node, node, at);
 }
 
 void sim_send_late(struct sim *s, uint32_t port, struct packet *p, psec at)
@@ -466,7 +466,7 @@ static bool run_event(struct sim *s, psec until)
 	else if (event < s->first_wake)
 		port_on_arrive(s, event - s->first_arrive);
 	else if (event < s->first_extra)
-		host_on_event(s, event);
+		node_on_event(s, event);
 	else if (event != AGENDA_NONE)
 		on_extra(s, event - s->first_extra);
 	return event != AGENDA_NONE;

@@ -96,9 +96,9 @@ struct sim_hooks {
 	void (*done)(void *context, struct sim *s, uint32_t host, const struct done *done);
 	/* A host took in payload that it did not have yet. NULL: nobody asks. */
 	void (*received)(void *context, struct sim *s, uint32_t host, uint64_t bytes);
-	/* A timer of sim_timer_add, or a host's alarm, went off. */
+	/* A timer of sim_timer_add, or a node's alarm, went off. */
 	void (*timer)(void *context, struct sim *s, uint32_t timer);
-	void (*alarm)(void *context, struct sim *s, uint32_t host);
+	void (*alarm)(void *context, struct sim *s, uint32_t node);
 	/* A NIC restarted: its engine is new, its queue pairs are gone. */
 	void (*restarted)(void *context, struct sim *s, uint32_t host);
 	/* A frame left (is_out) or reached a tapped port; bytes are lent. */
@@ -110,7 +110,7 @@ struct sim_hooks {
 	/* Asked at the full microsecond after sim_stop: whether it still stands. NULL: it does. */
 	bool (*is_over)(void *context);
 	/* done, received and alarm post to no other host than their own, arm no other alarm and no
-	 * timer; nor do they mind being called for one host later than for another with events
+	 * timer; nor do they mind being called for one node later than for another with events
 	 * after theirs. Then a quiet fabric runs about twice as fast. */
 	bool is_local;
 };
@@ -245,8 +245,8 @@ struct sim {
 	struct fwd_buffer *buffers;
 	struct sim_pfc *pfcs;
 	uint32_t n_ports, n_hosts;
-	/* Event numbers: transmitters from 0, then arrivals, hosts' deadlines and alarms, and what
-	 * is added while the simulation runs: timers of the caller's, packets held back. */
+	/* Event numbers: transmitters from 0, then arrivals, hosts' deadlines, alarms by node, and
+	 * what is added while the simulation runs: timers of the caller's, packets held back. */
 	uint32_t first_arrive, first_wake, first_alarm, first_extra;
 	struct sim_extra *extra; /* by event number - first_extra */
 	uint32_t n_extra, extra_room;
@@ -279,7 +279,7 @@ struct sim {
 	psec window_ps;       /* the longest window; 0: none */
 	psec window_last;     /* the end of the one at hand */
 	psec window_now;      /* the latest event in it so far */
-	uint32_t window_host; /* whose turn it is; UINT32_MAX: no host's */
+	uint32_t window_node; /* whose turn it is; UINT32_MAX: no node's */
 	psec *node_next;      /* by node: nothing happens there before */
 	psec *group_next;     /* the same of groups of nodes */
 	struct sim_windows *windows;
@@ -326,9 +326,9 @@ nsec sim_host_now(const struct sim *s, uint32_t host);
 uint32_t sim_timer_add(struct sim *s);
 void sim_timer_arm(struct sim *s, uint32_t timer, psec at);
 
-/* An alarm of the caller's at a host, for a moment not before now; PSEC_NEVER cancels. Each host
- * has one. Unlike a timer it is the host's own business: see sim_hooks.is_local. */
-void sim_alarm_arm(struct sim *s, uint32_t host, psec at);
+/* An alarm of the caller's at a node, for a moment not before now; PSEC_NEVER cancels. Each node
+ * has one. Unlike a timer it is the node's own business: see sim_hooks.is_local. */
+void sim_alarm_arm(struct sim *s, uint32_t node, psec at);
 
 /* Counts a packet as dropped and gives it back. */
 void sim_drop(struct sim *s, struct sim_port *port, struct packet *p, uint32_t reason);

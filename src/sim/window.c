@@ -7,7 +7,7 @@
  * the same to the bit. It takes a fabric in which nothing happens but packets: no fault, no
  * capture, no flow control, and a caller whose hooks stay on one host (sim_hooks.is_local).
  *
- * Meanwhile events of ports and hosts are only noted in the agenda, and s->node_next says for each
+ * Meanwhile events of ports and nodes are only noted in the agenda, and s->node_next says for each
  * node before when nothing happens there. What remains in the agenda, the caller's timers, ends a
  * window. */
 #include "sim/window.h"
@@ -119,7 +119,7 @@ static bool are_possible(const struct sim *s)
 	return true;
 }
 
-/* The node that events of ports and hosts happen to. */
+/* The node that events of ports and nodes happen to. */
 static uint32_t node_of(const struct sim *s, uint32_t event)
 {
 	if (event < s->first_wake)
@@ -293,18 +293,39 @@ static ALWAYS_INLINE void fetch_port(const struct sim *s, uint32_t first_port,
 	fetch_lines(&s->ports[first_port + (hops ? routing_hop_take(&hops) : 0)], 3);
 }
 
+/* The alarms of a switch up to `last`. */
+static void run_alarms(struct sim *s, uint32_t node, psec last)
+{
+	uint32_t event = s->first_alarm + node;
+	psec at;
+
+	while ((at = agenda_at(&s->agenda, event)) <= last && at != PSEC_NEVER) {
+		s->agenda.now = at;
+		s->agenda.n_fired++;
+		if (s->window_now < at)
+			s->window_now = at;
+		agenda_cancel(&s->agenda, event);
+		node_on_event(s, event);
+	}
+}
+
 static void run_switch(struct sim *s, uint32_t node, psec from, psec last)
 {
 	uint32_t n = gather(s, node, from, last);
 	struct arrival *a = sort(s->windows, n, from, last);
 	uint32_t first_port = s->cfg.topology->nodes[node].first_port;
+	uint32_t alarm = s->first_alarm + node;
 
+	s->window_node = node;
 	s->agenda.n_fired += n;
 	for (uint32_t i = 0; i < n; i++) {
 		if (i + AHEAD_PACKET < n)
 			fetch_lines(a[i + AHEAD_PACKET].packet, 1);
 		if (i + AHEAD_PORT < n)
 			fetch_port(s, first_port, a[i + AHEAD_PORT].packet);
+		/* What arrives at the moment of an alarm comes first, as its number is lower. */
+		if (agenda_at(&s->agenda, alarm) < a[i].at)
+			run_alarms(s, node, a[i].at - 1);
 		s->agenda.now = a[i].at;
 		struct packet *p = a[i].packet;
 
@@ -315,6 +336,10 @@ static void run_switch(struct sim *s, uint32_t node, psec from, psec last)
 	}
 	if (n && s->window_now < a[n - 1].at)
 		s->window_now = a[n - 1].at;
+	run_alarms(s, node, last);
+	/* What gather found to come on links, or the alarm. */
+	windows_expect(s, node, agenda_at(&s->agenda, alarm));
+	s->window_node = UINT32_MAX;
 }
 
 /* The first event of a host: its number and time; ties go to the lowest number. */
@@ -364,7 +389,7 @@ static void run_host(struct sim *s, uint32_t host, psec from, psec last)
 	psec at;
 
 	s->agenda.now = from;
-	s->window_host = host;
+	s->window_node = host;
 	for (uint32_t i = 0; i < h->n_ports; i++) {
 		struct sim_port *port = &s->ports[s->ports[h->first_port + i].peer];
 
@@ -391,10 +416,10 @@ static void run_host(struct sim *s, uint32_t host, psec from, psec last)
 		if (event < s->first_arrive)
 			port_on_free(s, event);
 		else
-			host_on_event(s, event);
+			node_on_event(s, event);
 	}
 	s->node_next[host] = at;
-	s->window_host = UINT32_MAX;
+	s->window_node = UINT32_MAX;
 }
 
 static void run_group(struct sim *s, uint32_t group, psec from, psec last)

@@ -617,6 +617,62 @@ static void room_for_switches_costs_no_time(void **state)
 	end();
 }
 
+#define ALARMS_MAX 64u
+
+/* When a switch's alarms went off, and the most that one of its ports held by then. */
+static struct {
+	psec at[ALARMS_MAX];
+	uint32_t bytes[ALARMS_MAX];
+	uint32_t n, port;
+	psec every;
+} alarms;
+
+static void note_alarm(void *context, struct sim *s, uint32_t node)
+{
+	(void)context;
+	assert_int_equal(node, s->ports[alarms.port].node);
+	assert_true(alarms.n < ALARMS_MAX);
+	alarms.at[alarms.n] = sim_now(s);
+	alarms.bytes[alarms.n++] = s->ports[alarms.port].counts.most_bytes;
+	if (alarms.n < ALARMS_MAX)
+		sim_alarm_arm(s, node, sim_now(s) + alarms.every);
+}
+
+/* Two hosts fill the queue to a third, packet by packet, and the switch's alarms go off at those
+ * very moments, where the packet comes first, and half-way. Node by node as event by event; most
+ * windows have several alarms, and some nothing else. */
+static void alarms_of_a_switch_keep_their_place(void **state)
+{
+	uint64_t hashes[2];
+
+	(void)state;
+	for (uint32_t is_local = 0; is_local < 2; is_local++) {
+		prepare_two_to_one(20, 1000);
+		cfg.hooks.alarm = note_alarm;
+		cfg.hooks.is_local = is_local;
+		start();
+		alarms.n = 0;
+		alarms.port = topology.ports[topology.nodes[2].first_port].peer;
+		alarms.every = serial(1000) / 2;
+		sim_alarm_arm(&sim, topology.n_hosts, DELAY + serial(1000));
+		while (sim_run(&sim, sim_now(&sim) + 777 * PSEC_NS))
+			assert_int_equal(sim.is_windowed, is_local);
+		assert_int_equal(sim_in_flight(&sim), 0);
+		assert_int_equal(alarms.n, ALARMS_MAX);
+		for (uint32_t i = 0; i < alarms.n; i++) {
+			/* See prepare_two_to_one: what waits beside the one that is leaving. */
+			uint32_t pairs = i / 2 < 19 ? i / 2 : 19;
+			uint32_t frame = script_frame_bytes(1000);
+
+			assert_int_equal(alarms.at[i], DELAY + serial(1000) + i * alarms.every);
+			assert_int_equal(alarms.bytes[i], (pairs ? pairs + 1 : 1) * frame);
+		}
+		hashes[is_local] = sim.trace_hash;
+		end();
+	}
+	assert_int_equal(hashes[0], hashes[1]);
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_wire_takes_its_time),
 	cmocka_unit_test(a_link_without_delay_is_kept_busy),
@@ -642,6 +698,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(a_skewed_clock_wakes_at_its_own_time),
 	cmocka_unit_test(a_clock_jump_brings_work_forward),
 	cmocka_unit_test(room_for_switches_costs_no_time),
+	cmocka_unit_test(alarms_of_a_switch_keep_their_place),
 };
 
 CHECK_MAIN(cases)
