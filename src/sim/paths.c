@@ -1,4 +1,5 @@
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -8,6 +9,9 @@
 
 /* Two containers of seven. */
 #define SEGMENTS_MAX 14u
+
+#define PROXY_PREFIX UINT64_C(0xfd00000100000000)
+#define NODE_PREFIX  UINT64_C(0xfd00000200000000)
 
 uint32_t routing_block(const struct routing *r)
 {
@@ -27,10 +31,26 @@ static uint64_t address_prefix(const struct routing *r, uint32_t host, uint32_t 
 	return UINT64_C(0xfd00) << 48 | (uint64_t)plane << 16 | number;
 }
 
+/* Whether a number beyond the hosts stands for a multicast group. */
+static bool is_group(const struct routing *r, uint32_t number)
+{
+	return number >= r->topology->n_hosts && number - r->topology->n_hosts < r->cfg.max_groups;
+}
+
 void routing_address(const struct routing *r, uint32_t host, uint32_t plane, uint8_t address[16])
 {
-	put_be64(address, address_prefix(r, host, plane));
-	put_be64(address + 8, host + UINT64_C(1));
+	bool is_proxy = is_group(r, host);
+
+	put_be64(address, is_proxy ? PROXY_PREFIX : address_prefix(r, host, plane));
+	put_be64(address + 8, host - (is_proxy ? r->topology->n_hosts : 0) + UINT64_C(1));
+}
+
+/* The same for what is no host's. */
+static uint32_t group_of(const struct routing *r, uint64_t prefix, uint64_t number)
+{
+	if (prefix != PROXY_PREFIX || number >= r->cfg.max_groups)
+		return UINT32_MAX;
+	return r->topology->n_hosts + (uint32_t)number;
 }
 
 uint32_t routing_host_of(const struct routing *r, const uint8_t address[16])
@@ -38,9 +58,26 @@ uint32_t routing_host_of(const struct routing *r, const uint8_t address[16])
 	uint64_t prefix = get_be64(address), host = get_be64(address + 8) - 1;
 	uint32_t plane = prefix >> 16 & 0xffff;
 
-	if (host >= r->topology->n_hosts || plane >= r->topology->n_planes)
-		return UINT32_MAX;
-	return prefix == address_prefix(r, (uint32_t)host, plane) ? (uint32_t)host : UINT32_MAX;
+	if (host >= r->topology->n_hosts || plane >= r->topology->n_planes ||
+	    prefix != address_prefix(r, (uint32_t)host, plane))
+		return group_of(r, prefix, host);
+	return (uint32_t)host;
+}
+
+void routing_node_address(uint32_t sw, uint16_t which, uint8_t address[16])
+{
+	put_be64(address, NODE_PREFIX | (sw + UINT64_C(1)));
+	put_be64(address + 8, which);
+}
+
+int routing_add_proxy(struct routing *r, uint32_t sw, uint32_t group)
+{
+	struct fwd_prefix proxy = {.len = 128};
+
+	if (group >= r->cfg.max_groups)
+		return -ENOSPC;
+	routing_address(r, r->topology->n_hosts + group, 0, proxy.address);
+	return fwd_routes_add(&r->switches[sw].routes, &proxy, FWD_MULTICAST);
 }
 
 /* A packet on its way from src to dst; the path's number is spent choice by choice. */
@@ -166,6 +203,9 @@ bool routing_reaches(const struct routing *r, uint32_t src, uint32_t src_port, u
 uint32_t routing_n_paths(const struct routing *r, uint32_t src, uint32_t src_port, uint32_t dst)
 {
 	struct walk w;
+
+	if (is_group(r, dst))
+		return 1;
 	uint32_t n = start(&w, r, src, src_port, dst);
 
 	return n > 0 ? n : 1;
@@ -238,8 +278,10 @@ void routing_path(const struct routing *r, uint32_t src, uint32_t src_port, uint
 	struct walk w;
 
 	memset(out, 0, sizeof *out);
+	if (!routing_is_srv6(r))
+		return;
 	n_paths = start(&w, r, src, src_port, dst);
-	if (!routing_is_srv6(r) || n_paths == 0 || !w.to)
+	if (n_paths == 0 || !w.to)
 		return;
 	choose_path(&w, path % n_paths);
 	while (step(&w)) {
@@ -271,7 +313,8 @@ uint64_t routing_walk(const struct routing *r, uint32_t port, uint8_t *headers, 
 			return 0;
 		struct fwd_verdict verdict = fwd_switch_forward(sw, &f, &view);
 
-		if (verdict.drop != FWD_DROP_NONE || verdict.local || view.version != 6)
+		if (verdict.drop != FWD_DROP_NONE || verdict.local || verdict.multicast ||
+		    view.version != 6)
 			return 0;
 		hops |= (uint64_t)(verdict.port + 1u) << bits;
 		port = t->nodes[node].first_port + verdict.port;

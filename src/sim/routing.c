@@ -430,11 +430,31 @@ static int by_peer(const void *a, const void *b)
 	return (x->port > y->port) - (x->port < y->port);
 }
 
-/* Routes to the segments of each neighbour. */
-static int route_segments(struct build *b, uint32_t s)
+/* To the segments of a neighbour, or its addresses as a node of multicast trees. */
+static void route_neighbour(struct build *b, uint32_t s, uint32_t peer, uint32_t group)
 {
-	uint32_t n = b->first_end[s + 1] - b->first_end[s], group;
 	struct fwd_routes *routes = &b->r->switches[s].routes;
+	struct fwd_prefix node = {.len = 64};
+
+	if (!routing_is_srv6(b->r)) {
+		routing_node_address(peer, 0, node.address);
+		fwd_routes_add(routes, &node, group);
+		return;
+	}
+	struct fwd_prefix decap = segment_prefix(b, b->x->usid_decap + peer);
+
+	node = segment_prefix(b, peer + 1);
+	fwd_routes_add(routes, &node, group);
+	if (b->r->cfg.decap == ROUTING_DECAP_LEAF && b->hosts_at[peer] > 0)
+		fwd_routes_add(routes, &decap, group);
+}
+
+/* Routes to each neighbour as such. Structured entropy says nothing about a neighbour: one of the
+ * links to it must do. */
+static int route_neighbours(struct build *b, uint32_t s)
+{
+	bool is_first_only = b->r->cfg.mode == ROUTING_STRUCTURED;
+	uint32_t n = b->first_end[s + 1] - b->first_end[s], group;
 
 	for (uint32_t i = 0; i < n; i++)
 		b->neighbours[i] = b->ends[b->first_end[s] + i];
@@ -444,18 +464,23 @@ static int route_segments(struct build *b, uint32_t s)
 
 		for (; i < n && b->neighbours[i].peer == peer; i++)
 			b->scratch[links++] = b->neighbours[i].port;
-		int rc = find_group(b, s, links, &group);
+		int rc = find_group(b, s, is_first_only ? 1 : links, &group);
 
 		if (rc != 0)
 			return rc;
-		struct fwd_prefix node = segment_prefix(b, peer + 1);
-		struct fwd_prefix decap = segment_prefix(b, b->x->usid_decap + peer);
-
-		fwd_routes_add(routes, &node, group);
-		if (b->r->cfg.decap == ROUTING_DECAP_LEAF && b->hosts_at[peer] > 0)
-			fwd_routes_add(routes, &decap, group);
+		route_neighbour(b, s, peer, group);
 	}
 	return 0;
+}
+
+/* What a switch needs that may be a node of multicast trees; those of Proxies come later. */
+static int route_tree(struct build *b, uint32_t s)
+{
+	struct fwd_prefix own = {.len = 64};
+
+	routing_node_address(s, 0, own.address);
+	fwd_routes_add(&b->r->switches[s].routes, &own, FWD_MULTICAST);
+	return route_neighbours(b, s);
 }
 
 static uint32_t count_exceptions(const uint32_t *row, uint32_t n, uint32_t usual)
@@ -477,6 +502,8 @@ static int route_switch(struct build *b, uint32_t s, const uint32_t *row)
 
 	if (routing_is_srv6(b->r))
 		max += b->hosts_at[s] + 2 * (b->first_end[s + 1] - b->first_end[s]);
+	if (b->r->cfg.max_groups)
+		max += b->r->cfg.max_groups + 1 + b->first_end[s + 1] - b->first_end[s];
 	b->x->routes[s] = malloc(fwd_routes_bytes(max));
 	if (!b->x->routes[s])
 		return out_of_memory(b);
@@ -492,7 +519,9 @@ static int route_switch(struct build *b, uint32_t s, const uint32_t *row)
 
 		fwd_routes_add(routes, &p, usual);
 	}
-	return routing_is_srv6(b->r) ? route_segments(b, s) : 0;
+	if (b->r->cfg.max_groups)
+		return route_tree(b, s);
+	return routing_is_srv6(b->r) ? route_neighbours(b, s) : 0;
 }
 
 static int route_plane(struct build *b, uint32_t plane)
@@ -666,6 +695,11 @@ int routing_build(struct routing *r, const struct topology *t, const struct rout
 		return sentence(-EINVAL, error, error_len,
 				"ev_layout: 1 to %u fields of 1 to 16 bits, together at most 32",
 				FWD_EV_HOPS_MAX);
+	if (cfg->max_groups && routing_is_srv6(r))
+		return sentence(
+			-EINVAL, error, error_len,
+			"multicast groups and a fabric that is routed by segments do not go "
+			"together");
 	r->memory = b.x = calloc(1, sizeof *b.x);
 	if (!b.x)
 		return out_of_memory(&b);

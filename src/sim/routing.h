@@ -6,6 +6,10 @@
  * it is attached to there. A switch routes by /128 to its own hosts, by /64 to leaves, and by one
  * /48 for the plane to all that lies up behind the same ports.
  *
+ * Where there are multicast groups, group g has the Proxy Address fd00:1::g+1, which only nodes of
+ * its tree have a route to, and switch s the prefix fd00:2:S:S::/64, S:S being s + 1, to which its
+ * neighbours have routes.
+ *
  * The block of segment identifiers is fcbb:bb00::/32 (F3216) or fcbb::/16 (F1616); a switch's uSID
  * is its number among all switches + 1. A path has one uSID for each switch and, where the NIC
  * decapsulates, one for the host, to which the last switch has a route. */
@@ -41,6 +45,7 @@ struct routing_cfg {
 	struct fwd_ev_layout ev_layout;
 	struct net_trims trims;   /* what says of a packet that it was trimmed */
 	struct carriers carriers; /* what hosts send by, and the numbers it has here */
+	uint32_t max_groups;      /* multicast groups (sim/groups_build.h); none under SRv6 */
 };
 
 struct routing {
@@ -64,14 +69,23 @@ struct routing_path {
 
 /* Computes everything. seed gives each switch its hash seed. 0, -ENOMEM, or -EINVAL with a
  * sentence: a path with more segments than the containers hold, a structured EV too narrow for the
- * fabric, a host on two switches of one plane. */
+ * fabric, a host on two switches of one plane, groups under SRv6. */
 int routing_build(struct routing *r, const struct topology *t, const struct routing_cfg *cfg,
 		  uint64_t seed, char *error, size_t error_len);
 void routing_fini(struct routing *r);
 
-/* The address of a host in a plane, and back: the host, or UINT32_MAX. */
+/* The address of a host in a plane, and back: the host, or UINT32_MAX. Beyond the hosts stand the
+ * Proxy Addresses of multicast groups: whoever sends to number n_hosts + g sends to group g. */
 void routing_address(const struct routing *r, uint32_t host, uint32_t plane, uint8_t address[16]);
 uint32_t routing_host_of(const struct routing *r, const uint8_t address[16]);
+
+/* The address number `which` of a switch, by which only the switches next to it reach it: 1 is its
+ * own, others may be segments. It takes all of them for packets of multicast trees. */
+void routing_node_address(uint32_t sw, uint16_t which, uint8_t address[16]);
+
+/* Makes a switch a node of group g's tree to which the group's Proxy Address is local. 0, or
+ * -ENOSPC: there are no more than cfg.max_groups. Before packets move. */
+int routing_add_proxy(struct routing *r, uint32_t sw, uint32_t group);
 
 /* True when packets from src's port reach dst. */
 bool routing_reaches(const struct routing *r, uint32_t src, uint32_t src_port, uint32_t dst);

@@ -562,6 +562,71 @@ static void large_fabrics_work(void **state)
 	}
 }
 
+static uint32_t route_to(const struct routing *r, uint32_t sw, uint32_t to, uint16_t which)
+{
+	uint8_t address[16];
+
+	routing_node_address(to, which, address);
+	return fwd_routes_find(&r->switches[sw].routes, address);
+}
+
+/* Proxies behind the hosts, and each switch as its neighbours know it: two links lead up from each
+ * leaf to each spine. */
+static void groups_have_addresses(void **state)
+{
+	static const uint8_t proxy[16] = {0xfd, 0, 0, 1, [15] = 2};
+	static const uint8_t node[16] = {0xfd, 0, 0, 2, 0, 0, 0, 6, [15] = 1};
+	struct routing_cfg cfg = plain(ROUTING_ECMP);
+	char error[200];
+	uint8_t a[16], frame[128];
+	struct topology t;
+	struct routing r;
+
+	(void)state;
+	build_regular(&t, with_planes(leaf_spine(8, 2, 2), 1, 1, 2));
+	cfg.max_groups = 2;
+	assert_int_equal(routing_build(&r, &t, &cfg, 1, error, sizeof error), 0);
+	routing_address(&r, 9, 0, a);
+	assert_memory_equal(a, proxy, 16);
+	assert_int_equal(routing_host_of(&r, a), 9);
+	a[15] = 3;
+	assert_int_equal(routing_host_of(&r, a), UINT32_MAX);
+	routing_address(&r, 1, 0, a);
+	assert_int_equal(routing_host_of(&r, a), 1);
+	assert_int_equal(routing_n_paths(&r, 0, 0, 8), 1);
+
+	routing_node_address(5, 1, a);
+	assert_memory_equal(a, node, 16);
+	for (uint32_t leaf = 0; leaf < 4; leaf++)
+		for (uint32_t spine = 4; spine < 6; spine++) {
+			uint32_t up = route_to(&r, leaf, spine, 1);
+			uint32_t down = route_to(&r, spine, leaf, 0xe001);
+
+			assert_int_equal(r.switches[leaf].groups[up].n, 2);
+			assert_int_equal(r.switches[spine].groups[down].n, 2);
+			assert_int_equal(route_to(&r, leaf, leaf, 1), FWD_MULTICAST);
+			assert_int_equal(route_to(&r, spine, 9 - spine, 1), FWD_ROUTE_NONE);
+		}
+	assert_int_equal(fwd_routes_find(&r.switches[0].routes, proxy), FWD_ROUTE_NONE);
+	assert_int_equal(routing_add_proxy(&r, 0, 1), 0);
+	assert_int_equal(fwd_routes_find(&r.switches[0].routes, proxy), FWD_MULTICAST);
+	assert_int_equal(routing_add_proxy(&r, 0, 2), -ENOSPC);
+	/* What a tree's node does with a packet is not known in advance. */
+	struct trip trip;
+	struct routing_path path;
+
+	routing_path(&r, 0, 0, 9, 0, &path);
+	assert_int_equal(path.n_segments, 0);
+	make_frame(&trip, &path, proxy, 1);
+	memcpy(frame, trip.bytes, sizeof frame);
+	assert_int_equal(routing_walk(&r, t.nodes[0].first_port, frame, trip.frame.len), 0);
+	routing_fini(&r);
+	cfg = plain(ROUTING_USID);
+	cfg.max_groups = 1;
+	assert_int_equal(routing_build(&r, &t, &cfg, 1, error, sizeof error), -EINVAL);
+	topology_fini(&t);
+}
+
 static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(every_pair_is_connected_in_every_mode),
 	cmocka_unit_test(random_graphs_agree_with_model),
@@ -573,6 +638,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(long_paths_need_room),
 	cmocka_unit_test(segments_have_sixteen_bits),
 	cmocka_unit_test(large_fabrics_work),
+	cmocka_unit_test(groups_have_addresses),
 };
 
 CHECK_MAIN(cases)
