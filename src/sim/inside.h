@@ -2,11 +2,21 @@
 #ifndef WEFT_SIM_INSIDE_H
 #define WEFT_SIM_INSIDE_H
 
+#include "sim/groups.h"
 #include "sim/sim.h"
 #include "sim/window.h"
 
 /* What the trace hash tells apart. */
-enum sim_trace { SIM_INJECTED, SIM_SENT, SIM_TRIMMED, SIM_DELIVERED, SIM_DROPPED };
+enum sim_trace {
+	SIM_INJECTED,
+	SIM_SENT,
+	SIM_TRIMMED,
+	SIM_DELIVERED,
+	SIM_DROPPED,
+	SIM_REPLICATED,
+	SIM_ANSWERED,
+	SIM_ABSORBED,
+};
 
 /* What is asked of a packet most often, in one word: its DSCP above its length. */
 static inline uint64_t shape_of(const struct packet *p)
@@ -77,7 +87,11 @@ void port_clear(struct sim *s, struct sim_port *port, uint32_t reason);
 void switch_receive(struct sim *s, uint32_t in_port, struct packet *p);
 void host_receive(struct sim *s, uint32_t in_port, struct packet *p);
 
-/* Bytes of a class that came in by a port entered or left this node's memory: pause or release. */
+/* A switch sends a packet out by one of its ports: admission, trimmed if it must be. */
+void switch_send(struct sim *s, struct sim_port *out, struct packet *p);
+
+/* Bytes of a class that came in by a port entered or left this node's memory: pause or release.
+ * What a switch made itself came in by none, UINT32_MAX. */
 void pfc_on_stored(struct sim *s, uint32_t in_port, uint32_t tclass, uint32_t bytes);
 void pfc_on_freed(struct sim *s, uint32_t in_port, uint32_t tclass, uint32_t bytes);
 
@@ -93,6 +107,8 @@ static inline void node_on_event(struct sim *s, uint32_t event)
 {
 	if (event < s->first_alarm)
 		host_pump(s, event - s->first_wake, true);
+	else if (s->cfg.groups && event >= s->first_alarm + s->n_hosts)
+		groups_on_alarm(s, event - s->first_alarm);
 	else
 		s->cfg.hooks.alarm(s->cfg.hooks.context, s, event - s->first_alarm);
 }

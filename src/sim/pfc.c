@@ -33,10 +33,10 @@ static void say(struct sim *s, uint32_t in_port, uint32_t tclass, uint16_t quant
 
 void pfc_on_stored(struct sim *s, uint32_t in_port, uint32_t tclass, uint32_t bytes)
 {
+	if (in_port == UINT32_MAX || !s->cfg.qos.classes[tclass].pfc_xoff_bytes)
+		return;
 	struct sim_port *port = &s->ports[in_port];
 
-	if (!s->cfg.qos.classes[tclass].pfc_xoff_bytes)
-		return;
 	port->pfc->came_in[tclass] += bytes;
 	if (port->pfc->came_in[tclass] <= s->cfg.qos.classes[tclass].pfc_xoff_bytes)
 		return;
@@ -49,10 +49,10 @@ void pfc_on_stored(struct sim *s, uint32_t in_port, uint32_t tclass, uint32_t by
 
 void pfc_on_freed(struct sim *s, uint32_t in_port, uint32_t tclass, uint32_t bytes)
 {
+	if (in_port == UINT32_MAX || !s->cfg.qos.classes[tclass].pfc_xoff_bytes)
+		return;
 	struct sim_port *port = &s->ports[in_port];
 
-	if (!s->cfg.qos.classes[tclass].pfc_xoff_bytes)
-		return;
 	port->pfc->came_in[tclass] -= bytes;
 	if (port->pfc->sent_at[tclass] == PSEC_NEVER)
 		return;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/groups.h"
 #include "sim/inside.h"
 #include "sim/ring.h"
 #include "sim/window.h"
@@ -204,9 +205,12 @@ static int init_all(struct sim *s)
 	uint32_t head = s->encap_bytes + s->cfg.transport->head_bytes + s->cfg.headroom;
 	int error;
 
+	head = head > PFC_FRAME_BYTES ? head : PFC_FRAME_BYTES;
+	if (s->cfg.groups && head < MT_ANSWER_MAX)
+		head = MT_ANSWER_MAX;
 	if (head > PACKET_HEAD_MAX)
 		return -EINVAL;
-	packet_pool_init(&s->packets, head > PFC_FRAME_BYTES ? head : PFC_FRAME_BYTES);
+	packet_pool_init(&s->packets, head);
 	s->scratch_len = FRAME_MAX;
 	s->scratch = malloc(FRAME_MAX);
 	if (!s->scratch)
@@ -258,6 +262,8 @@ int sim_init(struct sim *s, const struct sim_cfg *cfg)
 		.pause_at = UINT64_MAX,
 	};
 	if (fwd_qos_fault(&cfg->qos) || cfg->nic_queue_pkts == 0)
+		return -EINVAL;
+	if (cfg->groups && cfg->transport->carrier != &carrier_roce)
 		return -EINVAL;
 	for (uint32_t h = 0; h < s->n_hosts; h++)
 		if (cfg->topology->nodes[h].n_ports > ENGINE_PORTS)
@@ -531,11 +537,12 @@ uint64_t sim_in_flight(const struct sim *s)
 bool sim_is_conserved(const struct sim *s)
 {
 	const struct sim_totals *t = &s->totals;
-	uint64_t ended = t->delivered;
+	uint64_t begun = t->injected + t->copied + t->replicated + t->answered;
+	uint64_t ended = t->delivered + t->absorbed;
 
 	for (uint32_t i = 0; i < SIM_DROP_COUNT; i++)
 		ended += t->drops[i];
-	return t->injected + t->copied == ended + sim_in_flight(s);
+	return begun == ended + sim_in_flight(s);
 }
 
 void sim_stop(struct sim *s)

@@ -38,7 +38,8 @@
 	D(HOST_FORMAT, "host-format", "a host could not read it")                 \
 	D(HOST_ADDRESS, "host-address", "it reached a host it was not meant for") \
 	D(HOST_SEAL, "host-seal", "the CRC that seals it was wrong")              \
-	D(NO_HOST_MEMORY, "no-memory", "the simulator ran out of memory")
+	D(NO_HOST_MEMORY, "no-memory", "the simulator ran out of memory")         \
+	D(GROUP, "group", "a node of a multicast tree had no use for it")
 
 enum sim_drop {
 	SIM_DROP_FWD_LAST = FWD_DROP_COUNT - 1,
@@ -60,6 +61,12 @@ struct sim_qp {
 	uint32_t host;         /* whose end it is */
 	uint32_t sends, takes; /* messages that it has posted, and that come to it, at a time */
 	nsec now;              /* on the host's clock */
+	/* Of a multicast group (sim/groups_build.h): peer is the group's number behind the hosts,
+	 * peer_qp the Designated QPN. Who opens it says which port it sends and receives by, and
+	 * the first PSN of the group; and posts its receives, which may have room for data. */
+	bool is_member;
+	uint8_t port;
+	uint32_t psn;
 };
 
 /* What sim must know of a transport, beyond the engine contract. */
@@ -121,11 +128,12 @@ struct sim_cfg {
 	const struct routing *routing;
 	struct fwd_qos qos;
 	struct fwd_names names;
-	bool is_buffer_shared;   /* one memory per switch; else one per port */
-	uint64_t buffer_bytes;   /* of each; 0: unbounded. If per port, a port's own wins */
-	uint32_t overhead_bytes; /* on the wire around a frame: preamble, FCS, gap */
-	uint32_t nic_queue_pkts; /* most packets a NIC port takes ahead of the wire, >= 1 */
-	uint32_t headroom;       /* most bytes that switches put in front of what hosts send */
+	bool is_buffer_shared;     /* one memory per switch; else one per port */
+	uint64_t buffer_bytes;     /* of each; 0: unbounded. If per port, a port's own wins */
+	uint32_t overhead_bytes;   /* on the wire around a frame: preamble, FCS, gap */
+	uint32_t nic_queue_pkts;   /* most packets a NIC port takes ahead of the wire, >= 1 */
+	uint32_t headroom;         /* most bytes that switches put in front of what hosts send */
+	struct sim_groups *groups; /* of this run alone, sim/groups.h; NULL: none */
 	/* Hosts send by its carrier, with the number that it has in routing's configuration or
 	 * else its own, and take nothing else. */
 	const struct sim_transport *transport;
@@ -156,6 +164,7 @@ struct sim_port_counts {
 };
 
 struct impair;
+struct sim_groups;
 struct sim_windows;
 
 /* The flow control of a port, if the fabric has any. */
@@ -224,10 +233,14 @@ struct sim_extra {
 	bool is_timer;
 };
 
-/* Conservation: injected + copied == delivered + every drop + in flight, between any two events;
- * PFC frames are not counted. */
+/* Conservation: what came to be, injected + copied + replicated + answered, is what came to an end,
+ * delivered + absorbed + every drop, and what is in flight, between any two events; PFC frames are
+ * not counted. */
 struct sim_totals {
 	uint64_t injected, copied, delivered;
+	/* Of multicast groups: copies and answers that switches made, and packets that they took
+	 * for them. */
+	uint64_t replicated, answered, absorbed;
 	uint64_t hops; /* packets that left a queue */
 	uint64_t marked, trimmed, pauses;
 	uint64_t drops[SIM_DROP_COUNT];
@@ -327,7 +340,8 @@ uint32_t sim_timer_add(struct sim *s);
 void sim_timer_arm(struct sim *s, uint32_t timer, psec at);
 
 /* An alarm of the caller's at a node, for a moment not before now; PSEC_NEVER cancels. Each node
- * has one. Unlike a timer it is the node's own business: see sim_hooks.is_local. */
+ * has one; those of switches are not the caller's where there are groups. Unlike a timer it is the
+ * node's own business: see sim_hooks.is_local. */
 void sim_alarm_arm(struct sim *s, uint32_t node, psec at);
 
 /* Counts a packet as dropped and gives it back. */

@@ -77,7 +77,15 @@ static void admit(struct sim *s, struct sim_port *out, struct packet *p)
 	port_enqueue(s, out, p);
 }
 
-/* Decides about a packet by its bytes. NULL: it was dropped. */
+void switch_send(struct sim *s, struct sim_port *out, struct packet *p)
+{
+	if (out->odd && out->is_down)
+		sim_drop(s, out, p, SIM_DROP_LINK_DOWN);
+	else
+		admit(s, out, p);
+}
+
+/* Decides about a packet by its bytes. NULL: it came to an end here. */
 static struct sim_port *decide(struct sim *s, uint32_t in_port, struct packet *p)
 {
 	const struct topology *t = s->cfg.topology;
@@ -87,6 +95,11 @@ static struct sim_port *decide(struct sim *s, uint32_t in_port, struct packet *p
 	struct fwd_view view;
 	struct fwd_verdict verdict = fwd_switch_forward(sw, &f, &view);
 
+	if (verdict.multicast && s->cfg.groups) {
+		groups_receive(s, in_port, p);
+		return NULL;
+	}
+	verdict.local |= verdict.multicast;
 	if (verdict.drop != FWD_DROP_NONE || verdict.local) {
 		sim_drop(s, &s->ports[in_port], p,
 			 verdict.local ? (uint32_t)SIM_DROP_HOST_ADDRESS : (uint32_t)verdict.drop);
@@ -114,10 +127,7 @@ void switch_receive(struct sim *s, uint32_t in_port, struct packet *p)
 			return;
 	}
 	p->in_port = in_port;
-	if (out->odd && out->is_down)
-		sim_drop(s, out, p, SIM_DROP_LINK_DOWN);
-	else
-		admit(s, out, p);
+	switch_send(s, out, p);
 }
 
 void sim_switch_clear(struct sim *s, uint32_t node)
@@ -127,4 +137,6 @@ void sim_switch_clear(struct sim *s, uint32_t node)
 	settle_all(s, node);
 	for (uint32_t i = 0; i < n->n_ports; i++)
 		port_clear(s, &s->ports[n->first_port + i], SIM_DROP_REBOOT);
+	if (s->cfg.groups)
+		groups_restart(s, node);
 }
