@@ -74,12 +74,12 @@ static struct transport_caps caps_of(const struct hosts *t, uint32_t sends, uint
 	};
 }
 
-static struct transport_end tell(const struct hosts *t, uint32_t host, uint32_t qp,
+static struct transport_end tell(const struct hosts *t, uint32_t qp, uint32_t psn,
 				 const struct transport_caps *caps)
 {
 	const struct transport_self self = {
 		.number = qp,
-		.psn = hosts_draw(t, host, qp, HOSTS_DRAW_PSN),
+		.psn = psn,
 		.does = does(t),
 		.caps = caps,
 	};
@@ -105,10 +105,26 @@ static uint32_t address_of(const struct hosts *t, const struct sim_qp *qp)
 	return topology->ports[topology->nodes[qp->peer].first_port + port].plane;
 }
 
+/* A member is in its group's plane, whoever its peers are. */
+static struct transport_path path_of_member(const struct hosts *t, const struct sim_qp *qp,
+					    uint32_t path)
+{
+	const struct topology *topology = t->cfg.routing->topology;
+
+	return (struct transport_path){
+		.peer = qp->peer,
+		.local = topology->ports[topology->nodes[qp->host].first_port + qp->port].plane,
+		.port = qp->port,
+		.ev = routing_entropy(t->cfg.routing, t->cfg.seed, path),
+	};
+}
+
 static struct transport_path path_of(const struct hosts *t, const struct sim_qp *qp)
 {
 	uint32_t path = hosts_draw(t, qp->host, qp->qp, HOSTS_DRAW_PATH) & 0xffff;
 
+	if (qp->is_member)
+		return path_of_member(t, qp, path);
 	if (sprays(t))
 		return (struct transport_path){.peer = qp->peer, .evs = &t->profile};
 	return (struct transport_path){
@@ -126,10 +142,13 @@ static int connect(const struct hosts *t, struct engine *e, const struct sim_qp 
 	/* What the peer posts comes to us, and the other way round. */
 	struct transport_caps theirs = caps_of(t, qp->takes, qp->sends);
 
+	uint32_t psn = hosts_draw(t, qp->host, qp->qp, HOSTS_DRAW_PSN);
+	uint32_t peer_psn = hosts_draw(t, qp->peer, qp->peer_qp, HOSTS_DRAW_PSN);
+
 	t->cfg.transport->pairs->grant(&theirs);
 	const struct transport_link link = {
-		.mine = tell(t, qp->host, qp->qp, caps),
-		.theirs = tell(t, qp->peer, qp->peer_qp, &theirs),
+		.mine = tell(t, qp->qp, qp->is_member ? qp->psn : psn, caps),
+		.theirs = tell(t, qp->peer_qp, qp->is_member ? qp->psn : peer_psn, &theirs),
 		.path = path_of(t, qp),
 		.manner =
 			{
@@ -153,6 +172,9 @@ static int open_qp(void *context, struct engine *e, const struct sim_qp *qp)
 	struct hosts *t = context;
 	const struct transport_pair_ops *ops = t->cfg.transport->pairs;
 	struct transport_caps caps = caps_of(t, qp->sends, qp->takes);
+
+	if (qp->is_member && sprays(t))
+		return -EINVAL; /* a group is one path at each link */
 	size_t bytes = ops->grant(&caps);
 	void *memory = bytes ? pairs_new(&t->pairs, qp->host, bytes) : NULL;
 
@@ -165,7 +187,7 @@ static int open_qp(void *context, struct engine *e, const struct sim_qp *qp)
 		return error;
 	}
 	error = connect(t, e, qp, &caps);
-	return error ? error : pairs_receive(e, qp, caps.max_recv);
+	return error || qp->is_member ? error : pairs_receive(e, qp, caps.max_recv);
 }
 
 static uint64_t retransmitted(void *context, const struct engine *e)
