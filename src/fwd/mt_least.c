@@ -55,13 +55,17 @@ static void fold(struct mt_merge *m, uint32_t i, struct mt_step *step)
 	const struct mt_branch_state *b = &m->branches[i];
 	struct mt_least *l = &m->least;
 
-	if (l->n_acked == 0 || psn24_lt(b->acked, l->acked)) {
-		*l = (struct mt_least){b->acked, b->msn, 0, l->limit, l->n_limit};
+	if (l->n_holders == 0 || psn24_lt(b->acked, l->acked)) {
+		l->acked = b->acked;
+		l->n_holders = 0;
 		step->nak = MT_NO_BRANCH;
 	}
 	if (psn24_eq(b->acked, l->acked)) {
-		l->n_acked++;
-		l->msn = psn24_min(l->msn, b->msn);
+		if (l->n_holders == 0 || psn24_lt(b->msn, l->msn)) {
+			l->msn = b->msn;
+			l->n_holders = 0;
+		}
+		l->n_holders += psn24_eq(b->msn, l->msn);
 		if (b->has_nak &&
 		    (step->nak == MT_NO_BRANCH || goes_before(b->nak, m->branches[step->nak].nak)))
 			step->nak = i;
@@ -115,7 +119,7 @@ static bool lacks(const struct mt_branch_state *b, const struct mt_passing *pass
 
 void mt_survey(struct mt_merge *m, const struct mt_passing *passing, struct mt_step *step)
 {
-	m->least.n_acked = m->least.n_limit = 0;
+	m->least.n_holders = m->least.n_limit = 0;
 	step->nak = MT_NO_BRANCH;
 	for (uint32_t i = 0; i < m->cfg.n_branches; i++) {
 		struct mt_branch_state *b = &m->branches[i];
@@ -143,8 +147,8 @@ bool mt_least_moved(struct mt_merge *m, const struct mt_branch_state *was,
 	if (!was->is_known || (was->is_unbounded && !is->is_unbounded))
 		return true;
 	if (psn24_eq(was->acked, l->acked) && !psn24_eq(is->acked, l->acked))
-		l->n_acked--;
+		l->n_holders -= psn24_eq(was->msn, l->msn);
 	if (held_limit && !holds_limit && --l->n_limit == 0)
 		return true;
-	return l->n_acked == 0;
+	return l->n_holders == 0;
 }

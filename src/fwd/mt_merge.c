@@ -8,9 +8,9 @@
 
 #define CNPS_MOST 255u
 
-/* No repeat of the source's reaches that far back, and serial order would turn round beyond twice
- * as far. */
-#define FIRST_FORGOTTEN (UINT32_C(1) << 22)
+/* No source has so many packets out: no repeat of its reaches that far back. Serial order would
+ * turn round beyond twice as far. */
+#define OUT_MOST (UINT32_C(1) << 22)
 
 void mt_merge_init(struct mt_merge *m, const struct mt_merge_cfg *cfg,
 		   struct mt_branch_state *branches)
@@ -180,6 +180,17 @@ static enum mt_fate judge(const struct mt_merge *m, const struct mt_branch_state
 	return psn24_eq(said->psn, b->acked) && !said->is_nak ? MT_REPEATED : MT_TAKEN;
 }
 
+/* A node that restarted hears of more than has passed since. Who has that has all that passed, and
+ * no more counts (T-26); but for this, a source that repeats one packet at a time would never get
+ * on (T-05). */
+static void bound_early(const struct mt_merge *m, struct said *said)
+{
+	if (m->cfg.has_start || said->is_nak || !m->has_highest)
+		return;
+	if (psn24_gt(said->psn, m->highest) && psn24_dist(m->highest, said->psn) < OUT_MOST)
+		said->psn = m->highest;
+}
+
 /* Stores an answer that counts. */
 static void store(struct mt_merge *m, struct mt_branch_state *b, const struct said *said,
 		  const struct mt_answer *answer)
@@ -197,7 +208,7 @@ static void store(struct mt_merge *m, struct mt_branch_state *b, const struct sa
 		b->acked = said->psn;
 		b->msn = answer->msn;
 		b->has_nak = is_fatal = false; /* it lay at or below this (T-15) */
-		b->has_first = b->has_first && psn24_dist(b->first, b->acked) < FIRST_FORGOTTEN;
+		b->has_first = b->has_first && psn24_dist(b->first, b->acked) < OUT_MOST;
 		mt_note_lead(m, b->acked);
 	}
 	/* One that failed says so once; an earlier NAK may come after it. */
@@ -243,8 +254,10 @@ enum mt_fate mt_merge_answer(struct mt_merge *m, uint32_t branch, const struct m
 	*out = (struct mt_out){0};
 	if (branch < m->cfg.n_branches && m->branches[branch].state == MT_LIVE) {
 		fate = MT_INVALID;
-		if (read_answer(answer, &said))
+		if (read_answer(answer, &said)) {
+			bound_early(m, &said);
 			fate = judge(m, &m->branches[branch], &said);
+		}
 	}
 	m->counts.fates[fate]++;
 	if (fate != MT_TAKEN && fate != MT_REPEATED)

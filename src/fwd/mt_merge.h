@@ -121,10 +121,10 @@ struct mt_counts {
 /* The minimum over the live branches. It is what it says while there are any and all are known.
  * The counts say when it may have changed: once the last branch that held it has moved. */
 struct mt_least {
-	psn24 acked, msn; /* the least MSN of those that acknowledged no more than this */
-	uint32_t n_acked; /* branches that hold it */
-	psn24 limit;      /* of those that count receives */
-	uint32_t n_limit; /* branches that hold it; 0: none counts */
+	psn24 acked, msn;   /* the least MSN of those that acknowledged no more than this */
+	uint32_t n_holders; /* branches that hold both */
+	psn24 limit;        /* of those that count receives */
+	uint32_t n_limit;   /* branches that hold it; 0: none counts */
 };
 
 struct mt_merge {

@@ -71,7 +71,7 @@ static bool limit_rises(const struct mt_merge *m)
 		return false;
 	if (m->least.n_limit == 0)
 		return true;
-	if (!psn24_gt(m->least.limit, m->sent_limit))
+	if (!psn24_gt(m->least.limit, m->sent_limit) && !psn24_gt(m->least.msn, m->sent_limit))
 		return false;
 	uint8_t code = credit_code(m);
 	int32_t left = psn24_diff(m->sent_limit, m->least.msn);

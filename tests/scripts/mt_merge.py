@@ -4,6 +4,7 @@ range apart, and are counted on without end."""
 
 CREDITS = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024,
            1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768]
+MOST_OUT = 1 << 22  # packets that a source has out
 UNLIMITED = 31
 SEQUENCE, INVALID_REQUEST, REMOTE_OPERATION = 0x60, 0x61, 0x63
 
@@ -143,7 +144,12 @@ class Merge:
         acked = psn if is_ack(syndrome) else psn - 1
         if not is_syndrome(syndrome):
             return "invalid", None
-        if self.highest is None or acked > self.highest:
+        if self.highest is None:
+            return "beyond", None
+        if self.start is None and is_ack(syndrome) and 0 < acked - self.highest < MOST_OUT:
+            # The node may have restarted: who has more than has passed since has that.
+            acked = self.highest
+        if acked > self.highest:
             return "beyond", None
         if b.acked is not None and acked < b.acked:
             return "stale", None

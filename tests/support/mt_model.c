@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#define MOST_OUT  (1 << 22) /* packets that a source has out */
 #define ACK_TYPE  0u
 #define RNR_TYPE  1u
 #define NAK_TYPE  3u
@@ -574,6 +575,10 @@ enum mt_fate mt_model_answer(struct mt_model *m, uint32_t branch, int64_t psn, u
 {
 	struct mt_model_branch *b = &m->branch[branch];
 	int64_t acked = TYPE(syndrome) == ACK_TYPE ? psn : psn - 1;
+	/* After a restart: who has more than has passed since has all of that. */
+	if (!m->cfg.has_start && TYPE(syndrome) == ACK_TYPE && m->has_passed &&
+	    acked > m->highest && acked - m->highest < MOST_OUT)
+		acked = m->highest;
 	enum mt_fate fate = judge(m, b, acked, syndrome);
 	struct cause cause = cause_of(m);
 

@@ -301,7 +301,10 @@ static void answers_that_do_not_fit(void **state)
 	assert_int_equal(take_ack(0, 3), MT_DROP_NONE);
 	assert_int_equal(take_ack(0, 3), MT_DROP_NONE);
 	assert_int_equal(take_ack(0, 2), MT_DROP_STALE);
-	assert_int_equal(take_ack(0, 6), MT_DROP_BEYOND);
+	p = stage_answer(0, ROCE_OP_ACKNOWLEDGE, 7);
+	p.roce.aeth = (struct aeth){.type = AETH_NAK, .value = AETH_NAK_SEQUENCE};
+	make(&p);
+	assert_int_equal(take_from(0), MT_DROP_BEYOND);
 	p = stage_answer(0, ROCE_OP_ACKNOWLEDGE, 4);
 	p.roce.aeth.type = AETH_RESERVED;
 	make(&p);

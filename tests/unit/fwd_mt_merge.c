@@ -128,6 +128,28 @@ static void repeats_of_the_source_are_answered(void **state)
 	RUN(scripts);
 }
 
+/* What is above the highest counts as the highest, and no more. */
+static void after_a_restart_receivers_have_more(void **state)
+{
+	static const struct rig_case scripts[] = {
+		{"of what passed before a restart",
+		 {0},
+		 .is_startless = true,
+		 .rows = {{DOWN(0, 0)},
+			  {ACK(0, 9)},
+			  {ACK(1, -1)},
+			  {ACK(1, 20), UP_ACK(0), .up_msn_more = 9},
+			  {ACK(1, 20), IS(MT_REPEATED)},
+			  {SEQ(1, 21), IS(MT_BEYOND)},
+			  {DOWN(1, 0)},
+			  {ACK(0, 9)},
+			  {ACK(1, 1), UP_ACK(1)}}},
+	};
+
+	(void)state;
+	RUN(scripts);
+}
+
 static void only_answers_within_bounds_count(void **state)
 {
 	static const struct rig_case scripts[] = {
@@ -156,8 +178,8 @@ static void only_answers_within_bounds_count(void **state)
 		 {0},
 		 .is_startless = true,
 		 .rows = {{DOWN(0, 0)},
-			  {ACK(0, 1), IS(MT_BEYOND)},
 			  {SEQ(0, 2), IS(MT_BEYOND)},
+			  {ACK(0, 0x400000), IS(MT_BEYOND)},
 			  {ACK(0, -7)},
 			  {ACK(1, 0)},
 			  {ACK(0, 0), UP_ACK(0)}}},
@@ -737,6 +759,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(an_ack_goes_up_where_it_is_awaited),
 	cmocka_unit_test(repeats_of_the_source_are_answered),
 	cmocka_unit_test(only_answers_within_bounds_count),
+	cmocka_unit_test(after_a_restart_receivers_have_more),
 	cmocka_unit_test(a_nak_waits_for_the_minimum),
 	cmocka_unit_test(naks_of_one_psn_have_an_order),
 	cmocka_unit_test(a_failure_of_one_ends_the_group),

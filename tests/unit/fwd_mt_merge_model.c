@@ -219,6 +219,9 @@ static bool *confirmed(uint32_t branch, int64_t psn)
 
 static void confirm(uint32_t branch, int64_t acked)
 {
+	/* Wild answers of branches that are not known yet reach beyond all that is sent. */
+	if (acked > run.start + SPAN / 2 - 1)
+		acked = run.start + SPAN / 2 - 1;
 	for (int64_t psn = run.start - SPAN / 2; psn <= acked; psn++)
 		*confirmed(branch, psn) = true;
 }

@@ -393,8 +393,7 @@ static void what_was_right_stays_right(void **state)
 }
 
 /* A node that rebooted knows nothing of the receivers: the source asks again, and they say it
- * (T-05). With one packet out, as what they have beyond what the node saw go down does not count
- * (T-26). */
+ * (T-05), though it repeats one packet at a time and they have many more. */
 static void a_node_may_reboot(void **state)
 {
 	static const char *const names_of[] = {"N6", "N4", "N2"};
@@ -410,8 +409,6 @@ static void a_node_may_reboot(void **state)
 		};
 
 		prepare(ROUTING_ECMP);
-		hosts_cfg.window_pkts = 1;
-		hosts_cfg.window_bytes = PAYLOAD;
 		add_tree(figure, MATCH(figure), 40, 5000);
 		plant(&f, 1);
 		finish();
