@@ -3,10 +3,12 @@
  * One broadcast is a tree of places: the root is place 0, place v gets the bytes from place
  * up(v) < v. Unicast, ring and tree differ in up() alone. Each edge has a flow for each chunk; it
  * waits for the same chunk at its source. An all-gather is a broadcast by each member in turn, with
- * the places moved around the circle of members. */
+ * the places moved around the circle of members. Where the network copies the bytes, a broadcast is
+ * one flow to a group: there are two places, and all receivers share the second. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 #include "sim/patterns.h"
 
@@ -14,32 +16,29 @@
  * are numbered by broadcast, chunk, place. */
 struct spread {
 	const struct workload_cfg *cfg;
-	uint32_t places, roots;
+	uint32_t members, places, roots;
 	uint32_t n;         /* broadcasts */
 	uint32_t at_a_time; /* the others wait until the one so many before is everywhere */
 	uint32_t chunks;
 	uint64_t chunk_bytes;
-	uint32_t base; /* the first flow */
+	uint32_t base;        /* the first flow */
+	uint32_t first_group; /* of the roots, where there are groups */
 };
 
 static uint32_t up(const struct spread *s, uint32_t place)
 {
-	switch (s->cfg->by) {
-	case WORKLOAD_BY_RING: return place - 1;
-	case WORKLOAD_BY_TREE: return (place - 1) / 2;
-	case WORKLOAD_BY_UNICAST: break;
-	}
-	return 0;
+	if (s->cfg->by == WORKLOAD_BY_RING)
+		return place - 1;
+	return s->cfg->by == WORKLOAD_BY_TREE ? (place - 1) / 2 : 0;
 }
 
 /* The first place that gets the bytes from this one; others of the same source follow it. */
 static uint32_t first_below(const struct spread *s, uint32_t place)
 {
-	switch (s->cfg->by) {
-	case WORKLOAD_BY_RING: return place + 1;
-	case WORKLOAD_BY_TREE: return place < s->places / 2 ? 2 * place + 1 : s->places;
-	case WORKLOAD_BY_UNICAST: break;
-	}
+	if (s->cfg->by == WORKLOAD_BY_RING)
+		return place + 1;
+	if (s->cfg->by == WORKLOAD_BY_TREE)
+		return place < s->places / 2 ? 2 * place + 1 : s->places;
 	return place == 0 ? 1 : s->places;
 }
 
@@ -53,11 +52,12 @@ static uint32_t below_root(const struct spread *s, uint32_t place)
 	return place;
 }
 
+/* The host at a place, as if each member had its own. */
 static uint32_t host_at(const struct spread *s, uint32_t broadcast, uint32_t place)
 {
 	if (s->cfg->kind == WORKLOAD_BROADCAST)
 		return (s->cfg->src + place) % s->cfg->hosts;
-	return (broadcast % s->roots + place) % s->places;
+	return (broadcast % s->roots + place) % s->members;
 }
 
 static uint32_t flow_at(const struct spread *s, uint32_t broadcast, uint32_t chunk, uint32_t place)
@@ -65,16 +65,21 @@ static uint32_t flow_at(const struct spread *s, uint32_t broadcast, uint32_t chu
 	return s->base + (broadcast * s->chunks + chunk) * (s->places - 1) + place - 1;
 }
 
+/* Hosts that pass bytes on need not have all of them before they begin. */
+static bool has_chunks(const struct workload_cfg *cfg)
+{
+	return (cfg->by == WORKLOAD_BY_RING || cfg->by == WORKLOAD_BY_TREE) && cfg->chunk_bytes > 0;
+}
+
 static struct spread spread_of(const struct workload_cfg *cfg, uint32_t base)
 {
 	bool is_one = cfg->kind == WORKLOAD_BROADCAST;
-	uint64_t chunk = cfg->by != WORKLOAD_BY_UNICAST && cfg->chunk_bytes > 0 &&
-					 cfg->chunk_bytes < cfg->bytes
-				 ? cfg->chunk_bytes
-				 : cfg->bytes;
+	uint64_t chunk =
+		has_chunks(cfg) && cfg->chunk_bytes < cfg->bytes ? cfg->chunk_bytes : cfg->bytes;
 	struct spread s = {
 		.cfg = cfg,
-		.places = pattern_members(cfg),
+		.members = pattern_members(cfg),
+		.places = cfg->by == WORKLOAD_BY_GROUP ? 2 : pattern_members(cfg),
 		.roots = is_one ? 1 : pattern_members(cfg),
 		.chunk_bytes = chunk,
 		.chunks = (uint32_t)((cfg->bytes + chunk - 1) / chunk),
@@ -96,14 +101,29 @@ static int spread_check(const struct workload_cfg *cfg, uint64_t *flows, struct 
 		return error;
 	if (cfg->repeat > 1 && cfg->gap_ps > 0)
 		return pattern_refuse(e, "gap: broadcast and all-gather repeat without one");
-	if (cfg->by != WORKLOAD_BY_UNICAST && cfg->chunk_bytes > 0 &&
-	    cfg->bytes / cfg->chunk_bytes >= WORKLOAD_FLOWS_MAX)
+	if (has_chunks(cfg) && cfg->bytes / cfg->chunk_bytes >= WORKLOAD_FLOWS_MAX)
 		return pattern_refuse(e, "chunk: more than %" PRIu32 " of them",
 				      WORKLOAD_FLOWS_MAX);
 	struct spread s = spread_of(cfg, 0);
 
-	*flows = pattern_times(pattern_times(roots * (n - 1), cfg->repeat), s.chunks);
+	*flows = pattern_times(pattern_times(roots * (s.places - 1), cfg->repeat), s.chunks);
 	return pattern_check_message(cfg, s.chunk_bytes, e);
+}
+
+/* A group for each root. */
+static int add_groups(struct workload *w, const struct spread *s)
+{
+	uint32_t *hosts = malloc(s->members * sizeof *hosts);
+	int error = hosts ? 0 : -ENOMEM;
+
+	for (uint32_t root = 0; !error && root < s->roots; root++) {
+		for (uint32_t v = 1; v < s->members; v++)
+			hosts[v - 1] = host_at(s, root, v);
+		if (workload_add_group(w, host_at(s, root, 0), hosts, s->members - 1) == UINT32_MAX)
+			error = -ENOMEM;
+	}
+	free(hosts);
+	return error;
 }
 
 static int add_flows(struct workload *w, const struct spread *s, uint32_t broadcast)
@@ -119,6 +139,8 @@ static int add_flows(struct workload *w, const struct spread *s, uint32_t broadc
 			flow.dst = host_at(s, broadcast, v);
 			flow.bytes = chunk + 1 < s->chunks ? s->chunk_bytes : rest;
 			flow.repeat = 1;
+			if (s->cfg->by == WORKLOAD_BY_GROUP)
+				flow.group = s->first_group + broadcast % s->roots + 1;
 			error = pattern_add(w, &flow);
 		}
 	}
@@ -148,6 +170,9 @@ static int spread_make(struct workload *w, const struct workload_cfg *cfg)
 	struct spread s = spread_of(cfg, w->n);
 	int error = 0;
 
+	s.first_group = w->n_groups;
+	if (cfg->by == WORKLOAD_BY_GROUP)
+		error = add_groups(w, &s);
 	for (uint32_t i = 0; !error && i < s.n; i++)
 		error = add_flows(w, &s, i);
 	for (uint32_t i = 0; !error && i < s.n; i++)

@@ -20,6 +20,8 @@ void workload_fini(struct workload *w)
 {
 	free(w->flows);
 	free(w->after);
+	free(w->groups);
+	free(w->receivers);
 	memset(w, 0, sizeof *w);
 }
 
@@ -53,6 +55,50 @@ uint32_t workload_add(struct workload *w, const struct workload_flow *flow)
 	added->first_after = 0;
 	added->n_after = 0;
 	return w->n++;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Room for n more receivers, and one more group. */
+static bool make_room(struct workload *w, uint32_t n)
+{
+	while (w->receiver_room - w->n_receivers < n) {
+		uint32_t room = more_room(w->receiver_room, UINT32_MAX);
+		uint32_t *list = room > 0 ? realloc(w->receivers, room * sizeof *list) : NULL;
+
+		if (!list)
+			return false;
+		w->receivers = list;
+		w->receiver_room = room;
+	}
+	if (w->n_groups == w->group_room) {
+		uint32_t room = more_room(w->group_room, WORKLOAD_FLOWS_MAX);
+		struct workload_group *groups =
+			room > 0 ? realloc(w->groups, room * sizeof *groups) : NULL;
+
+		if (!groups)
+			return false;
+		w->groups = groups;
+		w->group_room = room;
+	}
+	return true;
+}
+
+uint32_t workload_add_group(struct workload *w, uint32_t src, const uint32_t *hosts, uint32_t n)
+{
+	assert(n > 0);
+	if (!make_room(w, n))
+		return UINT32_MAX;
+	memcpy(w->receivers + w->n_receivers, hosts, n * sizeof *hosts);
+	qsort(w->receivers + w->n_receivers, n, sizeof *hosts, by_number);
+	w->groups[w->n_groups] = (struct workload_group){src, w->n_receivers, n};
+	w->n_receivers += n;
+	return w->n_groups++;
 }
 
 int workload_wait(struct workload *w, uint32_t before, uint32_t later)
@@ -154,6 +200,7 @@ int workload_build(struct workload *w, const struct workload_cfg *cfg, uint64_t 
 {
 	struct pattern_error e = {error, error_len};
 	uint32_t n = w->n, n_after = w->n_after;
+	uint32_t n_groups = w->n_groups, n_receivers = w->n_receivers;
 	int result = check(w, cfg, &e);
 
 	if (result)
@@ -163,6 +210,8 @@ int workload_build(struct workload *w, const struct workload_cfg *cfg, uint64_t 
 		/* No flow of before waits for, or is waited for by, one of these. */
 		w->n = n;
 		w->n_after = n_after;
+		w->n_groups = n_groups;
+		w->n_receivers = n_receivers;
 	}
 	return result;
 }

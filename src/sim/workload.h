@@ -27,14 +27,25 @@ struct workload_flow {
 	uint32_t n_before;             /* flows this one waits for */
 	uint32_t first_after, n_after; /* after[first_after ...]: flows that wait for this one */
 	uint32_t id;                   /* as the user named it, or its number */
+	uint32_t group;                /* 0: to dst alone; else group - 1 gets it, dst among it */
 	uint8_t role;                  /* enum workload_role */
 };
 
 enum workload_role { WORKLOAD_FLOW, WORKLOAD_VICTIM };
 
+/* Many receivers of one source, for whom the network copies what it sends: receivers[first ..
+ * first + n) of the workload, in rising order. */
+struct workload_group {
+	uint32_t src, first, n;
+};
+
 struct workload {
 	struct workload_flow *flows;
 	uint32_t n, room;
+	struct workload_group *groups;
+	uint32_t n_groups, group_room;
+	uint32_t *receivers;
+	uint32_t n_receivers, receiver_room;
 	uint32_t *after;
 	uint32_t n_after, after_room;
 };
@@ -56,6 +67,7 @@ enum workload_by {
 	WORKLOAD_BY_UNICAST, /* to each for itself */
 	WORKLOAD_BY_RING,    /* from host to host, each in turn, in chunks */
 	WORKLOAD_BY_TREE,    /* from each host to two further ones, in chunks */
+	WORKLOAD_BY_GROUP,   /* to all at once: the network copies it */
 };
 
 /* A point of a size distribution: the chance, in millionths, that a size is at most bytes. Sizes in
@@ -108,6 +120,25 @@ uint32_t workload_add(struct workload *w, const struct workload_flow *flow);
 /* Makes flow `later` wait for flow `before`, another one. Called in order of rising before. 0 or
  * -ENOMEM. */
 int workload_wait(struct workload *w, uint32_t before, uint32_t later);
+
+/* Adds a group of one source and n >= 1 other hosts, each once, in any order. Its number, or
+ * UINT32_MAX without memory. */
+uint32_t workload_add_group(struct workload *w, uint32_t src, const uint32_t *hosts, uint32_t n);
+
+/* The group of a flow, or NULL. */
+static inline const struct workload_group *workload_group_of(const struct workload *w,
+							     const struct workload_flow *flow)
+{
+	return flow->group ? &w->groups[flow->group - 1] : NULL;
+}
+
+/* What is to be delivered of a flow, to all of its receivers and in all repetitions. */
+static inline uint64_t workload_bytes(const struct workload *w, const struct workload_flow *flow)
+{
+	const struct workload_group *g = workload_group_of(w, flow);
+
+	return flow->bytes * flow->repeat * (g ? g->n : 1);
+}
 
 /* Adds the flows of a pattern, drawing from seed. 0, -ENOMEM, or -EINVAL with a sentence that names
  * the parameter; w is as it was then. The same pattern and seed make the same flows. */

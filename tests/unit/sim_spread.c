@@ -167,6 +167,7 @@ static void check_way(const struct workload *w, const struct workload_cfg *cfg)
 		case WORKLOAD_BY_UNICAST: assert_int_equal(from, 0); break;
 		case WORKLOAD_BY_RING: assert_int_equal(from, to - 1); break;
 		case WORKLOAD_BY_TREE: assert_int_equal(from, (to - 1) / 2); break;
+		case WORKLOAD_BY_GROUP: fail(); break;
 		}
 	}
 }
@@ -216,7 +217,61 @@ static void everybody_gets_every_byte_once(void **state)
 	}
 }
 
+static void check_group(const struct workload *w, const struct workload_cfg *cfg, uint32_t flow)
+{
+	const struct workload_flow *f = &w->flows[flow];
+	const struct workload_group *g = workload_group_of(w, f);
+	uint32_t n = hosts_of(cfg), has_dst = 0;
+
+	assert_non_null(g);
+	assert_int_equal(g->src, f->src);
+	assert_int_equal(g->n, n - 1);
+	for (uint32_t i = 0; i < g->n; i++) {
+		uint32_t host = w->receivers[g->first + i];
+		uint32_t place = place_of(cfg, flow, host);
+
+		assert_true(i == 0 || host > w->receivers[g->first + i - 1]);
+		assert_true(place > 0 && place < n);
+		has_dst += host == f->dst;
+	}
+	assert_int_equal(has_dst, 1);
+}
+
+/* One flow for each broadcast, and each waits for the one so many before. */
+static void a_group_has_all_others(void **state)
+{
+	(void)state;
+	for (uint32_t round = 0; round < 40; round++) {
+		struct workload_cfg cfg =
+			flows_plain(round % 2 ? WORKLOAD_BROADCAST : WORKLOAD_ALL_GATHER, 12);
+		uint32_t roots = round % 2 ? 1 : 2 + round % 10;
+
+		cfg.by = WORKLOAD_BY_GROUP;
+		cfg.members = 2 + round % 10;
+		cfg.src = 9;
+		cfg.chunk_bytes = 10;
+		cfg.repeat = 1 + round % 3;
+		cfg.at_a_time = round % 4;
+		uint32_t most = round % 2 ? 1 : round % 4 && round % 4 < roots ? round % 4 : roots;
+		struct workload w = flows_build(&cfg, round);
+
+		assert_int_equal(w.n_groups, roots);
+		assert_int_equal(w.n, roots * cfg.repeat);
+		for (uint32_t i = 0; i < w.n; i++) {
+			assert_int_equal(w.flows[i].src, root_of(&cfg, i));
+			assert_int_equal(w.flows[i].bytes, cfg.bytes);
+			assert_int_equal(w.flows[i].n_before, i >= most);
+			assert_int_equal(w.flows[i].n_after, i + most < w.n);
+			if (i + most < w.n)
+				assert_int_equal(w.after[w.flows[i].first_after], i + most);
+			check_group(&w, &cfg, i);
+		}
+		workload_fini(&w);
+	}
+}
+
 static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(a_group_has_all_others),
 	cmocka_unit_test(everybody_gets_every_byte_once),
 };
 CHECK_MAIN(cases)
