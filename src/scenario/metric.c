@@ -116,11 +116,12 @@ static psec time_of_all(const struct run *r)
 	return last - first;
 }
 
-/* Bytes on the wire of all data packets of a flow. */
-static uint64_t wire_bytes(const struct run *r, const struct workload_flow *f)
+/* Bytes on the wire of all data packets of a flow, each with so many more. */
+static uint64_t wire_bytes(const struct run *r, const struct workload_flow *f, uint32_t more)
 {
 	const struct sim_transport *t = r->sim.cfg.transport;
-	uint64_t around = r->sim.encap_bytes + t->data_head_bytes + r->sim.cfg.overhead_bytes;
+	uint64_t around =
+		r->sim.encap_bytes + t->data_head_bytes + r->sim.cfg.overhead_bytes + more;
 	uint64_t pkts = (f->bytes + t->payload_bytes - 1) / t->payload_bytes;
 
 	return (f->bytes + pkts * around) * f->repeat;
@@ -155,7 +156,7 @@ static void add_bytes(const struct run *r, uint64_t *out, uint64_t *in)
 
 	for (uint32_t i = 0; i < r->scenario->workload.n; i++) {
 		const struct workload_flow *f = &r->scenario->workload.flows[i];
-		uint64_t bytes = wire_bytes(r, f);
+		uint64_t bytes = wire_bytes(r, f, 0);
 		uint32_t from = leaf_of(t, f->src, 0), to = leaf_of(t, f->dst, 0);
 
 		out[f->src] += bytes;
@@ -193,6 +194,15 @@ static psec longest(const struct run *r, bool has_leaves, const uint64_t *out, c
 	return most;
 }
 
+/* The time of so many bytes of a flow alone; to a group, of its farthest receiver. */
+static psec ideal_of_bytes(const struct run *r, const struct workload_flow *f, uint64_t bytes)
+{
+	struct workload_flow part = *f;
+
+	part.bytes = bytes;
+	return run_ideal(r, &part);
+}
+
 /* What the last packet of the longest way has still before it, with its acknowledgement. */
 static psec last_trip(const struct run *r)
 {
@@ -204,7 +214,7 @@ static psec last_trip(const struct run *r)
 
 	for (uint32_t i = 0; i < s->workload.n; i++) {
 		const struct workload_flow *f = &s->workload.flows[i];
-		psec trip = ideal_time(&r->sim, f->src, f->dst, payload) -
+		psec trip = ideal_of_bytes(r, f, payload) -
 			    psec_of_bytes(full, hosts_line_rate(&s->topology, f->src));
 
 		behind = trip > behind ? trip : behind;
@@ -226,22 +236,85 @@ psec metric_ideal_last(const struct run *r, bool has_leaves)
 	return busy + last_trip(r);
 }
 
-psec metric_ideal_spread(const struct run *r)
+/* Bytes that each host takes in; of groups with what stands in front of their packets inside the
+ * fabric, or without. */
+static void add_taken(const struct run *r, bool is_wrapped, uint64_t *in)
+{
+	const struct workload *w = &r->scenario->workload;
+	uint32_t wrap = w->n_groups ? groups_headroom(&r->groups) : 0;
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct workload_flow *f = &w->flows[i];
+		const struct workload_group *g = workload_group_of(w, f);
+		uint64_t bytes = wire_bytes(r, f, g && is_wrapped ? wrap : 0);
+
+		for (uint32_t k = 0; g && k < g->n; k++)
+			in[w->receivers[g->first + k]] += bytes;
+		if (!g)
+			in[f->dst] += bytes;
+	}
+}
+
+psec metric_ideal_spread(const struct run *r, bool is_wrapped)
 {
 	const struct topology *t = &r->scenario->topology;
-	uint64_t *bytes = calloc(2 * (size_t)t->n_nodes, sizeof *bytes), *in = bytes + t->n_nodes;
+	uint64_t *in = calloc(t->n_hosts, sizeof *in);
 	psec busy = 0;
 
-	if (!bytes)
+	if (!in)
 		return 0;
-	add_bytes(r, bytes, in);
+	add_taken(r, is_wrapped, in);
 	for (uint32_t h = 0; h < t->n_hosts; h++) {
 		psec time = time_at(in[h], hosts_rate(t, h));
 
 		busy = time > busy ? time : busy;
 	}
-	free(bytes);
+	free(in);
 	return busy + last_trip(r);
+}
+
+/* The most that any host sent, over the most that any host took in, on the wire. */
+static struct metric sent_over_taken(const struct run *r)
+{
+	const struct topology *t = &r->scenario->topology;
+	uint64_t most_sent = 0, most_taken = 0;
+
+	for (uint32_t h = 0; h < t->n_hosts; h++) {
+		uint64_t sent = 0, taken = 0;
+
+		for (uint32_t i = 0; i < t->nodes[h].n_ports; i++) {
+			const struct sim_port *port = &r->sim.ports[t->nodes[h].first_port + i];
+
+			sent += port->counts.sent_bytes;
+			taken += r->sim.ports[port->peer].counts.sent_bytes;
+		}
+		most_sent = sent > most_sent ? sent : most_sent;
+		most_taken = taken > most_taken ? taken : most_taken;
+	}
+	return metric_ratio(known(most_sent), known(most_taken));
+}
+
+/* Packets that came to hosts which are sources of flows and take none. */
+static struct metric pkts_to_sources(const struct run *r)
+{
+	const struct topology *t = &r->scenario->topology;
+	const struct workload *w = &r->scenario->workload;
+	uint64_t *in = calloc(t->n_hosts, sizeof *in), pkts = 0;
+
+	if (!in)
+		return unknown;
+	add_taken(r, false, in);
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct topology_node *host = &t->nodes[w->flows[i].src];
+
+		if (in[w->flows[i].src]++ > 0)
+			continue;
+		for (uint32_t p = 0; p < host->n_ports; p++)
+			pkts += r->sim.ports[r->sim.ports[host->first_port + p].peer]
+					.counts.sent_pkts;
+	}
+	free(in);
+	return known(pkts);
 }
 
 /* Ends of flows: host h sends as h, and takes as n_hosts + h. */
@@ -314,7 +387,7 @@ static struct metric flow_rate(const struct run *r, struct range flows)
 		const struct workload_flow *f = &w->flows[i];
 		struct run_flow flow = run_flow(r, i);
 		uint64_t rate = hosts_rate(&r->scenario->topology, f->src);
-		uint64_t bytes = wire_bytes(r, f) / f->repeat;
+		uint64_t bytes = wire_bytes(r, f, 0) / f->repeat;
 		psec fair = flow.ideal_ps + time_at(bytes, shares[i]) - time_at(bytes, rate);
 		struct metric m = metric_ratio(known(fair), known(flow.fct_ps));
 
@@ -406,6 +479,16 @@ static psec ideal_last(const struct run *r)
 	return metric_ideal_last(r, false);
 }
 
+static psec ideal_spread(const struct run *r)
+{
+	return metric_ideal_spread(r, false);
+}
+
+static psec ideal_wrapped(const struct run *r)
+{
+	return metric_ideal_spread(r, true);
+}
+
 static psec ideal_of_share(const struct run *r)
 {
 	return metric_ideal_last(r, true);
@@ -420,7 +503,10 @@ struct metric metric_of(const struct run *r, const struct scenario_target *targe
 	case SCENARIO_FCT_P99: return completion(r, flows, true);
 	case SCENARIO_FCT_LAST: return over_ideal(r, ideal_last);
 	case SCENARIO_SLOWDOWN_OF_SHARE: return over_ideal(r, ideal_of_share);
-	case SCENARIO_SPREAD_LAST: return over_ideal(r, metric_ideal_spread);
+	case SCENARIO_SPREAD_LAST: return over_ideal(r, ideal_spread);
+	case SCENARIO_WRAPPED_LAST: return over_ideal(r, ideal_wrapped);
+	case SCENARIO_SENT_OVER_TAKEN: return sent_over_taken(r);
+	case SCENARIO_PKTS_TO_SOURCES: return pkts_to_sources(r);
 	case SCENARIO_GOODPUT: return goodput(r);
 	case SCENARIO_FLOW_RATE: return flow_rate(r, flows);
 	case SCENARIO_JAIN: return jain(r, flows);

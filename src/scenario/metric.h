@@ -30,8 +30,9 @@ bool metric_is_met(const struct scenario_target *target, struct metric figure);
 psec metric_ideal_last(const struct run *r, bool has_leaves);
 
 /* The same where sending takes no time: each host takes in what it lacks as fast as its ports, as
- * if somebody copied it on the way. */
-psec metric_ideal_spread(const struct run *r);
+ * if somebody copied it on the way. is_wrapped: packets of multicast groups are as long as they are
+ * inside the fabric. */
+psec metric_ideal_spread(const struct run *r, bool is_wrapped);
 
 /* The fair share of every flow, with all of them at work, where hosts' ports are what they share:
  * max-min, in bits per second. shares has room for each flow. 0 or -ENOMEM. */

@@ -151,7 +151,7 @@ static uint32_t host_or(struct reader *r, struct entry *e, const char *key, uint
 /* One to many: by whom the bytes are passed on, and in which pieces. */
 static void read_spread(struct reader *r, struct entry *e)
 {
-	static const char *const ways[] = {"unicast", "ring", "tree", NULL};
+	static const char *const ways[] = {"unicast", "ring", "tree", "end-mt", NULL};
 	struct conf *c = &r->conf;
 	struct workload_cfg *cfg = &e->cfg;
 	uint32_t hosts = cfg->hosts;
@@ -167,7 +167,7 @@ static void read_spread(struct reader *r, struct entry *e)
 					      (struct conf_range){1, cfg->members, cfg->members});
 	}
 	cfg->by = (enum workload_by)conf_get_choice(c, e->map, "by", ways, WORKLOAD_BY_UNICAST);
-	if (cfg->by != WORKLOAD_BY_UNICAST)
+	if (cfg->by == WORKLOAD_BY_RING || cfg->by == WORKLOAD_BY_TREE)
 		cfg->chunk_bytes =
 			(uint32_t)conf_get_number(c, e->map, "chunk", UNITS_BYTES,
 						  (struct conf_range){1, UINT32_MAX, CHUNK_BYTES});
@@ -233,6 +233,8 @@ static u128 about_flows(const struct workload_cfg *cfg)
 	case WORKLOAD_BROADCAST:
 	case WORKLOAD_ALL_GATHER:
 		n *= (cfg->kind == WORKLOAD_BROADCAST ? 1 : n) * cfg->repeat;
+		if (cfg->by == WORKLOAD_BY_GROUP)
+			return n / cfg->members;
 		return cfg->chunk_bytes > 0 ? n * (cfg->bytes / cfg->chunk_bytes + 1) : n;
 	case WORKLOAD_RANDOM: break;
 	}
@@ -345,7 +347,8 @@ static void read_matrix(struct reader *r, struct entry *e)
 		conf_fail_text(&r->conf, error);
 }
 
-/* Every flow must have a way out of every port of its source. */
+/* Every flow must have a way out of every port of its source. Of groups those who make their trees
+ * see to that. */
 static void check_reach(struct reader *r, const struct conf_node *map, uint32_t first)
 {
 	const struct topology *t = &r->s->topology;
@@ -353,7 +356,7 @@ static void check_reach(struct reader *r, const struct conf_node *map, uint32_t 
 	for (uint32_t i = first; i < r->s->workload.n && !r->conf.status; i++) {
 		const struct workload_flow *f = &r->s->workload.flows[i];
 
-		for (uint32_t p = 0; p < t->nodes[f->src].n_ports; p++) {
+		for (uint32_t p = 0; !f->group && p < t->nodes[f->src].n_ports; p++) {
 			char name[2 * TOPOLOGY_NAME_MAX + 16];
 
 			if (routing_reaches(&r->routing, f->src, p, f->dst))

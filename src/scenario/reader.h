@@ -42,6 +42,8 @@ void read_nscc(struct reader *r, struct conf_node *map);
 void read_times(struct reader *r);
 
 void read_workload(struct reader *r, struct conf_node *node);
+/* groups, where the workload has some; map may be NULL. */
+void read_groups(struct reader *r, struct conf_node *map);
 void read_faults(struct reader *r, struct conf_node *node);
 
 /* Variants to run beside the scenario, then what is asked of the runs. */

@@ -284,6 +284,11 @@ static int init_sim(struct run *r, const uint8_t *tapped)
 				.is_local = is_local(r),
 			},
 	};
+
+	if (s->workload.n_groups > 0) {
+		cfg.groups = &r->groups;
+		cfg.headroom = groups_headroom(&r->groups);
+	}
 	int error = sim_init(&r->sim, &cfg);
 
 	if (error)
@@ -318,6 +323,8 @@ int run_init(struct run *r, const struct scenario *s, const struct run_tap *tap,
 		answer = watch_init(&r->watch, s->topology.n_hosts);
 	if (!answer)
 		answer = init_transport(r);
+	if (!answer && s->workload.n_groups > 0)
+		answer = run_init_groups(r, error, error_len);
 	if (!answer)
 		answer = init_sim(r, tapped);
 	if (answer) {
@@ -334,6 +341,7 @@ void run_fini(struct run *r)
 	sim_fini(&r->sim);
 	hosts_fini(&r->hosts);
 	traffic_fini(&r->traffic);
+	groups_fini(&r->groups);
 	routing_fini(&r->routing);
 	watch_fini(&r->watch);
 	free(r->faults);
@@ -372,6 +380,22 @@ bool run_step(struct run *r, psec until)
 	return !r->is_ended;
 }
 
+psec run_ideal(const struct run *r, const struct workload_flow *w)
+{
+	const struct workload *all = &r->scenario->workload;
+	const struct workload_group *g = workload_group_of(all, w);
+	psec most = 0;
+
+	if (!g)
+		return ideal_time(&r->sim, w->src, w->dst, w->bytes);
+	for (uint32_t i = 0; i < g->n; i++) {
+		psec ideal = ideal_time(&r->sim, w->src, all->receivers[g->first + i], w->bytes);
+
+		most = ideal > most ? ideal : most;
+	}
+	return most;
+}
+
 struct run_flow run_flow(const struct run *r, uint32_t flow)
 {
 	const struct workload_flow *w = &r->scenario->workload.flows[flow];
@@ -380,7 +404,7 @@ struct run_flow run_flow(const struct run *r, uint32_t flow)
 
 	return (struct run_flow){
 		.fct_ps = rounds ? f->busy_ps / rounds : 0,
-		.ideal_ps = ideal_time(&r->sim, w->src, w->dst, w->bytes),
+		.ideal_ps = run_ideal(r, w),
 	};
 }
 

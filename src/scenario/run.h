@@ -26,6 +26,7 @@ struct run {
 	struct routing routing;
 	struct hosts hosts;
 	struct traffic traffic;
+	struct sim_groups groups; /* of the workload, if it has some */
 	struct sim sim;
 	struct fault *faults; /* the scenario's, and those drawn */
 	uint32_t n_faults;
@@ -46,6 +47,10 @@ void run_fini(struct run *r);
  * flow that has its memory, -ENOSPC for one too many, -EINVAL for a transport without memory. */
 int run_use_memory(struct run *r, uint32_t flow, uint8_t *from, uint8_t *to);
 
+/* Part of run_init: makes the trees of the workload's groups. 0, -ENOMEM, or -EINVAL and such with
+ * a sentence. */
+int run_init_groups(struct run *r, char *error, size_t error_len);
+
 /* Goes on until simulated time `until`, or until sim.pause_at events have fired, which the caller
  * then raises. True while there is something left to do: up to the first full microsecond at which
  * traffic is over, or to the scenario's end. */
@@ -57,6 +62,10 @@ struct run_flow {
 	psec ideal_ps; /* alone on the fabric */
 };
 struct run_flow run_flow(const struct run *r, uint32_t flow);
+
+/* The time that the bytes of a flow take alone on the fabric; to a group, to its farthest receiver.
+ */
+psec run_ideal(const struct run *r, const struct workload_flow *flow);
 
 /* Packets sent more than once, and to ask something, by all hosts. */
 uint64_t run_retransmitted(const struct run *r);

@@ -112,6 +112,7 @@ static void read_all(struct reader *r)
 	read_head(r, root);
 	r->fabric = conf_get_map(c, root, "fabric");
 	r->transport = conf_get_map(c, root, "transport");
+	struct conf_node *groups = conf_get_map(c, root, "groups");
 	struct conf_node *faults = conf_get(c, root, "faults");
 	struct conf_node *beside = conf_get(c, root, "beside");
 	struct conf_node *targets = conf_get(c, root, "targets");
@@ -130,6 +131,7 @@ static void read_all(struct reader *r)
 	read_queues(r);
 	read_transport(r);
 	read_workload(r, workload);
+	read_groups(r, groups);
 	read_faults(r, faults);
 	read_beside(r, beside);
 	read_targets(r, targets);

@@ -68,6 +68,9 @@ enum scenario_metric {
 	SCENARIO_QUIET_AFTER,
 	SCENARIO_SLOWDOWN_OF_SHARE,
 	SCENARIO_SPREAD_LAST,
+	SCENARIO_WRAPPED_LAST,
+	SCENARIO_SENT_OVER_TAKEN,
+	SCENARIO_PKTS_TO_SOURCES,
 	SCENARIO_PKTS_PER_SECOND,
 	SCENARIO_PKTS_PER_DATA,
 	SCENARIO_PROBES_PER_DATA,
@@ -106,6 +109,15 @@ struct scenario_entry {
 	uint32_t first, n;
 };
 
+/* How nodes of the trees of multicast groups do their work. */
+struct scenario_groups {
+	bool by_tlv;          /* each packet names its receivers; else nodes were told */
+	bool as_printed;      /* NAKs go up at once, as the draft has it (T-17) */
+	bool ejects;          /* a receiver that is silent or fails is given up */
+	uint8_t silent_after; /* passes of what it lacks until it counts as silent */
+	psec window_ps;       /* in which CNPs are counted */
+};
+
 struct scenario {
 	char name[64], summary[160];
 	uint64_t seed;
@@ -122,6 +134,7 @@ struct scenario {
 	psec base_rtt_ps;         /* unloaded, a full packet out and an acknowledgement back */
 	struct scenario_transport transport;
 	struct workload workload;
+	struct scenario_groups groups;  /* of the workload's */
 	struct scenario_entry *entries; /* of the workload, as the file has them */
 	uint32_t n_entries;
 	struct fault *faults;

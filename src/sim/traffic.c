@@ -8,16 +8,23 @@
 #define MESSAGE_MAX (UINT32_C(1) << 30)
 #define TICKS_MAX   (UINT32_C(1) << 20)
 #define NO_LINK     UINT32_MAX
+#define ANY_HOST    UINT32_MAX
+
+/* Numbers of groups' receivers, which other queue pairs of the host do not have, and of their
+ * sources, which are Designated QPNs. */
+#define RECEIVER_QPS (UINT32_C(1) << 20)
+#define SOURCE_QPS   (UINT32_C(1) << 21)
 
 static bool is_link_of(const struct traffic_link *link, const struct workload_flow *w)
 {
-	return link->src == w->src && link->dst == w->dst && link->qp == w->qp;
+	return link->src == w->src && link->dst == w->dst && link->qp == w->qp &&
+	       link->group == w->group;
 }
 
 static uint32_t *link_slot(const struct traffic *t, const struct workload_flow *w)
 {
 	uint64_t key = (uint64_t)w->src << 32 | w->dst;
-	uint32_t i = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) + w->qp;
+	uint32_t i = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) + w->qp + w->group;
 
 	for (;; i++) {
 		uint32_t *slot = &t->link_of[i & t->link_mask];
@@ -36,6 +43,40 @@ static uint32_t messages_of(const struct workload_flow *w)
 	return n < w->window ? (uint32_t)n : w->window;
 }
 
+/* A queue pair for each receiver of a group, and one of a number that no other group's source has:
+ * it is the Designated QPN. */
+static uint32_t plan_group(struct traffic *t, uint32_t number)
+{
+	const struct workload_group *g = &t->workload->groups[number];
+	struct groups_member *receivers = t->receivers + g->first;
+
+	for (uint32_t i = 0; i < g->n; i++) {
+		uint32_t host = t->workload->receivers[g->first + i];
+
+		receivers[i] = (struct groups_member){
+			.host = host,
+			.qpn = RECEIVER_QPS + t->qps[host]++,
+		};
+	}
+	t->qps[g->src]++;
+	t->groups[number] = (struct traffic_group){
+		.source = {.host = g->src, .qpn = SOURCE_QPS + number},
+		.receivers = receivers,
+		.n_receivers = g->n,
+	};
+	return t->groups[number].source.qpn;
+}
+
+static void plan_ends(struct traffic *t, struct traffic_link *link)
+{
+	if (link->group) {
+		link->src_qp = plan_group(t, link->group - 1);
+		return;
+	}
+	link->src_qp = t->qps[link->src]++;
+	link->dst_qp = t->qps[link->dst]++;
+}
+
 static void plan_link(struct traffic *t, uint32_t flow)
 {
 	const struct workload_flow *w = &t->workload->flows[flow];
@@ -47,9 +88,9 @@ static void plan_link(struct traffic *t, uint32_t flow)
 			.src = w->src,
 			.dst = w->dst,
 			.qp = w->qp,
-			.src_qp = t->qps[w->src]++,
-			.dst_qp = t->qps[w->dst]++,
+			.group = w->group,
 		};
+		plan_ends(t, &t->links[*slot]);
 	}
 	t->flows[flow].link = *slot;
 	t->links[*slot].messages += messages_of(w);
@@ -112,6 +153,21 @@ static void plan_starts(struct traffic *t, uint32_t n_hosts)
 	}
 }
 
+/* Gives each flow to a group room for what its receivers got; how much there must be in all. */
+static size_t plan_receipts(struct traffic *t)
+{
+	size_t n = 1;
+
+	for (uint32_t i = 0; t->flows && i < t->workload->n; i++) {
+		const struct workload_group *g =
+			workload_group_of(t->workload, &t->workload->flows[i]);
+
+		t->flows[i].receipts = (uint32_t)n;
+		n += g ? g->n : 0;
+	}
+	return n;
+}
+
 int traffic_init(struct traffic *t, const struct workload *w, uint32_t n_hosts, psec tick_ps)
 {
 	uint32_t slots = 4;
@@ -126,8 +182,11 @@ int traffic_init(struct traffic *t, const struct workload *w, uint32_t n_hosts, 
 	t->link_of = malloc(slots * sizeof *t->link_of);
 	t->starts = calloc(w->n + 1, sizeof *t->starts);
 	t->hosts = calloc(n_hosts, sizeof *t->hosts);
+	t->groups = calloc(w->n_groups + 1, sizeof *t->groups);
+	t->receivers = calloc(w->n_receivers + 1, sizeof *t->receivers);
+	t->receipts = calloc(plan_receipts(t), sizeof *t->receipts);
 	if (!t->flows || !t->links || !t->qps || !t->ops || !t->link_of || !t->starts ||
-	    !t->hosts) {
+	    !t->hosts || !t->groups || !t->receivers || !t->receipts) {
 		traffic_fini(t);
 		return -ENOMEM;
 	}
@@ -153,6 +212,9 @@ void traffic_fini(struct traffic *t)
 	free(t->link_of);
 	free(t->starts);
 	free(t->hosts);
+	free(t->groups);
+	free(t->receivers);
+	free(t->receipts);
 	free(t->ticks);
 	*t = (struct traffic){0};
 }
@@ -164,11 +226,27 @@ static void arm(const struct traffic *t, struct sim *s, uint32_t host)
 	sim_alarm_arm(s, host, h->n ? t->starts[h->first].at : PSEC_NEVER);
 }
 
+/* A receive, of a message's or for the one that a message took. */
+static void post_receive(struct sim *s, uint32_t host, uint32_t qp)
+{
+	struct op op = {.code = ENGINE_RECV, .qp = qp};
+
+	if (s->cfg.transport->takes_receives)
+		sim_post(s, host, &op);
+}
+
+static int open_qp(struct sim *s, struct sim_qp *qp)
+{
+	const struct sim_transport *transport = s->cfg.transport;
+
+	qp->now = sim_host_now(s, qp->host);
+	return transport->open(transport->context, s->hosts[qp->host].engine, qp);
+}
+
 /* The end of a connection that sends, or the other one. */
 static int open_end(struct sim *s, const struct traffic_link *link, bool is_source)
 {
-	const struct sim_transport *transport = s->cfg.transport;
-	uint32_t first = transport->first_qp;
+	uint32_t first = s->cfg.transport->first_qp;
 	struct sim_qp qp = {
 		.qp = first + (is_source ? link->src_qp : link->dst_qp),
 		.peer = is_source ? link->dst : link->src,
@@ -178,15 +256,48 @@ static int open_end(struct sim *s, const struct traffic_link *link, bool is_sour
 		.takes = is_source ? 0 : link->messages,
 	};
 
-	qp.now = sim_host_now(s, qp.host);
-	return transport->open(transport->context, s->hosts[qp.host].engine, &qp);
+	return open_qp(s, &qp);
 }
 
-static int open_link(struct sim *s, const struct traffic_link *link)
+/* An end of a connection to a group: the source's, or a receiver's. All speak to the Proxy. */
+static int open_member(const struct traffic *t, struct sim *s, const struct traffic_link *link,
+		       const struct groups_member *member)
 {
-	int error = open_end(s, link, true);
+	const struct traffic_group *g = &t->groups[link->group - 1];
+	bool is_source = member == &g->source;
+	struct sim_qp qp = {
+		.qp = member->qpn,
+		.peer = s->n_hosts + link->group - 1,
+		.peer_qp = g->source.qpn,
+		.host = member->host,
+		.sends = is_source ? link->messages : 0,
+		.takes = is_source ? 0 : link->messages,
+		.is_member = true,
+		.port = (uint8_t)member->port,
+		.psn = g->psn,
+	};
+	int error = open_qp(s, &qp);
 
-	return error ? error : open_end(s, link, false);
+	for (uint32_t i = 0; !error && i < qp.takes; i++)
+		post_receive(s, qp.host, qp.qp);
+	return error;
+}
+
+/* Both ends of a connection, or all of a group; host: only those at it. */
+static int open_link(const struct traffic *t, struct sim *s, const struct traffic_link *link,
+		     uint32_t host)
+{
+	const struct traffic_group *g = link->group ? &t->groups[link->group - 1] : NULL;
+	int error = 0;
+
+	if (host == ANY_HOST || host == link->src)
+		error = g ? open_member(t, s, link, &g->source) : open_end(s, link, true);
+	if (!g && !error && (host == ANY_HOST || host == link->dst))
+		error = open_end(s, link, false);
+	for (uint32_t i = 0; g && !error && i < g->n_receivers; i++)
+		if (host == ANY_HOST || host == g->receivers[i].host)
+			error = open_member(t, s, link, &g->receivers[i]);
+	return error;
 }
 
 bool traffic_is_local(const struct workload *w)
@@ -195,7 +306,7 @@ bool traffic_is_local(const struct workload *w)
 		for (uint32_t k = 0; k < w->flows[i].n_after; k++) {
 			uint32_t next = w->after[w->flows[i].first_after + k];
 
-			if (w->flows[next].src != w->flows[i].dst)
+			if (w->flows[i].group || w->flows[next].src != w->flows[i].dst)
 				return false;
 		}
 	return true;
@@ -204,7 +315,7 @@ bool traffic_is_local(const struct workload *w)
 int traffic_start(struct traffic *t, struct sim *s)
 {
 	for (uint32_t i = 0; i < t->n_links; i++) {
-		int error = open_link(s, &t->links[i]);
+		int error = open_link(t, s, &t->links[i], ANY_HOST);
 
 		if (error)
 			return error;
@@ -272,6 +383,14 @@ static void post(struct traffic *t, struct sim *s, uint32_t flow)
 	}
 }
 
+static void forget_receipts(struct traffic *t, uint32_t flow)
+{
+	const struct workload_group *g = workload_group_of(t->workload, &t->workload->flows[flow]);
+
+	for (uint32_t i = 0; g && i < g->n; i++)
+		t->receipts[t->flows[flow].receipts + i].delivered_bytes = 0;
+}
+
 static void begin(struct traffic *t, struct sim *s, uint32_t flow)
 {
 	struct traffic_flow *f = &t->flows[flow];
@@ -288,6 +407,8 @@ static void begin(struct traffic *t, struct sim *s, uint32_t flow)
 	f->posted_bytes = 0;
 	f->acked_bytes = 0;
 	f->delivered_bytes = 0;
+	f->n_whole = 0;
+	forget_receipts(t, flow);
 	post(t, s, flow);
 }
 
@@ -347,13 +468,44 @@ static void count_tick(struct traffic *t, psec now, uint64_t bytes)
 		t->n_ticks = (uint32_t)tick + 1;
 }
 
-/* A receive for the one that a message took. */
-static void post_receive(struct sim *s, uint32_t host, uint32_t qp)
+/* The place of a host among a group's receivers; NO_LINK: it is none. */
+static uint32_t receiver_of(const struct traffic *t, const struct workload_group *g, uint32_t host)
 {
-	struct op op = {.code = ENGINE_RECV, .qp = qp};
+	const uint32_t *hosts = t->workload->receivers + g->first;
+	uint32_t from = 0, end = g->n;
 
-	if (s->cfg.transport->takes_receives)
-		sim_post(s, host, &op);
+	while (from < end) {
+		uint32_t middle = from + (end - from) / 2;
+
+		if (hosts[middle] == host)
+			return middle;
+		if (hosts[middle] < host)
+			from = middle + 1;
+		else
+			end = middle;
+	}
+	return NO_LINK;
+}
+
+/* Notes what a receiver of a group got; whether all of them have all now. */
+static bool is_everywhere(struct traffic *t, const struct sim *s, uint32_t flow, uint32_t host,
+			  uint32_t bytes)
+{
+	const struct workload_flow *w = &t->workload->flows[flow];
+	const struct workload_group *g = &t->workload->groups[w->group - 1];
+	struct traffic_flow *f = &t->flows[flow];
+	uint32_t place = receiver_of(t, g, host);
+
+	if (place == NO_LINK)
+		return false;
+	struct traffic_receipt *r = &t->receipts[f->receipts + place];
+	bool was_whole = r->delivered_bytes >= w->bytes;
+
+	r->delivered_bytes += bytes;
+	r->delivered_ps = sim_now(s);
+	if (!was_whole && r->delivered_bytes >= w->bytes)
+		f->n_whole++;
+	return f->n_whole == g->n;
 }
 
 static void on_received(struct traffic *t, struct sim *s, uint32_t host, const struct done *done)
@@ -372,8 +524,13 @@ static void on_received(struct traffic *t, struct sim *s, uint32_t host, const s
 
 	f->delivered_bytes += done->len;
 	f->total_bytes += done->len;
-	f->delivered_ps = sim_now(s);
-	if (f->delivered_bytes >= w->bytes && f->repeats_left == 1)
+	/* Of several receivers one may be looked at before another who was there first. */
+	if (f->delivered_ps < sim_now(s))
+		f->delivered_ps = sim_now(s);
+	bool is_whole = w->group ? is_everywhere(t, s, flow, host, done->len)
+				 : f->delivered_bytes >= w->bytes;
+
+	if (is_whole && f->repeats_left == 1)
 		release(t, s, flow);
 }
 
@@ -421,6 +578,13 @@ void traffic_received(struct traffic *t, const struct sim *s, uint64_t bytes)
 	count_tick(t, sim_now(s), bytes);
 }
 
+static bool is_at(const struct traffic *t, const struct workload_flow *w, uint32_t host)
+{
+	const struct workload_group *g = workload_group_of(t->workload, w);
+
+	return w->src == host || w->dst == host || (g && receiver_of(t, g, host) != NO_LINK);
+}
+
 /* What was under way is lost with the queue pairs. Those that were never used are made anew; one
  * that was cannot be, as its peer goes on counting from where it was. */
 void traffic_restarted(struct traffic *t, struct sim *s, uint32_t host)
@@ -428,14 +592,12 @@ void traffic_restarted(struct traffic *t, struct sim *s, uint32_t host)
 	for (uint32_t i = 0; i < t->workload->n; i++) {
 		const struct workload_flow *w = &t->workload->flows[i];
 
-		if ((w->src == host || w->dst == host) && t->flows[i].state == TRAFFIC_RUNNING)
+		if (is_at(t, w, host) && t->flows[i].state == TRAFFIC_RUNNING)
 			end_flow(t, i, -ECONNRESET);
 	}
 	for (uint32_t i = 0; i < t->n_links; i++) {
-		const struct traffic_link *link = &t->links[i];
-
-		if (!link->is_used && (link->src == host || link->dst == host))
-			open_end(s, link, link->src == host);
+		if (!t->links[i].is_used)
+			open_link(t, s, &t->links[i], host);
 	}
 }
 

@@ -37,7 +37,7 @@ const struct transport transport_rc = {
 	.name = "rc",
 	.engine = &rc_ops,
 	.carrier = &carrier_roce,
-	.features = TRANSPORT_CNPS | TRANSPORT_NOT_READY,
+	.features = TRANSPORT_CNPS | TRANSPORT_NOT_READY | TRANSPORT_GROUPS,
 	.ops = 1u << ENGINE_WRITE | 1u << ENGINE_WRITE_IMM | 1u << ENGINE_SEND |
 	       1u << ENGINE_SEND_IMM | 1u << ENGINE_SEND_INV | 1u << ENGINE_READ |
 	       1u << ENGINE_ATOMIC | 1u << ENGINE_LOCAL_INV | 1u << ENGINE_BIND,

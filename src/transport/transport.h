@@ -35,6 +35,8 @@ enum transport_feature {
 	TRANSPORT_NOT_READY = 64,  /* a message that finds no receive is put off, and not fatal */
 	TRANSPORT_AHEAD = 128,     /* packets are taken ahead of a gap, so many and no more */
 	TRANSPORT_STRANGERS = 256, /* it serves peers that it was not told of */
+	TRANSPORT_GROUPS = 512,    /* switches copy its requests to many receivers, and merge what
+				    * these answer */
 };
 
 /* The DSCPs that a device has for each class where nothing else is said. */

@@ -381,7 +381,7 @@ static void examples(void **state)
 		n++;
 	}
 	closedir(folder);
-	assert_int_equal(n, 18);
+	assert_int_equal(n, 19);
 }
 
 /* A file that a scenario names: its mistakes carry its own name and lines. */
