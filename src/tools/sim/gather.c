@@ -118,7 +118,7 @@ static int gather_flows(struct report *r)
 		const struct workload_flow *w = &run->scenario->workload.flows[i];
 		const struct traffic_flow *f = &run->traffic.flows[i];
 
-		r->bytes += w->bytes * w->repeat;
+		r->bytes += workload_bytes(&run->scenario->workload, w);
 		r->delivered_bytes += f->total_bytes;
 		if (f->state != TRAFFIC_DONE)
 			continue;

@@ -136,6 +136,8 @@ static void put_flow(struct json_writer *w, const struct run *run, uint32_t i)
 	json_number(w, "id", work->id);
 	json_text(w, "src", t->labels[work->src]);
 	json_text(w, "dst", t->labels[work->dst]);
+	if (work->group)
+		json_number(w, "receivers", run->scenario->workload.groups[work->group - 1].n);
 	json_number(w, "bytes", work->bytes);
 	json_number(w, "repeat", work->repeat);
 	json_truth(w, "victim", work->role == WORKLOAD_VICTIM);
@@ -172,6 +174,49 @@ static void put_flows(struct json_writer *w, const struct report *r)
 			put_flow(w, r->run, i);
 		json_close(w);
 	}
+	json_close(w);
+}
+
+static void put_tree(struct json_writer *w, const struct report *r, uint32_t group)
+{
+	const struct workload_group *g = &r->run->scenario->workload.groups[group];
+	struct report_trees trees;
+
+	report_trees(r, group, &trees);
+	json_object(w, NULL, JSON_INLINE);
+	json_text(w, "src", r->run->scenario->topology.labels[g->src]);
+	json_number(w, "receivers", g->n);
+	json_number(w, "acks", trees.acks);
+	json_number(w, "naks", trees.naks);
+	json_number(w, "cnps", trees.cnps);
+	json_number(w, "silent", trees.silent);
+	json_number(w, "ejected", trees.ejected);
+	json_number(w, "failed", trees.failed);
+	json_close(w);
+}
+
+/* Multicast groups, if there are any. */
+static void put_trees(struct json_writer *w, const struct report *r)
+{
+	const struct sim_totals *t = &r->run->sim.totals;
+	uint32_t n = r->run->scenario->workload.n_groups;
+	struct report_trees trees;
+
+	if (n == 0)
+		return;
+	report_trees(r, REPORT_ALL_TREES, &trees);
+	json_object(w, "groups", JSON_LINES);
+	json_number(w, "count", n);
+	json_number(w, "copies", t->replicated);
+	json_number(w, "used_up", t->absorbed);
+	json_number(w, "answers", t->answered);
+	json_number(w, "acks", trees.acks);
+	json_number(w, "naks", trees.naks);
+	json_number(w, "cnps", trees.cnps);
+	json_array(w, "each", JSON_LINES);
+	for (uint32_t i = 0; i < n; i++)
+		put_tree(w, r, i);
+	json_close(w);
 	json_close(w);
 }
 
@@ -364,6 +409,7 @@ void report_json(struct json_writer *w, const char *key, const struct report *r)
 	json_close(w);
 	put_flows(w, r);
 	put_packets(w, r);
+	put_trees(w, r);
 	put_ports(w, r);
 	put_paths(w, r);
 	put_links(w, r);

@@ -29,7 +29,7 @@ void progress_begin(struct progress *p, const struct run *run, const char *name)
 	*p = (struct progress){.run = run, .name = name, .began = clock_now()};
 	p->shown = p->began;
 	for (uint32_t i = 0; i < w->n; i++)
-		p->total_bytes += w->flows[i].bytes * w->flows[i].repeat;
+		p->total_bytes += workload_bytes(w, &w->flows[i]);
 }
 
 /* Per mille of the bytes. Whole messages are known exactly, but a run may consist of a few long

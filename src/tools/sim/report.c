@@ -59,7 +59,7 @@ void report_plan(FILE *out, const struct run *run, const char *summary)
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < s->workload.n; i++)
-		bytes += s->workload.flows[i].bytes * s->workload.flows[i].repeat;
+		bytes += workload_bytes(&s->workload, &s->workload.flows[i]);
 	text_put_safe(out, s->name[0] ? s->name : "scenario");
 	if (summary[0]) {
 		fputs(": ", out);
@@ -136,7 +136,12 @@ static void print_each_flow(FILE *out, const struct report *r)
 		char pair[2 * TOPOLOGY_NAME_MAX + 4];
 		bool has_time = flow.fct_ps != 0;
 
-		snprintf(pair, sizeof pair, "%s > %s", t->labels[f->src], t->labels[f->dst]);
+		if (f->group)
+			snprintf(pair, sizeof pair, "%s > %u hosts", t->labels[f->src],
+				 w->groups[f->group - 1].n);
+		else
+			snprintf(pair, sizeof pair, "%s > %s", t->labels[f->src],
+				 t->labels[f->dst]);
 		fprintf(out, "  %8u  %-18s %12s %12s %12s %12s %9s  %s%s\n", f->id, pair,
 			amount_bytes(f->bytes * f->repeat).at,
 			done->state == TRAFFIC_WAITING ? "-" : amount_time(done->started_ps).at,
@@ -164,6 +169,28 @@ static void print_packets(FILE *out, const struct report *r)
 		"  %" PRIu64 " marked, %" PRIu64 " trimmed, %" PRIu64 " retransmitted, %" PRIu64
 		" pauses\n",
 		t->marked, t->trimmed, r->retransmitted, t->pauses);
+}
+
+/* Of multicast groups: what became of answers, and how many reached the sources. */
+static void print_groups(FILE *out, const struct report *r)
+{
+	const struct sim_totals *t = &r->run->sim.totals;
+	struct report_trees trees;
+
+	if (r->run->scenario->workload.n_groups == 0)
+		return;
+	report_trees(r, REPORT_ALL_TREES, &trees);
+	fprintf(out, "\nmulticast groups: %u\n", r->run->scenario->workload.n_groups);
+	fprintf(out, "  %12" PRIu64 "  copies made\n", t->replicated);
+	fprintf(out, "  %12" PRIu64 "  packets used up, %" PRIu64 " answers made of them\n",
+		t->absorbed, t->answered);
+	fprintf(out,
+		"  %12" PRIu64 "  ACKs to the sources, %" PRIu64 " NAKs, %" PRIu64
+		" congestion notices\n",
+		trees.acks, trees.naks, trees.cnps);
+	if (trees.silent || trees.ejected || trees.failed)
+		fprintf(out, "  receivers: %u silent, %u ejected, %u failed\n", trees.silent,
+			trees.ejected, trees.failed);
 }
 
 static void print_queues(FILE *out, const struct report *r)
@@ -300,6 +327,7 @@ void report_table(FILE *out, const struct report *r, bool unicode)
 	print_flows(out, r);
 	print_each_flow(out, r);
 	print_packets(out, r);
+	print_groups(out, r);
 	print_queues(out, r);
 	print_links(out, r);
 	print_load(out, r);

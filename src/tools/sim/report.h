@@ -68,6 +68,14 @@ struct report {
 	bool is_conserved;
 };
 
+/* What the source of a multicast group heard, or those of all; and branches of any node. */
+#define REPORT_ALL_TREES UINT32_MAX
+struct report_trees {
+	uint64_t acks, naks, cnps;
+	uint32_t silent, ejected, failed;
+};
+void report_trees(const struct report *r, uint32_t group, struct report_trees *trees);
+
 /* 0 or -ENOMEM. */
 int report_gather(struct report *r);
 
