@@ -3,6 +3,8 @@
 /* clang-format off */
 
 /* What every one is compared with. */
+#define PODS "topology: {kind: fat-tree, hosts: 128, hosts_per_leaf: 16, leaves_per_pod: 4}\n"
+#define MANY "topology.hosts=2048, topology.hosts_per_leaf=32, topology.leaves_per_pod=8, "
 #define RC "  - {name: rc, set: [transport.kind=rc, transport.cc=dcqcn]}\n"
 
 /* 8 leaves with 16 hosts each, 16 spines; queues, ECN and NSCC follow from its round trip. */
@@ -247,6 +249,49 @@ const struct scenario_builtin scenario_studies[] = {
 	"beside:\n"
 	"  - {name: oblivious, set: [transport.evs=oblivious]}\n"
 	RC},
+
+	{"multicast", "16 MiB to 8, 64, 256 and 1,024 hosts, copied by the network.",
+	"name: multicast\n"
+	PODS
+	"transport: {kind: rc}\n"
+	"workload: {kind: broadcast, bytes: 16MiB, by: end-mt, receivers: 64}\n"
+	"targets:\n"
+	"  - {what: wrapped_last, most: 1.03}\n"
+	"  - {what: wrapped_last, in: 8 hosts, most: 1.03}\n"
+	"  - {what: wrapped_last, in: 256 hosts, most: 1.03}\n"
+	"  - {what: wrapped_last, in: 1024 hosts, most: 1.03}\n"
+	"  - {what: spread_last, in: 1024 hosts, most: 1.05}\n"
+	"  - {what: sent_over_taken, in: 1024 hosts, most: 1.01}\n"
+	"  - {what: pkts_to_sources, in: 1024 hosts, of: one host, most: 1.1}\n"
+	"  - {what: pkts_to_sources, in: 1024 hosts lossy, of: one host, most: 2}\n"
+	"  - {what: flows_failed, in: 1024 hosts lossy, most: 0}\n"
+	"beside:\n"
+	"  - {name: one host, set: [workload.receivers=1, workload.by=unicast]}\n"
+	"  - {name: 8 hosts, set: [workload.receivers=8]}\n"
+	"  - {name: 256 hosts, set: [" MANY "workload.receivers=256]}\n"
+	"  - {name: 1024 hosts, set: [" MANY "workload.receivers=1024]}\n"
+	"  - name: 1024 hosts lossy\n"
+	"    set: [" MANY "workload.receivers=1024,\n"
+	"      'faults=[{kind: drop, at: \"*\", chance: 10ppm}]']\n"
+	"  - {name: 8 by TLVs, set: [workload.receivers=8, groups.receivers=tlv]}\n"
+	"  - {name: 32 by TLVs, set: [workload.receivers=32, groups.receivers=tlv]}\n"
+	"  - name: 88 by TLVs\n"
+	"    set: [" MANY "workload.receivers=88, groups.receivers=tlv]\n"
+	"  - {name: 64 in a ring, set: [workload.by=ring]}\n"
+	"  - {name: 64 in a tree, set: [workload.by=tree]}\n"
+	"  - {name: 64 by unicast, long: true, set: [workload.by=unicast]}\n"},
+
+	{"multicast-gather", "An all-gather of 64 hosts, copied by the network, four at a time.",
+	"name: multicast-gather\n"
+	PODS
+	"transport: {kind: rc}\n"
+	"workload: {kind: all-gather, bytes: 1MiB, by: end-mt, members: 64, at_a_time: 4}\n"
+	"targets:\n"
+	"  - {what: spread_last, most: 1.1}\n"
+	"beside:\n"
+	"  - {name: all at once, set: [workload.at_a_time=64]}\n"
+	"  - {name: in a ring, set: [workload.by=ring, workload.at_a_time=64]}\n"
+	"  - {name: by unicast, set: [workload.by=unicast, workload.at_a_time=64]}\n"},
 
 	{"mrc-all-reduce", "All-reduce of 64 hosts; main is a ring of 4 MiB, MRC, nothing lost.",
 	"name: mrc-all-reduce\n"

@@ -672,7 +672,7 @@ static void builtins(void **state)
 		assert_ptr_equal(scenario_builtin_find(b->name), b);
 		scenario_fini(&s);
 	}
-	assert_int_equal(n, 27);
+	assert_int_equal(n, 29);
 	assert_null(scenario_builtin_find("no such"));
 }
 

@@ -633,7 +633,7 @@ static void studies_are_whole(void **state)
 		}
 		scenario_fini(&runs_scenario);
 	}
-	assert_int_equal(n, 12);
+	assert_int_equal(n, 14);
 }
 
 static const struct CMUnitTest cases[] = {
