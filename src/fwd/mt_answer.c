@@ -3,9 +3,7 @@
 #include "fwd/mt_inside.h"
 #include "wire/seal.h"
 
-/* By T-26 nothing counts before its CRC was found right: what corruption made of an ACK would be
- * believed by the source. */
-static enum mt_drop check_seal(const struct mt_input *in, const struct mt_packet *p)
+enum mt_drop mt_check_seal(const struct mt_input *in, const struct mt_packet *p)
 {
 	uint32_t bytes = p->end - p->at - MT_SEAL_BYTES;
 
@@ -59,7 +57,9 @@ enum mt_drop mt_up_take(const struct mt_node *n, const struct mt_arrival *a, str
 		return MT_DROP_PORT;
 	if (bth->opcode != ROCE_OP_ACKNOWLEDGE && bth->opcode != ROCE_OP_CNP)
 		return MT_DROP_OPCODE;
-	enum mt_drop drop = check_seal(a->in, p);
+	/* By T-26 nothing counts before its CRC was found right: what corruption made of an ACK
+	 * would be believed by the source. */
+	enum mt_drop drop = mt_check_seal(a->in, p);
 
 	if (drop != MT_DROP_NONE)
 		return drop;

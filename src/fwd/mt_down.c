@@ -133,6 +133,11 @@ static enum mt_drop check(const struct mt_node *n, const struct mt_arrival *a, s
 		return MT_DROP_TOO_LONG;
 	if (kind_of(p->roce.bth.opcode) == NOT_OURS)
 		return MT_DROP_OPCODE;
+	/* Nobody behind this node would find out: one flipped bit of an opcode must not end the
+	 * group (T-29). */
+	if (g->is_first && kind_of(p->roce.bth.opcode) & REFUSED &&
+	    (drop = mt_check_seal(a->in, p)) != MT_DROP_NONE)
+		return drop;
 	w->ecn = a->is_wrapped ? fwd_ecn_inward(p->ecn, a->in->view->ecn) : p->ecn;
 	if (is_edge && w->ecn == FWD_ECN_DROP)
 		return MT_DROP_ECN;

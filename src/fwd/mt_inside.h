@@ -42,6 +42,10 @@ static inline bool mt_is_port(uint16_t expected, uint16_t port)
 	return expected == MT_ANY_PORT || expected == port;
 }
 
+/* Whether a packet's seal is right: MT_DROP_SEAL, or MT_DROP_MALFORMED when not all of it is there.
+ */
+enum mt_drop mt_check_seal(const struct mt_input *in, const struct mt_packet *p);
+
 /* A request of r->group: from where it should come, to where it should go. Checks the rest, and
  * sets r where it passes. */
 enum mt_drop mt_down_take(const struct mt_node *n, const struct mt_arrival *a, struct mt_result *r);

@@ -232,6 +232,30 @@ static void what_groups_cannot_do_is_refused(void **state)
 			 aeth_syndrome(AETH_NAK, AETH_NAK_INVALID_REQUEST));
 }
 
+/* One bit away from a WRITE stands a READ. Receivers would drop it as damaged; so must who refuses
+ * what they never see, or the source's group would end. */
+static void damage_refuses_nothing(void **state)
+{
+	struct stage_packet p = stage_request(ROCE_OP_WRITE_LAST, 10);
+
+	(void)state;
+	open_stage(STAGE_HEADEND | STAGE_HAS_RECEIVERS);
+	make_request(ROCE_OP_SEND_ONLY, 9);
+	assert_int_equal(take_it(), MT_DROP_NONE);
+	p.payload = reth_bytes;
+	p.roce.bth.pad = 0;
+	make(&p);
+	st.in[IP_AT + 48] ^= ROCE_OP_WRITE_LAST ^ ROCE_OP_READ_REQUEST;
+	assert_drop(MT_DROP_SEAL, STAGE_UP);
+	stage_seal(st.in + IP_AT);
+	assert_int_equal(take_it(), MT_DROP_REFUSED);
+	/* Whoever hands it in may know that it is right. */
+	make_request(ROCE_OP_READ_REQUEST, 10);
+	st.stored = st.len - 4;
+	st.is_known_good = true;
+	assert_int_equal(take_it(), MT_DROP_REFUSED);
+}
+
 /* T-12: with provisioning one forged packet would become the whole group's. */
 static void who_may_send_to_the_headend(void **state)
 {
@@ -406,6 +430,7 @@ static const struct CMUnitTest cases[] = {
 	CASE(without_an_srh),
 	CASE(every_opcode),
 	CASE(what_groups_cannot_do_is_refused),
+	CASE(damage_refuses_nothing),
 	CASE(who_may_send_to_the_headend),
 	CASE(too_long),
 	CASE(trimmed),
