@@ -84,7 +84,9 @@ static const char *wrap_fault(const struct mt_node *n, const struct mt_group *g)
 {
 	const struct mt_wrap *wrap = g->wrap;
 
-	if (!wrap || (!has_nodes(g) && wrap->srh.len == 0))
+	bool is_needed = has_nodes(g) || (g->is_edge_by_tlv && g->n_receivers > 0);
+
+	if (!wrap || (!is_needed && wrap->srh.len == 0))
 		return NULL;
 	if (wrap->srh.len < srh_bytes || wrap->srh.len > SRH_MAX)
 		return "the segment routing header has a length that none has";

@@ -141,6 +141,11 @@ static void short_srh(void)
 {
 	st.wrap.srh.len = 4;
 }
+/* Its own receivers are said there and nowhere else. */
+static void no_srh(void)
+{
+	st.wrap.srh.len = 0;
+}
 static void cut_srh(void)
 {
 	st.wrap.srh.len -= 8;
@@ -279,6 +284,8 @@ static const struct {
 	{HEAD, long_with_srh, "longer"},
 	{HEAD, over_mtu, "MTU"},
 	{HEAD, short_srh, "length"},
+	{HEAD, no_srh, "length"},
+	{STAGE_HEADEND | STAGE_HAS_RECEIVERS | STAGE_BY_TLV, no_srh, "length"},
 	{HEAD, cut_srh, "malformed"},
 	{HEAD, long_srh, "malformed"},
 	{HEAD, other_srh, "IPv6 follows"},
