@@ -522,7 +522,8 @@ static int start(const struct making *m, uint32_t sw)
 	mt_merge_init(&g->merge, &cfg, g->merge.branches);
 	for (uint32_t i = 0; i < g->n_branches; i++)
 		mt_merge_join(&g->merge, i);
-	const char *fault = mt_node_fault(&m->g->nodes[sw].mt);
+	/* The node, and its groups so far, are right. */
+	const char *fault = mt_group_fault(&m->g->nodes[sw].mt, g);
 
 	if (fault)
 		return sentence(-EINVAL, m->error, m->error_len, "multicast group %u: %s",
