@@ -116,6 +116,21 @@ static enum mt_drop list_own(const struct mt_node *n, const struct mt_group *g, 
 	return list_receivers(n, g, srh.tlvs, n->address, w);
 }
 
+/* Damaged requests go down as they are, for receivers to drop (T-13). But one flipped bit of an
+ * opcode must not end the group (T-29), nor one of a PSN move the highest that answers are held
+ * against to where the source will not be for long (T-26, T-34). */
+static bool must_be_right(const struct mt_group *g, const struct bth *bth)
+{
+	const struct mt_merge *m = &g->merge;
+	psn24 psn = psn24_of(bth->psn);
+
+	if (g->is_first && kind_of(bth->opcode) & REFUSED)
+		return true;
+	if (m->has_highest)
+		return psn24_gt(psn, psn24_next(m->highest));
+	return m->cfg.has_start && !psn24_eq(psn, m->cfg.start);
+}
+
 /* Everything that can be said without changing anything. */
 static enum mt_drop check(const struct mt_node *n, const struct mt_arrival *a, struct mt_result *r)
 {
@@ -133,10 +148,7 @@ static enum mt_drop check(const struct mt_node *n, const struct mt_arrival *a, s
 		return MT_DROP_TOO_LONG;
 	if (kind_of(p->roce.bth.opcode) == NOT_OURS)
 		return MT_DROP_OPCODE;
-	/* Nobody behind this node would find out: one flipped bit of an opcode must not end the
-	 * group (T-29). */
-	if (g->is_first && kind_of(p->roce.bth.opcode) & REFUSED &&
-	    (drop = mt_check_seal(a->in, p)) != MT_DROP_NONE)
+	if (must_be_right(g, &p->roce.bth) && (drop = mt_check_seal(a->in, p)) != MT_DROP_NONE)
 		return drop;
 	w->ecn = a->is_wrapped ? fwd_ecn_inward(p->ecn, a->in->view->ecn) : p->ecn;
 	if (is_edge && w->ecn == FWD_ECN_DROP)

@@ -7,7 +7,9 @@
  * absorbed, or as dropped, and leaves its bytes as they are until the last copy is made. Routes to
  * FWD_MULTICAST are those to the Proxy, to the group's segment and to the node's own address.
  * Payload is not touched; the seal is changed by difference, so that what was damaged stays damaged
- * (T-13). No ICMPv6 is ever made (T-36). No clock, no memory of its own. */
+ * (T-13). Right it must be where more than a copy hangs on it: answers, requests that jump ahead of
+ * all before, and those that a group refuses. No ICMPv6 is ever made (T-36). No clock, no memory of
+ * its own. */
 #ifndef WEFT_FWD_MT_NODE_H
 #define WEFT_FWD_MT_NODE_H
 
@@ -38,7 +40,7 @@
 	D(ECN, "ecn", "congestion was marked around a packet that cannot say so (RFC 6040)") \
 	D(TLV, "tlv", "an End.MT TLV is malformed (T-01)")                                   \
 	D(NO_TLV, "no-tlv", "no End.MT TLV is this edge's")                                  \
-	D(SEAL, "seal", "the answer's CRC is wrong (T-26)")                                  \
+	D(SEAL, "seal", "the CRC is wrong where it must be right (T-26)")                    \
 	D(STALE, "stale", "an answer behind what its branch has said (T-06, T-26)")          \
 	D(BEYOND, "beyond", "an answer to what was not sent down (T-26)")                    \
 	D(STRANGER, "stranger", "an answer of a branch that is not live")                    \

@@ -256,6 +256,40 @@ static void damage_refuses_nothing(void **state)
 	assert_int_equal(take_it(), MT_DROP_REFUSED);
 }
 
+/* What jumps ahead must be right: the source would be far behind what it seems to have sent. What
+ * is next, or came before, goes down with its damage (T-13). */
+static void damage_does_not_jump_ahead(void **state)
+{
+	struct mt_merge_cfg cfg;
+
+	(void)state;
+	open_stage(STAGE_HAS_RECEIVERS);
+	cfg = st.group.merge.cfg;
+	cfg.has_start = true;
+	cfg.start = psn24_of(0xfffffe);
+	mt_merge_init(&st.group.merge, &cfg, st.states);
+	assert_int_equal(mt_merge_join(&st.group.merge, 0), 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t next = psn24_add(cfg.start, (int32_t)i).v;
+
+		make_wrapped(ROCE_OP_SEND_ONLY, next + 1);
+		inner_ip()[60]++; /* payload */
+		assert_drop(MT_DROP_SEAL, STAGE_UP);
+		make_wrapped(ROCE_OP_SEND_ONLY, next);
+		put_be24(inner_ip() + 48 + 9, next + 0x200000);
+		assert_drop(MT_DROP_SEAL, STAGE_UP);
+		make_wrapped(ROCE_OP_SEND_ONLY, next);
+		inner_ip()[60]++;
+		assert_int_equal(take_it(), MT_DROP_NONE);
+		assert_int_equal(take_it(), MT_DROP_NONE);
+		assert_int_equal(st.group.merge.highest.v, next);
+	}
+	/* A gap of the source's own. */
+	make_wrapped(ROCE_OP_SEND_ONLY, 100);
+	assert_int_equal(take_it(), MT_DROP_NONE);
+	assert_int_equal(st.group.merge.highest.v, 100);
+}
+
 /* T-12: with provisioning one forged packet would become the whole group's. */
 static void who_may_send_to_the_headend(void **state)
 {
@@ -431,6 +465,7 @@ static const struct CMUnitTest cases[] = {
 	CASE(every_opcode),
 	CASE(what_groups_cannot_do_is_refused),
 	CASE(damage_refuses_nothing),
+	CASE(damage_does_not_jump_ahead),
 	CASE(who_may_send_to_the_headend),
 	CASE(too_long),
 	CASE(trimmed),
