@@ -1,8 +1,8 @@
 /* Writes the seeds of every fuzz target: usage: seeds DIRECTORY
  * From the sample packets DIRECTORY/net, /packet and /fwd get frames, /roce and /mrc what follows
- * UDP without the ICRC, /srh segment routing headers; /ref and /rc what two engines say to each
- * other, /scenario the files in SCENARIO_DIR, /setup a configuration of devices, and /control
- * states of their control. */
+ * UDP without the ICRC, /srh segment routing headers; /mt_node those of multicast trees, and what
+ * else comes to a node of one; /ref and /rc what two engines say to each other, /scenario the files
+ * in SCENARIO_DIR, /setup a configuration of devices, and /control states of their control. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,10 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bytes.h"
 #include "catalog.h"
 #include "control_sample.h"
 #include "engine_seeds.h"
 #include "engine_target.h"
+#include "mt_records.h"
 #include "ref_records.h"
 #include "wire/icrc.h"
 
@@ -59,6 +61,63 @@ static void write_forwarded(uint32_t number, struct cspan frame)
 	write_seed("fwd", number, (struct cspan){bytes, 2 + frame.len});
 }
 
+/* Of each kind of record: what is left out of one is 0. Groups as fuzz_mt_node numbers them. */
+#define MT_REQUEST(group, opcode, psn, bits)                                                      \
+	{                                                                                         \
+		MT_RECORD_MADE | MT_RECORD_IS_SEALED | MT_RECORD_IS_REQUEST | (bits), 0, (group), \
+			(opcode), (uint8_t)(psn), 2                                               \
+	}
+#define MT_ANSWER(group, branch, opcode, psn, syndrome)                                     \
+	{                                                                                   \
+		MT_RECORD_MADE | MT_RECORD_IS_SEALED, 0, (group) | (branch) << 4, (opcode), \
+			(uint8_t)(psn), (syndrome), 0, (uint8_t)((psn) + 1)                 \
+	}
+#define MT_RECORDS 16
+
+/* Of each group: requests, some answers to them, CNPs and their window, and members that go. */
+static void write_mt_groups(void)
+{
+	for (uint32_t group = 0; group < MT_RECORD_GROUPS; group++) {
+		const uint8_t g = (uint8_t)group;
+		const uint8_t records[MT_RECORDS][MT_RECORD_HEAD] = {
+			MT_REQUEST(g, ROCE_OP_SEND_ONLY, 0, MT_RECORD_ASKS),
+			MT_REQUEST(g, ROCE_OP_WRITE_ONLY, 1, MT_RECORD_HAS_CHECKSUM),
+			MT_REQUEST(g, ROCE_OP_READ_REQUEST, 2, 0),
+			MT_ANSWER(g, 0, ROCE_OP_ACKNOWLEDGE, 1, 0x1f),
+			MT_ANSWER(g, 1, ROCE_OP_ACKNOWLEDGE, 1, 0x05),
+			MT_ANSWER(g, 2, ROCE_OP_ACKNOWLEDGE, 1, 0x60),
+			MT_ANSWER(g, 3, ROCE_OP_ACKNOWLEDGE, 1, 0x1f),
+			MT_ANSWER(g, 4, ROCE_OP_ACKNOWLEDGE, 1, 0x21),
+			MT_ANSWER(g, 0, ROCE_OP_CNP, 0, 0),
+			MT_ANSWER(g, 3, ROCE_OP_CNP, 0, 0),
+			{MT_RECORD_WINDOW, 0, g},
+			{MT_RECORD_MEMBER, 0, g | 1 << 4, 1},
+			{MT_RECORD_MEMBER, 0, g | 2 << 4, 2},
+			{MT_RECORD_MEMBER, 0, g | 1 << 4, 0},
+			MT_REQUEST(g, ROCE_OP_SEND_FIRST, 2, 0),
+			MT_ANSWER(g, 0, ROCE_OP_ACKNOWLEDGE, 2, 0x62),
+		};
+
+		write_seed("mt_node", g, (struct cspan){records[0], sizeof records});
+	}
+}
+
+/* A sample, sealed or not, as a node gets it from above and from below. */
+static void write_mt_frame(uint32_t number, struct cspan frame)
+{
+	uint8_t bytes[2][MT_RECORD_HEAD + FRAME_MAX] = {{0}};
+
+	bytes[0][MT_RECORD_WHAT] = MT_RECORD_FRAME;
+	bytes[1][MT_RECORD_WHAT] = MT_RECORD_FRAME | MT_RECORD_IS_SEALED;
+	for (uint32_t i = 0; i < 2; i++) {
+		bytes[i][MT_RECORD_PORT] = (uint8_t)(1 + i);
+		put_be16(bytes[i] + MT_RECORD_LEN, (uint16_t)frame.len);
+		memcpy(bytes[i] + MT_RECORD_HEAD, frame.at, frame.len);
+		write_seed("mt_node", 100 + 2 * number + i,
+			   (struct cspan){bytes[i], MT_RECORD_HEAD + frame.len});
+	}
+}
+
 static void write_sample(const struct sample *s, uint32_t number)
 {
 	const struct net_cfg cfg = catalog_cfg();
@@ -68,6 +127,8 @@ static void write_sample(const struct sample *s, uint32_t number)
 	write_seed("net", number, frame);
 	write_seed("packet", number, frame);
 	write_forwarded(number, frame);
+	if (strcmp(s->file, "endmt") == 0)
+		write_mt_frame(number, frame);
 	if (net_get(frame, NET_LINK_ETHERNET, &cfg, &net, NULL).why != WIRE_DROP_NONE)
 		return;
 	if (net.end >= net.transport + icrc_bytes)
@@ -201,6 +262,7 @@ int main(int argc, char **argv)
 	write_conversation(2, 0, (uint8_t[8 * 128]){0x57});
 	engine_seeds_write(&target_mrc_engine, "mrc_engine", write_seed);
 	engine_seeds_write(&target_rc, "rc", write_seed);
+	write_mt_groups();
 	write_scenarios();
 	write_setup();
 	write_controls();
