@@ -41,12 +41,12 @@ static bool refuses(struct mt_merge *m, const struct mt_data *data, struct mt_st
 	return true;
 }
 
-/* A PSN half the range ahead is no longer above the minimum and must not become the highest. */
+/* A PSN half the range ahead is no longer above the minimum and must not become the highest. Before
+ * anything passed, the minimum is what lies before the start. */
 static bool is_above_all(const struct mt_merge *m, psn24 psn)
 {
-	if (!m->has_highest)
-		return !m->cfg.has_start || psn24_ge(psn, m->cfg.start);
-	return psn24_gt(psn, m->highest) && (!mt_has_least(m) || psn24_gt(psn, m->least.acked));
+	return (!m->has_highest || psn24_gt(psn, m->highest)) &&
+	       (!mt_has_least(m) || psn24_gt(psn, m->least.acked));
 }
 
 static void note_highest(struct mt_merge *m, psn24 psn)

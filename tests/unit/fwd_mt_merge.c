@@ -611,6 +611,14 @@ static void a_psn_far_ahead_moves_nothing(void **state)
 			  {ACK(0, 0x400001), IS(MT_BEYOND)},
 			  {ACK(0, 0x400000)},
 			  {ACK(1, 0x400000), UP_ACK(0x400000)}}},
+		{"first of all",
+		 {0},
+		 .n = 1,
+		 .rows = {{DOWN(0x7fffff, 0)},
+			  {ACK(0, 0x7fffff), IS(MT_BEYOND)},
+			  {DOWN(0x7ffffe, 0)},
+			  {ACK(0, 0x7fffff), IS(MT_BEYOND)},
+			  {ACK(0, 0x7ffffe), UP_ACK(0x7ffffe)}}},
 	};
 
 	(void)state;
@@ -631,6 +639,11 @@ static void others_are_not_looked_at(void **state)
 	/* Three hold the minimum; while one of them does, it is what it is. */
 	for (uint32_t b = 0; b < 3; b++) {
 		assert_int_equal(rig_answer(&r, &(struct rig_row){ACK(b, 1)}), MT_TAKEN);
+		assert_true(psn24_eq(r.m.least.acked, rig_psn(&r, -1)));
+	}
+	/* Nor when they say again that they do not count receives. */
+	for (uint32_t b = 0; b < 3; b++) {
+		assert_int_equal(rig_answer(&r, &(struct rig_row){ACK(b, 1)}), MT_REPEATED);
 		assert_true(psn24_eq(r.m.least.acked, rig_psn(&r, -1)));
 	}
 	/* New data is what none can lack yet. */
