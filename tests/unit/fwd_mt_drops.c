@@ -366,6 +366,28 @@ static void trimmed(void **state)
 	assert_drop(MT_DROP_MALFORMED, STAGE_UP);
 }
 
+/* The segment routing header says that it is longer than what there is of it: by its packet's
+ * length, with padding behind, and in memory. */
+static void an_srh_that_is_cut(void **state)
+{
+	(void)state;
+	open_stage(STAGE_HAS_RECEIVERS);
+	for (uint32_t cut = 8; cut < st.srh_len; cut += 8) {
+		make_wrapped(ROCE_OP_SEND_ONLY, 1);
+		const uint32_t len = IP_AT + 40 + st.srh_len - cut;
+
+		st.stored = len;
+		st.is_known_good = true;
+		assert_drop(MT_DROP_SRH, STAGE_UP);
+		st.stored = 0;
+		st.is_known_good = false;
+		put_be16(st.in + IP_AT + 4, (uint16_t)(st.srh_len - cut));
+		assert_drop(MT_DROP_SRH, STAGE_UP);
+		st.len = len;
+		assert_drop(MT_DROP_SRH, STAGE_UP);
+	}
+}
+
 static void payload_and_padding_must_fit(void **state)
 {
 	(void)state;
@@ -469,6 +491,7 @@ static const struct CMUnitTest cases[] = {
 	CASE(who_may_send_to_the_headend),
 	CASE(too_long),
 	CASE(trimmed),
+	CASE(an_srh_that_is_cut),
 	CASE(payload_and_padding_must_fit),
 	CASE(nobody_is_there),
 	CASE(every_cut_and_many_flips),
