@@ -11,10 +11,12 @@
 #include "wire/net.h"
 #include "wire/srh_plan.h"
 
-#define NOBODY      UINT32_MAX
-#define HOP_LIMIT   64u
-#define SPORT_FIRST 0xc000u
-#define LENGTH_MAX  0xffffu /* of what follows an IPv6 header */
+#define NOBODY       UINT32_MAX
+#define HOP_LIMIT    64u
+#define SPORT_FIRST  0xc000u
+#define SILENT_AFTER 4u      /* T-19 */
+#define SILENT_STEP  2u      /* for each switch below */
+#define LENGTH_MAX   0xffffu /* of what follows an IPv6 header */
 
 /* Which of a switch's addresses is what: see routing_node_address. */
 enum { ADDRESS_OWN = 1, ADDRESS_SEGMENT = 0xe001 };
@@ -28,7 +30,8 @@ struct block {
 struct place {
 	uint32_t parent; /* itself: the headend; NOBODY: not in the tree */
 	uint32_t n_branches, n_receivers;
-	uint32_t group; /* place among the node's */
+	uint32_t height; /* switches below it, on the longest way down */
+	uint32_t group;  /* place among the node's */
 };
 
 struct groups_builder {
@@ -280,6 +283,18 @@ static int climb(const struct making *m, const struct groups_member *member)
 	return 0;
 }
 
+/* Whoever is above a switch is higher. */
+static void lift_above(const struct making *m, uint32_t sw)
+{
+	struct place *places = m->b->places;
+
+	for (uint32_t height = 1; sw != m->headend; height++) {
+		sw = places[sw].parent;
+		if (places[sw].height < height)
+			places[sw].height = height;
+	}
+}
+
 static int grow_tree(const struct making *m)
 {
 	struct groups_builder *b = m->b;
@@ -297,6 +312,7 @@ static int grow_tree(const struct making *m)
 		p->n_branches += p->n_receivers;
 		if (b->order[i] != m->headend)
 			b->places[p->parent].n_branches++;
+		lift_above(m, b->order[i]);
 	}
 	return rc;
 }
@@ -515,9 +531,16 @@ static int start(const struct making *m, uint32_t sw)
 {
 	struct mt_group *g = group_at(m, sw);
 	struct mt_merge_cfg cfg = m->one->merge;
+	uint32_t silent = cfg.silent_after ? cfg.silent_after : SILENT_AFTER;
+	uint32_t height = m->b->places[sw].height;
 
 	cfg.n_branches = g->n_branches;
 	cfg.is_first = g->is_first;
+	/* All count the same passes: an edge must give up a receiver before whoever is above gives
+	 * up the edge. */
+	cfg.silent_after =
+		(uint8_t)(silent + SILENT_STEP * height < UINT8_MAX ? silent + SILENT_STEP * height
+								    : UINT8_MAX);
 	mt_group_index(g);
 	mt_merge_init(&g->merge, &cfg, g->merge.branches);
 	for (uint32_t i = 0; i < g->n_branches; i++)

@@ -34,7 +34,8 @@ struct groups_one {
 	uint32_t n_receivers;
 	bool by_tlv; /* who receives is said in each packet (draft 7.2), else to the edges */
 	uint32_t most_bytes;       /* of a request, from its IP header on (T-30); 0: any */
-	struct mt_merge_cfg merge; /* but for n_branches and is_first */
+	struct mt_merge_cfg merge; /* but for n_branches and is_first; silent_after is of edges, and
+				    * others wait longer */
 };
 
 /* Starts without groups, above routing that was built for cfg.max_groups and lives as long. 0 or

@@ -129,6 +129,41 @@ static void the_source_works_as_for_one(void **state)
 	runs_end();
 }
 
+static uint64_t delivered_to(uint32_t host)
+{
+	const struct traffic *t = &runs_run.traffic;
+
+	for (uint32_t i = 0; i < t->groups[0].n_receivers; i++)
+		if (t->groups[0].receivers[i].host == host)
+			return t->receipts[t->flows[0].receipts + i].delivered_bytes;
+	return 0;
+}
+
+/* A receiver behind a dead link holds all others up, until the source gives up; or it is given up,
+ * and nobody else with it. */
+static void who_is_silent_may_be_ejected(void **state)
+{
+	static const char text[] = LEAVES
+		"workload: {kind: broadcast, bytes: 3MB, message: 50KB, window: 3, by: end-mt}\n"
+		"faults: {kind: black-hole, at: 'leaf2>h9', from: 12us}\n";
+
+	(void)state;
+	run_all(text, "");
+	assert_int_equal(runs_run.traffic.flows[0].state, TRAFFIC_FAILED);
+	runs_end();
+	run_all(text, "groups.eject=true");
+	assert_int_equal(runs_run.traffic.flows[0].state, TRAFFIC_DONE);
+	for (uint32_t host = 1; host < 16; host++) {
+		uint64_t bytes = runs_scenario.workload.flows[0].bytes;
+
+		if (host == 9)
+			assert_in_range(delivered_to(host), 0, bytes - 1);
+		else
+			assert_int_equal(delivered_to(host), bytes);
+	}
+	runs_end();
+}
+
 /* A member begins when the one so many before it is everywhere, not only when it is known. */
 static void so_many_send_at_a_time(void **state)
 {
@@ -203,6 +238,7 @@ static const struct CMUnitTest cases[] = {
 	cmocka_unit_test(every_receiver_gets_every_byte),
 	cmocka_unit_test(it_does_so_whatever_the_links_do),
 	cmocka_unit_test(the_source_works_as_for_one),
+	cmocka_unit_test(who_is_silent_may_be_ejected),
 	cmocka_unit_test(so_many_send_at_a_time),
 	cmocka_unit_test(node_by_node_is_event_by_event),
 	cmocka_unit_test(what_cannot_be_is_told),
