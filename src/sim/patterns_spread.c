@@ -5,6 +5,7 @@
  * waits for the same chunk at its source. An all-gather is a broadcast by each member in turn, with
  * the places moved around the circle of members. Where the network copies the bytes, a broadcast is
  * one flow to a group: there are two places, and all receivers share the second. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -73,19 +74,21 @@ static bool has_chunks(const struct workload_cfg *cfg)
 
 static struct spread spread_of(const struct workload_cfg *cfg, uint32_t base)
 {
-	bool is_one = cfg->kind == WORKLOAD_BROADCAST;
+	const bool is_one = cfg->kind == WORKLOAD_BROADCAST;
+	const uint32_t n = pattern_members(cfg);
 	uint64_t chunk =
 		has_chunks(cfg) && cfg->chunk_bytes < cfg->bytes ? cfg->chunk_bytes : cfg->bytes;
 	struct spread s = {
 		.cfg = cfg,
-		.members = pattern_members(cfg),
-		.places = cfg->by == WORKLOAD_BY_GROUP ? 2 : pattern_members(cfg),
-		.roots = is_one ? 1 : pattern_members(cfg),
+		.members = n,
+		.places = cfg->by == WORKLOAD_BY_GROUP ? 2 : n,
+		.roots = is_one ? 1 : n,
 		.chunk_bytes = chunk,
 		.chunks = (uint32_t)((cfg->bytes + chunk - 1) / chunk),
 		.base = base,
 	};
 
+	assert(n > 0);
 	s.n = s.roots * cfg->repeat;
 	s.at_a_time = cfg->at_a_time > 0 && cfg->at_a_time < s.roots ? cfg->at_a_time : s.roots;
 	return s;

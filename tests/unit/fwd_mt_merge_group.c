@@ -193,19 +193,24 @@ static bool is_receiver(uint32_t child)
 	return child < RECEIVERS;
 }
 
-/* Whether a live receiver at or below a node has not got a PSN yet. */
+/* Whether a live receiver next to a node has not got a PSN yet. */
+static bool is_lacking_here(const struct node *n, int64_t psn)
+{
+	for (uint32_t i = 0; i < BRANCHES; i++)
+		if (n->states[i].state == MT_LIVE && is_receiver(n->child[i]) &&
+		    g.receivers[n->child[i]].expected <= psn)
+			return true;
+	return false;
+}
+
+/* The same at or below a node: there are two levels of them. */
 static bool is_lacking(const struct node *n, int64_t psn)
 {
-	for (uint32_t i = 0; i < BRANCHES; i++) {
-		uint32_t child = n->child[i];
-
-		if (n->states[i].state != MT_LIVE)
-			continue;
-		if (is_receiver(child) ? g.receivers[child].expected <= psn
-				       : is_lacking(&g.nodes[child - RECEIVERS], psn))
+	for (uint32_t i = 0; i < BRANCHES; i++)
+		if (n->states[i].state == MT_LIVE && is_node(n->child[i]) &&
+		    is_lacking_here(&g.nodes[n->child[i] - RECEIVERS], psn))
 			return true;
-	}
-	return false;
+	return is_lacking_here(n, psn);
 }
 
 static void send_up(struct node *n, const struct mt_out *out)
@@ -379,9 +384,8 @@ static bool deliver(void)
 		for (uint32_t b = 0; b < BRANCHES; b++) {
 			uint32_t child = node->child[b];
 
-			if (is_receiver(child) && l == &g.receivers[child].up)
-				node_up(node, b, &p);
-			else if (is_node(child) && l == &g.nodes[child - RECEIVERS].up)
+			if ((is_receiver(child) && l == &g.receivers[child].up) ||
+			    (is_node(child) && l == &g.nodes[child - RECEIVERS].up))
 				node_up(node, b, &p);
 		}
 	}

@@ -364,7 +364,7 @@ static void do_join(const struct step *s)
 
 static void do_down(const struct step *s, struct mt_out *a, struct mt_out *b)
 {
-	bool was_waiting[MT_MODEL_BRANCHES];
+	bool was_waiting[MT_MODEL_BRANCHES] = {0};
 
 	for (uint32_t i = 0; i < run.cfg.n_branches; i++)
 		was_waiting[i] = run.engine.branches[i].state == MT_WAITING;
