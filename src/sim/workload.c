@@ -35,18 +35,28 @@ static uint32_t more_room(uint32_t room, uint32_t max)
 	return room < max / 2 ? 2 * room : max;
 }
 
+/* A list with more room for entries of so many bytes, at most max of them, or NULL: then the list
+ * and *room are as they were. */
+static void *grow(void *list, uint32_t *room, uint32_t max, size_t bytes)
+{
+	uint32_t more = more_room(*room, max);
+	void *grown = more > 0 ? realloc(list, more * bytes) : NULL;
+
+	if (grown)
+		*room = more;
+	return grown;
+}
+
 uint32_t workload_add(struct workload *w, const struct workload_flow *flow)
 {
 	assert(flow->bytes > 0 && flow->window > 0 && flow->repeat > 0);
 	if (w->n == w->room) {
-		uint32_t room = more_room(w->room, WORKLOAD_FLOWS_MAX);
 		struct workload_flow *flows =
-			room > 0 ? realloc(w->flows, room * sizeof *flows) : NULL;
+			grow(w->flows, &w->room, WORKLOAD_FLOWS_MAX, sizeof *flows);
 
 		if (!flows)
 			return UINT32_MAX;
 		w->flows = flows;
-		w->room = room;
 	}
 	struct workload_flow *added = &w->flows[w->n];
 
@@ -68,23 +78,19 @@ static int by_number(const void *a, const void *b)
 static bool make_room(struct workload *w, uint32_t n)
 {
 	while (w->receiver_room - w->n_receivers < n) {
-		uint32_t room = more_room(w->receiver_room, UINT32_MAX);
-		uint32_t *list = room > 0 ? realloc(w->receivers, room * sizeof *list) : NULL;
+		uint32_t *list = grow(w->receivers, &w->receiver_room, UINT32_MAX, sizeof *list);
 
 		if (!list)
 			return false;
 		w->receivers = list;
-		w->receiver_room = room;
 	}
 	if (w->n_groups == w->group_room) {
-		uint32_t room = more_room(w->group_room, WORKLOAD_FLOWS_MAX);
 		struct workload_group *groups =
-			room > 0 ? realloc(w->groups, room * sizeof *groups) : NULL;
+			grow(w->groups, &w->group_room, WORKLOAD_FLOWS_MAX, sizeof *groups);
 
 		if (!groups)
 			return false;
 		w->groups = groups;
-		w->group_room = room;
 	}
 	return true;
 }
@@ -109,13 +115,11 @@ int workload_wait(struct workload *w, uint32_t before, uint32_t later)
 	/* The waiters of a flow lie in one row, so nobody else's may have come in between. */
 	assert(first->n_after == 0 || first->first_after + first->n_after == w->n_after);
 	if (w->n_after == w->after_room) {
-		uint32_t room = more_room(w->after_room, UINT32_MAX);
-		uint32_t *after = room > 0 ? realloc(w->after, room * sizeof *after) : NULL;
+		uint32_t *after = grow(w->after, &w->after_room, UINT32_MAX, sizeof *after);
 
 		if (!after)
 			return -ENOMEM;
 		w->after = after;
-		w->after_room = room;
 	}
 	if (first->n_after == 0)
 		first->first_after = w->n_after;
