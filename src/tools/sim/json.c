@@ -213,6 +213,12 @@ static void put_trees(struct json_writer *w, const struct report *r)
 	json_number(w, "acks", trees.acks);
 	json_number(w, "naks", trees.naks);
 	json_number(w, "cnps", trees.cnps);
+	json_object(w, "drops", JSON_INLINE);
+	for (uint32_t i = MT_DROP_NONE + 1; i < MT_DROP_COUNT; i++)
+		if (report_tree_drops(r, (enum mt_drop)i))
+			json_number(w, mt_drop_name((enum mt_drop)i),
+				    report_tree_drops(r, (enum mt_drop)i));
+	json_close(w);
 	json_array(w, "each", JSON_LINES);
 	for (uint32_t i = 0; i < n; i++)
 		put_tree(w, r, i);

@@ -188,6 +188,13 @@ static void print_groups(FILE *out, const struct report *r)
 		"  %12" PRIu64 "  ACKs to the sources, %" PRIu64 " NAKs, %" PRIu64
 		" congestion notices\n",
 		trees.acks, trees.naks, trees.cnps);
+	for (uint32_t i = MT_DROP_NONE + 1; i < MT_DROP_COUNT; i++) {
+		uint64_t n = report_tree_drops(r, (enum mt_drop)i);
+
+		if (n)
+			fprintf(out, "  %12" PRIu64 "  not passed on, %s: %s\n", n,
+				mt_drop_name((enum mt_drop)i), mt_drop_text((enum mt_drop)i));
+	}
 	if (trees.silent || trees.ejected || trees.failed)
 		fprintf(out, "  receivers: %u silent, %u ejected, %u failed\n", trees.silent,
 			trees.ejected, trees.failed);

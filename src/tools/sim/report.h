@@ -76,6 +76,10 @@ struct report_trees {
 };
 void report_trees(const struct report *r, uint32_t group, struct report_trees *trees);
 
+/* Packets that nodes of all trees dropped for this reason, and copies and answers that they did not
+ * make for it. */
+uint64_t report_tree_drops(const struct report *r, enum mt_drop reason);
+
 /* 0 or -ENOMEM. */
 int report_gather(struct report *r);
 

@@ -193,7 +193,7 @@ static int print_list(const struct job *job)
 	if (job->json)
 		list_json();
 	for (uint32_t i = 0; !job->json && (b = scenario_builtin_at(i)); i++)
-		printf("%-15s %s\n", b->name, b->summary);
+		printf("%-16s %s\n", b->name, b->summary);
 	return STATUS_OK;
 }
 

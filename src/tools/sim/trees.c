@@ -40,3 +40,16 @@ void report_trees(const struct report *r, uint32_t group, struct report_trees *t
 		}
 	}
 }
+
+uint64_t report_tree_drops(const struct report *r, enum mt_drop reason)
+{
+	const struct topology *t = &r->run->scenario->topology;
+	uint64_t n = 0;
+
+	for (uint32_t s = 0; s < t->n_nodes - t->n_hosts; s++) {
+		const struct mt_node *node = &r->run->groups.nodes[s].mt;
+
+		n += node->drops[reason] + node->skips[reason];
+	}
+	return n;
+}
